@@ -81,7 +81,6 @@ const onError = (): Option =>
   choice('--on-error <what>', 'what a bad row does to its file', ['abort', 'skip']).default('abort')
 const files = (): Argument => new Argument('<file...>', 'files to read')
 
-/** A command whose flags have types of their own. */
 function spec<Flags extends object>(command: CommandSpec<Flags>): CommandSpec {
   return command
 }

@@ -40,7 +40,6 @@ const SEARCH_LIMITS = {
   batch: { bounds: { perAddress: 64, perNetwork: 64, all: 64 }, timeoutMs: 10_000 },
 }
 
-/** Requests open at one source at a time. */
 const SOURCE_AT_ONCE = 4
 
 /** How long a source may take for a response, and how long it may be waited for when it asks for a pause. */
@@ -177,9 +176,8 @@ export class Container {
 
   /** What the chat agent reads, through handles of its own that cannot write (docs/agent-tools.md). */
   readonly agentReads = once(async (): Promise<Omit<AgentReads, 'clock'>> => {
-    const { libsqlLedger } = await import('../adapters/ledger/ledger.ts')
+    const { libsqlLedger, yearReader } = await import('../adapters/ledger/ledger.ts')
     const { libsqlFeed } = await import('../adapters/feed/feed.ts')
-    const { yearReader } = await import('../adapters/ledger/ledger.ts')
     const ledger = libsqlLedger(await this.#readOnly(this.config.ledger, await this.#ledgerDatabase()))
     const feed = await this.#readOnly(this.config.feed, await this.#feedDatabase())
     const objects = await this.archive()
@@ -198,21 +196,19 @@ export class Container {
     }
   })
 
-  async chatModel(model: string): Promise<ChatModel> {
-    const { openChatModel } = await import('../adapters/provider/chat-model.ts')
-    const { provider, firstEventMs, idleMs } = this.config.chat
-    const { url: base, key, api } = provider
-    return this.#closing(openChatModel({ base, key, model, api, firstEventMs, idleMs }))
-  }
-
-  /** The model of the current recommendation. */
-  async autoModel(key: string): Promise<ChatModel> {
+  /** The model that is set; of `auto`, that of the current recommendation. */
+  async chatModel(): Promise<ChatModel> {
+    const { provider, firstEventMs, idleMs, limits } = this.config.chat
+    const { url: base, key, model, api } = provider
+    if (model !== 'auto') {
+      const { openChatModel } = await import('../adapters/provider/chat-model.ts')
+      return this.#closing(openChatModel({ base, key, model: model ?? '', api, firstEventMs, idleMs }))
+    }
     const { openAutoModel } = await import('../adapters/provider/auto-model.ts')
     const { libsqlRouterAllowance } = await import('../adapters/state/evaluations.ts')
-    const { firstEventMs, idleMs, limits } = this.config.chat
     const auto = openAutoModel({
       base: this.config.openRouterUrl,
-      key,
+      key: this.config.openRouterKey ?? '',
       referer: this.#ownUrl(),
       recommendations: await this.recommendations(),
       allowance: libsqlRouterAllowance(await this.#stateDatabase()),
@@ -225,14 +221,12 @@ export class Container {
   }
 
   async humanVerifier(verification: NonNullable<Config['chat']['verification']>): Promise<HumanVerifier> {
-    const { openSiteverify } = await import('../adapters/siteverify.ts')
-    return this.#closing(openSiteverify(verification))
+    return this.#closing((await import('../adapters/siteverify.ts')).openSiteverify(verification))
   }
 
   /** The chat interface of a server, as a terminal asks it. */
   async chatApi(base: string): Promise<PublicHost['chat']> {
-    const { openChatApi } = await import('../adapters/chat-server.ts')
-    return this.#closing(openChatApi(base))
+    return this.#closing((await import('../adapters/chat-server.ts')).openChatApi(base))
   }
 
   // Sources and other hosts
@@ -271,8 +265,7 @@ export class Container {
 
   /** The public history of another host. */
   async publishedHistory(base: string): Promise<PublicHost['history']> {
-    const { openPublishedHistory } = await import('../adapters/published-history.ts')
-    return this.#closing(openPublishedHistory(base))
+    return this.#closing((await import('../adapters/published-history.ts')).openPublishedHistory(base))
   }
 
   /** Asks addresses whether they respond. */
@@ -283,8 +276,7 @@ export class Container {
 
   /** The service at a URL that watches jobs. */
   async jobWatch(url: string): Promise<JobWatch> {
-    const { openJobPings } = await import('../adapters/job-pings.ts')
-    return this.#closing(openJobPings({ url }))
+    return this.#closing((await import('../adapters/job-pings.ts')).openJobPings({ url }))
   }
 
   // Files on this machine
@@ -395,7 +387,6 @@ export class Container {
     return this.#closing(readOnlyDatabase(options, owner))
   }
 
-  /** A location with the token that may only read, where one is set. */
   #readLocation(location: DatabaseLocation): DatabaseLocation {
     return { ...location, authToken: this.config.databaseReadToken ?? location.authToken }
   }

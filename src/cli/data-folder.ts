@@ -77,17 +77,13 @@ export function existingStores(config: Config): Record<'ledger' | 'feed' | 'stat
 export function rehearsalConfig(config: Config): { config: Config; remove: () => void } {
   const existing = existingStores(config)
   const scratch = mkdtempSync(join(tmpdir(), 'dash-rehearsal-'))
-  const fileIn = (name: string): Config['feed'] => ({
-    url: pathToFileURL(join(scratch, name)).href,
-    authToken: null,
-  })
   // A ledger without its objects is damage, and is reported as such.
   const isNew = !existing.ledger && !existing.objects
   return {
     config: {
       ...config,
-      ...(existing.ledger ? {} : { ledger: fileIn('ledger.db') }),
-      ...(existing.feed ? {} : { feed: fileIn('feed.db') }),
+      ...(existing.ledger ? {} : { ledger: databaseAt(join(scratch, 'ledger.db')) }),
+      ...(existing.feed ? {} : { feed: databaseAt(join(scratch, 'feed.db')) }),
       ...(isNew ? { store: { kind: 'file', path: scratch } } : {}),
     },
     remove: () => rmSync(scratch, { recursive: true, force: true }),
@@ -109,6 +105,11 @@ export function requireFeed(config: Config): void {
   if (!lacksFile(config.feed)) return
   const advice = 'dash import signals makes one, or correct --data-dir'
   throw storageUnavailable(`there is no feed at ${fileOf(config.feed)}; ${advice}`)
+}
+
+/** The location of a database that is a file. */
+export function databaseAt(path: string): DatabaseLocation {
+  return { url: pathToFileURL(path).href, authToken: null }
 }
 
 /** The file a database is; null: it is on a server. */
@@ -154,7 +155,6 @@ function requireNamed(config: Config, which: 'data' | 'objects'): void {
     requireFolder(store.path, 'object store folder', config, 'DASH_STORE_URL')
 }
 
-/** @param setting variable that names the folder */
 function requireFolder(folder: string, what: string, config: Config, setting: string): void {
   const stat = statSync(folder, { throwIfNoEntry: false })
   if (stat?.isDirectory()) return

@@ -2,7 +2,7 @@ import { randomBytes } from 'node:crypto'
 import { mkdtemp, readFile, rm } from 'node:fs/promises'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
-import { fileURLToPath, pathToFileURL } from 'node:url'
+import { fileURLToPath } from 'node:url'
 import type { Clock, InputLine, LineSource } from '../domain/ports.ts'
 import { addDays, DAY_MS, dayOf, formatInstant, startOfDay } from '../domain/time.ts'
 import type { Day, Instant } from '../domain/time.ts'
@@ -21,7 +21,7 @@ import type { RunningServer } from '../server/listen.ts'
 import { Container } from './container.ts'
 import { leaveAuditRecord } from './job-records.ts'
 import type { Config } from './settings/config.ts'
-import { prepareFolders } from './data-folder.ts'
+import { databaseAt, prepareFolders } from './data-folder.ts'
 import type { CommandContext } from './context.ts'
 import type { Terminal } from './terminal.ts'
 
@@ -30,13 +30,11 @@ const SAMPLE_FILES = ['hn-frontpage.ndjson.gz', 'lobsters-final.ndjson.gz', 'les
 /** The last day the bundled sample observes (assets/demo/SOURCES.md). */
 const SAMPLE_LAST_DAY: Day = '2021-11-07'
 
-/** As-of days the demo replays, the last one yesterday. */
 const REPLAYED_DAYS = 30
 
 /** Days before yesterday on which nobody published: the next run records a gap. */
 const GAP_DAYS_AGO = 12
 
-/** Each replayed run starts this long after its midnight. */
 const RUN_AFTER_MIDNIGHT_MS = 600_000
 
 const SILENT = { onProgress: () => undefined, onNote: () => undefined }
@@ -104,18 +102,14 @@ function demoConfig(
   folder: string,
   { sourcesUrl, routerUrl, providerUrl }: Record<'sourcesUrl' | 'routerUrl' | 'providerUrl', string>,
 ): Config {
-  const database = (name: string): Config['feed'] => ({
-    url: pathToFileURL(join(folder, name)).href,
-    authToken: null,
-  })
   return {
     ...config,
     dataDir: folder,
     dataDirNamed: true,
     dataDirUsed: true,
-    ledger: database('ledger.db'),
-    feed: database('feed.db'),
-    state: database('state.db'),
+    ledger: databaseAt(join(folder, 'ledger.db')),
+    feed: databaseAt(join(folder, 'feed.db')),
+    state: databaseAt(join(folder, 'state.db')),
     stateInDataDir: true,
     store: { kind: 'file', path: join(folder, 'objects') },
     storeNamed: false,
@@ -189,7 +183,6 @@ async function importSample(container: Container, yesterday: Day, signal: AbortS
   return inserted
 }
 
-/** Evaluates the scripted models by the real job, over the demo's own routing service. */
 async function evaluateDemoModels(container: Container, signal: AbortSignal): Promise<void> {
   const ports = await container.evaluatePorts(SILENT)
   const { report } = await evaluateModels(ports, { mode: 'fullEval', dryRun: false, signal })
@@ -198,7 +191,6 @@ async function evaluateDemoModels(container: Container, signal: AbortSignal): Pr
   }
 }
 
-/** Audits what was published by the real job, which leaves its record. */
 async function auditDemo(
   container: Container,
   signal: AbortSignal,
@@ -232,7 +224,6 @@ function clockOfRun(asOfDay: Day): Clock {
   return () => midnight + sinceMidnight + Math.floor(performance.now() - started)
 }
 
-/** The rows of a sample file, moved in time by whole days. */
 function shifted(source: LineSource, shiftMs: number): LineSource {
   return {
     name: source.name,

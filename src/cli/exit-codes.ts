@@ -26,28 +26,16 @@ export const EXIT_OF_SIGNAL = {
   SIGTERM: EXIT.terminated,
 } as const
 
-const OF_REFUSAL: Readonly<Record<string, number>> = {
-  configuration: EXIT.configuration,
-  usage: EXIT.usage,
-  storage_unavailable: EXIT.storage,
-  storage_damaged: EXIT.storage,
-  lease_held: EXIT.leaseHeld,
-  lease_lost: EXIT.leaseHeld,
-  port_taken: EXIT.unavailable,
-  address_unavailable: EXIT.unavailable,
-  source_unavailable: EXIT.unavailable,
-  title_not_vouched: EXIT.failed,
-  lite_suite_refused: EXIT.failed,
-  model_unknown: EXIT.failed,
-  input_unreadable: EXIT.failed,
-  copy_refused: EXIT.failed,
-  clock_behind: EXIT.failed,
-  snapshot_damaged: EXIT.storage,
-  snapshot_too_large: EXIT.failed,
-  rebuild_superseded: EXIT.leaseHeld,
-  search_limit: EXIT.unavailable,
-  search_busy: EXIT.unavailable,
-}
+/** The codes of refusals, by the exit code of a command that one of them ends. */
+const REFUSALS: readonly (readonly [exitCode: number, codes: string])[] = [
+  [EXIT.configuration, 'configuration'],
+  [EXIT.usage, 'usage'],
+  [EXIT.storage, 'storage_unavailable storage_damaged snapshot_damaged'],
+  [EXIT.leaseHeld, 'lease_held lease_lost rebuild_superseded'],
+  [EXIT.unavailable, 'port_taken address_unavailable source_unavailable search_limit search_busy'],
+  [EXIT.failed, 'title_not_vouched lite_suite_refused model_unknown input_unreadable copy_refused'],
+  [EXIT.failed, 'clock_behind snapshot_too_large'],
+]
 
 /** Errors that a store can meet: no room, no permission, a broken disk, a server or a connection that failed. */
 const STORAGE_ERRORS =
@@ -55,7 +43,8 @@ const STORAGE_ERRORS =
 
 /** The exit code an error ends a command with: a refusal's own, 74 for a store's, 70 for the unexpected. */
 export function exitCodeOf(error: unknown): number {
-  if (error instanceof Refusal) return OF_REFUSAL[error.code] ?? EXIT.internal
+  if (error instanceof Refusal)
+    return REFUSALS.find(([, codes]) => codes.split(' ').includes(error.code))?.[0] ?? EXIT.internal
   const isOfStore = causesOf(error).some(
     (cause) => cause instanceof StorageFault || hasCode(cause, STORAGE_ERRORS),
   )

@@ -9,7 +9,6 @@ import { openTerminal } from './terminal.ts'
 import type { BareContext, Run, Surroundings } from './context.ts'
 import type { Terminal } from './terminal.ts'
 
-/** The release, from the package itself. */
 function releaseVersion(): string {
   const text = readFileSync(new URL('../../package.json', import.meta.url), 'utf8')
   return (JSON.parse(text) as { version: string }).version
@@ -58,7 +57,6 @@ function describeProgram({ stdout, stderr }: Surroundings, version: string): Com
     )
 }
 
-/** What is wrong with a command line, on one line. */
 function commandLineMessage({ code, message }: CommanderError): string {
   if (code === 'commander.help') return 'a command is missing; see dash --help'
   return message.replace(/^error: /, '').replaceAll('\n', ' ')
@@ -106,7 +104,6 @@ function runCommand(
   })
 }
 
-/** Runs a command with its configuration; one that is a job is watched. */
 async function runConfigured(bare: BareContext, run: Run, job: Job | null): Promise<number> {
   const { readConfig } = await import('./settings/read-config.ts')
   const { Container } = await import('./container.ts')

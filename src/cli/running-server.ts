@@ -1,11 +1,10 @@
 import { randomBytes } from 'node:crypto'
 import { ownOrigins } from '../domain/agent/chat-request.ts'
 import { sessionSigner } from '../domain/agent/token.ts'
-import type { ChatModel } from '../domain/ports.ts'
 import { openAgent } from '../server/agent/routes.ts'
 import type { Agent } from '../server/agent/routes.ts'
 import { startSweeper, watchedLedger } from '../server/agent/service.ts'
-import type { AgentPorts, WatchedLedger } from '../server/agent/service.ts'
+import type { WatchedLedger } from '../server/agent/service.ts'
 import { agentSources } from '../server/agent/tool-answers.ts'
 import type { AgentSources } from '../server/agent/tool-answers.ts'
 import { boundedChecks, createApp, openReaders } from '../server/app.ts'
@@ -48,7 +47,6 @@ export interface ServerSurroundings {
   isDraining: () => boolean
 }
 
-/** What the parts of one server share. */
 interface Parts extends ServerSurroundings {
   container: Container
   sources: AgentSources
@@ -110,7 +108,6 @@ export async function startServer(config: Config, surroundings: ServerSurroundin
   }
 }
 
-/** The application, and what its metrics are read from. */
 async function openApp(
   { container, sources, reached, log, demo, version, isDraining }: Parts,
   chat: StartedChat,
@@ -173,7 +170,7 @@ async function startChat({ container, sources, meter, reached, log }: Parts): Pr
   const clock = Date.now
   const ledger = watchedLedger(await container.chatLedger())
   const { hasModel, prices } = chatSetup(config)
-  const model = hasModel ? await openModel(container) : null
+  const model = hasModel ? await container.chatModel() : null
   // `auto` is no model but a way to find one.
   const named = chat.provider.model === 'auto' ? '' : (chat.provider.model ?? '')
   const agent = openAgent({
@@ -191,7 +188,10 @@ async function startChat({ container, sources, meter, reached, log }: Parts): Pr
     signer: chat.sessionSecret === null ? null : sessionSigner(chat.sessionSecret),
     modelName: () => model?.name() ?? Promise.resolve(named),
     provider: model === null || prices === null ? null : { model, prices },
-    verification: await humanVerification(verification, container),
+    verification: verification && {
+      siteKey: verification.siteKey,
+      verifier: await container.humanVerifier(verification),
+    },
     ledger,
     sources,
     meter,
@@ -203,21 +203,6 @@ async function startChat({ container, sources, meter, reached, log }: Parts): Pr
   })
   const stopSweeping = startSweeper(ledger, clock, log, sessionSeconds)
   return { agent, ledger, stop: () => agent.settled().then(stopSweeping) }
-}
-
-/** The model that is set, of a chat that has one. */
-function openModel(container: Container): Promise<ChatModel> {
-  const { chat, openRouterKey } = container.config
-  const { model } = chat.provider
-  return model === 'auto' ? container.autoModel(openRouterKey ?? '') : container.chatModel(model ?? '')
-}
-
-async function humanVerification(
-  verification: Config['chat']['verification'],
-  container: Container,
-): Promise<AgentPorts['verification']> {
-  if (verification === null) return null
-  return { siteKey: verification.siteKey, verifier: await container.humanVerifier(verification) }
 }
 
 const METRICS_SETTING = { name: 'DASH_METRICS_ADDRESS', words: 'DASH_METRICS_ADDRESS' }

@@ -125,7 +125,6 @@ function keyOf(level: Level, fields: Fields, message: string): string {
   return key
 }
 
-/** A value as a text that is the same for equal values. */
 function comparable(value: unknown): string {
   if (value instanceof Error) return `${value.name}: ${value.message}`
   return typeof value === 'string' ? value : JSON.stringify(value)
@@ -141,7 +140,6 @@ function commonFields(common: Fields, fields: Fields): Fields {
     : Object.fromEntries(names.filter(isEqual).map((name) => [name, common[name]]))
 }
 
-/** Characters of any one text of an error. */
 const ERROR_TEXT_LENGTH = 4_000
 
 /** The fields of an error, with texts of clients cut. A refusal is raised on purpose: its stack says nothing. */

@@ -1,6 +1,4 @@
 import type { ServerResponse } from 'node:http'
-import { createServer } from 'node:net'
-import type { AddressInfo } from 'node:net'
 import { describe, expect, onTestFinished, test } from 'vitest'
 import { openChatApi } from '../../src/adapters/chat-server.ts'
 import type { ChatApiOptions } from '../../src/adapters/chat-server.ts'
@@ -8,7 +6,7 @@ import type { ServedEvent } from '../../src/domain/agent/schema.ts'
 import type { PublicHost } from '../../src/domain/ports.ts'
 import { Refusal } from '../../src/domain/refusal.ts'
 import { startAgent } from '../support/agent.ts'
-import { unreachableUrl } from '../support/local-source.ts'
+import { takenPort, unreachableUrl } from '../support/local-source.ts'
 import {
   CONFIG,
   delta,
@@ -206,10 +204,7 @@ describe('a server that misbehaves', () => {
   })
 
   test('never begins to answer', async () => {
-    const silent = createServer(() => undefined)
-    await new Promise<void>((resolve) => silent.listen(0, '127.0.0.1', resolve))
-    onTestFinished(() => void silent.close())
-    const url = `http://127.0.0.1:${(silent.address() as AddressInfo).port}`
+    const url = `http://127.0.0.1:${await takenPort()}`
     expect(await refusalOf(apiOf(url, { answerMs: 50 }).config(never))).toMatchObject({
       code: 'server_unreachable',
     })
@@ -226,9 +221,9 @@ test('an abort ends the answer with its reason, and the connection', async () =>
   let left: () => void = () => undefined
   const gone = new Promise<void>((resolve) => (left = resolve))
   const { url } = await startScripted({
-    chat: (response, request) => {
+    chat: (response) => {
       response.once('close', left)
-      stream([META, delta('Hel')], 'hold')(response, request)
+      stream([META, delta('Hel')], 'hold')(response)
     },
   })
   const stopping = new AbortController()

@@ -1,4 +1,3 @@
-import { once } from 'node:events'
 import { existsSync, writeFileSync } from 'node:fs'
 import { join } from 'node:path'
 import { describe, expect, test } from 'vitest'
@@ -6,7 +5,7 @@ import { dayOf } from '../../src/domain/time.ts'
 import { lastCompleteDay } from '../../src/domain/year/ledger.ts'
 import type { PublishReport } from '../../src/jobs/publish-report.ts'
 import { ask as askAgent, question, textOf } from '../support/agent.ts'
-import { dash, exitOf, filledFolder, run, serve, startDash } from '../support/dash.ts'
+import { dash, filledFolder, run, serve, startDash } from '../support/dash.ts'
 
 async function publish(data: string) {
   const finished = await run(['publish-year', '--data-dir', data, '--json', '--once'])
@@ -21,12 +20,9 @@ describe('the built program', () => {
   })
 
   test('ends quietly when its reader goes away', async () => {
-    const child = startDash(['--help'])
+    const { child, output, end } = startDash(['--help'])
     child.stdout?.destroy()
-    let stderr = ''
-    child.stderr?.on('data', (chunk: Buffer) => (stderr += chunk.toString()))
-    const code = await new Promise((resolve) => child.once('close', resolve))
-    expect([code, stderr]).toEqual([0, ''])
+    expect([await end(), output.stderr]).toEqual([0, ''])
   })
 })
 
@@ -34,12 +30,11 @@ describe('serve', () => {
   test('answers with what was published, takes SIGTERM as the order to end, and exits 0', async () => {
     const data = await filledFolder()
     const { report } = await publish(data)
-    const { url, child, output } = await serve(['--data-dir', data])
+    const { url, output, end } = await serve(['--data-dir', data])
     const response = await fetch(`${url}/api/feed/history?sort=year`)
     expect([response.status, response.headers.get('etag')]).toEqual([200, `"${report.sha256}"`])
     expect((await fetch(`${url}/readyz`)).status).toBe(200)
-    child.kill('SIGTERM')
-    expect(await exitOf(child)).toBe(0)
+    expect(await end('SIGTERM')).toBe(0)
     const line = JSON.parse(
       output.stderr.split('\n').find((text) => text.includes('/api/feed/history')) ?? '{}',
     ) as object
@@ -65,19 +60,18 @@ describe('serve', () => {
 
   test('goes on, and ends when it is told to, while its log cannot be written', async () => {
     const data = await filledFolder()
-    const child = startDash(['serve', '--port', '0', '--data-dir', data, '--json'], {
+    const { output, until, end } = startDash(['serve', '--port', '0', '--data-dir', data, '--json'], {
       stderrFile: '/dev/full',
     })
-    const [line] = (await once(child.stdout ?? child, 'data')) as [Buffer]
-    const { url } = JSON.parse(line.toString()) as { url: string }
+    await until('stdout')
+    const { url } = JSON.parse(output.stdout) as { url: string }
     for (let request = 0; request < 30; request += 1) expect((await fetch(`${url}/healthz`)).status).toBe(200)
-    child.kill('SIGTERM')
-    expect(await exitOf(child)).toBe(0)
+    expect(await end('SIGTERM')).toBe(0)
   })
 })
 
 test('the demo is ready by itself, says that it is one, and cleans up after itself', async () => {
-  const { url, child, output } = await serve(['--demo'])
+  const { url, output, end } = await serve(['--demo'])
   const folder = /filling (\S+) with/.exec(output.stderr)?.[1] ?? ''
   expect(output.stdout).toContain('DEMO')
   expect(existsSync(join(folder, 'ledger.db'))).toBe(true)
@@ -109,7 +103,6 @@ test('the demo is ready by itself, says that it is one, and cleans up after itse
   const events = await askAgent({ url }, question('What is trending?'))
   expect(events.map(({ event }) => event)).toEqual(expect.arrayContaining(['meta', 'tool', 'delta', 'done']))
   expect(textOf(events)).toMatch(/^_Demo.*\[[^\]]+\]\(https?:/s)
-  child.kill('SIGTERM')
-  expect(await exitOf(child)).toBe(0)
+  expect(await end('SIGTERM')).toBe(0)
   expect(existsSync(folder)).toBe(false)
 })

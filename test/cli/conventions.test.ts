@@ -1,11 +1,9 @@
-import { once } from 'node:events'
 import { existsSync, readdirSync, writeFileSync } from 'node:fs'
-import { createServer } from 'node:net'
-import type { AddressInfo } from 'node:net'
 import { join } from 'node:path'
 import { describe, expect, test } from 'vitest'
 import { LIVE_SOURCES } from '../../src/domain/feed/live-source.ts'
 import { run, temporaryFolder } from '../support/dash.ts'
+import { takenPort } from '../support/local-source.ts'
 
 describe('a command line', () => {
   test('asking for help or the version is answered on stdout with exit 0', async () => {
@@ -192,18 +190,19 @@ describe('the configuration', () => {
     expect(await missing([], {})).toContain(file)
   })
 
-  test.each([['serve'], ['publish-year']])(
-    '%s does not create a data folder that was named',
-    async (command) => {
-      const missing = join(temporaryFolder(), 'unmounted')
-      const flag = await run([command, '--data-dir', missing])
-      expect([flag.code, flag.stderr]).toEqual([64, expect.stringMatching(/correct --data-dir\n$/)])
-      expect(flag.stderr).toContain(missing)
-      const named = await run([command], { env: { DASH_DATA_DIR: missing, PORT: '0' } })
-      expect([named.code, named.stderr]).toEqual([78, expect.stringMatching(/correct DASH_DATA_DIR\n$/)])
-      expect(existsSync(missing)).toBe(false)
-    },
-  )
+  test.each(
+    ['serve', 'publish-year', 'snapshot', 'evaluate-models', 'verify-archive', 'model', 'reindex', 'mcp'].map(
+      (command) => [command],
+    ),
+  )('%s does not create a data folder that was named', async (command) => {
+    const missing = join(temporaryFolder(), 'unmounted')
+    const flag = await run([command, '--data-dir', missing])
+    expect([flag.code, flag.stderr]).toEqual([64, expect.stringMatching(/correct --data-dir\n$/)])
+    expect(flag.stderr).toContain(missing)
+    const named = await run([command], { env: { DASH_DATA_DIR: missing, PORT: '0' } })
+    expect([named.code, named.stderr]).toEqual([78, expect.stringMatching(/correct DASH_DATA_DIR\n$/)])
+    expect(existsSync(missing)).toBe(false)
+  })
 
   test.each([
     ['PORT', '70000', 'PORT="70000" must be a port from 0 to 65535'],
@@ -260,18 +259,18 @@ test('a command that fails before it has a result still prints one JSON document
   }
 })
 
+const NO_FEED = 'dash import signals makes one'
+
 test('a command that fails before it does anything makes no folder', async () => {
   const cwd = temporaryFolder()
-  const taken = createServer().listen(0, '127.0.0.1')
-  await once(taken, 'listening')
-  const { port } = taken.address() as AddressInfo
+  const port = await takenPort()
   for (const [wanted, args, message = ''] of [
     [69, ['serve', '--port', `${port}`], `port ${port} on 127.0.0.1 is taken`],
     [69, ['chat', '--url', 'http://127.0.0.1:9', 'hello']],
     [64, ['copy-archive', '--to', 'copy']],
-    [74, ['reindex']],
-    [74, ['search', 'rust']],
-    [74, ['mcp']],
+    [74, ['reindex'], NO_FEED],
+    [74, ['search', 'rust'], NO_FEED],
+    [74, ['mcp'], NO_FEED],
     [69, ['healthcheck', '--url', 'http://127.0.0.1:9']],
     [69, ['model', '--url', 'http://127.0.0.1:9']],
   ] as const) {
@@ -279,22 +278,20 @@ test('a command that fails before it does anything makes no folder', async () =>
     expect([args, code, readdirSync(cwd)]).toEqual([args, wanted, []])
     expect(stderr).toContain(message)
   }
-  taken.close()
 })
 
 test('a job that fails under --json prints a failed result with its reason', async () => {
   const cwd = temporaryFolder()
-  for (const [job, args] of [
-    ['reindex', ['reindex']],
-    ['copy-archive', ['copy-archive', '--to', 'copy']],
-    ['snapshot', ['snapshot', '--data-dir', 'missing']],
-    ['evaluate-models', ['evaluate-models']],
+  for (const [wanted, job, ...flags] of [
+    [74, 'reindex'],
+    [64, 'copy-archive', '--to', 'copy'],
+    [64, 'snapshot', '--data-dir', 'missing'],
+    [69, 'evaluate-models'],
   ] as const) {
     const env = { OPENROUTER_BASE_URL: 'http://127.0.0.1:9' }
-    const { code, stdout, stderr } = await run([...args, '--json'], { cwd, env })
+    const { code, stdout, stderr } = await run([job, ...flags, '--json'], { cwd, env })
     const result = JSON.parse(stdout) as { reason: string }
-    expect(result).toMatchObject({ job, outcome: 'failed' })
-    expect(code).toBeGreaterThan(0)
+    expect([code, result]).toMatchObject([wanted, { job, outcome: 'failed' }])
     expect(stderr).toContain(`error: ${result.reason}\n`)
   }
 })

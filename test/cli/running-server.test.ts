@@ -1,7 +1,6 @@
 import { Server } from 'node:net'
 import type { Server as HttpServer } from 'node:http'
-import { mkdirSync, mkdtempSync, rmSync } from 'node:fs'
-import { tmpdir } from 'node:os'
+import { mkdirSync } from 'node:fs'
 import { join } from 'node:path'
 import { describe, expect, test, onTestFinished, vi } from 'vitest'
 import { fileObjects } from '../../src/adapters/objects/open.ts'
@@ -11,7 +10,7 @@ import { checkFeatures } from '../../src/cli/commands/doctor/doctor.ts'
 import { readConfig } from '../../src/cli/settings/read-config.ts'
 import { sealRun } from '../../src/domain/models/stored-run.ts'
 import type { StartedServer } from '../../src/cli/running-server.ts'
-import { ask, chat, question, SECRET as SESSION_SECRET, sessionOf, textOf } from '../support/agent.ts'
+import { ask, chat, chatVariables, question, sessionOf, textOf } from '../support/agent.ts'
 import { silentLog } from '../support/api-client.ts'
 import { run, temporaryFolder } from '../support/dash.ts'
 import { sampleCandidates, sampleRun } from '../support/free-models.ts'
@@ -131,7 +130,7 @@ test.each([
 
 /** The server that `dash serve` starts with these variables, in a data folder of the test's own. */
 async function served(env: Record<string, string>): Promise<StartedServer> {
-  const folder = mkdtempSync(join(tmpdir(), 'dash-serve-'))
+  const folder = temporaryFolder()
   const config = readConfig({ port: '0' }, { DASH_DATA_DIR: folder, ...env }, folder)
   const server = await startServer(config, {
     log: silentLog,
@@ -139,25 +138,13 @@ async function served(env: Record<string, string>): Promise<StartedServer> {
     demo: false,
     isDraining: () => false,
   })
-  onTestFinished(async () => {
-    await server.close(0)
-    rmSync(folder, { recursive: true, force: true })
-  })
+  onTestFinished(() => server.close(0))
   return server
 }
 
 /** The variables of a chat whose model answers. */
-async function chatVariables(mode: Behaviour | 'answer' = 'answer'): Promise<Record<string, string>> {
-  const provider = await startProvider(mode)
-  return {
-    DASH_SESSION_SECRET: SESSION_SECRET,
-    OPENAI_BASE_URL: provider.url,
-    DASH_CHAT_MODEL: 'test-model',
-    DASH_CHAT_PRICE_INPUT: '0.5',
-    DASH_CHAT_PRICE_OUTPUT: '1.5',
-    DASH_CHAT_MIN_GAP_MS: '0',
-  }
-}
+const withModel = async (mode: Behaviour | 'answer' = 'answer') =>
+  chatVariables((await startProvider(mode)).url)
 
 test('the server gives request headers 10 seconds and whole requests 15', async () => {
   const listening = vi.spyOn(Server.prototype, 'listen')
@@ -173,7 +160,7 @@ test('the server gives request headers 10 seconds and whole requests 15', async 
 })
 
 test.each(['60', '7200'])('a session ends after the %s seconds of its setting', async (seconds) => {
-  const { url } = await served({ ...(await chatVariables()), DASH_CHAT_SESSION_SECONDS: seconds })
+  const { url } = await served({ ...(await withModel()), DASH_CHAT_SESSION_SECONDS: seconds })
   const response = await fetch(`${url}/api/agent/session`, { method: 'POST', headers: { origin: url } })
   const { sessionToken, expiresAt } = (await response.json()) as Record<string, string>
   const [, payload = ''] = sessionToken?.split('.') ?? []
@@ -201,7 +188,7 @@ describe.each([
 ])('a limit %s', (_what, proxies, statuses) => {
   test('of the chat', async () => {
     const limit = { DASH_TRUSTED_PROXIES: proxies, DASH_CHAT_BURST_PER_MINUTE: '1' }
-    const server = await served({ ...(await chatVariables()), ...limit })
+    const server = await served({ ...(await withModel()), ...limit })
     const given = await statusesOf(async (headers) =>
       chat(server, question('Hello'), { token: await sessionOf(server, headers), headers }),
     )
@@ -238,7 +225,7 @@ test('a server answers `dash model --url` as its endpoint does, and says when it
 })
 
 test('without a secret the server runs, and the chat says that it is misconfigured', async () => {
-  const { url } = await served({ ...(await chatVariables()), DASH_SESSION_SECRET: '' })
+  const { url } = await served({ ...(await withModel()), DASH_SESSION_SECRET: '' })
   const config = await (await fetch(`${url}/api/agent/config`)).json()
   expect(config).toMatchObject({ enabled: false, model: 'test-model' })
   const refused = await fetch(`${url}/api/agent/session`, { method: 'POST', headers: { origin: url } })
@@ -251,6 +238,6 @@ test('an image with an alternative text of over 500 characters reaches no reader
   const rounds = [
     [...(text.match(/.{1,7}/gs) ?? []).map((part) => ({ text: part })), { end: 'completed' as const }],
   ]
-  const server = await served(await chatVariables({ rounds }))
+  const server = await served(await withModel({ rounds }))
   expect(textOf(await ask(server, question('Hello')))).toBe(`[${alternative}](https://example.org/pixel)`)
 })

@@ -1,29 +1,11 @@
-import { once } from 'node:events'
-import { mkdirSync, readdirSync, readFileSync, statSync, writeFileSync } from 'node:fs'
+import { readdirSync, readFileSync, statSync, writeFileSync } from 'node:fs'
 import type { ServerResponse } from 'node:http'
-import { createServer } from 'node:net'
-import type { AddressInfo } from 'node:net'
 import { join } from 'node:path'
-import { describe, expect, onTestFinished, test } from 'vitest'
-import {
-  dash,
-  exitOf,
-  filledFolder,
-  metricsUrlOf,
-  run,
-  serve,
-  startDash,
-  temporaryFolder,
-} from '../support/dash.ts'
-import { localSource, startPingService } from '../support/local-source.ts'
+import { describe, expect, test } from 'vitest'
+import { dash, filledFolder, metricsUrlOf, run, serve, startDash, temporaryFolder } from '../support/dash.ts'
+import { freePort, localSource, startPingService, takenPort } from '../support/local-source.ts'
 
 const UNVOUCHED = { titleProvenance: undefined }
-
-function textfileFolder(): string {
-  const folder = join(temporaryFolder(), 'textfiles')
-  mkdirSync(folder)
-  return folder
-}
 
 const whats = (pings: readonly { what: string }[]): string[] => pings.map(({ what }) => what)
 
@@ -68,10 +50,9 @@ describe('a check that is told of jobs', () => {
     const data = await filledFolder(UNVOUCHED)
     const { url, pings } = await startPingService()
     const env = { DASH_HEALTHCHECK_PING_URL: url, DASH_HN_URL: 'http://127.0.0.1:1/v0' }
-    const child = startDash(['publish-year', '--data-dir', data], { env })
-    while (!String(await once(child.stderr ?? child, 'data')).includes('the next in 60 s')) continue
-    child.kill('SIGINT')
-    expect(await exitOf(child)).toBe(130)
+    const { until, end } = startDash(['publish-year', '--data-dir', data], { env })
+    await until('stderr', 'the next in 60 s')
+    expect(await end('SIGINT')).toBe(130)
     expect(whats(pings)).toEqual(['POST /start', 'POST /130'])
   })
 
@@ -81,7 +62,7 @@ describe('a check that is told of jobs', () => {
     const asked = new Promise<ServerResponse>((resolve) => (ask = resolve))
     const source = await localSource((_question, response) => ask(response))
     const data = await filledFolder(UNVOUCHED)
-    const textfiles = textfileFolder()
+    const textfiles = temporaryFolder()
     const first = run(['publish-year', '--once', '--data-dir', data], { env: { DASH_HN_URL: source.url } })
     const unanswered = await asked
     const env = { DASH_HEALTHCHECK_PING_URL: url, DASH_METRICS_TEXTFILE_DIR: textfiles }
@@ -95,10 +76,7 @@ describe('a check that is told of jobs', () => {
 
   test('that is not there fails nothing, and its address is not told', async () => {
     const data = await filledFolder()
-    const down = createServer().listen(0, '127.0.0.1')
-    await once(down, 'listening')
-    const { port } = down.address() as AddressInfo
-    await new Promise((resolve) => down.close(resolve))
+    const port = await freePort()
     const env = { DASH_HEALTHCHECK_PING_URL: `http://127.0.0.1:${port}/secret-key` }
     const { code, stdout, stderr } = await run(['publish-year', '--data-dir', data], { env })
     expect([code, stdout]).toEqual([0, expect.stringMatching(/^published /)])
@@ -124,7 +102,7 @@ describe('a check that is told of jobs', () => {
 describe('metrics of jobs in files', () => {
   test('are one file a job, readable by others, and keep the last success through failures', async () => {
     const data = await filledFolder()
-    const textfiles = textfileFolder()
+    const textfiles = temporaryFolder()
     const env = { DASH_METRICS_TEXTFILE_DIR: textfiles }
     expect((await run(['snapshot', '--data-dir', data], { env })).code).toBe(0)
     const path = join(textfiles, 'dash-snapshot.prom')
@@ -177,16 +155,12 @@ describe('metrics of a server', () => {
     )
     expect(text).not.toMatch(/dash_scrape_source_up\{[^}]*\} 0/)
     expect((await fetch(`${server.url}/metrics`)).status).toBe(404)
-    server.child.kill('SIGTERM')
-    expect(await exitOf(server.child)).toBe(0)
+    expect(await server.end('SIGTERM')).toBe(0)
     await expect(fetch(metrics)).rejects.toThrow('fetch failed')
   })
 
   test('tell which store does not answer, though it accepts, as readiness does', async () => {
-    const silent = createServer().listen(0, '127.0.0.1')
-    await once(silent, 'listening')
-    onTestFinished(() => void silent.close())
-    const { port } = silent.address() as AddressInfo
+    const port = await takenPort()
     const env = { DASH_STATE_URL: `http://127.0.0.1:${port}`, DASH_METRICS_ADDRESS: '127.0.0.1:0' }
     const server = await serve(['--data-dir', await filledFolder()], { env })
     const metrics = await metricsUrlOf(server)
@@ -205,15 +179,11 @@ describe('metrics of a server', () => {
         checks: { ledger: 'ok', archive: 'ok', feed: 'ok', state: 'unavailable' },
       },
     ])
-    server.child.kill('SIGKILL')
-    await exitOf(server.child)
+    await server.end('SIGKILL')
   })
 
   test('whose port is taken end the start with 69, and name the variable', async () => {
-    const taken = createServer().listen(0, '127.0.0.1')
-    await once(taken, 'listening')
-    onTestFinished(() => void taken.close())
-    const { port } = taken.address() as AddressInfo
+    const port = await takenPort()
     const env = { DASH_METRICS_ADDRESS: `127.0.0.1:${port}` }
     const { code, stderr } = await run(['serve', '--port', '0', '--data-dir', await filledFolder()], { env })
     expect([code, stderr]).toEqual([

@@ -6,16 +6,13 @@ import { dash, temporaryFolder } from '../support/dash.ts'
 import { filesOfFolder } from '../support/temporary-folder.ts'
 import { listSyscalls, strike } from '../support/attack.ts'
 import type { SyscallPoint } from '../support/attack.ts'
-import { AS_OF, openWorkspace, publishDays, reopenWorkspace, sampleSignals } from '../support/workspace.ts'
+import { AS_OF, publishedWorkspace, reopenWorkspace } from '../support/workspace.ts'
 
 /** Moments struck: as many as show every step of a copy, and few enough for a suite. */
 const STRUCK = 24
 
 test('a copy killed at any of its system calls serves nothing or everything, and goes on when made again', async () => {
-  const source = await openWorkspace()
-  const days = [addDays(AS_OF, -2), AS_OF]
-  for (const day of days) await source.feed.importSignals(sampleSignals(day))
-  await publishDays(source, days)
+  const source = await publishedWorkspace([addDays(AS_OF, -2), AS_OF])
   const target = join(temporaryFolder(), 'target')
   const args = ['copy-archive', '--data-dir', source.folder, '--to', target, '--json']
   const changing = (await listSyscalls(args, target)).filter(({ changes }) => changes)

@@ -8,7 +8,7 @@ import type { PublishReport } from '../../src/jobs/publish-report.ts'
 import { builtModule, startScript } from '../support/compiled-sources.ts'
 import { audit } from '../support/sample-archive.ts'
 import { LONG, tally, tell, durationOf, killAtRandom, seeded } from '../support/attack.ts'
-import { dash, exitOf, startDash, temporaryFolder } from '../support/dash.ts'
+import { dash, startDash, temporaryFolder } from '../support/dash.ts'
 import { storiesOf } from '../support/signals.ts'
 import { reopenWorkspace } from '../support/workspace.ts'
 
@@ -25,14 +25,13 @@ test('an import killed at any moment loses nothing that a second import does not
   let stored = 0
   let killed = 0
   for (let round = 0; round < 4; round += 1) {
-    const child = startDash(args)
+    const { child, end } = startDash(args)
     const size = (): number => statSync(join(data, 'feed.db'), { throwIfNoEntry: false })?.size ?? 0
     const before = size()
     // The file grows with each commit, by less than this: each run is killed when it has stored at least one batch.
     while (size() < before + 1_500_000 && child.exitCode === null)
       await new Promise((resolve) => setImmediate(resolve))
-    child.kill('SIGKILL')
-    if ((await exitOf(child)) === null) killed += 1
+    if ((await end('SIGKILL')) === null) killed += 1
     const { events } = await reopenWorkspace(data).feed.readWindow(windowEnding(day))
     expect(events.length % 5_000, `round ${round}`).toBe(0)
     expect(events.length).toBeGreaterThanOrEqual(stored)
@@ -86,11 +85,11 @@ test('two importers killed at random moments lose nothing they acknowledged', SL
     const runs = files.map((name) => {
       const file = join(folder, `${name}.ndjson`)
       writeFileSync(file, storiesOf(day, FILE_ROWS).replaceAll('"sourceId":"', `"sourceId":"${name}-`))
-      const child = startDash(['import', 'signals', file, '--data-dir', data])
-      return { name, child, killed: killAtRandom(child, random, 8 * undisturbed) }
+      const { child, end } = startDash(['import', 'signals', file, '--data-dir', data])
+      return { name, end, killed: killAtRandom(child, random, 8 * undisturbed) }
     })
-    for (const { name, child, killed } of runs) {
-      const code = await exitOf(child)
+    for (const { name, end, killed } of runs) {
+      const code = await end()
       ends.push(code)
       await killed
       if (code === 0) acknowledged.push(name)

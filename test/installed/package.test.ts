@@ -6,7 +6,8 @@ import { fileURLToPath } from 'node:url'
 import { Client } from '@modelcontextprotocol/sdk/client/index.js'
 import { StdioClientTransport } from '@modelcontextprotocol/sdk/client/stdio.js'
 import { afterAll, beforeAll, describe, expect, onTestFinished, test } from 'vitest'
-import { exitOf } from '../support/dash.ts'
+import { listening } from '../support/dash.ts'
+import type { Serving } from '../support/dash.ts'
 
 const ROOT = fileURLToPath(new URL('../..', import.meta.url))
 const WITHOUT_SCRIPTS = ['--ignore-scripts', '--prefer-offline', '--no-audit', '--no-fund']
@@ -33,26 +34,14 @@ beforeAll(() => run(ROOT, 'npm', ['pack', '--pack-destination', folder]))
 afterAll(() => rmSync(folder, { recursive: true, force: true }))
 
 /** Starts the demo of an installed program, from another folder, and waits until it listens. */
-async function startDemo(
-  command: string,
-  ...args: string[]
-): Promise<{ url: string; stop: () => Promise<number | null> }> {
+function startDemo(command: string, ...args: string[]): Promise<Serving> {
   const child = spawn(command, [...args, 'serve', '--demo', '--port', '0'], {
     cwd: tmpdir(),
     env: { PATH: process.env['PATH'] ?? '' },
     stdio: ['ignore', 'pipe', 'ignore'],
   })
   onTestFinished(() => void child.kill('SIGKILL'))
-  for await (const chunk of child.stdout) {
-    const url = /listening on (\S+)/.exec(String(chunk))?.[1]
-    if (url === undefined) continue
-    const stop = async (): Promise<number | null> => {
-      child.kill('SIGTERM')
-      return exitOf(child)
-    }
-    return { url, stop }
-  }
-  throw new Error('the demo did not start')
+  return listening(child)
 }
 
 /** Holds a running demo to what a newcomer sees first, each with what it needs beside the program. */
@@ -98,9 +87,9 @@ describe('the package, installed into an empty folder', () => {
   })
 
   test('serves the demo with all it needs, and stops', async () => {
-    const { url, stop } = await startDemo(join(bin, 'dashctl'))
+    const { url, end } = await startDemo(join(bin, 'dashctl'))
     await checkDemo(url)
-    expect(await stop()).toBe(0)
+    expect(await end('SIGTERM')).toBe(0)
   })
 
   test('gives its tools to an MCP client that starts it', async () => {
@@ -135,9 +124,9 @@ describe('the package, unpacked', () => {
   })
 
   test('serves the demo, and stops', async () => {
-    const { url, stop } = await startDemo(process.execPath, join(home, 'dist/cli/main.js'))
+    const { url, end } = await startDemo(process.execPath, join(home, 'dist/cli/main.js'))
     await checkDemo(url)
-    expect(await stop()).toBe(0)
+    expect(await end('SIGTERM')).toBe(0)
   })
 })
 

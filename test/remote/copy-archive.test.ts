@@ -9,7 +9,7 @@ import { startS3Server } from '../support/s3-server.ts'
 import type { S3Server } from '../support/s3-server.ts'
 import { startSqld } from '../support/sqld.ts'
 import type { Sqld } from '../support/sqld.ts'
-import { AS_OF, openWorkspace, publishDays, reopenWorkspace, sampleSignals } from '../support/workspace.ts'
+import { AS_OF, publishedWorkspace, reopenWorkspace } from '../support/workspace.ts'
 import type { Workspace } from '../support/workspace.ts'
 
 let sqld: Sqld
@@ -26,10 +26,7 @@ afterAll(async () => {
 
 /** Three publications and a gap, and attempts of a day that came to nothing. */
 async function filledWorkspace(): Promise<Workspace> {
-  const workspace = await openWorkspace()
-  const days = [-3, -1, 0].map((back) => addDays(AS_OF, back))
-  for (const day of days) await workspace.feed.importSignals(sampleSignals(day))
-  await publishDays(workspace, days)
+  const workspace = await publishedWorkspace([-3, -1, 0].map((back) => addDays(AS_OF, back)))
   const grant = await workspace.ledger.takeLease({ name: 'x', process: null }, 1, 1_000, () => false)
   if (!grant.granted) throw new Error('the lease is held')
   for (const attempt of [1, 2])

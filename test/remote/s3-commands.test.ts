@@ -1,3 +1,4 @@
+import { createHash } from 'node:crypto'
 import { mkdirSync } from 'node:fs'
 import { join } from 'node:path'
 import { afterAll, beforeAll, beforeEach, expect, onTestFinished, test } from 'vitest'
@@ -18,6 +19,7 @@ beforeEach(() => server.reset())
 
 interface PublishReport {
   outcome: string
+  sha256: string
   reason: string | null
 }
 
@@ -41,6 +43,25 @@ async function publish(data: string, env: Record<string, string>) {
   })
   return { ...finished, report: JSON.parse(finished.stdout) as PublishReport }
 }
+
+test('a day is published to an S3 store once, and replayed from it byte for byte', async () => {
+  const { data, env } = storePlace()
+  const first = await publish(data, env())
+  expect(first).toMatchObject({ code: 0, report: { outcome: 'published' } })
+  const again = await publish(data, env())
+  expect(again).toMatchObject({
+    code: 0,
+    report: { outcome: 'already-published', sha256: first.report.sha256 },
+  })
+
+  const { url, end } = await serve(['--data-dir', data], { env: env() })
+  const response = await fetch(`${url}/api/feed/history?sort=year`)
+  expect(response.status).toBe(200)
+  const body = Buffer.from(await response.arrayBuffer())
+  expect(createHash('sha256').update(body).digest('hex')).toBe(first.report.sha256)
+  expect(await (await fetch(`${url}/readyz`)).json()).toMatchObject({ checks: { archive: 'ok' } })
+  expect(await end('SIGTERM')).toBe(0)
+})
 
 test.each<[string, RegExp, S3Fault[], string]>([
   ['the object is gone', /sha256/, [s3Error(404, 'NoSuchKey')], 'archive_corrupt'],

@@ -7,7 +7,7 @@ import { afterAll, beforeAll, expect, test } from 'vitest'
 import { lastCompleteDay } from '../../src/domain/year/ledger.ts'
 import type { PublishReport } from '../../src/jobs/publish-report.ts'
 import type { SnapshotReport } from '../../src/jobs/snapshot.ts'
-import { dash, exitOf, serve, temporaryFolder } from '../support/dash.ts'
+import { dash, serve, temporaryFolder } from '../support/dash.ts'
 import { localSource } from '../support/local-source.ts'
 import { storiesOf } from '../support/signals.ts'
 import { startSqld } from '../support/sqld.ts'
@@ -105,9 +105,8 @@ test('import, publication and several servers share one libSQL server', { timeou
     expect(await historyOf(url)).toEqual(one)
     expect(await liveOf(url)).toEqual(live[0])
   }
-  for (const { child, output } of servers) {
-    child.kill('SIGTERM')
-    expect(await exitOf(child)).toBe(0)
+  for (const { end, output } of servers) {
+    expect(await end('SIGTERM')).toBe(0)
     expect(output.stderr).not.toContain(token)
   }
   expect(existsSync(join(folder, 'dash-data'))).toBe(false)

@@ -3,7 +3,7 @@ import { afterAll, beforeAll, expect, test } from 'vitest'
 import { sha256Hex } from '../../src/domain/digest.ts'
 import { lastCompleteDay } from '../../src/domain/year/ledger.ts'
 import type { PublishReport } from '../../src/jobs/publish-report.ts'
-import { dash, exitOf, serve, temporaryFolder } from '../support/dash.ts'
+import { dash, serve, temporaryFolder } from '../support/dash.ts'
 import { SAMPLE_ARCHIVE } from '../support/legacy-archive.ts'
 import { storiesOf } from '../support/signals.ts'
 import { startS3Server } from '../support/s3-server.ts'
@@ -57,8 +57,7 @@ test(
     expect(await answerOf(two.url)).toEqual(before)
 
     const publishing = Promise.all([run(0, ['publish-year', '--json']), run(1, ['publish-year', '--json'])])
-    one.child.kill('SIGKILL')
-    await exitOf(one.child)
+    await one.end('SIGKILL')
     const reports = (await publishing).map(({ code, stdout }) => ({
       code,
       ...(JSON.parse(stdout) as Partial<PublishReport>),

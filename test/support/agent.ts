@@ -77,6 +77,16 @@ export const DAY_LIMITS = {
 
 export const SECRET = 'a secret of thirty-two bytes, or more'
 
+/** The variables of a server whose chat runs on a provider. */
+export const chatVariables = (url: string): Record<string, string> => ({
+  DASH_SESSION_SECRET: SECRET,
+  OPENAI_BASE_URL: url,
+  DASH_CHAT_MODEL: 'test-model',
+  DASH_CHAT_PRICE_INPUT: '0.5',
+  DASH_CHAT_PRICE_OUTPUT: '1.5',
+  DASH_CHAT_MIN_GAP_MS: '0',
+})
+
 /** Micro-dollars per million tokens. */
 export const PRICES = { input: 1_000_000, cached: 100_000, output: 2_000_000 }
 

@@ -6,7 +6,6 @@ import type { ServerPorts } from '../../src/server/app.ts'
 import { listenOn } from '../../src/server/listen.ts'
 import type { ListenOptions, RunningServer } from '../../src/server/listen.ts'
 import type { Log } from '../../src/server/route.ts'
-import type { Workspace } from './workspace.ts'
 import type { Agent } from '../../src/server/agent/routes.ts'
 import type { PublishedAnswer } from '../../src/domain/year/published-ledger.ts'
 import type { PublicHost } from '../../src/domain/ports.ts'
@@ -35,17 +34,24 @@ export async function listenLocally(app: H3, changes: Partial<ListenOptions> = {
   return server
 }
 
-/** The whole application over a workspace, without a socket. */
-export function openApp(workspace: Workspace, changes: Partial<ServerPorts> = {}): H3 {
+/** The stores of an application. */
+type Stores = Pick<
+  ServerPorts,
+  'ledger' | 'archive' | 'year' | 'feed' | 'search' | 'recommendations' | 'audits'
+> &
+  Record<'ledger' | 'archive', { ping(): Promise<void> }>
+
+/** The whole application over stores, without a socket. */
+export function openApp(stores: Stores, changes: Partial<ServerPorts> = {}): H3 {
   return createApp({
-    ...workspace,
+    ...stores,
     trustedProxies: [],
     agent: NO_CHAT,
     mcp: null,
     widgetUrl: null,
     clock: Date.now,
     log: silentLog,
-    checks: { ledger: () => workspace.ledger.ping(), archive: () => workspace.archive.ping() },
+    checks: { ledger: () => stores.ledger.ping(), archive: () => stores.archive.ping() },
     isDraining: () => false,
     demo: false,
     publishedBaseUrl: BASE_URL,

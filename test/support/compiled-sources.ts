@@ -1,5 +1,5 @@
 import { spawn } from 'node:child_process'
-import type { ChildProcess } from 'node:child_process'
+import { once } from 'node:events'
 import { existsSync, mkdirSync, readdirSync, readFileSync, renameSync, writeFileSync } from 'node:fs'
 import { dirname, join } from 'node:path'
 import { createInterface } from 'node:readline'
@@ -52,8 +52,10 @@ export interface ScriptProcess {
   tell(text: string): void
   kill(): void
   /** Resolves when it has ended. */
-  ended: Promise<{ code: number | null; signal: NodeJS.Signals | null; errors: string }>
+  ended: Promise<Ended>
 }
+
+type Ended = { code: number | null; signal: NodeJS.Signals | null; errors: string }
 
 /**
  * Starts `script`, an ES module, in another process, which is killed when the test ends.
@@ -81,13 +83,6 @@ export function startScript(script: string, args: readonly string[]): ScriptProc
     kill() {
       child.kill('SIGKILL')
     },
-    ended: exitOf(child).then((exit) => ({ ...exit, errors })),
+    ended: once(child, 'close').then(([code, signal]) => ({ code, signal, errors })),
   }
-}
-
-function exitOf(child: ChildProcess): Promise<{ code: number | null; signal: NodeJS.Signals | null }> {
-  return new Promise((resolve, reject) => {
-    child.once('error', reject)
-    child.once('close', (code, signal) => resolve({ code, signal }))
-  })
 }

@@ -1,7 +1,7 @@
 import { spawn } from 'node:child_process'
 import type { ChildProcess } from 'node:child_process'
 import { once } from 'node:events'
-import { mkdtempSync, openSync, rmSync } from 'node:fs'
+import { mkdirSync, mkdtempSync, openSync, rmSync } from 'node:fs'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { fileURLToPath } from 'node:url'
@@ -46,11 +46,46 @@ export function temporaryFolder(): string {
   return folder
 }
 
+/** A program that was started. */
+export interface Started {
+  child: ChildProcess
+  /** What it has written so far. */
+  output: { stdout: string; stderr: string }
+  /** Resolves when it has written this text, or anything; rejects when it has ended before. */
+  until(stream: keyof Started['output'], text?: string): Promise<void>
+  /** Sends a signal, if one is named; resolves with the exit code once all that was written has come. */
+  end(signal?: NodeJS.Signals): Promise<number | null>
+}
+
 /** Starts the program, and ends it with the test. */
-export function startDash(args: readonly string[], options: RunOptions = {}): ChildProcess {
+export function startDash(args: readonly string[], options: RunOptions = {}): Started {
   const child = spawnDash(args, options)
   onTestFinished(() => void child.kill('SIGKILL'))
-  return child
+  return startedOf(child)
+}
+
+function startedOf(child: ChildProcess): Started {
+  const output = { stdout: '', stderr: '' }
+  child.stdout?.on('data', (chunk: Buffer) => (output.stdout += chunk.toString()))
+  child.stderr?.on('data', (chunk: Buffer) => (output.stderr += chunk.toString()))
+  const closed = once(child, 'close').then(([code]) => code as number | null)
+  return {
+    child,
+    output,
+    async until(stream, text = '') {
+      while (output[stream] === '' || !output[stream].includes(text)) {
+        const ended = await Promise.race([
+          once(child[stream] ?? child, 'data').then(() => false),
+          closed.then(() => true),
+        ])
+        if (ended) throw new Error(`the program has ended: ${output.stderr}`)
+      }
+    },
+    end(signal) {
+      if (signal !== undefined) child.kill(signal)
+      return closed
+    },
+  }
 }
 
 /** Starts the program with nothing of this process's environment but the path. */
@@ -70,28 +105,26 @@ function spawnDash(
 
 /** Runs the program to its end. */
 export async function dash(args: readonly string[], options: RunOptions = {}): Promise<Finished> {
-  const child = startDash(args, options)
-  const output = collect(child)
+  const { child, output, end } = startDash(args, options)
   child.stdin?.on('error', () => undefined)
   child.stdin?.end(options.stdin ?? '')
-  const [code] = (await once(child, 'close')) as [number | null]
-  return { code, ...output }
+  return { code: await end(), ...output }
 }
 
-export interface Serving {
+export interface Serving extends Started {
   url: string
-  child: ChildProcess
-  output: { stdout: string; stderr: string }
 }
 
 /** Starts `dash serve` on a free port and waits until it says that it listens. */
 export async function serve(args: readonly string[], options: RunOptions = {}): Promise<Serving> {
-  return listening(startDash(['serve', '--port', '0', ...args], options))
+  const child = spawnDash(['serve', '--port', '0', ...args], options)
+  onTestFinished(() => void child.kill('SIGKILL'))
+  return listening(child)
 }
 
 /** Where a server told that its metrics are. */
-export async function metricsUrlOf({ child, output }: Serving): Promise<string> {
-  while (!output.stderr.includes('metrics: ')) await once(child.stderr ?? child, 'data')
+export async function metricsUrlOf({ output, until }: Serving): Promise<string> {
+  await until('stderr', 'metrics: ')
   return /metrics: (\S+)/.exec(output.stderr)?.[1] ?? ''
 }
 
@@ -99,41 +132,15 @@ export async function metricsUrlOf({ child, output }: Serving): Promise<string> 
 export async function serveDemo(
   env: Record<string, string> = {},
 ): Promise<{ url: string; close: () => Promise<void> }> {
-  const { url, child } = await listening(spawnDash(['serve', '--port', '0', '--demo'], { env }))
-  return {
-    url,
-    async close() {
-      child.kill('SIGTERM')
-      await exitOf(child)
-    },
-  }
+  const { url, end } = await listening(spawnDash(['serve', '--port', '0', '--demo'], { env }))
+  return { url, close: async () => void (await end('SIGTERM')) }
 }
 
-async function listening(child: ChildProcess): Promise<Serving> {
-  const output = collect(child)
-  while (!output.stdout.includes('listening on ')) {
-    const ended = await Promise.race([
-      once(child.stdout ?? child, 'data').then(() => false),
-      once(child, 'close').then(() => true),
-    ])
-    if (ended) throw new Error(`the server did not start: ${output.stderr}`)
-  }
-  const url = /listening on (\S+)/.exec(output.stdout)?.[1] ?? ''
-  return { url, child, output }
-}
-
-/** The exit code of a started program. */
-export async function exitOf(child: ChildProcess): Promise<number | null> {
-  if (child.exitCode !== null || child.signalCode !== null) return child.exitCode
-  const [code] = (await once(child, 'exit')) as [number | null]
-  return code
-}
-
-function collect(child: ChildProcess): { stdout: string; stderr: string } {
-  const output = { stdout: '', stderr: '' }
-  child.stdout?.on('data', (chunk: Buffer) => (output.stdout += chunk.toString()))
-  child.stderr?.on('data', (chunk: Buffer) => (output.stderr += chunk.toString()))
-  return output
+/** A server that was started, as soon as it says that it listens. */
+export async function listening(child: ChildProcess): Promise<Serving> {
+  const started = startedOf(child)
+  await started.until('stdout', 'listening on ')
+  return { ...started, url: /listening on (\S+)/.exec(started.output.stdout)?.[1] ?? '' }
 }
 
 /** How a command ended that ran inside the test's own process. */
@@ -162,6 +169,13 @@ export async function run(
     signal: new AbortController().signal,
   })
   return { code, ...output }
+}
+
+/** A data folder with nothing in it. */
+export function dataFolder(): string {
+  const data = join(temporaryFolder(), 'data')
+  mkdirSync(data)
+  return data
 }
 
 /** A data folder with stories of the last complete day, whose titles are vouched for unless `changes` says otherwise. */

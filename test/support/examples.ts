@@ -35,18 +35,7 @@ export interface Example {
 const RUN: readonly string[] = ['sh', 'console', 'js', 'python', 'json']
 
 /** Other names of languages that run: a block must not escape by its name. */
-const ALIASES = new Set([
-  'bash',
-  'shell',
-  'shellsession',
-  'zsh',
-  'javascript',
-  'mjs',
-  'ts',
-  'typescript',
-  'py',
-  'jsonc',
-])
+const ALIASES = new Set('bash shell shellsession zsh javascript mjs ts typescript py jsonc'.split(' '))
 
 /** How a line begins that is to be typed. */
 const TYPED = /^(?:\$ |curl |npx |npm |dash |dashctl |node )/m

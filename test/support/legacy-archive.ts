@@ -1,13 +1,12 @@
-import { cpSync, mkdirSync, mkdtempSync, rmSync, writeFileSync } from 'node:fs'
-import { tmpdir } from 'node:os'
+import { cpSync, mkdirSync, writeFileSync } from 'node:fs'
 import { dirname, join } from 'node:path'
 import { fileURLToPath } from 'node:url'
-import { onTestFinished } from 'vitest'
 import { archiveFolder } from '../../src/adapters/input.ts'
 import { sha256Hex } from '../../src/domain/digest.ts'
 import { addDays } from '../../src/domain/time.ts'
 import { importArchive } from '../../src/jobs/import-archive.ts'
 import type { ArchiveImportPorts } from '../../src/jobs/import-archive.ts'
+import { temporaryFolder } from './dash.ts'
 import { AS_OF, RUN_AT, tickingClock } from './workspace.ts'
 import type { Workspace } from './workspace.ts'
 
@@ -51,7 +50,7 @@ export function oldPublication(
 
 /** Writes publications and their list into a folder of the test's own. */
 export function writeArchive(publications: readonly OldPublication[]): string {
-  const folder = emptyFolder()
+  const folder = temporaryFolder()
   for (const { row, text } of publications) {
     const path = join(folder, String(row['file']))
     mkdirSync(dirname(path), { recursive: true })
@@ -75,7 +74,7 @@ export function writeList(folder: string, text: string | Buffer): void {
 
 /** A copy of the bundled archive that a test may damage. */
 export function copyOfSample(): string {
-  const folder = emptyFolder()
+  const folder = temporaryFolder()
   cpSync(SAMPLE_ARCHIVE, folder, { recursive: true })
   return folder
 }
@@ -102,10 +101,4 @@ export function importPortsOf(
 export async function importSample(workspace: Workspace): Promise<void> {
   const { refused } = await importArchive(importPortsOf(workspace, SAMPLE_ARCHIVE))
   if (refused.length > 0) throw new Error(`the sample was refused: ${JSON.stringify(refused)}`)
-}
-
-function emptyFolder(): string {
-  const folder = mkdtempSync(join(tmpdir(), 'dash-archive-'))
-  onTestFinished(() => rmSync(folder, { recursive: true, force: true }))
-  return folder
 }

@@ -5,6 +5,7 @@ import { expect } from 'vitest'
 import { parseFeed } from '@rowanmanning/feed-parser'
 import FeedParser from 'feedparser'
 import { validateXML } from 'xmllint-wasm'
+import { z } from 'zod'
 import type { FeedEvent } from '../../src/domain/feed/columns.ts'
 import type { ItemDetails } from '../../src/domain/feed/live-source.ts'
 import { rankLivePeriods } from '../../src/domain/feed/rank-live.ts'
@@ -91,78 +92,54 @@ export async function complaintsOfLibxml(text: string, format: 'rss' | 'atom'): 
   return valid || complaints.length > 0 ? complaints : [rawOutput]
 }
 
-const ITEM_MEMBERS = new Set([
-  'id',
-  'url',
-  'external_url',
-  'title',
-  'content_html',
-  'content_text',
-  'summary',
-  'image',
-  'banner_image',
-  'date_published',
-  'date_modified',
-  'authors',
-  'tags',
-  'language',
-  'attachments',
-])
+const address = z.string().regex(/^https?:\/\/[^\s]+$/)
+const authors = z
+  .array(
+    z
+      .strictObject({ name: z.string().optional(), url: address.optional(), avatar: address.optional() })
+      .refine(({ name, url, avatar }) => Boolean(name ?? url ?? avatar), 'an author without a name'),
+  )
+  .optional()
 
-const FEED_MEMBERS = new Set([
-  'version',
-  'title',
-  'home_page_url',
-  'feed_url',
-  'description',
-  'user_comment',
-  'next_url',
-  'icon',
-  'favicon',
-  'authors',
-  'language',
-  'expired',
-  'hubs',
-  'items',
-])
+/** What the publisher writes of JSON Feed 1.1 (https://www.jsonfeed.org/version/1.1/), by the rules of that document. */
+const JSON_FEED = z.strictObject({
+  version: z.literal('https://jsonfeed.org/version/1.1'),
+  title: z.string(),
+  home_page_url: address,
+  feed_url: address,
+  description: z.string().optional(),
+  icon: address.optional(),
+  favicon: address.optional(),
+  authors,
+  language: z.string().optional(),
+  items: z.array(
+    z
+      .strictObject({
+        id: z.string().min(1),
+        url: address.optional(),
+        external_url: address.optional(),
+        title: z.string().optional(),
+        content_text: z.string().optional(),
+        content_html: z.string().optional(),
+        date_published: z.string().refine((date) => !Number.isNaN(Date.parse(date))),
+        authors,
+        tags: z.array(z.string()).optional(),
+      })
+      .refine(({ content_text, content_html }) => (content_text ?? content_html) !== undefined, 'no content'),
+  ),
+})
 
-/** What breaks the rules of JSON Feed 1.1 (https://www.jsonfeed.org/version/1.1/). */
+/** What breaks the rules of JSON Feed. */
 export function complaintsOfJsonFeed(text: string): string[] {
   const complaints: string[] = []
-  const check = (holds: boolean, what: string): void => void (holds || complaints.push(what))
-  const isUrl = (value: unknown): boolean => typeof value === 'string' && /^https?:\/\/[^\s]+$/.test(value)
-  const known = (value: Record<string, unknown>, names: ReadonlySet<string>, where: string): void => {
-    for (const [name, member] of Object.entries(value)) {
-      if (!name.startsWith('_')) check(names.has(name), `${where} has the unknown member ${name}`)
-      else check(typeof member === 'object' && !name.includes('.'), `${where}.${name} is no extension`)
-    }
-  }
-  const authors = (value: unknown, where: string): void => {
-    if (value === undefined) return
-    check(Array.isArray(value), `${where}.authors is no array`)
-    for (const author of value as Record<string, unknown>[])
-      check(Boolean(author['name'] ?? author['url'] ?? author['avatar']), `${where} has an empty author`)
-  }
-  const feed = JSON.parse(text) as Record<string, unknown>
-  known(feed, FEED_MEMBERS, 'the feed')
-  check(feed['version'] === 'https://jsonfeed.org/version/1.1', 'the version is not 1.1')
-  check(typeof feed['title'] === 'string', 'the feed has no title')
-  check(isUrl(feed['feed_url']) && isUrl(feed['home_page_url']), 'the feed has no addresses')
-  authors(feed['authors'], 'the feed')
-  check(Array.isArray(feed['items']), 'the feed has no items')
-  const items = feed['items'] as Record<string, unknown>[]
-  check(new Set(items.map(({ id }) => id)).size === items.length, 'an id stands twice')
-  for (const [index, item] of items.entries()) {
-    const where = `item ${index}`
-    known(item, ITEM_MEMBERS, where)
-    check(typeof item['id'] === 'string' && item['id'] !== '', `${where} has no id`)
-    check(typeof (item['content_text'] ?? item['content_html']) === 'string', `${where} has no content`)
-    check(item['url'] === undefined || isUrl(item['url']), `${where} has a bad url`)
-    const date = item['date_published']
-    check(typeof date === 'string' && !Number.isNaN(Date.parse(date)), `${where} has a bad date`)
-    authors(item['authors'], where)
-    const tags = (item['tags'] ?? []) as unknown[]
-    check(Array.isArray(tags) && tags.every((tag) => typeof tag === 'string'), `${where} has bad tags`)
-  }
-  return complaints
+  // An extension is an object whose name begins with an underscore and has no dot.
+  const feed: unknown = JSON.parse(text, (name, value: unknown) => {
+    if (!name.startsWith('_')) return value
+    if (typeof value !== 'object' || name.includes('.')) complaints.push(`${name} is no extension`)
+    return undefined
+  })
+  const { data, error } = JSON_FEED.safeParse(feed)
+  const ids = data?.items.map(({ id }) => id) ?? []
+  if (new Set(ids).size !== ids.length) complaints.push('an id stands twice')
+  return [...complaints, ...(error?.issues ?? []).map(({ path, message }) => `${path.join('.')}: ${message}`)]
 }

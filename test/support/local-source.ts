@@ -3,7 +3,7 @@ import type { IncomingMessage, ServerResponse } from 'node:http'
 import { createServer as createTcpServer } from 'node:net'
 import type { AddressInfo, Server } from 'node:net'
 import { once } from 'node:events'
-import { text } from 'node:stream/consumers'
+import { buffer } from 'node:stream/consumers'
 import { onTestFinished } from 'vitest'
 
 /** What a source was asked. */
@@ -19,29 +19,43 @@ export interface LocalSource {
   /** Base URL without a trailing slash. */
   url: string
   questions: SourceQuestion[]
+  /** Is gone from then on. */
+  close(): Promise<void>
 }
 
-/** A server on 127.0.0.1 that answers as it is told, closed when the test ends. */
-export async function localSource(
-  answer: (question: SourceQuestion, response: ServerResponse) => void,
-): Promise<LocalSource> {
+/**
+ * A server on 127.0.0.1 that answers as it is told, closed when the test ends. An answer that throws or rejects is a
+ * connection that breaks off.
+ */
+export async function localSource(answer: Answer): Promise<LocalSource> {
+  const source = await startSource(answer)
+  onTestFinished(() => source.close())
+  return source
+}
+
+type Answer = (question: SourceQuestion, response: ServerResponse, bytes: Buffer) => unknown
+
+/** As {@link localSource}, but whoever starts it must close it. */
+export async function startSource(answer: Answer): Promise<LocalSource> {
   const questions: SourceQuestion[] = []
-  const server = createServer((request, response) => {
-    const chunks: Buffer[] = []
-    request.on('data', (chunk: Buffer) => chunks.push(chunk))
-    request.on('end', () => {
-      const { method = '', url: target = '', headers } = request
-      const question = { method, target, headers, body: Buffer.concat(chunks).toString('utf8') }
-      questions.push(question)
-      answer(question, response)
-    })
-  })
+  const serve = async (request: IncomingMessage, response: ServerResponse): Promise<void> => {
+    const { method = '', url: target = '', headers } = request
+    const bytes = await buffer(request)
+    const question = { method, target, headers, body: bytes.toString() }
+    questions.push(question)
+    await answer(question, response, bytes)
+  }
+  const server = createServer(
+    (request, response) => void serve(request, response).catch(() => response.destroy()),
+  )
   const port = await listen(server)
-  onTestFinished(async () => {
+  const close = async (): Promise<void> => {
+    if (!server.listening) return
     server.closeAllConnections()
-    await close(server)
-  })
-  return { url: `http://127.0.0.1:${port}`, questions }
+    server.close()
+    await once(server, 'close')
+  }
+  return { url: `http://127.0.0.1:${port}`, questions, close }
 }
 
 /** Answers every question with one JSON document. */
@@ -52,23 +66,31 @@ export function jsonSource(document: unknown): Promise<LocalSource> {
   })
 }
 
+/** A port of this machine that another program holds, which accepts and says nothing; free again when the test ends. */
+export async function takenPort(): Promise<number> {
+  const server = createTcpServer()
+  onTestFinished(() => void server.close())
+  return listen(server)
+}
+
 /** The base URL of a port nothing listens on. */
 export async function unreachableUrl(): Promise<string> {
+  return `http://127.0.0.1:${await freePort()}`
+}
+
+/** A port of this machine that nothing listens on. */
+export async function freePort(): Promise<number> {
   const server = createTcpServer()
   const port = await listen(server)
-  await close(server)
-  return `http://127.0.0.1:${port}`
+  server.close()
+  await once(server, 'close')
+  return port
 }
 
-function listen(server: Server): Promise<number> {
-  return new Promise((resolve, reject) => {
-    server.once('error', reject)
-    server.listen(0, '127.0.0.1', () => resolve((server.address() as AddressInfo).port))
-  })
-}
-
-function close(server: Server): Promise<void> {
-  return new Promise((resolve, reject) => server.close((error) => (error ? reject(error) : resolve())))
+async function listen(server: Server): Promise<number> {
+  server.listen(0, '127.0.0.1')
+  await once(server, 'listening')
+  return (server.address() as AddressInfo).port
 }
 
 /** A service that is told of jobs, as healthchecks.io is; it is closed when the test ends. */
@@ -83,16 +105,9 @@ export async function startPingService(
   answers: (response: ServerResponse, count: number) => void = (response) => response.end('OK'),
 ): Promise<PingService> {
   const pings: PingService['pings'] = []
-  const server = createServer((request, response) => {
-    void text(request).then((said) => {
-      pings.push({ what: `${request.method} ${request.url}`, said })
-      answers(response, pings.length)
-    })
-  }).listen(0, '127.0.0.1')
-  await once(server, 'listening')
-  onTestFinished(() => {
-    server.closeAllConnections()
-    server.close()
+  const { url } = await localSource(({ method, target, body }, response) => {
+    pings.push({ what: `${method} ${target}`, said: body })
+    answers(response, pings.length)
   })
-  return { url: `http://127.0.0.1:${(server.address() as AddressInfo).port}`, pings }
+  return { url, pings }
 }

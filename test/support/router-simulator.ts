@@ -1,12 +1,11 @@
-import { createServer } from 'node:http'
-import type { IncomingMessage, ServerResponse } from 'node:http'
-import type { AddressInfo } from 'node:net'
+import type { ServerResponse } from 'node:http'
 import { setImmediate as nextTurn } from 'node:timers/promises'
-import { onTestFinished } from 'vitest'
 import type { Clock } from '../../src/domain/ports.ts'
 import { dayOf, startOfDay, DAY_MS } from '../../src/domain/time.ts'
 import { scriptedRouter } from '../../src/server/demo/router-app.ts'
 import type { ScriptedModel } from '../../src/server/demo/router-app.ts'
+import { localSource } from './local-source.ts'
+import type { SourceQuestion } from './local-source.ts'
 
 /** One chat request as the service got it. */
 interface ChatRequest {
@@ -16,7 +15,7 @@ interface ChatRequest {
   kind: 'tool' | 'text'
   /** Which of this model's it is on its day, from 1. */
   number: number
-  headers: IncomingMessage['headers']
+  headers: SourceQuestion['headers']
   body: Record<string, unknown>
 }
 
@@ -67,16 +66,11 @@ export async function startRouter(options: SimulatorOptions): Promise<RouterSimu
   const state: RouterSimulator = { url: '', chats: [], facts: [], breaches: [] }
   const open = new Map<string, number>()
 
-  const serve = async (request: IncomingMessage, response: ServerResponse): Promise<void> => {
-    const chunks: Buffer[] = []
-    for await (const chunk of request as AsyncIterable<Buffer>) chunks.push(chunk)
-    const body = Buffer.concat(chunks).toString()
-    const path = decodeURIComponent(new URL(request.url ?? '', 'http://service').pathname).replace(
-      '/api/v1',
-      '',
-    )
-    const authorized = request.headers.authorization === 'Bearer test-key'
-    const question = { method: request.method ?? '', path, authorized, body }
+  const serve = async (asked: SourceQuestion, response: ServerResponse): Promise<void> => {
+    const { method, target, headers, body } = asked
+    const path = decodeURIComponent(new URL(target, 'http://service').pathname).replace('/api/v1', '')
+    const authorized = headers.authorization === 'Bearer test-key'
+    const question = { method, path, authorized, body }
     if (path !== '/chat/completions') {
       state.facts.push(path)
       const fault = options.factFault?.(path) ?? null
@@ -84,7 +78,7 @@ export async function startRouter(options: SimulatorOptions): Promise<RouterSimu
       const told = answer(question)
       return send(response, told.status, path === '/key' && authorized ? keyOf(state, options) : told.body)
     }
-    const chat = chatOf(request, body, state.chats, clock())
+    const chat = chatOf(asked, state.chats, clock())
     const met = limitMet(chat, state.chats, options)
     state.chats.push(chat)
     watch(state, open, chat)
@@ -98,24 +92,18 @@ export async function startRouter(options: SimulatorOptions): Promise<RouterSimu
     return send(response, told.status, told.body)
   }
 
-  const server = createServer((request, response) => {
-    serve(request, response).catch((error: unknown) => {
+  const { url } = await localSource((question, response) =>
+    serve(question, response).catch((error: unknown) => {
       state.breaches.push(`the service failed: ${String(error)}`)
       response.destroy()
-    })
-  })
-  await new Promise<void>((resolve) => server.listen(0, '127.0.0.1', resolve))
-  onTestFinished(() => {
-    server.closeAllConnections()
-    server.close()
-  })
-  state.url = `http://127.0.0.1:${(server.address() as AddressInfo).port}/api/v1`
+    }),
+  )
+  state.url = `${url}/api/v1`
   return state
 }
 
 function chatOf(
-  request: IncomingMessage,
-  text: string,
+  { headers, body: text }: SourceQuestion,
   before: readonly ChatRequest[],
   at: number,
 ): ChatRequest {
@@ -128,7 +116,7 @@ function chatOf(
     vendor: model.split('/')[0] ?? '',
     kind: body['tools'] === undefined ? 'text' : 'tool',
     number: sameDay.length + 1,
-    headers: request.headers,
+    headers,
     body,
   }
 }

@@ -2,15 +2,14 @@ import { spawn } from 'node:child_process'
 import { createHash } from 'node:crypto'
 import { once } from 'node:events'
 import { mkdtemp, realpath, rm } from 'node:fs/promises'
-import { createServer } from 'node:http'
 import type { IncomingHttpHeaders, ServerResponse } from 'node:http'
 import { createRequire } from 'node:module'
-import type { AddressInfo } from 'node:net'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { createInterface } from 'node:readline'
 import { request } from 'undici'
 import type { S3Location } from '../../src/adapters/objects/s3-request.ts'
+import { startSource } from './local-source.ts'
 
 const BUCKET = 'dash-archive'
 
@@ -75,24 +74,14 @@ export async function startS3Server(): Promise<S3Server> {
   const faults: { method: string; target: RegExp; fault: S3Fault }[] = []
   const conditionally = oneAtATime()
 
-  const server = createServer((incoming, response) => {
-    const chunks: Buffer[] = []
-    incoming.on('data', (chunk: Buffer) => chunks.push(chunk))
-    incoming.on('end', () => {
-      const { method = '', url: target = '', headers } = incoming
-      const question = { method, target, headers, body: Buffer.concat(chunks) }
-      questions.push(question)
-      const met = faults.findIndex((fault) => fault.method === method && fault.target.test(target))
-      const fault = met === -1 ? undefined : faults.splice(met, 1)[0]?.fault
-      void answer(question, response, fault, () =>
-        conditionally(target, () => replyTo(question, bare.url)),
-      ).catch(() => response.destroy())
-    })
+  const { url, close } = await startSource(({ method, target, headers }, response, body) => {
+    const question = { method, target, headers, body }
+    questions.push(question)
+    const met = faults.findIndex((fault) => fault.method === method && fault.target.test(target))
+    const fault = met === -1 ? undefined : faults.splice(met, 1)[0]?.fault
+    const reply = (): Promise<S3Reply> => conditionally(target, () => replyTo(question, bare.url))
+    return answer(question, response, fault, reply)
   })
-  server.listen(0, '127.0.0.1')
-  await once(server, 'listening')
-  const url = `http://127.0.0.1:${(server.address() as AddressInfo).port}`
-
   return {
     url,
     bareUrl: bare.url,
@@ -124,8 +113,7 @@ export async function startS3Server(): Promise<S3Server> {
       if (statusCode !== 200) throw new Error(`the S3 server answered ${statusCode}`)
     },
     async close() {
-      server.closeAllConnections()
-      server.close()
+      await close()
       await bare.close()
     },
   }

@@ -1,7 +1,6 @@
 import { readdirSync } from 'node:fs'
 import { basename } from 'node:path'
 import type { H3 } from 'h3'
-import { BASE_URL } from '../../src/domain/models/catalogue.ts'
 import { sha256Hex } from '../../src/domain/digest.ts'
 import type { Objects, YearReader } from '../../src/domain/ports.ts'
 import { addDays, formatInstant } from '../../src/domain/time.ts'
@@ -9,10 +8,9 @@ import type { Day } from '../../src/domain/time.ts'
 import { GENESIS_LEAF, leafOf } from '../../src/domain/year/chain.ts'
 import { proveLedger } from '../../src/domain/year/check.ts'
 import type { Head, LedgerContents, LedgerRow, Manifest } from '../../src/domain/year/ledger.ts'
-import { createApp } from '../../src/server/app.ts'
 import type { ServerPorts } from '../../src/server/app.ts'
 import { chainOf, gap, headAt, legacyRow, legacySeal, manifest } from '../domain/year/ledger-rows.ts'
-import { silentLog, NO_CHAT } from './api-client.ts'
+import { openApp } from './api-client.ts'
 import { readConfig } from '../../src/cli/settings/read-config.ts'
 import { Container } from '../../src/cli/container.ts'
 import type { Finding } from '../../src/domain/year/finding.ts'
@@ -117,27 +115,16 @@ export function openSampleApp(archive: SampleArchive, changes: Partial<ServerPor
     adopt: refuse,
     ping: async () => undefined,
   }
-  return createApp({
+  const stores = {
     ledger,
     archive: store,
     year: { read },
     feed: { newestSnapshot: async () => null, snapshotFeed: async () => null },
     search: { by: () => ({ search: refuse, similar: refuse, itemTrend: refuse, termTrend: refuse }) },
-    trustedProxies: [],
     recommendations: store.recommendations,
-    agent: NO_CHAT,
-    mcp: null,
-    widgetUrl: null,
     audits: { newest: async () => null },
-    clock: Date.now,
-    log: silentLog,
-    checks: {},
-    isDraining: () => false,
-    demo: false,
-    publishedBaseUrl: BASE_URL,
-    baseUrl: () => 'http://dash.test',
-    ...changes,
-  })
+  }
+  return openApp(stores, changes)
 }
 
 function envelopeOf(one: Manifest, marker: string): Uint8Array {

@@ -1,16 +1,15 @@
-import { createServer } from 'node:http'
-import type { IncomingMessage, ServerResponse } from 'node:http'
-import type { AddressInfo } from 'node:net'
-import { onTestFinished } from 'vitest'
+import type { ServerResponse } from 'node:http'
+import { localSource } from './local-source.ts'
+import type { SourceQuestion } from './local-source.ts'
 
 /** One answer of the scripted server. */
-export type Reply = (response: ServerResponse, request: IncomingMessage) => void
+export type Reply = (response: ServerResponse) => void
 
 /** A server whose chat interface behaves as a test says, path by path; it is closed when the test ends. */
 export interface ScriptedServer {
   url: string
   /** Requests so far, `METHOD path`, with their bodies. */
-  requests: { what: string; headers: IncomingMessage['headers']; body: string }[]
+  requests: { what: string; headers: SourceQuestion['headers']; body: string }[]
   /** Is gone from then on. */
   close(): Promise<void>
 }
@@ -87,29 +86,15 @@ export async function startScripted(
   replies: Partial<Record<Path, Reply | readonly Reply[]>> = {},
 ): Promise<ScriptedServer> {
   const asked: Partial<Record<Path, number>> = {}
-  const scripted: ScriptedServer = { url: '', requests: [], close: () => Promise.resolve() }
-  const serve = async (request: IncomingMessage, response: ServerResponse): Promise<void> => {
-    const chunks: Buffer[] = []
-    for await (const chunk of request as AsyncIterable<Buffer>) chunks.push(chunk)
-    const body = Buffer.concat(chunks).toString()
-    scripted.requests.push({ what: `${request.method} ${request.url}`, headers: request.headers, body })
-    const path = request.url?.replace('/api/agent/', '') as Path
+  const requests: ScriptedServer['requests'] = []
+  const { url, close } = await localSource(({ method, target, headers, body }, response) => {
+    requests.push({ what: `${method} ${target}`, headers, body })
+    const path = target.replace('/api/agent/', '') as Path
     const given = replies[path] ?? SOUND[path]
     const index = asked[path] ?? 0
     asked[path] = index + 1
     const reply = typeof given === 'function' ? given : given[Math.min(index, given.length - 1)]
-    reply?.(response, request)
-  }
-  const server = createServer(
-    (request, response) => void serve(request, response).catch(() => response.destroy()),
-  )
-  await new Promise<void>((resolve) => server.listen(0, '127.0.0.1', resolve))
-  scripted.close = () =>
-    new Promise((resolve) => {
-      server.close(() => resolve())
-      server.closeAllConnections()
-    })
-  onTestFinished(() => scripted.close())
-  scripted.url = `http://127.0.0.1:${(server.address() as AddressInfo).port}`
-  return scripted
+    reply?.(response)
+  })
+  return { url, requests, close }
 }

@@ -3,15 +3,13 @@ import type { ChildProcess } from 'node:child_process'
 import { once } from 'node:events'
 import { existsSync } from 'node:fs'
 import { mkdtemp, rm } from 'node:fs/promises'
-import { createServer } from 'node:net'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { fileURLToPath } from 'node:url'
-import { createServer as createHttpServer } from 'node:http'
 import type { ServerResponse } from 'node:http'
-import type { AddressInfo } from 'node:net'
 import { createClient } from '@libsql/client'
-import { vi, onTestFinished } from 'vitest'
+import { vi } from 'vitest'
+import { freePort, localSource } from './local-source.ts'
 
 /** A libSQL server of the tests' own on a free port of this machine. */
 export interface Sqld {
@@ -73,16 +71,6 @@ export async function startSqld(environment: Record<string, string> = {}): Promi
       await rm(folder, { recursive: true, force: true })
     },
   }
-}
-
-async function freePort(): Promise<number> {
-  const server = createServer().listen(0, '127.0.0.1')
-  await once(server, 'listening')
-  const address = server.address()
-  server.close()
-  await once(server, 'close')
-  if (address === null || typeof address === 'string') throw new Error('no free port')
-  return address.port
 }
 
 async function dropEverything(url: string): Promise<void> {
@@ -153,26 +141,9 @@ export async function httpGate(target: string): Promise<HttpGate> {
     answer()
   }
 
-  const server = createHttpServer((request, response) => {
-    const chunks: Buffer[] = []
-    request.on('data', (chunk: Buffer) => chunks.push(chunk))
-    request.on('end', () => {
-      const body = Buffer.concat(chunks).toString('utf8')
-      bodies.push(body)
-      handle(request.url ?? '/', body, request.headers['content-type'] ?? '', response).catch(() =>
-        response.socket?.destroy(),
-      )
-    })
+  const { url } = await localSource(({ target: path, headers, body }, response) => {
+    bodies.push(body)
+    return handle(path, body, headers['content-type'] ?? '', response)
   })
-  await new Promise<void>((resolve) => server.listen(0, '127.0.0.1', resolve))
-  onTestFinished(() => {
-    server.closeAllConnections()
-    server.close()
-  })
-  const { port } = server.address() as AddressInfo
-  return {
-    url: `http://127.0.0.1:${port}`,
-    bodies,
-    once: (text, meet) => void waiting.push({ text, meet }),
-  }
+  return { url, bodies, once: (text, meet) => void waiting.push({ text, meet }) }
 }

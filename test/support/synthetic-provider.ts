@@ -1,14 +1,14 @@
-import { createServer } from 'node:http'
-import type { IncomingHttpHeaders, IncomingMessage, ServerResponse } from 'node:http'
-import type { AddressInfo, Socket } from 'node:net'
-import { onTestFinished } from 'vitest'
+import { once } from 'node:events'
+import type { ServerResponse } from 'node:http'
+import { localSource } from './local-source.ts'
+import type { SourceQuestion } from './local-source.ts'
 import { eventsOf, MODES } from './provider-wire.ts'
 import type { Api, Said, Behaviour, ModeName } from './provider-wire.ts'
 
 /** One request as the provider got it. */
 interface ProviderRequest {
   path: string
-  headers: IncomingHttpHeaders
+  headers: SourceQuestion['headers']
   body: Record<string, unknown>
   /** The client's end of the connection. */
   port: number
@@ -57,28 +57,20 @@ export async function startProvider(mode: ModeName | Behaviour = 'answer'): Prom
         else waiting.push({ count, go: resolve })
       }),
   }
-  const serve = async (request: IncomingMessage, response: ServerResponse): Promise<void> => {
-    if (request.method === 'GET') {
+  const serve = async (
+    { method, target: path, headers, body: text }: SourceQuestion,
+    response: ServerResponse,
+  ): Promise<void> => {
+    if (method === 'GET') {
       provider.keyAsked += 1
       response.statusCode = provider.keyStatus
       if (provider.key !== null) response.end(JSON.stringify(provider.key))
       return
     }
-    const chunks: Buffer[] = []
-    for await (const chunk of request as AsyncIterable<Buffer>) chunks.push(chunk)
-    const body = JSON.parse(Buffer.concat(chunks).toString()) as Record<string, unknown>
-    const api: Api = request.url?.endsWith('/chat/completions') ? 'chat' : 'responses'
-    const closed = new Promise<number>((resolve) => {
-      response.once('close', () => resolve(performance.now()))
-    })
-    const seen = {
-      path: request.url ?? '',
-      headers: request.headers,
-      body,
-      port: request.socket.remotePort ?? 0,
-      written: 0,
-      closed,
-    }
+    const body = JSON.parse(text) as Record<string, unknown>
+    const api: Api = path.endsWith('/chat/completions') ? 'chat' : 'responses'
+    const closed = once(response, 'close').then(() => performance.now())
+    const seen = { path, headers, body, port: response.socket?.remotePort ?? 0, written: 0, closed }
     const breach = breachOf(api, body)
     provider.requests.push(seen)
     waiting.filter(({ count }) => provider.requests.length >= count).forEach(({ go }) => go())
@@ -91,23 +83,13 @@ export async function startProvider(mode: ModeName | Behaviour = 'answer'): Prom
     }
     await answer(api, byModel.get(body['model']) ?? others, seen, response)
   }
-  const sockets = new Set<Socket>()
-  const server = createServer((request, response) => {
-    serve(request, response).catch((error: unknown) => {
+  const { url } = await localSource((question, response) =>
+    serve(question, response).catch((error: unknown) => {
       provider.breaches.push(`the provider failed: ${String(error)}`)
       response.destroy()
-    })
-  })
-  server.on('connection', (socket) => {
-    sockets.add(socket)
-    socket.once('close', () => sockets.delete(socket))
-  })
-  await new Promise<void>((resolve) => server.listen(0, '127.0.0.1', resolve))
-  onTestFinished(() => {
-    for (const socket of sockets) socket.destroy()
-    server.close()
-  })
-  provider.url = `http://127.0.0.1:${(server.address() as AddressInfo).port}/v1`
+    }),
+  )
+  provider.url = `${url}/v1`
   return provider
 }
 
@@ -219,8 +201,7 @@ export async function startGatedProvider(): Promise<GatedProvider> {
   const open = new Map<ServerResponse, Said[]>()
   let asked = 0
   let changed: () => void = () => undefined
-  const server = createServer((request, response) => {
-    request.resume()
+  const { url } = await localSource((_question, response) => {
     response.writeHead(200, { 'content-type': 'text/event-stream' })
     response.flushHeaders()
     open.set(response, [])
@@ -230,11 +211,6 @@ export async function startGatedProvider(): Promise<GatedProvider> {
       changed()
     })
     changed()
-  })
-  await new Promise<void>((resolve) => server.listen(0, '127.0.0.1', resolve))
-  onTestFinished(() => {
-    server.closeAllConnections()
-    server.close()
   })
   const until = async (holds: () => boolean): Promise<void> => {
     while (!holds()) await new Promise<void>((resolve) => (changed = resolve))
@@ -248,7 +224,7 @@ export async function startGatedProvider(): Promise<GatedProvider> {
     }
   }
   return {
-    url: `http://127.0.0.1:${(server.address() as AddressInfo).port}/v1`,
+    url: `${url}/v1`,
     get asked() {
       return asked
     },

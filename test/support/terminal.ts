@@ -62,28 +62,12 @@ export async function openTerminal(
   const program = [...command, ...args].map(quoted).join(' ')
   const shell = `env -i ${settings.join(' ')} TERM="$TERM" ${program}${outputFile === undefined ? '' : ` > ${quoted(outputFile)}`}; echo ${quoted(ENDED)} $?; stty -a | tr ' ' '\\n' | grep -E '^-?(icanon|echo);?$' | tr '\\n' ' '; echo; cat`
   const socket = `dash-test-${randomBytes(6).toString('hex')}`
-  const server = spawn(
-    'tmux',
-    [
-      '-u',
-      '-C',
-      '-L',
-      socket,
-      '-f',
-      '/dev/null',
-      'new-session',
-      '-x',
-      String(columns),
-      '-y',
-      String(rows),
-      shell,
-    ],
-    {
-      cwd: home,
-      stdio: ['pipe', 'pipe', 'inherit'],
-      env: { PATH: process.env['PATH'] ?? '', HOME: home, LANG: 'C.UTF-8', SHELL: '/bin/sh' },
-    },
-  )
+  const words = `-u -C -L ${socket} -f /dev/null new-session -x ${columns} -y ${rows}`.split(' ')
+  const server = spawn('tmux', [...words, shell], {
+    cwd: home,
+    stdio: ['pipe', 'pipe', 'inherit'],
+    env: { PATH: process.env['PATH'] ?? '', HOME: home, LANG: 'C.UTF-8', SHELL: '/bin/sh' },
+  })
   onTestFinished(async () => {
     spawn('tmux', ['-L', socket, 'kill-server'], { stdio: 'ignore' })
     await ended
@@ -119,9 +103,9 @@ export async function openTerminal(
       ),
     )
   const begun = next()
-  const tmux = (...words: string[]): Promise<string> => {
+  const tmux = (...asked: string[]): Promise<string> => {
     const done = next()
-    server.stdin.write(`${words.map(quoted).join(' ')}\n`)
+    server.stdin.write(`${asked.map(quoted).join(' ')}\n`)
     return done
   }
   await begun

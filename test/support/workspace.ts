@@ -1,5 +1,3 @@
-import { mkdtemp, rm } from 'node:fs/promises'
-import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { pathToFileURL } from 'node:url'
 import { mkdirSync } from 'node:fs'
@@ -26,6 +24,7 @@ import type { Day, Instant } from '../../src/domain/time.ts'
 import { publishYear } from '../../src/jobs/publish-year.ts'
 import type { PublishOptions, PublishPorts, PublishResult } from '../../src/jobs/publish-year.ts'
 import { builtModule } from './compiled-sources.ts'
+import { temporaryFolder } from './temporary-folder.ts'
 
 /** Real stores in a folder of the test's own, removed when it ends. */
 export interface Workspace {
@@ -53,8 +52,7 @@ export const AS_OF: Day = '2026-03-01'
 export const RUN_AT: Instant = startOfDay(addDays(AS_OF, 1)) + 600_000
 
 export async function openWorkspace(fileClock: Clock = Date.now): Promise<Workspace> {
-  const folder = await mkdtemp(join(tmpdir(), 'dash-test-'))
-  onTestFinished(() => rm(folder, { recursive: true, force: true }))
+  const folder = await temporaryFolder()
   mkdirSync(join(folder, 'objects'))
   return reopenWorkspace(folder, fileClock)
 }
@@ -69,25 +67,16 @@ export function reopenWorkspace(folder: string, fileClock: Clock = Date.now, ret
   const feedPath = join(folder, 'feed.db')
   const objectsPath = join(folder, 'objects')
   const busy = { nativeBusyMs: 20, retryMs }
-  const open = (path: string, store: 'ledger' | 'feed' | 'state') =>
-    database({
-      location: { url: pathToFileURL(path).href, authToken: null },
-      store,
-      ...busy,
-    })
-  const ledgerDatabase = open(ledgerPath, 'ledger')
-  const feedDatabase = open(feedPath, 'feed')
-  const stateDatabase = open(join(folder, 'state.db'), 'state')
-  const close = (): void => {
-    stateDatabase.close()
-    ledgerDatabase.close()
-    feedDatabase.close()
-  }
+  const locationOf = (path: string) => ({ url: pathToFileURL(path).href, authToken: null })
+  const ledgerDatabase = database({ location: locationOf(ledgerPath), store: 'ledger', ...busy })
+  const location = locationOf(feedPath)
+  const feedDatabase = database({ location, store: 'feed', ...busy })
+  const stateDatabase = database({ location: locationOf(join(folder, 'state.db')), store: 'state', ...busy })
+  const close = (): void => [stateDatabase, ledgerDatabase, feedDatabase].forEach((each) => each.close())
   onTestFinished(close)
   const ledger = libsqlLedger(ledgerDatabase, fileClock)
   const archive = fileObjects(objectsPath, fileClock)
   const feed = libsqlFeed(feedDatabase)
-  const location = { url: pathToFileURL(feedPath).href, authToken: null }
   const search = openFeedSearch({
     location,
     database: feedDatabase,
@@ -165,6 +154,14 @@ export function publish(ports: PublishPorts, changes: Partial<PublishOptions> = 
     signal,
     ...changes,
   })
+}
+
+/** A workspace with a publication of each of the days. */
+export async function publishedWorkspace(days: readonly Day[]): Promise<Workspace> {
+  const workspace = await openWorkspace()
+  for (const day of days) await workspace.feed.importSignals(sampleSignals(day))
+  await publishDays(workspace, days)
+  return workspace
 }
 
 /** Publishes each of the days, in order, over signals already imported. */

@@ -26,18 +26,24 @@ async function startGated(
   return { server: await startAgent({ ...options, ports }), model: gate }
 }
 
-/** A chat with that server; `ask` enters a question, which is the model's so many-th. */
+/** A chat with that server; `ask` enters a question, `answered` also has it answered and waits for what is shown. */
 async function startTalk(
   options: TerminalOptions & { args?: readonly string[] } = {},
   served: AgentServerOptions = {},
 ) {
   const { server, model } = await startGated(served)
   const terminal = await openChat(server, options)
-  const ask = async (text: string, count = 1): Promise<void> => {
+  const ask = async (text: string): Promise<void> => {
+    const count = model.asked + 1
     await terminal.enter(text)
     await model.arrived(count)
   }
-  return { server, model, terminal, ask }
+  const answered = async (question: string, answer: string, shown: string | RegExp): Promise<string> => {
+    await ask(question)
+    model.finish(answer)
+    return terminal.until(shown)
+  }
+  return { server, model, terminal, ask, answered }
 }
 
 /** The program has ended with that code, and left the terminal as it was. */
@@ -181,10 +187,8 @@ describe('an answer on a terminal', () => {
   })
 
   test('has no colours under NO_COLOR, and the marks of Markdown instead', async () => {
-    const { ask, model, terminal } = await startTalk({ env: { NO_COLOR: '1' } })
-    await ask('Plain')
-    model.finish('# Head\n\nsome **bold** `code`')
-    await terminal.until('today left')
+    const { answered, terminal } = await startTalk({ env: { NO_COLOR: '1' } })
+    await answered('Plain', '# Head\n\nsome **bold** `code`', 'today left')
     expect(await terminal.screen()).toContain('# Head\n\nsome **bold** `code`')
     expect(terminal.written).not.toMatch(new RegExp(String.raw`${ESC}\[[\d;]*m`))
   })
@@ -214,20 +218,18 @@ describe('an answer on a terminal', () => {
 
 describe('Ctrl-C', () => {
   test('in mid answer stops the turn and keeps the session and what came', async () => {
-    const { ask, server, model, terminal } = await startTalk()
+    const { ask, answered, server, model, terminal } = await startTalk()
     await ask('Tell me')
     model.say('The beginning of')
     await terminal.until('The beginning of')
     await terminal.press('C-c')
     await terminal.until('stopped; what came stays in the talk')
     await model.idle()
-    await ask('Go on', 2)
-    model.finish('an answer')
-    const screen = await terminal.until('9998/10000 session')
+    const screen = await answered('Go on', 'an answer', '9998/10000 session')
     expect(screen).toContain('The beginning of')
     await server.settled()
     expect(server.turns().map(({ messages }) => messages)).toEqual([1, 3])
-    await ask('And before anything came?', 3)
+    await ask('And before anything came?')
     await terminal.press('C-c')
     await terminal.until((shown) => shown.split('stopped;').length === 3)
     await model.idle()
@@ -315,7 +317,7 @@ test('Ctrl-Z where nobody could go on with it leaves the keyboard as it was', as
 
 describe('what is typed', () => {
   test('as a paste of several lines or with a backslash at a line end stays one message', async () => {
-    const { ask, server, model, terminal } = await startTalk()
+    const { answered, server, model, terminal } = await startTalk()
     await terminal.paste('first line\nsecond\tline\n/quit\n')
     await terminal.until('first line␊second line␊/quit')
     await terminal.press('Enter')
@@ -328,9 +330,7 @@ describe('what is typed', () => {
     expect(history).toBe('"first line\\nsecond line\\n/quit"\n')
     await terminal.enter('one \\')
     await terminal.until(/^… ?$/m)
-    await ask('two', 2)
-    model.finish('both')
-    await terminal.until('9998/10000 session')
+    await answered('two', 'both', '9998/10000 session')
     await server.settled()
     expect(server.turns()).toHaveLength(2)
   })
@@ -390,14 +390,10 @@ describe('what is typed', () => {
 
 test('a session that has ended is renewed, and the question is answered', async () => {
   let ahead = 0
-  const { ask, model, terminal } = await startTalk({}, { ports: { clock: () => Date.now() + ahead } })
-  await ask('First')
-  model.finish('one')
-  await terminal.until('today left')
+  const { answered } = await startTalk({}, { ports: { clock: () => Date.now() + ahead } })
+  await answered('First', 'one', 'today left')
   ahead = 3_600_000
-  await ask('Second', 2)
-  model.finish('two')
-  const screen = await terminal.until('another was begun')
+  const screen = await answered('Second', 'two', 'another was begun')
   expect(rowsFrom(screen, '> Second')[1]).toBe('two')
 })
 
@@ -413,32 +409,15 @@ const LIMITS = {
 
 test('a limit is told with its scope and the time by the clock, and the question can be asked again', async () => {
   const limits = { ...LIMITS, messagesPerSession: 1, messagesPerDay: 10 }
-  const { ask, model, terminal } = await startTalk({}, { settings: { limits } })
-  await ask('First')
-  model.finish('one')
-  await terminal.until('0/1 session, 9/10 today left')
+  const { ask, answered, model, terminal } = await startTalk({}, { settings: { limits } })
+  await answered('First', 'one', '0/1 session, 9/10 today left')
   await terminal.enter('Second')
   await terminal.until(/all 1 messages of this session are used \(session\); it opens\s+again\s+at/)
   await terminal.enter('/new')
   await terminal.until('a new talk')
-  await ask('/retry', 2)
+  await ask('/retry')
   model.finish('two')
   expect(rowsFrom(await terminal.until('0/1 session, 8/10 today left'), '> /retry')[1]).toBe('two')
-})
-
-test('a question within the minimum gap waits until it is over and is answered', async () => {
-  const { ask, model, terminal } = await startTalk(
-    {},
-    { settings: { limits: { ...LIMITS, minGapMs: 2_000 } } },
-  )
-  await ask('First')
-  model.finish('one')
-  await terminal.until('19/20 session')
-  await ask('Second', 2)
-  model.finish('two')
-  const screen = await terminal.until('18/20 session')
-  expect(rowsFrom(screen, '> Second')[1]).toBe('two')
-  expect(screen).not.toMatch(/limit|too soon/)
 })
 
 test('quit leaves the talk with 0 and asks nothing', async () => {
@@ -459,22 +438,9 @@ test('one answer to a question on the command line is rendered on a terminal, li
   expect(screen).not.toContain('waiting for the answer')
 })
 
-test('one answer to a question on the command line is the text as it came where standard output is a file', async () => {
-  const { server, model } = await startGated()
-  const terminal = await openTerminal(['chat', '--url', server.url, 'What is new?'], { outputFile: 'answer' })
-  await model.arrived(1)
-  model.finish('See [a **bold** story](https://example.org/a).')
-  await terminal.until(`${ENDED} 0`)
-  expect(await readFile(join(terminal.home, 'answer'), 'utf8')).toBe(
-    'See [a **bold** story](https://example.org/a).\n',
-  )
-})
-
 test('the answer can be copied, saved, and asked for again', async () => {
-  const { ask, model, terminal } = await startTalk()
-  await ask('Question')
-  model.finish('An **answer**')
-  await terminal.until('today left')
+  const { answered, terminal } = await startTalk()
+  await answered('Question', 'An **answer**', 'today left')
   await terminal.enter('/copy')
   await terminal.until('sent to the clipboard')
   expect(terminal.written).toContain(`\x1b]52;c;${Buffer.from('An **answer**').toString('base64')}\x07`)
@@ -497,7 +463,7 @@ test.each([
   let answer: () => void = () => undefined
   const isToAnswer = new Promise<void>((resolve) => (answer = resolve))
   const { url } = await startScripted({
-    config: (response, request) => void isToAnswer.then(() => json(CONFIG)(response, request)),
+    config: (response) => void isToAnswer.then(() => json(CONFIG)(response)),
   })
   const terminal = await openTerminal(['chat', '--url', url, ...words])
   await terminal.until(`asking ${url} …`)

@@ -4,6 +4,7 @@ import { join } from 'node:path'
 import { describe, expect, test } from 'vitest'
 import { run, temporaryFolder } from '../support/dash.ts'
 import { openTerminal } from '../support/terminal.ts'
+import type { TestTerminal } from '../support/terminal.ts'
 
 type Shell = 'bash' | 'zsh' | 'fish'
 
@@ -62,6 +63,15 @@ describe.each(['bash', 'fish'] as const)('%s', (shell) => {
   })
 })
 
+/** The screen once what was typed is completed; the line is empty again then. */
+async function screenWith(terminal: TestTerminal, typed: string, completed: string): Promise<string> {
+  await terminal.type(typed)
+  await terminal.press('Tab')
+  const screen = await terminal.until(completed)
+  await terminal.press('C-u')
+  return screen
+}
+
 test('bash completes at its prompt, beyond a colon too', async () => {
   const { script, folder } = await scriptFor('bash')
   const terminal = await openTerminal([], {
@@ -77,12 +87,8 @@ test('bash completes at its prompt, beyond a colon too', async () => {
     ['dash collect --source=hype:hug', '> dash collect --source=hype:huggingface'],
     ['dash collect --source hy', '> dash collect --source hype:'],
     ['dash evaluate-models --mode=heal', '> dash evaluate-models --mode=healthOnly'],
-  ] as const) {
-    await terminal.type(typed)
-    await terminal.press('Tab')
-    expect(await terminal.until(completed)).toContain('>')
-    await terminal.press('C-u')
-  }
+  ] as const)
+    expect(await screenWith(terminal, typed, completed)).toContain('>')
 })
 
 test('zsh completes at its prompt', async () => {
@@ -96,12 +102,8 @@ test('zsh completes at its prompt', async () => {
     ['dash evaluate-models --mode=heal', '> dash evaluate-models --mode=healthOnly'],
     ['dashctl import sig', '> dashctl import signals'],
     ['dash import signals a', String.raw`> dash import signals a\ file.ndjson`],
-  ] as const) {
-    await terminal.type(typed)
-    await terminal.press('Tab')
-    expect(await terminal.until(completed)).toContain('>')
-    await terminal.press('C-u')
-  }
+  ] as const)
+    expect(await screenWith(terminal, typed, completed)).toContain('>')
   await terminal.type('dash verify-archive --s')
   await terminal.press('Tab', 'Tab')
   await terminal.until(/--self-test +-- also damage/)

@@ -141,7 +141,6 @@ export async function completionCommand(
   return EXIT.done
 }
 
-/** The lines of a command and of all below it. */
 function tableOf(command: Command, path = ''): string[] {
   const help = command.createHelp()
   const commands = help.visibleCommands(command)

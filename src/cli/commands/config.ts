@@ -11,7 +11,6 @@ import { inGroups, namedVariables } from '../settings/variables.ts'
 import type { NamedVariable } from '../settings/variables.ts'
 import { escaped } from '../terminal.ts'
 
-/** One setting as it is shown. */
 interface ShownSetting {
   name: string
   group: string

@@ -55,7 +55,6 @@ export function importArticlesCommand(
   })
 }
 
-/** One kind of import of lines. */
 interface LinesImport {
   run: (ports: LinesPorts, sources: readonly LineSource[]) => Promise<ShownReport>
   /** Ranks the live periods, where rows of this kind change them. */

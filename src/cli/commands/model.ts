@@ -1,4 +1,3 @@
-import { isHttpUrl } from '../../domain/address.ts'
 import {
   topModelsPayload,
   isStale,
@@ -15,6 +14,7 @@ import { Refusal } from '../../domain/refusal.ts'
 import { hasStoreFolder } from '../data-folder.ts'
 import { EXIT } from '../exit-codes.ts'
 import type { CommandContext } from '../context.ts'
+import { flagValue, parseBase } from '../settings/environment.ts'
 import { escaped, shellWord } from '../terminal.ts'
 import type { Terminal } from '../terminal.ts'
 
@@ -36,7 +36,7 @@ export async function modelCommand(context: CommandContext, flags: ModelFlags): 
   const { terminal } = context
   const needs = parseFlags(flags, terminal)
   const shortlist =
-    flags.url === undefined ? await ownShortlist(context) : await hostShortlist(parseBase(flags.url), context)
+    flags.url === undefined ? await ownShortlist(context) : await hostShortlist(flags.url, context)
   const pick = pickModel(shortlist, { ...NO_FILTER, needs })
   if (pick === null) {
     const asked = needs.length > 0 ? ` that meets --needs ${needs.join(',')}` : ''
@@ -55,18 +55,10 @@ export async function modelCommand(context: CommandContext, flags: ModelFlags): 
 function parseFlags({ id, env, needs }: ModelFlags, { json }: Terminal): Need[] {
   if ([id, env, json].filter(Boolean).length > 1)
     throw new Refusal('usage', '--id, --env and --json are three ways to print the model: choose one')
-  const parsed = needs === undefined ? [] : parseNeeds(needs)
-  if (parsed !== null) return parsed
-  const names = NEED_NAMES.join(', ')
-  throw new Refusal('usage', `--needs ${JSON.stringify(needs)} must be some of ${names}, separated by commas`)
+  if (needs === undefined) return []
+  return flagValue('--needs', needs, `some of ${NEED_NAMES.join(', ')}, separated by commas`, parseNeeds)
 }
 
-function parseBase(url: string): string {
-  if (isHttpUrl(url)) return url.replace(/\/+$/, '')
-  throw new Refusal('usage', `--url ${JSON.stringify(url)} must be an absolute http(s) URL`)
-}
-
-/** The stored recommendation of this machine, or the seed while there is none. */
 async function ownShortlist({ config, container }: CommandContext): Promise<Shortlist> {
   const bytes = hasStoreFolder(config) ? await (await container.recommendations()).current() : null
   const run = { ...(bytes === null ? seedRun() : proveRun(bytes)), baseUrl: config.publishedBaseUrl }
@@ -74,7 +66,8 @@ async function ownShortlist({ config, container }: CommandContext): Promise<Shor
   return topModelsPayload(served, { limit: null, filter: NO_FILTER }, Date.now())
 }
 
-async function hostShortlist(base: string, { container, signal }: CommandContext): Promise<Shortlist> {
+async function hostShortlist(url: string, { container, signal }: CommandContext): Promise<Shortlist> {
+  const base = flagValue('--url', url, 'an absolute http(s) URL', parseBase)
   const host = await container.publishedShortlist(base)
   const shortlist = parseShortlist(await host.topModels(signal))
   if (shortlist !== null) return shortlist
@@ -104,6 +97,4 @@ function lineOf({ id, env }: ModelFlags, primary: Shortlist['models'][number], s
 }
 
 /** Text of a host, which a shell never runs. */
-function forShell(text: string): string {
-  return shellWord(escaped(text))
-}
+const forShell = (text: string): string => shellWord(escaped(text))

@@ -6,6 +6,7 @@ import type { PublishResult } from '../../jobs/publish-year.ts'
 import { prepareFolders, rehearsalConfig } from '../data-folder.ts'
 import { describeError, EXIT, exitCodeOf } from '../exit-codes.ts'
 import type { CommandContext } from '../context.ts'
+import { flagValue } from '../settings/environment.ts'
 import { counted, escaped } from '../terminal.ts'
 
 export interface PublishFlags {
@@ -21,13 +22,13 @@ export async function publishYearCommand(
   flags: PublishFlags,
 ): Promise<number> {
   const startedAt = Date.now()
-  const retryDelayMs = parseSeconds(flags.retryDelay) * 1000
+  const seconds = flagValue('--retry-delay', flags.retryDelay, 'whole seconds, at most 999999', parseSeconds)
   const rehearsal = flags.dryRun ? rehearsalConfig(config) : null
   if (!rehearsal) prepareFolders(config, false)
   const container = rehearsal ? own.withConfig(rehearsal.config) : own
   try {
     const ports = await container.publishPorts(Date.now, terminal.note)
-    const result = await publishYear(ports, { ...flags, retryDelayMs, signal })
+    const result = await publishYear(ports, { ...flags, retryDelayMs: seconds * 1000, signal })
     const { outcome, reason } = result.report
     if (outcome === 'failed' || outcome === 'gap' || result.cause !== null) terminal.error(reason ?? 'failed')
     terminal.result(result.report, escaped(summary(result.report)))
@@ -84,7 +85,6 @@ function extent({ distinctItems, coverage }: PublishReport): string {
   return `${counted(distinctItems ?? 0, 'item')}, ${days}`
 }
 
-function parseSeconds(text: string): number {
-  if (/^\d{1,6}$/.test(text)) return Number(text)
-  throw new Refusal('usage', `--retry-delay ${JSON.stringify(text)} must be whole seconds, at most 999999`)
+function parseSeconds(text: string): number | null {
+  return /^\d{1,6}$/.test(text) ? Number(text) : null
 }

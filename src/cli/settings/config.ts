@@ -101,7 +101,6 @@ const configOf = (settings: Settings, cwd: string, originOf: OriginOf) => ({
   },
 })
 
-/** Where the databases and the objects are. */
 const storesOf = (settings: Settings, cwd: string) => {
   const dataDir = resolve(cwd, settings.DASH_DATA_DIR ?? STANDARD_DATA_DIR)
   const { DASH_DATABASE_URL: all, DASH_DATABASE_AUTH_TOKEN: authToken = null } = settings

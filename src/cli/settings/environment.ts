@@ -1,6 +1,7 @@
 import { readFileSync } from 'node:fs'
 import { resolve } from 'node:path'
 import { z } from 'zod'
+import { isHttpUrl } from '../../domain/address.ts'
 import { Refusal, messageOf } from '../../domain/refusal.ts'
 import { SECRETS, VARIABLES } from './variables.ts'
 
@@ -133,7 +134,6 @@ const PAIRS = [
   ['DASH_CHAT_PRICE_INPUT', 'DASH_CHAT_PRICE_OUTPUT'],
 ] as const
 
-/** What is wrong with variables that belong together. */
 function problemsTogether(values: Readonly<Record<string, string>>): SettingProblem[] {
   const keys = ['AWS_ACCESS_KEY_ID', 'AWS_SECRET_ACCESS_KEY']
   const missing = values['DASH_STORE_URL']?.startsWith('s3:') ? keys.filter((name) => !values[name]) : []
@@ -177,4 +177,21 @@ function readSecret(name: string, path: string, isSet: boolean, cwd: string): st
 /** A value that cannot be used: a mistake of the command line when a flag gave it, else of the configuration. */
 export function badValue({ flag }: SettingOrigin, detail: string): Refusal<'usage' | 'configuration'> {
   return new Refusal(flag === null ? 'configuration' : 'usage', detail)
+}
+
+/**
+ * The value of a flag.
+ *
+ * @param what it must be, as `a day, as in 2026-01-31`
+ * @throws Refusal `usage` when `parse` gives null
+ */
+export function flagValue<T>(flag: string, text: string, what: string, parse: (text: string) => T | null): T {
+  const value = parse(text)
+  if (value === null) throw new Refusal('usage', `${flag} ${JSON.stringify(text)} must be ${what}`)
+  return value
+}
+
+/** The address of a host, without a slash at its end; null when it is none. */
+export function parseBase(text: string): string | null {
+  return isHttpUrl(text) ? text.replace(/\/+$/, '') : null
 }

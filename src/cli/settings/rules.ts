@@ -7,7 +7,6 @@ import { isHttpUrl, parseIpRange } from '../../domain/address.ts'
 import type { IpRange } from '../../domain/address.ts'
 import type { StoreLocation } from '../../domain/refusal.ts'
 
-/** The rule of a setting: a text that becomes a value. */
 type Rule<T> = z.ZodPipe<z.ZodString, z.ZodTransform<T, string>>
 
 /** @param parse the value of a text, or what `refuse` returns, which says what is wrong with it */

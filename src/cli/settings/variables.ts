@@ -24,7 +24,6 @@ import {
   wholeNumber,
 } from './rules.ts'
 
-/** One variable of the environment. */
 interface Variable<Rule extends z.ZodType = z.ZodType> {
   rule: Rule
   /** The default as it would be written; null: unset. */
@@ -44,7 +43,6 @@ interface Variable<Rule extends z.ZodType = z.ZodType> {
 
 type More = Pick<Variable, 'page' | 'question' | 'suggestion'>
 
-/** A variable that may be left unset. */
 function optional<Rule extends z.ZodType>(
   rule: Rule,
   meaning: string,

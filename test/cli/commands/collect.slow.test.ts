@@ -8,7 +8,7 @@ import type { CollectReport } from '../../../src/jobs/collect.ts'
 import { rankPeriods } from '../../../src/jobs/snapshot.ts'
 import { storeAt } from '../../adapters/feed/open-feed.ts'
 import { rawClient } from '../../adapters/sqlite/lock-holder.ts'
-import { dash, exitOf, run, startDash, temporaryFolder } from '../../support/dash.ts'
+import { dash, run, startDash, temporaryFolder } from '../../support/dash.ts'
 import { htmlSite, pageHtml } from '../../support/pages.ts'
 import { replay } from '../../support/replay/live-world.ts'
 import { IDS_OF, TOKENS } from '../../support/replay/replies.ts'
@@ -134,17 +134,6 @@ describe('collect', () => {
     expect([quiet.code, quiet.stdout, quiet.stderr.split('\n').length]).toEqual([69, '', 2])
   })
 
-  test('does not ask a source again before the time it asked for, in the next process either', async () => {
-    const world = await replay()
-    world.fault('github', 'limited')
-    const folder = data()
-    await collectJson(folder, world, ['--source', 'hype:github'])
-    const { code, report } = await collectJson(folder, world, ['--source', 'hype:github'])
-    const reason: unknown = expect.stringContaining('not asked; it asks to come back at')
-    expect([code, report.sources['hype:github']]).toMatchObject([69, { requests: 0, reason }])
-    expect(world.asked).toHaveLength(1)
-  })
-
   test('tells no token to anybody, whatever happens', async () => {
     const world = await replay()
     for (const source of ['github', 'huggingface', 'replicate', 'reddit'] as const)
@@ -155,15 +144,6 @@ describe('collect', () => {
     const files = readdirSync(folder).filter((name) => name.startsWith('feed.db'))
     const feed = files.map((name) => readFileSync(join(folder, name), 'latin1')).join('')
     for (const secret of Object.values(TOKENS)) expect(stdout + stderr + feed).not.toContain(secret)
-  })
-
-  test('takes a token from a file', async () => {
-    const world = await replay()
-    const folder = temporaryFolder()
-    writeFileSync(join(folder, 'token'), `${TOKENS.REPLICATE_API_TOKEN}\n`)
-    const env = { REPLICATE_API_TOKEN: '', REPLICATE_API_TOKEN_FILE: join(folder, 'token') }
-    const { code } = await collectJson(join(folder, 'data'), world, ['--source', 'hype:replicate'], env)
-    expect(code).toBe(0)
   })
 
   test('ends with 74 when the feed cannot be written, whatever the sources do', async () => {
@@ -257,15 +237,6 @@ describe('collect', () => {
     expect(report.articles).not.toBeNull()
   })
 
-  test('stores what it read and ends with 1 when the clock forbids the snapshot', async () => {
-    const world = await replay()
-    const { folder } = await folderAhead(3_600_000)
-    const { code, stderr, report } = await collectJson(folder, world, ['--source', 'lobsters'])
-    expect([code, report.outcome, report.snapshot?.outcome]).toEqual([1, 'collected', 'refused'])
-    expect(stderr).toContain('no snapshot was taken: the clock says')
-    expect(await storedIds(folder, 'lobsters')).toEqual(IDS_OF['lobsters'])
-  })
-
   test('may run twice at once', async () => {
     const world = await replay()
     const folder = data()
@@ -282,12 +253,10 @@ describe('collect that is ended', () => {
   async function waitingRun(folder: string, args: string[] = []) {
     const world = await replay()
     const release = world.hold('hn', /item\/41000020/)
-    const child = startDash(['collect', '--data-dir', folder, ...args], { env: world.env })
-    let stdout = ''
-    child.stdout?.on('data', (chunk: Buffer) => (stdout += chunk.toString()))
+    const { output, end } = startDash(['collect', '--data-dir', folder, ...args], { env: world.env })
     const isWaiting = (): boolean => world.asked.some(({ target }) => target === '/item/41000020.json')
     await vi.waitUntil(isWaiting, { interval: 5, timeout: 20_000 })
-    return { world, child, release, printed: () => stdout }
+    return { world, release, output, end }
   }
 
   test.each([
@@ -295,13 +264,10 @@ describe('collect that is ended', () => {
     ['SIGINT', 130],
   ] as const)('by %s ends with %i at once and keeps what was stored', async (signal, code) => {
     const folder = data()
-    const { child, printed } = await waitingRun(folder, ['--json'])
-    const closed = new Promise((resolve) => child.once('close', resolve))
-    child.kill(signal)
-    expect(await exitOf(child)).toBe(code)
-    await closed
+    const { output, end } = await waitingRun(folder, ['--json'])
+    expect(await end(signal)).toBe(code)
     const reason = 'stopped by a signal'
-    expect(JSON.parse(printed())).toEqual({
+    expect(JSON.parse(output.stdout)).toEqual({
       job: 'collect',
       outcome: 'failed',
       reason,
@@ -313,9 +279,8 @@ describe('collect that is ended', () => {
 
   test('by kill -9 keeps what was stored, and the next run completes it', async () => {
     const folder = data()
-    const { child, world, release } = await waitingRun(folder)
-    child.kill('SIGKILL')
-    await exitOf(child)
+    const { world, release, end } = await waitingRun(folder)
+    await end('SIGKILL')
     release()
     expect(await storedIds(folder, 'hn')).toHaveLength(40)
     const { code, report } = await collectJson(folder, world)

@@ -4,18 +4,14 @@ import { pathToFileURL } from 'node:url'
 import { expect, test } from 'vitest'
 import { addDays } from '../../../src/domain/time.ts'
 import type { CopyReport } from '../../../src/jobs/copy-archive.ts'
-import { dash, exitOf, serve, temporaryFolder } from '../../support/dash.ts'
+import { dash, serve, temporaryFolder } from '../../support/dash.ts'
 import type { RunOptions } from '../../support/dash.ts'
 import { filesOfFolder, stateOfFolder } from '../../support/temporary-folder.ts'
-import { AS_OF, openWorkspace, publishDays, sampleSignals } from '../../support/workspace.ts'
+import { AS_OF, publishDays, publishedWorkspace, sampleSignals } from '../../support/workspace.ts'
 import type { Workspace } from '../../support/workspace.ts'
 
-async function filledWorkspace(days: readonly string[] = [addDays(AS_OF, -2), AS_OF]): Promise<Workspace> {
-  const workspace = await openWorkspace()
-  for (const day of days) await workspace.feed.importSignals(sampleSignals(day))
-  await publishDays(workspace, days)
-  return workspace
-}
+/** Two publications and a gap. */
+const DAYS = [addDays(AS_OF, -2), AS_OF]
 
 function copy({ folder }: { folder: string }, to: readonly string[], options: RunOptions = {}) {
   return dash(['copy-archive', '--data-dir', folder, '--json', '--to', ...to], options)
@@ -23,16 +19,15 @@ function copy({ folder }: { folder: string }, to: readonly string[], options: Ru
 
 /** What a server on a data folder answers for the newest Year. */
 async function served(folder: string): Promise<{ status: number; bytes: Buffer }> {
-  const { url, child } = await serve(['--data-dir', folder])
+  const { url, end } = await serve(['--data-dir', folder])
   const answer = await fetch(`${url}/api/feed/history?sort=year`)
   const bytes = Buffer.from(await answer.arrayBuffer())
-  child.kill('SIGTERM')
-  await exitOf(child)
+  await end('SIGTERM')
   return { status: answer.status, bytes }
 }
 
 test('copies to a new data folder what then audits clean and is served with the same bytes', async () => {
-  const source = await filledWorkspace()
+  const source = await publishedWorkspace(DAYS)
   const before = filesOfFolder(source.objectsPath)
   const target = join(temporaryFolder(), 'new', 'data')
   const first = await copy(source, [target])
@@ -55,7 +50,7 @@ test('copies to a new data folder what then audits clean and is served with the 
 })
 
 test('made again changes no object, and says in one line that everything was there', async () => {
-  const source = await filledWorkspace()
+  const source = await publishedWorkspace(DAYS)
   const target = join(temporaryFolder(), 'data')
   expect((await copy(source, [target])).code).toBe(0)
   const before = stateOfFolder(join(target, 'objects'))
@@ -71,7 +66,7 @@ test('made again changes no object, and says in one line that everything was the
 })
 
 test('takes an env file that says where both halves are', async () => {
-  const source = await filledWorkspace([AS_OF])
+  const source = await publishedWorkspace([AS_OF])
   const folder = temporaryFolder()
   mkdirSync(join(folder, 'ledger'))
   mkdirSync(join(folder, 'feed'))
@@ -86,7 +81,7 @@ test('takes an env file that says where both halves are', async () => {
 })
 
 test('refuses the archive itself, by whatever name, and one half of a target', async () => {
-  const source = await filledWorkspace([AS_OF])
+  const source = await publishedWorkspace([AS_OF])
   const link = join(temporaryFolder(), 'link')
   symlinkSync(source.folder, link)
   for (const to of [[source.folder], [`${source.folder}/.`], [link]]) {
@@ -101,7 +96,7 @@ test('refuses the archive itself, by whatever name, and one half of a target', a
 
 test('cut short before its rows answers 503 and not an older publication, until it is made again', async () => {
   const days = [addDays(AS_OF, -2), addDays(AS_OF, -1)]
-  const source = await filledWorkspace(days)
+  const source = await publishedWorkspace(days)
   const target = join(temporaryFolder(), 'data')
   expect((await copy(source, [target])).code).toBe(0)
   await source.feed.importSignals(sampleSignals(AS_OF))

@@ -1,23 +1,16 @@
-import { appendFileSync, existsSync, mkdirSync, readdirSync, readFileSync, writeFileSync } from 'node:fs'
+import { appendFileSync, existsSync, readdirSync, readFileSync, writeFileSync } from 'node:fs'
 import { join } from 'node:path'
-import { pathToFileURL } from 'node:url'
 import { gzipSync } from 'node:zlib'
-import { createClient } from '@libsql/client'
 import { describe, expect, test } from 'vitest'
 import { lastCompleteDay } from '../../../src/domain/year/ledger.ts'
+import { rawClient } from '../../adapters/sqlite/lock-holder.ts'
 import { copyOfSample, SAMPLE_ARCHIVE } from '../../support/legacy-archive.ts'
 import { storiesOf } from '../../support/signals.ts'
-import { dash, exitOf, filledFolder, run, serve, startDash, temporaryFolder } from '../../support/dash.ts'
+import { dash, dataFolder, filledFolder, run, serve, startDash, temporaryFolder } from '../../support/dash.ts'
 
 /** Rows of the last completed UTC day, as the program itself sees it. */
 function rows(count: number, changes: Record<string, unknown> = {}): string {
   return storiesOf(lastCompleteDay(Date.now()), count, changes)
-}
-
-function dataFolder(): string {
-  const data = join(temporaryFolder(), 'data')
-  mkdirSync(data)
-  return data
 }
 
 /** Imports one file into a data folder below the given one. */
@@ -28,14 +21,13 @@ function importJson(folder: string, file: string): ReturnType<typeof run> {
 describe('import signals', () => {
   test('ends at the first signal while it reads standard input, and leaves no copy of it behind', async () => {
     const folder = temporaryFolder()
-    const child = startDash(['import', 'signals', '-', '--data-dir', join(folder, 'data')], {
+    const { child, end } = startDash(['import', 'signals', '-', '--data-dir', join(folder, 'data')], {
       env: { TMPDIR: folder },
     })
     child.stdin?.write(`${rows(1)}\n`)
     while (!readdirSync(folder).some((name) => name.startsWith('dash-input-')))
       await new Promise(setImmediate)
-    child.kill('SIGTERM')
-    expect(await exitOf(child)).toBe(143)
+    expect(await end('SIGTERM')).toBe(143)
     expect(readdirSync(folder).filter((name) => name.startsWith('dash-input-'))).toEqual([])
   })
 
@@ -72,9 +64,9 @@ describe('import signals', () => {
 
   test('ends with 1 and keeps its rows when no snapshot could be taken', async () => {
     const data = await filledFolder()
-    const feed = createClient({ url: pathToFileURL(join(data, 'feed.db')).href })
-    await feed.execute('UPDATE snapshots SET generated_at = generated_at + 86400000')
-    feed.close()
+    await rawClient(`file:${join(data, 'feed.db')}`).execute(
+      'UPDATE snapshots SET generated_at = generated_at + 86400000',
+    )
     const args = ['import', 'signals', '-', '--json', '--data-dir', data]
     const { code, stdout, stderr } = await run(args, { stdin: rows(6) })
     expect(code).toBe(1)
@@ -125,15 +117,13 @@ describe('import signals', () => {
     expect(stderr).toContain('--on-error skip')
   })
 
-  test.each<[string, Buffer | null]>([
-    ['a missing file', null],
+  test.each([
     ['a truncated gzip', gzipSync(rows(2000)).subarray(0, 2000)],
     ['UTF-16', Buffer.from(`\ufeff${rows(2)}`, 'utf16le')],
-    ['a gzip that is not one', Buffer.concat([Buffer.from([0x1f, 0x8b]), Buffer.from('no')])],
   ])('%s ends with 1 and imports nothing', async (_name, bytes) => {
     const folder = temporaryFolder()
     const file = join(folder, 'input')
-    if (bytes) writeFileSync(file, bytes)
+    writeFileSync(file, bytes)
     const { code, stdout, stderr } = await importJson(folder, file)
     expect([code, JSON.parse(stdout)]).toMatchObject([1, { inserted: 0 }])
     expect(stderr).toContain(file)
@@ -222,20 +212,20 @@ describe('import archive', () => {
     expect(nowhere.stderr).toContain('manifests.ndjson: there is no such file')
   })
 
-  test('with 200,000 bad lines ends with 1, the first hundred reasons and their count', async () => {
+  test('with more bad lines than it keeps ends with 1, the first hundred reasons and their count', async () => {
     const archive = temporaryFolder()
-    const lines = '{"publicationId":"\\u001b[31m\\nred"}\n'.repeat(200_000)
+    const lines = '{"publicationId":"\\u001b[31m\\nred"}\n'.repeat(200)
     writeFileSync(join(archive, 'manifests.ndjson'), lines)
     const cwd = temporaryFolder()
-    const json = await dash(['import', 'archive', archive, '--json'], { cwd })
+    const json = await run(['import', 'archive', archive, '--json'], { cwd })
     expect(json.code).toBe(1)
     const report = JSON.parse(json.stdout) as { refused: { line: number }[]; refusedCount: number }
-    expect(report.refusedCount).toBe(200_000)
+    expect(report.refusedCount).toBe(200)
     expect(report.refused.map(({ line }) => line)).toEqual(Array.from({ length: 100 }, (_, at) => at + 1))
-    const told = await dash(['import', 'archive', archive], { cwd })
-    expect(told).toMatchObject({ code: 1, stdout: '200000 refused; nothing was written\n' })
+    const told = await run(['import', 'archive', archive], { cwd })
+    expect(told).toMatchObject({ code: 1, stdout: '200 refused; nothing was written\n' })
     expect(told.stderr).toContain('error: line 1: \\u001b[31m red: ')
-    expect(told.stderr).toContain('and 199990 more; --json lists the first hundred')
+    expect(told.stderr).toContain('and 190 more; --json lists the first hundred')
     expect(readdirSync(cwd)).toEqual([])
   })
 

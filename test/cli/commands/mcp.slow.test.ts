@@ -1,11 +1,10 @@
-import { once } from 'node:events'
 import { readdirSync } from 'node:fs'
 import { Client } from '@modelcontextprotocol/sdk/client/index.js'
 import { StdioClientTransport } from '@modelcontextprotocol/sdk/client/stdio.js'
 import { StreamableHTTPClientTransport } from '@modelcontextprotocol/sdk/client/streamableHttp.js'
 import type { Transport } from '@modelcontextprotocol/sdk/shared/transport.js'
 import { expect, onTestFinished, test } from 'vitest'
-import { dash, exitOf, PROGRAM, serve, startDash, temporaryFolder } from '../../support/dash.ts'
+import { dash, PROGRAM, serve, startDash, temporaryFolder } from '../../support/dash.ts'
 
 const message = (rest: object): string => `${JSON.stringify({ jsonrpc: '2.0', ...rest })}\n`
 
@@ -90,11 +89,10 @@ async function emptyFeed(): Promise<string> {
 }
 
 test('a signal ends it with 0 while its client is there', async () => {
-  const child = startDash(['mcp', '--data-dir', await emptyFeed()])
+  const { child, until, end } = startDash(['mcp', '--data-dir', await emptyFeed()])
   child.stdin?.write(HELLO)
-  await once(child.stdout ?? child, 'data')
-  child.kill('SIGTERM')
-  expect(await exitOf(child)).toBe(0)
+  await until('stdout')
+  expect(await end('SIGTERM')).toBe(0)
 })
 
 test.each([
@@ -106,23 +104,21 @@ test.each([
   async (...given) => {
     const [command, signal, code] = given
     const TMPDIR = temporaryFolder()
-    const child = startDash([command, '--demo'], { env: { TMPDIR, PORT: '0' } })
-    const [told] = (await once(child.stderr ?? child, 'data')) as [Buffer]
-    expect(told.toString()).toContain('DEMO: filling')
-    child.kill(signal)
-    expect(await exitOf(child)).toBe(code)
+    const { until, end } = startDash([command, '--demo'], { env: { TMPDIR, PORT: '0' } })
+    await until('stderr', 'DEMO: filling')
+    expect(await end(signal)).toBe(code)
     expect(readdirSync(TMPDIR).filter((name) => name.startsWith('dash-demo-'))).toEqual([])
   },
 )
 
 test('it ends when nobody reads what it writes', async () => {
-  const child = startDash(['mcp', '--data-dir', await emptyFeed()])
+  const { child, until, end } = startDash(['mcp', '--data-dir', await emptyFeed()])
   child.stdin?.write(HELLO)
-  await once(child.stdout ?? child, 'data')
+  await until('stdout')
   child.stdout?.destroy()
   child.stdin?.on('error', () => undefined)
   child.stdin?.write(message({ id: 2, method: 'ping' }))
-  expect(await exitOf(child)).toBe(0)
+  expect(await end()).toBe(0)
 })
 
 test('a line without end, a feed that is not there and --json end it, each with one line', async () => {

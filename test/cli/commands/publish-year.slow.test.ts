@@ -1,19 +1,12 @@
 import { createHash } from 'node:crypto'
-import { once } from 'node:events'
 import type { ServerResponse } from 'node:http'
-import { mkdirSync, readdirSync, readFileSync } from 'node:fs'
+import { readdirSync, readFileSync } from 'node:fs'
 import { join } from 'node:path'
 import { describe, expect, test } from 'vitest'
 import { lastCompleteDay } from '../../../src/domain/year/ledger.ts'
 import type { PublishReport } from '../../../src/jobs/publish-report.ts'
 import { localSource } from '../../support/local-source.ts'
-import { dash, exitOf, filledFolder, run, startDash, temporaryFolder } from '../../support/dash.ts'
-
-function dataFolder(): string {
-  const data = join(temporaryFolder(), 'data')
-  mkdirSync(data)
-  return data
-}
+import { dash, dataFolder, filledFolder, run, startDash, temporaryFolder } from '../../support/dash.ts'
 
 async function publish(data: string, args: string[] = [], env: Record<string, string> = {}) {
   const finished = await run(['publish-year', '--data-dir', data, '--json', '--once', ...args], { env })
@@ -98,15 +91,12 @@ describe('publish-year', () => {
 
   test('ends with 143 and its report when it is told to stop between two attempts', async () => {
     const data = await filledFolder({ titleProvenance: undefined })
-    const child = startDash(['publish-year', '--data-dir', data, '--json'], {
+    const { output, until, end } = startDash(['publish-year', '--data-dir', data, '--json'], {
       env: { DASH_HN_URL: 'http://127.0.0.1:1/v0' },
     })
-    const stdout = once(child.stdout ?? child, 'data')
-    while (!String(await once(child.stderr ?? child, 'data')).includes('the next in 60 s')) continue
-    child.kill('SIGTERM')
-    const [report] = (await stdout) as [Buffer]
-    expect(JSON.parse(report.toString())).toMatchObject({ outcome: 'failed', attempt: 1 })
-    expect(await exitOf(child)).toBe(143)
+    await until('stderr', 'the next in 60 s')
+    expect(await end('SIGTERM')).toBe(143)
+    expect(JSON.parse(output.stdout)).toMatchObject({ outcome: 'failed', attempt: 1 })
   })
 
   test('ends with 75 and the holder while another publisher works', async () => {

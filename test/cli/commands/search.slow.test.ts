@@ -1,5 +1,3 @@
-import { readdirSync } from 'node:fs'
-import { join } from 'node:path'
 import { describe, expect, test } from 'vitest'
 import { dash, serve, temporaryFolder } from '../../support/dash.ts'
 
@@ -68,23 +66,9 @@ describe('dash search and dash reindex', () => {
     expect((await dash(['search', 'go', '--data-dir', folder])).stdout).toContain('hn-2')
   })
 
-  test('refuse where there is no feed, say what makes one, and make none', async () => {
-    const cwd = temporaryFolder()
-    for (const command of [
-      ['search', 'rust'],
-      ['reindex', '--data-dir', cwd],
-    ]) {
-      const { code, stdout, stderr } = await dash(command, { cwd })
-      expect({ code, stdout }).toEqual({ code: 74, stdout: '' })
-      expect(stderr).toMatch(/there is no feed at .*dash import signals makes one/)
-    }
-    expect((await dash(['search', 'rust', '--data-dir', join(cwd, 'missing')])).code).toBe(64)
-    expect(readdirSync(cwd)).toEqual([])
-  })
-
   test('serve answers from the process of the build, follows imports, and ends at once', async () => {
     const folder = await filled()
-    const { url, child } = await serve(['--data-dir', folder])
+    const { url, end } = await serve(['--data-dir', folder])
     const titles = async (query: string): Promise<string[]> => {
       const response = await fetch(`${url}/api/search?q=${query}`)
       expect(response.status).toBe(200)
@@ -93,8 +77,6 @@ describe('dash search and dash reindex', () => {
     expect(await titles('go')).toEqual(['Go'])
     await dash(['import', 'signals', '-', '--data-dir', folder], { stdin: `${row('3', 'Zig')}\n` })
     expect(await titles('zig')).toEqual(['Zig'])
-    const ended = new Promise((resolve) => child.once('exit', resolve))
-    child.kill('SIGTERM')
-    expect(await ended).toBe(0)
+    expect(await end('SIGTERM')).toBe(0)
   })
 })

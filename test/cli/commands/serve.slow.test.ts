@@ -1,12 +1,10 @@
-import { once } from 'node:events'
 import { connect } from 'node:net'
 import { join } from 'node:path'
 import { text } from 'node:stream/consumers'
-import { pathToFileURL } from 'node:url'
-import { createClient } from '@libsql/client'
 import { expect, test } from 'vitest'
-import { chat, question, sessionOf } from '../../support/agent.ts'
-import { exitOf, serve, temporaryFolder } from '../../support/dash.ts'
+import { rawClient } from '../../adapters/sqlite/lock-holder.ts'
+import { chat, chatVariables, question, sessionOf } from '../../support/agent.ts'
+import { serve, temporaryFolder } from '../../support/dash.ts'
 import type { Serving } from '../../support/dash.ts'
 import { startProvider, startGatedProvider } from '../../support/synthetic-provider.ts'
 import type { SyntheticProvider, GatedProvider } from '../../support/synthetic-provider.ts'
@@ -16,14 +14,7 @@ type ChatServing = Serving & { provider: SyntheticProvider }
 /** A server whose model begins to answer and then says nothing. */
 async function serveChat(dataDir: string, more: Record<string, string> = {}): Promise<ChatServing> {
   const provider = await startProvider('silence after first event')
-  const env = {
-    DASH_SESSION_SECRET: 'a secret of thirty-two bytes, or more',
-    OPENAI_BASE_URL: provider.url,
-    DASH_CHAT_MODEL: 'test-model',
-    DASH_CHAT_PRICE_INPUT: '0.5',
-    DASH_CHAT_PRICE_OUTPUT: '1.5',
-    ...more,
-  }
+  const env = { ...chatVariables(provider.url), ...more }
   return { ...(await serve(['--data-dir', dataDir], { env })), provider }
 }
 
@@ -35,10 +26,11 @@ async function openTurn(serving: ChatServing): Promise<void> {
   await serving.provider.arrived(1)
 }
 
+const inState = (dataDir: string, statement: string) =>
+  rawClient(`file:${join(dataDir, 'state.db')}`).execute(statement)
+
 async function money(dataDir: string): Promise<{ settled: number; reserved: number }[]> {
-  const client = createClient({ url: pathToFileURL(join(dataDir, 'state.db')).href })
-  const { rows } = await client.execute('SELECT settled, reserved FROM chat_days')
-  client.close()
+  const { rows } = await inState(dataDir, 'SELECT settled, reserved FROM chat_days')
   return rows.map((row) => ({ settled: Number(row['settled']), reserved: Number(row['reserved']) }))
 }
 
@@ -46,19 +38,14 @@ test('a server killed in the middle of a turn leaves a reservation, which the ne
   const dataDir = temporaryFolder()
   const first = await serveChat(dataDir)
   await openTurn(first)
-  const gone = once(first.child, 'exit')
-  first.child.kill('SIGKILL')
-  await gone
+  await first.end('SIGKILL')
   const [{ settled, reserved } = { settled: 1, reserved: 0 }] = await money(dataDir)
   expect(settled).toBe(0)
   expect(reserved).toBeGreaterThan(0)
   // The time of its lease goes by.
-  const client = createClient({ url: pathToFileURL(join(dataDir, 'state.db')).href })
-  await client.execute('UPDATE chat_turns SET lease_until = 1')
-  client.close()
+  await inState(dataDir, 'UPDATE chat_turns SET lease_until = 1')
   const next = await serveChat(dataDir)
-  while (!next.output.stderr.includes('chat turns were settled'))
-    await once(next.child.stderr ?? next.child, 'data')
+  await next.until('stderr', 'chat turns were settled')
   expect(await money(dataDir)).toEqual([{ settled: reserved, reserved: 0 }])
 }, 30_000)
 
@@ -111,7 +98,7 @@ test('a server that is stopped ends each open turn at the drain deadline, settle
   }
   const [{ settled, reserved } = { settled: 0, reserved: 1 }] = await money(dataDir)
   expect([settled > 0, reserved]).toEqual([true, 0])
-  expect(await exitOf(serving.child)).toBe(0)
+  expect(await serving.end()).toBe(0)
   expect(serving.output.stderr.match(/"terminal":"error"/g)).toHaveLength(2)
 }, 30_000)
 
@@ -119,24 +106,21 @@ test('a server that is stopped lets an open turn finish before the drain deadlin
   const serving = await serveGated(temporaryFolder(), 600)
   const { closed } = await openSocket(serving)
   serving.child.kill('SIGTERM')
-  while (!serving.output.stderr.includes('stopping'))
-    await once(serving.child.stderr ?? serving.child, 'data')
+  await serving.until('stderr', 'stopping')
   serving.provider.say('Good bye')
   serving.provider.finish()
   const stream = await closed
   expect(stream).toContain('Good bye')
   expect(stream.match(TERMINAL)).toEqual(['event: done'])
-  expect(await exitOf(serving.child)).toBe(0)
+  expect(await serving.end()).toBe(0)
 }, 30_000)
 
 test('a second signal ends the server at once, whatever is open', async () => {
   const serving = await serveGated(temporaryFolder(), 600)
   const { closed } = await openSocket(serving)
   serving.child.kill('SIGTERM')
-  while (!serving.output.stderr.includes('a second signal exits at once'))
-    await once(serving.child.stderr ?? serving.child, 'data')
+  await serving.until('stderr', 'a second signal exits at once')
   expect(serving.child.exitCode).toBeNull()
-  serving.child.kill('SIGTERM')
-  expect(await exitOf(serving.child)).toBe(143)
+  expect(await serving.end('SIGTERM')).toBe(143)
   expect((await closed.catch(() => '')).match(TERMINAL)).toBeNull()
 }, 30_000)

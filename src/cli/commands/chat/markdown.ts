@@ -9,7 +9,6 @@ export interface MarkdownOptions {
   colored: boolean
 }
 
-/** Rules are no longer than this. */
 const RULE_COLUMNS = 40
 
 /** Deeper nesting is shown as it is written: it is no answer, and a parser descends into it. */
@@ -140,16 +139,10 @@ function linkSpans(
 }
 
 /** The entities that stand for a mark of Markdown or HTML; no other is decoded, so that none becomes a control character. */
-const ENTITIES: Readonly<Record<string, string>> = {
-  '&amp;': '&',
-  '&lt;': '<',
-  '&gt;': '>',
-  '&quot;': '"',
-  '&#39;': "'",
-}
+const ENTITIES: Readonly<Record<string, string>> = { amp: '&', lt: '<', gt: '>', quot: '"', '#39': "'" }
 
 function withoutEntities(text: string): string {
-  return text.replaceAll(/&(?:amp|lt|gt|quot|#39);/g, (entity) => ENTITIES[entity] ?? entity)
+  return text.replaceAll(/&(amp|lt|gt|quot|#39);/g, (entity, name: string) => ENTITIES[name] ?? entity)
 }
 
 const GAP = '  '

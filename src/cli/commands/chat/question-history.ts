@@ -1,5 +1,6 @@
 import { appendFileSync, chmodSync, mkdirSync, readFileSync, renameSync, writeFileSync } from 'node:fs'
 import { dirname } from 'node:path'
+import { messageOf } from '../../../domain/refusal.ts'
 
 /** Questions asked in this run and in earlier ones. */
 export interface Questions {
@@ -28,8 +29,7 @@ export function openQuestions(path: string | null, onProblem: (problem: string) 
       work(path)
     } catch (error) {
       isUsable = false
-      const why = error instanceof Error ? error.message : String(error)
-      onProblem(`questions are not remembered: ${path} cannot be used (${why})`)
+      onProblem(`questions are not remembered: ${path} cannot be used (${messageOf(error)})`)
     }
   }
   attempt((file) => (questions = readKept(file)))
@@ -78,7 +78,6 @@ function lineOf(question: string): string {
   return `${JSON.stringify(question)}\n`
 }
 
-/** None where the line holds no question. */
 function parseLine(line: string): string[] {
   try {
     const value: unknown = JSON.parse(line)

@@ -2,6 +2,7 @@ import { writeFile } from 'node:fs/promises'
 import { resolve } from 'node:path'
 import { isItemKey } from '../../../domain/agent/conversation.ts'
 import type { Turn, Wishes } from '../../../domain/agent/conversation.ts'
+import { messageOf } from '../../../domain/refusal.ts'
 import { KeyStream } from './keyboard.ts'
 import { interruptible } from './show-turn.ts'
 import type { Place } from './show-turn.ts'
@@ -104,8 +105,7 @@ async function save({ context, talk, say }: Place, named: string): Promise<void>
     await writeFile(path, markdownOf(talk.turns), { flag: 'wx' })
     say(`saved to ${path}`)
   } catch (error) {
-    const why = error instanceof Error ? error.message : String(error)
-    say(`not saved: ${why}`)
+    say(`not saved: ${messageOf(error)}`)
   }
 }
 

@@ -29,7 +29,6 @@ const choosing = ({ about, choices }: Choices<string>): Pick<SlashCommand, 'does
 type SlashName =
   'help' | 'new' | 'retry' | 'copy' | 'save' | 'lang' | 'tone' | 'sort' | 'item' | 'quota' | 'quit'
 
-/** Everything that can be said beside a question, in the order help lists it. */
 const SLASH_COMMANDS: Readonly<Record<SlashName, SlashCommand>> = {
   help: { does: 'this list' },
   new: { does: 'begin another talk, in another session' },

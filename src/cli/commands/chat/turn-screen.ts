@@ -19,7 +19,7 @@ export interface TurnScreen {
 export function openScreen(context: CommandContext, isTalk: boolean, signal: AbortSignal): TurnScreen {
   const { stdout, terminal } = context
   return stdout.isTTY && terminal.interactive && !terminal.json
-    ? new PaintedScreen(stdout, terminal.colored)
+    ? paintedScreen(stdout, terminal.colored)
     : plainScreen(context, isTalk, signal)
 }
 
@@ -74,77 +74,63 @@ type Part =
   { kind: 'text'; text: string } | { kind: 'tool'; name: ToolName; startedAt: number; ms: number | null }
 
 /** Paints the whole answer anew in every frame: the next piece of Markdown may change the meaning of the last. */
-class PaintedScreen implements TurnScreen {
-  readonly #screen: NodeJS.WriteStream
-  readonly #colored: boolean
-  readonly #painter: Painter
-  readonly #parts: Part[] = []
-  #isOpen = true
-  #timer: NodeJS.Timeout | null = null
-  #nextFrameAt = 0
-  #lastFrameMs = 0
+function paintedScreen(screen: NodeJS.WriteStream, colored: boolean): TurnScreen {
+  const painter = new Painter(screen)
+  const parts: Part[] = []
+  let isOpen = true
+  let timer: NodeJS.Timeout | undefined
+  let nextFrameAt = 0
+  let lastFrameMs = 0
 
-  constructor(screen: NodeJS.WriteStream, colored: boolean) {
-    this.#screen = screen
-    this.#colored = colored
-    this.#painter = new Painter(screen)
-    screen.on('resize', this.#resized)
-    this.#changed()
+  const rows = (isRunning: boolean): Row[] => {
+    // The last column stays free: some terminals wrap once it is written.
+    const options = { columns: Math.max(8, screen.columns - 1), colored }
+    const shown = parts.flatMap((part, index) => {
+      if (part.kind === 'tool') return [faintRow(toolWords(part), options)]
+      const painted = markdownRows(part.text.replace(/^\n+/, ''), options)
+      const isApart = parts[index - 1]?.kind === 'tool' && painted.length > 0
+      return isApart ? [{ text: '', width: 0 }, ...painted] : painted
+    })
+    const isWaiting = isRunning && parts.every((part) => part.kind === 'tool' && part.ms !== null)
+    return isWaiting ? [...shown, faintRow(WAITING, options)] : shown
   }
-
-  text(text: string): void {
-    const last = this.#parts.at(-1)
-    if (last?.kind === 'text') last.text += text
-    else this.#parts.push({ kind: 'text', text })
-    this.#changed()
-  }
-
-  tool(name: ToolName, status: 'start' | 'done'): void {
-    const now = performance.now()
-    if (status === 'start') this.#parts.push({ kind: 'tool', name, startedAt: now, ms: null })
-    else {
-      const begun = this.#parts.find((part) => part.kind === 'tool' && part.name === name && part.ms === null)
-      if (begun?.kind === 'tool') begun.ms = now - begun.startedAt
-    }
-    this.#changed()
-  }
-
-  end(): void {
-    if (!this.#isOpen) return
-    this.#isOpen = false
-    this.#screen.off('resize', this.#resized)
-    if (this.#timer !== null) clearTimeout(this.#timer)
-    this.#painter.paint(this.#rows(false))
-    this.#painter.end()
-  }
-
-  readonly #resized = (): void => this.#painter.repaint(this.#rows(true))
-
-  #changed(): void {
-    this.#timer ??= setTimeout(() => this.#frame(), Math.max(0, this.#nextFrameAt - performance.now()))
-  }
-
-  #frame(): void {
-    this.#timer = null
+  const frame = (): void => {
+    timer = undefined
     const began = performance.now()
-    this.#painter.paint(this.#rows(true))
+    painter.paint(rows(true))
     const ended = performance.now()
     // The first frame of all is slow for reasons of its own.
-    this.#nextFrameAt = ended + Math.max(FRAME_MS, Math.min(ended - began, this.#lastFrameMs) * FRAME_SHARE)
-    this.#lastFrameMs = ended - began
+    nextFrameAt = ended + Math.max(FRAME_MS, Math.min(ended - began, lastFrameMs) * FRAME_SHARE)
+    lastFrameMs = ended - began
   }
-
-  #rows(isRunning: boolean): Row[] {
-    // The last column stays free: some terminals wrap once it is written.
-    const options = { columns: Math.max(8, this.#screen.columns - 1), colored: this.#colored }
-    const shown = this.#parts.flatMap((part, index) => {
-      if (part.kind === 'tool') return [faintRow(toolWords(part), options)]
-      const rows = markdownRows(part.text.replace(/^\n+/, ''), options)
-      const isApart = this.#parts[index - 1]?.kind === 'tool' && rows.length > 0
-      return isApart ? [{ text: '', width: 0 }, ...rows] : rows
-    })
-    const isWaiting = isRunning && this.#parts.every((part) => part.kind === 'tool' && part.ms !== null)
-    return isWaiting ? [...shown, faintRow(WAITING, options)] : shown
+  const changed = (): void => {
+    timer ??= setTimeout(frame, Math.max(0, nextFrameAt - performance.now()))
+  }
+  const resized = (): void => painter.repaint(rows(true))
+  screen.on('resize', resized)
+  changed()
+  return {
+    text(text) {
+      const last = parts.at(-1)
+      if (last?.kind === 'text') last.text += text
+      else parts.push({ kind: 'text', text })
+      changed()
+    },
+    tool(name, status) {
+      const now = performance.now()
+      const begun = parts.find((part) => part.kind === 'tool' && part.name === name && part.ms === null)
+      if (status === 'start') parts.push({ kind: 'tool', name, startedAt: now, ms: null })
+      else if (begun?.kind === 'tool') begun.ms = now - begun.startedAt
+      changed()
+    },
+    end() {
+      if (!isOpen) return
+      isOpen = false
+      screen.off('resize', resized)
+      clearTimeout(timer)
+      painter.paint(rows(false))
+      painter.end()
+    },
   }
 }
 

@@ -60,7 +60,6 @@ function settingsOf({ flags, env, cwd }: BareContext): { given: GivenSettings; u
   }
 }
 
-/** Checks the values by themselves. */
 function checkSettings({ values, dotenv }: GivenSettings, { problems }: ExaminedSettings): Finding[] {
   const from = dotenv === null ? 'no env file is read' : `the env file ${dotenv} is read`
   const mend = 'correct it; dash config tells where each value comes from'
@@ -119,24 +118,17 @@ export function checkFeatures(config: Config): Finding[] {
     { name: 'OPENAI_BASE_URL', url: provider.url, key: provider.key },
     { name: 'OPENROUTER_BASE_URL', url: config.openRouterUrl, key: config.openRouterKey },
   ].filter(({ url, key }) => key !== null && url.startsWith('http:') && !isLoopbackUrl(url))
+  const plain = services.map(({ name }) =>
+    warning(`${name} is no https: URL: the key is sent where others can read it`, `use https in ${name}`),
+  )
+  const isOn = ok(`the chat is on, with the model ${provider.model}`)
   return [
-    ...found(
-      'chat',
-      gaps.length === 0
-        ? ok(`the chat is on, with the model ${provider.model}`)
-        : note('the chat is off', mend),
-    ),
+    ...found('chat', gaps.length === 0 ? isOn : note('the chat is off', mend)),
     ...warnings.flatMap((each) => found(each.check, warning(each.problem, each.mend))),
-    ...services.flatMap(({ name }) =>
-      found(
-        'secrets.transport',
-        warning(`${name} is no https: URL: the key is sent where others can read it`, `use https in ${name}`),
-      ),
-    ),
+    ...found('secrets.transport', plain),
   ]
 }
 
-/** A line a finding, and under it what to do. */
 function printed(findings: readonly Finding[]): string {
   const lines = findings.map(({ check, verdict, detail, mend }) => {
     const remedy = mend === null ? '' : `\n        -> ${escaped(mend)}`

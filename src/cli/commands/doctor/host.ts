@@ -74,21 +74,12 @@ function judgeSecretFile({ path, stat, fault }: Sight): Judgement[] {
 }
 
 /** Whether the named folders are there, whose they are, what they leave to others, and what room they have. */
-export function checkFolders({
-  dataDirUsed,
-  stateInDataDir,
-  dataDir,
-  dataDirNamed,
-  ...config
-}: Config): Finding[] {
-  const { store, storeNamed } = config
+export function checkFolders(config: Config): Finding[] {
+  const { dataDirUsed, stateInDataDir, dataDir, dataDirNamed, store, storeNamed } = config
   const hasData = dataDirUsed || stateInDataDir
-  return [
-    ...(hasData ? checkFolder('data-folder', dataDir, dataDirNamed, 'DASH_DATA_DIR') : []),
-    ...(store.kind === 'file' && storeNamed
-      ? checkFolder('object-folder', store.path, true, 'DASH_STORE_URL')
-      : []),
-  ]
+  const data = hasData ? checkFolder('data-folder', dataDir, dataDirNamed, 'DASH_DATA_DIR') : []
+  if (store.kind !== 'file' || !storeNamed) return data
+  return [...data, ...checkFolder('object-folder', store.path, true, 'DASH_STORE_URL')]
 }
 
 function checkFolder(check: string, path: string, isNamed: boolean, setting: string): Finding[] {
@@ -129,7 +120,6 @@ const MIB = 1024 * 1024
 const ROOM_MIN_BYTES = 200 * MIB
 const ROOM_LOW_BYTES = 2048 * MIB
 
-/** Whether the disk below a folder has room for what will be written. */
 function checkRoom(check: string, path: string): Finding[] {
   const { bavail, bsize, ffree, files } = statfsSync(path)
   const free = bavail * bsize

@@ -10,10 +10,8 @@ import { readinessOf } from '../healthcheck.ts'
 import { found, note, ok, problem, warning } from './finding.ts'
 import type { Finding, Judgement } from './finding.ts'
 
-/** Longest wait for one service. */
 const TIMEOUT_MS = 10_000
 
-/** One request that is made of a service, and the judgement of its response. */
 interface Visit {
   check: string
   url: string
@@ -82,10 +80,8 @@ function serverVisit(config: Config): Visit {
     if ('unreachable' in response) return note(`no server answers at ${url}`, 'dash serve starts one')
     const { ready, status, words } = readinessOf(response)
     if (ready) return ok(`${url} ${words}`)
-    const isForeign = status === null
-    const mend = isForeign
-      ? 'another program listens there; correct HOST and PORT'
-      : 'look at the log of the server'
+    const foreign = 'another program listens there; correct HOST and PORT'
+    const mend = status === null ? foreign : 'look at the log of the server'
     return problem(`${url} ${words}`, mend, EXIT.unavailable)
   }
   return { check: 'server', url, method: 'GET', judge }
@@ -105,30 +101,22 @@ function modelVisits({ openRouterUrl, openRouterKey, chat }: Config): Visit[] {
     urlName: 'OPENAI_BASE_URL',
     isUsed: true,
   }
-  const visits: Visit[] = [
-    {
-      check: 'router',
-      url: `${openRouterUrl}/${openRouterKey === null ? 'models' : 'key'}`,
-      method: 'GET',
-      key: openRouterKey,
-      judge: (response) => judgeModelService(router, response),
-    },
-  ]
-  if (model !== null && model !== 'auto' && !chat.disabled)
-    visits.push({
-      check: 'provider',
-      url: `${url}/models`,
-      method: 'GET',
-      key,
-      judge(response) {
-        const judged = judgeModelService(provider, response)
-        const listed = judged.verdict === 'ok' && 'body' in response ? modelIds(response.body) : null
-        if (listed === null || listed.includes(model)) return judged
-        const mend = `correct DASH_CHAT_MODEL; it lists ${listed.slice(0, 5).join(', ') || 'none'}`
-        return warning(`${url} lists no model ${model}`, mend)
-      },
-    })
-  return visits
+  const routerVisit: Visit = {
+    check: 'router',
+    url: `${openRouterUrl}/${openRouterKey === null ? 'models' : 'key'}`,
+    method: 'GET',
+    key: openRouterKey,
+    judge: (response) => judgeModelService(router, response),
+  }
+  if (model === null || model === 'auto' || chat.disabled) return [routerVisit]
+  const judge: Visit['judge'] = (response) => {
+    const judged = judgeModelService(provider, response)
+    const listed = judged.verdict === 'ok' && 'body' in response ? modelIds(response.body) : null
+    if (listed === null || listed.includes(model)) return judged
+    const mend = `correct DASH_CHAT_MODEL; it lists ${listed.slice(0, 5).join(', ') || 'none'}`
+    return warning(`${url} lists no model ${model}`, mend)
+  }
+  return [routerVisit, { check: 'provider', url: `${url}/models`, method: 'GET', key, judge }]
 }
 
 interface ModelService {
@@ -171,15 +159,8 @@ function modelIds(body: string): string[] | null {
   }
 }
 
-const URL_NAMES: Readonly<Record<LiveSourceName, string>> = {
-  hn: 'DASH_HN_URL',
-  lobsters: 'DASH_LOBSTERS_URL',
-  lesswrong: 'DASH_LESSWRONG_URL',
-  'hype:github': 'DASH_GITHUB_URL',
-  'hype:huggingface': 'DASH_HUGGINGFACE_URL',
-  'hype:replicate': 'DASH_REPLICATE_URL',
-  'hype:reddit': 'DASH_REDDIT_URL',
-}
+/** The variable that holds the address of a source. */
+const urlName = (source: LiveSourceName): string => `DASH_${source.replace('hype:', '').toUpperCase()}_URL`
 
 /** Visits to every source that is read, which is not one that lacks its token. */
 function sourceVisits({ sourceUrls, sourceTokens: tokens, chat }: Config): Visit[] {
@@ -189,7 +170,7 @@ function sourceVisits({ sourceUrls, sourceTokens: tokens, chat }: Config): Visit
   }
   const sources = LIVE_SOURCES.filter((source) => !skipped[source])
   return [
-    ...sources.map((source) => headVisit(`source.${source}`, sourceUrls[source], URL_NAMES[source])),
+    ...sources.map((source) => headVisit(`source.${source}`, sourceUrls[source], urlName(source))),
     ...(chat.verification ? [headVisit('verification', chat.verification.url, 'DASH_VERIFICATION_URL')] : []),
   ]
 }

@@ -1,16 +1,5 @@
 import { randomBytes } from 'node:crypto'
-import {
-  closeSync,
-  existsSync,
-  fchmodSync,
-  fsyncSync,
-  lstatSync,
-  mkdirSync,
-  openSync,
-  rmSync,
-  statSync,
-  writeSync,
-} from 'node:fs'
+import { chmodSync, existsSync, lstatSync, mkdirSync, rmSync, statSync, writeFileSync } from 'node:fs'
 import { dirname, join, resolve } from 'node:path'
 import { fileURLToPath } from 'node:url'
 import { Refusal, messageOf } from '../../../domain/refusal.ts'
@@ -223,7 +212,6 @@ interface Runners {
   containers?: string
 }
 
-/** The text of standard output. */
 function printedText(
   kinds: readonly Printed[],
   { units, unitFiles, crontab: lines, containers = '' }: Runners,
@@ -237,7 +225,6 @@ function printedText(
   return [...files, ...instead].join('\n').trimEnd()
 }
 
-/** The next steps of a person, on standard error. */
 function noteWhatIsLeft(
   { terminal }: BareContext,
   { node, program, dotenv, user, written: folders, textfileDir }: Installation,
@@ -287,19 +274,13 @@ function requireAbsent(path: string, advice = 'move it away, or name another fol
  * @throws Refusal `configuration`
  */
 function writeNew(path: string, text: string, mode: number): void {
-  let file: number | null = null
   try {
-    file = openSync(path, 'wx', mode)
+    writeFileSync(path, text, { flag: 'wx', mode, flush: true })
     // A unit is read by others than its owner, whatever the mask is.
-    fchmodSync(file, mode)
-    writeSync(file, text)
-    fsyncSync(file)
+    chmodSync(path, mode)
   } catch (error) {
-    if (file !== null) rmSync(path, { force: true })
-    else if (error instanceof Error && 'code' in error && error.code === 'EEXIST') requireAbsent(path)
-    const why = messageOf(error)
-    throw new Refusal('configuration', `${path} cannot be written (${why})`)
-  } finally {
-    if (file !== null) closeSync(file)
+    if (error instanceof Error && 'code' in error && error.code === 'EEXIST') requireAbsent(path)
+    else if (existsSync(path)) rmSync(path)
+    throw new Refusal('configuration', `${path} cannot be written (${messageOf(error)})`)
   }
 }

@@ -1,7 +1,7 @@
 import { existsSync } from 'node:fs'
 import { join } from 'node:path'
 import { pathToFileURL } from 'node:url'
-import type { LiveSourceName } from '../../../domain/feed/live-source.ts'
+import { LIVE_SOURCES } from '../../../domain/feed/live-source.ts'
 import { shellWord } from '../../terminal.ts'
 
 /** Where everything of one installation is; absolute paths. */
@@ -22,7 +22,6 @@ export interface Installation {
   drainSeconds: number
 }
 
-/** A command that runs by itself, and when. */
 interface Job {
   /** As its unit is called: `dash-<name>`. */
   name: string
@@ -31,18 +30,14 @@ interface Job {
   words: readonly string[]
   /** Times of a UTC day, `HH:MM`. */
   times: readonly string[]
-  /** Only on this day of the week; null: daily. */
-  weekday: 'Sun' | null
+  /** Only on this day of the week; absent: daily. */
+  weekday?: 'Sun'
 }
 
 /** What needs a token that is not there would make every run a failure (docs/collecting.md, "Tokens"). */
-const SOURCES_WITHOUT_TOKEN: readonly LiveSourceName[] = [
-  'hn',
-  'lobsters',
-  'lesswrong',
-  'hype:github',
-  'hype:huggingface',
-]
+const SOURCES_WITHOUT_TOKEN = LIVE_SOURCES.filter(
+  (name) => name !== 'hype:replicate' && name !== 'hype:reddit',
+)
 
 /** The even hours, a few minutes in: trending halves every six hours, and lists move within hours. */
 const EVERY_TWO_HOURS = Array.from({ length: 12 }, (_, index) => `${String(2 * index).padStart(2, '0')}:05`)
@@ -54,14 +49,12 @@ export const JOBS: readonly Job[] = [
     meaning: 'the Year publication of the last complete UTC day',
     words: ['publish-year', '--once', '--quiet'],
     times: ['00:10', '00:40', '01:10'],
-    weekday: null,
   },
   {
     name: 'evaluate-models',
     meaning: 'which free model to recommend',
     words: ['evaluate-models', '--quiet'],
     times: ['03:17'],
-    weekday: null,
   },
   {
     name: 'verify-archive',
@@ -75,14 +68,12 @@ export const JOBS: readonly Job[] = [
     meaning: "the items of the day from the live sources, all day and before the day's end",
     words: ['collect', '--quiet', '--source', ...SOURCES_WITHOUT_TOKEN],
     times: [...EVERY_TWO_HOURS, '23:50'],
-    weekday: null,
   },
 ]
 
 /** Up to this many hours that share a minute stand on a line each, more on one. */
 const HOURS_APART = 2
 
-/** The times of a job as lines of a schedule, each of one minute. */
 function scheduleLines({ times }: Job): { hours: string[]; minute: string }[] {
   const lines: { hours: string[]; minute: string }[] = []
   for (const time of times) {
@@ -143,7 +134,7 @@ Nice=10`
 }
 
 function timerUnit(job: Job): string {
-  const days = job.weekday === null ? '*-*-*' : `${job.weekday} *-*-*`
+  const days = job.weekday === undefined ? '*-*-*' : `${job.weekday} *-*-*`
   const times = scheduleLines(job).map(
     ({ hours, minute }) => `OnCalendar=${days} ${hours.join(',')}:${minute}:00 UTC`,
   )
@@ -260,7 +251,7 @@ export function crontab(installation: Installation, hostIsUtc: boolean): string 
 const WEEKDAYS = { Sun: 0 }
 
 function plainStarts(job: Job): string[] {
-  const weekday = job.weekday === null ? '*' : WEEKDAYS[job.weekday]
+  const weekday = job.weekday === undefined ? '*' : WEEKDAYS[job.weekday]
   return scheduleLines(job).map(
     ({ hours, minute }) => `${Number(minute)} ${hours.map(Number).join(',')} * * ${weekday} `,
   )
@@ -271,8 +262,8 @@ function guardedStart({ times, weekday }: Job): string {
   const minutes = new Set(
     times.flatMap((time) => [0, 15, 30, 45].map((shift) => (Number(time.slice(3)) + shift) % 60)),
   )
-  const format = weekday === null ? '\\%H:\\%M' : '\\%w-\\%H:\\%M'
-  const wanted = times.map((time) => (weekday === null ? time : `${WEEKDAYS[weekday]}-${time}`))
+  const format = weekday === undefined ? '\\%H:\\%M' : '\\%w-\\%H:\\%M'
+  const wanted = times.map((time) => (weekday === undefined ? time : `${WEEKDAYS[weekday]}-${time}`))
   const sorted = [...minutes].sort((a, b) => a - b)
   return `${sorted.join(',')} * * * * case "$(date -u +${format})" in ${wanted.join('|')}) ;; *) exit 0 ;; esac; `
 }

@@ -1,9 +1,9 @@
 import { join } from 'node:path'
-import { pathToFileURL } from 'node:url'
 import { selfTest } from '../../../jobs/self-test.ts'
 import type { SelfTestPorts } from '../../../jobs/self-test.ts'
 import { verifyArchive } from '../../../jobs/verify-archive.ts'
 import type { Container } from '../../container.ts'
+import { databaseAt } from '../../data-folder.ts'
 import type { Terminal } from '../../terminal.ts'
 import { everySoOften } from './verify-output.ts'
 
@@ -51,7 +51,7 @@ async function auditSample(
   signal: AbortSignal,
 ): ReturnType<SelfTestPorts['audit']> {
   const sample = container.withConfig({
-    ledger: { url: pathToFileURL(join(folder, 'ledger.db')).href, authToken: null },
+    ledger: databaseAt(join(folder, 'ledger.db')),
     store: { kind: 'file', path: join(folder, 'objects') },
   })
   const silent = { onProgress: (): void => undefined, onNote: (): void => undefined }

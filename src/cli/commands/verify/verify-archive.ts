@@ -1,8 +1,7 @@
 import { readFileSync } from 'node:fs'
 import { availableParallelism } from 'node:os'
 import { resolve } from 'node:path'
-import { isHttpUrl } from '../../../domain/address.ts'
-import { Refusal } from '../../../domain/refusal.ts'
+import { messageOf, Refusal } from '../../../domain/refusal.ts'
 import { parseDay } from '../../../domain/time.ts'
 import { isDamage } from '../../../domain/year/finding.ts'
 import { parseHead } from '../../../domain/year/ledger.ts'
@@ -14,6 +13,7 @@ import type { CommandContext } from '../../context.ts'
 import { requireFolders } from '../../data-folder.ts'
 import { EXIT, describeError, exitCodeOf } from '../../exit-codes.ts'
 import { leaveAuditRecord } from '../../job-records.ts'
+import { flagValue, parseBase } from '../../settings/environment.ts'
 import type { Terminal } from '../../terminal.ts'
 import type { TestedAudit } from './self-test.ts'
 import {
@@ -74,10 +74,6 @@ async function auditFolder(
   return verifyArchive({ ledger, archive, clock: Date.now, random: Math.random, onProgress, onNote }, options)
 }
 
-function parseBase(text: string): string | null {
-  return isHttpUrl(text) ? text.replace(/\/+$/, '') : null
-}
-
 function parseFlags(flags: VerifyFlags, cwd: string, signal: AbortSignal): VerifyOptions {
   const { sample = null, since = null, expectHead = null, jobs = null, payloads } = flags
   return {
@@ -97,10 +93,7 @@ function required<T>(
   what: string,
   parse: (text: string) => T | null,
 ): T | null {
-  if (text === null) return null
-  const value = parse(text)
-  if (value === null) throw new Refusal('usage', `${flag} ${JSON.stringify(text)} must be ${what}`)
-  return value
+  return text === null ? null : flagValue(flag, text, what, parse)
 }
 
 function parseJobs(text: string): number | null {
@@ -116,7 +109,7 @@ function readExpectedHead(file: string, cwd: string): NonNullable<VerifyOptions[
   try {
     bytes = readFileSync(resolve(cwd, file))
   } catch (error) {
-    throw refuse(`cannot be read (${error instanceof Error ? error.message : String(error)})`)
+    throw refuse(`cannot be read (${messageOf(error)})`)
   }
   const head = parseHead(bytes)
   if (head === null) throw refuse('is not a head file: {"seq":…,"leaf":"…","time":"…"}')

@@ -1,6 +1,7 @@
 import { describeFinding, isDamage } from '../../../domain/year/finding.ts'
 import type { VerifyProgress, VerifyReport, VerifyResult } from '../../../jobs/verify-archive.ts'
 import { describeError } from '../../exit-codes.ts'
+import { counted } from '../../terminal.ts'
 import type { Terminal } from '../../terminal.ts'
 
 /** Findings shown to a person; `--json` has them all. */
@@ -50,10 +51,6 @@ export function summarize(
   const damage = findings.filter(isDamage).length
   const verdict = damage > 0 ? `DAMAGED, ${counted(damage, 'finding')}` : 'NOT PROVED'
   return `${verdict}${complete ? '' : ', ended early'}: ${read}`
-}
-
-function counted(count: number, noun: string): string {
-  return `${count} ${noun}${count === 1 ? '' : 's'}`
 }
 
 function megabytes(bytes: number): string {

@@ -1,9 +1,8 @@
-import { once } from 'node:events'
 import { existsSync, mkdirSync } from 'node:fs'
 import { join } from 'node:path'
 import { describe, expect, test } from 'vitest'
 import { ask, question, startAgent, textOf, SECRET } from '../../../support/agent.ts'
-import { dash, exitOf, startDash, serve, temporaryFolder } from '../../../support/dash.ts'
+import { dash, startDash, serve, temporaryFolder } from '../../../support/dash.ts'
 import { delta, META, startScripted, stream } from '../../../support/scripted-server.ts'
 import type { Reply } from '../../../support/scripted-server.ts'
 import type { Behaviour } from '../../../support/provider-wire.ts'
@@ -41,11 +40,11 @@ describe('dash chat with a question', () => {
       })
     }
     const { url } = await startScripted({ chat: endless })
-    const child = startDash(['chat', ...flags, '--url', url, 'x'])
-    await once(child.stdout ?? child, 'data')
+    const { child, until, end } = startDash(['chat', ...flags, '--url', url, 'x'])
+    await until('stdout')
     child.stdout?.destroy()
     await gone
-    expect(await exitOf(child)).toBe(0)
+    expect(await end()).toBe(0)
   })
 })
 
@@ -55,13 +54,9 @@ describe('the exit code', () => {
     ['SIGTERM', 143],
   ] as const)('of %s, with what came of the answer', async (signal, code) => {
     const { url } = await startScripted({ chat: stream([META, delta('Hel')], 'hold') })
-    const child = startDash(['chat', '--url', url, 'x'])
-    let stdout = ''
-    child.stdout?.on('data', (chunk: Buffer) => (stdout += chunk.toString()))
-    await once(child.stdout ?? child, 'data')
-    child.kill(signal)
-    expect(await exitOf(child)).toBe(code)
-    expect(stdout).toBe('Hel\n')
+    const { output, until, end } = startDash(['chat', '--url', url, 'x'])
+    await until('stdout')
+    expect([await end(signal), output.stdout]).toEqual([code, 'Hel\n'])
   })
 })
 
@@ -118,7 +113,7 @@ test('a server whose model is `auto` chats on the recommended one, then on the n
   const provider = await startProvider()
   // Ten of these are nobody's, and the evaluation sent eight, so that three are left.
   provider.key = { data: { free_model_daily_requests: { limit: 21, used: 8 } } }
-  const { url, child } = await serve([], {
+  const { url, end } = await serve([], {
     env: {
       ...key,
       OPENROUTER_BASE_URL: provider.url,
@@ -147,6 +142,5 @@ test('a server whose model is `auto` chats on the recommended one, then on the n
   expect(last.at(-1)).toEqual({ event: 'error', data: { error: 'upstream_error', code: 'http_429' } })
   expect(provider.requests).toHaveLength(3)
   expect(provider.breaches).toEqual([])
-  child.kill('SIGTERM')
-  expect(await exitOf(child)).toBe(0)
+  expect(await end('SIGTERM')).toBe(0)
 }, 60_000)

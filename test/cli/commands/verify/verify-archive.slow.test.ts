@@ -13,30 +13,28 @@ import {
 import { open } from 'node:fs/promises'
 import { dirname, join } from 'node:path'
 import { pathToFileURL } from 'node:url'
-import { createClient } from '@libsql/client'
 import { describe, expect, test, vi } from 'vitest'
 import { addDays } from '../../../../src/domain/time.ts'
 import { objectPath } from '../../../../src/domain/year/examine.ts'
 import { formatHead } from '../../../../src/domain/year/ledger.ts'
 import type { VerifyReport } from '../../../../src/jobs/verify-archive.ts'
+import { rawClient } from '../../../adapters/sqlite/lock-holder.ts'
 import { headAt } from '../../../domain/year/ledger-rows.ts'
-import { dash, exitOf, run, serve, startDash, temporaryFolder } from '../../../support/dash.ts'
+import { dash, run, serve, startDash, temporaryFolder } from '../../../support/dash.ts'
 import type { RunOptions } from '../../../support/dash.ts'
 import { stateOfFolder } from '../../../support/temporary-folder.ts'
 import { SAMPLE_ARCHIVE } from '../../../support/legacy-archive.ts'
 import { sampleArchive } from '../../../support/sample-archive.ts'
-import { AS_OF, openWorkspace, publishDays, sampleSignals } from '../../../support/workspace.ts'
+import {
+  AS_OF,
+  openWorkspace,
+  publishDays,
+  publishedWorkspace,
+  sampleSignals,
+} from '../../../support/workspace.ts'
 import type { Workspace } from '../../../support/workspace.ts'
 
 const DAYS = [addDays(AS_OF, -2), addDays(AS_OF, -1), AS_OF]
-
-/** Three publications, one a day. */
-async function filledWorkspace(days: readonly string[] = DAYS): Promise<Workspace> {
-  const workspace = await openWorkspace()
-  for (const day of days) await workspace.feed.importSignals(sampleSignals(day))
-  await publishDays(workspace, days)
-  return workspace
-}
 
 /** Publications enough that their objects are read ahead, and three older ones. */
 async function spreadWorkspace(days: number): Promise<Workspace> {
@@ -92,7 +90,7 @@ const NO_RECORD = /^no record of this audit is left: there is no state database 
 
 describe('verify-archive', () => {
   test('reports a sound archive as the one JSON document it promises, and changes nothing in it', async () => {
-    const workspace = await filledWorkspace()
+    const workspace = await publishedWorkspace(DAYS)
     const { rows } = await workspace.ledger.read()
     const before = stateOfFolder(workspace.folder)
     const { code, stdout, stderr, report } = await verify(workspace, ['--payloads'])
@@ -117,7 +115,7 @@ describe('verify-archive', () => {
   })
 
   test('says one line for a person, and nothing at all when it is to be quiet', async () => {
-    const { folder } = await filledWorkspace(DAYS.slice(0, 1))
+    const { folder } = await publishedWorkspace(DAYS.slice(0, 1))
     const spoken = await dash(['verify-archive', '--data-dir', folder])
     expect([spoken.code, spoken.stderr]).toEqual([0, expect.stringMatching(NO_RECORD)])
     expect(spoken.stdout).toMatch(/^sound: 1 publication, 1 object with .* read, 0 gaps, head 1 \w{16}\n$/)
@@ -126,7 +124,7 @@ describe('verify-archive', () => {
   })
 
   test('leaves a record where a server keeps its state, of the whole archive, a part, and damage', async () => {
-    const workspace = await filledWorkspace()
+    const workspace = await publishedWorkspace(DAYS)
     expect(await workspace.audits.newest()).toBeNull()
     const before = archiveOf(workspace)
     const { publications, objects, bytes, gaps, head, ...rest } = (await verify(workspace)).report
@@ -143,7 +141,7 @@ describe('verify-archive', () => {
   })
 
   test('stands by its verdict when no record of it can be left, and says so', async () => {
-    const workspace = await filledWorkspace()
+    const workspace = await publishedWorkspace(DAYS)
     writeFileSync(join(workspace.folder, 'state.db'), 'this is no database at all'.repeat(100))
     const { code, stderr, report } = await verify(workspace)
     expect([code, report.ok]).toEqual([0, true])
@@ -151,7 +149,7 @@ describe('verify-archive', () => {
   })
 
   test('ends with 65 for damage, names all of it, says it on standard error too, and changes nothing', async () => {
-    const workspace = await filledWorkspace()
+    const workspace = await publishedWorkspace(DAYS)
     const [first = '', second = '', third = ''] = objectFiles(workspace)
     rmSync(first)
     flipByte(second, -5)
@@ -219,7 +217,7 @@ describe('verify-archive', () => {
   })
 
   test('ends with 0 when there is nothing but an object no entry names', async () => {
-    const workspace = await filledWorkspace(DAYS.slice(0, 1))
+    const workspace = await publishedWorkspace(DAYS.slice(0, 1))
     mkdirSync(join(workspace.objectsPath, 'sha256', 'aa'), { recursive: true })
     writeFileSync(join(workspace.objectsPath, 'sha256', 'aa', 'left'), 'x')
     const { code, stderr, report } = await verify(workspace)
@@ -229,7 +227,7 @@ describe('verify-archive', () => {
   })
 
   test('reads the part of the archive it is asked for', async () => {
-    const workspace = await filledWorkspace()
+    const workspace = await publishedWorkspace(DAYS)
     const since = await verify(workspace, ['--since', DAYS[1] ?? '', '--jobs', '1'])
     expect([since.code, since.report.objects, since.report.publications]).toEqual([0, 2, 3])
     const [first = ''] = objectFiles(workspace)
@@ -238,20 +236,16 @@ describe('verify-archive', () => {
     expect(runs.map(({ code }) => code).sort()).toContain(65)
   })
 
-  test('ends with 64 for a folder of a flag that is not there, with 78 for one of a variable, and creates neither', async () => {
+  test('ends with 78 for a folder of objects that is named and not there, and creates none', async () => {
     const folder = join(temporaryFolder(), 'absent')
-    const data = await dash(['verify-archive', '--data-dir', folder])
-    expect([data.code, data.stderr]).toEqual([64, expect.stringContaining(folder)])
-    const store = await dash(['verify-archive'], {
-      cwd: temporaryFolder(),
-      env: { DASH_STORE_URL: pathToFileURL(folder).href },
-    })
-    expect([store.code, store.stderr]).toEqual([78, expect.stringContaining(folder)])
+    const env = { DASH_STORE_URL: pathToFileURL(folder).href }
+    const { code, stderr } = await run(['verify-archive'], { cwd: temporaryFolder(), env })
+    expect([code, stderr]).toEqual([78, expect.stringContaining(folder)])
     expect(() => readdirSync(folder)).toThrow('ENOENT')
   })
 
   test('ends with 74 when the store or the folder of the ledger is not there, and creates neither', async () => {
-    const workspace = await filledWorkspace(DAYS.slice(0, 1))
+    const workspace = await publishedWorkspace(DAYS.slice(0, 1))
     const ledger = pathToFileURL(join(workspace.folder, 'absent', 'ledger.db')).href
     const lost = await verify(workspace, [], { env: { DASH_LEDGER_URL: ledger } })
     expect([lost.code, lost.report.complete]).toEqual([74, false])
@@ -274,7 +268,7 @@ describe('verify-archive', () => {
 })
 
 test('an audit of another host needs no data folder here, and makes none', async () => {
-  const workspace = await filledWorkspace(DAYS.slice(0, 1))
+  const workspace = await publishedWorkspace(DAYS.slice(0, 1))
   const { url } = await serve(['--data-dir', workspace.folder])
   const cwd = temporaryFolder()
   const { code, stdout, stderr } = await dash(['verify-archive', '--url', url, '--json'], { cwd })
@@ -287,8 +281,8 @@ test('an audit of another host needs no data folder here, and makes none', async
 })
 
 test('an audit of another host names in its result whether the local archive was held against it', async () => {
-  const host = await filledWorkspace(DAYS.slice(0, 1))
-  const other = await filledWorkspace(DAYS.slice(1, 2))
+  const host = await publishedWorkspace(DAYS.slice(0, 1))
+  const other = await publishedWorkspace(DAYS.slice(1, 2))
   const { url } = await serve(['--data-dir', host.folder])
   const audit = (folder: string, ...flags: string[]): ReturnType<typeof dash> =>
     dash(['verify-archive', '--url', url, '--data-dir', folder, ...flags])
@@ -323,7 +317,7 @@ test('an audit of a host that cannot be reached gives the reason in its JSON res
 
 describe('a head kept from before', () => {
   test('tells both stores rolled back together, which nothing in them can tell', async () => {
-    const workspace = await filledWorkspace(DAYS.slice(0, 2))
+    const workspace = await publishedWorkspace(DAYS.slice(0, 2))
     const old = join(temporaryFolder(), 'old')
     cpSync(workspace.folder, old, { recursive: true })
     await workspace.feed.importSignals(sampleSignals(AS_OF))
@@ -350,29 +344,28 @@ describe('a head kept from before', () => {
 
 describe('an audit that is interrupted', () => {
   /** Starts an audit that waits for the head it is to expect, does something meanwhile, and lets it go on. */
-  async function meanwhile(workspace: Workspace, act: (audit: ReturnType<typeof startDash>) => void) {
+  async function meanwhile(
+    workspace: Workspace,
+    act: (audit: ReturnType<typeof startDash>['child']) => void,
+  ) {
     const pipe = join(temporaryFolder(), 'head')
     execFileSync('mkfifo', [pipe])
     const args = ['verify-archive', '--data-dir', workspace.folder, '--json', '--expect-head', pipe]
-    const audit = startDash(args)
-    const output = { stdout: '', stderr: '' }
-    audit.stdout?.on('data', (chunk: Buffer) => (output.stdout += chunk.toString()))
-    audit.stderr?.on('data', (chunk: Buffer) => (output.stderr += chunk.toString()))
+    const { child, output, end } = startDash(args)
     const head = readFileSync(join(workspace.objectsPath, 'heads', '1'))
     // Opens when the other end does.
-    const end = await open(pipe, 'w')
-    act(audit)
-    await end.writeFile(head)
-    await end.close()
-    const code = await exitOf(audit)
-    return { code, ...output, report: JSON.parse(output.stdout) as VerifyReport }
+    const writer = await open(pipe, 'w')
+    act(child)
+    await writer.writeFile(head)
+    await writer.close()
+    return { code: await end(), ...output, report: JSON.parse(output.stdout) as VerifyReport }
   }
 
   test.each<[NodeJS.Signals, number]>([
     ['SIGINT', 130],
     ['SIGTERM', 143],
   ])('by %s ends with %i and a report of what it had', async (signal, expected) => {
-    const workspace = await filledWorkspace(DAYS.slice(0, 2))
+    const workspace = await publishedWorkspace(DAYS.slice(0, 2))
     const { code, report, stderr } = await meanwhile(workspace, (audit) => audit.kill(signal))
     expect(code).toBe(expected)
     expect(report).toMatchObject({ ok: false, complete: false, publications: 2, objects: 0, findings: [] })
@@ -380,7 +373,7 @@ describe('an audit that is interrupted', () => {
   })
 
   test('by a store that goes away ends with 74 and no finding', async () => {
-    const workspace = await filledWorkspace(DAYS.slice(0, 2))
+    const workspace = await publishedWorkspace(DAYS.slice(0, 2))
     const { code, report, stderr } = await meanwhile(workspace, () =>
       renameSync(workspace.objectsPath, `${workspace.objectsPath}-away`),
     )
@@ -389,8 +382,8 @@ describe('an audit that is interrupted', () => {
   })
 
   test('reads a ledger in WAL mode without leaving anything beside it', async () => {
-    const workspace = await filledWorkspace()
-    const client = createClient({ url: pathToFileURL(workspace.ledgerPath).href })
+    const workspace = await publishedWorkspace(DAYS)
+    const client = rawClient(`file:${workspace.ledgerPath}`)
     await client.execute('PRAGMA journal_mode = wal')
     client.close()
     const before = stateOfFolder(workspace.folder)
@@ -406,16 +399,14 @@ describe('an audit that is interrupted', () => {
   })
 
   test('reports the audit when a signal ends the self-test after it', async () => {
-    const { folder } = await filledWorkspace(DAYS.slice(0, 1))
+    const { folder } = await publishedWorkspace(DAYS.slice(0, 1))
     const env = { TMPDIR: temporaryFolder() }
-    const child = startDash(['verify-archive', '--data-dir', folder, '--json', '--self-test'], { env })
-    let stdout = ''
-    child.stdout?.on('data', (chunk: Buffer) => (stdout += chunk.toString()))
+    const args = ['verify-archive', '--data-dir', folder, '--json', '--self-test']
+    const { output, end } = startDash(args, { env })
     // The self-test makes its sample in the temporary folder once the audit is done.
     await vi.waitFor(() => expect(readdirSync(env.TMPDIR)).not.toEqual([]), { timeout: 20_000, interval: 5 })
-    child.kill('SIGINT')
-    expect(await exitOf(child)).toBe(130)
-    expect(JSON.parse(stdout)).toMatchObject({ ok: true, complete: true, publications: 1 })
+    expect(await end('SIGINT')).toBe(130)
+    expect(JSON.parse(output.stdout)).toMatchObject({ ok: true, complete: true, publications: 1 })
     expect(readdirSync(env.TMPDIR)).toEqual([])
   })
 })
