@@ -52,7 +52,9 @@ function show({ sources, snapshot, articles }: CollectReport, { note, error }: T
   if (snapshot?.outcome === 'refused') error(`no snapshot was taken: ${snapshot.reason}`)
   if (articles && articles.failedCount > 0) {
     const [first] = articles.failed
-    note(`${counted(articles.failedCount, 'text')} could not be read, the first: ${first?.key}: ${first?.reason}`)
+    note(
+      `${counted(articles.failedCount, 'text')} could not be read, the first: ${first?.key}: ${first?.reason}`,
+    )
   }
 }
 
