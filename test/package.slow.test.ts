@@ -12,7 +12,7 @@ const BELONGS = [
   /^(?:LICENSE|package\.json|(?:README|CHANGELOG|CONTRIBUTING|bench\/README)\.md)$/,
   /^assets\/demo\/[\w-]+\.(?:ndjson\.gz|json|md)$/,
   /^assets\/page\/[\w-]+\.(?:js|css|svg)$/,
-  /^docs\/(?:decisions\/)?[\w-]+\.md$/,
+  /^docs\/(?:audit\.sh|(?:decisions\/)?[\w-]+\.md)$/,
   /^migrations\/(?:feed|ledger|state)\/(?:\d{4}_\w+\.sql|meta\/_journal\.json)$/,
 ]
 
@@ -41,6 +41,7 @@ test('the package holds the built program, what it reads beside itself, and noth
       'assets/page/page.css',
       'assets/page/page.js',
       'assets/demo/titles.json',
+      'docs/audit.sh',
       'docs/page.md',
       'ops/grafana/dash.json',
       'ops/container/timer.sh',
