@@ -92,10 +92,11 @@ NEWEST=${NEWEST:-$listed}
 asked=0
 place=0
 before=none
+sed 1d publications | cut -d' ' -f1 > following
 while read -r time _ _ sha256; do
   place=$((place + 1))
   # Of several publications at one time, only the last can be selected.
-  if [ "$(sed -n "$((place + 1))p" publications | cut -d' ' -f1)" != "$time" ]; then
+  if [ "$(sed -n "${place}p" following)" != "$time" ]; then
     if [ "$place" -gt $((listed - NEWEST)) ]; then
       [ "$(selected "$time")" = "$sha256" ] || fail "another body at $(instant "$time") than the ledger says, $sha256"
       [ "$(selected $((time - 1)))" = "$before" ] || fail "another selection before $(instant "$time") than $before"
