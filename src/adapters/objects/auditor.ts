@@ -16,7 +16,10 @@ export function streamingAuditor(archive: Pick<Objects, 'keys' | 'headFile' | 'g
   return {
     async heads() {
       const keys = await archive.keys('heads')
-      const heads = await pLimit(HEADS_AT_A_TIME).map(keys, (key) => readHead(archive, key))
+      const limit = pLimit(HEADS_AT_A_TIME)
+      // After a failure no more are asked for: the process would wait for all of them before it ends.
+      const read = limit.map(keys, (key) => readHead(archive, key)).finally(() => limit.clearQueue())
+      const heads = await read
       return heads.sort((a, b) => a.seq - b.seq)
     },
     objectKeys: () => archive.keys('sha256'),

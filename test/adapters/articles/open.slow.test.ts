@@ -91,6 +91,7 @@ describe('the text of a page', () => {
 
   test.each([
     ['gzip', gzipSync(PAGE)],
+    ['x-gzip', gzipSync(PAGE)],
     ['br', brotliCompressSync(PAGE)],
     ['deflate', deflateSync(PAGE)],
     ['identity', Buffer.from(PAGE)],

@@ -1,9 +1,11 @@
 import { mkdir, writeFile } from 'node:fs/promises'
 import { dirname, join } from 'node:path'
 import { mkdirSync, existsSync, lstatSync, readdirSync, rmSync } from 'node:fs'
+import { setTimeout as pause } from 'node:timers/promises'
 import type { Driver } from 'unstorage'
 import { describe, expect, test } from 'vitest'
 import { yearReader } from '../../../src/adapters/ledger/ledger.ts'
+import { streamingAuditor } from '../../../src/adapters/objects/auditor.ts'
 import { unstorageObjects } from '../../../src/adapters/objects/objects.ts'
 import { sha256Hex } from '../../../src/domain/digest.ts'
 import { DAMAGED, UNAVAILABLE } from '../../support/refusals.ts'
@@ -11,6 +13,7 @@ import { headOf, memoryObjects, objectsContract } from './objects-contract.ts'
 import { openObjects, fileObjects } from '../../../src/adapters/objects/open.ts'
 import { temporaryFolder } from '../../support/temporary-folder.ts'
 import type { Objects, Ledger } from '../../../src/domain/ports.ts'
+import { storageUnavailable } from '../../../src/domain/refusal.ts'
 import type { LedgerRow } from '../../../src/domain/year/ledger.ts'
 import { chainOf, headAt, publication } from '../../domain/year/ledger-rows.ts'
 import { appendNow, fill, openLedger } from '../ledger/open-ledger.ts'
@@ -89,6 +92,22 @@ describe('an archive on any engine', () => {
     expect(await archive.headWitness(null)).toBeNull()
     expect(await archive.headWitness(headOf(1))).toBeNull()
   })
+})
+
+test('an audit asks for no more heads once the store has failed', async () => {
+  let asked = 0
+  const archive = {
+    keys: () => Promise.resolve(Array.from({ length: 200 }, (_, index) => `heads/${index + 1}`)),
+    get: () => Promise.resolve(null),
+    async headFile() {
+      asked += 1
+      await pause(1)
+      throw storageUnavailable('it is down')
+    },
+  }
+  await expect(streamingAuditor(archive).heads()).rejects.toMatchObject(UNAVAILABLE)
+  await pause(50)
+  expect(asked).toBeLessThan(100)
 })
 
 const ROWS = chainOf(

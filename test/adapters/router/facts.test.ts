@@ -50,6 +50,7 @@ test.each([
   ['name', 7, 'name', 'a/b:free'],
   ['name', '   ', 'name', 'a/b:free'],
   ['created', -1, 'createdAt', null],
+  ['created', 1e15, 'createdAt', null],
   ['context_length', '131072', 'contextLength', 131_072],
   ['top_provider', null, 'maxCompletionTokens', null],
   ['supported_parameters', 'tools', 'supportedParameters', []],

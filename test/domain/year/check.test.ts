@@ -7,7 +7,7 @@ import type { AuditedHead } from '../../../src/domain/year/check.ts'
 import type { Head, LedgerContents, LedgerRow } from '../../../src/domain/year/ledger.ts'
 import { applyDamage, archiveDamage, contentsOf, soundArchive } from './any-ledger.ts'
 import type { AnyArchive } from './any-ledger.ts'
-import { chainOf, gap, headAt, publication, sampleLedger } from './ledger-rows.ts'
+import { chainOf, gap, headAt, legacyRow, legacySeal, publication, sampleLedger } from './ledger-rows.ts'
 import { brokenRules } from './naive-ledger.ts'
 
 const SAMPLE = sampleLedger()
@@ -176,6 +176,12 @@ describe('the audit of the ledgers', () => {
     const finding = { code: 'row_tampered', publicationId: 'x', path: 'entries/3' }
     expect(audit.findings[0]).toEqual({ ...finding, expected: null, actual: problem })
     expect(audit.timeline).toHaveLength(6)
+  })
+
+  test('notices an own publication that is not later than the legacy ones', () => {
+    const legacy = [legacyRow(1, '2026-05-01')]
+    const rows = chainOf([legacySeal(legacy), publication('2026-01-03')])
+    expect(found({ rows, legacy })).toEqual(['chain_broken entries/2'])
   })
 
   test('replays the selection, and would notice one that selects anything else', () => {

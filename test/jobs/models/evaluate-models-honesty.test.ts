@@ -35,6 +35,16 @@ describe('a model that nobody serves any more', () => {
   })
 })
 
+test('a catalogue without a candidate keeps the stored recommendation', async () => {
+  const bench = await openBench()
+  await bench.run()
+  const before = await bench.stored()
+  const empty = await bench.against({ models: [] })
+  const reason: unknown = expect.stringContaining('no free text model')
+  expect(await empty.run()).toMatchObject({ report: { outcome: 'failed', primary: SOLVER, reason } })
+  expect(await empty.stored()).toEqual(before)
+})
+
 describe('how sure a ranking is', () => {
   test('tells of a model that answered neither question why, task by task', async () => {
     const down = errorOf(503, 'Provider returned error', { provider_name: 'Example Cloud' })
