@@ -21,7 +21,7 @@ function modeOf(path: string): string {
   return (statSync(path).mode & 0o777).toString(8)
 }
 
-test('everything in a data folder is readable by its owner alone, whatever made it', async () => {
+test('everything in a data folder is readable by its owner alone, whatever made it, and metrics by all', async () => {
   const cwd = temporaryFolder()
   const publishedAt = new Date(Date.now() - 2 * DAY_MS).toISOString()
   const row = {
@@ -38,7 +38,9 @@ test('everything in a data folder is readable by its owner alone, whatever made 
   expect((await dash(['import', 'signals', 'day.ndjson', ...provenance, ...data], { cwd, under })).code).toBe(
     0,
   )
-  expect((await dash(['publish-year', '--once', ...data], { cwd, under })).code).toBe(0)
+  mkdirSync(join(cwd, 'metrics'))
+  const env = { DASH_METRICS_TEXTFILE_DIR: join(cwd, 'metrics') }
+  expect((await dash(['publish-year', '--once', ...data], { cwd, under, env })).code).toBe(0)
   const server = await serve(data, { cwd, under })
   await (await fetch(`${server.url}/api/search?q=one`)).text()
   expect((await dash(['copy-archive', '--to', join(cwd, 'copy'), ...data], { cwd, under })).code).toBe(0)
@@ -53,6 +55,8 @@ test('everything in a data folder is readable by its owner alone, whatever made 
     ]),
   )
   expect(modes.filter(([, mode]) => !/^[0-7]00$/.test(mode))).toEqual([])
+  // The exporter that reads it is another user.
+  expect(modesOf(join(cwd, 'metrics'))).toEqual([['dash-publish-year.prom', '644']])
 })
 
 test('an env file and a data folder are for their owner, units for all', async () => {

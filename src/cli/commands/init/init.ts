@@ -1,5 +1,16 @@
 import { randomBytes } from 'node:crypto'
-import { chmodSync, existsSync, lstatSync, mkdirSync, rmSync, statSync, writeFileSync } from 'node:fs'
+import {
+  closeSync,
+  existsSync,
+  fchmodSync,
+  fsyncSync,
+  lstatSync,
+  mkdirSync,
+  openSync,
+  rmSync,
+  statSync,
+  writeSync,
+} from 'node:fs'
 import { dirname, join, resolve } from 'node:path'
 import { fileURLToPath } from 'node:url'
 import { Refusal, messageOf } from '../../../domain/refusal.ts'
@@ -274,13 +285,19 @@ function requireAbsent(path: string, advice = 'move it away, or name another fol
  * @throws Refusal `configuration`
  */
 function writeNew(path: string, text: string, mode: number): void {
+  let file: number | null = null
   try {
-    writeFileSync(path, text, { flag: 'wx', mode, flush: true })
+    file = openSync(path, 'wx', mode)
     // A unit is read by others than its owner, whatever the mask is.
-    chmodSync(path, mode)
+    fchmodSync(file, mode)
+    writeSync(file, text)
+    fsyncSync(file)
   } catch (error) {
-    if (error instanceof Error && 'code' in error && error.code === 'EEXIST') requireAbsent(path)
-    else if (existsSync(path)) rmSync(path)
-    throw new Refusal('configuration', `${path} cannot be written (${messageOf(error)})`)
+    if (file !== null) rmSync(path, { force: true })
+    else if (error instanceof Error && 'code' in error && error.code === 'EEXIST') requireAbsent(path)
+    const why = messageOf(error)
+    throw new Refusal('configuration', `${path} cannot be written (${why})`)
+  } finally {
+    if (file !== null) closeSync(file)
   }
 }
