@@ -1,3 +1,4 @@
+import { execFileSync } from 'node:child_process'
 import { readdir, readFile, stat, watch } from 'node:fs/promises'
 import { join } from 'node:path'
 import { describe, expect, onTestFinished, test } from 'vitest'
@@ -263,8 +264,7 @@ test.each([
 ])('%s ends the program with %i %s, the terminal as it was', async (signal, code, when) => {
   const { ask, model, terminal } = await startTalk()
   if (when === 'in mid answer') await ask('Tell me')
-  const shell = await terminal.tmux('display-message', '-p', '#{pane_pid}')
-  process.kill(await childOf(Number(shell)), signal)
+  process.kill(await programIn(terminal), signal)
   await expectEnd(terminal, code)
   await model.idle()
   expect(model.live).toBe(0)
@@ -294,15 +294,27 @@ test.each([
   expect(await folders()).toEqual([])
 })
 
-async function childOf(pid: number): Promise<number> {
-  return Number((await readFile(`/proc/${pid}/task/${pid}/children`, 'utf8')).trim().split(' ')[0])
+/** The process that the terminal's shell has started. */
+async function programIn(terminal: TestTerminal): Promise<number> {
+  const shell = (await terminal.tmux('display-message', '-p', '#{pane_pid}')).trim()
+  return Number((await readFile(`/proc/${shell}/task/${shell}/children`, 'utf8')).trim().split(' ')[0])
 }
 
-test('Ctrl-Z where nobody could go on with it leaves the keyboard as it was', async () => {
+test.each([
+  ['Ctrl-Z where nobody could continue the program', (terminal: TestTerminal) => terminal.press('C-z')],
+  [
+    'a shell that set the terminal anew and continues the program',
+    async (terminal: TestTerminal) => {
+      const device = (await terminal.tmux('display-message', '-p', '#{pane_tty}')).trim()
+      execFileSync('stty', ['-F', device, 'sane'])
+      process.kill(await programIn(terminal), 'SIGCONT')
+    },
+  ],
+])('%s leaves the keyboard as it was', async (_what, interrupt) => {
   const { ask, model, terminal } = await startTalk()
   const prepared = (): number => terminal.written.split('\x1b[?2004h').length
   const before = prepared()
-  await terminal.press('C-z')
+  await interrupt(terminal)
   await terminal.until(() => prepared() > before)
   await ask('Tell me')
   await terminal.type('typed ahead')
