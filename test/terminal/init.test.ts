@@ -40,6 +40,32 @@ describe('the questions of init', () => {
     expect(printed).not.toContain('\x1b')
   })
 
+  test('ask for a provider, its model, its key and its prices, in this order', async () => {
+    const home = temporaryFolder()
+    const flags = ['--data-dir', 'data', '--base-url', 'http://dash.example', '--print', 'nothing']
+    const terminal = await openTerminal(['init', ...flags], { home, rows: 50 })
+    await terminal.until('Which model')
+    await terminal.press('Down', 'Down', 'Enter')
+    for (const [question, answer] of [
+      ['API base of the provider', '/v2'],
+      ['Model?', 'some-model'],
+      ['Key of the provider', 'a-key-of-mine'],
+      ['per million tokens read', '0.5'],
+      ['per million tokens written', '.5'],
+      ['Key of the model-routing service', ''],
+    ] as const) {
+      await terminal.until(question)
+      await terminal.enter(answer)
+    }
+    await terminal.until(`${ENDED} 0`)
+    expect(parseEnv(readFileSync(join(home, '.env'), 'utf8'))).toMatchObject({
+      DASH_CHAT_MODEL: 'some-model',
+      OPENAI_API_KEY: 'a-key-of-mine',
+      DASH_CHAT_PRICE_INPUT: '0.5',
+      DASH_CHAT_PRICE_OUTPUT: '0.5',
+    })
+  })
+
   test('are without the one for what is printed where --print says it', async () => {
     const home = temporaryFolder()
     const flags = ['--data-dir', 'data', '--base-url', 'http://dash.example', '--chat-model', 'auto']
