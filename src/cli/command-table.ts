@@ -179,7 +179,7 @@ export const COMMANDS: readonly CommandSpec[] = [
   }),
   spec({
     name: 'reindex',
-    description: 'build the search index anew; the one there answers until the new one is complete',
+    description: 'rebuild the search index; the old index serves searches until the new one is complete',
     job: () => 'reindex',
     run: async (context) => (await import('./commands/reindex.ts')).reindexCommand(context),
   }),

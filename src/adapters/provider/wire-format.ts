@@ -79,7 +79,7 @@ export function replayable(call: { name: string; arguments: string }): { name: s
   }
 }
 
-/** Stands for the result of a call that nobody answered: a provider declines a round with an open call. */
+/** The result of a tool call that did not run: a provider declines a round in which a call has no result. */
 const NOT_RUN = '{"error":"not_run"}'
 
 /** The results of a round by the ids of its calls. */
