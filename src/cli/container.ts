@@ -9,17 +9,17 @@ import type {
   Clock,
   FeedSearch,
   HumanVerifier,
-  JobWatch,
+  JobMonitor,
   LineSource,
   LiveSource,
   Objects,
   PublicHost,
-  Reach,
+  HttpProbe,
   State,
 } from '../domain/ports.ts'
 import type { DamageSample } from '../domain/year/finding.ts'
 import type { DatabaseLocation } from '../domain/refusal.ts'
-import type { FeedFacts, LedgerFacts, StateFacts, Survey } from '../domain/survey.ts'
+import type { FeedFacts, LedgerFacts, StateFacts, Inspection } from '../domain/inspection.ts'
 import type { EvaluatePorts } from '../jobs/models/evaluation-run.ts'
 import type { PublishPorts } from '../jobs/publish-year.ts'
 import type { AgentReads } from '../server/agent/tool-answers.ts'
@@ -112,13 +112,13 @@ export class Container {
     (await import('../adapters/ledger/ledger.ts')).libsqlLedger(await this.#ledgerDatabase()),
   )
 
-  readonly archive = once(async (): Promise<Objects> => {
+  readonly objects = once(async (): Promise<Objects> => {
     const { openObjects } = await import('../adapters/objects/open.ts')
     return this.#closing(openObjects(this.config.store))
   })
 
   readonly year = once(async () =>
-    (await import('../adapters/ledger/ledger.ts')).yearReader(await this.ledger(), await this.archive()),
+    (await import('../adapters/ledger/ledger.ts')).yearReader(await this.ledger(), await this.objects()),
   )
 
   /** Auditors of ledger and archive, which write nothing. */
@@ -133,11 +133,11 @@ export class Container {
           return ledgerAuditor(ledger, BUSY.batch).read()
         },
       },
-      archive: openObjectsAuditor(store, await this.archive()),
+      objects: openObjectsAuditor(store, await this.objects()),
     }
   })
 
-  readonly recommendations = once(async () => (await this.archive()).recommendations)
+  readonly recommendations = once(async () => (await this.objects()).recommendations)
 
   // The feed
 
@@ -180,19 +180,19 @@ export class Container {
     const { libsqlFeed } = await import('../adapters/feed/feed.ts')
     const ledger = libsqlLedger(await this.#readOnly(this.config.ledger, await this.#ledgerDatabase()))
     const feed = await this.#readOnly(this.config.feed, await this.#feedDatabase())
-    const objects = await this.archive()
-    const archive: AgentReads['archive'] = {
-      get: (sha256) => objects.get(sha256),
-      newestHead: () => objects.newestHead(),
-      objectWitness: (sha256) => objects.objectWitness(sha256),
-      headWitness: (newest) => objects.headWitness(newest),
+    const store = await this.objects()
+    const objects: AgentReads['objects'] = {
+      get: (sha256) => store.get(sha256),
+      newestHead: () => store.newestHead(),
+      objectChangeToken: (sha256) => store.objectChangeToken(sha256),
+      headChangeToken: (newest) => store.headChangeToken(newest),
     }
     return {
       feed: libsqlFeed(feed),
       search: await this.#search(this.#readLocation(this.config.feed), feed),
-      ledger: { witness: () => ledger.witness() },
-      archive,
-      year: yearReader(ledger, archive),
+      ledger: { changeToken: () => ledger.changeToken() },
+      objects,
+      year: yearReader(ledger, objects),
     }
   })
 
@@ -269,13 +269,13 @@ export class Container {
   }
 
   /** Asks addresses whether they respond. */
-  readonly reach = once(async (): Promise<Reach> => {
+  readonly probe = once(async (): Promise<HttpProbe> => {
     const { openReach } = await import('../adapters/http.ts')
     return this.#closing(openReach())
   })
 
   /** The service at a URL that watches jobs. */
-  async jobWatch(url: string): Promise<JobWatch> {
+  async jobWatch(url: string): Promise<JobMonitor> {
     return this.#closing((await import('../adapters/job-pings.ts')).openJobPings({ url }))
   }
 
@@ -307,22 +307,22 @@ export class Container {
 
   // The databases as `dash doctor` looks at them: nothing is changed
 
-  async surveyLedger(): Promise<Survey<LedgerFacts>> {
-    const { surveyDatabase } = await import('../adapters/sqlite/untouched.ts')
+  async surveyLedger(): Promise<Inspection<LedgerFacts>> {
+    const { inspectDatabase } = await import('../adapters/sqlite/read-only-copy.ts')
     const { ledgerFacts } = await import('../adapters/ledger/auditor.ts')
-    return surveyDatabase(this.config.ledger, 'ledger', BUSY.survey, ledgerFacts)
+    return inspectDatabase(this.config.ledger, 'ledger', BUSY.survey, ledgerFacts)
   }
 
-  async surveyFeed(): Promise<Survey<FeedFacts>> {
-    const { surveyDatabase } = await import('../adapters/sqlite/untouched.ts')
+  async surveyFeed(): Promise<Inspection<FeedFacts>> {
+    const { inspectDatabase } = await import('../adapters/sqlite/read-only-copy.ts')
     const { feedFacts } = await import('../adapters/feed/feed.ts')
-    return surveyDatabase(this.config.feed, 'feed', BUSY.survey, (reader) => feedFacts(reader, Date.now()))
+    return inspectDatabase(this.config.feed, 'feed', BUSY.survey, (reader) => feedFacts(reader, Date.now()))
   }
 
-  async surveyState(): Promise<Survey<StateFacts>> {
-    const { surveyDatabase } = await import('../adapters/sqlite/untouched.ts')
+  async surveyState(): Promise<Inspection<StateFacts>> {
+    const { inspectDatabase } = await import('../adapters/sqlite/read-only-copy.ts')
     const { stateFacts } = await import('../adapters/state/job-log.ts')
-    return surveyDatabase(this.config.state, 'state', BUSY.survey, stateFacts)
+    return inspectDatabase(this.config.state, 'state', BUSY.survey, stateFacts)
   }
 
   // Ports of jobs that more than one command runs
@@ -331,7 +331,7 @@ export class Container {
     return {
       ledger: await this.ledger(),
       year: await this.year(),
-      archive: await this.archive(),
+      objects: await this.objects(),
       feed: await this.feed(),
       titles: await this.titles(),
       clock,

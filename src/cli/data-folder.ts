@@ -61,9 +61,9 @@ export function existingStores(config: Config): Record<'ledger' | 'feed' | 'stat
   requireNamed(config, 'objects')
   const { ledger, feed, state, store } = config
   return {
-    ledger: !lacksFile(ledger),
-    feed: !lacksFile(feed),
-    state: !lacksFile(state),
+    ledger: !isFileMissing(ledger),
+    feed: !isFileMissing(feed),
+    state: !isFileMissing(state),
     objects: store.kind !== 'file' || existsSync(store.path),
   }
 }
@@ -102,7 +102,7 @@ export function isUnfounded(config: Config): boolean {
  */
 export function requireFeed(config: Config): void {
   if (!lacksDefaultFolder(config)) requireFolders(config)
-  if (!lacksFile(config.feed)) return
+  if (!isFileMissing(config.feed)) return
   const advice = 'dash import signals makes one, or correct --data-dir'
   throw storageUnavailable(`there is no feed at ${fileOf(config.feed)}; ${advice}`)
 }
@@ -118,7 +118,7 @@ export function fileOf({ url }: DatabaseLocation): string | null {
 }
 
 /** True for a database that is a file and is not there yet. */
-export function lacksFile(location: DatabaseLocation): boolean {
+export function isFileMissing(location: DatabaseLocation): boolean {
   const path = fileOf(location)
   return path !== null && !existsSync(path)
 }

@@ -6,7 +6,7 @@ import { COMMANDS, sharedOptions } from './command-table.ts'
 import type { CommandSpec, SharedFlags } from './command-table.ts'
 import { causesOf, describeError, EXIT, exitCodeOf, exitCodeOfStop } from './exit-codes.ts'
 import { openTerminal } from './terminal.ts'
-import type { BareContext, Run, Surroundings } from './context.ts'
+import type { BareContext, Run, ProcessContext } from './context.ts'
 import type { Terminal } from './terminal.ts'
 
 function releaseVersion(): string {
@@ -20,7 +20,7 @@ function releaseVersion(): string {
  * @param argv arguments after the program's name
  * @returns the exit code (docs/troubleshooting.md)
  */
-export async function runProgram(argv: readonly string[], surroundings: Surroundings): Promise<number> {
+export async function runProgram(argv: readonly string[], surroundings: ProcessContext): Promise<number> {
   let exitCode: number = EXIT.done
   const json = argv.includes('--json')
   const version = releaseVersion()
@@ -44,7 +44,7 @@ export async function runProgram(argv: readonly string[], surroundings: Surround
   }
 }
 
-function describeProgram({ stdout, stderr }: Surroundings, version: string): Command {
+function describeProgram({ stdout, stderr }: ProcessContext, version: string): Command {
   return shared(new Command('dash'))
     .description('Publishes a Top Year of news that anyone can replay and prove.')
     .version(version, '--version')
@@ -91,7 +91,7 @@ function runCommand(
   spec: CommandSpec,
   command: Command,
   program: Command,
-  surroundings: Surroundings & { version: string },
+  surroundings: ProcessContext & { version: string },
 ): Promise<number> {
   const flags = command.optsWithGlobals<SharedFlags>()
   const args = command.processedArgs.flat() as string[]

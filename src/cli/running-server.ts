@@ -115,17 +115,17 @@ async function openApp(
   const clock = Date.now
   const { config } = container
   const { trustedProxies, mcpRequestsPerMinute: requestsPerMinute } = config
-  const [ledger, archive] = [await container.ledger(), await container.archive()]
+  const [ledger, objects] = [await container.ledger(), await container.objects()]
   const [feed, audits] = [await container.feed(), await container.audits()]
   const checks = boundedChecks({
     ledger: () => ledger.ping(),
-    archive: () => archive.ping(),
+    archive: () => objects.ping(),
     feed: () => feed.ping(),
     state: () => chat.agent.ping(),
   })
   const served = {
     ledger,
-    archive,
+    objects,
     year: await container.year(),
     feed,
     recommendations: await container.recommendations(),

@@ -1,6 +1,6 @@
 import { readdirSync, readFileSync } from 'node:fs'
 import { describe, expect, test } from 'vitest'
-import { declinedWords } from '../../src/cli/commands/chat/words.ts'
+import { declinedWords } from '../../src/cli/commands/chat/messages.ts'
 import { describeError, exitCodeOf, exitCodeOfStop } from '../../src/cli/exit-codes.ts'
 import type { ChatApiRefusal, AGENT_ERRORS } from '../../src/domain/agent/schema.ts'
 import { Refusal, StorageFault } from '../../src/domain/refusal.ts'

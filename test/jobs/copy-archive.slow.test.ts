@@ -41,16 +41,16 @@ async function filledWorkspace(firstDay = FIRST_DAY): Promise<Workspace> {
 function placeOf(
   workspace: Workspace,
   ledger: Ledger = workspace.ledger,
-  archive: Objects = workspace.archive,
+  objects: Objects = workspace.objects,
 ) {
   const location = { url: pathToFileURL(workspace.ledgerPath).href, authToken: null }
   return {
     ledger,
-    archive,
-    year: yearReader(ledger, archive),
+    objects,
+    year: yearReader(ledger, objects),
     auditors: {
       ledger: ledgerAuditor(location, { nativeBusyMs: 20, retryMs: 5_000 }),
-      archive: streamingAuditor(archive),
+      objects: streamingAuditor(objects),
     },
   } satisfies ArchivePlace
 }
@@ -192,7 +192,7 @@ describe('a copy is refused', () => {
 
   test('by a target with the heads of another archive', async () => {
     const [source, target] = [await filledWorkspace(), await openWorkspace()]
-    await target.archive.putHead({ seq: 3, leaf: 'a'.repeat(64), time: 1 })
+    await target.objects.putHead({ seq: 3, leaf: 'a'.repeat(64), time: 1 })
     await expect(copyOf(source, target)).rejects.toMatchObject(refused(/head 3 is not one/))
     expect((await target.ledger.read()).rows).toEqual([])
   })
@@ -251,7 +251,7 @@ describe('a source that is damaged', () => {
       detail: expect.stringMatching(why) as unknown,
     })
     expect((await target.ledger.read()).rows).toEqual([])
-    expect(await target.archive.keys('heads')).toEqual([])
+    expect(await target.objects.keys('heads')).toEqual([])
   })
 })
 
@@ -271,7 +271,7 @@ describe('a target with other bytes in the place of an object', () => {
 
 describe('a copy cut at any effect', () => {
   const run = async (source: Workspace, target: Workspace, plan: FaultPlan): Promise<CopyReport | null> => {
-    const place = placeOf(target, plan.wrap('ledger', target.ledger), plan.wrap('archive', target.archive))
+    const place = placeOf(target, plan.wrap('ledger', target.ledger), plan.wrap('archive', target.objects))
     return copy(placeOf(source), place).catch((error: unknown) => {
       if (!(error instanceof InjectedFault)) throw error
       return null

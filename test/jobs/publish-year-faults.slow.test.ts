@@ -37,7 +37,7 @@ const answering: PublishPorts['titles'] = {
 async function runWith(workspace: Workspace, plan: FaultPlan): Promise<PublishReport | null> {
   const ports = publishPortsOf(workspace, {
     ledger: plan.wrap('ledger', workspace.ledger),
-    archive: plan.wrap('archive', workspace.archive),
+    objects: plan.wrap('archive', workspace.objects),
     feed: plan.wrap('feed', workspace.feed),
     year: plan.wrap('year', workspace.year),
     titles: plan.wrap('titles', answering),
@@ -54,7 +54,7 @@ async function runWith(workspace: Workspace, plan: FaultPlan): Promise<PublishRe
 async function expectSound(workspace: Workspace, acknowledged: string | null): Promise<void> {
   const { proved } = await workspace.year.read()
   for (const { manifest } of proved.timeline)
-    proveBytes(manifest, await workspace.archive.get(manifest.sha256))
+    proveBytes(manifest, await workspace.objects.get(manifest.sha256))
   const days = proved.timeline.map((item) => item.manifest.asOfDay)
   expect(new Set(days).size).toBe(days.length)
   const digests = proved.timeline.map((item) => item.manifest.sha256)

@@ -81,8 +81,8 @@ export function openSampleApp(archive: SampleArchive, changes: Partial<ServerPor
     newestHead: async () => archive.head,
     headFile: async () => null,
     putHead: refuse,
-    objectWitness: async () => null,
-    headWitness: async () => null,
+    objectChangeToken: async () => null,
+    headChangeToken: async () => null,
     keys: async () => [],
     prepare: async () => undefined,
     ping: async () => undefined,
@@ -100,7 +100,7 @@ export function openSampleApp(archive: SampleArchive, changes: Partial<ServerPor
   }
   const ledger = {
     read: async () => archive.contents,
-    witness: async () => null,
+    changeToken: async () => null,
     attempts: async () => [],
     firstAttemptDay: async () => null,
     takeLease: refuse,
@@ -117,7 +117,7 @@ export function openSampleApp(archive: SampleArchive, changes: Partial<ServerPor
   }
   const stores = {
     ledger,
-    archive: store,
+    objects: store,
     year: { read },
     feed: { newestSnapshot: async () => null, snapshotFeed: async () => null },
     search: { by: () => ({ search: refuse, similar: refuse, itemTrend: refuse, termTrend: refuse }) },
@@ -190,10 +190,10 @@ export async function audit(folder: string, asOfDay: Day): Promise<Standing> {
 
 async function findingsIn(folder: string): Promise<Finding[]> {
   const container = new Container({ config: readConfig({ dataDir: folder }, {}, '/'), version: '0' })
-  const { ledger, archive } = await container.auditors()
+  const { ledger, objects } = await container.auditors()
   const ports = {
     ledger,
-    archive,
+    objects,
     clock: Date.now,
     random: Math.random,
     onProgress: () => undefined,

@@ -21,8 +21,8 @@ export async function healthcheckCommand(context: CommandContext, url: string | 
   const { terminal, signal, config, container } = context
   const asked = `${baseOf(url, config)}/readyz`
   const shown = withoutSecrets(asked)
-  const reach = await container.reach()
-  const answer = await reach.ask({ url: asked, method: 'GET', timeoutMs: TIMEOUT_MS }, signal)
+  const probe = await container.probe()
+  const answer = await probe.send({ url: asked, method: 'GET', timeoutMs: TIMEOUT_MS }, signal)
   const { ready, status, words } =
     'unreachable' in answer
       ? { ready: false, status: null, words: `does not answer (${answer.unreachable})` }

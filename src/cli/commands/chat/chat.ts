@@ -11,8 +11,8 @@ import { localUrl } from '../../settings/config.ts'
 import type { Config } from '../../settings/config.ts'
 import { askOnce } from './one-shot.ts'
 import { Talk } from './talk.ts'
-import { declinedWords, isChatRefusal, verificationWords } from './words.ts'
-import type { Declined } from './words.ts'
+import { declinedWords, isChatRefusal, verificationWords } from './messages.ts'
+import type { Declined } from './messages.ts'
 
 export interface ChatFlags {
   url?: string

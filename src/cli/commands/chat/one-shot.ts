@@ -4,7 +4,7 @@ import { jsonLine } from '../../terminal.ts'
 import { replayNotes } from './show-turn.ts'
 import type { Talk } from './talk.ts'
 import { openScreen, write } from './turn-screen.ts'
-import { failureWords, labelsOf, quotaWords } from './words.ts'
+import { failureWords, labelsOf, quotaWords } from './messages.ts'
 
 /**
  * One question, one answer: rendered on a terminal, plain text where standard output is anything else, or one line an

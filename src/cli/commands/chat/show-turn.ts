@@ -6,7 +6,7 @@ import type { CommandContext } from '../../context.ts'
 import type { Keyboard } from './keyboard.ts'
 import type { Talk } from './talk.ts'
 import { openScreen } from './turn-screen.ts'
-import { canHelpAgain, declinedWords, failureWords, isChatRefusal, labelsOf, quotaWords } from './words.ts'
+import { canHelpAgain, declinedWords, failureWords, isChatRefusal, labelsOf, quotaWords } from './messages.ts'
 
 /** Where a talk happens, and what it is held with. */
 export interface Place {

@@ -8,7 +8,7 @@ import { interruptible } from './show-turn.ts'
 import type { Place } from './show-turn.ts'
 import { LANGUAGE, SORT, TONE, helpText } from './slash-commands.ts'
 import type { Choices, Said } from './slash-commands.ts'
-import { clockTime, declinedWords, isChatRefusal, quotaWords } from './words.ts'
+import { clockTime, declinedWords, isChatRefusal, quotaWords } from './messages.ts'
 import { noteColumns } from './wrap.ts'
 
 /** More than this a terminal does not take to its clipboard. */

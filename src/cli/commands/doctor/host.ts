@@ -10,13 +10,13 @@ import { currentUser, ownerWord } from '../../process-identity.ts'
 import type { Config } from '../../settings/config.ts'
 import type { GivenSettings } from '../../settings/read-config.ts'
 import { SECRETS } from '../../settings/variables.ts'
-import { found, note, ok, problem, warning } from './finding.ts'
-import type { Finding, Judgement } from './finding.ts'
+import { found, note, ok, problem, warning } from './check.ts'
+import type { Check, Judgement } from './check.ts'
 
 const PROGRAM = fileURLToPath(new URL('../../main.js', import.meta.url))
 
 /** Which program the name `dash` starts here. */
-export function checkName(path: string | undefined): Finding[] {
+export function checkName(path: string | undefined): Check[] {
   const folders = [...new Set((path ?? '').split(delimiter))].filter(isOfTheHost)
   const places = folders.map((folder) => ({ folder, ...lookAt(join(folder, 'dash')) }))
   const closed = places.filter(({ fault }) => fault !== null)
@@ -54,7 +54,7 @@ function judgeName(first: string | undefined): Judgement {
 }
 
 /** Who may read the files that hold secrets. */
-export function checkSecretFiles({ values, dotenv }: GivenSettings, cwd: string): Finding[] {
+export function checkSecretFiles({ values, dotenv }: GivenSettings, cwd: string): Check[] {
   const named = SECRETS.flatMap((name) => values[`${name}_FILE`] || [])
   const paths = [...(dotenv === null ? [] : [dotenv]), ...named.map((path) => resolve(cwd, path))]
   if (paths.length === 0) return []
@@ -74,7 +74,7 @@ function judgeSecretFile({ path, stat, fault }: Sight): Judgement[] {
 }
 
 /** Whether the named folders are there, whose they are, what they leave to others, and what room they have. */
-export function checkFolders(config: Config): Finding[] {
+export function checkFolders(config: Config): Check[] {
   const { dataDirUsed, stateInDataDir, dataDir, dataDirNamed, store, storeNamed } = config
   const hasData = dataDirUsed || stateInDataDir
   const data = hasData ? checkFolder('data-folder', dataDir, dataDirNamed, 'DASH_DATA_DIR') : []
@@ -82,7 +82,7 @@ export function checkFolders(config: Config): Finding[] {
   return [...data, ...checkFolder('object-folder', store.path, true, 'DASH_STORE_URL')]
 }
 
-function checkFolder(check: string, path: string, isNamed: boolean, setting: string): Finding[] {
+function checkFolder(check: string, path: string, isNamed: boolean, setting: string): Check[] {
   const { stat, fault } = lookAt(path)
   if (fault !== null) return found(check, cannotLook(path, fault, EXIT.storage, `correct ${setting}`))
   if (stat === null && !isNamed)
@@ -120,7 +120,7 @@ const MIB = 1024 * 1024
 const ROOM_MIN_BYTES = 200 * MIB
 const ROOM_LOW_BYTES = 2048 * MIB
 
-function checkRoom(check: string, path: string): Finding[] {
+function checkRoom(check: string, path: string): Check[] {
   const { bavail, bsize, ffree, files } = statfsSync(path)
   const free = bavail * bsize
   const shown = `${Math.floor(free / MIB)} MiB are free at ${path}`
@@ -138,7 +138,7 @@ const BESIDE = ['', '-wal', '-shm', '-journal'] as const
 const FOLDER_DEPTH = 2
 
 /** Whether the next job could write the files that are there: databases, and the folders of the objects. */
-export function checkWritable({ ledger, feed, state, store, dataDir }: Config): Finding[] {
+export function checkWritable({ ledger, feed, state, store, dataDir }: Config): Check[] {
   const databases = Object.entries({ ledger, feed, state })
   return [
     ...databases.flatMap(([name, location]) => checkDatabase(`${name}.files`, location, dataDir)),
@@ -148,7 +148,7 @@ export function checkWritable({ ledger, feed, state, store, dataDir }: Config): 
   ]
 }
 
-function checkDatabase(check: string, location: DatabaseLocation, dataDir: string): Finding[] {
+function checkDatabase(check: string, location: DatabaseLocation, dataDir: string): Check[] {
   const path = fileOf(location)
   if (path === null) return []
   const folder = dirname(path)
@@ -173,7 +173,7 @@ function foldersBelow(folder: string, depth: number): string[] {
  *
  * @param what all of them, as a message names them
  */
-function writableOf(check: string, paths: readonly string[], what: string): Finding[] {
+function writableOf(check: string, paths: readonly string[], what: string): Check[] {
   const there = paths.map(lookAt).flatMap(({ path, stat }) => (stat === null ? [] : [{ path, stat }]))
   if (there.length === 0) return []
   const closed = there.find(({ path, stat }) => !isWritable(path, stat))
@@ -181,7 +181,7 @@ function writableOf(check: string, paths: readonly string[], what: string): Find
 }
 
 /** The folder that jobs leave their metrics in, where one is set. */
-export function checkTextfileDir({ monitoring: { textfileDir: path } }: Config): Finding[] {
+export function checkTextfileDir({ monitoring: { textfileDir: path } }: Config): Check[] {
   if (path === null) return []
   const { stat, fault } = lookAt(path)
   if (stat?.isDirectory()) return writableOf('metrics.textfile', [path], path)

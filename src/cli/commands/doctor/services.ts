@@ -1,14 +1,14 @@
 import { LIVE_SOURCES } from '../../../domain/feed/live-source.ts'
 import type { LiveSourceName } from '../../../domain/feed/live-source.ts'
-import type { Reach, Reached } from '../../../domain/ports.ts'
+import type { HttpProbe, ProbeResult } from '../../../domain/ports.ts'
 import type { Instant } from '../../../domain/time.ts'
 import { localUrl } from '../../settings/config.ts'
 import type { Config } from '../../settings/config.ts'
 import { EXIT } from '../../exit-codes.ts'
 import { withoutSecrets } from '../../settings/environment.ts'
 import { readinessOf } from '../healthcheck.ts'
-import { found, note, ok, problem, warning } from './finding.ts'
-import type { Finding, Judgement } from './finding.ts'
+import { found, note, ok, problem, warning } from './check.ts'
+import type { Check, Judgement } from './check.ts'
 
 const TIMEOUT_MS = 10_000
 
@@ -17,7 +17,7 @@ interface Visit {
   url: string
   method: 'GET' | 'HEAD'
   key?: string | null
-  judge: (response: Reached | { unreachable: string }) => Judgement
+  judge: (response: ProbeResult | { unreachable: string }) => Judgement
 }
 
 /**
@@ -29,9 +29,9 @@ interface Visit {
  */
 export async function askServices(
   config: Config,
-  reach: Reach,
+  probe: HttpProbe,
   signal: AbortSignal,
-): Promise<{ findings: Finding[]; skews: number[] }> {
+): Promise<{ findings: Check[]; skews: number[] }> {
   const skews: number[] = []
   const visits = [serverVisit(config), ...modelVisits(config), ...sourceVisits(config)]
   const findings = await Promise.all(
@@ -41,7 +41,7 @@ export async function askServices(
         'user-agent': 'dash-doctor (AI and trends dashboard)',
         ...(key === null ? {} : { authorization: `Bearer ${key}` }),
       }
-      const response = await reach.ask({ url, method, headers, timeoutMs: TIMEOUT_MS }, signal)
+      const response = await probe.send({ url, method, headers, timeoutMs: TIMEOUT_MS }, signal)
       if (check !== 'server' && 'date' in response && response.date !== null)
         skews.push(skewOf(response.date, askedAt, Date.now()))
       return found(check, judge(response))
@@ -131,7 +131,7 @@ interface ModelService {
 
 function judgeModelService(
   { name, keyName, urlName, isUsed }: ModelService,
-  response: Reached | { unreachable: string },
+  response: ProbeResult | { unreachable: string },
 ): Judgement {
   if ('unreachable' in response) {
     const detail = `${name} does not answer (${response.unreachable})`

@@ -9,8 +9,8 @@ import {
   declinedWords,
   failureWords,
   quotaWords,
-} from '../../../../src/cli/commands/chat/words.ts'
-import type { Quota } from '../../../../src/cli/commands/chat/words.ts'
+} from '../../../../src/cli/commands/chat/messages.ts'
+import type { Quota } from '../../../../src/cli/commands/chat/messages.ts'
 import { Refusal } from '../../../../src/domain/refusal.ts'
 
 const NOON = new Date(2026, 4, 3, 12, 0, 0).getTime()
