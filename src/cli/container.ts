@@ -31,7 +31,7 @@ import type { Config } from './settings/config.ts'
 const BUSY = {
   server: { nativeBusyMs: 10, retryMs: 2_000 },
   batch: { nativeBusyMs: 5_000, retryMs: 10_000 },
-  survey: { nativeBusyMs: 1_000, retryMs: 5_000 },
+  inspection: { nativeBusyMs: 1_000, retryMs: 5_000 },
 }
 
 /** A server bounds each of its callers; a command has one. */
@@ -43,10 +43,10 @@ const SEARCH_LIMITS = {
 const SOURCE_AT_ONCE = 4
 
 /** How long a source may take for a response, and how long it may be waited for when it asks for a pause. */
-const COLLECT_PATIENCE = { answerMs: 20_000, longestWaitMs: 120_000 }
+const COLLECT_RETRIES = { answerMs: 20_000, longestWaitMs: 120_000 }
 
 /** A publication asks for single items, and has attempts of its own. */
-const PUBLISH_PATIENCE = { answerMs: 10_000, longestWaitMs: 10_000 }
+const PUBLISH_RETRIES = { answerMs: 10_000, longestWaitMs: 10_000 }
 
 const IN_MEMORY: DatabaseLocation = { url: ':memory:', authToken: null }
 
@@ -233,12 +233,12 @@ export class Container {
 
   readonly liveSources = once(async (): Promise<LiveSource[]> => {
     const { liveSources } = await import('../adapters/sources/live-sources.ts')
-    return liveSources(await this.#sources(COLLECT_PATIENCE, await this.feed()), this.config)
+    return liveSources(await this.#sources(COLLECT_RETRIES, await this.feed()), this.config)
   })
 
   readonly articleTexts = once(async (): Promise<ArticleTexts> => {
     const { openArticleTexts } = await import('../adapters/articles/open.ts')
-    const client = await this.#sources(COLLECT_PATIENCE)
+    const client = await this.#sources(COLLECT_RETRIES)
     const texts = openArticleTexts({
       urls: this.config.sourceUrls,
       askJson: (request, signal) =>
@@ -252,7 +252,7 @@ export class Container {
 
   readonly titles = once(async () =>
     (await import('../adapters/sources/news-items.ts')).sourceTitles(
-      await this.#sources(PUBLISH_PATIENCE),
+      await this.#sources(PUBLISH_RETRIES),
       this.config.sourceUrls,
     ),
   )
@@ -260,7 +260,7 @@ export class Container {
   /** The shortlist of free models that another host serves. */
   async publishedShortlist(base: string): Promise<PublicHost['shortlist']> {
     const { publishedShortlist } = await import('../adapters/sources/live-sources.ts')
-    return publishedShortlist(await this.#sources(PUBLISH_PATIENCE), base)
+    return publishedShortlist(await this.#sources(PUBLISH_RETRIES), base)
   }
 
   /** The public history of another host. */
@@ -307,22 +307,24 @@ export class Container {
 
   // The databases as `dash doctor` looks at them: nothing is changed
 
-  async surveyLedger(): Promise<Inspection<LedgerFacts>> {
+  async inspectLedger(): Promise<Inspection<LedgerFacts>> {
     const { inspectDatabase } = await import('../adapters/sqlite/read-only-copy.ts')
     const { ledgerFacts } = await import('../adapters/ledger/auditor.ts')
-    return inspectDatabase(this.config.ledger, 'ledger', BUSY.survey, ledgerFacts)
+    return inspectDatabase(this.config.ledger, 'ledger', BUSY.inspection, ledgerFacts)
   }
 
-  async surveyFeed(): Promise<Inspection<FeedFacts>> {
+  async inspectFeed(): Promise<Inspection<FeedFacts>> {
     const { inspectDatabase } = await import('../adapters/sqlite/read-only-copy.ts')
     const { feedFacts } = await import('../adapters/feed/feed.ts')
-    return inspectDatabase(this.config.feed, 'feed', BUSY.survey, (reader) => feedFacts(reader, Date.now()))
+    return inspectDatabase(this.config.feed, 'feed', BUSY.inspection, (reader) =>
+      feedFacts(reader, Date.now()),
+    )
   }
 
-  async surveyState(): Promise<Inspection<StateFacts>> {
+  async inspectState(): Promise<Inspection<StateFacts>> {
     const { inspectDatabase } = await import('../adapters/sqlite/read-only-copy.ts')
     const { stateFacts } = await import('../adapters/state/job-log.ts')
-    return inspectDatabase(this.config.state, 'state', BUSY.survey, stateFacts)
+    return inspectDatabase(this.config.state, 'state', BUSY.inspection, stateFacts)
   }
 
   // Ports of jobs that more than one command runs
@@ -397,7 +399,7 @@ export class Container {
   }
 
   async #sources(
-    { answerMs, longestWaitMs }: typeof COLLECT_PATIENCE,
+    { answerMs, longestWaitMs }: typeof COLLECT_RETRIES,
     memory: SourceMemory | null = null,
   ): Promise<SourceClient> {
     const { openSourceClient } = await import('../adapters/sources/source-client.ts')

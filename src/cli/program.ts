@@ -20,15 +20,15 @@ function releaseVersion(): string {
  * @param argv arguments after the program's name
  * @returns the exit code (docs/troubleshooting.md)
  */
-export async function runProgram(argv: readonly string[], surroundings: ProcessContext): Promise<number> {
+export async function runProgram(argv: readonly string[], host: ProcessContext): Promise<number> {
   let exitCode: number = EXIT.done
   const json = argv.includes('--json')
   const version = releaseVersion()
   // The version ends the command line before other flags are parsed.
-  const program = describeProgram(surroundings, json ? JSON.stringify({ version }) : version)
+  const program = describeProgram(host, json ? JSON.stringify({ version }) : version)
   for (const spec of COMMANDS)
     addCommand(program, spec, async (command) => {
-      exitCode = await runCommand(spec, command, program, { ...surroundings, version })
+      exitCode = await runCommand(spec, command, program, { ...host, version })
     })
   try {
     await program.parseAsync([...argv], { from: 'user' })
@@ -36,7 +36,7 @@ export async function runProgram(argv: readonly string[], surroundings: ProcessC
   } catch (error) {
     if (!(error instanceof CommanderError)) throw error
     if (error.exitCode === 0) return EXIT.done
-    openTerminal({ json, quiet: false, verbose: false, color: false }, surroundings).failure(
+    openTerminal({ json, quiet: false, verbose: false, color: false }, host).failure(
       commandLineMessage(error),
       EXIT.usage,
     )
@@ -91,13 +91,13 @@ function runCommand(
   spec: CommandSpec,
   command: Command,
   program: Command,
-  surroundings: ProcessContext & { version: string },
+  host: ProcessContext & { version: string },
 ): Promise<number> {
   const flags = command.optsWithGlobals<SharedFlags>()
   const args = command.processedArgs.flat() as string[]
   const { json = false, quiet = false, verbose = false, color = true } = flags
-  const terminal = openTerminal({ json, quiet, verbose, color }, surroundings)
-  return runToEnd({ ...surroundings, flags, terminal }, async (context) => {
+  const terminal = openTerminal({ json, quiet, verbose, color }, host)
+  return runToEnd({ ...host, flags, terminal }, async (context) => {
     if (spec.runBare) return spec.runBare(context, flags, args, program)
     const run: Run = async (full) => (await spec.run?.(full, flags, args)) ?? EXIT.done
     return runConfigured(context, run, spec.job?.(flags) ?? null)

@@ -20,10 +20,10 @@ function copy({ folder }: { folder: string }, to: readonly string[], options: Ru
 /** What a server on a data folder answers for the newest Year. */
 async function served(folder: string): Promise<{ status: number; bytes: Buffer }> {
   const { url, end } = await serve(['--data-dir', folder])
-  const answer = await fetch(`${url}/api/feed/history?sort=year`)
-  const bytes = Buffer.from(await answer.arrayBuffer())
+  const response = await fetch(`${url}/api/feed/history?sort=year`)
+  const bytes = Buffer.from(await response.arrayBuffer())
   await end('SIGTERM')
-  return { status: answer.status, bytes }
+  return { status: response.status, bytes }
 }
 
 test('copies to a new data folder what then audits clean and is served with the same bytes', async () => {

@@ -15,8 +15,8 @@ import { escaped } from '../../terminal.ts'
 import { exitCodeOfFindings, found, note, ok, problem, warning } from './check.ts'
 import type { Check, Verdict } from './check.ts'
 import { checkFolders, checkName, checkSecretFiles, checkTextfileDir, checkWritable } from './host.ts'
-import { askServices, judgeClock } from './services.ts'
-import { lookAtStores } from './stores.ts'
+import { probeServices, judgeClock } from './services.ts'
+import { inspectStores } from './stores.ts'
 
 /**
  * `dash doctor`: checks everything an installation needs, and says how to mend what does not work. It changes nothing: no
@@ -91,10 +91,10 @@ async function checkInstallation(
   signal: AbortSignal,
 ): Promise<Check[]> {
   const { config } = container
-  const stores = await lookAtStores(container)
+  const stores = await inspectStores(container)
   const services = offline
     ? { findings: [], skews: [] }
-    : await askServices(config, await container.probe(), signal)
+    : await probeServices(config, await container.probe(), signal)
   return [
     ...checkFeatures(config),
     ...checkFolders(config),

@@ -119,34 +119,34 @@ export function judgeRecommendation(updatedAt: Instant | null, now: Instant): Ju
 }
 
 /** What the databases and the objects tell, and how far the clocks of the database servers are ahead. */
-export async function lookAtStores(container: Container): Promise<{ findings: Check[]; skews: number[] }> {
+export async function inspectStores(container: Container): Promise<{ findings: Check[]; skews: number[] }> {
   const { config } = container
   const skews: number[] = []
   let publications = 0
   const look = <Facts>(
     store: 'ledger' | 'feed' | 'state',
-    survey: () => Promise<Inspection<Facts>>,
+    inspect: () => Promise<Inspection<Facts>>,
     checks: Checks<Facts>,
   ): Promise<Check[]> =>
     orProblem(store, async () => {
       // A missing data folder is a finding of its own.
       if (isInDataDir(config[store], config) && !existsSync(config.dataDir)) return []
-      const surveyed = await survey()
+      const surveyed = await inspect()
       const now = Date.now()
       if (surveyed.now !== null) skews.push(surveyed.now - now)
       const facts = surveyed.facts === null ? [] : findingsOf(checks, surveyed.facts, now)
       return [...judgeDatabase(store, surveyed), ...facts]
     })
   const surveyLedger = async (): Promise<Inspection<LedgerFacts>> => {
-    const surveyed = await container.surveyLedger()
+    const surveyed = await container.inspectLedger()
     publications = surveyed.facts?.publications ?? 0
     return surveyed
   }
   const findings = [
     ...(await look('ledger', surveyLedger, LEDGER_CHECKS)),
-    ...(await look('feed', () => container.surveyFeed(), FEED_CHECKS)),
-    ...(await look('state', () => container.surveyState(), STATE_CHECKS)),
-    ...(await orProblem('objects', () => lookAtObjects(container, publications))),
+    ...(await look('feed', () => container.inspectFeed(), FEED_CHECKS)),
+    ...(await look('state', () => container.inspectState(), STATE_CHECKS)),
+    ...(await orProblem('objects', () => inspectObjects(container, publications))),
   ]
   return { findings, skews }
 }
@@ -165,7 +165,7 @@ function judgeDatabase(store: string, { name, exists: there, migrations }: Inspe
 }
 
 /** @param publications in the ledger */
-async function lookAtObjects(container: Container, publications: number): Promise<Check[]> {
+async function inspectObjects(container: Container, publications: number): Promise<Check[]> {
   const { store: location, storeNamed } = container.config
   if (location.kind === 'file' && !storeNamed && publications === 0 && !existsSync(location.path)) {
     const mend = 'the first command that stores something makes it'
