@@ -98,6 +98,7 @@ function section(title: string, lines: readonly string[]): string {
 
 const PLAIN_TYPE = 'text/plain; charset=utf-8'
 const MARKDOWN_TYPE = 'text/markdown; charset=utf-8'
+const SVG_TYPE = 'image/svg+xml'
 
 const OPEN_TO_ALL = { 'access-control-allow-origin': '*', 'cache-control': 'public, max-age=300' }
 
@@ -132,8 +133,8 @@ export function mountDocs(
     pageAt(guide.path, () => ({ title: guide.title, content: guide.content() }))
     textAt(`${guide.path}.md`, MARKDOWN_TYPE, OPEN_TO_ALL, () => guide.markdown())
   }
-  for (const [path, name] of Object.entries(FILES))
-    textAt(path, PLAIN_TYPE, OPEN_TO_ALL, () => readFileSync(new URL(name, ROOT), 'utf8'))
+  for (const [path, { name, type }] of Object.entries(FILES))
+    textAt(path, type, OPEN_TO_ALL, () => readFileSync(new URL(name, ROOT), 'utf8'))
   for (const [name, page] of Object.entries(MOVED)) {
     const redirectTo = (location: string) => (event: H3Event) => respond(event, 301, { location }, null)
     app.get(`/docs/${name}`, redirectTo(`/docs/${page}`))
@@ -194,7 +195,8 @@ function index(documents: readonly PublishedDocument[]): Html {
     <h2>Interfaces</h2>
     <dl>${list}</dl>
     <p>
-      Each is described as a page and as OpenAPI 3.1. How everything is run and used is told in the guides.
+      Each interface has a page and an OpenAPI 3.1 document. The guides describe how to use and run
+      everything.
     </p>`
 }
 
@@ -211,7 +213,11 @@ const OTHERS: Readonly<Record<string, string>> = {
 }
 
 /** Files beside the documents, by the address the server shows them at. */
-const FILES: Readonly<Record<string, string>> = { '/docs/audit.sh': 'docs/audit.sh' }
+const FILES: Readonly<Record<string, { name: string; type: string }>> = {
+  '/docs/audit.sh': { name: 'docs/audit.sh', type: PLAIN_TYPE },
+  '/docs/diagrams/data-flow.svg': { name: 'docs/diagrams/data-flow.svg', type: SVG_TYPE },
+  '/docs/diagrams/proof.svg': { name: 'docs/diagrams/proof.svg', type: SVG_TYPE },
+}
 
 /** Pages that became sections of other pages, by their former name below `/docs`. */
 const MOVED: Readonly<Record<string, string>> = {
@@ -257,7 +263,7 @@ function linkedPath(files: readonly GuideFile[], from: GuideFile, link: string):
   const [target = '', ...fragment] = link.split('#')
   const name = target === '' ? from.name : posix.join(posix.dirname(from.name), target)
   const wanted = new Set([name, posix.join(name, 'README.md')])
-  const shown = Object.entries(FILES).map(([path, file]) => ({ path, name: file }))
+  const shown = Object.entries(FILES).map(([path, { name: file }]) => ({ path, name: file }))
   const found = [...files, ...shown].find((file) => wanted.has(file.name))
   return found ? [found.path, ...fragment].join('#') : null
 }

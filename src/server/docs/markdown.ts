@@ -7,7 +7,7 @@ import type { Html } from '../page/html.ts'
  * Renders one of the project's documents. HTML inside it is shown as text; headings have the ids by which links name
  * them; what may be wider than the screen scrolls, by keyboard too.
  *
- * @param linkTo where a relative link leads; null leaves its text alone
+ * @param linkTo address of a relative link or image; null leaves its text alone
  */
 export function renderMarkdown(text: string, linkTo: (link: string) => string | null): Html {
   const ids = new Map<string, number>()
@@ -34,6 +34,10 @@ export function renderMarkdown(text: string, linkTo: (link: string) => string | 
         if (/^https?:/.test(href)) return html`<a href="${href}" rel="noopener noreferrer">${inner}</a>`.html
         const to = linkTo(href)
         return to === null ? inner.html : html`<a href="${to}">${inner}</a>`.html
+      },
+      image({ href, text: alt }) {
+        const source = linkTo(href)
+        return source === null ? html`${alt}`.html : html`<img src="${source}" alt="${alt}" />`.html
       },
     },
   })
