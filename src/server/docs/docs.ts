@@ -69,7 +69,7 @@ function withLinksToMarkdown(text: string, linkTo: (link: string) => string | nu
 }
 
 /** What a reader with little room may leave out (llmstxt.org). */
-const OPTIONAL = 'The project'
+const OPTIONAL = 'Project'
 
 /**
  * The documentation as a list that language models read (llmstxt.org): every interface with its OpenAPI document, every

@@ -46,19 +46,19 @@ export const MENU_GROUPS: readonly PageGroup[] = [
     title: 'Start',
     pages: ['readme', 'quick-start', 'tour', 'faq', 'commands', 'configuration', 'glossary'],
   },
-  { title: 'Using it', pages: ['page', 'api', 'free-models', 'chat', 'agent-chat', 'mcp'] },
+  { title: 'Use', pages: ['page', 'api', 'free-models', 'chat', 'agent-chat', 'mcp'] },
   {
-    title: 'Running it',
+    title: 'Operation',
     pages: ['deployment', 'operations', 'monitoring', 'backup', 'security', 'troubleshooting', 'errors'],
   },
-  { title: 'Proving it', pages: ['proof', 'auditing', 'publishing', 'ranking'] },
-  { title: 'Feeding it', pages: ['collecting', 'importing', 'articles'] },
+  { title: 'Proof', pages: ['proof', 'auditing', 'publishing', 'ranking'] },
+  { title: 'Data', pages: ['collecting', 'importing', 'articles'] },
   {
     title: 'Internals',
     pages: ['architecture', 'model-scores', 'lite-suite', 'model-errors', 'agent-tools', 'evidence'],
   },
   {
-    title: 'The project',
+    title: 'Project',
     pages: ['decisions', 'benchmarks', 'contributing', 'changelog', 'demo-sources'],
   },
 ]
