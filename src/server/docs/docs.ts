@@ -215,6 +215,7 @@ const OTHERS: Readonly<Record<string, string>> = {
 /** Files beside the documents, by the address the server shows them at. */
 const FILES: Readonly<Record<string, { name: string; type: string }>> = {
   '/docs/audit.sh': { name: 'docs/audit.sh', type: PLAIN_TYPE },
+  '/docs/diagrams/architecture.svg': { name: 'docs/diagrams/architecture.svg', type: SVG_TYPE },
   '/docs/diagrams/data-flow.svg': { name: 'docs/diagrams/data-flow.svg', type: SVG_TYPE },
   '/docs/diagrams/proof.svg': { name: 'docs/diagrams/proof.svg', type: SVG_TYPE },
 }

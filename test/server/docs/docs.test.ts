@@ -55,7 +55,7 @@ test('the script of the audit is served as it stands beside its guide, which lea
 
 test('every diagram of the documents is served as an image with a text alternative, in a light and a dark form', async () => {
   const app = openApp(await openWorkspace())
-  for (const page of ['/docs/readme', '/docs/proof']) {
+  for (const page of ['/docs/readme', '/docs/proof', '/docs/architecture']) {
     const shown = await (await app.request(`http://dash.test${page}`)).text()
     expect(shown).not.toContain('mermaid')
     const [, path = '', alt = ''] = /<img src="([^"]*)" alt="([^"]*)"/.exec(shown) ?? []
