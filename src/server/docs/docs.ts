@@ -16,10 +16,10 @@ import type { PublishedDocument } from './reference.ts'
 
 /** A document as the server shows it. */
 interface Guide extends MenuEntry {
-  /** What it is about: the first sentence under its heading. */
+  /** First sentence under its heading. */
   summary: string
   content: () => Html
-  /** As it was written, with links that lead to the Markdown of other documents on this server. */
+  /** Its Markdown, with links to the Markdown of other documents on this server. */
   markdown: () => string
 }
 
@@ -68,14 +68,14 @@ function withLinksToMarkdown(text: string, linkTo: (link: string) => string | nu
   })
 }
 
-/** What a reader with little room may leave out (llmstxt.org). */
+/** Group that readers with a small context may skip (llmstxt.org). */
 const OPTIONAL = 'Project'
 
 /**
  * The documentation as a list that language models read (llmstxt.org): every interface with its OpenAPI document, every
- * guide as Markdown, in the groups of the menu; what is about the project itself is optional.
+ * guide as Markdown, in the groups of the menu; the project's own pages are optional.
  *
- * @param base what addresses begin with, without a slash at its end
+ * @param base prefix of addresses, without a slash at its end
  */
 function llmsText(documents: readonly PublishedDocument[], guides: readonly Guide[], base: string): string {
   const guideLine = ({ title, path, summary }: Guide): string =>
@@ -106,7 +106,7 @@ const OPEN_TO_ALL = { 'access-control-allow-origin': '*', 'cache-control': 'publ
  * Mounts `/docs`, each interface's document and page, and the project's own guides, which are there as Markdown too, under
  * `.md`. Every page has the menu of all; `/llms.txt` is the same list for language models. No outside host is involved.
  *
- * @param baseUrl address the server is reached at from outside, without a slash at its end
+ * @param baseUrl public address of the server, without a slash at its end
  */
 export function mountDocs(
   app: H3,
@@ -200,10 +200,10 @@ function index(documents: readonly PublishedDocument[]): Html {
     </p>`
 }
 
-/** Where the guides are, from the sources as from the build. */
+/** Root of the project, for sources and build alike. */
 const ROOT = new URL('../../../', import.meta.url)
 
-/** Documents outside `docs/` that guides lead to, with the name each has below `/docs`. */
+/** Documents outside `docs/`, with their names below `/docs`. */
 const OTHERS: Readonly<Record<string, string>> = {
   'README.md': 'readme',
   'CHANGELOG.md': 'changelog',
@@ -212,7 +212,7 @@ const OTHERS: Readonly<Record<string, string>> = {
   'assets/demo/SOURCES.md': 'demo-sources',
 }
 
-/** Files beside the documents, by the address the server shows them at. */
+/** Other files of the documents, by their addresses on the server. */
 const FILES: Readonly<Record<string, { name: string; type: string }>> = {
   '/docs/audit.sh': { name: 'docs/audit.sh', type: PLAIN_TYPE },
   '/docs/diagrams/architecture.svg': { name: 'docs/diagrams/architecture.svg', type: SVG_TYPE },
@@ -233,9 +233,9 @@ const MOVED: Readonly<Record<string, string>> = {
 
 /** One of the project's documents. */
 export interface GuideFile {
-  /** From the project's root on, with `/`. */
+  /** Path below the project's root, with `/`. */
   name: string
-  /** Where the server shows it. */
+  /** Path on the server. */
   path: string
 }
 
@@ -255,10 +255,10 @@ function pathOf(name: string): string {
 }
 
 /**
- * Where a link of a document leads on the server, or null for a file that is no document.
+ * Path on the server of a document's link; null for a file that the server does not show.
  *
- * @param from the document it stands in
- * @param link relative to that document, as a reader of the files would follow it
+ * @param from document with the link
+ * @param link relative to that document's folder
  */
 function linkedPath(files: readonly GuideFile[], from: GuideFile, link: string): string | null {
   const [target = '', ...fragment] = link.split('#')
