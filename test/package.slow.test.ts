@@ -12,7 +12,7 @@ const BELONGS = [
   /^(?:LICENSE|package\.json|(?:README|CHANGELOG|CONTRIBUTING|bench\/README)\.md)$/,
   /^assets\/demo\/[\w-]+\.(?:ndjson\.gz|json|md)$/,
   /^assets\/page\/[\w-]+\.(?:js|css|svg)$/,
-  /^docs\/(?:audit\.sh|(?:decisions\/)?[\w-]+\.md)$/,
+  /^docs\/(?:audit\.sh|(?:decisions\/)?[\w-]+\.md|diagrams\/[\w-]+\.svg)$/,
   /^migrations\/(?:feed|ledger|state)\/(?:\d{4}_\w+\.sql|meta\/_journal\.json)$/,
 ]
 

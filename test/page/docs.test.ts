@@ -20,6 +20,7 @@ describe.each([
     ['models', '/docs/api/free-llm'],
     ['guide', '/docs/auditing'],
     ['decision', '/docs/decisions/0002-caching-verified-publications'],
+    ['diagram', '/docs/proof'],
   ])(
     'the document is accessible, fits, reads without scripts and asks no other host: %s',
     async (what, path) => {

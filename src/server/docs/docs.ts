@@ -16,10 +16,10 @@ import type { PublishedDocument } from './reference.ts'
 
 /** A document as the server shows it. */
 interface Guide extends MenuEntry {
-  /** What it is about: the first sentence under its heading. */
+  /** First sentence under its heading. */
   summary: string
   content: () => Html
-  /** As it was written, with links that lead to the Markdown of other documents on this server. */
+  /** Its Markdown, with links to the Markdown of other documents on this server. */
   markdown: () => string
 }
 
@@ -68,14 +68,14 @@ function withLinksToMarkdown(text: string, linkTo: (link: string) => string | nu
   })
 }
 
-/** What a reader with little room may leave out (llmstxt.org). */
-const OPTIONAL = 'The project'
+/** Group that readers with a small context may skip (llmstxt.org). */
+const OPTIONAL = 'Project'
 
 /**
  * The documentation as a list that language models read (llmstxt.org): every interface with its OpenAPI document, every
- * guide as Markdown, in the groups of the menu; what is about the project itself is optional.
+ * guide as Markdown, in the groups of the menu; the project's own pages are optional.
  *
- * @param base what addresses begin with, without a slash at its end
+ * @param base prefix of addresses, without a slash at its end
  */
 function llmsText(documents: readonly PublishedDocument[], guides: readonly Guide[], base: string): string {
   const guideLine = ({ title, path, summary }: Guide): string =>
@@ -98,6 +98,7 @@ function section(title: string, lines: readonly string[]): string {
 
 const PLAIN_TYPE = 'text/plain; charset=utf-8'
 const MARKDOWN_TYPE = 'text/markdown; charset=utf-8'
+const SVG_TYPE = 'image/svg+xml'
 
 const OPEN_TO_ALL = { 'access-control-allow-origin': '*', 'cache-control': 'public, max-age=300' }
 
@@ -105,7 +106,7 @@ const OPEN_TO_ALL = { 'access-control-allow-origin': '*', 'cache-control': 'publ
  * Mounts `/docs`, each interface's document and page, and the project's own guides, which are there as Markdown too, under
  * `.md`. Every page has the menu of all; `/llms.txt` is the same list for language models. No outside host is involved.
  *
- * @param baseUrl address the server is reached at from outside, without a slash at its end
+ * @param baseUrl public address of the server, without a slash at its end
  */
 export function mountDocs(
   app: H3,
@@ -132,8 +133,8 @@ export function mountDocs(
     pageAt(guide.path, () => ({ title: guide.title, content: guide.content() }))
     textAt(`${guide.path}.md`, MARKDOWN_TYPE, OPEN_TO_ALL, () => guide.markdown())
   }
-  for (const [path, name] of Object.entries(FILES))
-    textAt(path, PLAIN_TYPE, OPEN_TO_ALL, () => readFileSync(new URL(name, ROOT), 'utf8'))
+  for (const [path, { name, type }] of Object.entries(FILES))
+    textAt(path, type, OPEN_TO_ALL, () => readFileSync(new URL(name, ROOT), 'utf8'))
   for (const [name, page] of Object.entries(MOVED)) {
     const redirectTo = (location: string) => (event: H3Event) => respond(event, 301, { location }, null)
     app.get(`/docs/${name}`, redirectTo(`/docs/${page}`))
@@ -194,14 +195,15 @@ function index(documents: readonly PublishedDocument[]): Html {
     <h2>Interfaces</h2>
     <dl>${list}</dl>
     <p>
-      Each is described as a page and as OpenAPI 3.1. How everything is run and used is told in the guides.
+      Each interface has a page and an OpenAPI 3.1 document. The guides describe how to use and run
+      everything.
     </p>`
 }
 
-/** Where the guides are, from the sources as from the build. */
+/** Root of the project, for sources and build alike. */
 const ROOT = new URL('../../../', import.meta.url)
 
-/** Documents outside `docs/` that guides lead to, with the name each has below `/docs`. */
+/** Documents outside `docs/`, with their names below `/docs`. */
 const OTHERS: Readonly<Record<string, string>> = {
   'README.md': 'readme',
   'CHANGELOG.md': 'changelog',
@@ -210,8 +212,13 @@ const OTHERS: Readonly<Record<string, string>> = {
   'assets/demo/SOURCES.md': 'demo-sources',
 }
 
-/** Files beside the documents, by the address the server shows them at. */
-const FILES: Readonly<Record<string, string>> = { '/docs/audit.sh': 'docs/audit.sh' }
+/** Other files of the documents, by their addresses on the server. */
+const FILES: Readonly<Record<string, { name: string; type: string }>> = {
+  '/docs/audit.sh': { name: 'docs/audit.sh', type: PLAIN_TYPE },
+  '/docs/diagrams/architecture.svg': { name: 'docs/diagrams/architecture.svg', type: SVG_TYPE },
+  '/docs/diagrams/data-flow.svg': { name: 'docs/diagrams/data-flow.svg', type: SVG_TYPE },
+  '/docs/diagrams/proof.svg': { name: 'docs/diagrams/proof.svg', type: SVG_TYPE },
+}
 
 /** Pages that became sections of other pages, by their former name below `/docs`. */
 const MOVED: Readonly<Record<string, string>> = {
@@ -226,9 +233,9 @@ const MOVED: Readonly<Record<string, string>> = {
 
 /** One of the project's documents. */
 export interface GuideFile {
-  /** From the project's root on, with `/`. */
+  /** Path below the project's root, with `/`. */
   name: string
-  /** Where the server shows it. */
+  /** Path on the server. */
   path: string
 }
 
@@ -248,16 +255,16 @@ function pathOf(name: string): string {
 }
 
 /**
- * Where a link of a document leads on the server, or null for a file that is no document.
+ * Path on the server of a document's link; null for a file that the server does not show.
  *
- * @param from the document it stands in
- * @param link relative to that document, as a reader of the files would follow it
+ * @param from document with the link
+ * @param link relative to that document's folder
  */
 function linkedPath(files: readonly GuideFile[], from: GuideFile, link: string): string | null {
   const [target = '', ...fragment] = link.split('#')
   const name = target === '' ? from.name : posix.join(posix.dirname(from.name), target)
   const wanted = new Set([name, posix.join(name, 'README.md')])
-  const shown = Object.entries(FILES).map(([path, file]) => ({ path, name: file }))
+  const shown = Object.entries(FILES).map(([path, { name: file }]) => ({ path, name: file }))
   const found = [...files, ...shown].find((file) => wanted.has(file.name))
   return found ? [found.path, ...fragment].join('#') : null
 }

@@ -4,10 +4,10 @@ import { NOTHING, html } from '../page/html.ts'
 import type { Html } from '../page/html.ts'
 
 /**
- * Renders one of the project's documents. HTML inside it is shown as text; headings have the ids by which links name
- * them; what may be wider than the screen scrolls, by keyboard too.
+ * Renders one of the project's documents. HTML in it is shown as text, headings have ids for links, and tables scroll, by
+ * keyboard too.
  *
- * @param linkTo where a relative link leads; null leaves its text alone
+ * @param linkTo address of a relative link or image; null leaves its text alone
  */
 export function renderMarkdown(text: string, linkTo: (link: string) => string | null): Html {
   const ids = new Map<string, number>()
@@ -35,12 +35,16 @@ export function renderMarkdown(text: string, linkTo: (link: string) => string | 
         const to = linkTo(href)
         return to === null ? inner.html : html`<a href="${to}">${inner}</a>`.html
       },
+      image({ href, text: alt }) {
+        const source = linkTo(href)
+        return source === null ? html`${alt}`.html : html`<img src="${source}" alt="${alt}" />`.html
+      },
     },
   })
   return { html: marked.parser(marked.lexer(text)) }
 }
 
-/** The words of inline markup. */
+/** Plain text of inline markup. */
 function plainText(tokens: readonly Token[]): string {
   return tokens
     .map((token) =>
@@ -49,7 +53,7 @@ function plainText(tokens: readonly Token[]): string {
     .join('')
 }
 
-/** As the forges of the world make ids of headings, so that links in the files work there and here. */
+/** Heading id in the form that code hosts use, so that one link works there and here. */
 function slugOf(title: string): string {
   return title
     .toLowerCase()
@@ -63,10 +67,7 @@ function uniqueId(slug: string, ids: Map<string, number>): string {
   return seen === 0 ? slug : `${slug}-${seen}`
 }
 
-/**
- * What an example of the documents may need that not every reader has (CONTRIBUTING.md, "Examples in the documents"), by
- * the mark in its fence, and how it is said beside the example.
- */
+/** Text beside an example, by the requirement in its fence (CONTRIBUTING.md, "Examples in the documents"). */
 export const NEEDS: Readonly<Record<string, string>> = {
   internet: 'the Internet',
   account: 'an account at a provider',
@@ -78,10 +79,10 @@ export const NEEDS: Readonly<Record<string, string>> = {
   program: 'the program it names',
 }
 
-/** Programs that not every machine has. */
+/** Programs that an example may require. */
 export const TOOLS: readonly string[] = ['jq', 'sqlite3', 'openssl', 'promtool']
 
-/** What the fence of a block says that it needs, for a reader; empty when it needs nothing. */
+/** Requirements in the fence of a block, as text for a reader; empty without any. */
 function needsText(info: string): string {
   const [, needs = ''] = /(?:^| )needs=(\S+)/.exec(info) ?? []
   return needs

@@ -33,39 +33,39 @@ function menuItem({ path, title }: MenuEntry, current: string): Html {
   </li>`
 }
 
-/** A part of the menu: pages in the order in which they are best read. */
+/** A part of the menu: pages in reading order. */
 interface PageGroup {
   title: string
   /** Addresses below `/docs/`. */
   pages: readonly string[]
 }
 
-/** The menu's order: first what a newcomer needs, last what only concerns who changes the program. */
+/** The menu's order: from pages for newcomers to pages for contributors. */
 export const MENU_GROUPS: readonly PageGroup[] = [
   {
     title: 'Start',
     pages: ['readme', 'quick-start', 'tour', 'faq', 'commands', 'configuration', 'glossary'],
   },
-  { title: 'Using it', pages: ['page', 'api', 'free-models', 'chat', 'agent-chat', 'mcp'] },
+  { title: 'Use', pages: ['page', 'api', 'free-models', 'chat', 'agent-chat', 'mcp'] },
   {
-    title: 'Running it',
+    title: 'Operation',
     pages: ['deployment', 'operations', 'monitoring', 'backup', 'security', 'troubleshooting', 'errors'],
   },
-  { title: 'Proving it', pages: ['proof', 'auditing', 'publishing', 'ranking'] },
-  { title: 'Feeding it', pages: ['collecting', 'importing', 'articles'] },
+  { title: 'Proof', pages: ['proof', 'auditing', 'publishing', 'ranking'] },
+  { title: 'Data', pages: ['collecting', 'importing', 'articles'] },
   {
     title: 'Internals',
     pages: ['architecture', 'model-scores', 'lite-suite', 'model-errors', 'agent-tools', 'evidence'],
   },
   {
-    title: 'The project',
+    title: 'Project',
     pages: ['decisions', 'benchmarks', 'contributing', 'changelog', 'demo-sources'],
   },
 ]
 
 /**
- * Pages by group, in the menu's order; at the end those that no group names. Pages of single decisions are in none: their
- * list leads to them.
+ * Pages by group, in the menu's order; pages without a group come last. Single decisions are in no group: their list links
+ * to them.
  */
 export function groupsOf<Page extends MenuEntry>(
   pages: readonly Page[],

@@ -1,7 +1,7 @@
 import { NOTHING, codeSpans, html } from '../page/html.ts'
 import type { Html } from '../page/html.ts'
 
-/** What of an OpenAPI document is shown, as `openapi.ts` makes it. */
+/** The shown parts of an OpenAPI document, as `openapi.ts` makes it. */
 interface OpenApi {
   paths: Readonly<Record<string, Readonly<Record<string, Operation>>>>
   components: { schemas: Readonly<Record<string, JsonSchema>> }
@@ -36,7 +36,7 @@ export interface PublishedDocument {
   document: Record<string, unknown>
 }
 
-/** The description of an interface: every operation with its parameters and answers, and every schema. */
+/** The description of an interface: every operation with its parameters and responses, and every schema. */
 export function reference({ path, title, summary, document }: PublishedDocument): Html {
   const { paths, components } = document as unknown as OpenApi
   const operations = Object.entries(paths).flatMap(([at, methods]) =>
@@ -47,7 +47,7 @@ export function reference({ path, title, summary, document }: PublishedDocument)
   return html`<h1>${title}</h1>
     <p>${summary}</p>
     <p>
-      <a href="${path}/openapi.json">OpenAPI 3.1</a>. Every path also answers <code>OPTIONS</code>, for pages
+      <a href="${path}/openapi.json">OpenAPI 3.1</a>. Every path also accepts <code>OPTIONS</code>, for pages
       of other origins.
     </p>
     ${operations}
@@ -68,11 +68,11 @@ function operationText(method: string, path: string, operation: Operation): Html
     }
     <h3>Parameters</h3>
     ${parameterTable(parameters)}
-    <h3>Answers</h3>
+    <h3>Responses</h3>
     ${responseTable(responses)}`
 }
 
-/** A question that can be opened as it stands. */
+/** A link that sends the operation's example request. */
 function exampleOf(path: string, parameters: readonly Parameter[]): Html {
   const given = parameters.flatMap(({ name, example }): [string, string][] =>
     example === undefined ? [] : [[name, example]],

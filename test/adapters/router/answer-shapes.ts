@@ -193,7 +193,7 @@ export const ANSWER_SHAPES: readonly AnswerShape[] = [
     { wait: 11 },
   ),
   row(
-    "429, a provider's, with its own words of a quota per day",
+    "429, a provider's, with a quota per day in its message",
     upstream(429, { raw: QUOTA }),
     'model_rate_limit',
   ),
@@ -212,7 +212,7 @@ export const ANSWER_SHAPES: readonly AnswerShape[] = [
     brokenOff(429, 'Provider returned error', provider),
     'model_rate_limit',
   ),
-  failed('429, nothing that tells whose', 'Too many requests', 'ambiguous', {
+  failed('429, without an owner', 'Too many requests', 'ambiguous', {
     headers: { 'retry-after': 'Sun, 01 Mar 2026 00:10:20 GMT' },
     wait: 20,
   }),
@@ -222,14 +222,14 @@ export const ANSWER_SHAPES: readonly AnswerShape[] = [
   failed('529, overloaded', 'Overloaded', 'provider_down'),
   row("401, a provider's own", upstream(401), 'provider_down'),
   row("402, a provider's own", upstream(402), 'provider_down'),
-  row('200, an error of no code inside', { error: { message: 'Internal error' } }, 'provider_down'),
+  row('200, an error without a code inside', { error: { message: 'Internal error' } }, 'provider_down'),
   row('200, only `finish_reason` `error`', choice({ message, finish_reason: 'error' }), 'provider_down'),
   row(
     '200, `error_type` `authentication` inside',
     error('unauthorized', 'No', { error_type: 'authentication' }),
     'provider_down',
   ),
-  row("200, a 401 inside, of nobody's key", brokenOff(401, 'Unauthorized'), 'provider_down'),
+  row('200, a 401 inside', brokenOff(401, 'Unauthorized'), 'provider_down'),
   row('200, a 402 inside', error(402, 'Insufficient balance'), 'provider_down'),
   row('200, a key limit inside', error(403, 'Key limit exceeded'), 'provider_down'),
   row('200, a data policy inside', error(404, 'Breaks a data policy'), 'provider_down'),
@@ -238,7 +238,7 @@ export const ANSWER_SHAPES: readonly AnswerShape[] = [
   row("200, a provider's 400 inside", upstream(400), 'provider_down'),
   row('200, a 401 in a later event', BEGUN + event(error(401, 'No')), 'provider_down'),
   row('200, a 504 inside', error(504, 'Timed out'), 'timeout'),
-  row('200, a 429 inside that tells not whose', error(429, 'Too many'), 'ambiguous'),
+  row('200, a 429 inside, without an owner', error(429, 'Too many'), 'ambiguous'),
   row(
     '200, an error in a later event',
     BEGUN + event(error(502, 'Upstream broke', provider)),
@@ -259,7 +259,7 @@ export const ANSWER_SHAPES: readonly AnswerShape[] = [
   ),
   available(404, 'constraint_filtered', 'model_unsupported'),
   available(400, 'wrong_endpoint', 'model_unsupported'),
-  failed('400, the request is not taken', 'temperature is not supported', 'model_unsupported'),
+  failed('400, an unsupported parameter', 'temperature is not supported', 'model_unsupported'),
   failed('400, `error_type` `context_length_exceeded`', 'Too long', 'model_unsupported', {
     metadata: { error_type: 'context_length_exceeded' },
   }),
@@ -269,7 +269,7 @@ export const ANSWER_SHAPES: readonly AnswerShape[] = [
   failed('403, a guardrail with its patterns', 'Blocked', 'refused', { metadata: { patterns: ['secret'] } }),
   row('200, `error_type` `refusal` inside', error('refused', 'No', { error_type: 'refusal' }), 'refused'),
   row('403, HTML', HTML, 'ambiguous'),
-  failed('403, in words nobody knows', 'Forbidden', 'ambiguous'),
+  failed('403, an unknown message', 'Forbidden', 'ambiguous'),
   row('no whole answer in time', '', 'timeout', { ending: 'timeout' }),
   failed('504', 'Timed out', 'timeout', { metadata: { error_type: 'timeout' } }),
   row('524, HTML', HTML, 'timeout'),

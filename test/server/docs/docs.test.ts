@@ -53,6 +53,19 @@ test('the script of the audit is served as it stands beside its guide, which lea
     expect(await (await app.request(`http://dash.test${path}`)).text()).toMatch(/["(]\/docs\/audit\.sh[")]/)
 })
 
+test('every diagram of the documents is served as an image with a text alternative, in a light and a dark form', async () => {
+  const app = openApp(await openWorkspace())
+  for (const page of ['/docs/readme', '/docs/proof', '/docs/architecture']) {
+    const shown = await (await app.request(`http://dash.test${page}`)).text()
+    expect(shown).not.toContain('mermaid')
+    const [, path = '', alt = ''] = /<img src="([^"]*)" alt="([^"]*)"/.exec(shown) ?? []
+    expect([page, alt.length > 50]).toEqual([page, true])
+    const image = await app.request(`http://dash.test${path}`)
+    expect([image.status, image.headers.get('content-type')]).toEqual([200, 'image/svg+xml'])
+    expect(await image.text()).toContain('prefers-color-scheme: dark')
+  }
+})
+
 test.each([
   ['/docs/containers', '/docs/deployment#containers'],
   ['/docs/scaling.md', '/docs/deployment.md#several-servers'],
@@ -104,7 +117,7 @@ describe('what language models read', () => {
     const get = async (path: string): Promise<string> => {
       const response = await app.request(`http://dash.test${path}`)
       const kind = { '.md': 'markdown', '.sh': 'plain' }[extname(path)] ?? 'html'
-      const type = `text/${kind}; charset=utf-8`
+      const type = path.endsWith('.svg') ? 'image/svg+xml' : `text/${kind}; charset=utf-8`
       expect([path, response.status, response.headers.get('content-type')]).toEqual([path, 200, type])
       return response.text()
     }
@@ -133,6 +146,12 @@ describe('markdown', () => {
     expect(shown).toContain('a &lt;b&gt;c&lt;/b&gt; d e ')
     expect(shown.match(/<a /g)).toHaveLength(1)
     expect(shown).toContain('rel="noopener noreferrer"')
+  })
+
+  test('shows images of this server, and only the alternative text of others', () => {
+    const text = '![one](a.svg) ![two](https://example.org/b.svg)'
+    const shown = renderMarkdown(text, (link) => (link === 'a.svg' ? '/docs/a.svg' : null)).html
+    expect(shown).toContain('<img src="/docs/a.svg" alt="one" /> two')
   })
 
   test('says beside an example what it needs', () => {
