@@ -1,9 +1,34 @@
 import { existsSync, readdirSync, writeFileSync } from 'node:fs'
 import { join } from 'node:path'
 import { describe, expect, test } from 'vitest'
+import { COMMANDS } from '../../src/cli/command-table.ts'
 import { LIVE_SOURCES } from '../../src/domain/feed/live-source.ts'
 import { run, temporaryFolder } from '../support/dash.ts'
 import { takenPort } from '../support/local-source.ts'
+
+describe('the help', () => {
+  test('lists commands in groups and global options once, and ends with the address of the documentation', async () => {
+    const { stdout } = await run(['--help'])
+    const headings = [...stdout.matchAll(/^([A-Z]\w+):$/gm)].map(([, heading]) => heading)
+    const groups = ['Start', 'Data', 'Publish', 'Prove', 'Models', 'Chat', 'Operate']
+    expect(headings).toEqual([...groups, 'Examples'])
+    expect(stdout).not.toMatch(/^Commands:/m)
+    for (const flag of ['data-dir', 'dotenv', 'json', 'quiet', 'verbose', 'no-color', 'version', 'help'])
+      expect(stdout.match(new RegExp(`^ .*--${flag}\\b`, 'gm'))).toHaveLength(flag === 'json' ? 2 : 1)
+    expect(stdout.trimEnd().split('\n').at(-1)).toMatch(/^Documentation: .*\/docs/)
+  })
+
+  test.each(COMMANDS.map(({ name, example }) => [name, example]))(
+    'of %s shows an example and its own options, and leads to the global ones',
+    async (name, example) => {
+      const { code, stdout, stderr } = await run([...name.split(' '), '--help'])
+      expect([code, stderr]).toEqual([0, ''])
+      expect(example).toContain(`dash ${name}`)
+      expect(stdout).toContain(`\nExample:\n  ${example}\n\nGlobal options: dash --help\n`)
+      expect(stdout).not.toMatch(/default: false|--data-dir <|--help +/)
+    },
+  )
+})
 
 describe('a command line', () => {
   test('asking for help or the version is answered on stdout with exit 0', async () => {
