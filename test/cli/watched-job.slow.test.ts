@@ -80,7 +80,7 @@ describe('a check that is told of jobs', () => {
     const env = { DASH_HEALTHCHECK_PING_URL: `http://127.0.0.1:${port}/secret-key` }
     const { code, stdout, stderr } = await run(['publish-year', '--data-dir', data], { env })
     expect([code, stdout]).toEqual([0, expect.stringMatching(/^published /)])
-    expect(stderr).toContain(`the check at 127.0.0.1:${port} (DASH_HEALTHCHECK_PING_URL) could not be told: `)
+    expect(stderr).toContain(`the ping to 127.0.0.1:${port} (DASH_HEALTHCHECK_PING_URL) failed: `)
     expect(stderr).not.toContain('secret-key')
     expect((await run(['publish-year', '--quiet', '--data-dir', data], { env })).stderr).toBe('')
   })
@@ -127,7 +127,7 @@ describe('metrics of jobs in files', () => {
     expect([ended.code, ended.stdout, ended.stderr]).toEqual([
       0,
       '',
-      expect.stringMatching(/^error: no metrics of this run could be left in .*\n$/),
+      expect.stringMatching(/^error: the metrics of this run could not be written to .*\n$/),
     ])
     expect(ended.stderr).toContain(` ${missing} (DASH_METRICS_TEXTFILE_DIR): `)
   })

@@ -26,7 +26,10 @@ export async function copyArchiveCommand(
     ledgerPlace(config.ledger) === ledgerPlace(targetConfig.ledger) ||
     storePlace(config.store) === storePlace(targetConfig.store)
   ) {
-    throw new Refusal('usage', '--to names the archive itself, or one half of it')
+    throw new Refusal(
+      'usage',
+      '--to is the archive itself, or its ledger or object store; choose another target',
+    )
   }
   if (isUnfounded(config)) throw emptyArchive()
   requireFolders(config)
@@ -86,6 +89,6 @@ function realPath(path: string): string {
 
 function summary({ objects, entries, legacy, head }: CopyReport): string {
   const rows = entries.copied + legacy.copied
-  const there = objects.unchanged > 0 ? `, ${objects.unchanged} objects were there already` : ''
+  const there = objects.unchanged > 0 ? `, ${objects.unchanged} objects already present` : ''
   return `copied and audited: ${objects.copied} objects, ${rows} ledger rows${there}; head ${head.seq} ${head.leaf.slice(0, 16)}`
 }

@@ -25,14 +25,14 @@ export async function healthcheckCommand(context: CommandContext, url: string | 
   const answer = await reach.ask({ url: asked, method: 'GET', timeoutMs: TIMEOUT_MS }, signal)
   const { ready, status, words } =
     'unreachable' in answer
-      ? { ready: false, status: null, words: `does not answer (${answer.unreachable})` }
+      ? { ready: false, status: null, words: `does not respond (${answer.unreachable})` }
       : readinessOf(answer)
   const result = { job: 'healthcheck', ready, url: shown, status }
   if (ready) {
     terminal.result(result, escaped(`${shown} ${words}`))
     return EXIT.done
   }
-  terminal.error(`${shown} ${words}; look at the log of the server, or name another with --url`)
+  terminal.error(`${shown} ${words}; check the server log, or choose another server with --url`)
   if (terminal.json) terminal.result(result, '')
   return EXIT.unavailable
 }
@@ -40,7 +40,7 @@ export async function healthcheckCommand(context: CommandContext, url: string | 
 function baseOf(url: string | undefined, config: Config): string {
   if (url === undefined) {
     if (config.port !== 0) return localUrl(config)
-    throw new Refusal('usage', 'PORT=0 does not tell where the server listens; name it with --url')
+    throw new Refusal('usage', 'PORT=0 gives no address to check; set one with --url')
   }
   if (isHttpUrl(url) && !/[?#]/.test(url)) return url.replace(/\/+$/, '')
   throw new Refusal(
@@ -62,7 +62,8 @@ export interface Readiness {
 export function readinessOf({ status: code, body }: { status: number; body: string }): Readiness {
   const status = statusIn(body)
   if (code === 200 && status === 'ready') return { ready: true, status, words: 'is ready' }
-  const words = status === null ? `answers ${code}, as no server of dash does` : `says that it is ${status}`
+  const words =
+    status === null ? `responds with ${code} and is not a dash server` : `reports that it is ${status}`
   return { ready: false, status, words }
 }
 

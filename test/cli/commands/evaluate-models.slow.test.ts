@@ -86,7 +86,7 @@ test('explains why a model is no candidate, and that another is not there', asyn
   })
   const rejected = await dash(['evaluate-models', '--why', 'alder/paid'], { env })
   expect(rejected).toMatchObject({ code: 0 })
-  expect(rejected.stdout).toContain('is no candidate: zero_price_without_suffix')
+  expect(rejected.stdout).toContain('is not a candidate: zero_price_without_suffix')
   const missing = await dash(['evaluate-models', '--why', SOLVER.replace(':free', '')], { env })
   expect(missing).toMatchObject({
     code: 1,

@@ -71,7 +71,7 @@ describe('import signals', () => {
     const { code, stdout, stderr } = await run(args, { stdin: rows(6) })
     expect(code).toBe(1)
     expect(JSON.parse(stdout)).toMatchObject({ inserted: 1, indexed: 1, snapshot: { outcome: 'refused' } })
-    expect(stderr).toContain('error: no snapshot was taken: ')
+    expect(stderr).toContain('error: no snapshot was stored: ')
   })
 
   test('takes no snapshot and makes no folder when it stores nothing', async () => {

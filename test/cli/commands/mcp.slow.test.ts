@@ -130,6 +130,6 @@ test('a line without end, a feed that is not there and --json end it, each with 
   })
   const missing = await dash(['mcp', '--data-dir', temporaryFolder()], { stdin: HELLO })
   expect([missing.code, missing.stdout]).toEqual([74, ''])
-  expect(missing.stderr).toMatch(/^error: there is no feed at .*\n$/)
+  expect(missing.stderr).toMatch(/^error: no feed database at .*\n$/)
   expect((await dash(['mcp', '--data-dir', folder, '--json'], { stdin: HELLO })).code).toBe(64)
 })

@@ -149,11 +149,11 @@ describe('the page', () => {
   })
 
   test.each([
-    ['ok', true, 'Open within the day&#39;s budget; 5 messages a session, 9 a day'],
+    ['ok', true, 'Open within the day&#39;s budget; 5 messages per session, 9 per day'],
     ['soft', true, 'Look at this: Open, without tools the day&#39;s budget is nearly spent; 5 messages'],
     ['exhausted', true, 'Look at this: Closed until 00:00 UTC the day&#39;s budget is spent'],
     ['unknown', true, 'Wrong: Closed the budget cannot be read'],
-    ['ok', false, 'Chat Off switched off, or not set up'],
+    ['ok', false, 'Chat Off off or not set up'],
   ] as const)(
     'tells a budget of the chat that is %s, and a chat that is on: %s',
     async (budget, enabled, told) => {

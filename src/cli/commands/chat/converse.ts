@@ -47,14 +47,14 @@ export async function converse(
       if (entered.kind === 'interrupt') {
         if (wasInterrupted && entered.wasEmpty) return EXIT.interrupted
         wasInterrupted = true
-        say('Ctrl-C again leaves, and so does Ctrl-D')
+        say('press Ctrl-C again or Ctrl-D to quit')
         continue
       }
       wasInterrupted = false
       if (entered.text.trim() === '') continue
       questions.add(entered.text)
       const said = parseSaid(entered.text)
-      if (said.kind === 'unknown') say(`there is no /${said.name}; /help lists the commands`)
+      if (said.kind === 'unknown') say(`unknown command /${said.name}; /help lists the commands`)
       else if (said.kind === 'question') replay = await showTurn(place, said.text, false, replay)
       else if (said.name === 'quit') return EXIT.done
       else if (said.name === 'retry') replay = await retry(place, replay)
@@ -72,7 +72,7 @@ export async function converse(
 async function retry(place: Place, last: Replay | null): Promise<Replay | null> {
   const question = place.talk.lastQuestion
   if (question !== null) return showTurn(place, question, true, last)
-  place.say('there is no question to ask again')
+  place.say('no question to ask again yet')
   return last
 }
 
@@ -80,5 +80,5 @@ function greeting({ api, config, talk }: Place, isDemo: boolean): string {
   const model = config.model === '' ? '' : `, model ${inOneLine(config.model)}`
   const item = talk.wishes.itemKey === null ? '' : `, about ${talk.wishes.itemKey}`
   const label = isDemo ? 'DEMO: ' : ''
-  return `${label}dash chat at ${api.base}${model}${item}\n/help lists the commands; Ctrl-C stops an answer, Ctrl-D leaves`
+  return `${label}dash chat at ${api.base}${model}${item}\n/help lists the commands; Ctrl-C stops an answer, Ctrl-D quits`
 }

@@ -25,7 +25,7 @@ export function checkName(path: string | undefined): Finding[] {
     ...closed.flatMap(({ folder, fault }) =>
       found(
         'name.path',
-        note(`${folder} of PATH cannot be looked into (${fault})`, `take ${folder} out of PATH`),
+        note(`the folder ${folder} in PATH cannot be read (${fault})`, `remove ${folder} from PATH`),
       ),
     ),
   ]
@@ -41,15 +41,16 @@ function judgeName(first: string | undefined): Judgement {
   const command = `${process.execPath} ${PROGRAM}`
   if (existsSync('/bin/sh') && realpathSync('/bin/sh') === PROGRAM)
     return problem(
-      `/bin/sh is this program: it was installed in place of the system's shell`,
-      'install the shell again (apt-get install --reinstall dash), and never install this program globally',
+      `/bin/sh is this program: it replaced the system shell`,
+      'reinstall the shell (apt-get install --reinstall dash), and never install this program globally',
       EXIT.failed,
     )
-  if (first === undefined) return ok(`no other program is called dash here; use ${command} in scripts`)
-  if (realpathSync(first) === PROGRAM) return ok(`dash is this program here (${first})`)
+  if (first === undefined)
+    return ok(`no other program is named dash on this machine; use ${command} in scripts`)
+  if (realpathSync(first) === PROGRAM) return ok(`the command dash starts this program (${first})`)
   return note(
-    `dash is another program here: ${first}, on many systems the shell`,
-    `write ${command} wherever a script or a timer runs it`,
+    `the command dash starts another program: ${first}, on many systems the shell`,
+    `use ${command} in scripts and timers`,
   )
 }
 
@@ -61,15 +62,15 @@ export function checkSecretFiles({ values, dotenv }: GivenSettings, cwd: string)
   const judged = paths.flatMap((path) => judgeSecretFile(lookAt(path)))
   return found(
     'secrets.files',
-    judged.length > 0 ? judged : ok('files with secrets are readable by their owner alone'),
+    judged.length > 0 ? judged : ok('only their owner can read the files with secrets'),
   )
 }
 
 function judgeSecretFile({ path, stat, fault }: Sight): Judgement[] {
-  if (fault !== null) return [cannotLook(path, fault, EXIT.configuration, 'name another file')]
+  if (fault !== null) return [cannotLook(path, fault, EXIT.configuration, 'choose another file')]
   const mode = (stat?.mode ?? 0) & 0o777
   if ((mode & 0o077) === 0) return []
-  const detail = `${path} may be read by others (mode ${mode.toString(8).padStart(4, '0')})`
+  const detail = `${path} is readable by other users (mode ${mode.toString(8).padStart(4, '0')})`
   return [warning(detail, `chmod 600 ${path}`)]
 }
 
@@ -86,9 +87,9 @@ function checkFolder(check: string, path: string, isNamed: boolean, setting: str
   const { stat, fault } = lookAt(path)
   if (fault !== null) return found(check, cannotLook(path, fault, EXIT.storage, `correct ${setting}`))
   if (stat === null && !isNamed)
-    return found(check, note(`${path} is not there yet`, 'dash collect and dash import make it'))
+    return found(check, note(`${path} does not exist yet`, 'dash collect and dash import create it'))
   if (!stat?.isDirectory()) {
-    const detail = `${path} ${stat ? 'is no folder' : 'is not there'}`
+    const detail = `${path} ${stat ? 'is not a folder' : 'does not exist'}`
     return found(check, problem(detail, `mount it, create it, or correct ${setting}`, EXIT.configuration))
   }
   return [...found(check, judgeAccess(path, stat)), ...checkRoom(check, path)]
@@ -101,17 +102,17 @@ function judgeAccess(path: string, stat: Stats): Judgement[] {
   const shown = inside.find(({ stat: file }) => file?.isFile() && (file.mode & 0o077) !== 0)
   const strange = inside.find(({ stat: file }) => file?.uid !== uid)
   const judged: Judgement[] = []
-  if ((mode & 0o002) !== 0) judged.push(warning(`${path} may be written by everybody`, `chmod o-w ${path}`))
+  if ((mode & 0o002) !== 0) judged.push(warning(`${path} is writable by every user`, `chmod o-w ${path}`))
   if (shown !== undefined && (mode & 0o077) !== 0)
-    judged.push(warning(`${shown.path} may be read by other users`, `chmod -R go= ${path}`))
+    judged.push(warning(`${shown.path} is readable by other users`, `chmod -R go= ${path}`))
   if (strange !== undefined)
     judged.push(
       warning(
-        `${strange.path} belongs to another user than its folder: jobs and server run as different users`,
-        `run all of them as one user, and chown -R ${uid} ${path}`,
+        `${strange.path} and its folder have different owners: jobs and server run as different users`,
+        `run them all as one user, then chown -R ${uid} ${path}`,
       ),
     )
-  return judged.length > 0 ? judged : [ok(`${path} can be read and written`)]
+  return judged.length > 0 ? judged : [ok(`${path} is readable and writable`)]
 }
 
 const MIB = 1024 * 1024
@@ -123,10 +124,10 @@ const ROOM_LOW_BYTES = 2048 * MIB
 function checkRoom(check: string, path: string): Finding[] {
   const { bavail, bsize, ffree, files } = statfsSync(path)
   const free = bavail * bsize
-  const shown = `${Math.floor(free / MIB)} MiB are free at ${path}`
-  const mend = 'make room, or move the folder to a larger disk; nothing that is stored is lost by a full one'
+  const shown = `${Math.floor(free / MIB)} MiB free at ${path}`
+  const mend = 'free some space, or move the folder to a larger disk; a full disk loses no stored data'
   const lacksFiles = files > 0 && ffree < 1000
-  const detail = lacksFiles ? `${ffree} files can still be made at ${path}` : shown
+  const detail = lacksFiles ? `only ${ffree} more files can be created at ${path}` : shown
   if (lacksFiles || free < ROOM_MIN_BYTES) return found(`${check}.room`, problem(detail, mend, EXIT.storage))
   return found(`${check}.room`, free < ROOM_LOW_BYTES ? warning(shown, mend) : ok(shown))
 }

@@ -88,7 +88,7 @@ describe('an installation', () => {
     const cwd = temporaryFolder()
     const { code, find } = await doctor({ cwd, env: (await services()).env })
     expect([code, find('data-folder')]).toMatchObject([0, { verdict: 'note' }])
-    expect(find('objects')?.detail).toContain('is not there yet')
+    expect(find('objects')?.detail).toContain('does not exist yet')
     expect(readdirSync(cwd)).toEqual([])
   })
 
@@ -247,7 +247,7 @@ describe('what is wrong', () => {
       return [find('server')?.verdict, find('server')?.mend]
     }
     expect(await told('<!doctype html>')).toEqual(['problem', expect.stringContaining('another program')])
-    expect(await told('{"status":"draining"}')).toEqual(['problem', 'look at the log of the server'])
+    expect(await told('{"status":"draining"}')).toEqual(['problem', 'check the server log'])
     expect(await told('{"status":"ready"}')).toEqual(['ok', null])
   })
 
