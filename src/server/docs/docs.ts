@@ -193,9 +193,7 @@ function index(documents: readonly PublishedDocument[]): Html {
   return html`<h1>Documentation</h1>
     <h2>Interfaces</h2>
     <dl>${list}</dl>
-    <p>
-      Each is described as a page and as OpenAPI 3.1. How everything is run and used is told in the guides.
-    </p>`
+    <p>Each interface has a page and an OpenAPI 3.1 document. The guides explain how to run and use dash.</p>`
 }
 
 /** Where the guides are, from the sources as from the build. */

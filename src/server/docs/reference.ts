@@ -47,7 +47,7 @@ export function reference({ path, title, summary, document }: PublishedDocument)
   return html`<h1>${title}</h1>
     <p>${summary}</p>
     <p>
-      <a href="${path}/openapi.json">OpenAPI 3.1</a>. Every path also answers <code>OPTIONS</code>, for pages
+      <a href="${path}/openapi.json">OpenAPI 3.1</a>. Every path also supports <code>OPTIONS</code>, for pages
       of other origins.
     </p>
     ${operations}
@@ -68,7 +68,7 @@ function operationText(method: string, path: string, operation: Operation): Html
     }
     <h3>Parameters</h3>
     ${parameterTable(parameters)}
-    <h3>Answers</h3>
+    <h3>Responses</h3>
     ${responseTable(responses)}`
 }
 

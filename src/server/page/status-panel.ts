@@ -60,7 +60,7 @@ export function statusPanel(log: Log): Panel {
       )
       return html`<dl class="facts">${read}</dl>`
     },
-    refusalOf: () => ({ status: 500, code: 'internal_error', when: 'anything unexpected' }),
+    refusalOf: () => ({ status: 500, code: 'internal_error', when: 'an unexpected error' }),
   }
 }
 

@@ -77,7 +77,7 @@ test('nothing but messages is written to standard output, and what was asked is 
     { id: 1, result: { serverInfo: { name: 'dash', title: 'DEMO: dash' } } },
     { id: 2, result: { structuredContent: { untrusted: true } } },
   ])
-  expect(stderr).toBe('error: a line on standard input was no message that could be answered\n')
+  expect(stderr).toBe('error: a line on standard input was not a valid message\n')
 })
 
 /** A data folder with a feed, in which nothing is stored. */

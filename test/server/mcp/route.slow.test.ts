@@ -210,7 +210,7 @@ describe('the tools over HTTP', () => {
     const { error } = (await (await post(url, call)).json()) as { error: { code: number; message: string } }
     expect(error.code).toBe(-32_602)
     expect(error.message).toContain(
-      'a call has a name, which is a string, and arguments, which are an object',
+      'a call needs a name (string) and arguments (object)',
     )
   })
 
@@ -408,7 +408,7 @@ describe('the tools on two streams', () => {
       message({ id: 3, method: 'ping' }),
     ])
     expect(answers).toMatchObject([{ id: 3 }])
-    expect(problems).toEqual(['a line on standard input was no message that could be answered'])
+    expect(problems).toEqual(['a line on standard input was not a valid message'])
   })
 
   test('answer a last line that does not end, and say of half a message that it is none', async () => {
@@ -416,7 +416,7 @@ describe('the tools on two streams', () => {
     expect(await answersToText(`${PING}\n`)).toMatchObject({ answers: [{ id: 1 }], problems: [] })
     const half = await answersToText(`${PING}\n${PING.slice(0, -1)}`)
     expect(half.answers).toHaveLength(1)
-    expect(half.problems).toEqual(['a line on standard input was no message that could be answered'])
+    expect(half.problems).toEqual(['a line on standard input was not a valid message'])
     expect(await answersToText('')).toMatchObject({ answers: [], problems: [] })
   })
 

@@ -86,7 +86,7 @@ function objectFiles({ objectsPath }: Workspace): string[] {
 }
 
 /** The one line of an audit where nothing keeps its record. */
-const NO_RECORD = /^this audit was not recorded: the state database \S+state\.db; .*\n$/
+const NO_RECORD = /^this audit was not recorded: the state database \S+state\.db does not exist; .*\n$/
 
 describe('verify-archive', () => {
   test('reports a sound archive as the one JSON document it promises, and changes nothing in it', async () => {
