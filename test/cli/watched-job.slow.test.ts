@@ -95,7 +95,7 @@ describe('a check that is told of jobs', () => {
     })
     expect(code).toBe(0)
     expect(whats(pings)).toEqual(['POST /start', 'POST /0'])
-    expect(stderr).toContain('failed: no whole answer within 5000 ms')
+    expect(stderr).toContain('failed: no complete response within 5000 ms')
   })
 })
 

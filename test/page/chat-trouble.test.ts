@@ -194,7 +194,9 @@ test('a stream that ends without its last event is an error, with what came', as
     await route.fulfill({ response, body: text.slice(0, text.indexOf('event: done')) })
   })
   await ask(page, 'one')
-  expect(await troubles(page).textContent()).toBe('The connection broke before the answer ended. The part received is kept.')
+  expect(await troubles(page).textContent()).toBe(
+    'The connection broke before the answer ended. The part received is kept.',
+  )
   expect(await answers(page).textContent()).toContain('Hello')
 })
 

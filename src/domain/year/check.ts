@@ -47,7 +47,7 @@ export function proveLedger(contents: LedgerContents, newest: Head | null): Prov
   const heads = newest ? [{ path: `heads/${newest.seq}`, seq: newest.seq, head: newest }] : []
   const { findings, entries, timeline } = checkLedger(contents, { heads, all: false })
   const [first] = findings
-  if (first) throw storageDamaged(`the ledger does not hold: ${describeFinding(first)}`)
+  if (first) throw storageDamaged(`the ledger is damaged: ${describeFinding(first)}`)
   const unfinished = entries.length === 0 ? contents.founding : null
   return { entries, timeline, lastLeaf: entries.at(-1)?.leaf ?? GENESIS_LEAF, unfinished }
 }

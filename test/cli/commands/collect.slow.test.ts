@@ -120,11 +120,13 @@ describe('collect', () => {
     expect(world.asked.filter(({ source }) => source === 'replicate' || source === 'reddit')).toEqual([])
     expect(stderr.trimEnd().split('\n')).toEqual([
       expect.stringMatching(
-        /^hn: 1 row skipped, first problem: 41000003: .* answered for the item 41000004$/,
+        /^hn: 1 row skipped, first problem: 41000003: .* the response is about the item 41000004$/,
       ),
-      expect.stringMatching(/^error: lobsters was only partly read: .*newest\.json: it answered with a page/),
-      expect.stringMatching(/^error: lesswrong failed: .*: it answered 500$/),
-      expect.stringMatching(/^error: hype:github failed: .* come back at /),
+      expect.stringMatching(
+        /^error: lobsters was only partly read: .*newest\.json: the response is a web page/,
+      ),
+      expect.stringMatching(/^error: lesswrong failed: .*: it responded with 500$/),
+      expect.stringMatching(/^error: hype:github failed: .* next request at /),
       expect.stringMatching(/^error: hype:huggingface failed: .* larger than 4194304 bytes$/),
       'error: hype:replicate was skipped: REPLICATE_API_TOKEN not set',
       'error: hype:reddit was skipped: REDDIT_CLIENT_SECRET not set',

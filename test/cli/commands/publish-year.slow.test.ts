@@ -109,7 +109,7 @@ describe('publish-year', () => {
     const second = await dash(['publish-year', '--data-dir', data])
     expect(second.code).toBe(75)
     expect(second.stderr).toMatch(
-      /\(process \d+\) has been writing to the ledger since .* its lease runs until/,
+      /\(process \d+\) has been writing to the ledger since .* its lease lasts until/,
     )
     unanswered.destroy()
     expect((await first).code).toBe(69)

@@ -209,9 +209,7 @@ describe('the tools over HTTP', () => {
     const call = message({ id: 1, method: 'tools/call', params })
     const { error } = (await (await post(url, call)).json()) as { error: { code: number; message: string } }
     expect(error.code).toBe(-32_602)
-    expect(error.message).toContain(
-      'a call needs a name (string) and arguments (object)',
-    )
+    expect(error.message).toContain('a call needs a name (string) and arguments (object)')
   })
 
   test('say that the data of a demo is a sample', async () => {

@@ -101,7 +101,12 @@ describe('the exit code', () => {
       69,
       /the model took too long \(timeout, idle\)/,
     ],
-    ['an answer that broke off', { chat: stream([META, delta('Hel')], 'reset') }, 69, /broke off/],
+    [
+      'an answer that broke off',
+      { chat: stream([META, delta('Hel')], 'reset') },
+      69,
+      /connection broke during the answer/,
+    ],
     ['the address limit', { chat: limited('ip') }, 69, /\(ip\); try again at .*\d\d:\d\d:\d\d/],
     ['the session limit', { chat: limited('session') }, 69, /\(session\); try again at/],
     ['the budget', { chat: limited('global-budget') }, 69, /budget .* \(global-budget\); try again at/],
@@ -114,12 +119,12 @@ describe('the exit code', () => {
     ['a chat that is off', { config: json({ ...CONFIG, enabled: false }) }, 69, /the chat of http\S+ is off/],
     ['the kill switch', { session: declined('disabled', 503) }, 69, /switched off/],
     ['a server without settings', { session: declined('misconfigured', 503) }, 69, /misconfigured/],
-    ['another server', { config: html() }, 69, /does not answer as the chat of dash does \(text\/html\)/],
+    ['another server', { config: html() }, 69, /is not the chat of a dash server \(text\/html\)/],
     [
       'an answer that is no stream',
       { chat: json({ hello: 'you' }) },
       69,
-      /does not answer as the chat of dash does \(application\/json\)/,
+      /is not the chat of a dash server \(application\/json\)/,
     ],
     [
       'verification',

@@ -223,7 +223,7 @@ describe('verify-archive', () => {
     const { code, stderr, report } = await verify(workspace)
     expect([code, report.ok]).toEqual([0, true])
     expect(report.findings).toMatchObject([{ code: 'orphan_object', path: 'sha256/aa/left' }])
-    expect(stderr).toMatch(/^orphan_object sha256\/aa\/left: no entry names it/)
+    expect(stderr).toMatch(/^orphan_object sha256\/aa\/left: no ledger entry refers to it/)
   })
 
   test('reads the part of the archive it is asked for', async () => {
@@ -292,7 +292,9 @@ test('an audit of another host names in its result whether the local archive was
     { ok: true, publications: 1, findings: [], comparedWith: 'none' },
   ])
   expect(unrelated.stderr.trim().split('\n')).toEqual([
-    expect.stringContaining(`shares no entry and no publication with ${url}: the host was audited alone`),
+    expect.stringContaining(
+      `has no entry and no publication in common with ${url}; the host was audited alone`,
+    ),
   ])
   expect((await audit(other.folder)).stdout).toMatch(
     /^sound \(not compared with the local archive, which is a different one\): /,
