@@ -87,7 +87,7 @@ async function collectSource(
 ): Promise<SourceReport> {
   const report = emptyReport()
   if (live.lacks.length > 0)
-    return { ...report, outcome: 'skipped', reason: `${live.lacks.join(' and ')} is not set` }
+    return { ...report, outcome: 'skipped', reason: `missing setting: ${live.lacks.join(', ')}` }
   const failures: SourceFailure[] = []
   for await (const batch of live.read(day, signal)) {
     signal.throwIfAborted()

@@ -567,7 +567,7 @@ test('turns about an item and turns about the site stay apart', async () => {
   await terminal.until('chatting about the item hn-1')
   expect(await ask('of the item')).toEqual(['of the item'])
   await terminal.enter('/item')
-  await terminal.until('about the whole site')
+  await terminal.until('chatting about the whole site')
   expect(await ask('again')).toEqual(['of the site', 'Hello', 'again'])
 })
 

@@ -48,7 +48,7 @@ describe('the questions of init', () => {
     await terminal.press('Down', 'Down', 'Enter')
     for (const [question, answer] of [
       ['API base URL of the provider', '/v2'],
-      ['Model?', 'some-model'],
+      ['Model id', 'some-model'],
       ['API key of the provider', 'a-key-of-mine'],
       ['per million input tokens', '0.5'],
       ['per million output tokens', '.5'],

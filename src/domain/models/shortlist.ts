@@ -63,7 +63,7 @@ function wholeNumber(description: string) {
 
 /** The query of top-models (docs/free-models.md). */
 export const shortlistQuery = z.object({
-  limit: wholeNumber('Maximum number of models.'),
+  limit: wholeNumber('Maximum number of models; a number above the total returns all.'),
   needs: z
     .string()
     .refine((text) => parseNeeds(text) !== null)

@@ -175,7 +175,7 @@ function checkFounding(rows: readonly LedgerRow[], founding: FoundingMark | null
   const entry = entryAt(rows, seq)
   if (entry?.leaf !== leaf) return [finding('chain_broken', 'founding', leaf, entry?.leaf ?? null)]
   const isSealed = entryAt(rows, seq + 1)?.kind === 'legacy-seal'
-  return isSealed ? [] : [finding('chain_broken', 'founding', leaf, `entry ${seq + 1} is no seal`)]
+  return isSealed ? [] : [finding('chain_broken', 'founding', leaf, `entry ${seq + 1} is not a seal`)]
 }
 
 /**

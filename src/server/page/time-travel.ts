@@ -238,7 +238,7 @@ export function gapNotice({ dueDay, selected, due }: Moment): Html {
   if (due.is === 'published') return NOTHING
   const served = selected
     ? html`For this time the history serves the previous publication,
-        <strong>as of ${selected.manifest.asOfDay}</strong>, and that is what is shown.`
+        <strong>as of ${selected.manifest.asOfDay}</strong>, shown here.`
     : html`For this time the history has no publication.`
   return html`<p class="gap" role="note">${missing(due, dueDay)} ${served}</p>`
 }

@@ -102,7 +102,7 @@ export const legacyLedgerContract: Contract<LedgerRefusal> = {
   ].join(' '),
   contentType: 'application/x-ndjson',
   success: z.string(),
-  successDescription: 'The text; empty when there is no legacy ledger',
+  successDescription: 'The text; empty if there is no legacy ledger',
   refusals: LEDGER_STATUS,
 }
 

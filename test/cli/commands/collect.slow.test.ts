@@ -128,8 +128,8 @@ describe('collect', () => {
       expect.stringMatching(/^error: lesswrong failed: .*: it responded with 500$/),
       expect.stringMatching(/^error: hype:github failed: .* next request at /),
       expect.stringMatching(/^error: hype:huggingface failed: .* larger than 4194304 bytes$/),
-      'error: hype:replicate was skipped: REPLICATE_API_TOKEN not set',
-      'error: hype:reddit was skipped: REDDIT_CLIENT_SECRET not set',
+      'error: hype:replicate was skipped: missing setting: REPLICATE_API_TOKEN',
+      'error: hype:reddit was skipped: missing setting: REDDIT_CLIENT_SECRET',
     ])
     expect(await storedIds(folder, 'hn')).toHaveLength(61)
     const quiet = await run(['collect', '--quiet', '--source', 'lesswrong', '--data-dir', folder], {

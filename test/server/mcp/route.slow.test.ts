@@ -180,7 +180,7 @@ describe('the tools over HTTP', () => {
     }
     expect(await errorOf('search_items', { query: 1 })).toContain('query: ')
     expect(await errorOf('search_items')).toContain('query: ')
-    expect(await errorOf('drop_tables', {})).toContain('there is no such tool')
+    expect(await errorOf('drop_tables', {})).toContain('unknown tool')
     expect(await errorOf('search_items', { query: 'x'.repeat(5_000) })).toContain('longer than 4096')
     expect(faults).toEqual([])
     expect(await errorOf('get_feed_snapshot', { sort: 'week', limit: 1 })).toBe('the data could not be read')

@@ -83,7 +83,7 @@ describe('the Year of another time', () => {
     const { status, text, page } = await get(workspace, `/?sort=year&at=${noonAfter(GAP)}`)
     expect(status).toBe(200)
     expect(text).toContain(`Gap: ${GAP} has no publication : no publication was attempted that day`)
-    expect(text).toContain(`as of ${NEXT} , and that is what is shown`)
+    expect(text).toContain(`as of ${NEXT} , shown here`)
     expect(text).toContain(`Previous: ${NEXT}`)
     expect(text).toContain(`Next: ${LAST}`)
     expect(page).toContain(`value="${GAP}"`)

@@ -178,7 +178,7 @@ function writableOf(check: string, paths: readonly string[], what: string): Find
   const there = paths.map(lookAt).flatMap(({ path, stat }) => (stat === null ? [] : [{ path, stat }]))
   if (there.length === 0) return []
   const closed = there.find(({ path, stat }) => !isWritable(path, stat))
-  return found(check, closed ? notWritable(closed.path, closed.stat) : ok(`${what} can be written`))
+  return found(check, closed ? notWritable(closed.path, closed.stat) : ok(`${what} is writable`))
 }
 
 /** The folder that jobs leave their metrics in, where one is set. */
@@ -186,8 +186,8 @@ export function checkTextfileDir({ monitoring: { textfileDir: path } }: Config):
   if (path === null) return []
   const { stat, fault } = lookAt(path)
   if (stat?.isDirectory()) return writableOf('metrics.textfile', [path], path)
-  const why = fault === null ? (stat ? 'is no folder' : 'is not there') : `cannot be looked at (${fault})`
-  const mend = 'create it, let this user look into the folders above it, or correct DASH_METRICS_TEXTFILE_DIR'
+  const why = fault === null ? (stat ? 'is not a folder' : 'does not exist') : `cannot be accessed (${fault})`
+  const mend = 'create it, give this user access to its parent folders, or correct DASH_METRICS_TEXTFILE_DIR'
   return found('metrics.textfile', problem(`${path} ${why}`, mend, EXIT.configuration))
 }
 
@@ -203,8 +203,8 @@ function lookAt(path: string): Sight {
 }
 
 function cannotLook(path: string, fault: string, exitCode: number, otherwise: string): Judgement {
-  const mend = `let this user look into the folders above it (chmod o+x), or ${otherwise}`
-  return problem(`${path} cannot be looked at (${fault})`, mend, exitCode)
+  const mend = `give this user access to its parent folders (chmod o+x), or ${otherwise}`
+  return problem(`${path} cannot be accessed (${fault})`, mend, exitCode)
 }
 
 /** True when this user may read and write a file, or read, enter and write a folder; nothing is written to try it. */
@@ -223,7 +223,7 @@ function notWritable(path: string, stat: Stats): Judgement {
   const rights = stat.isDirectory() ? 'u+rwx' : 'u+rw'
   const mend =
     stat.uid === uid
-      ? `chmod ${rights} ${path}, and see that its disk is not mounted read-only`
+      ? `chmod ${rights} ${path}, and check that its disk is not mounted read-only`
       : `run as its owner, or chown -R ${ownerWord(name)} ${path}`
   return problem(`${path} belongs to user ${stat.uid} and cannot be written by ${name}`, mend, EXIT.storage)
 }

@@ -5,7 +5,7 @@ import { VARIABLES, inGroups, namedVariables } from '../../settings/variables.ts
 import type { NamedVariable, VariableName } from '../../settings/variables.ts'
 
 const HEADER = `# Settings of dash, written by "dash init". Flags and environment variables override this file.
-# "dash config" shows the effective values, "dash doctor" checks them. Keep this file private: it holds secrets.
+# "dash config" shows the effective values, "dash doctor" checks them. Keep this file private: it contains secrets.
 # A secret can be in a separate file instead: NAME_FILE=/path/to/file.
 `
 
