@@ -248,7 +248,7 @@ export const COMMANDS: readonly CommandSpec[] = [
     description: 'publish the Year ranking of the last completed UTC day',
     example: 'dash publish-year --dry-run',
     options: [
-      option('--retry-delay <seconds>', 'pause between attempts').default('60'),
+      option('--retry-delay <seconds>', 'pause between attempts, in seconds').default('60'),
       toggle('--once', 'make one attempt instead of all remaining attempts'),
       toggle('--dry-run', 'rank and report; write nothing and count no attempt'),
       toggle('--allow-empty', 'publish even if every list is empty'),

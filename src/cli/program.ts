@@ -62,10 +62,13 @@ function describeProgram({ stdout, stderr }: Surroundings, version: string): Com
   for (const option of sharedOptions()) program.addOption(option)
   return program
     .version(version, '--version', 'print the version')
-    .helpOption('-h, --help', 'print the help of dash or of a command')
+    .helpOption('-h, --help', HELP_DESCRIPTION)
     .commandsGroup('Operate:')
-    .helpCommand('help [command]', 'print the help of dash or of a command')
+    .helpCommand(HELP_COMMAND, HELP_DESCRIPTION)
 }
+
+const HELP_COMMAND = 'help [command]'
+const HELP_DESCRIPTION = 'print the help of dash or of a command'
 
 const ROOT_EXAMPLES = [
   'serve --demo',
@@ -117,6 +120,8 @@ function addCommand(program: Command, spec: CommandSpec, run: (command: Command)
   if (spec.argument) command.addArgument(spec.argument)
   for (const option of spec.options ?? []) command.addOption(option)
   if (spec.run || spec.runBare) command.action(() => run(command))
+  // Without a group: the one of the root is inherited.
+  else command.helpCommand(HELP_COMMAND, HELP_DESCRIPTION)
   for (const option of sharedOptions()) command.addOption(option.hideHelp())
 }
 

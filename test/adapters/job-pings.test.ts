@@ -44,7 +44,7 @@ describe('a service that watches jobs', () => {
     await watchAt(flaky.url).ended('collect', 0, 'done')
     expect(flaky.pings.map(({ what }) => what)).toEqual(['POST /0', 'POST /0'])
     const down = await startPingService((response) => response.writeHead(404).end())
-    await expect(watchAt(down.url).ended('collect', 0, 'done')).rejects.toThrow('it responded with 404')
+    await expect(watchAt(down.url).ended('collect', 0, 'done')).rejects.toThrow('responded with 404')
     expect(down.pings).toHaveLength(2)
   })
 
@@ -53,7 +53,7 @@ describe('a service that watches jobs', () => {
     const moved = await startPingService((response) =>
       response.writeHead(302, { location: `${elsewhere.url}/start` }).end(),
     )
-    await expect(watchAt(moved.url).started('collect')).rejects.toThrow('it responded with 302')
+    await expect(watchAt(moved.url).started('collect')).rejects.toThrow('responded with 302')
     expect(elsewhere.pings).toEqual([])
   })
 

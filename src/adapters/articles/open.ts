@@ -184,7 +184,7 @@ async function pageText(reader: ArticleReader, page: string, signal: AbortSignal
   )
   const { url, status, contentType, notBefore, bytes } = response
   if (status !== 200)
-    throw new PageProblem(STATUS_SKIPS[status] ?? null, `${url.href}: it responded with ${status}`, {
+    throw new PageProblem(STATUS_SKIPS[status] ?? null, `${url.href}: responded with ${status}`, {
       notBefore,
     })
   const decoded = decodePage(bytes, contentType)
@@ -246,7 +246,7 @@ async function rulesOf(
   if (status === 200) return parseRobots(new TextDecoder().decode(response.bytes), PRODUCT_TOKEN)
   if (status >= 400 && status < 500 && status !== 429) return ALLOW_ALL
   // The server failed: then nothing may be read (RFC 9309, 2.3.1.4).
-  const why = `it responded with ${status}, so no page of this host is read`
+  const why = `responded with ${status}, so no page of this host is read`
   throw new PageProblem(null, `${response.url.href}: ${why}`, { notBefore })
 }
 

@@ -76,8 +76,8 @@ export function openRouter(options: RouterOptions): ModelRouter & { close: () =>
 
 function catalogueOf({ status, ending, body }: RouterResponse, url: string): Catalogue {
   if (status !== 200 || ending !== 'whole') {
-    const unanswered = ending === 'timeout' ? 'no response in time' : 'it cannot be reached'
-    const why = status === null ? unanswered : `it responded with ${status}`
+    const unanswered = ending === 'timeout' ? 'no response in time' : 'cannot be reached'
+    const why = status === null ? unanswered : `responded with ${status}`
     throw unavailable(`${url}: ${why}; try again later, or correct OPENROUTER_BASE_URL`)
   }
   const catalogue = parseCatalogue(body)

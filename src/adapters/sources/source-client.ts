@@ -155,7 +155,7 @@ async function fetchWithRetry(context: RequestContext<unknown>, kept: KeptAnswer
     if (!mayWait && asked !== null)
       await memory?.pauseUntil(hostOf(url), Math.min(asked, clock() + REMEMBERED_MS))
     if (mayWait && attempt < TRIES) continue
-    const why = `it responded with ${response.status}: overloaded or too many requests`
+    const why = `responded with ${response.status}: overloaded or too many requests`
     throw new SourceUnavailable(`${url}: ${why}`, { retryAt: asked })
   }
 }
@@ -195,10 +195,10 @@ function keepable({ headers, text }: Response, keptAt: number): KeptAnswer | nul
 
 function refusalOf({ status, headers }: Response, { credential }: SourceRequest<unknown>): string {
   if ((status === 401 || status === 403) && credential !== undefined)
-    return `it responded with ${status}; check ${credential}`
+    return `responded with ${status}; check ${credential}`
   const location = headers['location']
-  if (status < 300 || status > 399 || typeof location !== 'string') return `it responded with ${status}`
-  return `it responded with ${status} and redirects to ${JSON.stringify(location.slice(0, 200))}, which is not followed`
+  if (status < 300 || status > 399 || typeof location !== 'string') return `responded with ${status}`
+  return `responded with ${status} and redirects to ${JSON.stringify(location.slice(0, 200))}, which is not followed`
 }
 
 interface Response {

@@ -9,6 +9,7 @@ import { readTargetConfig } from '../settings/read-config.ts'
 import { fileOf, isUnfounded, prepareFolders, requireFolders } from '../data-folder.ts'
 import { EXIT } from '../exit-codes.ts'
 import { isDeadProcess, thisProcess } from '../process-identity.ts'
+import { counted } from '../terminal.ts'
 import type { CommandContext } from '../context.ts'
 
 /**
@@ -89,6 +90,6 @@ function realPath(path: string): string {
 
 function summary({ objects, entries, legacy, head }: CopyReport): string {
   const rows = entries.copied + legacy.copied
-  const there = objects.unchanged > 0 ? `, ${objects.unchanged} objects already present` : ''
-  return `copied and audited: ${objects.copied} objects, ${rows} ledger rows${there}; head ${head.seq} ${head.leaf.slice(0, 16)}`
+  const there = objects.unchanged > 0 ? `, ${counted(objects.unchanged, 'object')} already present` : ''
+  return `copied and audited: ${counted(objects.copied, 'object')}, ${counted(rows, 'ledger row')}${there}; head ${head.seq} ${head.leaf.slice(0, 16)}`
 }

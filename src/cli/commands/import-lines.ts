@@ -126,7 +126,7 @@ function showErrors(
   for (const [name, rows] of Object.entries(unknownSources))
     note(`${rows} rows with the unknown source ${JSON.stringify(name)} were skipped`)
   if (failedFiles > 0 && skipped === 0 && errors.some(({ line }) => line !== null))
-    error(`${failedFiles} of ${files} files were not imported; --on-error skip imports their good rows`)
+    error(`${failedFiles} of ${counted(files, 'file')} not imported; --on-error skip imports their good rows`)
 }
 
 function summary({

@@ -51,7 +51,10 @@ export const sessionSecret = text.refine(
   `must be at least ${SESSION_SECRET_MIN_BYTES} bytes; create one with openssl rand -base64 48`,
 )
 
-export const logLevel = z.enum(['fatal', 'error', 'warn', 'info', 'debug', 'trace', 'silent'])
+export const logLevel = z.enum(
+  ['fatal', 'error', 'warn', 'info', 'debug', 'trace', 'silent'],
+  'must be fatal, error, warn, info, debug, trace or silent',
+)
 
 export const flag = z
   .enum(['1', 'true', '0', 'false'], 'must be 1, true, 0 or false')

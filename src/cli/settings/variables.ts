@@ -223,7 +223,7 @@ const chat = {
     question: 'Model id?',
   }),
   DASH_CHAT_API: preset(
-    z.enum(['responses', 'chat']),
+    z.enum(['responses', 'chat'], 'must be responses or chat'),
     'responses',
     '`responses`, or `chat` for a provider that supports only chat completions',
   ),

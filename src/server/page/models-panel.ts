@@ -119,7 +119,7 @@ function filterForm({ needs, minContext, passedOnly }: ShortlistFilter, query: P
     >
     <label
       ><input type="checkbox" name="health" value="passed" ${passedOnly ? html`checked` : NOTHING} /> answered
-      as asked</label
+      as requested</label
     >
     <button type="submit">Filter</button>
     ${query.roomLink('models', { needs: null, minContext: null, health: null, model: null }, 'All models')}

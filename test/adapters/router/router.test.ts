@@ -159,10 +159,10 @@ describe('the catalogue', () => {
   })
 
   test.each([
-    ['an error', 503, '{"data":[]}', `: it responded with 503; ${LATER}`],
+    ['an error', 503, '{"data":[]}', `: responded with 503; ${LATER}`],
     ['HTML', 200, '<html>', ' is not a model catalogue; correct OPENROUTER_BASE_URL'],
     ['another list', 200, '{"models":[]}', ' is not a model catalogue; correct OPENROUTER_BASE_URL'],
-    ['too much', 200, ' '.repeat(33 * 1024 * 1024), `: it responded with 200; ${LATER}`],
+    ['too much', 200, ' '.repeat(33 * 1024 * 1024), `: responded with 200; ${LATER}`],
   ])('is unavailable when the service sends %s', async (_what, status, body, why) => {
     const source = await localSource((_question, response) => response.writeHead(status).end(body))
     await expect(routerAt(source.url).catalogue(LIVING)).rejects.toMatchObject({

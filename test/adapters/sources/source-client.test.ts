@@ -304,7 +304,7 @@ describe('a token', () => {
     const { url } = await localSource((_question, response) => response.writeHead(status).end('{}'))
     const asking = ask({ url, headers: { authorization: 'Bearer secret' }, credential: 'X_TOKEN' })
     await expect(asking).rejects.toMatchObject({
-      detail: `${url}: it responded with ${status}; check X_TOKEN`,
+      detail: `${url}: responded with ${status}; check X_TOKEN`,
     })
   })
 })

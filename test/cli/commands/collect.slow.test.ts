@@ -125,7 +125,7 @@ describe('collect', () => {
       expect.stringMatching(
         /^error: lobsters was only partly read: .*newest\.json: the response is a web page/,
       ),
-      expect.stringMatching(/^error: lesswrong failed: .*: it responded with 500$/),
+      expect.stringMatching(/^error: lesswrong failed: .*: responded with 500$/),
       expect.stringMatching(/^error: hype:github failed: .* next request at /),
       expect.stringMatching(/^error: hype:huggingface failed: .* larger than 4194304 bytes$/),
       'error: hype:replicate was skipped: missing setting: REPLICATE_API_TOKEN',

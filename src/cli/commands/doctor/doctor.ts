@@ -112,8 +112,8 @@ export function checkFeatures(config: Config): Finding[] {
   const { provider } = config.chat
   const warnings = gaps.length === 0 ? chatWarnings(config) : []
   const mend = gaps.includes('DASH_CHAT_DISABLED')
-    ? 'to switch it on, remove DASH_CHAT_DISABLED'
-    : `to switch it on, set ${gaps.join(', ')}`
+    ? 'to turn it on, remove DASH_CHAT_DISABLED'
+    : `to turn it on, set ${gaps.join(', ')}`
   const services = [
     { name: 'OPENAI_BASE_URL', url: provider.url, key: provider.key },
     { name: 'OPENROUTER_BASE_URL', url: config.openRouterUrl, key: config.openRouterKey },
