@@ -51,7 +51,7 @@ describe('a check that is told of jobs', () => {
     const { url, pings } = await startPingService()
     const env = { DASH_HEALTHCHECK_PING_URL: url, DASH_HN_URL: 'http://127.0.0.1:1/v0' }
     const { until, end } = startDash(['publish-year', '--data-dir', data], { env })
-    await until('stderr', 'the next in 60 s')
+    await until('stderr', 'next attempt in 60 s')
     expect(await end('SIGINT')).toBe(130)
     expect(whats(pings)).toEqual(['POST /start', 'POST /130'])
   })

@@ -71,7 +71,7 @@ describe('taking out the text of a hostile page', () => {
       await expect(extractor.extract(page(html), NEVER)).rejects.toMatchObject({
         name: 'PageProblem',
         why: null,
-        message: expect.stringMatching(/longer than 3000 ms|memory limit/) as string,
+        message: expect.stringMatching(/timed out after 3000 ms|memory limit/) as string,
       })
       expect(await extractor.extract(page(pageHtml('The next page')), NEVER)).toMatchObject({ kind: 'text' })
     },

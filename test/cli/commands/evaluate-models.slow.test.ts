@@ -109,7 +109,7 @@ test('that is killed in mid run forgets nothing it sent', async () => {
   expect(await evaluations.attemptsSince(0)).toHaveLength(8)
   const second = await place({ usedByOthers: 8 }, first.folder)
   const { code, stdout, stderr } = await dash(['evaluate-models', '--json'], { env: second.env })
-  expect(stderr).toContain('cut short')
+  expect(stderr).toContain('interrupted')
   expect(parsed(stdout)).toMatchObject({ outcome: 'complete', requests: 1, evaluated: 1, ranked: 4 })
   expect(code).toBe(0)
   expect(second.service.chats.map(({ model }) => model)).toEqual([MODELS[3]?.id])
