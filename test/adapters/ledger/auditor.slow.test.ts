@@ -190,8 +190,8 @@ describe('one damaged cell', () => {
   )
 
   test.each([
-    ['a text where a number belongs', 'published_at', "'1772410200000'", 'holds a text'],
-    ['a fraction', 'recorded_at', '1.5', 'holds a real'],
+    ['a text where a number belongs', 'published_at', "'1772410200000'", 'is a text'],
+    ['a fraction', 'recorded_at', '1.5', 'is a real'],
     ['a number one too large to be exact', 'generated_at', '9007199254740993', 'is a number out of range'],
     ['a number where a text belongs', 'sha256', '12', 'is a number'],
     ['bytes instead of text', 'leaf', "x'616263'", 'is a blob'],
@@ -208,7 +208,7 @@ describe('one damaged cell', () => {
     const { url, raw } = await openFilled(['entries'])
     await raw.execute("UPDATE entries SET seq = 'three' WHERE seq = 3")
     const { unreadable } = await auditedContents(url)
-    expect(unreadable).toMatchObject([{ problem: 'seq holds a text', at: 7 }])
+    expect(unreadable).toMatchObject([{ problem: 'seq is a text', at: 7 }])
   })
 
   test('and another in the same row are told together', async () => {
