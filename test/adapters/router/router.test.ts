@@ -173,7 +173,7 @@ describe('the catalogue', () => {
 
   test('is unavailable when the service cannot be reached', async () => {
     const url = await unreachableUrl()
-    const detail = `${url}/models: it cannot be reached; ${LATER}`
+    const detail = `${url}/models: cannot be reached; ${LATER}`
     await expect(routerAt(url).catalogue(LIVING)).rejects.toMatchObject({ ...SOURCE_UNAVAILABLE, detail })
   })
 })
