@@ -154,7 +154,7 @@ function draw(place, Plot) {
   const attributes = {
     tabindex: '0',
     role: 'slider',
-    'aria-label': `Chart: ${table.caption?.textContent?.trim() ?? ''}; the table below holds the same`,
+    'aria-label': `Chart: ${table.caption?.textContent?.trim() ?? ''}; the table below has the same data`,
     'aria-valuemin': '0',
     'aria-valuemax': String(last),
   }

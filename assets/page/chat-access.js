@@ -45,9 +45,9 @@ export function chatAccess(parts, say) {
       if (isVerified) return
       try {
         const { enabled, requireVerification, verificationSiteKey, quotas } = await config()
-        if (!enabled) return say('The chat is switched off on this server, or not set up.')
+        if (!enabled) return say('The chat of this server is off or not set up.')
         if (parts.quota.textContent === '') {
-          parts.quota.textContent = `${quotas.messagesPerSession} messages a session, ${quotas.messagesPerDay} a day`
+          parts.quota.textContent = `${quotas.messagesPerSession} messages per session, ${quotas.messagesPerDay} per day`
         }
         if (requireVerification && human) await human.show(verificationSiteKey ?? '')
       } catch (error) {

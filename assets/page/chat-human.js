@@ -41,7 +41,7 @@ export function humanCheck(place, widgetUrl, say) {
     key = siteKey
     place.hidden = false
     place.replaceChildren(again)
-    say('This server asks for a sign that you are human before the first message.')
+    say('This server requires human verification before the first message.')
     loading ??= load(widgetUrl)
     const challenge = await loading.catch(() => null)
     if (challenge === null) {
@@ -61,10 +61,10 @@ export function humanCheck(place, widgetUrl, say) {
         say('Verified.')
         given?.(proof)
       },
-      'expired-callback': () => askAgain('The verification has expired. Do it again.'),
-      'timeout-callback': () => askAgain('The verification took too long. Do it again.'),
+      'expired-callback': () => askAgain('The verification has expired. Try it again.'),
+      'timeout-callback': () => askAgain('The verification took too long. Try it again.'),
       'error-callback': () => {
-        askAgain('The verification failed. Do it again.')
+        askAgain('The verification failed. Try it again.')
         return true
       },
     })

@@ -87,9 +87,9 @@ class ChatPanel {
     const trouble = await this.#troubleOf(turn, begun, request.body, stop.signal)
     if (stop.signal.aborted && !this.#talk.has(old ?? turn) && !this.#talk.has(turn)) return
     this.#setRunning(null)
-    if (old === null || this.#talk.has(turn)) return this.#finish(turn, trouble, 'What came is kept.')
+    if (old === null || this.#talk.has(turn)) return this.#finish(turn, trouble, 'The part received is kept.')
     turn.view.remove()
-    this.#finish(old, trouble, 'The answer before is kept.')
+    this.#finish(old, trouble, 'The previous answer is kept.')
   }
 
   /**
@@ -163,7 +163,7 @@ class ChatPanel {
     this.#parts.log.replaceChildren()
     this.#parts.log.setAttribute('aria-busy', 'false')
     this.#parts.note.hidden = true
-    this.#say('A new conversation.')
+    this.#say('New conversation started.')
     this.#parts.text.focus()
     void this.#access.greet()
   }

@@ -33,7 +33,7 @@ export function chatRequest(turns, question, wishes) {
 }
 
 /**
- * What of the conversation the server will not read, in words; empty when it reads everything.
+ * The message about parts of the conversation that the server will not read; empty when it reads everything.
  *
  * @param {ChatRequest} request
  */
@@ -41,12 +41,12 @@ export function omissionsOf({ leftOut, cut: shortened }) {
   const parts = []
   if (leftOut > 0) {
     parts.push(
-      `${leftOut} older ${leftOut === 1 ? 'turn was' : 'turns were'} not sent: the last ${TURNS_READ} are read, within 32 KiB.`,
+      `${leftOut} older ${leftOut === 1 ? 'turn was' : 'turns were'} not sent: the chat reads at most the last ${TURNS_READ} turns and 32 KiB.`,
     )
   }
   if (shortened > 0) {
     parts.push(
-      `Of ${shortened} ${shortened === 1 ? 'message' : 'messages'} only the first ${MESSAGE_MAX_LENGTH.toLocaleString('en')} characters are read.`,
+      `Only the first ${MESSAGE_MAX_LENGTH.toLocaleString('en')} characters of ${shortened} ${shortened === 1 ? 'message' : 'messages'} were sent.`,
     )
   }
   return parts.join(' ')

@@ -28,8 +28,8 @@ export async function showTurn(turn, events, to) {
         turn.view.show(turn.answer)
         break
       case 'done':
-        if (message.data.degraded) turn.view.label('degraded: without tools, the budget is nearly spent')
-        if (message.data.cached) turn.view.label('cached: given before to the same question')
+        if (message.data.degraded) turn.view.label('degraded: no tools used, the budget is nearly used up')
+        if (message.data.cached) turn.view.label('cached answer')
         return ''
       case 'error':
         return failureOf(message.data)

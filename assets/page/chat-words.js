@@ -2,19 +2,19 @@ import { ChatRefusal } from './chat-service.js'
 
 /** @type {Readonly<Record<string, string>>} */
 const REFUSALS = {
-  disabled: 'The chat is switched off on this server.',
+  disabled: 'The chat of this server is switched off.',
   misconfigured:
-    'The chat is not set up on this server: its operator has to name a secret, a model and its price.',
+    'The chat of this server is not set up: its operator must set a secret, a model and a price.',
   forbidden_origin:
-    'This server does not take questions from the address this page was opened at; its operator can allow it.',
-  human_verification_failed: 'The verification failed. Do it again, then retry.',
-  invalid_session: 'The session was not accepted. Retry, or begin a new conversation.',
+    'This server does not accept questions from the address of this page; its operator can allow it.',
+  human_verification_failed: 'The verification failed. Verify again, then retry.',
+  invalid_session: 'The server rejected the session. Retry, or start a new conversation.',
   payload_too_large: 'The message is too large.',
   invalid_json: 'The server did not understand the message.',
-  no_user_message: 'There is nothing to read in the message.',
+  no_user_message: 'The message is empty.',
   not_found: 'This server has no chat.',
-  'HTTP 429': 'The server, or one before it, takes no more requests now (HTTP 429).',
-  internal_error: 'The server cannot answer now; nothing was asked of the model.',
+  'HTTP 429': 'The server or a proxy refused the request: too many requests (HTTP 429).',
+  internal_error: 'The server cannot answer now; no model was used.',
 }
 
 /** A limit that ends later is one of the session or of the day. */
@@ -22,25 +22,25 @@ const SOON_SECONDS = 60
 
 /** @type {Readonly<Record<string, string>>} */
 const FAILURES = {
-  first_event: 'The model said nothing in time',
-  idle: 'The model fell silent',
+  first_event: 'The model did not start in time',
+  idle: 'The model stopped responding',
   total: 'The answer took too long',
-  connect: 'The model could not be reached',
-  truncated: 'The model broke off',
-  invalid_stream: 'The model sent something else than an answer',
-  incomplete: 'The model wrote more than it may',
-  empty: 'The model said nothing',
+  connect: 'The model service could not be reached',
+  truncated: 'The connection to the model broke',
+  invalid_stream: 'The model service sent an invalid response',
+  incomplete: 'The model exceeded the output limit',
+  empty: 'The model returned nothing',
 }
 
 /** A hundred years: of what lies further ahead no time is told. */
 const LONGEST_SECONDS = 100 * 366 * 86_400
 
-export const CUT_OFF = 'The answer was cut off on the way.'
+export const CUT_OFF = 'The connection broke before the answer ended.'
 
 /** @typedef {{ session: number, day: number }} Left messages that are left */
 
 /**
- * What went wrong with a turn, in words.
+ * The message for a turn that failed.
  *
  * @param {unknown} error
  * @param {number} now
@@ -55,7 +55,7 @@ export function troubleOf(error, now, left) {
       : (REFUSALS[code] ?? `The server refused: ${code}.`)
   if (retryAfterSeconds === undefined || !(retryAfterSeconds <= LONGEST_SECONDS)) return what
   const time = clockTime(retryAfterSeconds, now)
-  return `${what} ${code === 'rate_limited' ? `It opens again at ${time}.` : `Try again at ${time}.`}`
+  return `${what} Try again at ${time}.`
 }
 
 /**
@@ -68,15 +68,15 @@ function limitOf(scope, isSoon, left) {
     case 'session':
       return (left === null ? isSoon : left.session > 0)
         ? 'Too soon after the last message (scope session).'
-        : 'All messages of this session are used; begin a new conversation (scope session).'
+        : 'All messages of this session are used; start a new conversation (scope session).'
     case 'ip':
       return isSoon && left?.day !== 0
-        ? 'Too many messages from your address just now (scope ip).'
-        : 'Your address has used up its day (scope ip).'
+        ? 'Too many messages from your address (scope ip).'
+        : 'Your address has used all its messages of today (scope ip).'
     case 'global-budget':
       return isSoon
-        ? 'Other answers hold the budget or the places of the chat just now (scope global-budget).'
-        : 'The budget of the chat is used up for today (scope global-budget).'
+        ? 'The chat is busy: open answers hold the remaining budget or all streams (scope global-budget).'
+        : 'The chat budget of today is used up (scope global-budget).'
     default:
       return 'Too many messages.'
   }
@@ -88,7 +88,7 @@ function limitOf(scope, isSoon, left) {
  * @param {{ error: string, code: string }} event
  */
 export function failureOf({ error, code }) {
-  return `${FAILURES[code] ?? 'The model failed'} (${error}, ${code}). This turn counted.`
+  return `${FAILURES[code] ?? 'The model failed'} (${error}, ${code}). This message counted.`
 }
 
 /**

@@ -21,6 +21,6 @@ export async function copy(text) {
     await navigator.clipboard.writeText(text)
     return 'Copied.'
   } catch {
-    return 'The browser does not let this page copy; select the text instead.'
+    return 'The browser blocked copying; select the text instead.'
   }
 }

@@ -177,7 +177,7 @@ async function pageAt(href, signal) {
 }
 
 const UNREACHABLE = 'The server could not be reached'
-const LIMITED = 'The server makes no more new pages for now'
+const LIMITED = 'The server limits new pages for now'
 
 /**
  * Says at the top of a room that it is still what it was: another page would take the conversation along.
@@ -196,7 +196,7 @@ function tellUnchanged(room, href, why) {
   again.href = href
   again.dataset['room'] = room
   again.textContent = 'Try again'
-  notice.append(`${why}; what is shown here is what was shown before. `, again)
+  notice.append(`${why}; this section shows its earlier content. `, again)
   document.getElementById(`${room}-title`)?.after(notice)
   notice.scrollIntoView({ block: 'nearest' })
 }

@@ -31,7 +31,7 @@ async function readText({ body }: HttpResponse, root: string, signal: AbortSigna
     signal.throwIfAborted()
     throw refusal(
       'server_unreachable',
-      `the server ${root} broke off its answer (${networkReason(error)})`,
+      `the server ${root} broke the connection (${networkReason(error)})`,
       error,
     )
   }
@@ -89,9 +89,9 @@ function foreign(
   const target = headers['location']
   const redirect =
     status >= 300 && status < 400 && typeof target === 'string' && /^[\x21-\x7e]{1,200}$/.test(target)
-      ? `; it redirects to ${target}, so perhaps that is the address to give`
+      ? `; it redirects to ${target}, so try that address`
       : ''
-  const detail = `${root}${path} does not answer as the chat of dash does (${what})${redirect}; check the address`
+  const detail = `${root}${path} is not the chat of a dash server (${what})${redirect}; check the address`
   return refusal('server_foreign', detail, cause)
 }
 
@@ -108,10 +108,7 @@ function readEvent({ name, data }: StreamRecord, root: string): ServedEvent | nu
   const parsed = EVENT_SCHEMAS[event].safeParse(raw)
   if (parsed.success) return { event, data: parsed.data, raw } as ServedEvent
   if (name === 'tool') return null
-  throw refusal(
-    'server_foreign',
-    `the server ${root} sent an event \`${name}\` that is none of the interface`,
-  )
+  throw refusal('server_foreign', `the server ${root} sent an unknown event \`${name}\``)
 }
 
 /** Parts of the answers that a client uses; what else a server sends is its own affair. */
@@ -248,7 +245,7 @@ function sender(
 /** Ends a body that is not over by then: whatever drips in starts the limit of silence again, comments too. */
 function endAfter(ms: number, body: HttpResponse['body']): void {
   const timer = setTimeout(
-    () => body.destroy(new TimeLimitExceeded(`no whole answer within ${ms / 1000} s`)),
+    () => body.destroy(new TimeLimitExceeded(`no complete response within ${ms / 1000} s`)),
     ms,
   )
   body.once('close', () => clearTimeout(timer))
@@ -272,12 +269,12 @@ async function* eventsOf(
     signal.throwIfAborted()
     if (error instanceof Refusal) throw error
     if (error instanceof StreamTooLarge) throw foreign(root, '/api/agent/chat', response, error)
-    throw refusal('answer_cut', `the answer broke off (${networkReason(error)})`, error)
+    throw refusal('answer_cut', `the connection broke during the answer (${networkReason(error)})`, error)
   } finally {
     response.body.destroy()
   }
   signal.throwIfAborted()
-  throw refusal('answer_cut', 'the answer broke off: its stream ended in the middle')
+  throw refusal('answer_cut', 'the connection broke during the answer: the stream ended early')
 }
 
 /** The records of a stream, a whole one at its end included, however the stream ends. */

@@ -196,7 +196,8 @@ export async function withTimeLimit<T>(
     return await work(limit.signal)
   } catch (error) {
     signal.throwIfAborted()
-    if (limit.signal.aborted) throw new TimeLimitExceeded(`no whole answer within ${ms} ms`, { cause: error })
+    if (limit.signal.aborted)
+      throw new TimeLimitExceeded(`no complete response within ${ms} ms`, { cause: error })
     throw error
   } finally {
     clearTimeout(timer)
@@ -217,7 +218,7 @@ export function openReach(): HttpProbe & { close: () => Promise<void> } {
       } catch (error) {
         signal.throwIfAborted()
         const late = error instanceof TimeLimitExceeded
-        const why = late ? `no answer within ${asked.timeoutMs / 1000} s` : networkCode(error)
+        const why = late ? `no response within ${asked.timeoutMs / 1000} s` : networkCode(error)
         return { unreachable: why ?? networkReason(error) }
       }
     },

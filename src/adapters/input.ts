@@ -189,7 +189,7 @@ function isTooLong(text: string): boolean {
 function unreadable(name: string, error: unknown, missing: readonly string[] = ['ENOENT']): unknown {
   if (!(error instanceof Error)) return error
   const isMissing = missing.includes('code' in error ? String(error.code) : '')
-  const why = isMissing ? 'there is no such file' : error.message
+  const why = isMissing ? 'no such file' : error.message
   return new Refusal('input_unreadable', `${name}: ${why}`, { cause: error })
 }
 
@@ -211,7 +211,7 @@ async function readWithin(folder: string, file: string, byteSize: number): Promi
   const root = await realpath(folder)
   const path = await realpath(join(root, file))
   if (!path.startsWith(root.endsWith(sep) ? root : `${root}${sep}`))
-    throw new Error('it lies outside the folder')
+    throw new Error('it is outside the folder')
   // Without O_NONBLOCK a pipe in the file's place would block for ever.
   const handle = await open(path, constants.O_RDONLY | constants.O_NOFOLLOW | constants.O_NONBLOCK)
   try {

@@ -54,7 +54,7 @@ function pingUrl(url: string, job: Job, what: string): URL {
 async function send(connections: Connections, url: URL, body: string, timeoutMs: number): Promise<void> {
   const headers = { 'content-type': 'text/plain; charset=utf-8' }
   const status = await connections.exchange({ url, headers, body, timeoutMs }, ({ statusCode }) => statusCode)
-  if (status < 200 || status > 299) throw new Error(`it answered ${status}`)
+  if (status < 200 || status > 299) throw new Error(`responded with ${status}`)
 }
 
 /** The end of a long message says how it ended. */

@@ -113,10 +113,10 @@ async function answerOf(
   const what = statusCode >= 400 ? 'refusal' : kind
   const read = await hashBody(body, what)
   if (encoding !== null && encoding !== 'identity') {
-    throw new Error(`its answer is compressed with ${encoding} although that was not asked for`)
+    throw new Error(`the response is compressed with ${encoding}, which was not requested`)
   }
   if (read === null && what !== 'refusal')
-    throw new Error(`its answer is larger than ${MOST_BYTES[kind]} bytes`)
+    throw new Error(`the response is larger than ${MOST_BYTES[kind]} bytes`)
   const { bytes, seen } = read ?? { bytes: null, seen: seeBytes(new Uint8Array()) }
   return {
     status: statusCode,

@@ -43,7 +43,7 @@ export class SseParser {
    */
   push(chunk: Uint8Array): StreamRecord[] {
     this.#bytes += chunk.byteLength
-    if (this.#bytes > this.#bounds.maxBytes) throw new StreamTooLarge('the stream is larger than its bound')
+    if (this.#bytes > this.#bounds.maxBytes) throw new StreamTooLarge('the stream is larger than allowed')
     const before = this.#last
     const text = this.#withLineFeeds(this.#decoder.decode(chunk, { stream: true }))
     const joined = `${before === '\r' ? '\n' : before}${text}`
@@ -54,7 +54,7 @@ export class SseParser {
         ? this.#eventBytes + Buffer.byteLength(text)
         : Buffer.byteLength(joined.slice(blankLine + 2))
     if (this.#eventBytes > this.#bounds.maxEventBytes) {
-      throw new StreamTooLarge('an event is larger than its bound')
+      throw new StreamTooLarge('an event is larger than allowed')
     }
     return this.#parse(text)
   }

@@ -24,16 +24,23 @@ export interface SharedFlags extends ConfigFlags {
   color?: boolean
 }
 
+/** Headings of the root help, in its order. */
+type CommandGroup = 'Start' | 'Data' | 'Publish' | 'Prove' | 'Models' | 'Chat' | 'Operate'
+
 /** One command: its description and flags, and the module that runs it, which is loaded when it runs. */
 export interface CommandSpec<Flags = object> {
   /** `collect`, or `import signals` below `import`. */
   name: string
+  /** Heading of the root help; absent for a subcommand. */
+  group?: CommandGroup
   description: string
+  /** A command line that works as it stands. */
+  example: string
   argument?: Argument
   options?: readonly Option[]
   /** The job whose runs are watched; null for a run that is none. */
   job?(flags: Flags): Job | null
-  /** Absent for a command that only has others below it. */
+  /** Absent for a command that only groups subcommands. */
   run?(context: CommandContext, flags: Flags & SharedFlags, args: string[]): Promise<number>
   /** In place of `run`: runs even when the configuration is invalid. */
   runBare?(context: BareContext, flags: Flags, args: string[], program: Command): Promise<number>
@@ -50,18 +57,18 @@ function settingOption(name: keyof typeof SETTING_FLAGS, help: string = SETTING_
 
 export const sharedOptions = (): Option[] => [
   settingOption('DASH_DATA_DIR'),
-  option('--dotenv <file>', 'file of variables (default ./.env where it exists)'),
+  option('--dotenv <file>', 'env file (default: ./.env, if it exists)'),
   option('--json', 'print one JSON document on standard output'),
-  option('--quiet', 'print nothing when all went well'),
-  option('--verbose', 'say more, and show the stack of an error'),
-  option('--no-color', 'no colours'),
+  option('--quiet', 'print nothing on success'),
+  option('--verbose', 'print more details, and the stack trace of an error'),
+  option('--no-color', 'print without colours'),
 ]
 
-const demo = (): Option => toggle('--demo', 'run on a bundled sample in a throw-away folder')
+const demo = (): Option => toggle('--demo', 'run with a bundled sample in a temporary folder')
 
 function refuseFolderOfDemo({ demo: isDemo, dataDir }: { demo: boolean } & SharedFlags): void {
   if (isDemo && dataDir !== undefined)
-    throw new Refusal('usage', '--demo runs in a folder of its own; leave --data-dir out')
+    throw new Refusal('usage', '--demo uses a temporary folder; remove --data-dir')
 }
 
 /** Adds the names of `--source` of `collect`: after it, comma-separated, or with the option again. */
@@ -78,7 +85,10 @@ const SORTS = Object.keys({ trending: 0, day: 0, week: 0, month: 0 } satisfies R
 
 type ImportFlags = { onError: 'abort' | 'skip'; titleProvenance?: string }
 const onError = (): Option =>
-  choice('--on-error <what>', 'what a bad row does to its file', ['abort', 'skip']).default('abort')
+  choice('--on-error <what>', 'at a bad row: abort imports nothing of its file, skip omits the row', [
+    'abort',
+    'skip',
+  ]).default('abort')
 const files = (): Argument => new Argument('<file...>', 'files to read')
 
 function spec<Flags extends object>(command: CommandSpec<Flags>): CommandSpec {
@@ -87,12 +97,37 @@ function spec<Flags extends object>(command: CommandSpec<Flags>): CommandSpec {
 
 /** Every command, in the order of the help. */
 export const COMMANDS: readonly CommandSpec[] = [
-  spec<{ demo: boolean }>({
-    name: 'serve',
-    description: 'serve the API, the page and the documentation',
+  spec<InitFlags>({
+    name: 'init',
+    group: 'Start',
+    description: 'write a commented .env with a fresh secret, and print systemd units and cron lines',
+    example: 'dash init --base-url https://dash.example --print systemd',
     options: [
       settingOption('HOST'),
-      settingOption('PORT', SETTING_FLAGS.PORT.help.replace(')', '; 0 takes a free one)')),
+      settingOption('PORT'),
+      settingOption('DASH_BASE_URL'),
+      settingOption('DASH_CHAT_MODEL'),
+      option('--user <name>', 'user that runs the services (default: you, or dash if you are root)'),
+      toggle('--yes', 'ask no questions; use the default of every setting without a flag'),
+      option('--no-env', 'write no env file; print units and cron lines for the existing one'),
+      option('--write-units <dir>', 'write the systemd units to this folder instead of printing them'),
+      choice('--print <what>', 'way to run it (default: asked on a terminal, otherwise systemd and cron)', [
+        'systemd',
+        'cron',
+        'containers',
+        'nothing',
+      ]),
+    ],
+    runBare: async (context, flags) => (await import('./commands/init/init.ts')).initCommand(context, flags),
+  }),
+  spec<{ demo: boolean }>({
+    name: 'serve',
+    group: 'Start',
+    description: 'serve the API, the page and the documentation',
+    example: 'dash serve --demo',
+    options: [
+      settingOption('HOST'),
+      settingOption('PORT', SETTING_FLAGS.PORT.help.replace(')', '; 0: any free port)')),
       demo(),
     ],
     async run(context, flags) {
@@ -100,43 +135,32 @@ export const COMMANDS: readonly CommandSpec[] = [
       return (await import('./commands/serve.ts')).serve(context, flags.demo)
     },
   }),
-  spec<ChatFlags>({
-    name: 'chat',
-    description: 'ask the chat agent; without a question: talk to it on the terminal',
-    argument: new Argument(
-      '[question...]',
-      'one question, answered once, as plain text where the output is no terminal; it may come from a pipe too',
-    ),
-    options: [
-      option('--url <base>', 'server to ask (default: DASH_BASE_URL, else where dash serve listens)'),
-      option('--item <key>', 'talk about one item, by its save key'),
-      choice('--sort <sort>', 'ranking that a talk about the whole site begins with', SORTS),
-      toggle('--demo', 'start a private server on the bundled sample and talk to that'),
-      option('--no-history', 'remember no questions between runs'),
-    ],
-    run: async (context, flags, words) =>
-      (await import('./commands/chat/chat.ts')).chatCommand(context, words, flags),
+  spec<{ offline: boolean }>({
+    name: 'doctor',
+    group: 'Start',
+    description:
+      'check configuration, stores, clock, permissions and services, and print how to fix each problem',
+    example: 'dash doctor --offline',
+    options: [toggle('--offline', 'contact no service')],
+    runBare: async (context, { offline }) =>
+      (await import('./commands/doctor/doctor.ts')).doctorCommand(context, offline),
   }),
-  spec<{ demo: boolean }>({
-    name: 'mcp',
-    description: 'give the read-only tools of the chat agent to an MCP client, on standard input and output',
-    options: [demo()],
-    async run(context, flags) {
-      refuseFolderOfDemo(flags)
-      return (await import('./commands/mcp.ts')).mcpCommand(context, flags.demo)
-    },
-  }),
-
-  { name: 'import', description: 'bring data in from files' },
+  {
+    name: 'import',
+    group: 'Data',
+    description: 'import data from files',
+    example: 'dash import signals day.ndjson.gz',
+  },
   spec<ImportFlags>({
     name: 'import signals',
-    description: 'import daily signals from NDJSON files, plain or gzip; - is standard input',
+    description: 'import daily signals from NDJSON files, plain or gzip; - reads standard input',
+    example: 'dash import signals --on-error skip day.ndjson.gz',
     argument: files(),
     options: [
       onError(),
       option(
         '--title-provenance <value>',
-        'vouch for the titles of rows without provenance, <source>:<channel>',
+        'provenance of titles in rows that state none, <source>:<channel>',
       ),
     ],
     job: () => 'import-signals',
@@ -148,7 +172,8 @@ export const COMMANDS: readonly CommandSpec[] = [
   }),
   spec<ImportFlags>({
     name: 'import articles',
-    description: 'import article texts from NDJSON files, plain or gzip; - is standard input',
+    description: 'import article texts from NDJSON files, plain or gzip; - reads standard input',
+    example: 'dash import articles texts.ndjson',
     argument: files(),
     options: [onError()],
     job: () => 'import-articles',
@@ -157,7 +182,8 @@ export const COMMANDS: readonly CommandSpec[] = [
   }),
   spec({
     name: 'import archive',
-    description: 'found an archive with older publications, verbatim, before anything is published',
+    description: 'start an archive with older publications, byte for byte, before the first publication here',
+    example: 'dash import archive older-publications',
     argument: new Argument('<dir>', 'folder with manifests.ndjson and the files it names'),
     job: () => 'import-archive',
     run: async (context, _flags, [folder = '']) =>
@@ -165,11 +191,13 @@ export const COMMANDS: readonly CommandSpec[] = [
   }),
   spec<{ source?: LiveSourceName[] }>({
     name: 'collect',
+    group: 'Data',
     description:
-      'collect the items of today from the live sources, take a snapshot of the live feed, index what is new and ' +
-      'read texts of items',
+      "collect today's items from the live sources, rank the live feed, index new items and " +
+      'read article texts',
+    example: 'dash collect --source hn,lobsters',
     options: [
-      choice('--source <names...>', 'sources to collect from, default all', LIVE_SOURCES).argParser(
+      choice('--source <names...>', 'sources to collect from (default: all)', LIVE_SOURCES).argParser(
         addLiveSources,
       ),
     ],
@@ -177,64 +205,71 @@ export const COMMANDS: readonly CommandSpec[] = [
     run: async (context, { source = [] }) =>
       (await import('./commands/collect.ts')).collectCommand(context, source),
   }),
-  spec({
-    name: 'reindex',
-    description: 'rebuild the search index; the old index serves searches until the new one is complete',
-    job: () => 'reindex',
-    run: async (context) => (await import('./commands/reindex.ts')).reindexCommand(context),
+  spec<{ discardLater: boolean }>({
+    name: 'snapshot',
+    group: 'Data',
+    description: 'rank the live feed now and store the snapshot that /api/feed serves',
+    example: 'dash snapshot --json',
+    options: [
+      toggle('--discard-later', 'remove snapshots with a future date, left by a wrong clock or by damage'),
+    ],
+    job: () => 'snapshot',
+    run: async (context, flags) => (await import('./commands/snapshot.ts')).snapshotCommand(context, flags),
   }),
   spec<SearchFlags>({
     name: 'search',
-    description: 'find stored items by the words of their titles and texts',
-    argument: new Argument('<words...>', 'words, "phrases" in quotation marks, and beginnings (word*)'),
+    group: 'Data',
+    description: 'search stored items by words of their titles and texts',
+    example: `dash search rust '"memory safety"' --from 2026-01-01`,
+    argument: new Argument('<words...>', 'words, "quoted phrases" and prefixes (word*)'),
     options: [
       // It takes no names after the first, since words to look for may stand there.
       option('--source <sources>', 'only these sources, comma-separated; may be repeated').argParser(
         (value: string, before: string | undefined) => (before === undefined ? value : `${before},${value}`),
       ),
-      option('--from <day>', 'only items of this day or later'),
-      option('--to <day>', 'only items of this day or earlier'),
-      option('--limit <n>', 'most items to print (1 to 100, default 20)'),
+      option('--from <day>', 'only items of this day or later (YYYY-MM-DD)'),
+      option('--to <day>', 'only items of this day or earlier (YYYY-MM-DD)'),
+      option('--limit <n>', 'maximum number of items (1 to 100, default 20)'),
     ],
     run: async (context, flags, words) =>
       (await import('./commands/search.ts')).searchCommand(context, words, flags),
   }),
+  spec({
+    name: 'reindex',
+    group: 'Data',
+    description: 'rebuild the search index; the old index serves searches until the new one is complete',
+    example: 'dash reindex',
+    job: () => 'reindex',
+    run: async (context) => (await import('./commands/reindex.ts')).reindexCommand(context),
+  }),
   spec<PublishFlags>({
     name: 'publish-year',
-    description: 'publish the Year of the last completed UTC day',
+    group: 'Publish',
+    description: 'publish the Year ranking of the last completed UTC day',
+    example: 'dash publish-year --dry-run',
     options: [
-      option('--retry-delay <seconds>', 'pause between the attempts of one run').default('60'),
-      toggle('--once', 'make one attempt instead of all that are left'),
-      toggle('--dry-run', 'rank and report; count and write nothing'),
-      toggle('--allow-empty', 'publish a Year although all its lists are empty'),
+      option('--retry-delay <seconds>', 'pause between attempts, in seconds').default('60'),
+      toggle('--once', 'make one attempt instead of all remaining attempts'),
+      toggle('--dry-run', 'rank and report; write nothing and count no attempt'),
+      toggle('--allow-empty', 'publish even if every list is empty'),
     ],
     job: ({ dryRun }) => (dryRun ? null : 'publish-year'),
     run: async (context, flags) =>
       (await import('./commands/publish-year.ts')).publishYearCommand(context, flags),
   }),
-  spec<{ discardLater: boolean }>({
-    name: 'snapshot',
-    description: 'rank the live periods now and store what /api/feed serves',
-    options: [
-      toggle('--discard-later', 'remove snapshots dated later than now, which a wrong clock or damage made'),
-    ],
-    job: () => 'snapshot',
-    run: async (context, flags) => (await import('./commands/snapshot.ts')).snapshotCommand(context, flags),
-  }),
   spec<VerifyFlags>({
     name: 'verify-archive',
-    description: 'audit the archive: ledgers, chain, heads, objects; reads only',
+    group: 'Prove',
+    description: 'audit the archive (ledgers, chain, heads, objects) without changing it',
+    example: 'dash verify-archive --sample 5%',
     options: [
       option('--sample <amount>', 'read only some objects: a share (5%), a size (500M) or a bucket (2/7)'),
-      option('--since <day>', 'read only objects of publications as of this day or later'),
-      option('--expect-head <file>', 'a head file kept from before, which the ledger must still contain'),
-      option('--url <base>', 'audit another host by its public answers instead'),
+      option('--since <day>', 'read only objects of publications as of this day or later (YYYY-MM-DD)'),
+      option('--expect-head <file>', 'saved head file; the ledger must still contain this head'),
+      option('--url <base>', 'audit another host through its public responses instead'),
       toggle('--payloads', 'prove every payload as the server does, not only the newest'),
-      option('--jobs <n>', 'objects read at a time (default: one a core)'),
-      toggle(
-        '--self-test',
-        'also damage a private archive in every known kind of way and count what is noticed',
-      ),
+      option('--jobs <n>', 'objects to read in parallel (default: one per core)'),
+      toggle('--self-test', 'also damage a private archive in every known way and count the detected damage'),
     ],
     job: ({ url }) => (url === undefined ? 'verify-archive' : 'verify-host'),
     run: async (context, flags) =>
@@ -242,16 +277,18 @@ export const COMMANDS: readonly CommandSpec[] = [
   }),
   spec<EvaluateFlags>({
     name: 'evaluate-models',
-    description: 'find out which free model to recommend, within the quota of a free account',
+    group: 'Models',
+    description: 'choose the free model to recommend, within the quota of a free account',
+    example: 'dash evaluate-models --dry-run',
     options: [
-      choice('--mode <mode>', 'what may be asked', [
+      choice('--mode <mode>', 'requests the run may send', [
         'fullEval',
         'forceEval',
         'healthOnly',
         'metadataOnly',
       ]).default('fullEval'),
       toggle('--dry-run', 'plan and rank; send no chat request and write nothing'),
-      option('--why <model>', 'explain where a model stands instead: every part of its score'),
+      option('--why <model>', 'explain the rank of one model instead: every part of its score'),
     ],
     job: ({ dryRun, why }) => (dryRun || why !== undefined ? null : 'evaluate-models'),
     run: async (context, flags) =>
@@ -259,73 +296,86 @@ export const COMMANDS: readonly CommandSpec[] = [
   }),
   spec<ModelFlags>({
     name: 'model',
+    group: 'Models',
     description: 'print the free model to use now',
+    example: 'eval "$(dash model --env)"',
     options: [
-      toggle('--id', 'print its id alone'),
-      toggle('--env', 'print what exports OPENAI_BASE_URL and OPENAI_MODEL to a shell'),
-      option('--needs <names>', 'the best model that supports all of these: tools,structured,…'),
-      option('--url <base>', 'ask another host instead of the own store'),
+      toggle('--id', 'print only its id'),
+      toggle('--env', 'print shell commands that export OPENAI_BASE_URL and OPENAI_MODEL'),
+      option('--needs <names>', 'choose the best model that supports all of these: tools,structured,…'),
+      option('--url <base>', 'ask another host instead of the local store'),
     ],
     run: async (context, flags) => (await import('./commands/model.ts')).modelCommand(context, flags),
   }),
+  spec<ChatFlags>({
+    name: 'chat',
+    group: 'Chat',
+    description: 'ask the chat agent; without a question, chat in the terminal',
+    example: `dash chat --demo 'What is trending today?'`,
+    argument: new Argument(
+      '[question...]',
+      'one question, also accepted from a pipe; the answer is plain text unless the output is a terminal',
+    ),
+    options: [
+      option('--url <base>', 'server to use (default: DASH_BASE_URL, else HOST and PORT)'),
+      option('--item <key>', 'chat about one item, given by its save key'),
+      choice('--sort <sort>', 'initial ranking of a chat about the whole site', SORTS),
+      toggle('--demo', 'start a private server with the bundled sample and chat with it'),
+      option('--no-history', 'do not save questions for the next run'),
+    ],
+    run: async (context, flags, words) =>
+      (await import('./commands/chat/chat.ts')).chatCommand(context, words, flags),
+  }),
+  spec<{ demo: boolean }>({
+    name: 'mcp',
+    group: 'Chat',
+    description: 'offer the read-only tools of the chat agent to an MCP client on standard input and output',
+    example: 'dash mcp --demo',
+    options: [demo()],
+    async run(context, flags) {
+      refuseFolderOfDemo(flags)
+      return (await import('./commands/mcp.ts')).mcpCommand(context, flags.demo)
+    },
+  }),
+  spec({
+    name: 'config',
+    group: 'Operate',
+    description: 'show every setting, its value and its origin; secrets stay hidden',
+    example: 'dash config PORT DASH_DATA_DIR',
+    argument: new Argument('[names...]', 'settings to show (default: all)'),
+    runBare: async (context, _flags, names) =>
+      (await import('./commands/config.ts')).configCommand(context, names),
+  }),
+  spec<{ url?: string }>({
+    name: 'healthcheck',
+    group: 'Operate',
+    description: 'exit with 0 if a server is ready, with 69 if not',
+    example: 'dash healthcheck --url http://127.0.0.1:3000',
+    options: [option('--url <base>', 'server to check (default: HOST and PORT of this machine)')],
+    run: async (context, { url }) =>
+      (await import('./commands/healthcheck.ts')).healthcheckCommand(context, url),
+  }),
   spec<{ to: string[] }>({
     name: 'copy-archive',
-    description: 'copy the archive to other engines and audit the copy; goes on where it was cut short',
+    group: 'Operate',
+    description: 'copy the archive to other stores and audit the copy; an interrupted copy resumes',
+    example: 'dash copy-archive --to /srv/dash-copy',
     options: [
       option(
         '--to <target...>',
-        'a data folder, or a database URL and a store URL, or an env file that holds them',
+        'a data folder, or a database URL and a store URL, or an env file with both',
       ).makeOptionMandatory(),
     ],
     job: () => 'copy-archive',
     run: async (context, { to }) =>
       (await import('./commands/copy-archive.ts')).copyArchiveCommand(context, to),
   }),
-  spec<InitFlags>({
-    name: 'init',
-    description: 'write a commented .env with a fresh secret, and print systemd units and cron lines for it',
-    options: [
-      settingOption('HOST'),
-      settingOption('PORT'),
-      settingOption('DASH_BASE_URL'),
-      settingOption('DASH_CHAT_MODEL'),
-      option('--user <name>', 'user the services run as (default: you; dash, when you are root)'),
-      toggle('--yes', 'ask nothing, and take the defaults for what no flag says'),
-      option('--no-env', 'write no env file: print units and cron lines for the one that is there'),
-      option('--write-units <dir>', 'write the systemd units into this folder instead of printing them'),
-      choice(
-        '--print <what>',
-        'what is printed to run it (default: a person is asked; else units and cron lines)',
-        ['systemd', 'cron', 'containers', 'nothing'],
-      ),
-    ],
-    runBare: async (context, flags) => (await import('./commands/init/init.ts')).initCommand(context, flags),
-  }),
-  spec({
-    name: 'config',
-    description: 'show every setting, its value and where that comes from; secrets are not shown',
-    argument: new Argument('[names...]', 'settings to show; none: all of them'),
-    runBare: async (context, _flags, names) =>
-      (await import('./commands/config.ts')).configCommand(context, names),
-  }),
-  spec<{ offline: boolean }>({
-    name: 'doctor',
-    description: 'check configuration, stores, clock, permissions and services, and say how to mend each',
-    options: [toggle('--offline', 'ask no service')],
-    runBare: async (context, { offline }) =>
-      (await import('./commands/doctor/doctor.ts')).doctorCommand(context, offline),
-  }),
-  spec<{ url?: string }>({
-    name: 'healthcheck',
-    description: 'end with 0 when a server is ready, with 69 when it is not',
-    options: [option('--url <base>', 'server to ask (default: HOST and PORT of this machine)')],
-    run: async (context, { url }) =>
-      (await import('./commands/healthcheck.ts')).healthcheckCommand(context, url),
-  }),
   spec({
     name: 'completion',
-    description: 'print what a shell loads to complete command lines of this program',
-    argument: new Argument('<shell>', 'the shell').choices(['bash', 'zsh', 'fish']),
+    group: 'Operate',
+    description: 'print a shell completion script',
+    example: 'dash completion bash > ~/.local/share/bash-completion/completions/dash',
+    argument: new Argument('<shell>', 'shell to complete in').choices(['bash', 'zsh', 'fish']),
     runBare: async (context, _flags, [shell = ''], program) =>
       (await import('./commands/completion.ts')).completionCommand(context, program, shell),
   }),

@@ -55,7 +55,7 @@ const NO_RECOMMENDATIONS: Objects['recommendations'] = {
   current: () => Promise.resolve(null),
   run: () => Promise.resolve(null),
   versions: () => Promise.resolve([]),
-  put: () => Promise.reject(new Error('a rehearsal keeps nothing')),
+  put: () => Promise.reject(new Error('a dry run stores nothing')),
   ping: () => Promise.resolve(),
 }
 

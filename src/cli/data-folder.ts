@@ -103,8 +103,8 @@ export function isUnfounded(config: Config): boolean {
 export function requireFeed(config: Config): void {
   if (!isDefaultFolderMissing(config)) requireFolders(config)
   if (!isFileMissing(config.feed)) return
-  const advice = 'dash import signals makes one, or correct --data-dir'
-  throw storageUnavailable(`there is no feed at ${fileOf(config.feed)}; ${advice}`)
+  const advice = 'create one with dash import signals, or correct --data-dir'
+  throw storageUnavailable(`no feed database at ${fileOf(config.feed)}; ${advice}`)
 }
 
 /** The location of a database that is a file. */

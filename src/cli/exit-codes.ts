@@ -58,9 +58,9 @@ export function describeError(error: unknown): string {
   const fault = causes.findLast((cause) => cause instanceof StorageFault)
   if (fault) return fault.message
   if (causes.some((cause) => hasCode(cause, /^SQLITE_(BUSY|LOCKED)/)))
-    return 'a database is locked by another process; wait for it to end and run the command again'
+    return 'a database is locked by another process; wait until that process ends and run the command again'
   if (causes.some((cause) => hasCode(cause, /^(ENOSPC|SQLITE_FULL)$/)))
-    return 'the disk is full; make room and run the command again, nothing that was stored is lost'
+    return 'the disk is full; free some space and run the command again (no stored data is lost)'
   return messageOf(error)
 }
 

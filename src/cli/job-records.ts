@@ -44,7 +44,7 @@ export async function runWatched(
       const why = messageOf(error)
       // The note names no more than the host of the check: its path may hold a key.
       const { host } = new URL(pingUrl ?? '')
-      terminal.note(`the check at ${host} (DASH_HEALTHCHECK_PING_URL) could not be told: ${why}`)
+      terminal.note(`the ping to ${host} (DASH_HEALTHCHECK_PING_URL) failed: ${why}`)
     }
   }
   const startedAt = Date.now()
@@ -107,7 +107,7 @@ async function leaveTextfile(folder: string, run: JobRun, { error: report }: Ter
   } catch (error) {
     await rm(temporary, { force: true }).catch(() => undefined)
     const why = describeError(error)
-    report(`no metrics of this run could be left in ${folder} (DASH_METRICS_TEXTFILE_DIR): ${why}`)
+    report(`the metrics of this run could not be written to ${folder} (DASH_METRICS_TEXTFILE_DIR): ${why}`)
   }
 }
 
@@ -127,7 +127,7 @@ async function leaveRecord(
     await record()
     return 'recorded'
   } catch (error) {
-    note(`no record of this ${what} could be left in the state database: ${describeError(error)}`)
+    note(`this ${what} could not be recorded in the state database: ${describeError(error)}`)
     return 'failed'
   }
 }
@@ -154,7 +154,7 @@ export async function leaveAuditRecord(
   const left = await leaveRecord(config, 'audit', async () => (await container.audits()).record(record), note)
   if (left === 'no-database') {
     const path = fileOf(config.state)
-    note(`no record of this audit is left: there is no state database ${path}; ${STATE_IS_CREATED_BY}`)
+    note(`this audit was not recorded: the state database ${path} does not exist; ${STATE_IS_CREATED_BY}`)
   }
   return left === 'recorded'
 }

@@ -1,5 +1,6 @@
 import { readFileSync } from 'node:fs'
-import { Command, CommanderError } from 'commander'
+import { fileURLToPath } from 'node:url'
+import { Command, CommanderError, Help, Option } from 'commander'
 import { Refusal } from '../domain/refusal.ts'
 import type { Job } from '../domain/job-run.ts'
 import { COMMANDS, sharedOptions } from './command-table.ts'
@@ -7,6 +8,7 @@ import type { CommandSpec, SharedFlags } from './command-table.ts'
 import { causesOf, describeError, EXIT, exitCodeOf, exitCodeOfStop } from './exit-codes.ts'
 import { openTerminal } from './terminal.ts'
 import type { BareContext, Run, ProcessContext } from './context.ts'
+import { STANDARD_HOST, STANDARD_PORT } from './settings/flags.ts'
 import type { Terminal } from './terminal.ts'
 
 function releaseVersion(): string {
@@ -45,20 +47,54 @@ export async function runProgram(argv: readonly string[], host: ProcessContext):
 }
 
 function describeProgram({ stdout, stderr }: ProcessContext, version: string): Command {
-  return shared(new Command('dash'))
+  const program = new Command('dash')
     .description('Publishes a Top Year of news that anyone can replay and prove.')
-    .version(version, '--version')
+    .optionsGroup('Global options, before or after the command:')
+    .configureHelp({ optionDescription, subcommandTerm })
+    .configureOutput({
+      writeOut: (text) => stdout.write(text),
+      writeErr: (text) => stderr.write(text),
+      outputError: (text, write) => write(`${text.trim().replaceAll('\n', ' ')}\n`),
+    })
     .exitOverride()
     .hook('preAction', (_program, command) => refuseEmptyFlags(command))
-    .configureOutput({ writeOut: (text) => stdout.write(text), writeErr: (text) => stderr.write(text) })
-    .addHelpText(
-      'before',
-      'Examples:\n  dash serve --demo\n  dash import signals day.ndjson.gz\n  dash collect\n  dash publish-year --json\n  dash chat\n',
-    )
+    .addHelpText('after', `\nExamples:\n${ROOT_EXAMPLES}\n\nDocumentation: ${documentation()}`)
+  for (const option of sharedOptions()) program.addOption(option)
+  return program
+    .version(version, '--version', 'print the version')
+    .helpOption('-h, --help', HELP_DESCRIPTION)
+    .commandsGroup('Operate:')
+    .helpCommand(HELP_COMMAND, HELP_DESCRIPTION)
+}
+
+const HELP_COMMAND = 'help [command]'
+const HELP_DESCRIPTION = 'print the help of dash or of a command'
+
+const ROOT_EXAMPLES = [
+  'serve --demo',
+  'import signals day.ndjson.gz',
+  'collect',
+  'publish-year --json',
+  'chat',
+]
+  .map((line) => `  dash ${line}`)
+  .join('\n')
+
+const documentation = (): string =>
+  `/docs of a running server, as in http://${STANDARD_HOST}:${STANDARD_PORT}/docs, or the files in ${fileURLToPath(new URL('../../docs', import.meta.url))}`
+
+/** The description of an option in the help. That a switch is off by default is not worth a remark. */
+function optionDescription(option: Option): string {
+  return option.defaultValue === false ? option.description : new Help().optionDescription(option)
+}
+
+/** A command and its arguments in the list of commands; every command has options. */
+function subcommandTerm(command: Command): string {
+  return `${command.name()} ${command.usage().replace(/^\[options\] ?/, '')}`.trimEnd()
 }
 
 function commandLineMessage({ code, message }: CommanderError): string {
-  if (code === 'commander.help') return 'a command is missing; see dash --help'
+  if (code === 'commander.help') return 'a command is missing; dash --help lists all commands'
   return message.replace(/^error: /, '').replaceAll('\n', ' ')
 }
 
@@ -72,19 +108,21 @@ function refuseEmptyFlags(command: Command): void {
   }
 }
 
-function shared(command: Command): Command {
-  for (const option of sharedOptions()) command.addOption(option)
-  return command
-}
-
 function addCommand(program: Command, spec: CommandSpec, run: (command: Command) => Promise<void>): void {
   const [name = '', above] = spec.name.split(' ').toReversed()
   const parent = program.commands.find((each) => each.name() === above) ?? program
-  const command = parent.command(name).description(spec.description)
+  const command = parent
+    .command(name)
+    .description(spec.description)
+    .addHelpText('after', `\nExample:\n  ${spec.example}\n\nGlobal options: dash --help`)
+    .addHelpOption(new Option('-h, --help').hideHelp())
+  if (spec.group) command.helpGroup(`${spec.group}:`)
   if (spec.argument) command.addArgument(spec.argument)
   for (const option of spec.options ?? []) command.addOption(option)
   if (spec.run || spec.runBare) command.action(() => run(command))
-  shared(command)
+  // Without a group: the one of the root is inherited.
+  else command.helpCommand(HELP_COMMAND, HELP_DESCRIPTION)
+  for (const option of sharedOptions()) command.addOption(option.hideHelp())
 }
 
 function runCommand(

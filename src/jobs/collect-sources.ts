@@ -87,7 +87,7 @@ async function collectSource(
 ): Promise<SourceReport> {
   const report = emptyReport()
   if (live.missingSettings.length > 0)
-    return { ...report, outcome: 'skipped', reason: `${live.missingSettings.join(' and ')} not set` }
+    return { ...report, outcome: 'skipped', reason: `missing setting: ${live.missingSettings.join(', ')}` }
   const failures: SourceFailure[] = []
   for await (const batch of live.read(day, signal)) {
     signal.throwIfAborted()
@@ -134,7 +134,7 @@ const FAILURES_TOLD = 3
 function concluded(report: SourceReport, failures: readonly SourceFailure[]): SourceReport {
   const reasons = failures.map(({ reason }) => shorten(reason))
   if (reasons.length === 0 && report.items === 0)
-    reasons.push(`it gave nothing that can be stored (${report.badRows} bad rows)`)
+    reasons.push(`no usable items returned (${report.badRows} bad rows)`)
   if (reasons.length === 0) return report
   const told = eachOnce(reasons)
   const more = told.length > FAILURES_TOLD ? [`and ${told.length - FAILURES_TOLD} more`] : []

@@ -74,7 +74,7 @@ export async function copyArchive(ports: CopyPorts, signal: AbortSignal): Promis
     // The commit point: all rows or none.
     const refusal = await target.ledger.adopt(contents, attempts, before, { token, now: clock() })
     if (refusal === 'lease-lost') throw leaseLost()
-    if (refusal !== null) throw copyRefused('its ledger was written to meanwhile; run the command again')
+    if (refusal !== null) throw copyRefused('its ledger changed during the copy; run the command again')
     return {
       objects,
       heads,
@@ -87,7 +87,7 @@ export async function copyArchive(ports: CopyPorts, signal: AbortSignal): Promis
 }
 
 function copyRefused(why: string): Refusal<CopyRefusal> {
-  return new Refusal('copy_refused', `the target does not take the copy: ${why}`)
+  return new Refusal('copy_refused', `the target cannot receive the copy: ${why}`)
 }
 
 /** The refusal to copy an archive that has no entry yet. */
@@ -97,7 +97,7 @@ export function emptyArchive(): Refusal<'usage'> {
 
 function unsound(which: string, finding: Finding | undefined): Refusal<StorageRefusal> {
   const first = `${finding?.code} ${finding?.path}`
-  return storageDamaged(`${which} is not sound: ${first}; run dash verify-archive on it`)
+  return storageDamaged(`${which} is damaged: ${first}; run dash verify-archive on it`)
 }
 
 function counted(all: readonly unknown[], before: readonly unknown[]): { copied: number; unchanged: number } {
@@ -113,8 +113,7 @@ async function readSource(source: ArchivePlace): Promise<{
   const { contents, proved } = await source.year.read()
   // A publisher at work may have gone on since; what it adds is in the next copy.
   const heads = (await source.auditors.objects.heads()).filter(({ seq }) => seq <= contents.rows.length)
-  if (proved.unfinished)
-    throw new Refusal('usage', 'an import into the archive to copy was begun and has not ended')
+  if (proved.unfinished) throw new Refusal('usage', 'an import into the archive to copy is not finished')
   if (contents.rows.length === 0) throw emptyArchive()
   const [finding] = auditLedger(contents, heads, null).findings
   if (finding) throw unsound('the archive to copy', finding)
@@ -126,17 +125,17 @@ function requireBeginning(target: LedgerContents, source: LedgerContents): void 
   const differing = (mine: readonly object[], theirs: readonly object[]): number =>
     1 + mine.findIndex((row, index) => JSON.stringify(row) !== JSON.stringify(theirs[index]))
   const entry = differing(target.rows, source.rows)
-  if (entry > 0) throw copyRefused(`its ledger entry ${entry} is not the one of the archive to copy`)
+  if (entry > 0) throw copyRefused(`its ledger entry ${entry} differs from the archive to copy`)
   const legacy = differing(target.legacy, source.legacy)
-  if (legacy > 0) throw copyRefused(`its legacy publication ${legacy} is not the one of the archive to copy`)
+  if (legacy > 0) throw copyRefused(`its legacy publication ${legacy} differs from the archive to copy`)
   if (target.founding !== null && JSON.stringify(target.founding) !== JSON.stringify(source.founding))
-    throw copyRefused('an import of another archive was begun there')
+    throw copyRefused('an import of another archive was started there')
 }
 
 async function requireOwnHeads(objects: Objects, rows: readonly LedgerRow[]): Promise<void> {
   const newest = await objects.newestHead()
   if (newest === null || rows[newest.seq - 1]?.leaf === newest.leaf) return
-  throw copyRefused(`its head ${newest.seq} is not one of the archive to copy`)
+  throw copyRefused(`its head ${newest.seq} is not in the archive to copy`)
 }
 
 async function copyObjects(

@@ -102,10 +102,10 @@ async function found(
 }
 
 const ALREADY_FOUNDED =
-  'the ledger already has entries and did not begin with this import; an archive is founded once, before anything else'
+  'the ledger already has entries from elsewhere; import an archive into an empty data folder, before any publication'
 
 const OTHER_BEGUN =
-  'the import of another archive was begun and has not ended; run it again, or found this one in a new data folder'
+  'the import of another archive is not finished; run that import again, or import this one into a new data folder'
 
 async function putHead(
   objects: ArchiveImportPorts['objects'],
@@ -117,7 +117,7 @@ async function putHead(
 
 function requireDone(refused: FoundingRefusal | null): void {
   if (refused === 'lease-lost') throw leaseLost()
-  if (refused !== null) throw new Error('the ledger was written to by somebody who does not hold its lease')
+  if (refused !== null) throw new Error('another process without the lease wrote to the ledger')
 }
 
 async function readList(

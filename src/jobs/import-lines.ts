@@ -122,7 +122,7 @@ async function* rowBatches<Row>(run: Run<Row>, source: LineSource, isFirst: bool
         const parsed = parseLine(run.parse, line)
         if (isFirst) count(run, source.name, line.number, parsed)
         else if (parsed.kind === 'bad')
-          throw new Refusal('input_unreadable', `it changed while it was read (line ${line.number})`)
+          throw new Refusal('input_unreadable', `it changed while it was being read (line ${line.number})`)
         if (parsed.kind !== 'row') continue
         batch.push(parsed.row)
         if (batch.length < run.batchRows) continue

@@ -32,7 +32,7 @@ export function withPublisherLease<T>(ports: LeasePorts, work: (token: string) =
 
 /** The end of a run whose lease another took over. */
 export function leaseLost(): Refusal<LeaseRefusal> {
-  return new Refusal('lease_lost', 'another publisher took over while this one worked')
+  return new Refusal('lease_lost', 'another run took over the lease of the ledger; this run stopped')
 }
 
 /**
@@ -50,7 +50,7 @@ export async function withLease<T>(
   const grant = await lease.takeLease(holder, clock(), LEASE_MS, isDead)
   if (!grant.granted) {
     const [since, until] = [formatInstant(grant.since), formatInstant(grant.until)]
-    const held = `${grant.heldBy} has been ${doing} since ${since}; its lease runs until ${until}`
+    const held = `${grant.heldBy} has been ${doing} since ${since}; its lease lasts until ${until}`
     throw new Refusal<LeaseRefusal>('lease_held', held)
   }
   const renewal = setInterval(() => {
@@ -63,7 +63,7 @@ export async function withLease<T>(
     clearInterval(renewal)
     // The outcome stands whether or not the lease can be given back: it runs out by itself.
     await lease.releaseLease(grant.token).catch((error: unknown) => {
-      onProgress(`the lease could not be given back and runs out by itself: ${messageOf(error)}`)
+      onProgress(`the lease could not be released and will expire: ${messageOf(error)}`)
     })
   }
 }

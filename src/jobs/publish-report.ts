@@ -55,11 +55,11 @@ export function describeGap(
   { reason, attempts }: { reason: GapReason; attempts: number },
   tried: readonly Attempt[],
 ): string {
-  const mend = 'the day stays a gap, so mend the cause before the next day is published'
+  const mend = 'this gap is permanent; fix the cause before the next publication'
   if (reason === 'missed') return `missed: no run published ${asOfDay} in time; ${mend}`
   const failure = tried.at(-1)?.reason ?? null
-  const last = failure === null ? 'a run that died gave no reason' : `the last failed with: ${failure}`
-  return `attempts_spent: all ${attempts} attempts for ${asOfDay} are spent; ${last}; ${mend}`
+  const last = failure === null ? 'the last run ended without a reason' : `the last failed with: ${failure}`
+  return `attempts_spent: all ${attempts} attempts for ${asOfDay} are used up; ${last}; ${mend}`
 }
 
 /** The facts of a manifest. */

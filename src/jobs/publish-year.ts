@@ -130,7 +130,7 @@ async function attempt(run: Run, found: FoundWindow, number: number): Promise<Pu
     // A commit that was done although it was reported lost has published the day. Another run's has not.
     if (!isPublished(after.proved, run.sealed)) return fail(run, number, error)
   }
-  if (run.sealed === null) throw new Error('a publication was committed that was never sealed')
+  if (run.sealed === null) throw new Error('a publication was committed without a seal')
   const facts = { attempt: number, ...manifestFacts(run.sealed.manifest), ...contentFacts(run.sealed) }
   const published = resultOf(run, 'published', facts)
   try {
@@ -193,7 +193,7 @@ async function rehearse(run: Run): Promise<PublishResult> {
 }
 
 const UNFINISHED_IMPORT =
-  'an import of an archive was begun and has not ended: run `dash import archive` with the same folder again'
+  'the import of an archive is not finished; run `dash import archive` with the same folder again'
 
 /** Why nothing may be published at all, found before an attempt is counted; null when it may. */
 function forbidden({ proved, clock }: Run): string | null {
@@ -201,8 +201,8 @@ function forbidden({ proved, clock }: Run): string | null {
   const now = clock()
   const ahead = timeAhead(now, proved.entries, proved.timeline)
   if (ahead === null) return null
-  const times = `the clock says ${formatInstant(now)}, but the ledger already has ${formatInstant(ahead)}`
-  return `${times}: set the clock right`
+  const times = `the clock says ${formatInstant(now)}, but the ledger already has an entry of ${formatInstant(ahead)}`
+  return `${times}; correct the clock`
 }
 
 async function settled(run: Run, plan: Extract<PublicationPlan, { do: 'nothing' }>): Promise<PublishResult> {
@@ -214,9 +214,9 @@ async function settled(run: Run, plan: Extract<PublicationPlan, { do: 'nothing' 
 
 /** False when the run was told to stop. */
 async function pause(run: Run, { report: { attempt: number, reason } }: PublishResult): Promise<boolean> {
-  const why = reason === run.reportedReason ? 'failed likewise' : `failed (${reason})`
+  const why = reason === run.reportedReason ? 'failed for the same reason' : `failed (${reason})`
   run.reportedReason = reason
-  run.onProgress(`attempt ${number} ${why}; the next in ${run.retryDelayMs / 1000} s`)
+  run.onProgress(`attempt ${number} ${why}; next attempt in ${run.retryDelayMs / 1000} s`)
   try {
     await run.sleep(run.retryDelayMs, run.signal)
     return true
@@ -278,10 +278,10 @@ function appendFailure(refusal: AppendRefusal): Error {
     case 'ledger-moved':
       return leaseLost()
     case 'clock-went-back':
-      return new Error('the clock went back while the publication was made')
+      return new Error('the clock went backwards during the publication')
     case 'too-late':
       return new Error(
-        `the commit came more than ${COMMIT_WITHIN_MS} ms after its publication time, ${SEAL_TRIES} times`,
+        `the commit was more than ${COMMIT_WITHIN_MS} ms after the publication time, ${SEAL_TRIES} times`,
       )
   }
 }
@@ -306,7 +306,7 @@ async function sealing(
 ): Promise<(publishedAt: Instant) => SealedYear> {
   const ranked = await rankWithTitles(run, events)
   if (listedEvents(ranked).length === 0 && !run.allowEmpty)
-    throw new Error('the Year would be empty: no event can stand in a list with the title its source gives')
+    throw new Error('the Year would be empty: no event has a title that its source confirms')
   const coverage = coverageOf(window, observed, ranked)
   return (publishedAt) => sealYear(window, ranked, coverage, generatedAt, publishedAt)
 }

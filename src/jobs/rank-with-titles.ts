@@ -33,7 +33,7 @@ export async function rankWithTitles(
   const deadline = clock() + ALL_TITLES_MS
   const learnTitle = async (event: YearEvent, until: AbortSignal): Promise<void> => {
     if (clock() > deadline)
-      throw new Refusal('source_unavailable', `the titles asked for took more than ${ALL_TITLES_MS} ms`)
+      throw new Refusal('source_unavailable', `the requests for titles timed out after ${ALL_TITLES_MS} ms`)
     const title = await titles.title(event, until)
     if (!dryRun) await feed.saveVerifiedTitle(event.source, event.sourceId, title, clock())
     known.set(saveKey(event.source, event.sourceId), title)

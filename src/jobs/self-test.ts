@@ -57,7 +57,7 @@ export async function selfTest(
 function requireClean(found: SelfTestAudit): void {
   const reported = reportedBy(found)
   if (found.report.ok && reported.length === 0) return
-  throw new Error(`the self-test's own sample is not clean: ${reported.join(', ') || 'not ok'}`, {
+  throw new Error(`the undamaged sample of the self-test has findings: ${reported.join(', ') || 'not ok'}`, {
     cause: found.cause,
   })
 }

@@ -115,11 +115,11 @@ function newestOf(
 ): Pick<ServedSnapshot, 'snapshotId' | 'generatedAt'> {
   if (generatedAt === null) {
     const damage = `the stored time of the newest snapshot, ${id}, is damaged`
-    throw refused('snapshot_damaged', `${damage}; discard it with dash snapshot --discard-later`)
+    throw refused('snapshot_damaged', `${damage}; remove it with dash snapshot --discard-later`)
   }
   if (generatedAt > now + CLOCK_TOLERANCE_MS) {
     const times = `the clock says ${formatInstant(now)}, but the newest snapshot is of ${formatInstant(generatedAt)}`
-    const mend = 'set the clock right, or discard what a wrong clock made with dash snapshot --discard-later'
+    const mend = 'correct the clock, or remove future snapshots with dash snapshot --discard-later'
     throw refused('clock_behind', `${times}; ${mend}`)
   }
   return { snapshotId: id, generatedAt: formatInstant(generatedAt) }

@@ -214,7 +214,7 @@ async function examineObjects(
         findings.set(index, found)
         if (found.length === 0)
           onNote(
-            `${objectPath(manifest.sha256)} is sound at the second reading, but not at the first (${code}): look at the disk, the memory or the network`,
+            `${objectPath(manifest.sha256)} was valid on the second read but not on the first (${code}); check the disk, the memory and the network`,
           )
       }
     }

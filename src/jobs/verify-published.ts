@@ -99,7 +99,7 @@ export async function verifyPublished(
       comparedWith = own === null || isOwnUnrelated ? 'none' : 'own'
       if (isOwnUnrelated)
         onNote(
-          `the archive in the data folder shares no entry and no publication with ${published.base}: the host was audited alone`,
+          `the archive in the data folder has no entry and no publication in common with ${published.base}; the host was audited alone`,
         )
       // Our own ledger may be an older copy of theirs; theirs must list whatever they answer with.
       rounds.push(() => ({ questions: [queryAboutEnd(audit.timeline, startedAt)], findings: [] }))
@@ -141,12 +141,12 @@ async function readDocument(
   if (document === null) {
     const said = answer.error === null ? '' : ` ${answer.error}`
     throw unavailable(
-      `the host ${published.base} answered ${answer.status}${said} for ${path}; run the audit again when it answers`,
+      `the host ${published.base} responded with ${answer.status}${said} for ${path}; run the audit again later`,
     )
   }
   if (document.bytes && hasTooManyLines(document.bytes))
     throw unavailable(
-      `the host ${published.base} sent more than ${LINES_MAX} lines for ${path}, more than a ledger has`,
+      `the host ${published.base} sent more than ${LINES_MAX} lines for ${path}, more than a ledger can have`,
     )
   return document
 }
@@ -163,7 +163,7 @@ function standInFor(
   if (own === null && findings.length === 0)
     throw new Refusal(
       'usage',
-      `the host ${base} publishes no ledger (404 for ${PUBLISHED_LEDGER}), and there is none in the data folder to hold its answers against: name the data folder of a copy of its archive with --data-dir`,
+      `the host ${base} publishes no ledger (404 for ${PUBLISHED_LEDGER}), and the data folder has none to compare with; set --data-dir to a copy of its archive`,
     )
   const audit = own ? auditLedger(own, null, expectedHead) : NOTHING_READ
   return { ...audit, findings: [...findings, ...audit.findings] }
@@ -177,7 +177,7 @@ function addFindings(run: Run, findings: readonly Finding[]): void {
 }
 
 function tooManyFindings(): Refusal<PublishedRefusal> {
-  return unavailable(`the host has more than ${FINDINGS_MAX} findings; the rest of it was not audited`)
+  return unavailable(`the host has more than ${FINDINGS_MAX} findings; the rest was not audited`)
 }
 
 /** What to ask about one publication, made when its turn comes. */

@@ -133,7 +133,7 @@ function unsafePort(
   settings: ListenSettings,
   cause?: unknown,
 ): AddressUnavailable {
-  const detail = `port ${port} on ${host} cannot be used: browsers refuse it as unsafe; choose another`
+  const detail = `port ${port} on ${host} cannot be used: browsers block it as unsafe; choose another`
   return new AddressUnavailable(settings.port, detail, cause)
 }
 
@@ -166,10 +166,10 @@ function unavailable(
     return new Refusal('port_taken', detail)
   }
   if (code === 'EACCES') {
-    const detail = `${where} must not be used by this user; choose one above 1023`
+    const detail = `${where} needs more rights than this user has; choose a port above 1023`
     return new AddressUnavailable(settings.port, detail)
   }
-  const detail = `${where} cannot be listened on (${message}); choose an address of this machine`
+  const detail = `${where} cannot be opened (${message}); choose an address of this machine`
   return new AddressUnavailable(settings.host, detail)
 }
 

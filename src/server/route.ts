@@ -219,7 +219,7 @@ export function restrictedAccess(
 /** Refusals that end by themselves: their callers are told when to ask again, and held back. */
 export const RETRYING = {
   held: true,
-  headers: { 'Retry-After': 'seconds until it is worth asking again' },
+  headers: { 'Retry-After': 'seconds to wait before the next request' },
   memberSchemas: { retryAfterSeconds: { type: 'integer', minimum: 1 } },
 } as const
 

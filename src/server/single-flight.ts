@@ -88,7 +88,7 @@ export async function withTimeout<T>(
   signal?: AbortSignal,
 ): Promise<T> {
   const late = new AbortController()
-  const giveUp = (): void => late.abort(new ReadingTooLong(`nothing was read within ${timeoutMs} ms`))
+  const giveUp = (): void => late.abort(new ReadingTooLong(`the read timed out after ${timeoutMs} ms`))
   const timer = setTimeout(giveUp, timeoutMs)
   try {
     return await abortable(reading, signal ? AbortSignal.any([late.signal, signal]) : late.signal)

@@ -126,9 +126,9 @@ describe('a server that misbehaves', () => {
     [
       'a page without end',
       (response: Parameters<ReturnType<typeof html>>[0]) => void response.end('x'.repeat(200_000)),
-      /does not answer/,
+      /is not the chat of a dash server/,
     ],
-    ['a token no header can hold', null, /does not answer/],
+    ['a token no header can hold', null, /is not the chat of a dash server/],
   ])('answers with %s', async (_what, reply, words) => {
     const { url } = await startScripted(
       reply ? { config: reply } : { session: json({ sessionToken: 'a\nb', quotas: CONFIG.quotas }) },
@@ -151,7 +151,7 @@ describe('a server that misbehaves', () => {
   })
 
   test.each([
-    ['ended in the middle', stream([META, delta('Hel')])],
+    ['the stream ended early', stream([META, delta('Hel')])],
     ['was reset', stream([META, delta('Hel')], 'reset')],
     ['ended within an event', stream([META, delta('Hel'), 'event: done\ndata: {"usa'])],
     ['ended without the blank line of its last part', stream([META, delta('Hello').trimEnd()])],
@@ -193,14 +193,14 @@ describe('a server that misbehaves', () => {
     const { url } = await startScripted({ chat: pings([META, delta('Hel')]) })
     const refusal = await refusalOf(answerOf(apiOf(url, { turnMs: 200 })))
     expect(refusal).toMatchObject({ code: 'answer_cut' })
-    expect(refusal.detail).toMatch(/no whole answer within 0\.2 s/)
+    expect(refusal.detail).toMatch(/no complete response within 0\.2 s/)
   })
 
   test('drips an answer that is no stream', async () => {
     const { url } = await startScripted({ config: pings([]) })
     const refusal = await refusalOf(apiOf(url, { answerMs: 1_000 }).config(never))
     expect(refusal).toMatchObject({ code: 'server_unreachable' })
-    expect(refusal.detail).toMatch(/broke off its answer \(no whole answer within 1 s\)/)
+    expect(refusal.detail).toMatch(/broke the connection \(no complete response within 1 s\)/)
   })
 
   test('never begins to answer', async () => {

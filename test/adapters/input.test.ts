@@ -170,7 +170,7 @@ describe('a file that cannot be read', () => {
     const path = join(await temporaryFolder(), 'missing.ndjson')
     await expect(linesOf(lineFile(path, 'as the user typed it'))).rejects.toMatchObject({
       ...UNREADABLE,
-      detail: 'as the user typed it: there is no such file',
+      detail: 'as the user typed it: no such file',
     })
   })
 
@@ -281,8 +281,8 @@ test('refuses what is missing, is no regular file, or has another size, without 
   mkdirSync(join(folder, 'folder'))
   execFileSync('mkfifo', [join(folder, 'pipe')])
   const archive = archiveFolder(folder)
-  await expect(archive.read('b', 1)).rejects.toMatchObject(refusal('"b": there is no such file'))
-  await expect(archive.read('a/b', 1)).rejects.toMatchObject(refusal('there is no such file'))
+  await expect(archive.read('b', 1)).rejects.toMatchObject(refusal('"b": no such file'))
+  await expect(archive.read('a/b', 1)).rejects.toMatchObject(refusal('no such file'))
   await expect(archive.read('folder', 1)).rejects.toMatchObject(refusal('not a regular file'))
   await expect(archive.read('pipe', 0)).rejects.toMatchObject(refusal('not a regular file'))
   await expect(archive.read('a', 2)).rejects.toMatchObject(refusal('has 1 bytes instead of 2'))

@@ -44,7 +44,7 @@ describe('a service that watches jobs', () => {
     await watchAt(flaky.url).ended('collect', 0, 'done')
     expect(flaky.pings.map(({ what }) => what)).toEqual(['POST /0', 'POST /0'])
     const down = await startPingService((response) => response.writeHead(404).end())
-    await expect(watchAt(down.url).ended('collect', 0, 'done')).rejects.toThrow('it answered 404')
+    await expect(watchAt(down.url).ended('collect', 0, 'done')).rejects.toThrow('responded with 404')
     expect(down.pings).toHaveLength(2)
   })
 
@@ -53,13 +53,13 @@ describe('a service that watches jobs', () => {
     const moved = await startPingService((response) =>
       response.writeHead(302, { location: `${elsewhere.url}/start` }).end(),
     )
-    await expect(watchAt(moved.url).started('collect')).rejects.toThrow('it answered 302')
+    await expect(watchAt(moved.url).started('collect')).rejects.toThrow('responded with 302')
     expect(elsewhere.pings).toEqual([])
   })
 
   test('that never answers is given up', async () => {
     const { url, pings } = await startPingService(() => undefined)
-    await expect(watchAt(url, 200).started('collect')).rejects.toThrow('no whole answer within 200 ms')
+    await expect(watchAt(url, 200).started('collect')).rejects.toThrow('no complete response within 200 ms')
     expect(pings).toHaveLength(1)
   })
 })

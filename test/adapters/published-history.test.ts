@@ -104,7 +104,7 @@ describe('a host is unavailable that', () => {
         const drip = setInterval(() => response.write('x'), 10)
         response.on('close', () => clearInterval(drip))
       },
-      /no whole answer within 150 ms/,
+      /no complete response within 150 ms/,
     ],
     'compresses although nobody asked': [
       (response) => response.writeHead(200, { 'content-encoding': 'gzip' }).end(gzipSync('x')),
@@ -146,7 +146,7 @@ describe('a body has a bound for what it is', () => {
     expect((await ask(history)).bytes?.byteLength).toBe(what === 'publication' ? undefined : bound)
     await expect(ask(history)).rejects.toMatchObject({
       ...SOURCE_UNAVAILABLE,
-      detail: expect.stringContaining(`its answer is larger than ${bound} bytes`),
+      detail: expect.stringContaining(`the response is larger than ${bound} bytes`),
     })
   })
 

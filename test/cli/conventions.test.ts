@@ -1,9 +1,34 @@
 import { existsSync, readdirSync, writeFileSync } from 'node:fs'
 import { join } from 'node:path'
 import { describe, expect, test } from 'vitest'
+import { COMMANDS } from '../../src/cli/command-table.ts'
 import { LIVE_SOURCES } from '../../src/domain/feed/live-source.ts'
 import { run, temporaryFolder } from '../support/dash.ts'
 import { takenPort } from '../support/local-source.ts'
+
+describe('the help', () => {
+  test('lists commands in groups and global options once, and ends with the address of the documentation', async () => {
+    const { stdout } = await run(['--help'])
+    const headings = [...stdout.matchAll(/^([A-Z]\w+):$/gm)].map(([, heading]) => heading)
+    const groups = ['Start', 'Data', 'Publish', 'Prove', 'Models', 'Chat', 'Operate']
+    expect(headings).toEqual([...groups, 'Examples'])
+    expect(stdout).not.toMatch(/^Commands:/m)
+    for (const flag of ['data-dir', 'dotenv', 'json', 'quiet', 'verbose', 'no-color', 'version', 'help'])
+      expect(stdout.match(new RegExp(`^ .*--${flag}\\b`, 'gm'))).toHaveLength(flag === 'json' ? 2 : 1)
+    expect(stdout.trimEnd().split('\n').at(-1)).toMatch(/^Documentation: .*\/docs/)
+  })
+
+  test.each(COMMANDS.map(({ name, example }) => [name, example]))(
+    'of %s shows an example and its own options, and leads to the global ones',
+    async (name, example) => {
+      const { code, stdout, stderr } = await run([...name.split(' '), '--help'])
+      expect([code, stderr]).toEqual([0, ''])
+      expect(example).toContain(`dash ${name}`)
+      expect(stdout).toContain(`\nExample:\n  ${example}\n\nGlobal options: dash --help\n`)
+      expect(stdout).not.toMatch(/default: false|--data-dir <|--help +/)
+    },
+  )
+})
 
 describe('a command line', () => {
   test('asking for help or the version is answered on stdout with exit 0', async () => {
@@ -56,13 +81,13 @@ describe('a command line', () => {
     [['serve', '--host', '203.0.113.9'], 'choose an address of this machine with --host'],
     [['init', '--yes', '--port', '70000'], '--port "70000" must be a port from 0 to 65535'],
     [['init', '--yes', '--base-url', 'dash.example'], '--base-url "dash.example" must be'],
-    [['init', '--user', 'a b'], '--user "a b" is no name and no number'],
+    [['init', '--user', 'a b'], '--user "a b" must be the name or the number of a user'],
     [['init', '--data-dir', 'not/there'], 'cannot be created'],
-    [['init', '--data-dir', 'both\'and"and`'], 'DASH_DATA_DIR has a value that no env file can hold'],
-    [['init', '--write-units', 'nowhere'], 'is no folder'],
+    [['init', '--data-dir', 'both\'and"and`'], 'the value of DASH_DATA_DIR does not fit into an env file'],
+    [['init', '--write-units', 'nowhere'], 'is not a folder'],
     [['init', '--print', 'podman'], 'Allowed choices are systemd, cron, containers, nothing'],
     [['init', '--no-env', '--dotenv', 'none'], 'cannot be read'],
-    [['copy-archive', '--to', 'x', 's3://B'], '--to "s3://B" names no bucket'],
+    [['copy-archive', '--to', 'x', 's3://B'], '--to "s3://B" must contain a bucket name'],
     [['healthcheck', '--url', 'nowhere'], '--url "nowhere" must be'],
     [['healthcheck', '--url', 'localhost:3000'], '--url "localhost:3000" must be'],
     [['verify-archive', '--url', 'nowhere'], '--url "nowhere" must be'],
@@ -72,12 +97,12 @@ describe('a command line', () => {
     [['verify-archive', '--expect-head', 'nowhere'], '--expect-head "nowhere"'],
     [['chat', '--url', 'nowhere', 'hello'], '--url "nowhere" must be an absolute'],
     [['chat', '--url', 'http://me@host', 'x'], 'without user'],
-    [['chat', '--demo', '--url', 'http://127.0.0.1:1', 'x'], '--demo starts a server of its own'],
+    [['chat', '--demo', '--url', 'http://127.0.0.1:1', 'x'], '--demo starts a private server'],
     [['chat', '--item', 'no key', 'x'], 'must be a save key'],
     [['chat', '--sort', 'year', 'x'], 'trending, day, week, month'],
     [['model', '--url', 'nowhere'], '--url "nowhere" must be'],
     [['model', '--url', 'localhost:3000'], '--url "localhost:3000" must be'],
-    [['model', '--needs', 'vision'], '--needs "vision" must be some of tools, toolChoice'],
+    [['model', '--needs', 'vision'], '--needs "vision" must be one or more of tools, toolChoice'],
     [['model', '--needs', ''], "option '--needs"],
     [['model', '--id', '--env'], 'choose one'],
     [['model', '--env', '--json'], 'choose one'],
@@ -146,7 +171,7 @@ describe('the configuration', () => {
 
   const keys = 'AWS_ACCESS_KEY_ID and AWS_SECRET_ACCESS_KEY'
   const twice = { DASH_DATABASE_AUTH_TOKEN: 'x', DASH_DATABASE_AUTH_TOKEN_FILE: 'token' }
-  const address = 'must be HOST:PORT, as in 127.0.0.1:9464'
+  const address = 'must be HOST:PORT, such as 127.0.0.1:9464'
 
   test.each<[Record<string, string>, says: string]>([
     ...['file://nas/x', 'file:%zz', 'file:/a%2Fb', 'file:/tmp/a%00b', 'file:', 's3://B'].map(shownStore),
@@ -259,7 +284,7 @@ test('a command that fails before it has a result still prints one JSON document
   }
 })
 
-const NO_FEED = 'dash import signals makes one'
+const NO_FEED = 'create one with dash import signals'
 
 test('a command that fails before it does anything makes no folder', async () => {
   const cwd = temporaryFolder()

@@ -54,14 +54,14 @@ test.each([
   [
     'of a share',
     { DASH_CHAT_PRICE_INPUT: '3', DASH_CHAT_PRICE_OUTPUT: '15' },
-    '9 fit at once, 1 of one address',
+    '9 turns fit at a time, 1 of one address',
   ],
   [
     'of the budget',
     { DASH_CHAT_PRICE_INPUT: '6', DASH_CHAT_PRICE_OUTPUT: '30', DASH_CHAT_BUDGET_SHARE: '1' },
-    '4 fit',
+    '4 turns fit',
   ],
-  ['as all of it', { DASH_CHAT_BUDGET_USD_PER_DAY: '0.01' }, '0 fit at once, 0 of one address'],
+  ['as all of it', { DASH_CHAT_BUDGET_USD_PER_DAY: '0.01' }, '0 turns fit at a time, 0 of one address'],
 ])(
   'a turn whose reservation is as large a part %s is reported, with its values and what to set',
   (_, env, fit) => {
@@ -108,7 +108,7 @@ test.each([
     }
     const [[, fields, line] = []] = told(given)
     expect(fields).toEqual({})
-    expect(line).toContain(`one address may send ${requests} of the 50 requests a day`)
+    expect(line).toContain(`one address may use ${requests} of the 50 daily requests`)
     expect(line).toContain('DASH_CHAT_BUDGET_SHARE')
     expect(checkFeatures(configOf(given))).toContainEqual(
       expect.objectContaining({ verdict: 'warning', check: 'chat.requests' }),

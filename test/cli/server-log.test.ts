@@ -129,7 +129,7 @@ test('turns of the chat each have their line', () => {
 test('other lines that name a turn of the chat are summed, without its name', () => {
   const lines = json((log) => {
     for (let turn = 0; turn < 500; turn += 1) {
-      log.error({ turn: `t${turn}`, err: new Error('no disk') }, 'the chat could not read what is stored')
+      log.error({ turn: `t${turn}`, err: new Error('no disk') }, 'the chat could not read the stored data')
     }
   })
   expect(lines).toMatchObject([{ turn: 't0' }, { count: 499, err: { message: 'no disk' } }])

@@ -51,7 +51,7 @@ describe('a check that is told of jobs', () => {
     const { url, pings } = await startPingService()
     const env = { DASH_HEALTHCHECK_PING_URL: url, DASH_HN_URL: 'http://127.0.0.1:1/v0' }
     const { until, end } = startDash(['publish-year', '--data-dir', data], { env })
-    await until('stderr', 'the next in 60 s')
+    await until('stderr', 'next attempt in 60 s')
     expect(await end('SIGINT')).toBe(130)
     expect(whats(pings)).toEqual(['POST /start', 'POST /130'])
   })
@@ -80,7 +80,7 @@ describe('a check that is told of jobs', () => {
     const env = { DASH_HEALTHCHECK_PING_URL: `http://127.0.0.1:${port}/secret-key` }
     const { code, stdout, stderr } = await run(['publish-year', '--data-dir', data], { env })
     expect([code, stdout]).toEqual([0, expect.stringMatching(/^published /)])
-    expect(stderr).toContain(`the check at 127.0.0.1:${port} (DASH_HEALTHCHECK_PING_URL) could not be told: `)
+    expect(stderr).toContain(`the ping to 127.0.0.1:${port} (DASH_HEALTHCHECK_PING_URL) failed: `)
     expect(stderr).not.toContain('secret-key')
     expect((await run(['publish-year', '--quiet', '--data-dir', data], { env })).stderr).toBe('')
   })
@@ -95,7 +95,7 @@ describe('a check that is told of jobs', () => {
     })
     expect(code).toBe(0)
     expect(whats(pings)).toEqual(['POST /start', 'POST /0'])
-    expect(stderr).toContain('could not be told: no whole answer within 5000 ms')
+    expect(stderr).toContain('failed: no complete response within 5000 ms')
   })
 })
 
@@ -127,7 +127,7 @@ describe('metrics of jobs in files', () => {
     expect([ended.code, ended.stdout, ended.stderr]).toEqual([
       0,
       '',
-      expect.stringMatching(/^error: no metrics of this run could be left in .*\n$/),
+      expect.stringMatching(/^error: the metrics of this run could not be written to .*\n$/),
     ])
     expect(ended.stderr).toContain(` ${missing} (DASH_METRICS_TEXTFILE_DIR): `)
   })

@@ -90,7 +90,7 @@ test('a disk that is full below the state makes server, status, healthcheck and 
   expect((await fetch(`${serving.url}/healthz`)).status).toBe(200)
   const doctor = await dash(['doctor', '--offline', '--json', ...at], { env })
   expect(doctor.code).toBe(74)
-  expect(doctor.stdout).toContain(`0 MiB are free at ${disk}`)
+  expect(doctor.stdout).toContain(`0 MiB free at ${disk}`)
   rmSync(ballast)
   await expect.poll(told, { timeout: 60_000 }).toEqual([200, true, 'ok', 0])
   expect(await turn()).toBe(200)

@@ -79,7 +79,7 @@ test('an audit needs no right to write, and touches nothing', async () => {
     const before = stateOfFolder(data)
     expect(await verify(data)).toMatchObject({
       code: 0,
-      stderr: expect.stringMatching(/^no record of this audit .*\n$/) as string,
+      stderr: expect.stringMatching(/^this audit could not be recorded .*\n$/) as string,
       report: { ok: true, complete: true, publications: 1, objects: 1, findings: [], recorded: false },
     })
     expect(stateOfFolder(data)).toEqual(before)

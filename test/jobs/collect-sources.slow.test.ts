@@ -173,7 +173,7 @@ describe('a source that misbehaves', () => {
     const kept = await stored()
     for (const server of servers) {
       expectRest(report, kept, server)
-      expect(report.sources[SOURCE_OF[server]]?.reason).toContain('no whole answer within 1000 ms')
+      expect(report.sources[SOURCE_OF[server]]?.reason).toContain('no complete response within 1000 ms')
     }
     expectWhole(report, kept, faulty)
   })
@@ -186,7 +186,7 @@ describe('a source that misbehaves', () => {
     expect([report.outcome, await stored()]).toEqual(['failed', {}])
     for (const source of LIVE_SOURCES) {
       expect(report.sources[source]).toMatchObject({ outcome: 'failed', items: 0 })
-      expect(report.sources[source]?.reason).toContain('answered 500')
+      expect(report.sources[source]?.reason).toContain('responded with 500')
     }
   })
 })

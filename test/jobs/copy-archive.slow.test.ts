@@ -177,7 +177,7 @@ describe('a copy is refused', () => {
     const source = await filledWorkspace()
     const target = await filledWorkspace(addDays(FIRST_DAY, 1))
     const before = filesOfFolder(target.objectsPath)
-    await expect(copyOf(source, target)).rejects.toMatchObject(refused(/entry 1 is not the one/))
+    await expect(copyOf(source, target)).rejects.toMatchObject(refused(/entry 1 differs from/))
     expect(filesOfFolder(target.objectsPath)).toEqual(before)
   })
 
@@ -187,13 +187,13 @@ describe('a copy is refused', () => {
     const next = addDays(AS_OF, 1)
     await target.feed.importSignals(sampleSignals(next))
     await publishDays(target, [next])
-    await expect(copyOf(source, target)).rejects.toMatchObject(refused(/entry 6 is not the one/))
+    await expect(copyOf(source, target)).rejects.toMatchObject(refused(/entry 6 differs from/))
   })
 
   test('by a target with the heads of another archive', async () => {
     const [source, target] = [await filledWorkspace(), await openWorkspace()]
     await target.objects.putHead({ seq: 3, leaf: 'a'.repeat(64), time: 1 })
-    await expect(copyOf(source, target)).rejects.toMatchObject(refused(/head 3 is not one/))
+    await expect(copyOf(source, target)).rejects.toMatchObject(refused(/head 3 is not in/))
     expect((await target.ledger.read()).rows).toEqual([])
   })
 

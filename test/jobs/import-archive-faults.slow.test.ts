@@ -74,7 +74,7 @@ async function expectPublisherKeepsOut(workspace: Workspace): Promise<void> {
   expect((await workspace.ledger.read()).rows).toEqual([])
   const other = writeArchive([oldPublication('versioned', '2024-01-01')])
   const { refused } = await importArchive(importPortsOf(workspace, other, { clock: tickingClock(LATER) }))
-  expect(refused).toMatchObject([{ reason: expect.stringContaining('another archive was begun') }])
+  expect(refused).toMatchObject([{ reason: expect.stringContaining('another archive is not finished') }])
 }
 
 async function expectRecovery(fault: Fault): Promise<void> {

@@ -182,17 +182,17 @@ describe('an import is refused, with nothing written,', () => {
     const text = second.text.replace(String(second.row['publicationId']), String(publicationId))
     const sameId = { row: { ...second.row, publicationId, sha256: sha256Hex(text) }, text }
     const sameBytes = { ...first, row: { ...first.row, publicationId: 'another' } }
-    expect(await reasonFor([first, first])).toBe('publicationId: line 1 has the same one')
-    expect(await reasonFor([first, sameId])).toBe('publicationId: line 1 has the same one')
-    expect(await reasonFor([first, sameBytes])).toContain('names another publicationId')
+    expect(await reasonFor([first, first])).toBe('publicationId: same as line 1')
+    expect(await reasonFor([first, sameId])).toBe('publicationId: same as line 1')
+    expect(await reasonFor([first, sameBytes])).toContain('has a different publicationId')
   })
 
   test.each([
-    ['a file that is missing', { file: 'nowhere' }, 'there is no such file'],
-    ['a file outside the folder', { file: '../x' }, 'stays inside the folder'],
+    ['a file that is missing', { file: 'nowhere' }, 'no such file'],
+    ['a file outside the folder', { file: '../x' }, 'relative path inside the folder'],
     ['another size', { byteSize: 3 }, 'instead of 3'],
     ['another digest', { sha256: 'a'.repeat(64) }, 'digest'],
-    ['another day', { asOfDay: '2023-12-31' }, 'names another asOfDay'],
+    ['another day', { asOfDay: '2023-12-31' }, 'has a different asOfDay'],
     ['version 3', { algorithmVersion: 'top-year-v3' }, 'takes top-year-v1, not "top-year-v3"'],
   ])('for %s', async (_name, changes, reason) => {
     const publication = oldPublication('v1', '2024-01-01')
@@ -255,7 +255,7 @@ describe('an import that was begun', () => {
     ])
     const { refused } = await importFrom(workspace, other)
     expect(refused).toEqual([
-      { publicationId: null, line: null, reason: expect.stringContaining('another archive was begun') },
+      { publicationId: null, line: null, reason: expect.stringContaining('another archive is not finished') },
     ])
     expect(begun.founding).toMatchObject({ seq: 1 })
     expect(await workspace.ledger.read()).toEqual(begun)

@@ -204,7 +204,7 @@ describe('a window that cannot be published', () => {
     const rows = manyLegacy(60, 'long', { ...verified, ...change })
     const workspace = await filledWorkspace(...rows)
     const reason = await refusalOf(workspace)
-    expect(reason).toContain(`60 stored events are too long for a publication, the first: hn long`)
+    expect(reason).toContain(`60 stored events are too long for a publication, first problem: hn long`)
     expect(reason).toContain(` of ${AS_OF}: `)
     expect(reason).toContain(problem)
     // The same rows within the bounds mend it.
@@ -230,7 +230,7 @@ describe('a window that cannot be published', () => {
     await workspace.feed.importSignals(rows)
     for (const options of anyRun)
       expect(await refusalOf(workspace, options)).toMatch(
-        /^the publication has \d+ bytes, at most 8388608 are allowed; the largest rows: (hn|lobsters|lesswrong) wide\d+ of 2026-03-01 \(\d+ bytes\), .*dash import signals$/,
+        /^the publication has \d+ bytes; the maximum is 8388608; largest rows: (hn|lobsters|lesswrong) wide\d+ of 2026-03-01 \(\d+ bytes\), .*dash import signals$/,
       )
     await workspace.feed.importSignals(rows.map((row) => ({ ...row, url: null })))
     expect((await publish(publishPortsOf(workspace))).report.outcome).toBe('published')
@@ -251,7 +251,7 @@ describe('a window that cannot be published', () => {
     }
     const { report } = await publish(publishPortsOf(workspace, { titles }), { once: false })
     expect(report).toMatchObject({ outcome: 'failed', attempt: null })
-    expect(report.reason).toContain('at most 8388608 are allowed')
+    expect(report.reason).toContain('the maximum is 8388608')
     expect(readdirSync(workspace.objectsPath)).toEqual([])
     expect(await workspace.ledger.attempts(AS_OF)).toMatchObject([
       { attempt: 1, reason: expect.stringMatching(/^the publication has \d+ bytes/) },
@@ -266,7 +266,7 @@ describe('a window that cannot be published', () => {
   test('because a stored row fits no payload is refused before an attempt is counted', async () => {
     const workspace = await filledWorkspace({ ...legacySignal, title: ' ', titleProvenance: 'hn:test' })
     expect(await refusalOf(workspace)).toContain(
-      'stored rows form no valid publication: feed.hackerNews.0.title',
+      'the stored rows are not valid for a publication: feed.hackerNews.0.title',
     )
   })
 
@@ -342,7 +342,7 @@ describe('titles nobody vouched for', () => {
     }
     const { report } = await publish(publishPortsOf(workspace, { titles, clock: () => ticking() + slowMs }))
     expect(report.outcome).toBe('failed')
-    expect(report.reason).toContain('took more than 300000 ms')
+    expect(report.reason).toContain('timed out after 300000 ms')
   })
 
   test('fail the attempt and publish nothing when their source is down', async () => {
@@ -378,7 +378,7 @@ describe('attempts', () => {
       outcomes.push(report.outcome)
       if (run > 2)
         expect(report.reason).toMatch(
-          /^attempts_spent: all 3 attempts for 2026-03-01 are spent; the last failed with: .*asked.*; the day stays a gap, so mend the cause before the next day/,
+          /^attempts_spent: all 3 attempts for 2026-03-01 are used up; the last failed with: .*asked.*; this gap is permanent; fix the cause before the next/,
         )
     }
     expect(outcomes).toEqual(['failed', 'failed', 'gap', 'gap', 'gap'])
@@ -399,7 +399,7 @@ describe('attempts', () => {
     const { report } = await publish(publishPortsOf(workspace))
     expect(report).toMatchObject({ outcome: 'gap', attempt: 3 })
     expect(report.reason).toMatch(
-      /^attempts_spent: all 3 attempts for 2026-03-01 are spent; a run that died gave no reason; the day stays a gap, so mend the cause before the next day/,
+      /^attempts_spent: all 3 attempts for 2026-03-01 are used up; the last run ended without a reason; this gap is permanent; fix the cause before the next/,
     )
   })
 })
@@ -412,7 +412,7 @@ describe('the clock', () => {
     expect(report).toMatchObject({
       outcome: 'failed',
       attempt: null,
-      reason: expect.stringContaining('set the clock right'),
+      reason: expect.stringContaining('correct the clock'),
     })
     expect(await workspace.ledger.attempts(addDays(AS_OF, -1))).toEqual([])
   })

@@ -148,9 +148,7 @@ test('refuses a snapshot larger than what is read back, and leaves the one that 
     url: null,
   }))
   const liveEvents = () => Promise.resolve(events)
-  const detail: unknown = expect.stringMatching(
-    /^the feed \w+ would have \d+ bytes, at most 67108864 are read back/,
-  )
+  const detail: unknown = expect.stringMatching(/^the feed \w+ would have \d+ bytes; the maximum is 67108864/)
   await expect(run(workspace, { liveEvents }, NOW + 1_000)).rejects.toMatchObject({
     code: 'snapshot_too_large',
     detail,

@@ -229,9 +229,7 @@ describe('an object that does not hold', () => {
     const { report } = await verify(objects)
     expect(report).toMatchObject({ ok: true, complete: true, objects: 7, findings: [] })
     expect(objects.notes).toEqual([
-      expect.stringMatching(
-        new RegExp(String.raw`sha256/20/\w+ is sound at the second reading.*\(${code}\)`),
-      ),
+      expect.stringMatching(new RegExp(String.raw`sha256/20/\w+ was valid on the second read .*\(${code}\)`)),
     ])
   })
 
@@ -337,8 +335,8 @@ describe('objects that are read ahead', () => {
     expect(fake.asked.map(({ day }) => day)).toEqual([NEWEST, '2026-01-02', '2026-01-03', '2026-01-06'])
     expect(report.findings).toMatchObject([{ code: 'digest_mismatch' }])
     expect(fake.notes).toEqual([
-      expect.stringMatching(/second reading.*\(object_unreadable\)/),
-      expect.stringMatching(/second reading.*\(object_missing\)/),
+      expect.stringMatching(/second read .*\(object_unreadable\)/),
+      expect.stringMatching(/second read .*\(object_missing\)/),
     ])
   })
 

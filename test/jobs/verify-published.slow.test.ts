@@ -166,7 +166,7 @@ describe('a sound host', () => {
     const report = await verify(published, {}, { ledger, onNote: (note) => void notes.push(note) })
     expect(report).toMatchObject({ findings: [], publications: 6, objects: 5 })
     expect(notes).toEqual([
-      'the archive in the data folder shares no entry and no publication with http://dash.test: the host was audited alone',
+      'the archive in the data folder has no entry and no publication in common with http://dash.test; the host was audited alone',
     ])
   })
 
@@ -475,7 +475,7 @@ describe('a host that does not answer', () => {
       instant === time ? Promise.reject(unreachable) : honest.at(instant, held, signal)
     const busy = atTime(time, () => refusalAnswer(503, 'year_history_lookup_failed'))
     for (const [published, why] of [
-      [publishedBy(openSampleApp(archive), busy), 'the host answered 503 year_history_lookup_failed'],
+      [publishedBy(openSampleApp(archive), busy), 'the host responded with 503 year_history_lookup_failed'],
       [{ ...honest, at }, 'the host cannot be reached (refused)'],
     ] as const) {
       const { findings } = await verify(published)
@@ -568,7 +568,7 @@ test('a publication whose time lies ahead is told as one that could not be asked
   const clock = (): number => last - 300_001
   const { findings } = await verify(publishedBy(openSampleApp(archive, { clock })), {}, { clock })
   expect(findings).toMatchObject([
-    { code: 'object_unreadable', actual: expect.stringContaining('ahead of the clock') },
+    { code: 'object_unreadable', actual: expect.stringContaining('is later than this clock') },
   ])
 })
 

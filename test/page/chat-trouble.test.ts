@@ -13,8 +13,8 @@ describe('a refusal is told in words, with its scope and the time on the clock',
   test.each([
     ['session', 'All messages of this session are used', { DASH_CHAT_MESSAGES_PER_SESSION: '1' }],
     ['session', 'Too soon after the last message', { DASH_CHAT_MIN_GAP_MS: '600000' }],
-    ['ip', 'Too many messages from your address just now', { DASH_CHAT_BURST_PER_MINUTE: '1' }],
-    ['ip', 'Your address has used up its day', { DASH_CHAT_MESSAGES_PER_DAY: '1' }],
+    ['ip', 'Too many messages from your address', { DASH_CHAT_BURST_PER_MINUTE: '1' }],
+    ['ip', 'Your address has used all its messages of today', { DASH_CHAT_MESSAGES_PER_DAY: '1' }],
     [
       'global-budget',
       'budget',
@@ -28,7 +28,7 @@ describe('a refusal is told in words, with its scope and the time on the clock',
     const last = troubles(page).last()
     expect(await last.textContent()).toContain(words)
     expect(await last.textContent()).toContain(`(scope ${scope})`)
-    expect(await last.textContent()).toMatch(/It opens again at (\d+ \w+,? )?\d\d:\d\d(:\d\d)?\.$/)
+    expect(await last.textContent()).toMatch(/Try again at (\d+ \w+,? )?\d\d:\d\d(:\d\d)?\.$/)
     expect(await page.locator('.question').last().textContent()).toBe('You: two')
     expect(await page.getByRole('button', { name: 'Retry' }).count()).toBe(1)
     // However many rows the status line takes, what can be done next is seen.
@@ -52,7 +52,7 @@ describe('a refusal is told in words, with its scope and the time on the clock',
     const { page } = await openChat(url)
     await expect
       .poll(() => status(page).textContent())
-      .toContain('switched off on this server, or not set up')
+      .toContain('The chat of this server is off or not set up')
     expect(await page.locator('#status .fact', { hasText: 'Chat' }).textContent()).toContain('Off')
     await ask(page, 'Anybody?')
     expect(await troubles(page).textContent()).toContain(words)
@@ -64,11 +64,11 @@ describe('a refusal is told in words, with its scope and the time on the clock',
     [
       '12',
       429,
-      /^The server, or one before it, .* \(HTTP 429\)\. Try again at (\d+ \w+,? )?\d\d:\d\d:\d\d\.$/,
+      /^The server or a proxy refused .* \(HTTP 429\)\. Try again at (\d+ \w+,? )?\d\d:\d\d:\d\d\.$/,
     ],
     ['Fri, 31 Dec 2100 12:59:59 GMT', 429, /Try again at (31 Dec 2100|1 Jan 2101), \d\d:\d\d\.$/],
     ['120', 503, /^The server refused: HTTP 503\. Try again at (\d+ \w+,? )?\d\d:\d\d\.$/],
-    ['soon', 429, /^The server, or one before it, takes no more requests now \(HTTP 429\)\.$/],
+    ['soon', 429, /^The server or a proxy refused the request: too many requests \(HTTP 429\)\.$/],
     [null, 502, /^The server refused: HTTP 502\.$/],
   ])('of a proxy, with the time that came with it: Retry-After %s, %i', async (retryAfter, code, words) => {
     const { url } = await serveChat(NOBODY)
@@ -92,7 +92,7 @@ describe('a refusal is told in words, with its scope and the time on the clock',
       url.replace('127.0.0.1', 'elsewhere.localhost').replace('//localhost', '//elsewhere.localhost'),
     )
     await ask(page, 'Anybody?')
-    expect(await troubles(page).textContent()).toContain('does not take questions from the address')
+    expect(await troubles(page).textContent()).toContain('does not accept questions from the address')
   })
 
   test('a model that fails, with what came', async () => {
@@ -101,7 +101,7 @@ describe('a refusal is told in words, with its scope and the time on the clock',
     const { page } = await openChat(url)
     await ask(page, 'one')
     expect(await troubles(page).textContent()).toBe(
-      'The model failed (upstream_error, failed). This turn counted. What came is kept.',
+      'The model failed (upstream_error, failed). This message counted. The part received is kept.',
     )
     expect(await answers(page).textContent()).toContain('Hello')
   })
@@ -136,7 +136,7 @@ test('an answer asked for again and refused stays, with what can be done about i
   await ask(page, 'one')
   const answer = await answers(page).textContent()
   await page.getByRole('button', { name: 'Retry' }).click()
-  await expect.poll(() => troubles(page).textContent()).toMatch(/^Too soon .* The answer before is kept\.$/)
+  await expect.poll(() => troubles(page).textContent()).toMatch(/^Too soon .* The previous answer is kept\.$/)
   expect(await answers(page).allTextContents()).toEqual([answer])
   for (const name of ['Copy', 'Retry'])
     expect(await page.getByRole('button', { name, exact: true }).count()).toBe(1)
@@ -175,7 +175,7 @@ test('a server that dies in mid answer leaves what came, and says so', async () 
   provider.say('The first half')
   await page.locator('.answer', { hasText: 'The first half' }).waitFor()
   child.kill('SIGKILL')
-  await page.locator('.trouble', { hasText: 'What came is kept.' }).waitFor()
+  await page.locator('.trouble', { hasText: 'The part received is kept.' }).waitFor()
   expect(await answers(page).textContent()).toContain('The first half')
   await ask(page, 'And now?')
   expect(await troubles(page).last().textContent()).toBe(
@@ -194,7 +194,9 @@ test('a stream that ends without its last event is an error, with what came', as
     await route.fulfill({ response, body: text.slice(0, text.indexOf('event: done')) })
   })
   await ask(page, 'one')
-  expect(await troubles(page).textContent()).toBe('The answer was cut off on the way. What came is kept.')
+  expect(await troubles(page).textContent()).toBe(
+    'The connection broke before the answer ended. The part received is kept.',
+  )
   expect(await answers(page).textContent()).toContain('Hello')
 })
 
@@ -265,7 +267,7 @@ test('long texts are cut by bytes and by characters, which is said, and stay in 
   expect(sent.messages.at(-1)?.content).toBe('Щ'.repeat(2_000))
   const note = await page.locator('#chat-note').textContent()
   expect(note).toContain('2 older turns were not sent')
-  expect(note).toContain('only the first 2,000 characters are read')
+  expect(note).toContain('Only the first 2,000 characters of')
   expect(await page.locator('.question').last().textContent()).toBe(`You: ${'Щ'.repeat(2_100)}`)
   expect(await troubles(page).allTextContents()).toEqual(Array.from({ length: 6 }, () => ''))
 })

@@ -25,7 +25,7 @@ test('the challenge is shown before the first turn, and its answer begins the se
   expect([...before.hosts]).toEqual([new URL(url).host])
   const { page, problems, hosts } = await openChat(url, { viewport: NARROW })
   await page.getByRole('button', { name: 'I am human' }).waitFor()
-  expect(await status(page).textContent()).toContain('a sign that you are human')
+  expect(await status(page).textContent()).toContain('requires human verification')
   await picture(page, 'chat-verification', false)
   expect(await seriousFindings(page)).toEqual([])
   await ask(page, 'Hello?', false)

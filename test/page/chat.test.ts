@@ -51,7 +51,7 @@ describe.each([
     expect(await seriousFindings(page)).toEqual([])
     await page.getByRole('button', { name: 'Stop' }).click()
     await provider.idle()
-    expect(await page.locator('.trouble').textContent()).toBe('Stopped. What came is kept.')
+    expect(await page.locator('.trouble').textContent()).toBe('Stopped. The part received is kept.')
     expect(await answers(page).textContent()).toContain('Robots, and')
     expect(await page.getByRole('log').getAttribute('aria-busy')).toBe('false')
     await page.getByRole('button', { name: 'Retry' }).click()
@@ -135,7 +135,7 @@ test('a new conversation in the middle of an answer leaves nothing of it', async
   provider.finish()
   await expect.poll(() => status(page).textContent()).toBe('The answer is complete.')
   expect(await page.evaluate('window.statuses')).toEqual([
-    'A new conversation.',
+    'New conversation started.',
     'Asking …',
     'Answering …',
     'The answer is complete.',
@@ -178,7 +178,7 @@ test('the keyboard alone opens, breaks a line, sends, stops, and closes', async 
   await page.locator('.answer', { hasText: 'Half' }).waitFor()
   await page.keyboard.press('Escape')
   await provider.idle()
-  expect(await page.locator('.trouble').textContent()).toBe('Stopped. What came is kept.')
+  expect(await page.locator('.trouble').textContent()).toBe('Stopped. The part received is kept.')
   expect(await page.getByRole('dialog').isVisible()).toBe(true)
   await page.keyboard.press('Escape')
   expect(await page.getByRole('dialog').count()).toBe(0)
@@ -239,7 +239,7 @@ test('settings are sent, kept in this browser alone, and forgotten on demand', a
   expect(await page.locator('.turn').count()).toBe(0)
   await page.getByText('Settings', { exact: true }).click()
   expect(await page.getByLabel('Language of answers').inputValue()).toBe('ru')
-  await page.getByRole('button', { name: 'Forget them' }).click()
+  await page.getByRole('button', { name: 'Clear' }).click()
   expect(await page.getByLabel('Language of answers').inputValue()).toBe('auto')
   expect(await page.evaluate('localStorage.getItem("dash-chat-settings")')).toBe(null)
 })
@@ -260,7 +260,7 @@ test('without scripts the panel says what it needs and where else to ask', async
   expect(await room.getByRole('link', { name: 'the API' }).getAttribute('href')).toBe('/docs/api/agent-chat')
   expect(await page.getByRole('button', { name: 'Open the chat' }).isVisible()).toBe(false)
   expect(await page.getByRole('button', { name: 'discuss' }).count()).toBe(0)
-  expect(await page.locator('#status').textContent()).toContain('20 messages a session, 60 a day')
+  expect(await page.locator('#status').textContent()).toContain('20 messages per session, 60 per day')
 })
 
 test('nothing blinks for those who asked for no motion', async () => {

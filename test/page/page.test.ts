@@ -76,7 +76,7 @@ describe.each([
     await page.getByRole('link', { name: 'Week', exact: true }).click()
     await page.locator('.tabs [aria-current]', { hasText: 'Week' }).waitFor()
     await page.getByLabel('tools', { exact: true }).check()
-    await page.getByLabel('answered as asked').check()
+    await page.getByLabel('answered as requested').check()
     await page.getByRole('button', { name: 'Filter' }).click()
     await page.waitForURL(/health=passed/)
     await page.getByText('2 of 4 ranked models').waitFor()
@@ -176,7 +176,7 @@ test('while the server makes no more pages the page stays, with the conversation
   )
   await page.getByRole('link', { name: 'Week', exact: true }).click()
   const notice = page.locator('#feed [role="alert"]', {
-    hasText: 'The server makes no more new pages for now',
+    hasText: 'The server limits new pages for now',
   })
   await notice.getByRole('link', { name: 'Try again' }).click()
   await page.locator('.tabs [aria-current]', { hasText: 'Week' }).waitFor()

@@ -101,7 +101,7 @@ describe('an S3 store that cannot be used', () => {
     [
       'the bucket is missing',
       () => ({ bucket: 'no-such-bucket' }),
-      /^the bucket no-such-bucket is not there .*DASH_STORE_URL/,
+      /^the bucket no-such-bucket does not exist .*DASH_STORE_URL/,
     ],
     [
       'the secret is another',
@@ -142,7 +142,7 @@ describe('an S3 store that ignores If-None-Match', () => {
     const objects = open({ endpoint: server.bareUrl })
     await expect(QUESTIONS[name]?.(objects)).rejects.toMatchObject({
       ...UNAVAILABLE,
-      detail: `the object store ${server.bareUrl} ignores If-None-Match: *, by which objects are kept from being overwritten; use a store that honours conditional writes`,
+      detail: `the object store ${server.bareUrl} ignores If-None-Match: *, which protects objects from being overwritten; use a store that supports conditional writes`,
     })
     expect(await objects.keys('sha256')).toEqual([])
     expect(await objects.keys('heads')).toEqual([])
@@ -260,7 +260,7 @@ describe('a read from an S3 store', () => {
   ])('is a fault when it %s', async (_what, fault) => {
     const objects = await openWithObject(IMPATIENCE)
     server.fail('GET', /sha256/, fault, fault, fault)
-    expect(await faultOf(objects.get(DIGEST))).toMatch(/3 times over: no whole answer within 100 ms/)
+    expect(await faultOf(objects.get(DIGEST))).toMatch(/in 3 attempts: no complete response within 100 ms/)
   })
 
   test.each<[string, S3Fault]>([
@@ -282,7 +282,7 @@ describe('a read from an S3 store', () => {
   ])('is a fault when the answer is %s', async (_what, fault) => {
     const objects = await openWithObject()
     server.fail('GET', /sha256/, fault)
-    expect(await faultOf(objects.get(DIGEST))).toMatch(/answered (?:206|204|412|400) /)
+    expect(await faultOf(objects.get(DIGEST))).toMatch(/responded with (?:206|204|412|400) /)
   })
 
   test('is damage when the object is larger than any', async () => {
@@ -386,7 +386,7 @@ describe('a listing of an S3 store', () => {
     ['says that there is no such key', () => [s3Error(404, 'NoSuchKey')]],
   ])('is a fault when it %s', async (_what, faults) => {
     server.fail('GET', /list-type/, ...faults())
-    expect(await faultOf(open().newestHead())).toMatch(/object store (?:gave|listed|answered)/)
+    expect(await faultOf(open().newestHead())).toMatch(/object store (?:returned|listed|responded)/)
   })
 
   test('is repeated, page by page, when an answer is lost', async () => {

@@ -72,7 +72,7 @@ test('import, publication and several servers share one libSQL server', { timeou
   await asked
   const second = await dash(['publish-year'], { env, cwd: folder })
   expect(second.code).toBe(75)
-  expect(second.stderr).toMatch(/its lease runs until/)
+  expect(second.stderr).toMatch(/its lease lasts until/)
   allow()
   const published = await publishing
   expect(published).toMatchObject({ code: 0, stderr: '' })

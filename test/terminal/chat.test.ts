@@ -115,11 +115,11 @@ describe('an answer on a terminal', () => {
       await terminal.enter('Find it')
       await terminal.until(`${left} today left`)
       await terminal.enter('/new')
-      await terminal.until((screen) => screen.endsWith('any more\n>'))
+      await terminal.until((screen) => screen.endsWith('no longer sent\n>'))
     }
     const screen = await terminal.screen()
     const rows = screen.replaceAll(/\d\.\d s/g, 'N s').split('\n')
-    expect(rows.filter((row) => !row.startsWith('a new talk')).slice(2, -1)).toEqual([
+    expect(rows.filter((row) => !row.startsWith('new conversation')).slice(2, -1)).toEqual([
       '> Find it',
       '· search_items N s',
       '',
@@ -128,7 +128,7 @@ describe('an answer on a terminal', () => {
       '> /new',
       '> Find it',
       'Found it',
-      'cached: given before to the same question',
+      '(cached answer)',
       '9999/10000 session, 9998/10000 today left',
       '> /new',
     ])
@@ -224,7 +224,7 @@ describe('Ctrl-C', () => {
     model.say('The beginning of')
     await terminal.until('The beginning of')
     await terminal.press('C-c')
-    await terminal.until('stopped; what came stays in the talk')
+    await terminal.until('stopped; /retry to ask again')
     await model.idle()
     const screen = await answered('Go on', 'an answer', '9998/10000 session')
     expect(screen).toContain('The beginning of')
@@ -243,10 +243,10 @@ describe('Ctrl-C', () => {
     const { terminal } = await startTalk()
     await terminal.type('half a')
     await terminal.press('C-c')
-    await terminal.until('Ctrl-C again leaves')
+    await terminal.until('press Ctrl-C again')
     await terminal.type('another')
     await terminal.press('C-c')
-    await terminal.until((screen) => screen.split('Ctrl-C again leaves').length === 3)
+    await terminal.until((screen) => screen.split('press Ctrl-C again').length === 3)
     await terminal.press('C-c')
     await expectEnd(terminal, 130)
     expect(terminal.written.lastIndexOf('\x1b[?2004l')).toBeGreaterThan(
@@ -405,7 +405,7 @@ test('a session that has ended is renewed, and the question is answered', async 
   const { answered } = await startTalk({}, { ports: { clock: () => Date.now() + ahead } })
   await answered('First', 'one', 'today left')
   ahead = 3_600_000
-  const screen = await answered('Second', 'two', 'another was begun')
+  const screen = await answered('Second', 'two', 'a new one was started')
   expect(rowsFrom(screen, '> Second')[1]).toBe('two')
 })
 
@@ -424,9 +424,9 @@ test('a limit is told with its scope and the time by the clock, and the question
   const { ask, answered, model, terminal } = await startTalk({}, { settings: { limits } })
   await answered('First', 'one', '0/1 session, 9/10 today left')
   await terminal.enter('Second')
-  await terminal.until(/all 1 messages of this session are used \(session\); it opens\s+again\s+at/)
+  await terminal.until(/all 1 messages of this session are used \(session\);\s+try\s+again\s+at/)
   await terminal.enter('/new')
-  await terminal.until('a new talk')
+  await terminal.until('new conversation')
   await ask('/retry')
   model.finish('two')
   expect(rowsFrom(await terminal.until('0/1 session, 8/10 today left'), '> /retry')[1]).toBe('two')
@@ -506,11 +506,11 @@ describe('against a server that does what it should not', () => {
     })
     const terminal = await openChat(server)
     await terminal.enter('one')
-    await terminal.until('the answer broke off')
+    await terminal.until('the connection broke during the answer')
     await terminal.enter('two')
-    await terminal.until('the model failed (upstream_error, http_500); /retry asks again')
+    await terminal.until('the model failed (upstream_error, http_500); /retry to ask again')
     await terminal.enter('three')
-    await terminal.until('does not answer as the chat of dash does')
+    await terminal.until('is not the chat of a dash server')
     await terminal.enter('four')
     await terminal.until('failed (internal_error)')
     await server.close()
@@ -528,10 +528,10 @@ describe('against a server that does what it should not', () => {
     for (const [command, told] of [
       ['/lang RU', 'language: ru'],
       ['/tone terse', 'tone: terse'],
-      ['/item hn-1', 'about the item hn-1'],
-      ['/item nonsense', 'no save key'],
-      ['/sort year', 'year is none of'],
-      ['/nothing', 'there is no /nothing'],
+      ['/item hn-1', 'chatting about the item hn-1'],
+      ['/item nonsense', 'is not a save key'],
+      ['/sort year', 'unknown sort "year"'],
+      ['/nothing', 'unknown command /nothing'],
     ] as const) {
       await terminal.enter(command)
       await terminal.until(told)
@@ -541,9 +541,7 @@ describe('against a server that does what it should not', () => {
       await terminal.until((screen) => screen.split('59/60 today left').length === count + 1)
     }
     const screen = await terminal.screen()
-    expect(screen.match(/^the .* left out from now on/gm)).toEqual([
-      'the oldest turn is left out from now on',
-    ])
+    expect(screen.match(/^the .* no longer sent/gm)).toEqual(['the oldest turn is no longer sent'])
     const sent = JSON.parse(server.requests.at(-1)?.body ?? '') as { messages: unknown[] }
     expect(sent.messages).toHaveLength(11)
     expect(sent).toMatchObject({
@@ -566,10 +564,10 @@ test('turns about an item and turns about the site stay apart', async () => {
   }
   expect(await ask('of the site')).toEqual(['of the site'])
   await terminal.enter('/item hn-1')
-  await terminal.until('about the item hn-1')
+  await terminal.until('chatting about the item hn-1')
   expect(await ask('of the item')).toEqual(['of the item'])
   await terminal.enter('/item')
-  await terminal.until('about the whole site')
+  await terminal.until('chatting about the whole site')
   expect(await ask('again')).toEqual(['of the site', 'Hello', 'again'])
 })
 

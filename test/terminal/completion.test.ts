@@ -44,6 +44,7 @@ describe.each(['bash', 'fish'] as const)('%s', (shell) => {
     expect(offered('dash import ')).toEqual(expect.arrayContaining(['archive', 'articles', 'signals']))
     expect(offered('dash import s')).toEqual(['signals'])
     expect(offered('dashctl serve --ho')).toEqual(['--host'])
+    expect(offered('dash serve --data-')).toEqual(['--data-dir'])
     expect(offered('dash --data-dir serve evaluate-models --mode ')).toEqual([
       'forceEval',
       'fullEval',
@@ -57,7 +58,8 @@ describe.each(['bash', 'fish'] as const)('%s', (shell) => {
     expect(offered('dash publish-year --retry-delay ')).toEqual([''])
     expect(offered('dash import signals a')).toEqual([expect.stringMatching(/^a(\\)? file\.ndjson$/)])
     const { stdout } = await run(['--help'])
-    const named = [...stdout.split('Commands:')[1]!.matchAll(/^ {2}([a-z-]+)/gm)].map(([, name = '']) => name)
+    const listed = stdout.split('Start:')[1]!.split('Examples:')[0]!
+    const named = [...listed.matchAll(/^ {2}([a-z-]+)/gm)].map(([, name = '']) => name)
     expect(named.length).toBeGreaterThan(12)
     expect(offered('dash ')).toEqual(named.sort())
   })

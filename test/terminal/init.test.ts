@@ -10,9 +10,9 @@ describe('the questions of init', () => {
   test('are asked on a terminal, and their answers are written', async () => {
     const home = temporaryFolder()
     const terminal = await openTerminal(['init'], { home, outputFile: 'units', rows: 50 })
-    await terminal.until('Folder for everything')
+    await terminal.until('Data folder')
     await terminal.press('Enter')
-    await terminal.until('reached at from outside')
+    await terminal.until('Public address')
     await terminal.enter('dash.example')
     await terminal.until('must be an absolute http(s) URL')
     await terminal.press('C-u')
@@ -21,7 +21,7 @@ describe('the questions of init', () => {
     await terminal.press('Down', 'Enter')
     await terminal.until('Key of the model-routing service')
     await terminal.enter('a-key-of-mine')
-    await terminal.until('What shall be printed')
+    await terminal.until('How will you run')
     await terminal.press('Down', 'Enter')
     const screen = await terminal.until(`${ENDED} 0`)
     expect(screen).not.toContain('a-key-of-mine')
@@ -47,11 +47,11 @@ describe('the questions of init', () => {
     await terminal.until('Which model')
     await terminal.press('Down', 'Down', 'Enter')
     for (const [question, answer] of [
-      ['API base of the provider', '/v2'],
-      ['Model?', 'some-model'],
-      ['Key of the provider', 'a-key-of-mine'],
-      ['per million tokens read', '0.5'],
-      ['per million tokens written', '.5'],
+      ['API base URL of the provider', '/v2'],
+      ['Model id', 'some-model'],
+      ['API key of the provider', 'a-key-of-mine'],
+      ['per million input tokens', '0.5'],
+      ['per million output tokens', '.5'],
       ['Key of the model-routing service', ''],
     ] as const) {
       await terminal.until(question)
@@ -72,7 +72,7 @@ describe('the questions of init', () => {
     const terminal = await openTerminal(['init', ...flags, '--print', 'nothing'], { home })
     await terminal.until('Key of the model-routing service')
     await terminal.press('Enter')
-    expect(await terminal.until(`${ENDED} 0`)).not.toContain('What shall be printed')
+    expect(await terminal.until(`${ENDED} 0`)).not.toContain('How will you run')
     expect(readdirSync(home).sort()).toEqual(['.env', 'data'])
   })
 
@@ -80,7 +80,7 @@ describe('the questions of init', () => {
     const home = temporaryFolder()
     await dash(['init', '--yes', '--quiet'], { cwd: home })
     const terminal = await openTerminal(['init', '--no-env'], { home, outputFile: 'printed' })
-    await terminal.until('What shall be printed')
+    await terminal.until('How will you run')
     await terminal.press('Down', 'Down', 'Enter')
     await terminal.until(`${ENDED} 0`)
     expect(readFileSync(join(home, 'printed'), 'utf8')).toContain('docker compose up -d --build')
@@ -89,7 +89,7 @@ describe('the questions of init', () => {
   test('can be left, and then nothing is written', async () => {
     const home = temporaryFolder()
     const terminal = await openTerminal(['init'], { home })
-    await terminal.until('Folder for everything')
+    await terminal.until('Data folder')
     await terminal.press('C-c')
     await terminal.until(`${ENDED} 130`)
     expect(readdirSync(home)).toEqual([])

@@ -56,9 +56,9 @@ export function openExtractor({
       // A thread at its memory limit may take long to end: the next page gets another thread meanwhile.
       void end()
       signal.throwIfAborted()
-      const late = cause instanceof TimeLimitExceeded ? `it took longer than ${extractMs} ms` : null
+      const late = cause instanceof TimeLimitExceeded ? `extraction timed out after ${extractMs} ms` : null
       const why = late ?? (cause instanceof Error ? cause.message : String(cause))
-      throw new PageProblem(null, `the text could not be taken out: ${why}`, { cause })
+      throw new PageProblem(null, `the text could not be extracted: ${why}`, { cause })
     }
   }
   return {

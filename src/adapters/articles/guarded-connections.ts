@@ -93,5 +93,5 @@ function guardedLookup(
 
 function refused(host: string, addresses: string, port: number): PageProblem {
   const where = host === addresses ? host : `${host} (${addresses || 'no address'})`
-  return new PageProblem('private', `${where}, port ${port}, is not a public place of pages`)
+  return new PageProblem('private', `${where}, port ${port}, is not a public web address`)
 }

@@ -114,7 +114,7 @@ async function readItem(
       if (text !== '') return { text, provenance: NEWS_ITEMS[source].textProvenance }
     }
   }
-  throw new PageProblem('noText', `${source} ${sourceId}: neither a text of its own nor a link`)
+  throw new PageProblem('noText', `${source} ${sourceId}: the item has neither a text nor a link`)
 }
 
 /**
@@ -138,9 +138,12 @@ async function sourceHtml(
   } catch (cause) {
     throw new PageProblem(null, `${request.url}: ${OTHER_SHAPE}`, { cause })
   }
-  if (item === null) throw new PageProblem('gone', `${source} ${sourceId}: its source has it no more`)
+  if (item === null) throw new PageProblem('gone', `${source} ${sourceId}: the source no longer has it`)
   if (item.id !== sourceId)
-    throw new PageProblem(null, `${request.url}: it answered for ${JSON.stringify(item.id.slice(0, 80))}`)
+    throw new PageProblem(
+      null,
+      `${request.url}: the response is about ${JSON.stringify(item.id.slice(0, 80))}`,
+    )
   return item.html ?? ''
 }
 
@@ -181,7 +184,9 @@ async function pageText(reader: ArticleReader, page: string, signal: AbortSignal
   )
   const { url, status, contentType, notBefore, bytes } = response
   if (status !== 200)
-    throw new PageProblem(STATUS_SKIPS[status] ?? null, `${url.href}: it answered ${status}`, { notBefore })
+    throw new PageProblem(STATUS_SKIPS[status] ?? null, `${url.href}: responded with ${status}`, {
+      notBefore,
+    })
   const decoded = decodePage(bytes, contentType)
   const isPlain = mediaTypeOf(contentType) === 'text/plain'
   const extracting = { html: decoded, as: 'page', token: PRODUCT_TOKEN } as const
@@ -190,7 +195,7 @@ async function pageText(reader: ArticleReader, page: string, signal: AbortSignal
   if (found.kind === 'forbidden') throw forbidden(url)
   const text = plainTextOf(found)
   if (text.length < ARTICLE_MIN_LENGTH)
-    throw new PageProblem('noText', `${url.href}: no article was found on it`)
+    throw new PageProblem('noText', `${url.href}: no article found on the page`)
   return { text, provenance: `page:${isPlain ? 'plain-text' : 'readability'} ${url.href}` }
 }
 
@@ -198,7 +203,7 @@ function requireReadable({ url, contentType, robotsTags }: PageHead): void {
   if (robotsTags.some((words) => forbidsKeeping(words, PRODUCT_TOKEN))) throw forbidden(url)
   const type = mediaTypeOf(contentType)
   if (!MEDIA_TYPES.has(type))
-    throw new PageProblem('notHtml', `${url.href}: it is ${type.slice(0, 80) || 'of no media type'}`)
+    throw new PageProblem('notHtml', `${url.href}: unsupported media type ${type.slice(0, 80) || '(none)'}`)
 }
 
 function plainTextOf(found: Extracted): string {
@@ -206,7 +211,7 @@ function plainTextOf(found: Extracted): string {
 }
 
 function forbidden(url: URL): PageProblem {
-  return new PageProblem('robots', `${url.href}: the page asks not to be kept`)
+  return new PageProblem('robots', `${url.href}: the page forbids storing its text`)
 }
 
 /** @throws PageProblem `robots` for a URL its origin asks not to read; a failure when that cannot be known */
@@ -215,7 +220,7 @@ async function requireAllowed(reader: ArticleReader, url: URL, signal: AbortSign
   reader.robots.set(url.origin, rules)
   const allows = await rules
   if (!allows(url.pathname + url.search))
-    throw new PageProblem('robots', `${url.href}: the robots.txt of ${url.host} asks not to`)
+    throw new PageProblem('robots', `${url.href}: the robots.txt of ${url.host} forbids reading it`)
 }
 
 const ALLOW_ALL: RobotsRules = () => true
@@ -241,7 +246,7 @@ async function rulesOf(
   if (status === 200) return parseRobots(new TextDecoder().decode(response.bytes), PRODUCT_TOKEN)
   if (status >= 400 && status < 500 && status !== 429) return ALLOW_ALL
   // The server failed: then nothing may be read (RFC 9309, 2.3.1.4).
-  const why = `it answered ${status}, so that nothing may be read`
+  const why = `responded with ${status}, so no page of this host is read`
   throw new PageProblem(null, `${response.url.href}: ${why}`, { notBefore })
 }
 

@@ -72,7 +72,7 @@ export async function unpackBody(
   let failure: unknown = null
   try {
     if (!isPlain && !decoder)
-      throw new PageProblem('notHtml', `${url}: it is compressed with ${name.slice(0, 40)}`)
+      throw new PageProblem('notHtml', `${url}: unsupported compression ${name.slice(0, 40)}`)
     await (decoder ? pipeline(body, decoder(), collect) : pipeline(body, collect))
   } catch (error) {
     body.destroy()
@@ -163,7 +163,9 @@ export class PageClient {
     signal.throwIfAborted()
     const closedUntil = this.#closedUntil.get(url.host) ?? 0
     if (closedUntil > this.#clock())
-      throw new PageProblem('busy', `${url.host} wants to be left alone`, { notBefore: closedUntil })
+      throw new PageProblem('busy', `${url.host} asked for a pause between requests`, {
+        notBefore: closedUntil,
+      })
     const sent = { accept, 'accept-encoding': 'gzip, br', 'user-agent': this.#userAgent }
     const response = await this.#connections.request(url, { signal, method: 'GET', headers: sent })
     try {
@@ -206,7 +208,7 @@ function parsePageUrl(text: string, base?: URL): URL {
   }
   if (!/^https?:$/.test(url.protocol)) throw new PageProblem('badUrl', `${named}: neither http nor https`)
   if (url.username !== '' || url.password !== '')
-    throw new PageProblem('badUrl', `${url.host}: the URL holds credentials`)
+    throw new PageProblem('badUrl', `${url.host}: the URL contains credentials`)
   if (url.href.length > URL_MAX_LENGTH)
     throw new PageProblem('badUrl', `${named}…: longer than ${URL_MAX_LENGTH}`)
   url.hash = ''

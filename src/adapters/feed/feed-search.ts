@@ -79,7 +79,7 @@ export function openFeedSearch(options: FeedSearchOptions): FeedSearch & { close
 async function withinTime<T>(ms: number, reading: Promise<T>): Promise<T> {
   let timer: NodeJS.Timeout | undefined
   const late = new Promise<never>((_, reject) => {
-    timer = setTimeout(() => reject(new StorageFault(`no whole answer within ${ms} ms`)), ms)
+    timer = setTimeout(() => reject(new StorageFault(`no complete response within ${ms} ms`)), ms)
   })
   try {
     return await Promise.race([reading, late])
@@ -186,7 +186,7 @@ function enter(queue: FairQueue<Job>, address: string, job: Job): void {
   const [code, detail]: [FeedSearchRefusal, string] =
     admission === 'address_full'
       ? ['search_limit', 'this address or its network has too many open queries']
-      : ['search_busy', 'as many queries are open as the search takes']
+      : ['search_busy', 'the search has as many open queries as it allows']
   throw new Refusal(code, detail, { members: { retryAfterSeconds: SEARCH_RETRY_AFTER_SECONDS } })
 }
 

@@ -79,7 +79,7 @@ function parseTags(text: string): string[] {
   try {
     return JSON.parse(text) as string[]
   } catch (cause) {
-    throw storageDamaged('the tags of an item are no JSON', cause)
+    throw storageDamaged('the tags of an item are not JSON', cause)
   }
 }
 

@@ -118,7 +118,7 @@ export async function newestSnapshot(reader: Reader): Promise<Snapshot | null> {
   if (!row) return null
   const [id, generatedAt, described] = row
   if (!isInstantOf(id, generatedAt))
-    throw storageDamaged(`the stored time of snapshot ${id} is not that of its id: ${generatedAt}`)
+    throw storageDamaged(`the stored time of snapshot ${id} does not match its id: ${generatedAt}`)
   return { id, generatedAt, feeds: parseFeeds(id, described) }
 }
 
@@ -127,7 +127,7 @@ function parseFeeds(id: string, described: string): SnapshotFeed[] {
     const feeds = describedFeeds.parse(JSON.parse(described))
     return feeds.map(([sort, sha256, byteSize]) => ({ sort, sha256, byteSize }))
   } catch (cause) {
-    throw storageDamaged(`the row of snapshot ${id} does not describe its feeds`, cause)
+    throw storageDamaged(`the row of snapshot ${id} does not match its feeds`, cause)
   }
 }
 

@@ -46,7 +46,7 @@ async function readState(reader: Reader): Promise<IndexState> {
       after_source_id AS afterSourceId
     FROM search_state`
   const [state] = await selectObjects<IndexState>(reader, STATE, query, [], 'the state of the search index')
-  if (!state) throw storageDamaged('the state of the search index is not there')
+  if (!state) throw storageDamaged('the state of the search index is missing')
   return state
 }
 
@@ -58,7 +58,7 @@ async function readState(reader: Reader): Promise<IndexState> {
 export async function readAnsweringState(reader: Reader): Promise<IndexState> {
   const state = await readState(reader)
   if (state.format !== INDEX_FORMAT) {
-    throw storageUnavailable('the search index was made by another release: run dash reindex')
+    throw storageUnavailable('the search index was built by another release; run dash reindex')
   }
   return state
 }
@@ -131,7 +131,7 @@ async function rebuild(client: StoreClient, build: number): Promise<IndexProgres
   if (state.build !== build) {
     throw new Refusal<SearchIndexRefusal>(
       'rebuild_superseded',
-      'another rebuild of the search index has begun since; let it finish',
+      'another rebuild of the search index has started; wait for it to finish',
     )
   }
   const building = otherThan(state.active)

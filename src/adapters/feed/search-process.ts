@@ -58,13 +58,13 @@ export function searchProcess(script: URL, workerData: SearchWorkerData, timeout
     running.channel?.ref()
     // A failed send needs no handling: the process's exit event follows.
     running.send(query, () => undefined)
-    return nextReply(running, timeoutMs, 'the search gave no answer')
+    return nextReply(running, timeoutMs, 'the search did not respond')
   }
 
   return {
     async ask(query) {
       if (closed || isBusy)
-        throw new StorageFault(closed ? 'the search is closed' : 'the search process has a query already')
+        throw new StorageFault(closed ? 'the search is closed' : 'the search process already has a query')
       isBusy = true
       try {
         return conclude(await run(query))

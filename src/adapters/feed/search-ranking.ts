@@ -67,7 +67,7 @@ function offsetOf(query: SearchQuery): number {
   if (query.cursor === null) return 0
   const [, digest, offset] = /^([\w-]{16})\.(\d{1,4})$/.exec(query.cursor) ?? []
   if (digest !== digestOf(query) || Number(offset) >= REACH_MAX) {
-    throw new Refusal<FeedSearchRefusal>('invalid_cursor', 'the cursor belongs to another question')
+    throw new Refusal<FeedSearchRefusal>('invalid_cursor', 'the cursor belongs to another query')
   }
   return Number(offset)
 }

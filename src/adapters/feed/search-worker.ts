@@ -41,7 +41,7 @@ function open(): StoreClient {
   if (opened && opened.inode === inode) return opened.client
   opened?.client.close()
   opened = null
-  if (inode === undefined) throw storageUnavailable(`${name} is not there`)
+  if (inode === undefined) throw storageUnavailable(`${name} does not exist`)
   const client = guardClient(createClient({ url, timeout: nativeBusyMs, concurrency: 1 }), retryMs, {
     settings: SETTINGS,
   })

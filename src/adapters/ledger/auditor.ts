@@ -122,17 +122,17 @@ type Cell = { value: number | string | null } | { problem: string }
 function decodeCell(cell: unknown, dataType: string, notNull: boolean): Cell {
   if (cell === null || cell === undefined) return notNull ? { problem: 'is NULL' } : { value: null }
   if (typeof cell === 'number') {
-    if (dataType !== 'number') return { problem: 'holds a number' }
-    return Number.isSafeInteger(cell) ? { value: cell } : { problem: 'holds a number out of range' }
+    if (dataType !== 'number') return { problem: 'is a number' }
+    return Number.isSafeInteger(cell) ? { value: cell } : { problem: 'is a number out of range' }
   }
   if (typeof cell !== 'string') return { problem: 'could not be read' }
   const [type = '', hex = ''] = cell.split(':')
-  if (type !== 'text' || dataType !== 'string') return { problem: `holds a ${type}` }
+  if (type !== 'text' || dataType !== 'string') return { problem: `is a ${type}` }
   try {
     const value = utf8.decode(Buffer.from(hex, 'hex'))
-    return value.includes('\0') ? { problem: 'holds a NUL' } : { value }
+    return value.includes('\0') ? { problem: 'contains a NUL' } : { value }
   } catch {
-    return { problem: 'holds bytes that are not UTF-8' }
+    return { problem: 'contains bytes that are not UTF-8' }
   }
 }
 

@@ -143,7 +143,7 @@ function appendRefusal(row: LedgerRow, told: Value | undefined): AppendRefusal {
     return 'clock-went-back'
   }
   if (held !== 1) return 'lease-lost'
-  throw new Error(`entry ${row.seq} was not appended although nothing spoke against it`)
+  throw new Error(`entry ${row.seq} was not appended for no known reason`)
 }
 
 /** Inserts a row if everything it depends on still holds. */

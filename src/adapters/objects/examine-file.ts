@@ -50,7 +50,7 @@ export function fileReader(): (path: string) => FileRead {
       const count = readSync(file, buffer, length, buffer.byteLength - length, null)
       length += count
       if (count === 0) return buffer.subarray(0, length)
-      if (length === buffer.byteLength) throw new Error('it grew while it was read')
+      if (length === buffer.byteLength) throw new Error('it grew while it was being read')
     }
   }
   return (path) => {
@@ -60,7 +60,7 @@ export function fileReader(): (path: string) => FileRead {
       const stat = fstatSync(file)
       if (!stat.isFile()) return { found: 'something else', why: 'not a regular file' }
       if (stat.size > OBJECT_MAX_BYTES) {
-        return { found: 'something else', why: `a file of ${stat.size} bytes, more than any object` }
+        return { found: 'something else', why: `a file of ${stat.size} bytes, larger than any object` }
       }
       return { found: 'bytes', bytes: readAll(file, stat.size) }
     } catch (error) {

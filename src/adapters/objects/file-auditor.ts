@@ -184,7 +184,7 @@ function startExamining<Told>(task: ExamineTask, batch: number, jobs: number): E
         if (missing === 0) return
         if (arrived.length > 0) continue
         if (failure !== null) throw failure
-        if (atWork === 0) throw new Error(`the audit threads left out ${missing} of ${task.work.length}`)
+        if (atWork === 0) throw new Error(`the audit threads skipped ${missing} of ${task.work.length}`)
         await new Promise<void>((resolve) => (wake = resolve))
       }
     },

@@ -63,7 +63,7 @@ export const immutableFiles = defineDriver(({ root, fileClock }: { root: string;
       const stat = await file.stat()
       if (!stat.isFile()) throw storageDamaged(`${path} is not a regular file`)
       if (stat.size > OBJECT_MAX_BYTES)
-        throw storageDamaged(`${path} has ${stat.size} bytes, more than any object`)
+        throw storageDamaged(`${path} has ${stat.size} bytes, more than any object may have`)
       return await file.readFile()
     } finally {
       await file.close()
@@ -92,7 +92,7 @@ export const immutableFiles = defineDriver(({ root, fileClock }: { root: string;
     }
     syncFolder(dirname(path))
     if (!lstatSync(path).isFile() || Buffer.compare(readFileSync(path), value) !== 0) {
-      throw storageDamaged(`${path} holds other bytes than the ones written to it`)
+      throw storageDamaged(`${path} does not contain the bytes that were written to it`)
     }
   },
 
@@ -123,7 +123,9 @@ export const immutableFiles = defineDriver(({ root, fileClock }: { root: string;
 /** @throws Refusal `storage_unavailable` when the store's folder is not there: a disk not mounted is no empty store. */
 export function requireRoot(root: string): void {
   if (!isFolder(root))
-    throw storageUnavailable(`the object store's folder ${root} is not there or may not be entered`)
+    throw storageUnavailable(
+      `the folder ${root} of the object store does not exist or this user cannot open it`,
+    )
 }
 
 /** @throws Refusal `storage_unavailable` when the store's folder is not there or may not be written to */
@@ -132,7 +134,7 @@ export function requireWritableRoot(root: string): void {
   try {
     accessSync(root, constants.W_OK | constants.X_OK)
   } catch (error) {
-    throw storageUnavailable(`the object store's folder ${root} may not be written to by this user`, error)
+    throw storageUnavailable(`this user cannot write to the folder ${root} of the object store`, error)
   }
 }
 
@@ -178,7 +180,7 @@ function linkUnlessThere(from: string, to: string): void {
     if (codeOf(error) === 'EEXIST') return
     if (codeOf(error) === 'EPERM' || codeOf(error) === 'ENOTSUP') {
       throw storageUnavailable(
-        `${dirname(to)} is on a file system without hard links, which objects need`,
+        `${dirname(to)} is on a file system without hard links, which the object store needs; use another disk`,
         error,
       )
     }
@@ -192,7 +194,7 @@ function renameOver(from: string, to: string): void {
   } catch (error) {
     // A folder stands in the file's place.
     if (codeOf(error) === 'EISDIR' || codeOf(error) === 'ENOTEMPTY')
-      throw storageDamaged(`${to} is not what belongs there`, error)
+      throw storageDamaged(`${to} does not have the expected content`, error)
     throw error
   }
 }
@@ -219,12 +221,12 @@ function notReadable(path: string, error: unknown): unknown {
   switch (codeOf(error)) {
     case 'EACCES':
     case 'EPERM':
-      return storageUnavailable(`${path} may not be read or written by this user`, error)
+      return storageUnavailable(`this user cannot read or write ${path}`, error)
     case 'ELOOP':
     case 'ENOTDIR':
     case 'ENXIO':
     case 'EEXIST':
-      return storageDamaged(`${path} is not what belongs there`, error)
+      return storageDamaged(`${path} is not the expected kind of file`, error)
     default:
       return error
   }

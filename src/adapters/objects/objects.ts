@@ -50,12 +50,12 @@ export function unstorageObjects(driver: Driver, prepare: () => Promise<void>): 
 
     async put(sha256, bytes) {
       if (sha256Hex(bytes) !== sha256)
-        throw new Error(`the bytes given for object ${sha256} have another digest`)
+        throw new Error(`the bytes for object ${sha256} have a different digest`)
       await prepare()
       await storage.setItemRaw(objectKey(sha256), bytes)
       const stored = await read(objectKey(sha256))
       if (stored === null || sha256Hex(stored) !== sha256) {
-        throw storageDamaged(`object ${sha256} does not read back as it was written`)
+        throw storageDamaged(`object ${sha256} changed while it was written`)
       }
     },
 
@@ -69,7 +69,7 @@ export function unstorageObjects(driver: Driver, prepare: () => Promise<void>): 
     async putHead(head) {
       const present = await readHead(head.seq)
       if (present?.leaf === head.leaf) return
-      if (present) throw storageDamaged(`head ${head.seq} exists with another leaf`)
+      if (present) throw storageDamaged(`head ${head.seq} exists with a different leaf`)
       const { seq, leaf } = head
       await prepare()
       try {
@@ -148,6 +148,6 @@ function recommendationsIn(
 
 function runKey(rankingVersion: string): string {
   if (!VERSION_PATTERN.test(rankingVersion))
-    throw new Error(`${JSON.stringify(rankingVersion.slice(0, 80))} is no ranking version`)
+    throw new Error(`${JSON.stringify(rankingVersion.slice(0, 80))} is not a ranking version`)
   return `${RUNS}:${rankingVersion}`
 }

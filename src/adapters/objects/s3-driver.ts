@@ -71,7 +71,7 @@ export function s3Objects(location: S3Location, patience: S3Patience = S3_PATIEN
       const stored = await read(path)
       if (stored === null || Buffer.compare(stored, value) !== 0)
         throw storageDamaged(
-          `${location.bucket}/${path} holds ${stored === null ? 'nothing' : 'other bytes'} after it was written`,
+          `${location.bucket}/${path} has ${stored === null ? 'no content' : 'different content'} after it was written`,
         )
     },
 
@@ -118,13 +118,11 @@ async function listPage(client: S3Client, prefix: string, more: Record<string, s
   const query = { 'list-type': '2', 'encoding-type': 'url', prefix, ...more }
   const answer = await client.send({ method: 'GET', key: '', query })
   if (typeof answer === 'string')
-    throw new Error('the object store answered a listing as it does for an absent key')
+    throw new Error('the object store responded to a listing as to a missing key')
   const page = parseListing(answer)
   const stray = page.keys.find((key) => !key.startsWith(prefix))
   if (stray !== undefined)
-    throw new Error(
-      `the object store listed ${JSON.stringify(stray)} where keys below ${prefix} were asked for`,
-    )
+    throw new Error(`the object store listed ${JSON.stringify(stray)} in a listing of keys below ${prefix}`)
   return page
 }
 
@@ -140,7 +138,7 @@ async function listAll(client: S3Client, prefix: string): Promise<string[]> {
     if (next === null) return [...keys]
     // A server that forgets where a listing stood would make it endless.
     if (tokens.has(next))
-      throw new Error(`the object store gave the token ${JSON.stringify(next)} for two pages`)
+      throw new Error(`the object store returned the token ${JSON.stringify(next)} for two pages`)
     tokens.add(next)
     ;({ keys: found, next } = await listPage(client, prefix, { 'continuation-token': next }))
   }

@@ -71,7 +71,7 @@ async function replyTo(
     const code = networkCode(error)
     if (code !== null && UNREACHABLE.test(code))
       throw storageUnavailable(
-        `the object store ${location.endpoint} cannot be reached (${code}): check DASH_STORE_URL`,
+        `the object store ${location.endpoint} cannot be reached (${code}); check DASH_STORE_URL`,
         error,
       )
     return { lost: error }
@@ -116,12 +116,12 @@ async function readWhole({ statusCode, headers, body }: HttpResponse, name: stri
   const announced = headers['content-length'] === undefined ? null : Number(headers['content-length'])
   // Without either, a connection that broke looks like the end of the body.
   if (statusCode === 200 && announced === null && headers['transfer-encoding'] === undefined)
-    throw new Error('the answer does not say how long it is')
+    throw new Error('the response has no content length')
   const bytes = (announced ?? 0) > OBJECT_MAX_BYTES ? null : await readBody(body, OBJECT_MAX_BYTES)
   if (bytes === null)
     throw storageDamaged(`${name} has more than ${OBJECT_MAX_BYTES} bytes, more than any object`)
   if (announced !== null && announced !== bytes.byteLength)
-    throw new Error(`the answer has ${bytes.byteLength} bytes and not ${announced}`)
+    throw new Error(`the response has ${bytes.byteLength} bytes instead of ${announced}`)
   return bytes
 }
 
@@ -162,28 +162,28 @@ function isTransient({ status, code }: WholeReply): boolean {
 function answerOf(reply: WholeReply, asked: S3Request, location: S3Location): S3Answer {
   const { status, code, body } = reply
   const { endpoint, bucket, region } = location
-  const said = `answered ${status} ${code ?? 'without a code'} to ${asked.method} ${nameOf(asked, location)}`
+  const said = `responded with ${status} ${code ?? 'without a code'} to ${asked.method} ${nameOf(asked, location)}`
   if (status === 200 || (status === 204 && asked.method === 'PUT')) return body
   if (status === 412 && asked.method === 'PUT') return 'exists'
   if (status === 404 && code === 'NoSuchKey' && asked.method === 'GET') return 'absent'
   if (status === 404 && (code === 'NoSuchBucket' || asked.method === 'PUT'))
     throw storageUnavailable(
-      `the bucket ${bucket} is not there (the object store ${endpoint} ${said}): create it, or check DASH_STORE_URL`,
+      `the bucket ${bucket} does not exist (the object store ${endpoint} ${said}); create it, or check DASH_STORE_URL`,
     )
   if (status === 404)
     throw storageUnavailable(
-      `the object store ${endpoint} ${said}, which proves nothing absent: check that DASH_STORE_URL names an S3 server`,
+      `the object store ${endpoint} ${said}, which does not prove that the object is missing; check that DASH_STORE_URL is an S3 server`,
     )
   if (status === 501 && asked.method === 'PUT') throw overwrites(endpoint)
   if (code === 'RequestTimeTooSkewed')
-    throw storageUnavailable(`the object store ${endpoint} ${said}: set this machine's clock`)
+    throw storageUnavailable(`the object store ${endpoint} ${said}; correct the clock of this machine`)
   if (status === 401 || status === 403)
     throw storageUnavailable(
-      `the object store ${endpoint} ${said}: check AWS_ACCESS_KEY_ID, AWS_SECRET_ACCESS_KEY and what they permit`,
+      `the object store ${endpoint} ${said}; check AWS_ACCESS_KEY_ID, AWS_SECRET_ACCESS_KEY and their permissions`,
     )
   if ((status >= 300 && status < 400) || code === 'AuthorizationHeaderMalformed')
     throw storageUnavailable(
-      `the object store ${endpoint} ${said}: check endpoint and region (${region}) of DASH_STORE_URL`,
+      `the object store ${endpoint} ${said}; check endpoint and region (${region}) of DASH_STORE_URL`,
     )
   throw noAnswer(reply, asked, location, 1)
 }
@@ -191,23 +191,26 @@ function answerOf(reply: WholeReply, asked: S3Request, location: S3Location): S3
 /** The refusal of a server that cannot keep objects from being overwritten. */
 export function overwrites(endpoint: string): Refusal<StorageRefusal> {
   return storageUnavailable(
-    `the object store ${endpoint} ignores If-None-Match: *, by which objects are kept from being overwritten; use a store that honours conditional writes`,
+    `the object store ${endpoint} ignores If-None-Match: *, which protects objects from being overwritten; use a store that supports conditional writes`,
   )
 }
 
 /** The fault of a request that came to nothing. */
 function noAnswer(reply: S3Reply, asked: S3Request, location: S3Location, attempts: number): Error {
   const what = `${asked.method} ${nameOf(asked, location)}`
-  const times = attempts === 1 ? '' : `, ${attempts} times over`
+  const times = attempts === 1 ? '' : ` in ${attempts} attempts`
   if ('lost' in reply) {
     const why = reply.lost instanceof Error ? reply.lost.message : String(reply.lost)
-    return new StorageFault(`the object store ${location.endpoint} did not answer ${what}${times}: ${why}`, {
-      cause: reply.lost,
-    })
+    return new StorageFault(
+      `the object store ${location.endpoint} did not respond to ${what}${times}: ${why}`,
+      {
+        cause: reply.lost,
+      },
+    )
   }
   const code = reply.code ?? 'without a code'
   return new StorageFault(
-    `the object store ${location.endpoint} answered ${reply.status} ${code} to ${what}${times}`,
+    `the object store ${location.endpoint} responded with ${reply.status} ${code} to ${what}${times}`,
   )
 }
 
@@ -236,12 +239,12 @@ export function parseListing(bytes: Uint8Array): S3Page {
       xml,
       null,
     ]
-  if (inner === null || inner === undefined) throw broken('it is not a whole ListBucketResult')
+  if (inner === null || inner === undefined) throw broken('it is not a complete ListBucketResult')
   // Comments and CDATA could hide what looks like an element; no S3 server sends them.
   if (inner.includes('<!')) throw broken('it has a comment or CDATA')
   const contents = [...inner.matchAll(/<Contents>(.*?)<\/Contents>/gs)].map(([, content = '']) => content)
   const rest = inner.replaceAll(/<Contents>.*?<\/Contents>/gs, '')
-  if (/<(?:Contents|Key)[\s>]/.test(rest)) throw broken('it has keys outside of its contents')
+  if (/<(?:Contents|Key)[\s>]/.test(rest)) throw broken('it has keys outside its Contents')
   const count = textOf(rest, 'KeyCount')
   if (count !== null && Number(count) !== contents.length)
     throw broken(`it counts ${count} keys and has ${contents.length}`)
@@ -267,7 +270,7 @@ function nextOf(rest: string): string | null {
   const truncated = textOf(rest, 'IsTruncated')
   if (truncated === 'false') return null
   if (truncated !== 'true') throw broken('it does not say whether it is truncated')
-  if (token === null || token === '') throw broken('it is truncated and has no token for the next page')
+  if (token === null || token === '') throw broken('it is truncated but has no token for the next page')
   return token
 }
 
@@ -292,5 +295,5 @@ function unescapeXml(text: string): string {
 }
 
 function broken(why: string): Error {
-  return new Error(`the object store gave a listing that cannot be read: ${why}`)
+  return new Error(`the object store returned an invalid listing: ${why}`)
 }

@@ -65,7 +65,7 @@ export function openUpstream({ base, key, headers = {} }: UpstreamOptions): Upst
     client,
     bodyOf(response) {
       const body = bodies.get(response)
-      if (!body) throw new Error('the answer is not one of this provider')
+      if (!body) throw new Error('the response is not in the format of this provider')
       return body
     },
     close: () => connections.close(),
@@ -79,7 +79,8 @@ async function post(
   target: string | URL | Request,
   init: RequestInit | undefined,
 ): Promise<Response> {
-  if (typeof target !== 'string' || typeof init?.body !== 'string') throw new Error('only texts are posted')
+  if (typeof target !== 'string' || typeof init?.body !== 'string')
+    throw new Error('only text bodies are sent')
   const answer = await connections.request(target, {
     method: 'POST',
     headers: { ...headers, 'content-length': String(Buffer.byteLength(init.body)) },

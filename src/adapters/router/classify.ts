@@ -135,7 +135,7 @@ function decideEnding(
   status: number | null,
   reply: ModelResponse | null,
 ): Decision | null {
-  if (ending === 'timeout') return { class: 'timeout', because: 'no whole answer in time' }
+  if (ending === 'timeout') return { class: 'timeout', because: 'no complete response in time' }
   if (ending === 'unreachable')
     return { class: 'ambiguous', because: 'no connection', correlated: 'service_down' }
   if (status !== null) return null

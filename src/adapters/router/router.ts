@@ -76,12 +76,12 @@ export function openRouter(options: RouterOptions): ModelRouter & { close: () =>
 
 function catalogueOf({ status, ending, body }: RouterResponse, url: string): Catalogue {
   if (status !== 200 || ending !== 'whole') {
-    const unanswered = ending === 'timeout' ? 'it gave no answer in time' : 'it cannot be reached'
-    const why = status === null ? unanswered : `it answered ${status}`
+    const unanswered = ending === 'timeout' ? 'no response in time' : 'cannot be reached'
+    const why = status === null ? unanswered : `responded with ${status}`
     throw unavailable(`${url}: ${why}; try again later, or correct OPENROUTER_BASE_URL`)
   }
   const catalogue = parseCatalogue(body)
-  if (catalogue === null) throw unavailable(`${url} is no catalogue of models; correct OPENROUTER_BASE_URL`)
+  if (catalogue === null) throw unavailable(`${url} is not a model catalogue; correct OPENROUTER_BASE_URL`)
   return catalogue
 }
 

@@ -124,7 +124,7 @@ function answerOf(child: ChildProcess, withinMs: number): Promise<Answer> {
     const failed = ({ message }: Error): void =>
       settle({ lost: crashed(`the sandbox failed: ${message}`, null) })
     const timer = setTimeout(
-      () => settle({ lost: lost('timeout', `no end within ${withinMs} ms`) }),
+      () => settle({ lost: lost('timeout', `still running after ${withinMs} ms`) }),
       withinMs,
     )
     child.on('message', said).on('exit', exited).on('error', failed)

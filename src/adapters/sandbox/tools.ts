@@ -175,7 +175,7 @@ export function respelledTools(onUnsupported: (why: string) => void): Command[] 
 }
 
 async function original({ origCommand }: ResolvedCommandContext, args: string[]): Promise<ExecResult> {
-  if (!origCommand) throw new Error('the sandbox lacks a tool that it should have')
+  if (!origCommand) throw new Error('a required tool is missing in the sandbox')
   return origCommand(args)
 }
 

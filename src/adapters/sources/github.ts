@@ -60,8 +60,7 @@ export function gitHub(client: SourceClient, base: string, token: string | null)
       yield await batch.attempt(async () => {
         const { items, incomplete_results: incomplete } = await batch.ask({ ...list, shape: result })
         batch.putRows(url, items, repository)
-        if (incomplete === true)
-          throw new SourceUnavailable(`${url}: the search ran out of time and is incomplete`)
+        if (incomplete === true) throw new SourceUnavailable(`${url}: the search timed out and is incomplete`)
       })
     }
   })

@@ -44,10 +44,10 @@ async function readList(batch: BatchWriter, url: string, first: number): Promise
   const list = await batch.ask({ url, conditional: true, shape: listOfRows })
   const ids = list.slice(0, first).flatMap((value) => {
     const id = itemId.safeParse(value)
-    if (!id.success) batch.bad(null, `${url}: an id that is no positive integer`)
+    if (!id.success) batch.bad(null, `${url}: an id is not a positive integer`)
     return id.data ?? []
   })
-  if (ids.length === 0) throw new SourceUnavailable(`${url}: not one of its ids is a positive integer`)
+  if (ids.length === 0) throw new SourceUnavailable(`${url}: none of the ids is a positive integer`)
   return ids
 }
 
@@ -78,9 +78,9 @@ async function* putItems(batch: BatchWriter, base: string, ids: readonly number[
   }
   const [first] = failed
   if (!first) return
-  const rest = asked === ids.length ? '' : `, ${ids.length - asked} more were not asked for`
+  const rest = asked === ids.length ? '' : `, ${ids.length - asked} more were not requested`
   const items = `${failed.length} of ${ids.length} items could not be read${rest}`
-  batch.fail(`${items}; the first: ${first.detail}`, first.retryAt)
+  batch.fail(`${items}; first problem: ${first.detail}`, first.retryAt)
   yield
 }
 
@@ -113,7 +113,7 @@ async function putItem(batch: BatchWriter, base: string, id: number): Promise<vo
   const { data: found, error } = listedItem.nullable().safeParse(json)
   if (error) return batch.bad(String(id), `${url}: ${describeIssues(error)}`)
   if (!found) return
-  if (found.id !== id) return batch.bad(String(id), `${url}: it answered for the item ${found.id}`)
+  if (found.id !== id) return batch.bad(String(id), `${url}: the response is about the item ${found.id}`)
   if (found.deleted === true || found.dead === true || !KINDS.has(found.type)) return
   batch.put({
     sourceId: String(id),
@@ -152,7 +152,7 @@ const EARLIER_POINTS_MIN = 10
 const result = z.object({ hits: z.array(z.unknown()) })
 
 const hit = z.object({
-  objectID: z.string().regex(/^[1-9]\d*$/, 'must be the digits of an item'),
+  objectID: z.string().regex(/^[1-9]\d*$/, 'must be the numeric id of an item'),
   title: z.string(),
   url: z.string().nullish(),
   author: z.string().nullish(),

@@ -57,7 +57,7 @@ export class HostGates {
         signal.throwIfAborted()
         const now = clock()
         if (host.closedUntil > now)
-          throw new SourceUnavailable(`${url}: not asked`, { retryAt: host.closedUntil })
+          throw new SourceUnavailable(`${url}: not requested`, { retryAt: host.closedUntil })
         if (host.notBefore <= now) return ask()
         await sleep(host.notBefore - now, signal)
       }

@@ -64,9 +64,9 @@ export function lessWrong(client: SourceClient, url: string): LiveSource {
     const [error] = errors ?? []
     if (!rows && error) {
       const message = JSON.stringify(error.message.slice(0, 200))
-      throw new SourceUnavailable(`${url}: it answered with the error ${message}`)
+      throw new SourceUnavailable(`${url}: responded with the error ${message}`)
     }
-    if (!rows) throw new SourceUnavailable(`${url}: its answer has no list of posts`)
+    if (!rows) throw new SourceUnavailable(`${url}: the response has no list of posts`)
     yield batch.putRows(url, rows, listedPost)
   })
 }

@@ -29,16 +29,17 @@ export function sourceTitles(client: SourceClient, urls: NewsUrls): TitleSource 
       const refuse = (why: string): never => {
         throw new Refusal<TitleRefusal>('title_not_vouched', `${source} ${sourceId}: ${why}`)
       }
-      if (!isNewsSource(source)) return refuse('no source vouches for titles of this kind')
+      if (!isNewsSource(source)) return refuse('no source confirms titles of this kind')
       const { request, read, titleProvenance: provenance } = NEWS_ITEMS[source]
       const asked = request(urls[source], sourceId, 'title')
       const item = await client.ask<NewsItem | null>({ ...asked, absent: null, read }, signal)
       if (item === null) return refuse('the source has deleted it or does not know it')
       if (item.title === undefined) throw new SourceUnavailable(`${asked.url}: ${OTHER_SHAPE}`)
-      if (item.id !== sourceId) return refuse(`the source answered for ${JSON.stringify(item.id)}`)
+      if (item.id !== sourceId)
+        return refuse(`the response of the source is about ${JSON.stringify(item.id)}`)
       const title = item.title ?? ''
       if (title.trim() === '' || title.includes('\0') || !title.isWellFormed())
-        return refuse('the source gives no usable title')
+        return refuse('the source has no usable title')
       // One character more than an event may have shows that the title is too long; no more of it needs to be kept.
       return { title: firstCodePoints(title, TITLE_MAX_LENGTH + 1), provenance }
     },

@@ -61,8 +61,8 @@ export class BatchWriter {
   /** @throws SourceUnavailable as the client does, and when the source has used up its time */
   async ask<T>({ shape, ...request }: ShapedRequest<T>): Promise<T> {
     if (this.#client.clock() > this.now + SOURCE_MS) {
-      const why = `the source took more than ${SOURCE_MS} ms in all`
-      throw new SourceUnavailable(`${request.url}: not asked, ${why}`)
+      const why = `the source took more than ${SOURCE_MS} ms in total`
+      throw new SourceUnavailable(`${request.url}: not requested, ${why}`)
     }
     const read = (json: unknown): T => {
       const parsed = shape.safeParse(json)
@@ -127,7 +127,7 @@ export class BatchWriter {
       if (parsed.data) this.put(parsed.data)
     }
     if (readable === 0)
-      throw new SourceUnavailable(`${list}: not one of its ${rows.length} rows has the shape expected`)
+      throw new SourceUnavailable(`${list}: none of the ${rows.length} rows has the expected fields`)
   }
 
   /** Everything added since the last call. */

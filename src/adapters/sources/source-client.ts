@@ -158,7 +158,7 @@ async function fetchWithRetry(
     if (!mayWait && asked !== null)
       await memory?.pauseUntil(hostOf(url), Math.min(asked, clock() + REMEMBERED_MS))
     if (mayWait && attempt < TRIES) continue
-    const why = `it answered ${response.status}, too busy or asked too often`
+    const why = `responded with ${response.status}: overloaded or too many requests`
     throw new SourceUnavailable(`${url}: ${why}`, { retryAt: asked })
   }
 }
@@ -198,10 +198,10 @@ function keepable({ headers, text }: Response, keptAt: number): KeptResponse | n
 
 function refusalOf({ status, headers }: Response, { credential }: SourceRequest<unknown>): string {
   if ((status === 401 || status === 403) && credential !== undefined)
-    return `it answered ${status}: check ${credential}`
+    return `responded with ${status}; check ${credential}`
   const location = headers['location']
-  if (status < 300 || status > 399 || typeof location !== 'string') return `it answered ${status}`
-  return `it answered ${status} and points to ${JSON.stringify(location.slice(0, 200))}, which is not followed`
+  if (status < 300 || status > 399 || typeof location !== 'string') return `responded with ${status}`
+  return `responded with ${status} and redirects to ${JSON.stringify(location.slice(0, 200))}, which is not followed`
 }
 
 interface Response {
@@ -238,13 +238,13 @@ async function send(
 async function readText({ headers, body }: HttpResponse, url: string, maxBytes: number): Promise<string> {
   const encoding = String(headers['content-encoding'] ?? 'identity')
   if (encoding !== 'identity')
-    throw new SourceUnavailable(`${url}: it answered in the encoding ${encoding}, which was not asked for`)
+    throw new SourceUnavailable(`${url}: the response has the encoding ${encoding}, which was not requested`)
   const bytes = await readBody(body, maxBytes)
-  if (bytes === null) throw new SourceUnavailable(`${url}: its answer is larger than ${maxBytes} bytes`)
+  if (bytes === null) throw new SourceUnavailable(`${url}: the response is larger than ${maxBytes} bytes`)
   try {
     return new TextDecoder('utf-8', { fatal: true }).decode(bytes)
   } catch (cause) {
-    throw new SourceUnavailable(`${url}: its answer is not UTF-8`, { cause })
+    throw new SourceUnavailable(`${url}: the response is not UTF-8`, { cause })
   }
 }
 
@@ -270,7 +270,7 @@ function readValue<T>({ url, read }: SourceRequest<T>, { text, headers }: Omit<R
 }
 
 /** Said of a JSON response that is not what was asked for. */
-export const OTHER_SHAPE = 'its answer has another shape than expected'
+export const OTHER_SHAPE = 'the response does not have the expected fields'
 
 function describeNonJson(text: string, headers: IncomingHttpHeaders, error: unknown): string {
   const type = headers['content-type'] ?? 'no content type'
@@ -279,8 +279,8 @@ function describeNonJson(text: string, headers: IncomingHttpHeaders, error: unkn
   const isCutShort =
     /Unexpected end|Unterminated/.test(message) ||
     Number(/at position (\d+)/.exec(message)?.[1]) === text.length
-  if (text.trim() === '') return 'its answer is empty'
-  if (text.trimStart().startsWith('<')) return `it answered with a page (${type}) instead of JSON`
-  if (isCutShort) return `its JSON is cut short after ${text.length} characters`
-  return `its answer (${type}) is not JSON`
+  if (text.trim() === '') return 'the response is empty'
+  if (text.trimStart().startsWith('<')) return `the response is a web page (${type}) instead of JSON`
+  if (isCutShort) return `the JSON of the response ends early after ${text.length} characters`
+  return `the response (${type}) is not JSON`
 }

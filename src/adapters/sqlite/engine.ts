@@ -62,7 +62,7 @@ function fileEngine(url: string, options: EngineOptions): Engine {
     name,
     async open() {
       requireFolder(dirname(path))
-      if (readOnly && inode() === null) throw storageUnavailable(`${name} is not there`)
+      if (readOnly && inode() === null) throw storageUnavailable(`${name} does not exist`)
       const client = createClient({ url, timeout: nativeBusyMs, concurrency: 1 })
       return guardClient(client, retryMs, { journal, log, settings: readOnly ? QUERY_ONLY : '' })
     },
@@ -89,7 +89,7 @@ export function requireFolder(folder: string): void {
   try {
     accessSync(folder, constants.R_OK | constants.X_OK)
   } catch (cause) {
-    throw storageUnavailable(`the folder ${folder} is not there or may not be entered`, cause)
+    throw storageUnavailable(`the folder ${folder} does not exist or this user cannot open it`, cause)
   }
 }
 

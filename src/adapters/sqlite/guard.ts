@@ -119,7 +119,7 @@ export function guardClient(
       const results = await run(open, [SHORT_WAIT, ...statements])
       if (performance.now() > deadline) {
         open.close()
-        throw new TooLate('the time to commit was over')
+        throw new TooLate('the commit timed out')
       }
       await commit(open, deadline)
       return results.slice(1)
@@ -145,7 +145,7 @@ export function guardClient(
     return alone(async () => {
       if (QUERY_PATTERN.test(whole.sql)) return freshly(() => client.execute(whole), deadline)
       const [result] = await batch([whole], 'write', deadline)
-      if (!result) throw new Error('a statement gave no result')
+      if (!result) throw new Error('a statement returned no result')
       return result
     })
   }

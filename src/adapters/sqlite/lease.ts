@@ -24,7 +24,7 @@ export function leaseOn(database: Database, lease: LeaseTable): LeaseKeeper {
           const grant = await tryLease(orm, lease, holder, now, forMs, isDead)
           if (grant !== null) return grant
         }
-        throw new Error(`the lease changed hands ${LEASE_TRIES} times while it was asked for`)
+        throw new Error(`the lease changed its holder ${LEASE_TRIES} times while this run requested it`)
       }),
 
     renewLease: (token, now, forMs) =>

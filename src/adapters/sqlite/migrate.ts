@@ -30,7 +30,7 @@ export async function applyMigrations(
       const applied = await selectHashes(client, store)
       if (isNewer(applied, known)) {
         throw storageUnavailable(
-          `${name} has migrations this release does not know: it was written by a newer release, which must be used`,
+          `${name} was written by a newer release (unknown migrations); use that release`,
         )
       }
       const statements = missingSteps(`migrations_${store}`, applied, known)

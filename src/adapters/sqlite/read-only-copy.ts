@@ -110,7 +110,7 @@ function requireWholePages(path: string): void {
   // A process at work may be in the middle of a page.
   if (JOURNAL_SUFFIXES.some((suffix) => isThere(path + suffix))) return
   throw storageDamaged(
-    `the database ${path} has ${size} bytes, which are no whole pages of ${pageSize}: it was cut`,
+    `the database ${path} has ${size} bytes, not a multiple of the page size ${pageSize}: the file is truncated`,
   )
 }
 

@@ -39,7 +39,7 @@ export function decodeJsonRows(cell: Value | undefined, what: string): unknown[]
   try {
     return JSON.parse(new TextDecoder('utf-8', { fatal: true, ignoreBOM: true }).decode(cell)) as unknown[][]
   } catch (cause) {
-    throw storageDamaged(`${what} holds text that is not valid UTF-8`, cause)
+    throw storageDamaged(`${what} contains text that is not valid UTF-8`, cause)
   }
 }
 
@@ -108,7 +108,7 @@ export function rowReader<T extends SQLiteTable>(table: T): (cells: readonly unk
       const cell = cells[index]
       if (!fits(cell, notNull, dataType)) {
         throw storageDamaged(
-          `the column ${columnName} of the table ${tableName} holds a value of another type`,
+          `the column ${columnName} of the table ${tableName} contains a value of the wrong type`,
         )
       }
       row[name] = cell

@@ -62,7 +62,7 @@ async function batchWithin(
       // As a write, so that the server that will commit is asked, and no replica of it.
       const [read] = await client.batch([SERVER_TIME], 'write')
       const leftMs = deadline - performance.now()
-      if (leftMs < 0) throw new TooLate('the time to commit was over')
+      if (leftMs < 0) throw new TooLate('the commit timed out')
       const late = { sql: FAIL_WHEN_LATE, args: [Number(read?.rows[0]?.['now']) + leftMs / 1000] }
       sent = true
       const results = await client.batch([...statements, late], 'write')
@@ -70,7 +70,8 @@ async function batchWithin(
     }, deadline)
   } catch (error) {
     if (isBusy(error)) throw new TooLate('the database was locked', { cause: error })
-    if (failedAt(error, statements.length)) throw new TooLate('the server got it too late', { cause: error })
+    if (failedAt(error, statements.length))
+      throw new TooLate('the statement reached the server too late', { cause: error })
     // Until the time is over it may still be on its way; afterwards a reading tells whether it happened.
     const onItsWay = sent && !wasAnswered(error) && !wasNeverSent(error)
     if (onItsWay) await sleep(Math.max(0, deadline - performance.now()))
@@ -106,7 +107,7 @@ async function snapshot<T>(
     if (after === before) return value
     before = after
   }
-  throw new Error(`the store on ${name} kept changing while it was read, ${SNAPSHOT_TRIES} times in a row`)
+  throw new Error(`the store on ${name} changed during each of ${SNAPSHOT_TRIES} reads`)
 }
 
 const CONNECT_TIMEOUT_MS = 5_000
@@ -141,7 +142,7 @@ export function openServerRequests(name: string, answerTimeoutMs = ANSWER_TIMEOU
         )
       } catch (error) {
         if (error instanceof TimeLimitExceeded)
-          throw new StorageFault(`${name} gave no answer within ${answerTimeoutMs} ms`, {
+          throw new StorageFault(`${name} did not respond within ${answerTimeoutMs} ms`, {
             cause: error.cause,
           })
         const code = networkCode(error)
@@ -156,7 +157,7 @@ export function openServerRequests(name: string, answerTimeoutMs = ANSWER_TIMEOU
 
 async function answerOf({ statusCode, headers, body }: HttpResponse, name: string): Promise<Response> {
   if (statusCode === 401 || statusCode === 403) {
-    throw storageUnavailable(`${name} answered ${statusCode}; correct DASH_DATABASE_AUTH_TOKEN`)
+    throw storageUnavailable(`${name} responded with ${statusCode}; correct DASH_DATABASE_AUTH_TOKEN`)
   }
   const type = headers['content-type']
   // The rows of a query have no bound: the server is the operator's own.

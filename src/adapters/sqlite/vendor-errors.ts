@@ -8,7 +8,7 @@ export function translate(error: unknown, name: string): unknown {
   if (error instanceof Refusal || isBusy(error)) return error
   if (error instanceof DrizzleQueryError && error.cause instanceof Refusal) return error.cause
   if (error instanceof Error && error.message.includes('ConnectionFailed')) {
-    const mend = 'this user must be able to read and write it and its folder'
+    const mend = 'give this user read and write access to it and its folder'
     return storageUnavailable(`${name} cannot be opened; ${mend}`, error)
   }
   const vendor = vendorError(error)
@@ -17,10 +17,10 @@ export function translate(error: unknown, name: string): unknown {
     return storageDamaged(`${name} is damaged: ${vendor.message}`, error)
   }
   if (/JSON cannot hold BLOB/.test(vendor.message)) {
-    return storageDamaged(`${name} holds bytes where a text belongs`, error)
+    return storageDamaged(`${name} contains bytes instead of text`, error)
   }
   if (/no such (table|column)/.test(vendor.message)) {
-    return storageDamaged(`${name} lacks a part of its schema: ${vendor.message}`, error)
+    return storageDamaged(`a part of the schema of ${name} is missing: ${vendor.message}`, error)
   }
   if (/^SQLITE_(CANTOPEN|PERM|AUTH|READONLY)/.test(vendor.code)) {
     return storageUnavailable(`${name} cannot be opened: ${vendor.message}`, error)

@@ -167,7 +167,7 @@ type StandingRow = [
 
 function standingOf(cell: Value | undefined): Standing {
   const [row] = decodeJsonRows(cell, 'the state database') as StandingRow[]
-  if (!row) throw new Error('an admission gave no standing')
+  if (!row) throw new Error('an admission returned no result')
   const [exhausted, burst, day, session, gap, streams, degraded, ...counted] = row
   const [inSession, inDay, burstSince, lastAt, money, ofAddress, ofNetwork, ...requests] = counted
   const [requestsOfAddress, requestsOfNetwork] = requests

@@ -111,7 +111,7 @@ export function libsqlChatLedger(database: Database): State['chat'] {
 
 function saltOf(cell: Value | undefined): Uint8Array {
   if (!(cell instanceof ArrayBuffer) || cell.byteLength !== SALT_BYTES) {
-    throw storageDamaged('the state database holds a salt that is none')
+    throw storageDamaged('the state database contains an invalid salt')
   }
   return new Uint8Array(cell)
 }

@@ -248,10 +248,10 @@ function tasksOf(text: string): TaskResult[] {
   try {
     return tasksSchema.parse(JSON.parse(text))
   } catch (cause) {
-    throw damaged('tasks of another shape', cause)
+    throw damaged('tasks in an unknown format', cause)
   }
 }
 
 function damaged(found: string, cause?: unknown): Error {
-  return storageDamaged(`the state database holds ${found}`, cause)
+  return storageDamaged(`the state database contains ${found}`, cause)
 }

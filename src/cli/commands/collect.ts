@@ -47,18 +47,18 @@ function show({ sources, snapshot, articles }: CollectReport, { note, error }: T
   for (const [source, report] of entries(sources)) {
     if (report.outcome !== 'collected') error(`${source} ${TOLD[report.outcome]}: ${report.reason}`)
     if (report.badRows === 0) continue
-    note(`${source}: ${counted(report.badRows, 'row')} left out, the first: ${report.problems[0]}`)
+    note(`${source}: ${counted(report.badRows, 'row')} skipped, first problem: ${report.problems[0]}`)
   }
-  if (snapshot?.outcome === 'refused') error(`no snapshot was taken: ${snapshot.reason}`)
+  if (snapshot?.outcome === 'refused') error(`no snapshot was stored: ${snapshot.reason}`)
   if (articles && articles.failedCount > 0) {
     const [first] = articles.failed
     note(
-      `${counted(articles.failedCount, 'text')} could not be read, the first: ${first?.key}: ${first?.reason}`,
+      `${counted(articles.failedCount, 'text')} could not be read, first problem: ${first?.key}: ${first?.reason}`,
     )
   }
 }
 
-const TOLD = { partial: 'was read in part', failed: 'failed', skipped: 'was skipped' } as const
+const TOLD = { partial: 'was only partly read', failed: 'failed', skipped: 'was skipped' } as const
 
 function summary({ day, sources, snapshot, articles }: CollectReport): string {
   const reports = entries(sources).map(([, report]) => report)
@@ -72,7 +72,8 @@ function summary({ day, sources, snapshot, articles }: CollectReport): string {
   ]
   const read = `${whole} of ${counted(reports.length, 'source')}`
   const texts = articles && articles.wanted > 0 ? `; ${articles.stored} of ${articles.wanted} texts` : ''
-  const served = snapshot?.outcome === 'superseded' ? `; the later ${snapshot.snapshotId} is served` : ''
+  const served =
+    snapshot?.outcome === 'superseded' ? `; the server keeps the later snapshot ${snapshot.snapshotId}` : ''
   return `${day}: ${read} collected, ${sum(({ items }) => items)} items: ${counts.join(', ')}${texts}${served}`
 }
 

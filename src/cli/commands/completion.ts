@@ -1,3 +1,4 @@
+import { Option } from 'commander'
 import type { Command } from 'commander'
 import type { BareContext } from '../context.ts'
 import { EXIT } from '../exit-codes.ts'
@@ -144,7 +145,8 @@ export async function completionCommand(
 function tableOf(command: Command, path = ''): string[] {
   const help = command.createHelp()
   const commands = help.visibleCommands(command)
-  const options = help.visibleOptions(command)
+  // Global options complete after every command, although only the root help lists them.
+  const options = [...command.options, new Option('-h, --help', 'print help')]
   const [argument] = command.registeredArguments
   return [
     ...options.map(({ long, description }) => `${path}|f|${long}|${description}`),

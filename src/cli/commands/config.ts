@@ -34,8 +34,8 @@ export async function configCommand(context: BareContext, names: readonly string
   const { terminal, flags, env, cwd } = context
   const unknown = names.find((name) => !namedVariables.some((variable) => variable.name === name))
   if (unknown !== undefined) {
-    const advice = 'dash config without a name lists them all'
-    throw new Refusal('usage', `${JSON.stringify(unknown)} is no setting; ${advice}`)
+    const advice = 'dash config lists all settings'
+    throw new Refusal('usage', `unknown setting ${JSON.stringify(unknown)}; ${advice}`)
   }
   const given = gatherSettings(flags, env, cwd)
   const examined = examineEnvironment(given.values, cwd)

@@ -9,6 +9,7 @@ import { readTargetConfig } from '../settings/read-config.ts'
 import { fileOf, isUnfounded, prepareFolders, requireFolders } from '../data-folder.ts'
 import { EXIT } from '../exit-codes.ts'
 import { isDeadProcess, thisProcess } from '../process-identity.ts'
+import { counted } from '../terminal.ts'
 import type { CommandContext } from '../context.ts'
 
 /**
@@ -26,7 +27,10 @@ export async function copyArchiveCommand(
     ledgerPlace(config.ledger) === ledgerPlace(targetConfig.ledger) ||
     storePlace(config.store) === storePlace(targetConfig.store)
   ) {
-    throw new Refusal('usage', '--to names the archive itself, or one half of it')
+    throw new Refusal(
+      'usage',
+      '--to is the archive itself, or its ledger or object store; choose another target',
+    )
   }
   if (isUnfounded(config)) throw emptyArchive()
   requireFolders(config)
@@ -86,6 +90,6 @@ function realPath(path: string): string {
 
 function summary({ objects, entries, legacy, head }: CopyReport): string {
   const rows = entries.copied + legacy.copied
-  const there = objects.unchanged > 0 ? `, ${objects.unchanged} objects were there already` : ''
-  return `copied and audited: ${objects.copied} objects, ${rows} ledger rows${there}; head ${head.seq} ${head.leaf.slice(0, 16)}`
+  const there = objects.unchanged > 0 ? `, ${counted(objects.unchanged, 'object')} already present` : ''
+  return `copied and audited: ${counted(objects.copied, 'object')}, ${counted(rows, 'ledger row')}${there}; head ${head.seq} ${head.leaf.slice(0, 16)}`
 }

@@ -67,9 +67,9 @@ function exitCode({ report, misconfigured, unavailable }: EvaluateResult): numbe
 
 function summary(report: EvaluationReport): string {
   const { outcome, rankingVersion, primary, ranked, requests, evaluated, dryRun } = report
-  if (outcome === 'failed') return 'nothing was stored'
+  if (outcome === 'failed') return 'evaluation failed; nothing was stored'
   if (dryRun)
-    return `would send ${requests} requests; now ${escaped(String(primary))} leads ${ranked} models; nothing was written`
+    return `would send ${requests} requests; current first of ${ranked} models: ${escaped(String(primary))}; nothing was written`
   const after = `${requests} requests, ${evaluated} models evaluated`
   return `${outcome} ${rankingVersion}: ${escaped(String(primary))} of ${ranked} models; ${after}`
 }
@@ -83,7 +83,7 @@ function explanationText({
   components,
   attempts,
 }: ModelExplanation): string {
-  if (rejection) return `${escaped(model)} is no candidate: ${rejection.reason}, ${rejection.meaning}`
+  if (rejection) return `${escaped(model)} is not a candidate: ${rejection.reason}, ${rejection.meaning}`
   const width = Math.max(...components.map(({ name }) => name.length))
   const parts = components.map(({ name, points, most, evidence }) => {
     const share = `${String(points).padStart(5)}${most > 0 ? ` of ${most}` : ''}`

@@ -25,14 +25,14 @@ export async function healthcheckCommand(context: CommandContext, url: string | 
   const response = await probe.send({ url: asked, method: 'GET', timeoutMs: TIMEOUT_MS }, signal)
   const { ready, status, message } =
     'unreachable' in response
-      ? { ready: false, status: null, message: `does not answer (${response.unreachable})` }
+      ? { ready: false, status: null, message: `does not respond (${response.unreachable})` }
       : readinessOf(response)
   const result = { job: 'healthcheck', ready, url: shown, status }
   if (ready) {
     terminal.result(result, escaped(`${shown} ${message}`))
     return EXIT.done
   }
-  terminal.error(`${shown} ${message}; look at the log of the server, or name another with --url`)
+  terminal.error(`${shown} ${message}; check the server log, or choose another server with --url`)
   if (terminal.json) terminal.result(result, '')
   return EXIT.unavailable
 }
@@ -40,7 +40,7 @@ export async function healthcheckCommand(context: CommandContext, url: string | 
 function baseOf(url: string | undefined, config: Config): string {
   if (url === undefined) {
     if (config.port !== 0) return localUrl(config)
-    throw new Refusal('usage', 'PORT=0 does not tell where the server listens; name it with --url')
+    throw new Refusal('usage', 'PORT=0 gives no address to check; set one with --url')
   }
   if (isHttpUrl(url) && !/[?#]/.test(url)) return url.replace(/\/+$/, '')
   throw new Refusal(
@@ -62,7 +62,8 @@ export interface Readiness {
 export function readinessOf({ status: code, body }: { status: number; body: string }): Readiness {
   const status = statusIn(body)
   if (code === 200 && status === 'ready') return { ready: true, status, message: 'is ready' }
-  const message = status === null ? `answers ${code}, as no server of dash does` : `says that it is ${status}`
+  const message =
+    status === null ? `responds with ${code} and is not a dash server` : `reports that it is ${status}`
   return { ready: false, status, message }
 }
 

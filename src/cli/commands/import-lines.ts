@@ -99,7 +99,7 @@ async function importLines(
   if (failedFiles === 0) prepare()
   showErrors({ ...report, failedFiles }, terminal)
   const snapshot = isUsed && rank ? await rank() : null
-  if (snapshot?.outcome === 'refused') terminal.error(`no snapshot was taken: ${snapshot.reason}`)
+  if (snapshot?.outcome === 'refused') terminal.error(`no snapshot was stored: ${snapshot.reason}`)
   const indexed = isUsed ? await indexItems({ container, terminal, signal }) : 0
   terminal.result({ ...report, ...(rank ? { snapshot } : {}), indexed }, summary(report))
   return failedFiles > 0 || snapshot?.outcome === 'refused' ? EXIT.failed : EXIT.done
@@ -124,9 +124,9 @@ function showErrors(
   const more = errorCount - Math.min(errors.length, ERRORS_SHOWN)
   if (more > 0) say(`and ${more} more; --json lists the first hundred`)
   for (const [name, rows] of Object.entries(unknownSources))
-    note(`${rows} rows of the unknown source ${JSON.stringify(name)} left out`)
+    note(`${rows} rows with the unknown source ${JSON.stringify(name)} were skipped`)
   if (failedFiles > 0 && skipped === 0 && errors.some(({ line }) => line !== null))
-    error(`${failedFiles} of ${files} files were left out whole; --on-error skip imports their good rows`)
+    error(`${failedFiles} of ${counted(files, 'file')} not imported; --on-error skip imports their good rows`)
 }
 
 function summary({
@@ -144,6 +144,6 @@ function summary({
 /** A value that could vouch for no row is a slip of the command line, not of every row. */
 function requireProvenance(value: string | null): void {
   if (value === null || (vouchingSource(value) !== null && !isTitleProvenanceTooLong(value))) return
-  const form = `<source>:<channel>, as in hn:page-archive, of at most ${TITLE_PROVENANCE_MAX_LENGTH} characters`
+  const form = `<source>:<channel>, such as hn:page-archive, with at most ${TITLE_PROVENANCE_MAX_LENGTH} characters`
   throw new Refusal('usage', `--title-provenance ${JSON.stringify(shorten(value))} must be ${form}`)
 }

@@ -16,7 +16,7 @@ import type { CommandContext } from '../context.ts'
  */
 export async function mcpCommand(context: CommandContext, demo: boolean): Promise<number> {
   if (context.terminal.json) {
-    throw new Refusal('usage', 'standard output carries the messages of the protocol; leave --json out')
+    throw new Refusal('usage', 'mcp writes protocol messages to standard output; remove --json')
   }
   if (!demo) return serveConfig(context, context.config, false)
   const { withDemo } = await import('../demo.ts')
@@ -32,7 +32,7 @@ async function serveConfig(
   const container = new Container({ config, version, kind: 'server' })
   try {
     if (stdin.isTTY)
-      terminal.note('waiting for an MCP client on standard input; docs/mcp.md tells how one is set up')
+      terminal.note('waiting for an MCP client on standard input; docs/mcp.md explains how to set one up')
     const sources = agentSources({ ...(await container.agentReads()), clock: Date.now })
     const onFault = (tool: string, error: unknown): void => terminal.error(`${tool}: ${describeError(error)}`)
     await serveStdio(

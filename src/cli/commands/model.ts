@@ -40,8 +40,8 @@ export async function modelCommand(context: CommandContext, flags: ModelFlags): 
   const pick = pickModel(shortlist, { ...NO_FILTER, needs })
   if (pick === null) {
     const asked = needs.length > 0 ? ` that meets --needs ${needs.join(',')}` : ''
-    const advice = needs.length > 0 ? 'leave a need out, or use' : 'use'
-    const reason = `the recommendation holds no model${asked}; ${advice} the router ${shortlist.fallback.id}`
+    const advice = needs.length > 0 ? 'drop a need, or use' : 'use'
+    const reason = `the recommendation has no model${asked}; ${advice} the router ${shortlist.fallback.id}`
     terminal.error(reason)
     terminal.failure(reason, EXIT.failed)
     return EXIT.failed
@@ -54,9 +54,9 @@ export async function modelCommand(context: CommandContext, flags: ModelFlags): 
 
 function parseFlags({ id, env, needs }: ModelFlags, { json }: Terminal): Need[] {
   if ([id, env, json].filter(Boolean).length > 1)
-    throw new Refusal('usage', '--id, --env and --json are three ways to print the model: choose one')
+    throw new Refusal('usage', '--id, --env and --json exclude each other; choose one')
   if (needs === undefined) return []
-  return flagValue('--needs', needs, `some of ${NEED_NAMES.join(', ')}, separated by commas`, parseNeeds)
+  return flagValue('--needs', needs, `one or more of ${NEED_NAMES.join(', ')}, comma-separated`, parseNeeds)
 }
 
 async function ownShortlist({ config, container }: CommandContext): Promise<Shortlist> {
@@ -79,11 +79,10 @@ async function hostShortlist(url: string, { container, signal }: CommandContext)
 
 function warn(shortlist: Shortlist, url: string | undefined, { note }: Terminal): void {
   const whose = url === undefined ? 'no recommendation is stored here' : `${url} has no stored recommendation`
-  const advice = url === undefined ? '; dash evaluate-models makes one' : ''
-  if (shortlist.seed === true)
-    note(`${whose}: this is the built-in seed, nothing of it was measured${advice}`)
+  const advice = url === undefined ? '; dash evaluate-models creates one' : ''
+  if (shortlist.seed === true) note(`${whose}: this is the built-in seed, which was not measured${advice}`)
   else if (isStale(shortlist, Date.now()))
-    note(`the recommendation is stale: it was last updated ${shortlist.updatedAt}`)
+    note(`the recommendation is stale, last updated ${shortlist.updatedAt}; run dash evaluate-models`)
 }
 
 function lineOf({ id, env }: ModelFlags, primary: Shortlist['models'][number], shortlist: Shortlist): string {

@@ -73,7 +73,7 @@ function summary(report: PublishReport): string {
     case 'dry-run':
       return `would publish ${asOfDay}: ${extent(report)}; nothing was written`
     case 'gap':
-      return `${asOfDay} is a gap for ever`
+      return `${asOfDay} is a permanent gap: all attempts failed`
     case 'failed':
       return `${asOfDay} was not published`
   }

@@ -17,10 +17,10 @@ export interface SearchFlags {
 
 /** What a flag that the route would refuse is told to be. */
 const MEND: Readonly<Record<string, string>> = {
-  invalid_query: 'name at least one word to look for, and at most 1000 characters',
-  invalid_source: '--source takes sources, comma-separated, as in hn,lobsters',
-  invalid_time: '--from and --to take real days, YYYY-MM-DD, in order',
-  invalid_limit: '--limit takes an integer from 1 to 100',
+  invalid_query: 'give at least one word and at most 1000 characters',
+  invalid_source: '--source must be sources, comma-separated, such as hn,lobsters',
+  invalid_time: '--from and --to must be existing days (YYYY-MM-DD), --from not after --to',
+  invalid_limit: '--limit must be a whole number from 1 to 100',
 }
 
 /**
@@ -46,8 +46,8 @@ export async function searchCommand(
 function refuseStraySource(words: readonly string[]): void {
   const stray = words.find((word) => LIVE_SOURCES.some((source) => source === word))
   if (stray === undefined) return
-  const mend = `name several as in --source hn,lobsters, or look for the word as '"${stray}"'`
-  throw new Refusal('usage', `${stray} is a source but stands among the words: ${mend}`)
+  const mend = `write --source hn,lobsters for several sources, or '"${stray}"' to search for the word`
+  throw new Refusal('usage', `the word ${stray} is the name of a source; ${mend}`)
 }
 
 function parseQuery(words: readonly string[], flags: SearchFlags): SearchQuery {

@@ -58,7 +58,7 @@ async function serveConfig(
     if (!signal.aborted)
       await new Promise((resolve) => signal.addEventListener('abort', resolve, { once: true }))
     terminal.note(
-      `stopping: open answers may finish for ${config.drainMs / 1000} s; a second signal exits at once`,
+      `stopping: open responses have ${config.drainMs / 1000} s to finish; a second signal exits at once`,
     )
     await server.close(config.drainMs)
     return EXIT.done

@@ -21,7 +21,7 @@ export async function snapshotCommand(
 
 function summary(report: SnapshotReport): string {
   if (report.outcome === 'superseded')
-    return `no snapshot was stored: ${report.snapshotId} is later, and is served`
+    return `no snapshot was stored: the server keeps the later snapshot ${report.snapshotId}`
   const { snapshotId, events, items } = report
   const popular = Object.entries(items).map(([sort, lists]) => `${sort} ${lists['popular']}`)
   return `snapshot ${snapshotId} of ${counted(events, 'event')}; popular: ${popular.join(', ')}`

@@ -60,9 +60,9 @@ function requestShareIn({ chat }: Config): ChatWarning | null {
   return {
     check: 'chat.requests',
     problem:
-      `with DASH_CHAT_MODEL=auto one address may send ${requests} of the ${DEFAULT_DAILY_LIMIT} requests a day ` +
-      `of an account without credits (DASH_CHAT_BUDGET_SHARE=${budgetShare / 1_000_000}); a turn takes up to ${MAX_ROUNDS}`,
-    mend: 'raise DASH_CHAT_BUDGET_SHARE, or buy credits at the routing service, which allow more requests a day',
+      `with DASH_CHAT_MODEL=auto one address may use ${requests} of the ${DEFAULT_DAILY_LIMIT} daily requests ` +
+      `of an account without credits (DASH_CHAT_BUDGET_SHARE=${budgetShare / 1_000_000}); a turn needs up to ${MAX_ROUNDS}`,
+    mend: 'raise DASH_CHAT_BUDGET_SHARE, or buy credits at the routing service to get more daily requests',
   }
 }
 
@@ -95,7 +95,7 @@ export function largeCallOf(config: Config): ChatWarning | null {
     problem:
       `one turn with tools reserves up to ${dollarsOf(call)} of the day's ${dollarsOf(budgetPerDay)} ` +
       `(DASH_CHAT_BUDGET_USD_PER_DAY) and of the ${dollarsOf(perAddress)} of one address ` +
-      `(DASH_CHAT_BUDGET_SHARE=${budgetShare / 1_000_000}): ${room} fit at once, ${ofAddress} of one address`,
+      `(DASH_CHAT_BUDGET_SHARE=${budgetShare / 1_000_000}), so ${room} turns fit at a time, ${ofAddress} of one address`,
     mend: `set ${remedies.join(' or ')}, or lower DASH_CHAT_MAX_OUTPUT_TOKENS`,
   }
 }

@@ -140,9 +140,9 @@ function problemsTogether(values: Readonly<Record<string, string>>): SettingProb
   const halves = PAIRS.filter((pair) => pair.filter((name) => values[name] !== undefined).length === 1)
   return [
     ...(missing.length > 0
-      ? [`DASH_STORE_URL names an S3 store, which needs ${missing.join(' and ')} (or each with _FILE)`]
+      ? [`DASH_STORE_URL is an S3 store and needs ${missing.join(' and ')}; set each, or its _FILE`]
       : []),
-    ...halves.map((pair) => `${pair.join(' and ')} belong together: set both, or neither`),
+    ...halves.map((pair) => `${pair.join(' and ')} need each other; set both or neither`),
   ].map((message) => ({ message, isUsage: false }))
 }
 
@@ -164,7 +164,7 @@ function readSecretFiles(
 }
 
 function readSecret(name: string, path: string, isSet: boolean, cwd: string): string | { problem: string } {
-  if (isSet) return { problem: `${name} and ${name}_FILE are both set: leave one of them out` }
+  if (isSet) return { problem: `${name} and ${name}_FILE are both set; remove one` }
   const named = `${name}_FILE=${JSON.stringify(path)}`
   try {
     const secret = readFileSync(resolve(cwd, path), 'utf8').replace(/\r?\n$/, '')
@@ -182,7 +182,7 @@ export function badValue({ flag }: SettingOrigin, detail: string): Refusal<'usag
 /**
  * The value of a flag.
  *
- * @param what it must be, as `a day, as in 2026-01-31`
+ * @param what it must be, such as `a day such as 2026-01-31`
  * @throws Refusal `usage` when `parse` gives null
  */
 export function flagValue<T>(flag: string, text: string, what: string, parse: (text: string) => T | null): T {

@@ -27,14 +27,14 @@ export const SETTING_FLAGS = {
     key: 'baseUrl',
     flag: '--base-url',
     value: '<base>',
-    help: 'address the server is reached at from outside (DASH_BASE_URL)',
+    help: 'public address of the server (DASH_BASE_URL)',
     of: 'init',
   },
   DASH_CHAT_MODEL: {
     key: 'chatModel',
     flag: '--chat-model',
     value: '<model>',
-    help: 'model the chat runs on (DASH_CHAT_MODEL); auto: a free one',
+    help: 'chat model (DASH_CHAT_MODEL); auto: the recommended free model',
     of: 'init',
   },
 } as const

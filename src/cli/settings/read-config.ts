@@ -110,12 +110,14 @@ export function readTargetConfig(
     const name = targetSetting(target)
     const before = named[name]
     if (before !== undefined)
-      throw usage(`--to names two of a kind: ${withoutSecrets(before)} and ${withoutSecrets(target)}`)
+      throw usage(
+        `--to has two targets of one kind: ${withoutSecrets(before)} and ${withoutSecrets(target)}; keep one`,
+      )
     named[name] = target
   }
   if (named['DASH_DATA_DIR'] === undefined && targets.length < 2) {
-    const advice = 'name a database and a store, or a data folder'
-    throw usage(`--to ${withoutSecrets(first)} says where one half goes: ${advice}`)
+    const advice = 'give a database URL and a store URL, or a data folder'
+    throw usage(`--to ${withoutSecrets(first)} is only half of a target; ${advice}`)
   }
   const own: NodeJS.Dict<string> = { ...readDotenv(flags.dotenv, cwd), ...env }
   for (const location of ALL_LOCATIONS) delete own[location]
@@ -131,7 +133,7 @@ function targetFile(path: string, cwd: string): Config {
   if (file['DASH_DATA_DIR'] || (file['DASH_STORE_URL'] && hasLedger))
     return configFrom(file, cwd, () => ({ flag: null, file: resolve(cwd, path) }))
   const missing = 'DASH_DATA_DIR, or both DASH_STORE_URL and DASH_DATABASE_URL'
-  throw usage(`--to ${path}: the env file must say where both halves go: ${missing}`)
+  throw usage(`--to ${path}: the env file must set ${missing}`)
 }
 
 function targetSetting(target: string): (typeof LOCATIONS)[number] {

@@ -38,20 +38,23 @@ export const baseUrl = httpUrl.refine(
 /** The address of a check; `{job}` stands for the job. */
 export const pingUrl = text.refine(
   (value) => isHttpUrl(value) && !/[#@]/.test(value),
-  'must be an absolute http(s) URL without user or fragment; {job} in it stands for the name of the job',
+  'must be an absolute http(s) URL without user or fragment; {job} in it is replaced by the job name',
 )
 
 /** A header value as it is. */
-export const token = text.regex(/^[\x21-\x7e]+$/, 'must be plain characters without spaces')
+export const token = text.regex(/^[\x21-\x7e]+$/, 'must be printable ASCII characters without spaces')
 
 const SESSION_SECRET_MIN_BYTES = 32
 
 export const sessionSecret = text.refine(
   (value) => Buffer.byteLength(value) >= SESSION_SECRET_MIN_BYTES,
-  `must be at least ${SESSION_SECRET_MIN_BYTES} bytes; openssl rand -base64 48 makes one`,
+  `must be at least ${SESSION_SECRET_MIN_BYTES} bytes; create one with openssl rand -base64 48`,
 )
 
-export const logLevel = z.enum(['fatal', 'error', 'warn', 'info', 'debug', 'trace', 'silent'])
+export const logLevel = z.enum(
+  ['fatal', 'error', 'warn', 'info', 'debug', 'trace', 'silent'],
+  'must be fatal, error, warn, info, debug, trace or silent',
+)
 
 export const flag = z
   .enum(['1', 'true', '0', 'false'], 'must be 1, true, 0 or false')
@@ -80,7 +83,7 @@ export const port = parsed((value, refuse) =>
 /** US dollars as millionths, exact. */
 export const dollars = parsed((value, refuse) => {
   const [, whole, fraction = ''] = /^(\d{1,6})(?:\.(\d{1,6}))?$/.exec(value) ?? []
-  if (whole === undefined) return refuse('must be US dollars with at most six digits behind the point')
+  if (whole === undefined) return refuse('must be US dollars with at most six decimals')
   return Number(whole) * 1_000_000 + Number(fraction.padEnd(6, '0'))
 })
 
@@ -97,7 +100,9 @@ export const minPoints = parsed<MinPoints>((value, refuse) => {
   for (const part of value.split(',')) {
     const [, source = '', least] = /^\s*([^\s=]+)\s*=\s*(\d{1,9})\s*$/.exec(part) ?? []
     if (!isKnownSource(source) || points[source] !== undefined)
-      return refuse('must be <source>=<points>, comma-separated, each source once, as in hn=100,lobsters=20')
+      return refuse(
+        'must be <source>=<points>, comma-separated, each source once, such as hn=100,lobsters=20',
+      )
     points[source] = Number(least)
   }
   return points
@@ -107,7 +112,7 @@ export const minPoints = parsed<MinPoints>((value, refuse) => {
 export const addressRanges = parsed<IpRange[]>((value, refuse) => {
   const ranges = list(value).map(parseIpRange)
   if (ranges.every((range) => range !== null)) return ranges
-  return refuse('must be addresses or ranges (CIDR), comma-separated, as in 10.20.0.0/16,fd00::/8')
+  return refuse('must be addresses or ranges (CIDR), comma-separated, such as 10.20.0.0/16,fd00::/8')
 })
 
 /** Origins as browsers write them (`https://dash.example`, `http://localhost:8080`), comma-separated. */
@@ -115,9 +120,7 @@ export const origins = parsed<readonly string[]>((value, refuse) => {
   const bad = list(value).filter((origin) => !isHttpUrl(origin) || new URL(origin).origin !== origin)
   if (bad.length === 0) return list(value)
   const named = bad.map((origin) => JSON.stringify(origin)).join(', ')
-  return refuse(
-    `must be origins as a browser sends them, such as https://dash.example, comma-separated: not ${named}`,
-  )
+  return refuse(`must be origins such as https://dash.example, comma-separated; ${named} is not an origin`)
 })
 
 /** `HOST:PORT`, where port 0 is a free one; an IPv6 address stands in brackets. */
@@ -126,17 +129,17 @@ export const listenAddress = parsed((value, refuse) => {
   const host = bracketed ?? plain
   if (host !== '' && Number(digits) <= PORT_MAX && (bracketed === undefined || isIP(bracketed) === 6))
     return { host, port: Number(digits) }
-  return refuse('must be HOST:PORT, as in 127.0.0.1:9464 or [::1]:9464')
+  return refuse('must be HOST:PORT, such as 127.0.0.1:9464 or [::1]:9464')
 })
 
 export const databaseUrl = text.refine((value) => {
   if (value.startsWith('file:')) return toFilePath(value) !== null
   return /^(https?|libsql):\/\//.test(value) && isHttpUrl(value.replace(/^libsql:/, 'https:'))
-}, 'must be a file: URL that names a path of this machine, or the libsql:, https: or http: URL of a libSQL server')
+}, 'must be a file: URL of a local path, or the libsql:, https: or http: URL of a libSQL server')
 
 export const serverUrl = databaseUrl.refine(
   (value) => !value.startsWith('file:'),
-  'must be a libSQL server, which holds every database; DASH_LEDGER_URL, DASH_FEED_URL and DASH_STATE_URL each name a file',
+  'must be the URL of a libSQL server; for files, set DASH_LEDGER_URL, DASH_FEED_URL and DASH_STATE_URL',
 )
 
 /** The path of `file:/absolute` and of the shorthand `file:relative`, which is no URL; null for anything else. */
@@ -168,21 +171,23 @@ const SEGMENT = /^(?!\.{1,2}$)[\w.-]+$/
 export const storeUrl = parsed<Extract<StoreLocation, { kind: 'file' }> | Bucket>((value, refuse) => {
   if (value.startsWith('file:')) {
     const path = toFilePath(value)
-    return path === null ? refuse('names no path of this machine') : { kind: 'file', path }
+    return path === null ? refuse('must contain a local path after file:') : { kind: 'file', path }
   }
   const match = /^s3:\/\/([^/?#]*)(?:\/([^?#]*))?(?:\?([^#]*))?$/.exec(value)
   if (!match) return refuse('must be file:PATH or s3://BUCKET/PREFIX?endpoint=URL&region=R')
   const [, bucket = '', path = '', query = ''] = match
   if (!BUCKET.test(bucket))
-    return refuse('names no bucket that S3 allows; its keys are AWS_ACCESS_KEY_ID and AWS_SECRET_ACCESS_KEY')
+    return refuse(
+      'must contain a bucket name that S3 allows; keys go to AWS_ACCESS_KEY_ID and AWS_SECRET_ACCESS_KEY',
+    )
   const segments = path.split('/').filter((segment) => segment !== '')
   if (segments.some((segment) => !SEGMENT.test(segment)))
-    return refuse('has other characters in its prefix than letters, digits, "-", "_" and "."')
+    return refuse('must have only letters, digits, "-", "_" and "." in its prefix')
   const parameters = new URLSearchParams(query)
   if ([...parameters.keys()].some((name) => name !== 'endpoint' && name !== 'region'))
-    return refuse('has another parameter than endpoint and region')
+    return refuse('must have no other parameters than endpoint and region')
   const region = parameters.get('region') ?? DEFAULT_REGION
-  if (!/^[a-z0-9-]+$/.test(region)) return refuse('names a region that cannot be one')
+  if (!/^[a-z0-9-]+$/.test(region)) return refuse('must have a region of lower-case letters, digits and "-"')
   const endpoint = parameters.get('endpoint') ?? `https://s3.${region}.amazonaws.com`
   if (!isHttpUrl(endpoint)) return refuse('must have an absolute http(s) URL as its endpoint')
   return { kind: 's3', bucket, prefix: segments.join('/'), endpoint: withoutSlash(endpoint), region }

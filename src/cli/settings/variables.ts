@@ -76,7 +76,7 @@ const CHALLENGES = 'https://challenges.cloudflare.com/turnstile/v0'
 const stores = {
   DASH_DATA_DIR: optional(text, 'folder of `ledger.db`, `feed.db`, `state.db` and `objects/`', {
     unset: `\`${STANDARD_DATA_DIR}\``,
-    question: 'Folder for everything that is stored?',
+    question: 'Data folder?',
   }),
   DASH_DATABASE_URL: optional(
     serverUrl,
@@ -86,15 +86,15 @@ const stores = {
   DASH_DATABASE_AUTH_TOKEN: secret(text, 'bearer token of that server'),
   DASH_DATABASE_READ_TOKEN: secret(
     text,
-    'token of that server that may only read, for the chat agent; without it the agent uses the other',
+    'read-only token of that server, for the chat agent; without it the agent uses the other token',
   ),
-  DASH_LEDGER_URL: optional(databaseUrl, 'the ledger alone: `file:` URL or a libSQL server', {
+  DASH_LEDGER_URL: optional(databaseUrl, 'database of the ledger: `file:` URL or a libSQL server', {
     unset: '`DASH_DATABASE_URL`',
   }),
-  DASH_FEED_URL: optional(databaseUrl, 'the feed alone, likewise', { unset: '`DASH_DATABASE_URL`' }),
+  DASH_FEED_URL: optional(databaseUrl, 'database of the feed, likewise', { unset: '`DASH_DATABASE_URL`' }),
   DASH_STATE_URL: optional(
     databaseUrl,
-    "evaluations of models, the chat's quotas and records of audits, likewise",
+    'database of model evaluations, chat quotas and audit records, likewise',
     { unset: '`DASH_DATABASE_URL`' },
   ),
   DASH_STORE_URL: optional(
@@ -103,38 +103,38 @@ const stores = {
     { unset: '`objects` in the data folder' },
   ),
   AWS_ACCESS_KEY_ID: secret(text, 'key of an S3 store'),
-  AWS_SECRET_ACCESS_KEY: secret(text, 'its secret'),
+  AWS_SECRET_ACCESS_KEY: secret(text, 'secret of that key'),
 }
 
 const server = {
   HOST: preset(text, STANDARD_HOST, 'address `serve` listens on'),
-  PORT: preset(port, STANDARD_PORT, 'port `serve` listens on, 0 for a free one'),
+  PORT: preset(port, STANDARD_PORT, 'port `serve` listens on; 0: any free port'),
   DASH_BASE_URL: optional(
     baseUrl,
-    'address the server is reached at from outside: in links of RSS, Atom and JSON Feed, and in the user agent',
+    'public address of the server, used in links of RSS, Atom and JSON Feed and in the user agent',
     {
       unset: 'from `HOST` and `PORT`',
-      question: 'Address it is reached at from outside? (empty: only here)',
+      question: 'Public address? (empty: this machine only)',
     },
   ),
   DASH_TRUSTED_PROXIES: optional(
     addressRanges,
-    'addresses and ranges (CIDR), comma-separated, of proxies whose `X-Forwarded-For` is believed',
+    'addresses and ranges (CIDR), comma-separated, of proxies whose `X-Forwarded-For` is trusted',
   ),
   DASH_ALLOWED_ORIGINS: optional(
     origins,
-    "origins, comma-separated, whose pages may chat and use `/mcp` beside the server's own",
+    'other origins, comma-separated, whose pages may chat and use `/mcp`',
   ),
   DASH_MCP_REQUESTS_PER_MINUTE: preset(
     messages,
     '120',
-    'most requests of one address to `/mcp` in a minute; 0: it is not offered',
+    'maximum requests per minute from one address to `/mcp`; 0: `/mcp` is off',
     { page: 'docs/mcp.md#over-http' },
   ),
   DASH_DRAIN_SECONDS: preset(
     wholeNumber(0, 3_600, 'seconds'),
     '10',
-    'time open answers have to finish after SIGTERM',
+    'seconds that open responses have to finish after SIGTERM',
   ),
   DASH_LOG_LEVEL: preset(logLevel, 'info', '`fatal`, `error`, `warn`, `info`, `debug`, `trace` or `silent`'),
 }
@@ -150,32 +150,32 @@ const sources = {
   DASH_REDDIT_URL: preset(
     httpUrl,
     'https://www.reddit.com',
-    'base of Reddit, which gives and (the default: `https://oauth.reddit.com`) takes its tokens',
+    'base of Reddit, which issues the tokens; they are sent to it, or with the default to `https://oauth.reddit.com`',
   ),
-  GITHUB_TOKEN: secret(token, 'for collecting from GitHub at a higher rate', {
+  GITHUB_TOKEN: secret(token, 'token for GitHub, which raises its rate limit', {
     page: 'docs/collecting.md#tokens',
   }),
-  HF_TOKEN: secret(token, 'likewise from Hugging Face'),
-  REPLICATE_API_TOKEN: secret(token, 'without it Replicate is skipped'),
-  REDDIT_CLIENT_ID: secret(token, "an application's id; without it Reddit is skipped"),
-  REDDIT_CLIENT_SECRET: secret(token, 'its secret; likewise'),
+  HF_TOKEN: secret(token, 'token for Hugging Face, likewise'),
+  REPLICATE_API_TOKEN: secret(token, 'token for Replicate; without it Replicate is skipped'),
+  REDDIT_CLIENT_ID: secret(token, 'id of a Reddit application; without it Reddit is skipped'),
+  REDDIT_CLIENT_SECRET: secret(token, 'secret of that application; without it Reddit is skipped'),
 }
 
 const articles = {
   DASH_ARTICLE_MIN_POINTS: preset(
     minPoints,
     'hn=100,lobsters=20,lesswrong=30',
-    'points from which on an item is given a text, by source; unnamed sources get none; a value replaces the default whole',
+    'minimum points of an item to read its article text, by source; other sources get no texts; a value replaces the whole default',
     { page: 'docs/importing.md#names' },
   ),
   DASH_ARTICLE_MAX_PER_RUN: preset(
     wholeNumber(0, 10_000),
     '200',
-    'items one run reads texts for, 0 to 10000; 0 reads none',
+    'maximum items per run to read texts for, 0 to 10000; 0: none',
   ),
   DASH_ARTICLE_ALLOW_PRIVATE: optional(
     addressRanges,
-    "addresses and ranges (CIDR), comma-separated, that pages may be read from although they are not public; strangers' links then reach what it names, on any port: name as little as possible",
+    'addresses and ranges (CIDR), comma-separated, of private networks that articles may be read from; links from strangers can then reach these addresses on any port, so keep the list short',
     { page: 'docs/articles.md#safety' },
   ),
 }
@@ -189,7 +189,7 @@ const models = {
   OPENROUTER_BASE_URL: preset(
     baseUrl,
     BASE_URL,
-    'API base of that service, without user, query or fragment; the key is sent to nowhere else',
+    'API base of that service, without user, query or fragment; the key is sent only there',
   ),
   DASH_FREE_LLM_BASE_URL: preset(
     baseUrl,
@@ -202,110 +202,118 @@ const models = {
 const chat = {
   DASH_SESSION_SECRET: secret(
     sessionSecret,
-    'signs chat sessions, at least 32 bytes; another one ends every session; without it there is no chat',
+    'secret that signs chat sessions, at least 32 bytes; a change ends every session; without it the chat is off',
   ),
-  DASH_CHAT_DISABLED: preset(flag, '0', '`1` or `true` switches the chat off'),
-  DASH_CHAT_ITEM_DISABLED: preset(flag, '0', '`1` or `true` switches the chat about one item off'),
-  OPENAI_API_KEY: secret(token, "key of the chat's model provider; a provider on loopback needs none", {
-    question: 'Key of the provider? (empty: none)',
-  }),
+  DASH_CHAT_DISABLED: preset(flag, '0', '`1` or `true` turns the chat off'),
+  DASH_CHAT_ITEM_DISABLED: preset(flag, '0', '`1` or `true` turns the chat about one item off'),
+  OPENAI_API_KEY: secret(
+    token,
+    "key of the chat's model provider; a provider on this machine (loopback) needs none",
+    {
+      question: 'API key of the provider? (empty: none)',
+    },
+  ),
   OPENAI_BASE_URL: preset(
     baseUrl,
     'https://api.openai.com/v1',
-    'API base of that provider, without user, query or fragment; the key is sent to nowhere else',
-    { question: 'API base of the provider?' },
+    'API base of that provider, without user, query or fragment; the key is sent only there',
+    { question: 'API base URL of the provider?' },
   ),
-  DASH_CHAT_MODEL: optional(token, 'model the chat runs on; `auto`: the current free-model recommendation', {
-    question: 'Model?',
+  DASH_CHAT_MODEL: optional(token, 'model of the chat; `auto`: the recommended free model', {
+    question: 'Model id?',
   }),
   DASH_CHAT_API: preset(
-    z.enum(['responses', 'chat']),
+    z.enum(['responses', 'chat'], 'must be responses or chat'),
     'responses',
-    '`responses`, or `chat` for a provider that only knows chat completions',
+    '`responses`, or `chat` for a provider that supports only chat completions',
   ),
   DASH_CHAT_PRICE_INPUT: optional(
     dollars,
-    'US dollars per million tokens read; with `DASH_CHAT_PRICE_OUTPUT`',
-    { question: 'US dollars per million tokens read? (empty: to be set later)' },
+    'US dollars per million input tokens; needs `DASH_CHAT_PRICE_OUTPUT`',
+    { question: 'US dollars per million input tokens? (empty: set it later)' },
   ),
-  DASH_CHAT_PRICE_CACHED: optional(dollars, "US dollars per million tokens read from the provider's cache", {
+  DASH_CHAT_PRICE_CACHED: optional(dollars, 'US dollars per million cached input tokens', {
     unset: 'price of input',
   }),
   DASH_CHAT_PRICE_OUTPUT: optional(
     dollars,
-    'US dollars per million tokens written; with `DASH_CHAT_PRICE_INPUT`',
-    { question: 'US dollars per million tokens written?', suggestion: '0' },
+    'US dollars per million output tokens; needs `DASH_CHAT_PRICE_INPUT`',
+    { question: 'US dollars per million output tokens?', suggestion: '0' },
   ),
 }
 
 const chatLimits = {
-  DASH_CHAT_BUDGET_USD_PER_DAY: preset(dollars, '1', 'what the chat may cost on one UTC day'),
+  DASH_CHAT_BUDGET_USD_PER_DAY: preset(dollars, '1', 'budget of the chat for one UTC day, in US dollars'),
   DASH_CHAT_BUDGET_SHARE: preset(
     share,
     '0.2',
-    'share of that budget one address may spend; with the model `auto`, of the daily requests of the account',
+    'share of that budget one address may spend; with the model `auto`, its share of the daily requests',
   ),
-  DASH_CHAT_MESSAGES_PER_SESSION: preset(messages, '20', 'messages of one session'),
-  DASH_CHAT_MESSAGES_PER_DAY: preset(messages, '60', 'messages of one address on one UTC day'),
-  DASH_CHAT_BURST_PER_MINUTE: preset(messages, '10', 'messages of one address within a minute'),
+  DASH_CHAT_MESSAGES_PER_SESSION: preset(messages, '20', 'maximum messages per session'),
+  DASH_CHAT_MESSAGES_PER_DAY: preset(messages, '60', 'maximum messages per address and UTC day'),
+  DASH_CHAT_BURST_PER_MINUTE: preset(messages, '10', 'maximum messages per address and minute'),
   DASH_CHAT_MIN_GAP_MS: preset(
     wholeNumber(0, 3_600_000, 'milliseconds'),
     '1500',
-    'least time between two messages of a session',
+    'minimum milliseconds between two messages of a session',
   ),
   DASH_CHAT_SESSION_SECONDS: preset(
     wholeNumber(1, SESSION_MAX_SECONDS, 'seconds'),
     '1800',
-    'life of a session',
+    'lifetime of a session in seconds',
   ),
   DASH_CHAT_MAX_OUTPUT_TOKENS: preset(
     wholeNumber(16, 100_000),
     '1000',
-    'most tokens a model may write in one round',
+    'maximum output tokens of a model in one round',
   ),
   DASH_CHAT_MAX_STREAMS: preset(
     wholeNumber(1, 100_000),
     '200',
-    'most open answers of one server; a quarter of them for one IPv4 address or one IPv6 /48',
+    'maximum open answers of one server; one IPv4 address or IPv6 /48 gets a quarter of them',
   ),
-  DASH_CHAT_PING_MS: preset(milliseconds, '15000', 'longest silence of an answer before a ping'),
-  DASH_CHAT_FIRST_EVENT_MS: preset(milliseconds, '20000', "longest wait for a model's first event"),
-  DASH_CHAT_IDLE_MS: preset(milliseconds, '30000', 'longest silence of a model after that'),
-  DASH_CHAT_TURN_MS: preset(milliseconds, '90000', 'longest time of an answer'),
+  DASH_CHAT_PING_MS: preset(milliseconds, '15000', 'milliseconds without an event before a ping is sent'),
+  DASH_CHAT_FIRST_EVENT_MS: preset(milliseconds, '20000', "maximum milliseconds until a model's first event"),
+  DASH_CHAT_IDLE_MS: preset(
+    milliseconds,
+    '30000',
+    'maximum milliseconds between two later events of a model',
+  ),
+  DASH_CHAT_TURN_MS: preset(milliseconds, '90000', 'maximum milliseconds of an answer'),
 }
 
 const verification = {
   DASH_VERIFICATION_SITE_KEY: optional(
     token,
-    'public key of the human challenge; with `DASH_VERIFICATION_SECRET`: every session needs it',
+    'public key of the human challenge; with `DASH_VERIFICATION_SECRET`, every session needs the challenge',
   ),
-  DASH_VERIFICATION_SECRET: secret(token, 'its secret'),
+  DASH_VERIFICATION_SECRET: secret(token, 'secret of the human challenge'),
   DASH_VERIFICATION_URL: preset(
     httpUrl,
     `${CHALLENGES}/siteverify`,
-    'where answers to the challenge are checked',
+    'address that checks answers to the challenge',
   ),
   DASH_VERIFICATION_WIDGET_URL: preset(
     httpUrl,
     `${CHALLENGES}/api.js`,
-    'script of the challenge, loaded by the page only while the challenge is on',
+    'script of the challenge; the page loads it only if the challenge is on',
   ),
 }
 
 const monitoring = {
   DASH_METRICS_ADDRESS: optional(
     listenAddress,
-    '`HOST:PORT` of the listener on which `serve` answers `/metrics`; without it nothing listens',
+    '`HOST:PORT` on which `serve` offers `/metrics`; without it metrics are off',
     { page: 'docs/monitoring.md#metrics' },
   ),
   DASH_METRICS_TEXTFILE_DIR: optional(
     text,
-    'folder in which each job leaves its metrics in a file, for the textfile collector of a node exporter',
+    'folder in which each job writes a file with its metrics, for the textfile collector of a node exporter',
     { page: 'docs/monitoring.md#textfile' },
   ),
   DASH_HEALTHCHECK_PING_URL: secret(
     pingUrl,
-    'address of a check of the kind of healthchecks.io, told of the start and the end of each job; `{job}` in it stands for the name of the job',
+    'address that is pinged at the start and the end of each job, as healthchecks.io expects; `{job}` in it is replaced by the job name',
     { page: 'docs/monitoring.md#pings' },
   ),
 }
@@ -313,7 +321,7 @@ const monitoring = {
 const program = {
   XDG_STATE_HOME: optional(
     text,
-    'below it `dash chat` remembers questions, in `dash/chat-history`; a relative path counts as none',
+    'state folder; `dash chat` saves questions there in `dash/chat-history`; a relative path is ignored',
     { unset: '`~/.local/state`' },
   ),
 }

@@ -38,9 +38,9 @@ export const chatRequestSchema = z
     scope: z
       .object({ type: z.literal('item'), key: z.string().max(SCOPE_KEY_MAX_LENGTH).describe('save key') })
       .optional()
-      .describe('one item; the whole site when it is absent or not known'),
+      .describe('one item; the whole site if absent or unknown'),
     sort: z.enum(LIVE_SORTS).optional().describe('ranking that grounds a chat about the site'),
-    settings: settingsSchema.partial().optional().describe("wishes, of a user's authority only"),
+    settings: settingsSchema.partial().optional().describe('preferences of the user'),
   })
   .meta({ id: 'AgentChatRequest' })
 

@@ -11,28 +11,28 @@ const count = z.int().min(0)
 const quotasSchema = z
   .object({
     messagesPerSession: count,
-    messagesPerDay: count.describe('counted by a salted hash of the address, of one UTC day'),
+    messagesPerDay: count.describe('per address (stored as a salted hash) and UTC day'),
   })
   .meta({ id: 'AgentQuotas' })
 
 export const configSchema = z
   .object({
-    enabled: z.boolean().describe('a turn could run now'),
-    requireVerification: z.boolean().describe('a session needs `verificationToken`'),
+    enabled: z.boolean().describe('true if a turn can run now'),
+    requireVerification: z.boolean().describe('true if a session needs `verificationToken`'),
     verificationSiteKey: z
       .string()
       .nullable()
       .optional()
-      .describe('public key of the challenge; present only while verification is required'),
-    itemChat: z.boolean().describe('chats about one item are offered'),
+      .describe('public key of the challenge; present only if verification is required'),
+    itemChat: z.boolean().describe('true if chats about one item are available'),
     briefEnabled: z.literal(false).describe('reserved'),
-    model: z.string().describe('model the agent runs on; empty when there is none'),
+    model: z.string().describe('model of the agent; empty if there is none'),
     quotas: quotasSchema,
   })
   .meta({ id: 'AgentConfig' })
 
 export const sessionRequestSchema = z
-  .object({ verificationToken: z.string().optional().describe('answer of the challenge') })
+  .object({ verificationToken: z.string().optional().describe('token from the challenge') })
   .meta({ id: 'AgentSessionRequest' })
 
 export const sessionSchema = z

@@ -186,7 +186,7 @@ export type ReadCall = { ok: true; call: KnownCall } | { ok: false; problem: str
  */
 export function readCall({ name, arguments: text }: Pick<ToolCall, 'name' | 'arguments'>): ReadCall {
   const known = TOOL_NAMES.find((each) => each === name)
-  if (known === undefined) return bad(`there is no such tool; the tools are ${TOOL_NAMES.join(', ')}`)
+  if (known === undefined) return bad(`unknown tool; the tools are ${TOOL_NAMES.join(', ')}`)
   if (text.length > ARGUMENTS_MAX_LENGTH)
     return bad(`the arguments are longer than ${ARGUMENTS_MAX_LENGTH} characters`)
   const given = parseJson(text)

@@ -119,9 +119,7 @@ const articleRow = z.object({
       (items) => items.length > 0,
       'must be a save key, <prefix>-<sourceId> of a known source, of at most 132 characters',
     ),
-  text: rowText
-    .transform(plainText)
-    .refine((value) => value !== '', 'is empty, or nothing is left of it as plain text'),
+  text: rowText.transform(plainText).refine((value) => value !== '', 'is empty, or has no plain text'),
   fetchedAt: rowText.transform(readAs(parseInstant, 'must be an ISO-8601 instant')),
   provenance: rowText
     .refine((value) => value.trim() !== '', 'is empty')

@@ -17,7 +17,7 @@ export const LIVE_VERSION = 'live-v1'
 
 const instant = z.iso.datetime({ precision: 3 }).describe('ISO-8601 with milliseconds and Z')
 const text = z.string().regex(/\S/)
-const commentCount = z.int().nullable().describe('latest stored number of comments; null = unknown')
+const commentCount = z.int().nullable().describe('latest stored number of comments; null if unknown')
 
 const liveItemSchema = z
   .object({
@@ -25,8 +25,8 @@ const liveItemSchema = z
     source: z.string().min(1).describe('`hn`, `lobsters`, `lesswrong`, `hype:<provider>` or `midjourney`'),
     provider: z.string().optional().describe('hype items only: the provider cohort'),
     sourceId: z.string().min(1).describe("the source's own id"),
-    rank: z.int().min(1).max(COLUMN_LENGTH).describe('1 is first in this list'),
-    title: text.describe('title as it was collected, or as its owning source gave it when asked'),
+    rank: z.int().min(1).max(COLUMN_LENGTH).describe('rank in this list; 1 is first'),
+    title: text.describe('title as collected, or as its own source returned it'),
     url: z.string().nullable().describe('link of the item; null for a text post'),
     discussionUrl: z.string().nullable().describe('page of the discussion; null outside the news sources'),
     points: z.int().describe('latest stored points, karma or provider unit'),
@@ -43,17 +43,17 @@ const liveItemSchema = z
       .describe(
         'trending: the trend, 1 / (1 - percentile) halved every six hours; day, week, month: 100 * percentile',
       ),
-    event_title_verified: z.boolean().describe('true when the owning source vouched for the title'),
-    title_provenance: text.nullable().describe('channel of the owning source that vouched, or null'),
+    event_title_verified: z.boolean().describe('true if the own source of the item confirmed the title'),
+    title_provenance: text.nullable().describe('channel of the source that confirmed the title, or null'),
   })
   .meta({ id: 'LiveItem' })
 
 const hackerNewsItemSchema = liveItemSchema
   .extend({
-    id: z.union([z.int(), z.string()]).describe('item id; a number wherever it is one'),
+    id: z.union([z.int(), z.string()]).describe('item id; a number if possible'),
     score: z.int().describe('points'),
     descendants: commentCount,
-    by: z.string().nullable().describe('account; null = unknown'),
+    by: z.string().nullable().describe('account; null if unknown'),
     time: z.int().describe('publication time in seconds since 1970'),
   })
   .meta({ id: 'LiveHackerNewsItem' })
@@ -64,14 +64,14 @@ const lobstersItemSchema = liveItemSchema
     score: z.int().describe('points'),
     comment_count: commentCount,
     created_at: instant.describe('publication time'),
-    submitter_user: z.string().nullable().describe('account; null = unknown'),
+    submitter_user: z.string().nullable().describe('account; null if unknown'),
     tags: z.array(z.string()),
   })
   .meta({ id: 'LiveLobstersItem' })
 
 const lessWrongItemSchema = liveItemSchema
   .extend({
-    author: z.string().nullable().describe('display name; null = unknown'),
+    author: z.string().nullable().describe('display name; null if unknown'),
     baseScore: z.int().describe('karma'),
     commentCount,
     postedAt: instant.describe('publication time'),
@@ -91,13 +91,13 @@ const hypeItemSchema = liveItemSchema
 
 export const liveFeedSchema = z
   .object({
-    generatedAt: instant.describe("the run's instant, at which the period ends"),
+    generatedAt: instant.describe('time of the run, at which the period ends'),
     algoVersion: z.literal(LIVE_VERSION),
     sortMode: z.enum(LIVE_SORTS),
     snapshotId: z
       .string()
       .regex(/^feed-\d{8}T\d{9}Z-[0-9a-f]{8}$/)
-      .describe('the run; sorts by time'),
+      .describe('id of the run; sorts by time'),
     hackerNews: z.array(hackerNewsItemSchema).max(COLUMN_LENGTH),
     lobsters: z.array(lobstersItemSchema).max(COLUMN_LENGTH),
     lessWrong: z.array(lessWrongItemSchema).max(COLUMN_LENGTH),

@@ -24,7 +24,7 @@ export const liveQuery = z.object({
   sort: z
     .enum(LIVE_SORTS)
     .meta({
-      description: 'The live period; `trending` when it is absent.',
+      description: 'The live period. Default: `trending`.',
       example: 'day',
       default: DEFAULT_SORT,
     })

@@ -20,7 +20,7 @@ export class SourceUnavailable extends Refusal<Extract<TitleRefusal, 'source_una
   readonly retryAt: Instant | null
 
   constructor(detail: string, { cause, retryAt = null }: { cause?: unknown; retryAt?: Instant | null } = {}) {
-    const whenToCome = retryAt === null ? '' : `; it asks to come back at ${formatInstant(retryAt)}`
+    const whenToCome = retryAt === null ? '' : `; it allows the next request at ${formatInstant(retryAt)}`
     super('source_unavailable', `${detail}${whenToCome}`, { cause })
     this.retryAt = retryAt
   }

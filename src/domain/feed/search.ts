@@ -83,7 +83,7 @@ const limit = z
   .transform((text = String(LIMIT_DEFAULT)) => (/^[1-9]\d{0,2}$/.test(text) ? Number(text) : NaN))
   .pipe(z.int().max(LIMIT_MAX))
   .meta({
-    description: `Most items of the answer; default ${LIMIT_DEFAULT}.`,
+    description: `Maximum number of items; default ${LIMIT_DEFAULT}.`,
     type: 'integer',
     minimum: 1,
     maximum: LIMIT_MAX,
@@ -112,7 +112,7 @@ function inOrder<Query extends z.ZodType<{ from: Day | null; to: Day | null }>>(
 export const searchQuery = inOrder(
   z.object({
     q: typedText.meta({
-      description: `Words to look for; at most ${QUERY_MAX_WORDS}, the rest is ignored.`,
+      description: `Search words; at most ${QUERY_MAX_WORDS}, the rest is ignored.`,
       example: 'search engine',
     }),
     source: z
@@ -120,14 +120,14 @@ export const searchQuery = inOrder(
       .optional()
       .transform((text) => text?.split(',') ?? [])
       .refine((sources) => sources.length <= SOURCES_MAX && sources.every(isKnownSource))
-      .meta({ description: 'Sources to look in, comma-separated: `hn,lobsters`. Default: all.' }),
+      .meta({ description: 'Sources to search, comma-separated: `hn,lobsters`. Default: all.' }),
     ...range,
     limit,
     cursor: z
       .string()
       .optional()
       .transform((cursor) => cursor ?? null)
-      .meta({ description: 'The `cursor` of the page before.' }),
+      .meta({ description: 'The `cursor` of the previous page.' }),
   }),
 )
 
@@ -138,7 +138,7 @@ export const similarQuery = z.object({ key, limit })
 export const trendQuery = inOrder(
   z.object({
     key: key.optional(),
-    term: typedText.optional().meta({ description: 'A term, read like `q` of the search.' }),
+    term: typedText.optional().meta({ description: 'A term, parsed like `q` of the search.' }),
     ...range,
   }),
 )
@@ -234,11 +234,11 @@ const indexedItemSchema = z.strictObject({
   url: z.string().nullable(),
   discussionUrl: z.string().nullable(),
   day: day.meta({
-    description: 'UTC day of its publication, or of its first observation where that is unknown',
+    description: 'UTC day of its publication, or of its first observation if that is unknown',
   }),
   publishedAt: z.string().nullable(),
-  firstDay: day.meta({ description: 'First day it was observed' }),
-  lastDay: day.meta({ description: 'Last day it was observed; points and comments are of this day' }),
+  firstDay: day.meta({ description: 'First day with an observation' }),
+  lastDay: day.meta({ description: 'Last day with an observation; points and comments are of this day' }),
   points: count,
   comments: count,
 })
@@ -256,12 +256,12 @@ export const searchPageSchema = z
   .strictObject({
     items: z.array(
       indexedItemSchema.extend({
-        match: z
-          .enum(MATCHES)
-          .meta({ description: '`all` words; all with the last one begun (`prefix`); or `some` of them' }),
+        match: z.enum(MATCHES).meta({
+          description: 'Match of the item: `all` words, all with the last one as a `prefix`, or `some` words',
+        }),
       }),
     ),
-    cursor: z.string().nullable().meta({ description: 'Asks for the next page; null on the last' }),
+    cursor: z.string().nullable().meta({ description: 'Value for the next page; null on the last page' }),
   })
   .meta({ id: 'SearchPage' })
 export type SearchPage = z.infer<typeof searchPageSchema>
@@ -273,8 +273,8 @@ export const similarSchema = z
     items: z.array(
       indexedItemSchema.extend({
         reasons: z.array(z.enum(SIMILARITIES)),
-        score: z.number().meta({ description: 'How alike the titles are, 0 to 1' }),
-        sharedWords: z.array(z.string()).meta({ description: 'Words both titles hold, rarest first' }),
+        score: z.number().meta({ description: 'Similarity of the titles, 0 to 1' }),
+        sharedWords: z.array(z.string()).meta({ description: 'Words in both titles, rarest first' }),
       }),
     ),
   })
@@ -291,11 +291,9 @@ const itemTrendSchema = z
         points: count,
         comments: count,
         rank: count.meta({
-          description: 'Place by points among what its source was observed with on that day',
+          description: 'Rank by points among the items of its source on that day',
         }),
-        of: z
-          .int()
-          .meta({ description: 'How many items with points the source was observed with on that day' }),
+        of: z.int().meta({ description: 'Number of items of its source with points on that day' }),
       }),
     ),
   })

@@ -81,14 +81,14 @@ export function parseSignal(row: unknown, vouchedProvenance: string | null): Par
   if (provenance !== null && !vouchesFor(provenance, source)) {
     return {
       kind: 'bad',
-      reason: `titleProvenance: ${JSON.stringify(provenance)} must begin with the row's own source, ${JSON.stringify(`${source}:`)}`,
+      reason: `titleProvenance: ${JSON.stringify(provenance)} must start with the source of the row, ${JSON.stringify(`${source}:`)}`,
     }
   }
   const keyLength = Array.from(saveKey(source, values.sourceId)).length
   if (keyLength > SAVE_KEY_MAX_LENGTH) {
     return {
       kind: 'bad',
-      reason: `sourceId: the save key has ${keyLength} characters, at most ${SAVE_KEY_MAX_LENGTH} are allowed`,
+      reason: `sourceId: the save key has ${keyLength} characters; the maximum is ${SAVE_KEY_MAX_LENGTH}`,
     }
   }
   const vouched = titleProvenance === undefined && vouchedProvenance !== null

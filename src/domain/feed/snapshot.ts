@@ -68,7 +68,7 @@ export function sealSnapshot(ranked: RankedPeriods, details: Details, generatedA
 }
 
 function tooLarge(sort: LiveSort, byteSize: number): Refusal<SnapshotRefusal> {
-  const sizes = `the feed ${sort} would have ${byteSize} bytes, at most ${OBJECT_MAX_BYTES} are read back`
+  const sizes = `the feed ${sort} would have ${byteSize} bytes; the maximum is ${OBJECT_MAX_BYTES}`
   const mend = 'import shorter titles and URLs for the stored signals of the last 30 days'
   return new Refusal('snapshot_too_large', `${sizes}; ${mend}`)
 }
@@ -93,9 +93,9 @@ export function isInstantOf(id: string, generatedAt: number): boolean {
  */
 export function proveFeed(id: string, feed: SnapshotFeed, bytes: Uint8Array | null): Uint8Array {
   const where = `the feed ${feed.sort} of snapshot ${id}`
-  if (bytes === null) throw storageDamaged(`${where} is absent`)
+  if (bytes === null) throw storageDamaged(`${where} is missing`)
   if (bytes.byteLength !== feed.byteSize || sha256Hex(bytes) !== feed.sha256) {
-    throw storageDamaged(`${where} is not the one that was stored: its digest differs`)
+    throw storageDamaged(`${where} was changed: its digest differs`)
   }
   return bytes
 }

@@ -39,20 +39,20 @@ export const FREE_SUFFIX = ':free'
 
 /** Every reason not to rank a model, with its meaning (docs/free-models.md). A model has one: the first that holds. */
 export const REJECTION_REASONS = {
-  router: 'a router or an alias, which stands for other models',
-  zero_price_without_suffix: 'costs nothing now, but is no `:free` variant: a price glitch or a preview',
+  router: 'a router or an alias for other models',
+  zero_price_without_suffix: 'free now, but not a `:free` variant: a price error or a preview',
   not_free: 'no `:free` variant',
-  price_unknown: 'a price that is missing or no number',
-  price_not_zero: 'a price that is not exactly zero',
-  no_text_input: 'takes no text',
-  not_only_text_output: 'gives something else than text, or nothing is known',
-  guard_model: 'a guard, safety or moderation model: it judges text and does not answer',
+  price_unknown: 'the price is missing or not a number',
+  price_not_zero: 'the price is not exactly zero',
+  no_text_input: 'does not accept text',
+  not_only_text_output: 'its output is not text, or is unknown',
+  guard_model: 'a guard, safety or moderation model: it classifies text and does not answer',
   embedding_model: 'an embedding or reranking model',
   speech_model: 'a speech model',
   image_model: 'an image model',
-  context_unknown: 'a context length that is not known',
+  context_unknown: 'the context length is unknown',
   context_too_short: 'a context of less than 8,192 tokens',
-  expiry_unreadable: 'an expiry that is no day',
+  expiry_unreadable: 'the expiry is not a valid day',
   expiring: 'expires within three days, or has expired',
 } as const
 export type RejectionReason = keyof typeof REJECTION_REASONS

@@ -24,8 +24,8 @@ const OWN_FAILURE = { scope: 'model', ownFailure: true } as const
 const passing = (limit: string) => ({ scope: 'account', limit }) as const
 const stopping = (setting: string) => ({ scope: 'account', setting }) as const
 
-const DAY_LIMIT = "the account's requests of the day are spent"
-const MINUTE_LIMIT = "the account's limit of requests a minute did not end while the run waited for it"
+const DAY_LIMIT = 'the daily requests of the account are used up'
+const MINUTE_LIMIT = 'the limit of requests per minute of the account did not reset while the run waited'
 
 /** Every class of responses of the routing service: the whole, closed list. */
 const CLASSES = {
@@ -33,13 +33,13 @@ const CLASSES = {
   account_daily: { ...passing(DAY_LIMIT), rateLimit: 'account' },
   account_minute: { ...passing(MINUTE_LIMIT), rateLimit: 'account', retries: true },
   account_busy: { ...passing(MINUTE_LIMIT), retries: true },
-  account_key: stopping('the service does not take the key: correct OPENROUTER_API_KEY'),
-  account_key_limit: stopping("the key's own limit is spent: raise it where the key was created"),
+  account_key: stopping('the service rejects the key; correct OPENROUTER_API_KEY'),
+  account_key_limit: stopping('the limit of the key is used up; raise it where the key was created'),
   account_balance: stopping(
-    'the balance of the account is negative, which closes free models too: add credits to the account',
+    'the balance of the account is negative, which blocks free models too; add credits',
   ),
   account_policy: stopping(
-    "the account's data policy allows no free models: allow them at https://openrouter.ai/settings/privacy",
+    'the data policy of the account forbids free models; allow them at https://openrouter.ai/settings/privacy',
   ),
   /** Given when models of two vendors got the same response that nothing attributes. */
   service_down: { scope: 'account' },

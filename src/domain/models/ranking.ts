@@ -258,7 +258,7 @@ export function confidenceOf(
     const many = threats === 1 ? 'One unevaluated model' : `${threats} unevaluated models`
     return because('low', `${many} could overtake the primary with a perfect lite eval score.`)
   }
-  if (!ranked[0]?.evaluation) return because('low', 'The primary itself has no lite eval score that counts.')
+  if (!ranked[0]?.evaluation) return because('low', 'The primary itself has no valid lite eval score.')
   const top = ranked.slice(0, TOP)
   const fresh = top.filter(({ evaluation }) => evaluation && now - evaluation.updatedAt <= FRESH_MS)
   const none = 'No unevaluated candidate can overtake the primary even with a perfect lite eval score'

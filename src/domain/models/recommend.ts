@@ -39,7 +39,7 @@ export function recommend(facts: RunFacts): StoredRun {
   const models = ranked.map(({ model }) => model)
   const evalCoverage = coverageOf(ranked, facts.attemptedToday, now)
   const glitches = zeroPriced(rejections)
-  const glitchNote = `Priced at zero without the free suffix (a price glitch or a preview), so never a candidate: ${listed(glitches)}.`
+  const glitchNote = `Not candidates, because they are free without the free suffix (a price error or a preview): ${listed(glitches)}.`
   const notes = [
     ...STANDING_NOTES,
     ...facts.notes,
@@ -111,7 +111,7 @@ const PARTS = {
  * models that came and left.
  */
 function movementNotes(models: readonly RankedModel[], previous: Previous): string[] {
-  if (previous === null) return ['There is no recommendation before this one to compare with.']
+  if (previous === null) return ['No previous recommendation to compare with.']
   const before = new Map(previous.models.map((model) => [model.id, model]))
   const current = new Set(models.map(({ id }) => id))
   const [primary, deposed] = [models[0]?.id, previous.models[0]?.id]

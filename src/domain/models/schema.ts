@@ -51,7 +51,7 @@ const evalSummarySchema = z
     status: z.enum(['completed', 'cached_recent', 'not_evaluated']),
     passed: count,
     total: count,
-    updatedAt: instant.nullable().describe('null while no question was answered'),
+    updatedAt: instant.nullable().describe('null if no test was answered'),
     tasks: z.array(taskSchema),
     cachedFromUpdatedAt: instant.optional().describe('only when cached'),
     cacheAgeDays: z.int().min(1).optional().describe('only when cached: UTC days'),
@@ -64,33 +64,33 @@ export const rankedModelSchema = z
     rank: z.int().min(1).describe('contiguous in the unfiltered list'),
     id: modelId.describe('as the routing service names it, ending in `:free`'),
     name: z.string().min(1),
-    score: z.int().describe('metadata + health + latency + lite evaluation - penalty, exactly'),
+    score: z.int().describe('exactly metadata + health + latency + lite evaluation - penalty'),
     metadataScore: count.max(600),
     healthScore: count.max(400),
     latencyScore: count.max(75),
     liteEvalScore: count.max(750),
     contextLength: count.describe('tokens'),
-    maxCompletionTokens: count.nullable().describe('tokens; null when not published'),
+    maxCompletionTokens: count.nullable().describe('tokens; null if not published'),
     ...mapCapabilities(() => z.boolean()),
     supportsTools: z.boolean().describe('claimed by the catalogue; `toolUse` is measured'),
-    latencyMs: count.nullable().describe('null when not probed'),
+    latencyMs: count.nullable().describe('null if not probed'),
     healthStatus: z.string().regex(HEALTH_STATUS_PATTERN),
     evalSuite: z.literal(LITE_SUITE),
     evalSummary: evalSummarySchema,
     reason: z.string().describe('up to three capabilities, then `; lite eval <passed>/<total>`'),
     instabilityPenalty: count.max(150),
-    previousRank: z.int().min(1).nullable().describe('rank in the recommendation before; null when new'),
+    previousRank: z.int().min(1).nullable().describe('rank in the previous recommendation; null if new'),
     toolUse: z.enum(['proven', 'disproven', 'unknown']).describe('measured, not claimed'),
-    rateLimitKind: z.enum(['account', 'model', 'none']).describe('whose rate limit was met last'),
-    checkedAt: instant.nullable().describe('when health and latency were measured'),
+    rateLimitKind: z.enum(['account', 'model', 'none']).describe('origin of the last rate limit'),
+    checkedAt: instant.nullable().describe('time of the health and latency measurement'),
   })
   .meta({ id: 'RankedFreeModel' })
 
 const evalCoverageSchema = z
   .object({
-    evaluated: count.describe('ranked models with an evaluation that counts'),
-    completedToday: count.describe('of these, evaluated on the UTC day of the update'),
-    attemptedToday: count.describe('evaluations begun that UTC day, failed ones too'),
+    evaluated: count.describe('ranked models with a valid evaluation'),
+    completedToday: count.describe('ranked models evaluated on the UTC day of the update'),
+    attemptedToday: count.describe('evaluations started on that UTC day, including failed ones'),
     totalRanked: count,
     candidatePool: count,
     unevaluatedCanStillWin: z.boolean(),
@@ -99,7 +99,7 @@ const evalCoverageSchema = z
     maxUnevaluatedPossibleScore: z
       .int()
       .nullable()
-      .describe('null when every ranked model has an evaluation that counts'),
+      .describe('null if every ranked model has a valid evaluation'),
   })
   .meta({ id: 'FreeModelEvalCoverage' })
 
@@ -124,9 +124,9 @@ const head = {
 const tail = {
   notes: z.array(z.string()),
   seed: z.boolean().describe('true for the built-in seed'),
-  stale: z.boolean().describe('true when older than the health endpoint allows'),
+  stale: z.boolean().describe('true if older than `maxFreshHours` of the health endpoint'),
   ageHours: count.describe('whole hours since `updatedAt`'),
-  nextUpdateAt: instant.nullable().describe('when the next update is due; null for the seed'),
+  nextUpdateAt: instant.nullable().describe('time of the next update; null for the seed'),
 }
 
 export const topModelsSchema = z
@@ -138,12 +138,12 @@ export const recommendationSchema = z
   .meta({ id: 'FreeModelRecommendation' })
 
 const health = {
-  ok: z.boolean().describe('a stored recommendation no older than `maxFreshHours`'),
-  lastUpdatedAt: instant.nullable().describe('null while the seed is served'),
-  ageHours: z.number().min(0).nullable().describe('two decimals; null while the seed is served'),
+  ok: z.boolean().describe('true if the stored recommendation is not older than `maxFreshHours`'),
+  lastUpdatedAt: instant.nullable().describe('null if the seed is served'),
+  ageHours: z.number().min(0).nullable().describe('two decimals; null if the seed is served'),
   maxFreshHours: z.number(),
   usingSeedFallback: z.boolean(),
-  hasKvBinding: z.boolean().describe('the store of recommendations is configured and answers'),
+  hasKvBinding: z.boolean().describe('true if the store of recommendations is configured and responds'),
 }
 
 export const healthSchema = z.object(health).meta({ id: 'FreeModelHealth' })

@@ -67,7 +67,7 @@ export function scoreModel(
   const quickness = latencyMs === null ? 'not measured' : `${latencyMs} ms`
   const evaluated =
     lite === null
-      ? 'no evaluation that counts'
+      ? 'no valid evaluation'
       : `${lite.points} points times ${lite.multiplier}, ${lite.ageDays} days old`
   const failures = `${failuresIn72h} failed attempts in 72 hours`
   const components = [
@@ -131,7 +131,7 @@ export function metadataComponents(model: CatalogueModel, now: Instant): ScoreCo
 }
 
 function recency({ createdAt }: CatalogueModel, now: Instant): Share {
-  if (createdAt === null) return [0, 'no date of listing']
+  if (createdAt === null) return [0, 'listing date unknown']
   const days = Math.max(0, Math.floor((now - createdAt) / DAY_MS))
   return [between(OLD_DAYS - days, 0, OLD_DAYS - NEW_DAYS), `listed on ${dayOf(createdAt)}, ${days} days ago`]
 }

@@ -93,7 +93,7 @@ export function seedRun(): StoredRun {
     ...run,
     source: 'seed',
     rankingConfidence: 'low',
-    rankingConfidenceReason: 'Built-in seed: ranked by published facts alone, nothing was measured.',
+    rankingConfidenceReason: 'Built-in seed: ranked only by published facts, not measured.',
     notes: [
       `This is the built-in seed, with facts as published on ${FACTS_DAY}: no stored recommendation could be read.`,
       ...STANDING_NOTES,

@@ -63,21 +63,18 @@ function wholeNumber(description: string) {
 
 /** The query of top-models (docs/free-models.md). */
 export const shortlistQuery = z.object({
-  limit: wholeNumber('At most so many models; more than there are gives them all.'),
+  limit: wholeNumber('Maximum number of models; a number above the total returns all.'),
   needs: z
     .string()
     .refine((text) => parseNeeds(text) !== null)
     .meta({
-      description: `What a model must support, separated by commas: ${NEED_NAMES.map((name) => `\`${name}\``).join(', ')}. \`tools\` also leaves out models that did not use a tool when asked to.`,
+      description: `Required capabilities, comma-separated: ${NEED_NAMES.map((name) => `\`${name}\``).join(', ')}. \`tools\` also excludes models that did not use a tool in the test.`,
       pattern: `^(${NEED_NAMES.join('|')})(,(${NEED_NAMES.join('|')}))*$`,
     })
     .transform(parseNeeds)
     .optional(),
-  minContext: wholeNumber('Least context length in tokens.'),
-  health: z
-    .enum(['passed'])
-    .meta({ description: 'Only models that answered as asked when they were probed.' })
-    .optional(),
+  minContext: wholeNumber('Minimum context length in tokens.'),
+  health: z.enum(['passed']).meta({ description: 'Only models that passed the last probe.' }).optional(),
 })
 
 const CODES = {
@@ -180,7 +177,7 @@ function envelopeOf(
   const ageMs = ageOf(run, now)
   const ageHours = Math.floor(ageMs / HOUR_MS)
   const stale = !isFresh(ageMs)
-  const ageNote = `This recommendation is ${ageHours} hours old; no update has come for more than ${MAX_FRESH_HOURS} hours.`
+  const ageNote = `This recommendation is ${ageHours} hours old; an update is due after ${MAX_FRESH_HOURS} hours.`
   const tail = {
     notes: [...notes, ...(stale && !seed ? [ageNote] : [])],
     seed,
@@ -193,7 +190,7 @@ function envelopeOf(
 
 function primaryOf({ models }: StoredRun): RankedModel {
   const [primary] = models
-  if (primary === undefined) throw new Error('the recommendation holds no model')
+  if (primary === undefined) throw new Error('the recommendation has no model')
   return primary
 }
 

@@ -17,11 +17,11 @@ const SEALED = /^\{"sha256":"(.{64})","run":(.*)\}\n$/s
 export function sealRun(run: StoredRun): Uint8Array {
   const sealed = storedRunSchema.parse(wellFormed(run))
   const fault = faultOf(sealed)
-  if (fault !== null) throw new Error(`the ranking does not hold together: ${fault}`)
+  if (fault !== null) throw new Error(`the ranking is inconsistent: ${fault}`)
   const text = JSON.stringify(sealed)
   const bytes = new TextEncoder().encode(`{"sha256":"${sha256Hex(text)}","run":${text}}\n`)
   if (bytes.byteLength > OBJECT_MAX_BYTES)
-    throw new Error(`the ranking has ${bytes.byteLength} bytes, at most ${OBJECT_MAX_BYTES} are read back`)
+    throw new Error(`the ranking has ${bytes.byteLength} bytes; the maximum is ${OBJECT_MAX_BYTES}`)
   return bytes
 }
 
@@ -36,9 +36,9 @@ export function proveRun(bytes: Uint8Array): StoredRun {
   if (inner === undefined) throw damaged('has no seal')
   if (sha256Hex(inner) !== digest) throw damaged('does not match its digest')
   const { data, error } = storedRunSchema.safeParse(orDamaged('is not JSON', () => JSON.parse(inner)))
-  if (error) throw damaged(`has another shape at ${error.issues[0]?.path.join('.') ?? ''}`, error)
+  if (error) throw damaged(`has an unexpected format at ${error.issues[0]?.path.join('.') ?? ''}`, error)
   const fault = faultOf(data)
-  if (fault !== null) throw damaged(`does not hold together: ${fault}`)
+  if (fault !== null) throw damaged(`is inconsistent: ${fault}`)
   return data
 }
 
@@ -53,7 +53,10 @@ function orDamaged<T>(what: string, read: () => T): T {
 }
 
 function damaged(what: string, cause?: unknown): Refusal<StorageRefusal> {
-  return storageDamaged(`the stored recommendation ${what}; dash evaluate-models makes a new one`, cause)
+  return storageDamaged(
+    `the stored recommendation ${what}; create a new one with dash evaluate-models`,
+    cause,
+  )
 }
 
 /** The first thing that cannot be right in a ranking, or null. */
@@ -63,11 +66,11 @@ function faultOf({ models }: StoredRun): string | null {
     const { id, rank, score, liteEvalScore, evalSummary } = model
     const points = evalSummary.tasks.reduce((sum, task) => sum + task.points, 0)
     const multiplier = evalSummary.cacheMultiplier ?? 1
-    if (rank !== index + 1) return `${id} stands at place ${index + 1} with rank ${rank}`
+    if (rank !== index + 1) return `${id} has rank ${rank} at position ${index + 1}`
     if (score !== scoreOf(model)) return `the score of ${id} is not the sum of its parts`
     if (liteEvalScore !== liteScoreOf({ points, multiplier }))
-      return `the lite score of ${id} is not what its tasks add up to`
-    if (score > (models[index - 1]?.score ?? score)) return `${id} outscores the rank before`
+      return `the lite score of ${id} is not the sum of its tasks`
+    if (score > (models[index - 1]?.score ?? score)) return `${id} has a higher score than the previous rank`
   }
   return null
 }

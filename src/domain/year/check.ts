@@ -47,7 +47,7 @@ export function proveLedger(contents: LedgerContents, newest: Head | null): Prov
   const heads = newest ? [{ path: `heads/${newest.seq}`, seq: newest.seq, head: newest }] : []
   const { findings, entries, timeline } = checkLedger(contents, { heads, all: false })
   const [first] = findings
-  if (first) throw storageDamaged(`the ledger does not hold: ${describeFinding(first)}`)
+  if (first) throw storageDamaged(`the ledger is damaged: ${describeFinding(first)}`)
   const unfinished = entries.length === 0 ? contents.founding : null
   return { entries, timeline, lastLeaf: entries.at(-1)?.leaf ?? GENESIS_LEAF, unfinished }
 }
@@ -175,7 +175,7 @@ function checkFounding(rows: readonly LedgerRow[], founding: FoundingMark | null
   const entry = entryAt(rows, seq)
   if (entry?.leaf !== leaf) return [finding('chain_broken', 'founding', leaf, entry?.leaf ?? null)]
   const isSealed = entryAt(rows, seq + 1)?.kind === 'legacy-seal'
-  return isSealed ? [] : [finding('chain_broken', 'founding', leaf, `entry ${seq + 1} is no seal`)]
+  return isSealed ? [] : [finding('chain_broken', 'founding', leaf, `entry ${seq + 1} is not a seal`)]
 }
 
 /**

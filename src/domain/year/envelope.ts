@@ -65,8 +65,8 @@ export function sealYear(
   yearEnvelopeSchema.parse(envelope)
   const bytes = new TextEncoder().encode(JSON.stringify(envelope))
   if (bytes.byteLength > PUBLICATION_MAX_BYTES) {
-    const allowed = `at most ${PUBLICATION_MAX_BYTES} are allowed`
-    throw new PublicationTooLarge(`the publication has ${bytes.byteLength} bytes, ${allowed}`)
+    const allowed = `the maximum is ${PUBLICATION_MAX_BYTES}`
+    throw new PublicationTooLarge(`the publication has ${bytes.byteLength} bytes; ${allowed}`)
   }
   const instants = { windowStart, windowEnd, generatedAt, publishedAt }
   const manifest = { ...identity, ...instants, sha256: sha256Hex(bytes), byteSize: bytes.byteLength }
@@ -83,7 +83,7 @@ export function sealYear(
  */
 export function proveBytes(manifest: Manifest, bytes: Uint8Array | null): Uint8Array {
   const where = `object ${manifest.sha256} of ${manifest.publicationId}`
-  if (bytes === null) throw storageDamaged(`${where} is absent`)
+  if (bytes === null) throw storageDamaged(`${where} is missing`)
   const [problem] = examineWhole(manifest, bytes)
   if (problem) throw storageDamaged(`${where} ${problem.what}`)
   return bytes

@@ -143,7 +143,7 @@ export function examineIdentity(manifest: Manifest, members: EnvelopeMembers): O
     return [
       {
         code: 'identity_mismatch',
-        what: `names another ${field} than its manifest`,
+        what: `has a different ${field} than its manifest`,
         expected: `${field} ${expected}`,
         actual: `${field} ${found}`,
       },

@@ -40,8 +40,8 @@ export function finding(
 /** A finding on one line, for a person. */
 export function describeFinding({ code, publicationId, path, expected, actual }: Finding): string {
   const where = [path, publicationId === null ? null : `(${publicationId})`].filter(Boolean).join(' ')
-  if (code === 'orphan_object') return `${code} ${where}: no entry names it`
-  const found = actual === null ? 'there is nothing' : `found ${actual}`
+  if (code === 'orphan_object') return `${code} ${where}: no ledger entry refers to it`
+  const found = actual === null ? 'found nothing' : `found ${actual}`
   return `${code} ${where}: ${expected === null ? '' : `expected ${expected}, `}${found}`
 }
 

@@ -20,7 +20,7 @@ export const historyQuerySchema = z.object({
   sort: z.enum(['year']).meta({ description: 'Only `year` is accepted.', example: 'year' }),
   at: instantSchema.optional().meta({
     description:
-      'UTC instant, `YYYY-MM-DDTHH:mm:ssZ` with one to three optional fraction digits, at most five minutes ahead. Default: now.',
+      'UTC instant, `YYYY-MM-DDTHH:mm:ssZ` with one to three optional fraction digits, at most five minutes in the future. Default: now.',
   }),
 })
 
@@ -71,15 +71,17 @@ const indexedPublicationSchema = z
   .strictObject({
     publicationId: z.string(),
     asOfDay: day,
-    publishedAt: instant.describe('the `at` that answers with this publication'),
-    sha256: digest.describe("of the publication's bytes: its ETag"),
+    publishedAt: instant.describe('value of `at` that returns this publication'),
+    sha256: digest.describe('SHA-256 of the publication; also its ETag'),
     byteSize: z.int().min(0),
     algorithmVersion: z.string(),
     schemaVersion: z.int(),
     ledger: z.enum(['v1', 'versioned']),
-    own: z.boolean().describe('false for what was imported from an older archive'),
-    seq: seq.describe('place in its own ledger'),
-    leaf: digest.nullable().describe('leaf of its entry; null in the legacy ledger, which one seal covers'),
+    own: z.boolean().describe('false for publications imported from an older archive'),
+    seq: seq.describe('position in its ledger'),
+    leaf: digest
+      .nullable()
+      .describe('leaf of its entry; null in the legacy ledger, which has one seal for all'),
   })
   .meta({ id: 'IndexedPublication' })
 
@@ -87,7 +89,7 @@ const indexedGapSchema = z
   .strictObject({
     asOfDay: day,
     reason: z.enum(['attempts_spent', 'missed']),
-    attempts: z.int().min(0).describe('attempts that were counted'),
+    attempts: z.int().min(0).describe('number of counted attempts'),
     recordedAt: instant,
     seq,
     leaf: digest,
@@ -99,7 +101,7 @@ export const historyIndexSchema = z
     head: z.strictObject({ seq, leaf: digest, time: instant }).nullable().describe('the newest head'),
     publications: z
       .array(indexedPublicationSchema)
-      .describe('in the order in which selection prefers the last at or before `at`'),
+      .describe('in order; `at` selects the last one at or before it'),
     gaps: z.array(indexedGapSchema).describe('in the order of their entries'),
   })
   .meta({ id: 'YearHistoryIndex' })

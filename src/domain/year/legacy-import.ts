@@ -51,7 +51,7 @@ const storedText = z
   .refine((value) => value !== '', 'is empty')
   .refine(
     (value) => value.isWellFormed() && !value.includes('\0'),
-    'has a NUL or half a surrogate pair, which the ledger cannot keep',
+    'contains a NUL or half a surrogate pair, which the ledger cannot store',
   )
 
 const instant = z.string('must be a string').transform(readAs(parseInstant, 'must be an ISO-8601 instant'))
@@ -60,7 +60,7 @@ const manifestRow = z.object({
   ledger: z.enum(['v1', 'versioned'], 'must be "v1" or "versioned"'),
   publicationId: storedText.refine(
     (value) => !value.startsWith(OWN_ID_PREFIX),
-    `begins with ${OWN_ID_PREFIX}, as only publications made here do`,
+    `starts with ${OWN_ID_PREFIX}, which is reserved for own publications`,
   ),
   algorithmVersion: storedText,
   schemaVersion: z.int('must be an integer'),
@@ -74,10 +74,8 @@ const manifestRow = z.object({
   byteSize: z
     .int('must be an integer')
     .min(0, 'is negative')
-    .max(OBJECT_MAX_BYTES, `is more than ${OBJECT_MAX_BYTES}, the most a publication may have`),
-  file: z
-    .string('must be a string')
-    .refine(isPathBelow, 'must be a relative path that stays inside the folder'),
+    .max(OBJECT_MAX_BYTES, `is more than ${OBJECT_MAX_BYTES}, the maximum of a publication`),
+  file: z.string('must be a string').refine(isPathBelow, 'must be a relative path inside the folder'),
 })
 
 /**
@@ -101,10 +99,10 @@ export function parseListed(row: unknown, line: number, now: Instant): ListedPub
   }
   if (publishedAt > now) {
     return refused(
-      `publishedAt: ${formatInstant(publishedAt)} lies in the future; now is ${formatInstant(now)}`,
+      `publishedAt: ${formatInstant(publishedAt)} is in the future; now is ${formatInstant(now)}`,
     )
   }
-  if (asOfDay > dayOf(publishedAt)) return refused(`asOfDay: ${asOfDay} had not begun when it was published`)
+  if (asOfDay > dayOf(publishedAt)) return refused(`asOfDay: ${asOfDay} is later than its publication`)
   return { line, ledger, manifest, file }
 }
 
@@ -116,7 +114,7 @@ export function repeatedIds(listed: readonly ListedPublication[]): ImportRefusal
     const { publicationId } = manifest
     const earlier = lines.get(publicationId)
     if (earlier === undefined) lines.set(publicationId, line)
-    else refusals.push({ publicationId, line, reason: `publicationId: line ${earlier} has the same one` })
+    else refusals.push({ publicationId, line, reason: `publicationId: same as line ${earlier}` })
   }
   return refusals
 }

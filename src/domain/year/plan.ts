@@ -162,8 +162,8 @@ function expectedTitle({ source, title }: YearEvent, key: string): VerifiedTitle
 
 function emptyYear(observed: readonly SourceObservation[]): string {
   const days = new Set(observed.flatMap((source) => source.days)).size
-  const found = `the Year would be empty: no event can stand in a list (a hype cohort needs ${COHORT_MINIMUM} events), ${days} of ${TARGET_DAYS} days have signals`
-  return `${found}; run dash import signals or dash collect first (signals of today count from tomorrow on), or publish it with --allow-empty`
+  const found = `the Year would be empty: no event qualifies for a list (a hype cohort needs ${COHORT_MINIMUM} events), ${days} of ${TARGET_DAYS} days have signals`
+  return `${found}; first run dash import signals or dash collect (signals of today count from tomorrow), or publish with --allow-empty`
 }
 
 function tooLongRows(listed: readonly RankedEvent[]): WindowProblem | null {
@@ -176,7 +176,7 @@ function tooLongRows(listed: readonly RankedEvent[]): WindowProblem | null {
   const count = `${problems.length} stored ${problems.length === 1 ? 'event is' : 'events are'} too long for a publication`
   return {
     rows: [first.event],
-    message: ([day]) => `${count}, the first: ${rowName(first.event, day)}: ${first.problem}; ${SHORTEN}`,
+    message: ([day]) => `${count}, first problem: ${rowName(first.event, day)}: ${first.problem}; ${SHORTEN}`,
   }
 }
 
@@ -202,7 +202,10 @@ function sealingProblem(
     if (error instanceof PublicationTooLarge) return tooLarge(error.message, year)
     if (!(error instanceof z.ZodError)) throw error
     const issues = describeIssues(error)
-    return { rows: [], message: () => `stored rows form no valid publication: ${issues}; ${CORRECT}` }
+    return {
+      rows: [],
+      message: () => `the stored rows are not valid for a publication: ${issues}; ${CORRECT}`,
+    }
   }
 }
 
@@ -218,7 +221,7 @@ function tooLarge(size: string, year: RankedYear): WindowProblem {
     largest.map(({ event, bytes }, index) => `${rowName(event, days[index])} (${bytes} bytes)`).join(', ')
   return {
     rows: largest.map(({ event }) => event),
-    message: (days) => `${size}; the largest rows: ${named(days)}; ${SHORTEN}`,
+    message: (days) => `${size}; largest rows: ${named(days)}; ${SHORTEN}`,
   }
 }
 

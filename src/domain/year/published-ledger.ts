@@ -141,7 +141,7 @@ function publishedContents(ledger: Uint8Array, legacy: Uint8Array | null): Audit
   const { lines, rest } = linesOf(ledger)
   const entries = readLines('entries', lines, parseLeafText)
   if (rest.byteLength > 0)
-    entries.unreadable.push(unreadableRow('entries', lines.length + 1, 'a line that was cut off'))
+    entries.unreadable.push(unreadableRow('entries', lines.length + 1, 'a truncated line'))
   // Legacy lines are only parted by newlines: the last one has none.
   const parted = linesOf(legacy ?? new Uint8Array())
   const legacyLines = legacy?.byteLength ? [...parted.lines, parted.rest] : []
@@ -178,7 +178,7 @@ function readLines<Row>(
 
 function readLine<Row>(line: Uint8Array, parse: (line: string) => Row | null): Row | string {
   try {
-    return parse(utf8.decode(line)) ?? 'not a line that a ledger publishes'
+    return parse(utf8.decode(line)) ?? 'not a valid ledger line'
   } catch {
     return 'not UTF-8'
   }

@@ -39,7 +39,7 @@ export function queriesAbout(
   if (latestAt(timeline, publishedAt) !== item) return { questions: [], findings: [] }
   const limit = now + FUTURE_TOLERANCE_MS
   if (publishedAt > limit) {
-    const why = `${READ_ERROR}its time, ${timeOf(publishedAt)}, lies ahead of the clock`
+    const why = `${READ_ERROR}its time, ${timeOf(publishedAt)}, is later than this clock`
     return {
       questions: [],
       findings: [unreadable({ at: publishedAt, expected: item.manifest, held: [] }, why)],
@@ -84,7 +84,9 @@ export function examineResponse(question: SelectionQuery, answer: PublishedRespo
       return question.expected === null ? [] : [missing(question, question.expected, answer)]
     default: {
       const said = describeRefusal(answer)
-      return [unreadable(question, admitsDamage(answer) ? said : `${READ_ERROR}the host answered ${said}`)]
+      return [
+        unreadable(question, admitsDamage(answer) ? said : `${READ_ERROR}the host responded with ${said}`),
+      ]
     }
   }
 }
@@ -99,7 +101,8 @@ function examineBody(question: SelectionQuery, answer: PublishedResponse): Findi
   const { sha256: digest, byteSize } = answer.seen
   if (expected === null) return [otherSelection(question, digest)]
   const problems = examineObject(expected, answer)
-  if (problems === null) return [unreadable(question, `${READ_ERROR}${byteSize} bytes are too many to parse`)]
+  if (problems === null)
+    return [unreadable(question, `${READ_ERROR}${byteSize} bytes are too large to parse`)]
   if (problems.length > 0) {
     if (held.length > 0) return [otherSelection(question, digest)]
     return objectFindings(expected, { found: 'bytes', byteSize, problems })
@@ -134,7 +137,7 @@ const BRACE = 0x7b
 function examineNotModified(question: SelectionQuery, answer: PublishedResponse): Finding[] {
   const { expected, held } = question
   if (expected === null || held.length === 0) {
-    return [unreadable(question, '304 to a question that named no ETag')]
+    return [unreadable(question, '304 for a request without an ETag')]
   }
   if (answer.etag !== `"${expected.sha256}"`) return [otherSelection(question, answer.etag)]
   return examineHeaders(question, expected, answer)

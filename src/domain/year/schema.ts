@@ -20,8 +20,8 @@ const yearItemSchema = z
       ),
     provider: z.string().optional().describe('hype items only: the provider cohort'),
     sourceId: z.string().min(1).describe("the source's own id"),
-    rank: z.int().min(1).max(100).describe('1 is first in this list'),
-    title: z.string().regex(/\S/).describe('title as its owning source gave it, not white space alone'),
+    rank: z.int().min(1).max(100).describe('rank in this list; 1 is first'),
+    title: z.string().regex(/\S/).describe('title as its own source returned it, not only white space'),
     url: z.string().nullable().describe('link of the item; null for a text post'),
     discussionUrl: z.string().nullable().describe('page of the discussion; null outside the news sources'),
     points: z.int().describe('latest stored points, karma or provider unit'),
@@ -33,10 +33,7 @@ const yearItemSchema = z
       .lt(1)
       .describe('midpoint percentile (L + E/2) / n inside its source or cohort'),
     event_title_verified: z.literal(true),
-    title_provenance: z
-      .string()
-      .regex(/\S/)
-      .describe('channel of the owning source that vouched for the title'),
+    title_provenance: z.string().regex(/\S/).describe('channel of the source that confirmed the title'),
   })
   .meta({ id: 'YearItem' })
 
@@ -46,7 +43,7 @@ export const coverageSchema = z
   .object({
     targetDays: z.literal(365),
     materializedDays: count.max(365).describe('days of the window with a signal of at least one news source'),
-    complete: z.boolean().describe('true when every day of the window is materialized'),
+    complete: z.boolean().describe('true if every day of the window is materialized'),
     firstDay: day.nullable().describe('first materialized day of the window'),
     lastDay: day.nullable().describe('last materialized day of the window'),
     missingDays: z.array(day).describe('days of the window that are not materialized'),

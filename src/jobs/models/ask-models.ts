@@ -130,7 +130,7 @@ async function settleOrWait(
   const ended = [...open.values()].map((each) => each.ended)
   if (next.do === 'settle') return Promise.race(ended)
   const ms = Math.max(1, Math.ceil(next.until - monotonic()))
-  if (ms > 2_000) onProgress(`waiting ${Math.round(ms / 1000)} s for the requests of a minute`)
+  if (ms > 2_000) onProgress(`waiting ${Math.round(ms / 1000)} s for the limit of requests per minute`)
   const waiting = new AbortController()
   const stop = (): void => waiting.abort(signal.reason)
   signal.addEventListener('abort', stop, { once: true })
@@ -161,12 +161,15 @@ async function startCall(asking: Asking, call: QueuedCall): Promise<void> {
   const recorded = await evaluations.countAttempt({ run: number, model, kind, sentAt }, guard)
   if ('refused' in recorded) {
     if (recorded.refused !== 'day_spent')
-      throw new Refusal<LeaseRefusal>('lease_lost', 'another evaluation took over while this one worked')
+      throw new Refusal<LeaseRefusal>(
+        'lease_lost',
+        'another evaluation took over the lease; this run stopped',
+      )
     run.stop ??= { reason: 'account_daily', resetAt: startOfDay(addDays(run.day, 1)), preview: '' }
     return
   }
   const sent = { ...call, attempt: recorded.counted, startedAt: queue.start(call) }
-  onProgress(`request ${queue.sent}, ${queue.length} to come: ${model}`)
+  onProgress(`request ${queue.sent}, ${queue.length} left: ${model}`)
   const ended = noteFault(asking, sendCall(asking, sent)).finally(() => open.delete(vendor))
   open.set(vendor, { call, ended })
 }
@@ -337,5 +340,5 @@ function chatCallOf({ run, suite }: Asking, { model, kind }: QueuedCall): ChatCa
 /** A reply that was cut before it answered the question counts as none. */
 function judgeReply(classification: Classification, kind: LiteKind): Classification {
   if (classification.reply === null || !isCutShort(kind, classification.reply)) return classification
-  return { ...classification, class: 'cut_answer', because: 'cut at its limit of tokens', reply: null }
+  return { ...classification, class: 'cut_answer', because: 'cut at the token limit', reply: null }
 }

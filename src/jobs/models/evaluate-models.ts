@@ -49,7 +49,7 @@ export async function evaluateModels(
   return withLease(evaluations, 'evaluating models', ports, async (token) => {
     // Runs that were killed end here. A crash: the next run does the same.
     const killed = await evaluations.sweep(clock())
-    if (killed > 0) onNote('the last evaluation was cut short; what it sent is counted')
+    if (killed > 0) onNote('the last evaluation was interrupted; its requests are counted')
     // Only reads: a crash leaves nothing.
     const run = await readRun(ports, options)
 
@@ -130,7 +130,7 @@ async function readRun(
   const mode = router.hasKey ? requested : 'metadataOnly'
   const run = newRun({ mode, dryRun }, monotonic(), clock())
   if (mode !== requested) {
-    onNote('there is no OPENROUTER_API_KEY: only metadata is refreshed')
+    onNote('OPENROUTER_API_KEY is not set; only metadata is refreshed')
     run.notes.push('No key of the routing service is configured, so only metadata was refreshed.')
   }
   const { models, badRows } = await router.catalogue(signal)
@@ -149,7 +149,7 @@ async function previousRun(
     return bytes && proveRun(bytes)
   } catch (error) {
     if (!(error instanceof Refusal) || error.code !== 'storage_damaged') throw error
-    notes.push('The recommendation before this one was damaged and is replaced.')
+    notes.push('The previous recommendation was damaged and was replaced.')
     return null
   }
 }
@@ -283,8 +283,8 @@ function rankRun(
   })
 }
 
-const NO_CANDIDATE = 'the catalogue has no free text model that may be recommended'
-const UNSERVED = 'the service says that nobody serves any candidate'
+const NO_CANDIDATE = 'the catalogue has no free text model that can be recommended'
+const UNSERVED = 'no candidate has an endpoint at the service'
 
 /** The stored recommendation stays. */
 function failure(
@@ -299,7 +299,7 @@ function failure(
     rankingVersion: previous?.rankingVersion ?? null,
     primary: previous?.models[0]?.id ?? null,
     ranked: 0,
-    reason: `${reason}; the stored recommendation stays`,
+    reason: `${reason}; the stored recommendation is kept`,
   }
   return {
     report: reportOf(run, end, run.rejections, monotonic()),

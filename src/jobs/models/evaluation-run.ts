@@ -183,9 +183,9 @@ function rateLimitOf({ account, model, resetAt }: EvaluationRun['limits']): Eval
 
 /** One sentence on why no more models were asked. */
 export function stopSentence({ reason, preview }: EarlyEnd): string {
-  if (reason === 'day_ended') return 'the UTC day ended, and with it the suite of the day'
+  if (reason === 'day_ended') return 'the UTC day ended, and its test suite with it'
   const { setting, limit } = RESPONSE_CLASSES[reason]
-  return setting ?? limit ?? `the service cannot be asked: ${preview}`
+  return setting ?? limit ?? `the service cannot be used: ${preview}`
 }
 
 /** What a run left out although its mode asks for it, the weightiest cause first; any of it makes the run `partial`. */
@@ -206,23 +206,23 @@ export function skippedWork({
     ...(mode === 'healthOnly'
       ? skipped(
           [...unasked],
-          (models) => `the service told nothing of the endpoints of ${models}`,
-          'The service told nothing of the endpoints of',
+          (models) => `the service returned no endpoint data for ${models}`,
+          'The service returned no endpoint data for',
         )
       : skipped(
           [...unasked],
-          (models) => `the account's limits kept questions from ${models}`,
-          "Not asked everything, for the account's limits",
+          (models) => `${models} not fully evaluated: the account hit its rate limit`,
+          'Not fully evaluated, because the account hit its rate limit',
         )),
     ...skipped(
       plan.postponed,
-      () => "the account's requests of the day do not reach every model",
-      'Not asked, since the account has no requests left for them today',
+      () => 'the daily requests of the account do not suffice for every model',
+      'Not evaluated, because the account has no requests left for them today',
     ),
     ...skipped(
       plan.spent,
-      (models) => `${models} had too few requests left this UTC day to be asked what is open`,
-      'Not asked everything, having had their requests of the day',
+      (models) => `${models} not fully evaluated: too few of their daily requests are left`,
+      'Not fully evaluated, because their requests of today are used up',
     ),
   ]
 }

@@ -32,7 +32,7 @@ export interface ModelExplanation {
 
 const MEANINGS = {
   ...REJECTION_REASONS,
-  gone: 'the service said, when it was asked last, that nobody serves it',
+  gone: 'the service had no endpoint for it in the last run',
 } as const
 
 interface ExplainPorts {
@@ -56,7 +56,7 @@ export async function explainModel(
   if (!models.some((each) => each.id === id)) {
     const near = models.find((each) => each.id === `${id}:free`)
     const hint = near ? `; did you mean ${near.id}?` : ''
-    const detail = `the service lists no model ${JSON.stringify(id)}${hint}`
+    const detail = `the service does not list the model ${JSON.stringify(id)}${hint}`
     throw new Refusal<'model_unknown'>('model_unknown', detail)
   }
   const rows = await readRows(evaluations, now)

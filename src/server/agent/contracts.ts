@@ -22,25 +22,25 @@ const REFUSALS = {
   disabled: { status: 503, when: 'the kill switch is set', expected: true },
   misconfigured: {
     status: 503,
-    when: 'no signing secret, model, credential or known price is configured',
+    when: 'the signing secret, the model, its key or its price is not configured',
     expected: true,
   },
   forbidden_origin: { status: 403, when: '`Origin` is missing or not allowed' },
   invalid_session: {
     status: 401,
-    when: '`X-Agent-Session` holds no valid token of this caller; make a new session',
+    when: '`X-Agent-Session` is missing or not a valid token of this caller; create a new session',
     memberSchemas: {
       reason: { type: 'string', enum: ['missing', 'malformed', 'bad_signature', 'expired', 'ip_mismatch'] },
     },
   },
   payload_too_large: { status: 413, when: `the body has more than ${BODY_MAX_BYTES} bytes` },
-  invalid_json: { status: 400, when: 'the body, or an entry of `messages`, is not what it should be' },
+  invalid_json: { status: 400, when: 'the body is not JSON, or it or an entry of `messages` is invalid' },
   no_user_message: { status: 400, when: "`messages` is missing or empty, or its last entry is not a user's" },
   rate_limited: {
     status: 429,
-    when: 'a limit of the address, of the session or of the day stands in the way; the turn was not counted',
+    when: 'a limit of the address, the session or the day is reached; the turn was not counted',
     headers: {
-      'Retry-After': 'seconds until it is worth asking again',
+      'Retry-After': 'seconds to wait before the next request',
     },
     memberSchemas: {
       scope: { type: 'string', enum: ['ip', 'session', 'global-budget'] },
@@ -49,19 +49,19 @@ const REFUSALS = {
   },
   human_verification_failed: {
     status: 403,
-    when: '`verificationToken` is missing, was not accepted or could not be checked, or the address tried too often',
+    when: '`verificationToken` is missing, was rejected or could not be checked, or the address tried too often',
   },
   wrong_method: {
     status: 405,
     error: 'not_found',
-    when: 'any method but the one described and OPTIONS; the answer has `Allow`',
+    when: 'the method is neither the documented one nor OPTIONS; the response has `Allow`',
   },
   quota_unavailable: {
     status: 503,
     error: 'internal_error',
-    when: 'the quotas cannot be read; no model was asked',
+    when: 'the quotas cannot be read; no model was used',
   },
-  internal_error: { status: 500, when: 'anything unexpected' },
+  internal_error: { status: 500, when: 'an unexpected error' },
 } satisfies Contract<AgentRefusal>['refusals']
 
 const { human_verification_failed: _human, ...CHAT_REFUSALS } = REFUSALS
@@ -90,8 +90,9 @@ export const configContract: Contract<keyof typeof READ_REFUSALS> = {
   ...access('GET'),
   path: '/api/agent/config',
   operationId: 'getAgentConfig',
-  summary: 'What a client must know before it opens a chat',
-  description: 'Whether the chat is on, whether a session needs human verification, and how much it allows.',
+  summary: 'Settings a client needs before it starts a chat',
+  description:
+    'Says whether the chat is on, whether a session needs human verification, and which quotas apply.',
   success: configSchema,
   successDescription: 'The configuration',
   refusals: READ_REFUSALS,
@@ -103,9 +104,9 @@ export const statusContract: Contract<keyof typeof READ_REFUSALS> = {
   ...access('GET'),
   path: '/api/agent/status',
   operationId: 'getAgentStatus',
-  summary: 'Whether answers are given, and how the day’s budget stands',
+  summary: 'State of the chat and of its daily budget',
   description:
-    'Always 200. `soft`: answers without tools; `exhausted`: none for the rest of the UTC day; `unknown`: the quotas cannot be read.',
+    'Always 200. `soft`: answers without tools; `exhausted`: no answers for the rest of the UTC day; `unknown`: the quotas cannot be read.',
   success: statusSchema,
   successDescription: 'The status',
   refusals: READ_REFUSALS,
@@ -118,13 +119,13 @@ export const sessionContract: Contract<keyof typeof SESSION_REFUSALS> = {
   method: 'POST',
   path: '/api/agent/session',
   operationId: 'createAgentSession',
-  summary: 'A session: a short-lived signed token',
-  description: 'Nothing about the caller is stored: the token carries its own expiry.',
+  summary: 'Create a session: a short-lived signed token',
+  description: 'Stores nothing about the caller: the token contains its own expiry.',
   request: {
     headers: [{ name: 'Origin', required: true, description: 'An allowed origin; browsers send it.' }],
     body: {
       required: false,
-      description: `At most ${SESSION_BODY_MAX_BYTES} bytes; may be left out where no verification is required.`,
+      description: `At most ${SESSION_BODY_MAX_BYTES} bytes; optional unless verification is required.`,
       schema: sessionRequestSchema,
     },
   },
@@ -140,10 +141,10 @@ export const chatContract: Contract<keyof typeof CHAT_REFUSALS> = {
   method: 'POST',
   path: '/api/agent/chat',
   operationId: 'chatWithAgent',
-  summary: 'One turn: the conversation so far in, an answer as a stream of events out',
+  summary: 'Send the conversation and receive the answer as a stream of events',
   description: [
     'Each record is `event: <name>` and `data: <json>`: `meta` first, then `tool` and `delta`, then exactly one `done` or',
-    '`error`. Comment lines (`: ping`) keep the connection open. Nothing of a conversation is kept: send it whole each time.',
+    '`error`. Comment lines (`: ping`) keep the connection open. The server stores no conversation: send all of it each time.',
   ].join(' '),
   request: {
     headers: [
@@ -154,7 +155,7 @@ export const chatContract: Contract<keyof typeof CHAT_REFUSALS> = {
   },
   contentType: 'text/event-stream',
   success: streamEventSchema,
-  successDescription: 'The answer, a stream of events; the schema describes one of them',
+  successDescription: 'The answer as a stream of events; the schema describes one event',
   successHeaders: {
     'Cache-Control': '`no-store, no-transform`',
     'X-Accel-Buffering': '`no`',

@@ -100,7 +100,7 @@ async function status(
 ): Promise<AgentStatus> {
   const { settings, provider, log } = ports
   const spending = await withTimeout(spendingOf(ports, probe), timeoutMs).catch((error: unknown) => {
-    log.warn({ err: error }, 'the chat budget cannot be read and written')
+    log.warn({ err: error }, 'the chat budget cannot be read or written')
     return null
   })
   const { limits, maxOutputTokens } = settings

@@ -69,7 +69,7 @@ export async function runnable({
 export async function readiness(ports: AgentPorts): Promise<{ enabled: boolean; model: string }> {
   const { settings, signer, provider, log } = ports
   const model = await ports.modelName().catch((error: unknown) => {
-    log.warn({ err: error }, 'which model the chat runs on cannot be read')
+    log.warn({ err: error }, 'the model of the chat cannot be read')
     return ''
   })
   return { enabled: !settings.disabled && signer !== null && provider !== null && model !== '', model }
@@ -80,7 +80,7 @@ export async function fromQuotaStore<T>(asked: Promise<T>): Promise<T> {
   try {
     return await asked
   } catch (cause) {
-    throw new Refusal<AgentRefusal>('quota_unavailable', 'the state database does not answer', { cause })
+    throw new Refusal<AgentRefusal>('quota_unavailable', 'the state database does not respond', { cause })
   }
 }
 
@@ -164,11 +164,11 @@ export function startSweeper(
     try {
       const now = clock()
       const settled = await ledger.sweep(now, keepCallersFrom(now, sessionSeconds))
-      if (settled > 0) log.warn({ turns: settled }, 'chat turns were settled at what they had reserved')
+      if (settled > 0) log.warn({ turns: settled }, 'chat turns were settled at their reserved cost')
       failing = false
     } catch (error) {
       // Once, not every few seconds: readiness tells it meanwhile.
-      if (!failing) log.error({ err: error }, 'chat turns cannot be swept')
+      if (!failing) log.error({ err: error }, 'open chat turns cannot be settled')
       failing = true
     }
   }

@@ -150,7 +150,7 @@ class Making {
 
   async #endedEarly(): Promise<never> {
     await this.made
-    throw new Error('an answer ended without its last event')
+    throw new Error('an answer ended without a final event')
   }
 
   #withdraw(): void {

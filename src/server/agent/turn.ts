@@ -155,7 +155,7 @@ async function answerTurn(ports: AgentPorts, answers: SharedAnswers, turn: Turn)
   const { settings, sources, cache, clock } = ports
   const { maxOutputTokens } = settings
   const onFault = (err: unknown): void =>
-    ports.log.error({ turn: turn.admission.turn, err }, 'the chat could not read what is stored')
+    ports.log.error({ turn: turn.admission.turn, err }, 'the chat could not read the stored data')
   const grounding = await groundingOf(request, sources, address, signal, onFault)
   turn.scope = grounding.scope
   const model = await abortable(provider.model.name(), signal)
@@ -293,7 +293,7 @@ async function keep({ cache, clock, log }: AgentPorts, key: string, text: string
     await cache.put(key, { text, storedAt: clock() })
   } catch (error) {
     // The answer is given; it is only made again next time.
-    log.warn({ err: error }, 'a chat answer was not kept')
+    log.warn({ err: error }, 'a chat answer could not be cached')
   }
 }
 
@@ -309,7 +309,7 @@ async function settle({ ledger, clock, log }: AgentPorts, turn: string, cost: nu
   try {
     await ledger.settle(turn, cost, clock())
   } catch (error) {
-    log.error({ turn, err: error }, 'a chat turn was not settled; the sweep settles it')
+    log.error({ turn, err: error }, 'a chat turn was not settled; the next sweep settles it')
   }
 }
 

@@ -33,7 +33,7 @@ export function demoProviderApp(deltaMs: number = DELTA_MS): H3 {
     const body = await event.req.text()
     const question = readDemoQuestion(parseJson(body))
     if (!question) {
-      const error = { message: 'the demo streams answers to questions with input, and does nothing else' }
+      const error = { message: 'the demo provider supports only streamed responses with input' }
       return respondJson(event, 400, HEADERS, { error })
     }
     const stream = ReadableStream.from(eventsOf(demoReply(question), Buffer.byteLength(body), deltaMs))

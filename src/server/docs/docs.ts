@@ -194,10 +194,7 @@ function index(documents: readonly PublishedDocument[]): Html {
   return html`<h1>Documentation</h1>
     <h2>Interfaces</h2>
     <dl>${list}</dl>
-    <p>
-      Each interface has a page and an OpenAPI 3.1 document. The guides describe how to use and run
-      everything.
-    </p>`
+    <p>Each interface has a page and an OpenAPI 3.1 document. The guides explain how to run and use dash.</p>`
 }
 
 /** Root of the project, for sources and build alike. */

@@ -25,42 +25,43 @@ const INTERFACES: readonly Interface[] = [
   {
     path: HISTORY_DOCS,
     title: 'Top Year feed history',
-    summary: 'Replays archived Top Year publications as they were, byte for byte.',
+    summary: 'Serves archived Top Year publications byte for byte.',
     version: '1.0.0',
     contracts: [historyContract, ledgerContract, legacyLedgerContract, headContract, indexContract],
   },
   {
     path: FEED_DOCS,
     title: 'Live feed',
-    summary: 'Serves what trends now and in the last day, week and month, also as RSS, Atom and JSON Feed.',
+    summary: 'Serves the trends of now and of the last day, week and month, also as RSS, Atom and JSON Feed.',
     version: '1.0.0',
     contracts: [liveContract, rssContract, atomContract, jsonFeedContract],
   },
   {
     path: SEARCH_DOCS,
     title: 'Search',
-    summary: 'Finds stored items, items like another, and the trends of items and terms.',
+    summary: 'Finds stored items, similar items, and trends of items and terms.',
     version: '1.0.0',
     contracts: [searchContract, similarContract, trendContract],
   },
   {
     path: FREE_MODELS_DOCS,
     title: 'Free model recommendation',
-    summary: 'Which free text model of a model-routing service to use now, and the shortlist behind it.',
+    summary:
+      'Recommends the free text model of a model-routing service to use now, with the shortlist behind it.',
     version: '1.0.0',
     contracts: FREE_MODELS_CONTRACTS,
   },
   {
     path: AGENT_DOCS,
     title: 'Agent chat',
-    summary: 'Answers questions about the stored feed, as a stream of events, with read-only access to it.',
+    summary: 'Answers questions about the stored feed as a stream of events, with read-only access.',
     version: '1.0.0',
     contracts: AGENT_CONTRACTS,
   },
   {
     path: MCP_DOCS,
     title: 'Model Context Protocol',
-    summary: 'Gives the read-only tools of the chat agent to other programs.',
+    summary: 'Offers the read-only tools of the chat agent to other programs.',
     version: '1.0.0',
     contracts: [mcpContract],
   },
@@ -105,7 +106,7 @@ const IF_NONE_MATCH = {
   in: 'header',
   name: 'If-None-Match',
   required: false,
-  description: 'Entity tags the client holds; 304 when the current one is among them.',
+  description: 'Entity tags that the client has; the response is 304 if the current one is among them.',
   schema: { type: 'string' },
 }
 
@@ -172,7 +173,7 @@ function successes(contract: Contract<string>): Record<string, unknown> {
     },
     ...(contract.revalidated === false
       ? {}
-      : { 304: { description: 'The client holds the current representation' } }),
+      : { 304: { description: 'The client has the current representation' } }),
   }
 }
 

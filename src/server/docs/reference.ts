@@ -47,7 +47,7 @@ export function reference({ path, title, summary, document }: PublishedDocument)
   return html`<h1>${title}</h1>
     <p>${summary}</p>
     <p>
-      <a href="${path}/openapi.json">OpenAPI 3.1</a>. Every path also accepts <code>OPTIONS</code>, for pages
+      <a href="${path}/openapi.json">OpenAPI 3.1</a>. Every path also supports <code>OPTIONS</code>, for pages
       of other origins.
     </p>
     ${operations}

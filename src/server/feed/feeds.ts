@@ -172,7 +172,7 @@ export const jsonFeedSchema = z
     }),
     items: z.array(
       z.object({
-        id: z.string().describe('permanent: the same item has it in every feed'),
+        id: z.string().describe('permanent; an item has the same id in every feed'),
         url: z.string().optional(),
         title: z.string(),
         content_text: z.string(),

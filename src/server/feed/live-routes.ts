@@ -53,19 +53,22 @@ export const FEED_DOCS = '/docs/api/feed'
 const STATUS = {
   invalid_sort: {
     status: 400,
-    when: '`sort` is given twice, empty, or none of `trending`, `day`, `week` and `month`',
+    when: '`sort` is given twice, empty, or not one of `trending`, `day`, `week` and `month`',
   },
   year_is_archived: {
     status: 400,
-    when: '`sort` is `year`: the Year is no live period; `history` says where it is served',
+    when: '`sort` is `year`, which is not a live period; `history` is its address',
     members: { history: '/api/feed/history?sort=year' },
   },
-  no_snapshot: { status: 404, when: 'no run over the live periods has been stored yet' },
-  method_not_allowed: { status: 405, when: 'any method but GET and OPTIONS; the answer has `Allow: GET`' },
+  no_snapshot: { status: 404, when: 'no snapshot of the live feed is stored yet' },
+  method_not_allowed: {
+    status: 405,
+    when: 'the method is neither GET nor OPTIONS; the response has `Allow: GET`',
+  },
   feed_storage_unavailable: { status: 503, when: 'the feed database cannot be opened or reached' },
   feed_snapshot_corrupt: {
     status: 503,
-    when: 'the newest snapshot fails verification; no older one stands in',
+    when: 'the newest snapshot fails verification; no older snapshot replaces it',
   },
   feed_lookup_failed: { status: 503, when: 'any other failure' },
 } satisfies Record<LiveRefusal, { status: number; when: string; members?: Record<string, string> }>
@@ -96,13 +99,13 @@ export const liveContract: Contract<LiveRefusal> = {
   ...COMMON,
   path: '/api/feed',
   operationId: 'getLiveFeed',
-  summary: 'A live period, as the newest run ranked it',
+  summary: 'Get the newest ranking of a live period',
   description: [
-    'Serves the payload of the newest snapshot as it was stored. `generatedAt` tells how old it is.',
-    "Every item has the product's own fields and, beside them, those of its source under the names its readers know.",
+    'Serves the stored payload of the newest snapshot. `generatedAt` is its time.',
+    'Every item has common fields and the fields of its source under the names the source uses.',
   ].join(' '),
   success: liveFeedSchema,
-  successDescription: 'The feed, verbatim from the snapshot',
+  successDescription: 'The feed, byte for byte from the snapshot',
 }
 
 /** `GET /api/rss` (docs/api.md). */
@@ -110,7 +113,7 @@ export const rssContract: Contract<LiveRefusal> = {
   ...COMMON,
   path: '/api/rss',
   operationId: 'getRss',
-  summary: 'The same as RSS 2.0',
+  summary: 'Get the live feed as RSS 2.0',
   description:
     'Popular, hype and image items of the newest snapshot as one list in the order of `agg_score`.',
   contentType: 'application/rss+xml',
@@ -123,7 +126,7 @@ export const atomContract: Contract<LiveRefusal> = {
   ...rssContract,
   path: '/api/atom',
   operationId: 'getAtom',
-  summary: 'The same as Atom',
+  summary: 'Get the live feed as Atom',
   contentType: 'application/atom+xml',
   successDescription: 'An Atom 1.0 document',
 }
@@ -133,7 +136,7 @@ export const jsonFeedContract: Contract<LiveRefusal> = {
   ...rssContract,
   path: '/api/feed.json',
   operationId: 'getJsonFeed',
-  summary: 'The same as JSON Feed',
+  summary: 'Get the live feed as JSON Feed',
   contentType: 'application/feed+json',
   success: jsonFeedSchema,
   successDescription: 'A JSON Feed 1.1 document',

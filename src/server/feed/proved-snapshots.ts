@@ -83,5 +83,5 @@ export function parseFeed({ snapshot, published: { body } }: ProvedFeed): LiveFe
   const feed = JSON.parse(body.toString('utf8')) as LiveFeed
   const layout: string = feed.algoVersion
   if (layout === LIVE_VERSION) return feed
-  throw storageDamaged(`a feed of snapshot ${snapshot.id} has not the layout of ${LIVE_VERSION}`)
+  throw storageDamaged(`a feed of snapshot ${snapshot.id} does not have the layout of ${LIVE_VERSION}`)
 }

@@ -62,27 +62,30 @@ const STATUS = {
     status: 400,
     when: `\`q\` is missing, blank, given twice, or longer than ${QUERY_MAX_LENGTH} characters`,
   },
-  invalid_source: { status: 400, when: '`source` names something that is no source, or more than 20' },
-  invalid_time: { status: 400, when: '`from` or `to` is not a real day, or they are in the wrong order' },
+  invalid_source: { status: 400, when: '`source` has an unknown source or more than 20 sources' },
+  invalid_time: { status: 400, when: '`from` or `to` is not an existing day, or `from` is after `to`' },
   invalid_limit: { status: 400, when: `\`limit\` is not an integer from 1 to ${LIMIT_MAX}` },
-  invalid_cursor: { status: 400, when: '`cursor` is not from an answer to the same question' },
-  invalid_key: { status: 400, when: '`key` is missing, given twice, or cannot be a save key' },
+  invalid_cursor: { status: 400, when: '`cursor` is not from a response to the same query' },
+  invalid_key: { status: 400, when: '`key` is missing, given twice, or not a save key' },
   invalid_trend: {
     status: 400,
-    when: 'not exactly one of `key` and `term` is given, a time with `key`, or a term that is blank or too long',
+    when: 'neither or both of `key` and `term` are given, `key` has a time, or the term is blank or too long',
   },
   item_not_found: { status: 404, when: 'no item with this key is stored' },
-  method_not_allowed: { status: 405, when: 'any method but GET and OPTIONS; the answer has `Allow: GET`' },
+  method_not_allowed: {
+    status: 405,
+    when: 'the method is neither GET nor OPTIONS; the response has `Allow: GET`',
+  },
   search_limit: {
     status: 429,
     when:
-      `the caller's address has ${SEARCH_PLACES.perAddress} open queries, ` +
+      `the address of the caller has ${SEARCH_PLACES.perAddress} open queries, ` +
       `or its IPv6 /48 has ${SEARCH_PLACES.perNetwork}`,
     ...RETRYING,
   },
   search_busy: {
     status: 503,
-    when: `all ${SEARCH_PLACES.all} places are taken by open queries`,
+    when: `${SEARCH_PLACES.all} queries are open, the maximum`,
     expected: true,
     ...RETRYING,
   },
@@ -90,7 +93,7 @@ const STATUS = {
     status: 503,
     when: 'the feed database cannot be opened or reached or stays locked, or its index must be rebuilt',
   },
-  search_damaged: { status: 503, when: 'the feed database holds what cannot have been written' },
+  search_damaged: { status: 503, when: 'the feed database is damaged' },
   search_failed: {
     status: 503,
     when: `the query took more than ${QUERY_TIMEOUT_MS / 1_000} s, or any other failure`,
@@ -131,10 +134,10 @@ export const searchContract: Contract<ItemsRefusal> = {
   ...COMMON,
   path: '/api/search',
   operationId: 'search',
-  summary: 'Find stored items by the words of their titles and texts',
+  summary: 'Search stored items by words of their titles and texts',
   description: [
-    'Items that hold every word come first, then those with the last word only begun, then those with some of the',
-    'words. `"…"` asks for a phrase, `word*` for a beginning. No text is a syntax error.',
+    'Items with every word come first, then items with the last word as a prefix, then items with some of the',
+    'words. `"…"` matches a phrase, `word*` a prefix. No query is a syntax error.',
   ].join(' '),
   query: searchQuery,
   success: searchPageSchema,
@@ -149,14 +152,14 @@ export const similarContract: Contract<SimilarRefusal> = {
   ...COMMON,
   path: '/api/similar',
   operationId: 'similar',
-  summary: 'Items like another, each with the reason',
+  summary: 'Find items similar to another, each with the reason',
   description: [
-    'Items of the same page come first (`same-discussion`), then those whose titles are most alike',
+    'Items of the same page come first (`same-discussion`), then items with the most similar titles',
     '(`near-duplicate-title`, `same-subject`).',
   ].join(' '),
   query: similarQuery,
   success: similarSchema,
-  successDescription: 'The items, most alike first',
+  successDescription: 'The items, most similar first',
   refusals: { invalid_key, invalid_limit, item_not_found, ...STORE },
 }
 
@@ -167,7 +170,7 @@ export const trendContract: Contract<TrendRefusal> = {
   ...COMMON,
   path: '/api/trend',
   operationId: 'trend',
-  summary: 'Points and rank of an item by day, or mentions of a term by day',
+  summary: 'Get points and rank of an item by day, or mentions of a term by day',
   description: [
     'With `key`: every day the item was observed. With `term`: how many items of each day mention it in title or text;',
     'days without a mention are left out.',

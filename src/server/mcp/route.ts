@@ -94,14 +94,18 @@ export const mcpContract: Contract<McpRefusal> = {
   tag: 'MCP',
   summary: 'Send one message of the Model Context Protocol',
   description:
-    'Streamable HTTP without sessions: every request is answered by itself, with JSON. Any MCP client speaks it; the tools ' +
-    'and their schemas are told by the protocol itself, by `tools/list`.',
+    'Streamable HTTP without sessions: every request gets one JSON response. Any MCP client supports it; `tools/list` ' +
+    'returns the tools and their schemas.',
   query: z.object({}),
   request: {
     headers: [
       { name: 'Accept', required: true, description: '`application/json, text/event-stream`' },
-      { name: 'Origin', required: false, description: 'of a page: the server’s own or an allowed one' },
-      { name: 'MCP-Protocol-Version', required: false, description: 'the version that was agreed on' },
+      {
+        name: 'Origin',
+        required: false,
+        description: 'origin of a page: the one of the server or an allowed one',
+      },
+      { name: 'MCP-Protocol-Version', required: false, description: 'the negotiated protocol version' },
     ],
     body: { required: true, description: 'One JSON-RPC message', schema: message },
   },
@@ -109,25 +113,25 @@ export const mcpContract: Contract<McpRefusal> = {
   success: message,
   successDescription: 'The JSON-RPC response; 202 and no body for a notification',
   refusals: {
-    batch_not_supported: { status: 400, when: 'the body is an array: send its messages one by one' },
+    batch_not_supported: { status: 400, when: 'the body is an array; send its messages one by one' },
     busy: {
       status: 503,
-      when: `this server is answering ${MCP_OPEN.all} requests already`,
+      when: `${MCP_OPEN.all} requests are open, the maximum`,
       expected: true,
       ...RETRYING,
     },
-    forbidden_origin: { status: 403, when: 'there is an `Origin`, and it is not allowed' },
-    internal_error: { status: 500, when: 'anything unexpected' },
-    invalid_json: { status: 400, when: 'the body is no JSON' },
+    forbidden_origin: { status: 403, when: '`Origin` is present and not allowed' },
+    internal_error: { status: 500, when: 'an unexpected error' },
+    invalid_json: { status: 400, when: 'the body is not JSON' },
     method_not_allowed: {
       status: 405,
-      when: 'any method but POST and OPTIONS: there are no streams and no sessions; the answer has `Allow`',
+      when: 'the method is neither POST nor OPTIONS, since there are no streams and no sessions; the response has `Allow`',
     },
     payload_too_large: { status: 413, when: `the body has more than ${BODY_MAX_BYTES} bytes` },
     rate_limited: {
       status: 429,
       when:
-        `the address has used up its requests of this minute, or has ${MCP_OPEN.perAddress} open, ` +
+        `the address has used its requests of this minute, or has ${MCP_OPEN.perAddress} open requests, ` +
         `or its /48 has ${MCP_OPEN.perNetwork}`,
       ...RETRYING,
     },

@@ -46,7 +46,7 @@ export async function serveStdio(
       },
       onerror() {
         queueMicrotask(() => {
-          if (!isTooLong) onProblem('a line on standard input was no message that could be answered')
+          if (!isTooLong) onProblem('a line on standard input was not a valid message')
         })
       },
     })

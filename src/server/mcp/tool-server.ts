@@ -62,7 +62,7 @@ const TOOLS = TOOL_DEFINITIONS.map(({ name, description, parameters }) => ({
 /** The library's own schema, whose errors it would tell as faults of this server. */
 const callSchema = CallToolRequestSchema.extend({
   params: CallToolRequestSchema.shape.params.catch(() => {
-    const problem = 'a call has a name, which is a string, and arguments, which are an object'
+    const problem = 'a call needs a name (string) and arguments (object)'
     throw new McpError(ErrorCode.InvalidParams, problem)
   }),
 })

@@ -76,15 +76,18 @@ const CACHE_CONTROL = 'public, max-age=300, stale-while-revalidate=3600'
 type PlainRefusal = Exclude<FreeModelsRefusal, 'invalid_limit' | 'invalid_filter'>
 
 const STATUS = {
-  method_not_allowed: { status: 405, when: 'any method but GET and OPTIONS; the answer has `Allow: GET`' },
+  method_not_allowed: {
+    status: 405,
+    when: 'the method is neither GET nor OPTIONS; the response has `Allow: GET`',
+  },
   internal_error: {
     status: 500,
-    when: 'anything unexpected; a store that fails is answered with the seed instead',
+    when: 'an unexpected error; if the store fails, the response is the seed',
   },
 } satisfies Record<PlainRefusal, { status: number; when: string }>
 
 const SHORTLIST_STATUS = {
-  invalid_limit: { status: 400, when: '`limit` is given twice or is no whole number of at least 1' },
+  invalid_limit: { status: 400, when: '`limit` is given twice or is not a whole number of at least 1' },
   invalid_filter: {
     status: 400,
     when: '`needs`, `minContext` or `health` is given twice or has an unknown value',
@@ -115,7 +118,7 @@ const recommendationContract: Contract<PlainRefusal> = {
   ...COMMON,
   path: '/api/free-llm/recommendation',
   operationId: 'getFreeModelRecommendation',
-  summary: 'The free text model to use now',
+  summary: 'Get the free text model to use now',
   description: [
     'The current recommendation for general developer use, every other ranked model as its alternatives, best first,',
     'and a stable fallback router. While no stored recommendation can be read, the built-in seed is served.',
@@ -129,10 +132,10 @@ export const topModelsContract: Contract<FreeModelsRefusal> = {
   ...COMMON,
   path: '/api/free-llm/top-models',
   operationId: 'getTopFreeModels',
-  summary: 'The ordered shortlist behind the recommendation',
+  summary: 'Get the ordered shortlist behind the recommendation',
   description: [
-    'Every ranked model, best first, for a daily poll. Filters leave models out and keep the ranks of those that stay;',
-    '`limit` cuts what is left.',
+    'Every ranked model, best first, for a daily poll. Filters remove models and keep the ranks of the others;',
+    '`limit` shortens the result.',
   ].join(' '),
   query: shortlistQuery,
   success: topModelsSchema,
@@ -145,8 +148,8 @@ const freeModelsHealthContract: Contract<PlainRefusal> = {
   ...COMMON,
   path: '/api/free-llm/health',
   operationId: 'getFreeModelHealth',
-  summary: 'How fresh the stored recommendation is',
-  description: 'Always 200; `ok` tells whether a stored recommendation is there and fresh.',
+  summary: 'Get the age of the stored recommendation',
+  description: 'Always 200; `ok` is true if a fresh recommendation is stored.',
   success: healthSchema,
   successDescription: 'Freshness',
 }
@@ -156,8 +159,9 @@ export const freeModelsStatusContract: Contract<PlainRefusal> = {
   ...COMMON,
   path: '/api/status/free-llm',
   operationId: 'getFreeModelStatus',
-  summary: 'Health, and what is recommended',
-  description: 'The health payload with the id of the primary and the version and confidence of the ranking.',
+  summary: 'Get the health and the recommended model',
+  description:
+    'The health payload with the id of the primary model and the version and confidence of the ranking.',
   success: statusSchema,
   successDescription: 'Status',
 }
@@ -167,9 +171,9 @@ const badgeContract: Contract<PlainRefusal> = {
   ...COMMON,
   path: '/badge/free-model.svg',
   operationId: 'getFreeModelBadge',
-  summary: 'The recommended model as a picture',
+  summary: 'Get the recommended model as a picture',
   description:
-    'One line for a README or a dashboard: the id of the primary, and that it is stale or the built-in seed when it is.',
+    'A badge for a README or a dashboard: the id of the primary model, marked if it is stale or the built-in seed.',
   contentType: 'image/svg+xml',
   success: z.string(),
   successDescription: 'An SVG picture',

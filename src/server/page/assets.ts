@@ -77,7 +77,7 @@ export function mountAssets(app: H3): Assets {
   return {
     href(name) {
       const { id, files } = release()
-      if (!files.has(name)) throw new Error(`there is no asset ${name}`)
+      if (!files.has(name)) throw new Error(`unknown asset ${name}`)
       return `/assets/${id}/${name}`
     },
   }

@@ -36,8 +36,8 @@ export function chatPanel(assets: Assets, widgetUrl: string | null): Panel {
         ${enabled ? NOTHING : OFF}
         <noscript>
           <p class="notice">
-            The chat on this page needs JavaScript. Without it, <code>dash chat --url</code> with the address
-            of this server asks from a terminal, and <a href="${AGENT_DOCS}">the API</a> from anywhere.
+            The chat on this page needs JavaScript. Without it, run <code>dash chat --url</code> with the
+            address of this server in a terminal, or use <a href="${AGENT_DOCS}">the API</a>.
           </p>
         </noscript>
         <p class="needs-script">
@@ -48,7 +48,7 @@ export function chatPanel(assets: Assets, widgetUrl: string | null): Panel {
   }
 }
 
-const OFF = html`<p class="notice">The chat is switched off on this server, or not set up.</p>`
+const OFF = html`<p class="notice">The chat of this server is off or not set up.</p>`
 
 function sheet(offersItems: boolean, widgetUrl: string | null): Html {
   return html`<dialog
@@ -83,7 +83,7 @@ function sheet(offersItems: boolean, widgetUrl: string | null): Html {
       <button type="submit" data-chat="send">Send</button>
       <button type="button" data-chat="stop" hidden>Stop</button>
     </form>
-    <p class="chat-keys" id="chat-keys">Enter sends, Shift+Enter breaks the line, Escape stops</p>
+    <p class="chat-keys" id="chat-keys">Enter sends, Shift+Enter adds a line, Escape stops</p>
     <p class="chat-quota" id="chat-quota"></p>
     ${SETTINGS}
   </dialog>`
@@ -107,16 +107,16 @@ const SETTINGS = html`<details class="chat-settings">
     ${choice('Language of answers', 'preferredLanguage', LANGUAGE_TITLES)}
     ${choice('Tone', 'tone', TONE_TITLES)}
     <label
-      >About you, sent along
+      >About you
       <textarea name="prePrompt" rows="2" maxlength="${PRE_PROMPT_MAX_LENGTH}"></textarea>
     </label>
     <label
-      >Interests, at most ${INTERESTS_MAX}, with commas between
+      >Interests, at most ${INTERESTS_MAX}, comma-separated
       <input name="interests" type="text" autocomplete="off"
     /></label>
     <p>
-      Kept in this browser alone, and sent with each question.
-      <button type="reset">Forget them</button>
+      Stored only in this browser and sent with each question.
+      <button type="reset">Clear</button>
     </p>
   </form>
 </details>`

@@ -153,5 +153,5 @@ function list(name: ColumnName, items: readonly ShownItem[], now: Instant): Html
 /** Always collecting, in every period (docs/ranking.md). */
 const GITHUB = html`<section class="column" id="column-github" aria-labelledby="column-github-title">
   <h3 id="column-github-title">GitHub, by stars gained</h3>
-  <p class="empty">Collecting: nothing is shown until a year of stars gained is known.</p>
+  <p class="empty">Collecting data: this list appears once a full year of stars gained is stored.</p>
 </section>`

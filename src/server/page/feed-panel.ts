@@ -26,7 +26,7 @@ const PERIOD_TITLES: Readonly<Record<Period, string>> = {
 }
 
 const PERIOD_ABOUT: Readonly<Record<LiveSort, string>> = {
-  trending: 'what rises now; interest halves every six hours',
+  trending: 'rising now; weight halves every six hours',
   day: 'the last 24 hours',
   week: 'the last 7 days',
   month: 'the last 30 days',
@@ -79,13 +79,13 @@ export function feedPanel(baseUrl: () => string): Panel {
 const OWN_REFUSALS: Readonly<Record<string, { code: string; when: string }>> = {
   invalid_column: {
     code: 'invalid_column',
-    when: `\`column\` is none of ${COLUMN_NAMES.join(', ')}`,
+    when: `\`column\` is not one of ${COLUMN_NAMES.join(', ')}`,
   },
-  no_past: { code: 'invalid_sort', when: 'only the Year has a past: times go with `sort=year`' },
+  no_past: { code: 'invalid_sort', when: 'times need `sort=year`: only the Year has a history' },
 }
 
 const NO_SNAPSHOT = html`<p class="empty">
-  No run over the live periods has been stored yet. <code>dash collect</code> makes one, and so does
+  No snapshot of the live feed is stored yet. Create one with <code>dash collect</code> or
   <code>dash snapshot</code>.
 </p>`
 

@@ -75,7 +75,7 @@ function misasked(rendered: readonly Rendered[]): Rendered | undefined {
 
 function refusalNotice({ code, when, help = NOTHING }: PanelRefusal): Html {
   return html`<p class="refusal" role="alert">
-      This cannot be shown: <code>${code}</code>, ${codeSpans(when)}. Nothing else is shown in its place.
+      This section cannot be shown: <code>${code}</code>, ${codeSpans(when)}.
     </p>
     ${help}`
 }

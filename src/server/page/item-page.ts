@@ -67,8 +67,8 @@ const ITEM_PANEL: Panel = {
       </div>
       <p class="as-of">${nameOfSource(source)} · <code>${trend.key}</code> · <a href="${json}">JSON</a></p>
       <p>
-        The place by ${unitOf(source)} among all that ${nameOfSource(source)} was observed with on a day, from
-        the daily signals: what is current, and may still change with a later import.
+        Rank by ${unitOf(source)} among that day's ${nameOfSource(source)} items, from the daily signals; a
+        later import can change it.
       </p>
       ${shown.length === 0 ? NOTHING : observationTable(shown, source)}
       ${cut(trend.days.length, shown.length)}`
@@ -100,7 +100,9 @@ function unobserved(before: ObservedDay | undefined, { day }: ObservedDay): Char
 
 function cut(all: number, shown: number): Html {
   return all > shown
-    ? html`<p class="as-of">The latest of ${counted(all, 'days')} with an observation; the JSON has all.</p>`
+    ? html`<p class="as-of">
+        The latest of ${counted(all, 'days')} with an observation; the JSON has all of them.
+      </p>`
     : NOTHING
 }
 
@@ -191,8 +193,7 @@ const YEAR_RANKS_PANEL: Panel = {
       else rows.push(rankRow(await publications.publication(stop.item.manifest), key))
     }
     return html`<p>
-        The place in the list of its source and in <em>Popular</em>, as it was published; nothing changes it
-        afterwards.
+        The published rank in the list of its source and in <em>Popular</em>; a published rank never changes.
       </p>
       ${shown.length === 0 ? NOTHING_YET : table(rows)} ${pages(stops, place, query, now)}`
   },
@@ -212,7 +213,7 @@ const standingsIn = onceFor(({ published }: ProvedPublication): ReadonlyMap<stri
 function rankRow(publication: ProvedPublication, key: string): ChartRow<YearStanding> {
   const { algorithmVersion, asOfDay } = publication.manifest
   if (algorithmVersion !== KNOWN_ALGORITHM)
-    return { days: asOfDay, absent: `not read: ${algorithmVersion} has another layout` }
+    return { days: asOfDay, absent: `not shown: ${algorithmVersion} has an older layout` }
   const standing = standingsIn(publication).get(key)
   return standing ? { day: asOfDay, row: standing } : { days: asOfDay, absent: 'not in the first hundred' }
 }

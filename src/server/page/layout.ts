@@ -9,7 +9,7 @@ import type { PageSources } from './page-sources.ts'
 
 /** Said wherever a person looks while the server runs on the bundled sample. */
 const DEMO_NOTICE =
-  'DEMO: a bundled sample of real items from 2020-2021, shifted in time, most of them placed on the day they were published. Nothing here is current, and it is deleted when the server stops.'
+  'DEMO: a bundled sample of real items from 2020-2021, shifted in time, most of them on their day of publication. Nothing here is current; all of it is deleted when the server stops.'
 
 /** What every page of a server has in common. */
 export interface Frame {
@@ -50,7 +50,7 @@ export function layout({ assets, demo }: Frame, { title, head, rooms, main }: Pa
         <header>
           <div class="top">
             <a class="brand" href="/">dash</a>
-            <nav aria-label="Rooms">
+            <nav aria-label="Sections">
               <ul>
                 ${links.map((link) => html`<li><a href="${link.href}">${link.title}</a></li>`)}
               </ul>

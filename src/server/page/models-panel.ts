@@ -41,7 +41,7 @@ export function modelsPanel(demo: boolean): Panel {
         <p class="as-of">
           ${list.count} of ${current.run.models.length} ranked models ·
           <a href="/api/free-llm/top-models${asked.size > 0 ? `?${asked.toString()}` : ''}">JSON</a> ·
-          <a href="/docs/api/free-llm">the interface</a> · <a href="/badge/free-model.svg">badge</a>
+          <a href="/docs/api/free-llm">API</a> · <a href="/badge/free-model.svg">badge</a>
         </p>
         ${
           list.count > 0
@@ -66,11 +66,9 @@ function questionOf(params: URLSearchParams): URLSearchParams {
 function standing(list: TopModels, now: Instant): Html {
   const { seed, stale, rankingConfidence, rankingConfidenceReason, updatedAt, rankingVersion } = list
   const warning = seed
-    ? html`<p class="notice">
-        Built-in seed: no stored recommendation can be read, and nothing was measured.
-      </p>`
+    ? html`<p class="notice">Built-in seed: no recommendation is stored, so nothing here was measured.</p>`
     : stale
-      ? html`<p class="notice">Stale: this was evaluated ${ageOf(Date.parse(updatedAt), now)}.</p>`
+      ? html`<p class="notice">Stale: last evaluated ${ageOf(Date.parse(updatedAt), now)}.</p>`
       : NOTHING
   return html`${warning}
     <p>
@@ -121,7 +119,7 @@ function filterForm({ needs, minContext, passedOnly }: ShortlistFilter, query: P
     >
     <label
       ><input type="checkbox" name="health" value="passed" ${passedOnly ? html`checked` : NOTHING} /> answered
-      as asked</label
+      as requested</label
     >
     <button type="submit">Filter</button>
     ${query.roomLink('models', { needs: null, minContext: null, health: null, model: null }, 'All models')}
@@ -136,19 +134,18 @@ function usage(
 ): Html {
   if (!chosen) {
     if (wanted === null) return NOTHING
-    return html`<p class="notice">The model <code>${wanted}</code> is not in the list now.</p>`
+    return html`<p class="notice">The model <code>${wanted}</code> is not in the current list.</p>`
   }
   return html`<h3>Ask <bdi>${chosen.name}</bdi></h3>
     ${
       demo
         ? html`<p>
-            A scripted model, which answers on the machine of this server while the demo runs. Any text is a
-            key:
+            A scripted model that this server answers for while the demo runs. Any text works as the key:
             <code>export OPENROUTER_API_KEY=demo</code>
           </p>`
         : html`<p>
-            With a key in <code>OPENROUTER_API_KEY</code>, which
-            <a href="${createKeyUrl}" rel="noopener noreferrer">the routing service gives</a>:
+            Set <code>OPENROUTER_API_KEY</code> to a key from
+            <a href="${createKeyUrl}" rel="noopener noreferrer">the routing service</a>:
           </p>`
     }
     ${snippets(baseUrl, chosen.id)}`
@@ -168,7 +165,7 @@ function notes(texts: readonly string[]): Html {
 function modelsTable(models: readonly RankedModel[], chosen: string | null, query: PageQuery): Html {
   return html`<table class="models" role="table">
     <caption class="unseen">
-      Free models, best first: what was measured, and what the catalogue claims
+      Free models, best first: measured results and catalogue claims
     </caption>
     <thead role="rowgroup">
       <tr role="row">
@@ -206,9 +203,9 @@ function row(model: RankedModel, isChosen: boolean, query: PageQuery): Html {
 }
 
 const HEALTH: Readonly<Record<string, string>> = {
-  passed: 'answered as asked',
-  imperfect: 'answered in another form',
-  not_probed: 'not asked',
+  passed: 'answered as requested',
+  imperfect: 'answered in another format',
+  not_probed: 'not tested',
   timeout: 'did not answer in time',
   failed: 'failed',
 }
@@ -241,7 +238,7 @@ function claimed(model: RankedModel): Html {
   const claims = NEED_NAMES.filter((need) => model[NEEDS[need]]).map((need) => NEED_TITLES[need])
   const output = maxCompletionTokens === null ? NOTHING : html`, ${formatCount(maxCompletionTokens)} out`
   return html`${formatCount(contextLength)} tokens${output}
-    <small>${claims.length > 0 ? claims.join(', ') : 'no capability'}</small>`
+    <small>${claims.length > 0 ? claims.join(', ') : 'no capabilities'}</small>`
 }
 
 function score(model: RankedModel): Html {

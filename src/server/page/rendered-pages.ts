@@ -151,12 +151,12 @@ const REFUSALS = {
   query_too_long: {
     status: 400,
     title: 'This address is too long',
-    when: 'a query has at most 1,024 bytes, and what the start page keeps of it in its links at most 512',
+    when: 'a query has at most 1,024 bytes, and the part that the start page repeats in its links at most 512',
   },
   page_limit: {
     status: 429,
     title: 'Too many new pages at once',
-    when: 'your address, or all together, asked for more pages that had to be made than this server makes at a time; try again in a moment',
+    when: 'the server is rendering as many new pages as it allows, for your address or in all; try again in a moment',
   },
 }
 

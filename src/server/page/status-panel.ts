@@ -60,14 +60,14 @@ export function statusPanel(log: Log): Panel {
       )
       return html`<dl class="facts">${read}</dl>`
     },
-    refusalOf: () => ({ status: 500, code: 'internal_error', when: 'anything unexpected' }),
+    refusalOf: () => ({ status: 500, code: 'internal_error', when: 'an unexpected error' }),
   }
 }
 
 const WORDS: Readonly<Record<Standing, Html>> = {
   good: html`<span class="mark" aria-hidden="true">✓</span>`,
-  attention: html`<span class="mark" aria-hidden="true">!</span><span class="unseen">Look at this: </span>`,
-  bad: html`<span class="mark" aria-hidden="true">✕</span><span class="unseen">Wrong: </span>`,
+  attention: html`<span class="mark" aria-hidden="true">!</span><span class="unseen">Warning: </span>`,
+  bad: html`<span class="mark" aria-hidden="true">✕</span><span class="unseen">Problem: </span>`,
   plain: NOTHING,
 }
 
@@ -124,11 +124,11 @@ const gapFact: StatusFact = {
     const { entries, timeline } = await publications.entries()
     const gaps = entries.filter((entry) => entry.kind === 'gap')
     const last = gaps.at(-1)
-    const whole = timeline.length === 0 ? 'nothing was due yet' : 'every day since the first has its Year'
+    const whole = timeline.length === 0 ? 'nothing is due yet' : 'every day since the first is published'
     if (!last) return { standing: 'plain', value: html`None`, detail: html`${whole}` }
     const why =
       last.reason === 'missed'
-        ? html`nobody published that day`
+        ? html`no publication was attempted`
         : html`${counted(last.attempts, 'attempts')} failed`
     return {
       standing: 'plain',
@@ -165,7 +165,7 @@ function verdictOf({ ok, complete, damage }: AuditRecord): string {
 /** Records of audits have no interface of their own: the page alone tells why one cannot be read. */
 function auditRefusal(error: unknown): PanelRefusal {
   const code = error instanceof Refusal ? error.code : 'internal_error'
-  return { status: 503, code, when: 'the record of audits could not be read' }
+  return { status: 503, code, when: 'the audit records could not be read' }
 }
 
 /** The model that is recommended, how sure that is, and how old. */
@@ -176,7 +176,7 @@ const modelFact: StatusFact = {
     const current = await recommendation()
     const { primary, rankingConfidence, ok, usingSeedFallback } = statusPayload(current, now)
     const age = usingSeedFallback
-      ? html`built-in seed, nothing was measured`
+      ? html`built-in seed, not measured`
       : html`evaluated ${ageOf(Date.parse(current.run.updatedAt), now)}${ok ? NOTHING : html`; stale`}`
     return {
       standing: ok ? 'good' : 'attention',
@@ -192,9 +192,9 @@ const chatFact: StatusFact = {
   refusalOf: refusalsOf(statusContract),
   async read({ agent }) {
     const [{ enabled, quotas }, { budget }] = await Promise.all([agent.config(), agent.status()])
-    if (!enabled) return { standing: 'plain', value: html`Off`, detail: html`switched off, or not set up` }
+    if (!enabled) return { standing: 'plain', value: html`Off`, detail: html`off or not set up` }
     const { messagesPerSession, messagesPerDay } = quotas
-    const bounds = html`${messagesPerSession} messages a session, ${messagesPerDay} a day`
+    const bounds = html`${messagesPerSession} messages per session, ${messagesPerDay} per day`
     return { ...BUDGETS[budget], detail: html`${BUDGETS[budget].detail}; ${bounds}` }
   },
 }
@@ -204,18 +204,18 @@ const BUDGETS: Readonly<Record<AgentStatus['budget'], Fact>> = {
   soft: {
     standing: 'attention',
     value: html`Open, without tools`,
-    detail: html`the day's budget is nearly spent`,
+    detail: html`the budget of today is nearly used up`,
   },
   exhausted: {
     standing: 'attention',
     value: html`Closed until 00:00 UTC`,
-    detail: html`the day's budget is spent`,
+    detail: html`the budget of today is used up`,
   },
   unknown: { standing: 'bad', value: html`Closed`, detail: html`the budget cannot be read` },
 }
 
 function nothing(value: string, command: string): Fact {
-  return { standing: 'attention', value: html`${value}`, detail: html`<code>${command}</code> leaves one` }
+  return { standing: 'attention', value: html`${value}`, detail: html`<code>${command}</code> creates one` }
 }
 
 const FACTS: readonly StatusFact[] = [feedFact, publicationFact, gapFact, auditFact, modelFact, chatFact]

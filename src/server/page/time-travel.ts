@@ -82,8 +82,9 @@ export function addressOfDays(
 
 /** What the page itself refuses beside what the history does. */
 const OWN: Readonly<Record<string, string>> = {
-  invalid_with: '`with` is not a real UTC instant as `at` takes it, or more than five minutes ahead',
-  invalid_day: 'a date is not a real day, or not over yet: a Year is published of complete UTC days',
+  invalid_with:
+    '`with` is not an existing UTC instant in the form of `at`, or is more than five minutes in the future',
+  invalid_day: 'a date is not an existing day or is not over yet; a Year covers complete UTC days',
 }
 
 const refusalOfHistory = refusalsOf(historyContract)
@@ -98,7 +99,7 @@ export function refusalOfYear(error: unknown, { query, now }: View): PanelRefusa
 
 function askAgain(query: PageQuery, now: Instant): Html {
   return html`<p>
-      A time is written like <code>2026-03-02T00:10:00Z</code>. Or choose the day the Year is to end with:
+      A time is written like <code>2026-03-02T00:10:00Z</code>. Or choose the last day of the Year:
     </p>
     ${dayForm(query, { name: 'day', label: 'Year up to', button: 'Go', value: '', first: '', now })}
     <p>${query.roomLink('feed', { ...NO_MOMENTS, sort: 'year' }, 'The newest Year')}</p>`
@@ -246,9 +247,9 @@ function whatStands(stop: TimelineStop): string {
 export function gapNotice({ dueDay, selected, due }: Moment): Html {
   if (due.is === 'published') return NOTHING
   const served = selected
-    ? html`For this time the history serves the one before,
-        <strong>as of ${selected.manifest.asOfDay}</strong>, and that is what is shown.`
-    : html`For this time the history serves nothing.`
+    ? html`For this time the history serves the previous publication,
+        <strong>as of ${selected.manifest.asOfDay}</strong>, shown here.`
+    : html`For this time the history has no publication.`
   return html`<p class="gap" role="note">${missing(due, dueDay)} ${served}</p>`
 }
 
@@ -257,7 +258,7 @@ function missing(due: Exclude<Moment['due'], { is: 'published' }>, dueDay: Day):
     case 'gap':
       return html`<strong>Gap: ${dueDay} has no publication</strong>${reasonOf(due.gap)}.`
     case 'later':
-      return html`<strong>${dueDay} was not published yet</strong> at this time; it was on
+      return html`<strong>${dueDay} was not published yet</strong> at this time; it was published on
         ${instantOf(due.item.manifest.publishedAt)}.`
     case 'open':
       return html`<strong>${dueDay} has no publication</strong>, and the ledger has no gap for it yet.`
@@ -265,10 +266,10 @@ function missing(due: Exclude<Moment['due'], { is: 'published' }>, dueDay: Day):
 }
 
 function reasonOf({ recorded }: GapStop): string {
-  if (!recorded) return ', and the ledger says nothing of it'
+  if (!recorded) return ', and the ledger has no entry for it'
   return recorded.reason === 'missed'
-    ? ': nobody published that day, and nothing can be published for it afterwards'
-    : `: ${counted(recorded.attempts, 'attempts')} failed, and nothing can be published for it afterwards`
+    ? ': no publication was attempted that day, and the gap is permanent'
+    : `: ${counted(recorded.attempts, 'attempts')} failed, and the gap is permanent`
 }
 
 /** The days of a stop, `2026-03-02` or `2026-03-02 to 2026-03-05`. */

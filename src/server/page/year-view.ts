@@ -60,14 +60,12 @@ function proofPanel(
     })}
     ${copyable({
       id: `${id}-audit`,
-      caption: 'Audits all that this server publishes; run it in the folder of the program',
+      caption: 'Audits every publication of this server; run it in the folder of the program',
       what: 'the command that audits this server',
       text: `npx dash verify-archive --url ${shellText(baseUrl)}`,
     })}
     <p class="as-of">
-      Keep the head: whoever has it can prove later that nothing before it was changed (<a
-        href="/docs/auditing"
-        >auditing</a
+      Save the head: it proves later that nothing before it was changed (<a href="/docs/auditing">auditing</a
       >, <a href="/api/feed/history/ledger">ledger</a>, <a href="/api/feed/history/index">index</a>).
     </p>
   </aside>`
@@ -230,18 +228,18 @@ function aboutOf({ manifest }: ProvedPublication, now: Instant): Html {
 
 function olderLayout({ manifest }: ProvedPublication): Html {
   return html`<p class="empty">
-    The layout of <code>${manifest.publicationId}</code> is that of <code>${manifest.algorithmVersion}</code>,
-    an older version, which this page does not show; its JSON is as it was published.
+    <code>${manifest.publicationId}</code> has the layout of <code>${manifest.algorithmVersion}</code>, an
+    older version that this page cannot show; its JSON is served as published.
   </p>`
 }
 
 const BEFORE_FIRST = html`<p class="refusal" role="alert">
-  Nothing had been published by this time: <code>year_history_not_found</code>. Nothing is shown in its place;
-  <em>Next</em> leads to where the history begins.
+  Nothing was published by this time: <code>year_history_not_found</code>. <em>Next</em> leads to the first
+  publication.
 </p>`
 
 const ONE_PUBLICATION = html`<p class="notice" role="note">
-  Both times are answered with the same publication, byte for byte: nothing differs.
+  Both times have the same publication, byte for byte: nothing differs.
 </p>`
 
 const NO_YEAR = html`<p class="empty">
@@ -290,7 +288,7 @@ function yearComparison(
 }
 
 const SAME = html`<p class="notice" role="note">
-  The lists are equal: nothing entered, left or moved, and every item has the points it had.
+  The lists are equal: nothing entered, left or moved, and no points changed.
 </p>`
 
 function isSame(comparisons: readonly (readonly [string, Comparison<YearItem>])[]): boolean {
@@ -309,9 +307,9 @@ function changesOf(name: ColumnName, { entered, left, moved, stayed }: Compariso
     ),
     ...stayed.map(({ before, after }) => changeRow('Stayed', after, before, after)),
   ]
-  return html`<h3 id="compared-title">${COLUMNS[name]}: what entered, moved and stayed</h3>
-    ${changesTable(rows, 'Nothing stands in the later list.')}
-    <h3>${COLUMNS[name]}: what left</h3>
+  return html`<h3 id="compared-title">${COLUMNS[name]}: entered, moved and stayed</h3>
+    ${changesTable(rows, 'The later list is empty.')}
+    <h3>${COLUMNS[name]}: left</h3>
     ${changesTable(
       left.map((item) => changeRow('Left', item, item, null)),
       'Nothing left.',

@@ -27,10 +27,13 @@ const REFUSALS = {
   invalid_sort: { status: 400, when: '`sort` is missing, given twice, or not `year`' },
   invalid_at: {
     status: 400,
-    when: '`at` is empty, given twice, not a real UTC instant of the stated form, or more than five minutes ahead',
+    when: '`at` is empty, given twice, not an existing UTC instant of the documented form, or more than five minutes in the future',
   },
   year_history_not_found: { status: 404, when: 'no Year publication existed at or before `at`' },
-  method_not_allowed: { status: 405, when: 'any method but GET and OPTIONS; the answer has `Allow: GET`' },
+  method_not_allowed: {
+    status: 405,
+    when: 'the method is neither GET nor OPTIONS; the response has `Allow: GET`',
+  },
   year_history_storage_unavailable: {
     status: 503,
     when: 'the ledger or the object store cannot be opened or reached',
@@ -47,16 +50,16 @@ export const historyContract: Contract<HistoryRefusal> = {
   path: '/api/feed/history',
   operationId: 'getYearHistory',
   tag: 'Year',
-  summary: 'Replay the Year publication that was current at a past time',
+  summary: 'Get the Year publication that was current at a past time',
   description: [
-    'Answers with the newest Top Year publication whose publication time is at or before `at`, byte for byte as it',
-    'was archived. Nothing is rebuilt, and no other publication ever stands in for one that is missing or damaged.',
+    'Serves the newest Top Year publication whose publication time is at or before `at`, byte for byte as it',
+    'was archived. Nothing is rebuilt, and no other publication replaces a missing or damaged one.',
     'The ETag is the SHA-256 of the body: `curl -s URL | sha256sum` prints it.',
     'The schema below is that of `top-year-v3`; older publications keep the layout of their own version.',
   ].join(' '),
   query: historyQuerySchema,
   success: yearEnvelopeSchema,
-  successDescription: 'The publication envelope, verbatim from the archive',
+  successDescription: 'The publication envelope, byte for byte from the archive',
   successHeaders: {
     'Cache-Control': '`public, max-age=300, stale-while-revalidate=3600`',
     ETag: "strong: the archived object's SHA-256 in hexadecimal, quoted",

@@ -78,15 +78,15 @@ export const ledgerContract: Contract<LedgerRefusal> = {
   ...COMMON,
   path: PUBLISHED_LEDGER,
   operationId: 'getYearLedger',
-  summary: 'The chained ledger, one line an entry',
+  summary: 'Get the chained ledger, one line per entry',
   description: [
-    'Every entry of the versioned ledger in order, each as the very text whose SHA-256 is its leaf, ended by a newline.',
+    'Every entry of the versioned ledger in order. Each line is the exact text whose SHA-256 is the leaf of the entry.',
     'The second element of a line is the SHA-256 of the line before, 64 zeros in the first:',
     'hashing each line proves the chain.',
   ].join(' '),
   contentType: 'application/x-ndjson',
   success: z.string(),
-  successDescription: 'The lines; none for an empty ledger',
+  successDescription: 'The lines; an empty ledger has none',
   refusals: LEDGER_STATUS,
 }
 
@@ -95,14 +95,14 @@ export const legacyLedgerContract: Contract<LedgerRefusal> = {
   ...COMMON,
   path: PUBLISHED_LEGACY_LEDGER,
   operationId: 'getYearLegacyLedger',
-  summary: 'The sealed legacy ledger',
+  summary: 'Get the sealed legacy ledger',
   description: [
-    'The rows of the legacy ledger, joined by newlines without one at the end: the very text whose SHA-256 the',
+    'The rows of the legacy ledger, joined by newlines without one at the end: the exact text whose SHA-256 the',
     '`legacy-seal` entry of the ledger records as its last element.',
   ].join(' '),
   contentType: 'application/x-ndjson',
   success: z.string(),
-  successDescription: 'The text; empty when there is no legacy ledger',
+  successDescription: 'The text; empty if there is no legacy ledger',
   refusals: LEDGER_STATUS,
 }
 
@@ -111,17 +111,17 @@ export const headContract: Contract<HeadRefusal> = {
   ...COMMON,
   path: PUBLISHED_HEAD,
   operationId: 'getYearHead',
-  summary: 'The newest head of the ledger',
+  summary: 'Get the newest head of the ledger',
   description: [
-    'Sequence number, leaf and time of the entry the newest head file pins. Whoever keeps it can prove later that no',
-    'entry up to it was changed or taken away.',
+    'Sequence number, leaf and time of the entry in the newest head file. A saved copy proves later that no',
+    'entry up to it was changed or removed.',
   ].join(' '),
   success: z.strictObject({
     seq: z.int().min(1),
     leaf: z.string().regex(/^[0-9a-f]{64}$/),
     time: z.iso.datetime({ precision: 3 }),
   }),
-  successDescription: 'The head, as its file holds it',
+  successDescription: 'The content of the head file',
   refusals: HEAD_STATUS,
 }
 
@@ -130,10 +130,10 @@ export const indexContract: Contract<LedgerRefusal> = {
   ...COMMON,
   path: '/api/feed/history/index',
   operationId: 'getYearHistoryIndex',
-  summary: 'Every publication and gap of the history',
+  summary: 'List every publication and gap of the history',
   description: [
-    'What both ledgers hold, without the publications themselves: ids, days, times, digests and sizes of every',
-    'publication, and every gap with its reason. Days that neither a publication nor a gap names have nothing.',
+    'Content of both ledgers without the publications themselves: ids, days, times, digests and sizes of every',
+    'publication, and every gap with its reason. Other days have neither.',
   ].join(' '),
   success: historyIndexSchema,
   successDescription: 'The index; its lists are empty for an empty archive',

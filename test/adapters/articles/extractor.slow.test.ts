@@ -71,7 +71,7 @@ describe('taking out the text of a hostile page', () => {
       await expect(extractor.extract(page(html), NEVER)).rejects.toMatchObject({
         name: 'PageProblem',
         why: null,
-        message: expect.stringMatching(/longer than 3000 ms|memory limit/) as string,
+        message: expect.stringMatching(/timed out after 3000 ms|memory limit/) as string,
       })
       expect(await extractor.extract(page(pageHtml('The next page')), NEVER)).toMatchObject({ kind: 'text' })
     },
@@ -109,7 +109,7 @@ test('a thread that fails between two pages harms no one, and another takes the 
   await setTimeout(300)
   const next = (): Promise<Extracted | string> =>
     extractor.extract(page(''), NEVER).catch((error: Error) => error.message)
-  const failed = 'the text could not be taken out: failed between two pages'
+  const failed = 'the text could not be extracted: failed between two pages'
   let outcome = await next()
   // A thread that takes longer to fail answers more pages, or fails with the next one.
   while (outcome === failed || (typeof outcome === 'object' && !isDeepStrictEqual(outcome, first)))

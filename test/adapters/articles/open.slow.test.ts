@@ -170,7 +170,7 @@ describe('no text is taken from', () => {
     })
     expect(await read(openTexts({ pageMs: 100 }), url)).toMatchObject({
       kind: 'failed',
-      reason: expect.stringContaining('no whole answer within 100 ms') as string,
+      reason: expect.stringContaining('no complete response within 100 ms') as string,
     })
   })
 })

@@ -58,7 +58,7 @@ describe('the search process', () => {
 
   test('that does not answer in time is ended', async () => {
     const searching = await scripted(DYING('for (;;);'), 5_000)
-    await expect(searching.ask({ ...QUESTION, key: 'die' })).rejects.toThrow(/no answer within 5000 ms/)
+    await expect(searching.ask({ ...QUESTION, key: 'die' })).rejects.toThrow(/did not respond within 5000 ms/)
     expect(await searching.ask(QUESTION)).toEqual(QUESTION)
   })
 

@@ -160,10 +160,10 @@ async function openLong(length: number): Promise<{ url: string; raw: RawClient; 
 }
 
 const TEXTS: Record<string, [string, string]> = {
-  'a byte that is not UTF-8': ["CAST(x'c328' AS TEXT)", 'holds bytes that are not UTF-8'],
-  'half of a surrogate pair': ["CAST(x'eda080' AS TEXT)", 'holds bytes that are not UTF-8'],
-  'a NUL at its end': ["'text' || CAST(x'00' AS TEXT)", 'holds a NUL'],
-  'nothing but a NUL': ["CAST(x'00' AS TEXT)", 'holds a NUL'],
+  'a byte that is not UTF-8': ["CAST(x'c328' AS TEXT)", 'contains bytes that are not UTF-8'],
+  'half of a surrogate pair': ["CAST(x'eda080' AS TEXT)", 'contains bytes that are not UTF-8'],
+  'a NUL at its end': ["'text' || CAST(x'00' AS TEXT)", 'contains a NUL'],
+  'nothing but a NUL': ["CAST(x'00' AS TEXT)", 'contains a NUL'],
 }
 
 describe('one damaged cell', () => {
@@ -190,11 +190,11 @@ describe('one damaged cell', () => {
   )
 
   test.each([
-    ['a text where a number belongs', 'published_at', "'1772410200000'", 'holds a text'],
-    ['a fraction', 'recorded_at', '1.5', 'holds a real'],
-    ['a number one too large to be exact', 'generated_at', '9007199254740993', 'holds a number out of range'],
-    ['a number where a text belongs', 'sha256', '12', 'holds a number'],
-    ['bytes where a text belongs', 'leaf', "x'616263'", 'holds a blob'],
+    ['a text where a number belongs', 'published_at', "'1772410200000'", 'is a text'],
+    ['a fraction', 'recorded_at', '1.5', 'is a real'],
+    ['a number one too large to be exact', 'generated_at', '9007199254740993', 'is a number out of range'],
+    ['a number where a text belongs', 'sha256', '12', 'is a number'],
+    ['bytes instead of text', 'leaf', "x'616263'", 'is a blob'],
     ['nothing where something belongs', 'leaf', 'NULL', 'is NULL'],
   ])('that holds %s is told for what it is', async (_what, column, value, problem) => {
     const { url, raw } = await openFilled(['entries'])
@@ -208,13 +208,13 @@ describe('one damaged cell', () => {
     const { url, raw } = await openFilled(['entries'])
     await raw.execute("UPDATE entries SET seq = 'three' WHERE seq = 3")
     const { unreadable } = await auditedContents(url)
-    expect(unreadable).toMatchObject([{ problem: 'seq holds a text', at: 7 }])
+    expect(unreadable).toMatchObject([{ problem: 'seq is a text', at: 7 }])
   })
 
   test('and another in the same row are told together', async () => {
     const { url, raw } = await openFilled(['entries'])
     await raw.execute("UPDATE entries SET leaf = x'00', publication_id = 7 WHERE seq = 3")
-    const problem = 'publication_id holds a number; leaf holds a blob'
+    const problem = 'publication_id is a number; leaf is a blob'
     const { unreadable } = await auditedContents(url)
     expect(unreadable).toEqual([{ table: 'entries', problem, at: 3, publicationId: null }])
   })

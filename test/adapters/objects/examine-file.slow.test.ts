@@ -20,6 +20,6 @@ test.each([1, 2, 700_000])(
     })
     const { found, ...told } = fileReader()(path)
     expect(found).toBe('something else')
-    expect(told).toEqual({ why: 'read error: it grew while it was read' })
+    expect(told).toEqual({ why: 'read error: it grew while it was being read' })
   },
 )

@@ -175,7 +175,7 @@ describe.each([
         problems: [{ code: 'size_mismatch' }, { code: 'digest_mismatch' }],
       },
       { byteSize: 0, problems: [{ actual: 0 }, { code: 'digest_mismatch' }] },
-      { found: others, why: `a file of ${OBJECT_MAX_BYTES + 1} bytes, more than any object` },
+      { found: others, why: `a file of ${OBJECT_MAX_BYTES + 1} bytes, larger than any object` },
       { found: 'bytes', problems: [{ code: 'digest_mismatch' }] },
     ])
     for (const index of inFolder)

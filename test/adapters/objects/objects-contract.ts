@@ -93,7 +93,7 @@ function archiveContract(engine: string, open: ArchiveOpener): void {
     test('throws when the bytes have another digest, and stores nothing', async () => {
       const { objects } = await open()
       const digest = sha256Hex('these bytes')
-      await expect(objects.put(digest, utf8('other bytes'))).rejects.toThrow('another digest')
+      await expect(objects.put(digest, utf8('other bytes'))).rejects.toThrow('a different digest')
       expect(await objects.get(digest)).toBeNull()
       expect(await objects.get(sha256Hex('other bytes'))).toBeNull()
     })
@@ -292,8 +292,8 @@ function recommendationsContract(engine: string, opener: ArchiveOpener): void {
       'take no version called %j',
       async (version) => {
         const { store } = await open()
-        await expect(store.put(version, utf8('x'))).rejects.toThrow('no ranking version')
-        await expect(store.run(version)).rejects.toThrow('no ranking version')
+        await expect(store.put(version, utf8('x'))).rejects.toThrow('not a ranking version')
+        await expect(store.run(version)).rejects.toThrow('not a ranking version')
         expect(await store.current()).toBeNull()
       },
     )

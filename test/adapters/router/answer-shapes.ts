@@ -270,7 +270,7 @@ export const ANSWER_SHAPES: readonly AnswerShape[] = [
   row('200, `error_type` `refusal` inside', error('refused', 'No', { error_type: 'refusal' }), 'refused'),
   row('403, HTML', HTML, 'ambiguous'),
   failed('403, an unknown message', 'Forbidden', 'ambiguous'),
-  row('no whole answer in time', '', 'timeout', { ending: 'timeout' }),
+  row('no complete response in time', '', 'timeout', { ending: 'timeout' }),
   failed('504', 'Timed out', 'timeout', { metadata: { error_type: 'timeout' } }),
   row('524, HTML', HTML, 'timeout'),
   row('502, HTML', HTML, 'ambiguous'),

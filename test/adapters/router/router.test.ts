@@ -130,7 +130,7 @@ test('gives the verdict on an error, by its headers too', async () => {
 test.each([
   ['the answer was cut', 'breaks off'],
   ['the answer was too-large', 'never ends'],
-  ['no whole answer in time', 'stops in the middle'],
+  ['no complete response in time', 'stops in the middle'],
 ] as const)('tells that %s when it %s, and keeps what came', async (because, how) => {
   const source = await localSource((_question, response) => {
     response.writeHead(200)
@@ -159,10 +159,10 @@ describe('the catalogue', () => {
   })
 
   test.each([
-    ['an error', 503, '{"data":[]}', `: it answered 503; ${LATER}`],
-    ['HTML', 200, '<html>', ' is no catalogue of models; correct OPENROUTER_BASE_URL'],
-    ['another list', 200, '{"models":[]}', ' is no catalogue of models; correct OPENROUTER_BASE_URL'],
-    ['too much', 200, ' '.repeat(33 * 1024 * 1024), `: it answered 200; ${LATER}`],
+    ['an error', 503, '{"data":[]}', `: responded with 503; ${LATER}`],
+    ['HTML', 200, '<html>', ' is not a model catalogue; correct OPENROUTER_BASE_URL'],
+    ['another list', 200, '{"models":[]}', ' is not a model catalogue; correct OPENROUTER_BASE_URL'],
+    ['too much', 200, ' '.repeat(33 * 1024 * 1024), `: responded with 200; ${LATER}`],
   ])('is unavailable when the service sends %s', async (_what, status, body, why) => {
     const source = await localSource((_question, response) => response.writeHead(status).end(body))
     await expect(routerAt(source.url).catalogue(LIVING)).rejects.toMatchObject({
@@ -173,7 +173,7 @@ describe('the catalogue', () => {
 
   test('is unavailable when the service cannot be reached', async () => {
     const url = await unreachableUrl()
-    const detail = `${url}/models: it cannot be reached; ${LATER}`
+    const detail = `${url}/models: cannot be reached; ${LATER}`
     await expect(routerAt(url).catalogue(LIVING)).rejects.toMatchObject({ ...SOURCE_UNAVAILABLE, detail })
   })
 })

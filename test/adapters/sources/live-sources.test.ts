@@ -241,7 +241,8 @@ describe('the questions', () => {
   ] as const)('with a wrong token name the setting: %s', async (setting, source, tokens) => {
     const { signals, failures } = await readWhole(await replay(), source, tokens)
     expect(signals).toEqual([])
-    for (const { reason } of failures) expect(reason).toMatch(new RegExp(`answered 401: check ${setting}$`))
+    for (const { reason } of failures)
+      expect(reason).toMatch(new RegExp(`responded with 401; check ${setting}$`))
     expect(failures.length).toBeGreaterThan(0)
     expect(JSON.stringify(failures)).not.toContain('wrong')
   })
@@ -344,7 +345,7 @@ describe('an item of Hacker News', () => {
     ['is dead', { ...ITEM, dead: true }, null],
     ['is a job', { ...ITEM, type: 'job' }, null],
     ['is a comment', { id: ID, type: 'comment', text: 'x' }, null],
-    ['answers for another id', hackerNewsItem(OTHER), new RegExp(`answered for the item ${OTHER}$`)],
+    ['answers for another id', hackerNewsItem(OTHER), new RegExp(`the response is about the item ${OTHER}$`)],
     ['has no title', { ...ITEM, title: undefined }, /./],
     ['has its id as text', { ...ITEM, id: String(ID) }, /./],
   ])('that %s is left out, and the others are not', async (_what, item, bad) => {
@@ -368,14 +369,14 @@ describe('an item of Hacker News', () => {
     expect(partly.signals).toHaveLength(60)
     expect(partly.failures).toEqual([
       {
-        reason: expect.stringMatching(/^2 of 60 items could not be read; the first: /) as string,
+        reason: expect.stringMatching(/^2 of 60 items could not be read; first problem: /) as string,
         retryAt: null,
       },
     ])
     const none = await replay()
     none.fault('hn', 'failing', /item/)
     const { failures, requests } = await readWhole(none, 'hn')
-    expect(failures[0]?.reason).toMatch(/more were not asked for/)
+    expect(failures[0]?.reason).toMatch(/more were not requested/)
     // Five lists, four searches, and at most three further items that were on their way.
     expect(requests).toBeLessThanOrEqual(5 + 4 + 5 + 3)
   })
@@ -386,7 +387,10 @@ describe('an item of Hacker News', () => {
     const { signals, failures } = await readWhole(world, 'hn')
     expect(signals.length).toBeGreaterThan(35)
     expect(failures).toEqual([
-      { reason: expect.stringMatching(/topstories\.json: it answered with a page/) as string, retryAt: null },
+      {
+        reason: expect.stringMatching(/topstories\.json: the response is a web page/) as string,
+        retryAt: null,
+      },
     ])
   })
 
@@ -531,7 +535,7 @@ test('a search of GitHub that ran out of time keeps what it found and says that 
     incomplete_results: true,
   }))
   expect([signals.length, failures.length]).toEqual([3, 2])
-  expect(failures[0]?.reason).toMatch(/ran out of time/)
+  expect(failures[0]?.reason).toMatch(/timed out/)
 })
 
 test.each([
@@ -553,7 +557,7 @@ test('a source that takes more than five minutes in all is asked nothing more', 
   for await (const batch of slowly?.read(DAY, new AbortController().signal) ?? []) {
     failures.push(...batch.failures.map(({ reason }) => reason))
   }
-  expect(failures.at(-1)).toMatch(/not asked, the source took more than 300000 ms in all$/)
+  expect(failures.at(-1)).toMatch(/not requested, the source took more than 300000 ms in total$/)
   expect(world.asked.length).toBeLessThan(10)
 })
 

@@ -27,25 +27,25 @@ const sends =
 
 /** Ways to answer that are no answer, and what is said of each. */
 const MISBEHAVIOURS: Record<string, [RegExp, (response: ServerResponse) => void]> = {
-  'a server error': [/answered 500$/, sends(500, '{"error":"internal"}')],
-  'a refusal': [/answered 403$/, sends(403, '{}')],
+  'a server error': [/responded with 500$/, sends(500, '{"error":"internal"}')],
+  'a refusal': [/responded with 403$/, sends(403, '{}')],
   'a redirection': [
-    /answered 302 and points to "\/elsewhere", which is not followed$/,
+    /responded with 302 and redirects to "\/elsewhere", which is not followed$/,
     sends(302, '', { location: '/elsewhere' }),
   ],
-  'no content': [/answered 204$/, sends(204)],
-  '"not modified" that nobody asked for': [/answered 304$/, sends(304)],
+  'no content': [/responded with 204$/, sends(204)],
+  '"not modified" that nobody asked for': [/responded with 304$/, sends(304)],
   'an HTML page': [
-    /a page \(text\/html\) instead of JSON/,
+    /a web page \(text\/html\) instead of JSON/,
     sends(200, html, { 'content-type': 'text/html' }),
   ],
   nothing: [/is empty$/, sends(200)],
-  'half a document': [/cut short after 18 characters/, sends(200, '{"id":1,"title":"a')],
-  'a document cut after a value': [/cut short after 7 characters/, sends(200, '{"id":1')],
+  'half a document': [/ends early after 18 characters/, sends(200, '{"id":1,"title":"a')],
+  'a document cut after a value': [/ends early after 7 characters/, sends(200, '{"id":1')],
   'two documents': [/\(no content type\) is not JSON/, sends(200, '{}{}')],
   'bytes that are not UTF-8': [/not UTF-8/, sends(200, Buffer.from([0x22, 0xc3, 0x28, 0x22]))],
   'a compressed body': [
-    /encoding gzip, which was not asked for/,
+    /encoding gzip, which was not requested/,
     sends(200, gzipSync('{}'), { 'content-encoding': 'gzip' }),
   ],
   'a body that ends too early': [
@@ -129,7 +129,7 @@ test('an answer that drips in for ever is given up when its time is over', async
   })
   await expect(ask({ url: source.url }, sourceClient({ answerMs: 60 }))).rejects.toMatchObject({
     ...SOURCE_UNAVAILABLE,
-    detail: expect.stringContaining('no whole answer within 60 ms') as string,
+    detail: expect.stringContaining('no complete response within 60 ms') as string,
   })
 })
 
@@ -211,7 +211,7 @@ describe('a source that is busy', () => {
     const retryAt = from + 3_600_000
     await expect(ask({ url }, client)).rejects.toMatchObject({
       retryAt,
-      detail: expect.stringContaining('come back at 2026-11-21T13:00:00.000Z') as string,
+      detail: expect.stringContaining('next request at 2026-11-21T13:00:00.000Z') as string,
     })
     await expect(ask({ url: `${url}/other` }, client)).rejects.toMatchObject({ retryAt })
     expect([slept, questions.length]).toEqual([[], 1])
@@ -226,7 +226,7 @@ describe('a source that is busy', () => {
     const aDayLater = from + 24 * 3_600_000
     await expect(run(aDayLater - 60_001)).rejects.toMatchObject({
       retryAt: aDayLater,
-      detail: expect.stringContaining('not asked; it asks to come back at') as string,
+      detail: expect.stringContaining('not requested; it allows the next request at') as string,
     })
     expect(questions).toHaveLength(1)
     expect(await run(aDayLater - 60_000)).toEqual({ id: 1 })
@@ -303,7 +303,9 @@ describe('a token', () => {
   test.each([401, 403])('that is refused with %i is named, not told', async (status) => {
     const { url } = await localSource((_question, response) => response.writeHead(status).end('{}'))
     const asking = ask({ url, headers: { authorization: 'Bearer secret' }, credential: 'X_TOKEN' })
-    await expect(asking).rejects.toMatchObject({ detail: `${url}: it answered ${status}: check X_TOKEN` })
+    await expect(asking).rejects.toMatchObject({
+      detail: `${url}: responded with ${status}; check X_TOKEN`,
+    })
   })
 })
 
@@ -352,7 +354,7 @@ describe('an answer with validators', () => {
     }
     for (let time = 0; time < 2; time += 1) {
       await expect(ask({ url, conditional: true, read }, client)).rejects.toMatchObject({
-        detail: `${url}: its answer has another shape than expected`,
+        detail: `${url}: the response does not have the expected fields`,
       })
     }
     expect(memory.kept.size).toBe(0)

@@ -43,7 +43,7 @@ describe('a request to a libSQL server', () => {
     const url = await answering((response) => response.writeHead(status).end('no'))
     const asking = ask(url)
     await expect(asking).rejects.toMatchObject(UNAVAILABLE)
-    await expect(asking).rejects.toThrow(`${NAME} answered ${status}; correct DASH_DATABASE_AUTH_TOKEN`)
+    await expect(asking).rejects.toThrow(`${NAME} responded with ${status}; correct DASH_DATABASE_AUTH_TOKEN`)
   })
 
   test.each([
@@ -81,7 +81,7 @@ describe('a request to a libSQL server', () => {
   ])('fails, and is no refusal, when the server %s', async (_what, misbehave) => {
     const error = await ask(await answering(misbehave), '', 200).catch((reason: unknown) => reason)
     expect(error).not.toMatchObject({ name: 'Refusal' })
-    expect(String(error)).toContain(`${NAME} gave no answer within 200 ms`)
+    expect(String(error)).toContain(`${NAME} did not respond within 200 ms`)
     expect(wasNeverSent(error)).toBe(false)
   })
 })

@@ -119,13 +119,17 @@ describe('collect', () => {
     })
     expect(world.asked.filter(({ source }) => source === 'replicate' || source === 'reddit')).toEqual([])
     expect(stderr.trimEnd().split('\n')).toEqual([
-      expect.stringMatching(/^hn: 1 row left out, the first: 41000003: .* answered for the item 41000004$/),
-      expect.stringMatching(/^error: lobsters was read in part: .*newest\.json: it answered with a page/),
-      expect.stringMatching(/^error: lesswrong failed: .*: it answered 500$/),
-      expect.stringMatching(/^error: hype:github failed: .* come back at /),
+      expect.stringMatching(
+        /^hn: 1 row skipped, first problem: 41000003: .* the response is about the item 41000004$/,
+      ),
+      expect.stringMatching(
+        /^error: lobsters was only partly read: .*newest\.json: the response is a web page/,
+      ),
+      expect.stringMatching(/^error: lesswrong failed: .*: responded with 500$/),
+      expect.stringMatching(/^error: hype:github failed: .* next request at /),
       expect.stringMatching(/^error: hype:huggingface failed: .* larger than 4194304 bytes$/),
-      'error: hype:replicate was skipped: REPLICATE_API_TOKEN not set',
-      'error: hype:reddit was skipped: REDDIT_CLIENT_SECRET not set',
+      'error: hype:replicate was skipped: missing setting: REPLICATE_API_TOKEN',
+      'error: hype:reddit was skipped: missing setting: REDDIT_CLIENT_SECRET',
     ])
     expect(await storedIds(folder, 'hn')).toHaveLength(61)
     const quiet = await run(['collect', '--quiet', '--source', 'lesswrong', '--data-dir', folder], {
@@ -190,7 +194,7 @@ describe('collect', () => {
     }
     const { code, stderr, report } = await collectJson(data(), world, ['--source', 'hn'], env, dash)
     expect([code, report.articles]).toMatchObject([0, { stored: 0, failedCount: 1 }])
-    expect(stderr).toMatch(/1 text could not be read, the first: hn-41000003: ./)
+    expect(stderr).toMatch(/1 text could not be read, first problem: hn-41000003: ./)
   })
 
   test('takes no snapshot when no source gave anything', async () => {
@@ -221,7 +225,7 @@ describe('collect', () => {
     expect([code, stderr, report.snapshot]).toEqual([0, '', { outcome: 'superseded', snapshotId }])
     const args = ['collect', '--source', 'lobsters', '--data-dir', folder]
     const { stdout } = await run(args, { env: { ...world.env, ...NO_TEXTS } })
-    expect(stdout).toContain(`; the later ${snapshotId} is served\n`)
+    expect(stdout).toContain(`; the server keeps the later snapshot ${snapshotId}\n`)
   })
 
   test('goes on to index and texts when the time of the newest snapshot is damaged', async () => {
@@ -232,7 +236,7 @@ describe('collect', () => {
     )
     const { code, stderr, report } = await collectJson(folder, world, ['--source', 'lobsters'])
     expect([code, report.snapshot?.outcome]).toEqual([1, 'refused'])
-    expect(stderr).toMatch(/no snapshot was taken: the stored time .* --discard-later/)
+    expect(stderr).toMatch(/no snapshot was stored: the stored time .* --discard-later/)
     expect(report.indexed).toBeGreaterThan(0)
     expect(report.articles).not.toBeNull()
   })

@@ -98,5 +98,5 @@ test('settings can be asked for by name, and a name that is none is refused', as
   expect((await dash(['config', 'PORT'])).stdout).toBe('Server\n  PORT  3000  default\n')
   const { code, stderr } = await dash(['config', 'DASH_PROT'])
   expect(code).toBe(64)
-  expect(stderr).toContain('"DASH_PROT" is no setting')
+  expect(stderr).toContain('unknown setting "DASH_PROT"')
 })

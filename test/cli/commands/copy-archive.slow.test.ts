@@ -58,7 +58,7 @@ test('made again changes no object, and says in one line that everything was the
   expect(again).toMatchObject({
     code: 0,
     stdout: expect.stringMatching(
-      /^copied and audited: 0 objects, 0 ledger rows, 2 objects were there already; head 3 \w{16}\n$/,
+      /^copied and audited: 0 objects, 0 ledger rows, 2 objects already present; head 3 \w{16}\n$/,
     ) as unknown,
     stderr: '',
   })
@@ -89,9 +89,9 @@ test('refuses the archive itself, by whatever name, and one half of a target', a
     expect([code, stderr], to.join(' ')).toEqual([64, expect.stringContaining('the archive itself')])
   }
   const half = await copy(source, ['http://127.0.0.1:1'])
-  expect([half.code, half.stderr]).toEqual([64, expect.stringContaining('one half')])
+  expect([half.code, half.stderr]).toEqual([64, expect.stringContaining('only half of a target')])
   const twice = await copy(source, [join(source.folder, 'a'), join(source.folder, 'b')])
-  expect([twice.code, twice.stderr]).toEqual([64, expect.stringContaining('two of a kind')])
+  expect([twice.code, twice.stderr]).toEqual([64, expect.stringContaining('two targets of one kind')])
 })
 
 test('cut short before its rows answers 503 and not an older publication, until it is made again', async () => {

@@ -86,7 +86,7 @@ test('explains why a model is no candidate, and that another is not there', asyn
   })
   const rejected = await dash(['evaluate-models', '--why', 'alder/paid'], { env })
   expect(rejected).toMatchObject({ code: 0 })
-  expect(rejected.stdout).toContain('is no candidate: zero_price_without_suffix')
+  expect(rejected.stdout).toContain('is not a candidate: zero_price_without_suffix')
   const missing = await dash(['evaluate-models', '--why', SOLVER.replace(':free', '')], { env })
   expect(missing).toMatchObject({
     code: 1,
@@ -109,7 +109,7 @@ test('that is killed in mid run forgets nothing it sent', async () => {
   expect(await evaluations.attemptsSince(0)).toHaveLength(8)
   const second = await place({ usedByOthers: 8 }, first.folder)
   const { code, stdout, stderr } = await dash(['evaluate-models', '--json'], { env: second.env })
-  expect(stderr).toContain('cut short')
+  expect(stderr).toContain('interrupted')
   expect(parsed(stdout)).toMatchObject({ outcome: 'complete', requests: 1, evaluated: 1, ranked: 4 })
   expect(code).toBe(0)
   expect(second.service.chats.map(({ model }) => model)).toEqual([MODELS[3]?.id])

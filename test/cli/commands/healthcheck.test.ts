@@ -22,14 +22,14 @@ test('a server that is ready ends it with 0, by its address and by the settings 
 test('a server that is not there ends it with 69', async () => {
   const { code, stdout, stderr } = await run(['healthcheck', '--url', 'http://127.0.0.1:1'])
   expect({ code, stdout }).toEqual({ code: 69, stdout: '' })
-  expect(stderr).toContain('http://127.0.0.1:1/readyz does not answer (ECONNREFUSED)')
+  expect(stderr).toContain('http://127.0.0.1:1/readyz does not respond (ECONNREFUSED)')
 })
 
 test.each([
-  [503, '{"status":"draining","checks":{}}', 'says that it is draining'],
-  [503, '{"status":"unavailable","checks":{}}', 'says that it is unavailable'],
-  [200, '<!doctype html>', 'answers 200, as no server of dash does'],
-  [200, '{"status":"fine"}', 'answers 200, as no server of dash does'],
+  [503, '{"status":"draining","checks":{}}', 'reports that it is draining'],
+  [503, '{"status":"unavailable","checks":{}}', 'reports that it is unavailable'],
+  [200, '<!doctype html>', 'responds with 200 and is not a dash server'],
+  [200, '{"status":"fine"}', 'responds with 200 and is not a dash server'],
 ])('a server that answers %i with %s ends it with 69', async (status, body, words) => {
   const { code, stderr } = await run(['healthcheck', '--url', await answering(status, body)])
   expect(code).toBe(69)

@@ -77,7 +77,7 @@ test('nothing but messages is written to standard output, and what was asked is 
     { id: 1, result: { serverInfo: { name: 'dash', title: 'DEMO: dash' } } },
     { id: 2, result: { structuredContent: { untrusted: true } } },
   ])
-  expect(stderr).toBe('error: a line on standard input was no message that could be answered\n')
+  expect(stderr).toBe('error: a line on standard input was not a valid message\n')
 })
 
 /** A data folder with a feed, in which nothing is stored. */
@@ -130,6 +130,6 @@ test('a line without end, a feed that is not there and --json end it, each with 
   })
   const missing = await dash(['mcp', '--data-dir', temporaryFolder()], { stdin: HELLO })
   expect([missing.code, missing.stdout]).toEqual([74, ''])
-  expect(missing.stderr).toMatch(/^error: there is no feed at .*\n$/)
+  expect(missing.stderr).toMatch(/^error: no feed database at .*\n$/)
   expect((await dash(['mcp', '--data-dir', folder, '--json'], { stdin: HELLO })).code).toBe(64)
 })

@@ -77,7 +77,7 @@ describe('dash model', () => {
     renameSync(`${path}-new`, path)
     const damaged = await model(['--data-dir', data, '--id'])
     expect([damaged.code, damaged.stdout]).toEqual([74, ''])
-    expect(damaged.stderr).toContain('does not match its digest; dash evaluate-models makes a new one')
+    expect(damaged.stderr).toContain('does not match its digest; create a new one with dash evaluate-models')
     expect((await model(['--data-dir', temporaryFolder(), '--id'])).code).toBe(74)
   })
 })

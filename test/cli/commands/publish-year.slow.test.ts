@@ -94,7 +94,7 @@ describe('publish-year', () => {
     const { output, until, end } = startDash(['publish-year', '--data-dir', data, '--json'], {
       env: { DASH_HN_URL: 'http://127.0.0.1:1/v0' },
     })
-    await until('stderr', 'the next in 60 s')
+    await until('stderr', 'next attempt in 60 s')
     expect(await end('SIGTERM')).toBe(143)
     expect(JSON.parse(output.stdout)).toMatchObject({ outcome: 'failed', attempt: 1 })
   })
@@ -109,7 +109,7 @@ describe('publish-year', () => {
     const second = await dash(['publish-year', '--data-dir', data])
     expect(second.code).toBe(75)
     expect(second.stderr).toMatch(
-      /\(process \d+\) has been writing to the ledger since .* its lease runs until/,
+      /\(process \d+\) has been writing to the ledger since .* its lease lasts until/,
     )
     unanswered.destroy()
     expect((await first).code).toBe(69)

@@ -77,7 +77,7 @@ describe('snapshot', () => {
     const { code, stdout, stderr } = await run(['snapshot', '--data-dir', data])
     expect([code, stdout, stderr]).toEqual([
       0,
-      `no snapshot was stored: ${later} is later, and is served\n`,
+      `no snapshot was stored: the server keeps the later snapshot ${later}\n`,
       '',
     ])
     const json = await run(['snapshot', '--data-dir', data, '--json'])

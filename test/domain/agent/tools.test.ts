@@ -83,8 +83,8 @@ describe('a call', () => {
   const turned = { ...search, from: '2026-02-02', to: '2026-02-01' }
 
   test.each([
-    ['an unknown tool', 'drop_tables', {}, 'there is no such tool'],
-    ['a name of objects', '__proto__', {}, 'there is no such tool'],
+    ['an unknown tool', 'drop_tables', {}, 'unknown tool'],
+    ['a name of objects', '__proto__', {}, 'unknown tool'],
     ['no JSON', 'read_article', '{"key": "hn-1"', 'not JSON'],
     ['no object', 'read_article', '[]', 'arguments: '],
     ['a missing name', 'read_article', { key: 'hn-1' }, 'offset: '],

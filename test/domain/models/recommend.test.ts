@@ -30,7 +30,7 @@ describe('the notes', () => {
     })
     expect(run.notes.slice(3)).toEqual([
       'The daily limit of the account was met.',
-      'Priced at zero without the free suffix (a price glitch or a preview), so never a candidate: maker/glitch.',
+      'Not candidates, because they are free without the free suffix (a price error or a preview): maker/glitch.',
       'The primary changed from maker/good (free) to maker/talker (free) since 2026-08-21.v1.',
       expect.stringMatching(
         /^maker\/good \(free\) fell from 1 to \d: lite eval -750, instability penalty \+25\.$/,

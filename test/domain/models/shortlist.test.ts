@@ -173,7 +173,7 @@ const payloads = fc
       candidates: drawn.candidates,
       previous: sampleRun({ candidates: drawn.before, rankingVersion: '2026-08-21.v1' }),
       rejections: drawn.glitch ? [{ id: 'maker/glitch', reason: 'zero_price_without_suffix' }] : [],
-      notes: [drawn.note, `Not asked everything, for the account's limits: ${IDS.join(', ')}.`],
+      notes: [drawn.note, `Not fully evaluated, because the account hit its rate limit: ${IDS.join(', ')}.`],
     })
     const proved = stored(proveRun(sealRun(run)))
     const top = topModelsPayload(proved, ALL_OF_IT, RUN_AT)

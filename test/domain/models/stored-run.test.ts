@@ -47,7 +47,7 @@ describe('a stored run', () => {
       [{ ...first, rank: 2 }, second, ...others],
       [{ ...first, liteEvalScore: first.liteEvalScore - 1, score: first.score - 1 }, second, ...others],
     ])
-      expect(() => sealRun({ ...run, models })).toThrow('does not hold together')
+      expect(() => sealRun({ ...run, models })).toThrow('is inconsistent')
     expect(() => sealRun({ ...run, models: [] })).toThrow()
   })
 

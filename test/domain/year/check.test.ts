@@ -169,7 +169,7 @@ describe('the audit of the ledgers', () => {
   })
 
   test('names a row that cannot be read, and goes on with the others', () => {
-    const problem = 'kind holds bytes that are not UTF-8'
+    const problem = 'kind contains bytes that are not UTF-8'
     const unreadable = [{ table: 'entries' as const, problem, at: 3, publicationId: 'x' }]
     const rows = SAMPLE.rows.toSpliced(2, 1)
     const audit = auditLedger({ ...SAMPLE, rows, unreadable }, HEADS, null)

@@ -61,7 +61,7 @@ describe('sealed bytes', () => {
       sampleSealed(yearEvents('hn', 100, (index) => ({ title: `${index} ${'x'.repeat(length)}` })))
     expect(sealedWithTitles(40_000).bytes.byteLength).toBeGreaterThan(7 * 1024 * 1024)
     expect(() => sealedWithTitles(42_000)).toThrow(
-      /^the publication has 8\d{6} bytes, at most 8388608 are allowed$/,
+      /^the publication has 8\d{6} bytes; the maximum is 8388608$/,
     )
   })
 

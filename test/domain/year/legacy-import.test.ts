@@ -56,7 +56,7 @@ describe('a line of the list', () => {
 
   test('is published in the future one millisecond after now', () => {
     const publishedAt = new Date(NOW).toISOString()
-    expect(parse({ publishedAt }, NOW - 1)).toMatchObject(reason('lies in the future'))
+    expect(parse({ publishedAt }, NOW - 1)).toMatchObject(reason('is in the future'))
   })
 
   test.each(Object.keys(ROW))('without %s is refused by that name', (field) => {

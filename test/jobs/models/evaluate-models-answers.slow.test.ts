@@ -67,7 +67,7 @@ describe('a run after others of its day', () => {
     expect(spent.length).toBeGreaterThan(0)
     expect(report).toMatchObject({
       outcome: 'partial',
-      reason: `${spent.length} models had too few requests left this UTC day to be asked what is open`,
+      reason: `${spent.length} models not fully evaluated: too few of their daily requests are left`,
     })
     const notes = (await bench.stored())?.notes.join('\n')
     for (const id of spent) expect(notes).toContain(withoutModelIds(id))

@@ -106,7 +106,7 @@ describe('healthOnly', () => {
     expect(report).toMatchObject({
       outcome: 'partial',
       probed: 0,
-      reason: 'the service told nothing of the endpoints of 6 models',
+      reason: 'the service returned no endpoint data for 6 models',
     })
     const run = await bench.stored()
     expect(run?.probeMode).toBe('metadata')

@@ -49,7 +49,7 @@ describe("the account's minute limit", () => {
       const solver = run?.models.find(({ id }) => id === SOLVER)
       expect(solver).toMatchObject({ instabilityPenalty: 0, evalSummary: { status } })
       expect(
-        run?.notes.some((note) => note.includes('asked') && note.includes(withoutModelIds(SOLVER))),
+        run?.notes.some((note) => note.includes('evaluated') && note.includes(withoutModelIds(SOLVER))),
       ).toBe(met > 1)
     },
   )
@@ -62,7 +62,7 @@ describe("the account's minute limit", () => {
       probed: 0,
       evaluated: 0,
       rateLimit: { kind: 'account' },
-      reason: "the account's limit of requests a minute did not end while the run waited for it",
+      reason: 'the limit of requests per minute of the account did not reset while the run waited',
     })
     expect(report.requests).toBeLessThanOrEqual(7)
     const run = await bench.stored()
@@ -163,7 +163,7 @@ describe("the account's daily limit", () => {
     const raced = await racing.run()
     expect(raced.report).toMatchObject({
       outcome: 'partial',
-      reason: "the account's requests of the day are spent",
+      reason: 'the daily requests of the account are used up',
     })
     expect(filled + raced.report.requests).toBe(40)
   })

@@ -88,7 +88,7 @@ describe('a full evaluation', () => {
     expect(report).toMatchObject({
       outcome: 'partial',
       rateLimit: { kind: 'account', resetAt: '2026-03-03T00:00:00.000Z' },
-      reason: "the account's requests of the day are spent",
+      reason: 'the daily requests of the account are used up',
     })
     expect(kept(capped.service)).toBeLessThanOrEqual(5 + 4)
     expect(report.requests).toBe(capped.service.chats.length)
@@ -97,7 +97,7 @@ describe('a full evaluation', () => {
     expect(cached.length).toBeGreaterThan(0)
     expect(cached[0]?.evalSummary).toMatchObject({ cacheMultiplier: 0.9, cacheAgeDays: 1 })
     expect(run?.models[0]?.id).toBe(SOLVER)
-    expect(run?.notes.join(' ')).toContain('requests of the day are spent')
+    expect(run?.notes.join(' ')).toContain('daily requests of the account are used up')
 
     bench.time.now += DAY_MS
     const spent = await bench.against({ usedByOthers: 52 })
@@ -135,7 +135,7 @@ describe('a full evaluation', () => {
     ['a provider that is down', PROVIDER_DOWN, 'http_502'],
     ['402 inside a 200', inside({ error: { code: 402, message: 'broke' } }), 'http_402'],
     ['an answer that breaks off', 'cut', 'failed'],
-    ['no answer in time', 'hang', 'timeout'],
+    ['no response in time', 'hang', 'timeout'],
     ['an answer without an end', 'endless', 'failed'],
     ['its end', errorOf(404, 'No endpoints found for it.'), 'http_404'],
   ] as const)('costs a model %s and no other anything', async (_name, fault, health) => {
@@ -196,7 +196,7 @@ describe('a full evaluation under limits and faults', () => {
     ['a key that is not taken', errorOf(401, 'User not found.'), 'OPENROUTER_API_KEY'],
     ['a negative balance', errorOf(402, 'Insufficient credits'), 'add credits'],
     [
-      "the account's data policy",
+      'the data policy of the account',
       errorOf(404, 'No endpoints found matching your data policy (Free model publication).'),
       'settings/privacy',
     ],
@@ -283,7 +283,7 @@ describe('the modes that ask no model', () => {
 
   test.each([
     ['metadataOnly', 'test-key', { mode: 'metadataOnly' }, []],
-    ['a run without a key', null, {}, ['there is no OPENROUTER_API_KEY: only metadata is refreshed']],
+    ['a run without a key', null, {}, ['OPENROUTER_API_KEY is not set; only metadata is refreshed']],
   ] as const)('%s asks for the catalogue alone', async (_what, key, options, notes) => {
     const bench = await (await openBench()).against({}, key)
     const { report } = await bench.run(options)

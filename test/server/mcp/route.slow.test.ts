@@ -180,7 +180,7 @@ describe('the tools over HTTP', () => {
     }
     expect(await errorOf('search_items', { query: 1 })).toContain('query: ')
     expect(await errorOf('search_items')).toContain('query: ')
-    expect(await errorOf('drop_tables', {})).toContain('there is no such tool')
+    expect(await errorOf('drop_tables', {})).toContain('unknown tool')
     expect(await errorOf('search_items', { query: 'x'.repeat(5_000) })).toContain('longer than 4096')
     expect(faults).toEqual([])
     expect(await errorOf('get_feed_snapshot', { sort: 'week', limit: 1 })).toBe('the data could not be read')
@@ -209,9 +209,7 @@ describe('the tools over HTTP', () => {
     const call = message({ id: 1, method: 'tools/call', params })
     const { error } = (await (await post(url, call)).json()) as { error: { code: number; message: string } }
     expect(error.code).toBe(-32_602)
-    expect(error.message).toContain(
-      'a call has a name, which is a string, and arguments, which are an object',
-    )
+    expect(error.message).toContain('a call needs a name (string) and arguments (object)')
   })
 
   test('say that the data of a demo is a sample', async () => {
@@ -408,7 +406,7 @@ describe('the tools on two streams', () => {
       message({ id: 3, method: 'ping' }),
     ])
     expect(answers).toMatchObject([{ id: 3 }])
-    expect(problems).toEqual(['a line on standard input was no message that could be answered'])
+    expect(problems).toEqual(['a line on standard input was not a valid message'])
   })
 
   test('answer a last line that does not end, and say of half a message that it is none', async () => {
@@ -416,7 +414,7 @@ describe('the tools on two streams', () => {
     expect(await answersToText(`${PING}\n`)).toMatchObject({ answers: [{ id: 1 }], problems: [] })
     const half = await answersToText(`${PING}\n${PING.slice(0, -1)}`)
     expect(half.answers).toHaveLength(1)
-    expect(half.problems).toEqual(['a line on standard input was no message that could be answered'])
+    expect(half.problems).toEqual(['a line on standard input was not a valid message'])
     expect(await answersToText('')).toMatchObject({ answers: [], problems: [] })
   })
 

@@ -10,10 +10,10 @@ test('an exposition has what was read under its help and type, and nothing else'
     ['process_cpu_seconds_total', 3],
   ])
   expect(text.split('\n').filter((line) => line !== '')).toEqual([
-    '# HELP dash_gaps Days that are gaps for ever.',
+    '# HELP dash_gaps Days that are permanent gaps.',
     '# TYPE dash_gaps gauge',
     'dash_gaps 0.25',
-    '# HELP dash_store_up 1 when a store can be used, as readiness sees it.',
+    '# HELP dash_store_up 1 if a store is ready.',
     '# TYPE dash_store_up gauge',
     'dash_store_up{store="ledger"} 1',
     'dash_store_up{store="feed"} 0',

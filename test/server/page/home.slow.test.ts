@@ -127,7 +127,7 @@ describe('the page', () => {
     const year = { read: () => Promise.reject(new Error('gone')) }
     const archive = await get(workspace, '/', { year, log })
     expect(archive.status).toBe(200)
-    expect(facts(archive.page)).toContain('Last publication ✕ Wrong: year_history_lookup_failed')
+    expect(facts(archive.page)).toContain('Last publication ✕ Problem: year_history_lookup_failed')
     expect(archive.page).toContain('data-key="')
     const twice = (code: string): string[] => [code, code]
     expect(logged).toEqual([...twice('feed_snapshot_corrupt'), ...twice('year_history_lookup_failed')])
@@ -143,17 +143,17 @@ describe('the page', () => {
     }
     expect(await told({})).toContain('Sound, 2 h ago 1 object of 1 publication, head 1 abcdef01')
     expect(await told({ whole: false })).toContain('part: 1 object')
-    expect(await told({ ok: false, damage: 2 })).toContain('Wrong: Damaged: 2 findings, 2 h ago')
-    expect(await told({ ok: false, complete: false })).toContain('Wrong: Not completed, 2 h ago')
-    expect(await told({ endedAt: NOON - 10 * 86_400_000 })).toContain('Look at this: Sound, 10 d ago')
+    expect(await told({ ok: false, damage: 2 })).toContain('Problem: Damaged: 2 findings, 2 h ago')
+    expect(await told({ ok: false, complete: false })).toContain('Problem: Not completed, 2 h ago')
+    expect(await told({ endedAt: NOON - 10 * 86_400_000 })).toContain('Warning: Sound, 10 d ago')
   })
 
   test.each([
-    ['ok', true, 'Open within the day&#39;s budget; 5 messages a session, 9 a day'],
-    ['soft', true, 'Look at this: Open, without tools the day&#39;s budget is nearly spent; 5 messages'],
-    ['exhausted', true, 'Look at this: Closed until 00:00 UTC the day&#39;s budget is spent'],
-    ['unknown', true, 'Wrong: Closed the budget cannot be read'],
-    ['ok', false, 'Chat Off switched off, or not set up'],
+    ['ok', true, 'Open within the day&#39;s budget; 5 messages per session, 9 per day'],
+    ['soft', true, 'Warning: Open, without tools the budget of today is nearly used up; 5 messages'],
+    ['exhausted', true, 'Warning: Closed until 00:00 UTC the budget of today is used up'],
+    ['unknown', true, 'Problem: Closed the budget cannot be read'],
+    ['ok', false, 'Chat Off off or not set up'],
   ] as const)(
     'tells a budget of the chat that is %s, and a chat that is on: %s',
     async (budget, enabled, told) => {

@@ -64,7 +64,7 @@ describe('the page of an item', () => {
     const newest = await ask('/item?key=hn-1')
     const rows = rowsOf(newest, 'year-ranks-table')
     expect(rows).toHaveLength(31)
-    expect(rows.at(-1)).toBe('2026-02-13 not read: top-year-v2 has another layout')
+    expect(rows.at(-1)).toBe('2026-02-13 not shown: top-year-v2 has an older layout')
     expect(newest).not.toContain('>Later<')
     const [, earlier = ''] = /href="([^"]*)"\s+data-room="year-ranks"\s*>Earlier</.exec(newest) ?? []
     const before = await ask(earlier.replaceAll('&amp;', '&'))

@@ -82,8 +82,8 @@ describe('the Year of another time', () => {
     const workspace = await history()
     const { status, text, page } = await get(workspace, `/?sort=year&at=${noonAfter(GAP)}`)
     expect(status).toBe(200)
-    expect(text).toContain(`Gap: ${GAP} has no publication : nobody published that day`)
-    expect(text).toContain(`as of ${NEXT} , and that is what is shown`)
+    expect(text).toContain(`Gap: ${GAP} has no publication : no publication was attempted that day`)
+    expect(text).toContain(`as of ${NEXT} , shown here`)
     expect(text).toContain(`Previous: ${NEXT}`)
     expect(text).toContain(`Next: ${LAST}`)
     expect(page).toContain(`value="${GAP}"`)
@@ -119,7 +119,7 @@ describe('the Year of another time', () => {
     expect(status).toBe(400)
     expect(page).toContain(`<code>${code}</code>`)
     expect(page).not.toContain('<script>')
-    if (code !== 'invalid_sort') expect(text).toContain('Or choose the day')
+    if (code !== 'invalid_sort') expect(text).toContain('Or choose the last day')
   })
 
   test.each([
@@ -167,7 +167,7 @@ describe('the Year of another time', () => {
     await importArchive(importPortsOf(workspace, recentArchive()))
     const { status, text } = await get(workspace, '/?sort=year')
     expect(status).toBe(200)
-    expect(text).toContain('an older version, which this page does not show')
+    expect(text).toContain('an older version that this page cannot show')
     const { proved } = await workspace.year.read()
     const v1 = proved.timeline.find(({ ledger }) => ledger === 'v1')
     const old = await get(workspace, `/?at=${formatInstant(v1?.manifest.publishedAt ?? 0)}`)

@@ -125,7 +125,7 @@ describe('the published ledger refuses', () => {
   test.each([
     ['a ledger that is not there', new Refusal('storage_unavailable'), 'year_history_storage_unavailable'],
     ['a ledger that does not hold', new Refusal('storage_damaged'), 'year_history_archive_corrupt'],
-    ['anything unexpected', new Error('disk on fire'), 'year_history_lookup_failed'],
+    ['an unexpected error', new Error('disk on fire'), 'year_history_lookup_failed'],
   ])('%s with the code of the history', async (_what, thrown, code) => {
     const app = openSampleApp(sampleArchive(), { year: { read: () => Promise.reject(thrown) } })
     for (const path of PATHS) expect((await ask(app, path)).error).toBe(code)

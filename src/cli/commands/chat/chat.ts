@@ -23,8 +23,7 @@ export interface ChatFlags {
   dataDir?: string
 }
 
-const HOW_TO_START =
-  'start a server with dash serve, name another with --url, or try dash chat --demo, which starts one of its own'
+const HOW_TO_START = 'start one with dash serve, choose another with --url, or run dash chat --demo'
 
 /**
  * `dash chat`: one answer for a question on the command line or from a pipe, else a talk on the terminal.
@@ -46,7 +45,7 @@ export async function chatCommand(
       'usage',
       terminal.json
         ? '--json needs a question, on the command line or on standard input'
-        : 'without a question this needs a terminal: dash chat "QUESTION", or echo QUESTION | dash chat',
+        : 'dash chat without a question needs a terminal; run dash chat "QUESTION", or echo QUESTION | dash chat',
     )
   }
   const question = isTalk ? null : await readQuestion(words, stdin, signal)
@@ -85,16 +84,16 @@ export async function chatCommand(
 
 function checkFlags({ url, item, demo, dataDir }: ChatFlags): void {
   if (demo && url !== undefined)
-    throw new Refusal('usage', '--demo starts a server of its own; leave --url out, or --demo')
+    throw new Refusal('usage', '--demo starts a private server; remove --url or --demo')
   if (demo && dataDir !== undefined)
-    throw new Refusal('usage', '--demo runs in a folder of its own; leave --data-dir out')
+    throw new Refusal('usage', '--demo uses a temporary folder; remove --data-dir')
   if (url !== undefined && (!isHttpUrl(url) || /[?#]/.test(url) || new URL(url).username !== ''))
     throw new Refusal(
       'usage',
       `--url ${JSON.stringify(url)} must be an absolute http(s) URL without user, query or fragment`,
     )
   if (item !== undefined && !isItemKey(item))
-    throw new Refusal('usage', `--item ${JSON.stringify(item)} must be a save key, like hn-29387264`)
+    throw new Refusal('usage', `--item ${JSON.stringify(item)} must be a save key such as hn-29387264`)
 }
 
 /** The server that is meant: the one named, else the one these settings are of, on this machine. */
@@ -109,12 +108,12 @@ function problemOf(
   { item }: ChatFlags,
 ): RefusalMessage | null {
   if (!config.enabled) {
-    const advice = 'its operator finds in docs/agent-chat.md what it needs'
+    const advice = 'docs/agent-chat.md lists the settings it needs'
     return { text: `the chat of ${base} is off; ${advice}`, exitCode: EXIT.unavailable }
   }
   if (config.requireVerification) return { text: verificationMessage(base), exitCode: EXIT.failed }
   if (item !== undefined && !config.itemChat)
-    return { text: `${base} offers no chat about one item; leave --item out`, exitCode: EXIT.failed }
+    return { text: `${base} offers no chat about one item; remove --item`, exitCode: EXIT.failed }
   return null
 }
 
@@ -133,7 +132,10 @@ async function readQuestion(
 ): Promise<string> {
   const question = (words.length > 0 ? words.join(' ') : await readAll(stdin, signal)).trim()
   if (question === '')
-    throw new Refusal('usage', 'the question is empty: dash chat "QUESTION", or echo QUESTION | dash chat')
+    throw new Refusal(
+      'usage',
+      'the question is empty; run dash chat "QUESTION", or echo QUESTION | dash chat',
+    )
   return question
 }
 

@@ -47,14 +47,14 @@ export async function converse(
       if (entered.kind === 'interrupt') {
         if (wasInterrupted && entered.wasEmpty) return EXIT.interrupted
         wasInterrupted = true
-        say('Ctrl-C again leaves, and so does Ctrl-D')
+        say('press Ctrl-C again or Ctrl-D to quit')
         continue
       }
       wasInterrupted = false
       if (entered.text.trim() === '') continue
       questions.add(entered.text)
       const typed = parseTypedLine(entered.text)
-      if (typed.kind === 'unknown') say(`there is no /${typed.name}; /help lists the commands`)
+      if (typed.kind === 'unknown') say(`unknown command /${typed.name}; /help lists the commands`)
       else if (typed.kind === 'question') replay = await showTurn(chat, typed.text, false, replay)
       else if (typed.name === 'quit') return EXIT.done
       else if (typed.name === 'retry') replay = await retry(chat, replay)
@@ -72,7 +72,7 @@ export async function converse(
 async function retry(chat: ChatContext, last: Replay | null): Promise<Replay | null> {
   const question = chat.talk.lastQuestion
   if (question !== null) return showTurn(chat, question, true, last)
-  chat.say('there is no question to ask again')
+  chat.say('no question to ask again yet')
   return last
 }
 
@@ -80,5 +80,5 @@ function greeting({ api, config, talk }: ChatContext, isDemo: boolean): string {
   const model = config.model === '' ? '' : `, model ${inOneLine(config.model)}`
   const item = talk.wishes.itemKey === null ? '' : `, about ${talk.wishes.itemKey}`
   const label = isDemo ? 'DEMO: ' : ''
-  return `${label}dash chat at ${api.base}${model}${item}\n/help lists the commands; Ctrl-C stops an answer, Ctrl-D leaves`
+  return `${label}dash chat at ${api.base}${model}${item}\n/help lists the commands; Ctrl-C stops an answer, Ctrl-D quits`
 }

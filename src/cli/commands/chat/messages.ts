@@ -62,40 +62,40 @@ export function refusalMessage(
     case 'rate_limited':
       return unavailable(limitMessage(members, now, setting))
     case 'disabled':
-      return unavailable(`the chat of ${base} is switched off; its operator can switch it on`)
+      return unavailable(`the chat of ${base} is switched off (disabled); only its operator can switch it on`)
     case 'misconfigured':
       return unavailable(
-        `the chat of ${base} has no model to ask, or lacks a setting (misconfigured); its operator finds it in the log`,
+        `the chat of ${base} is not set up (misconfigured); its operator finds the missing setting in the server log`,
       )
     case 'internal_error':
       return unavailable(
-        `the server ${base} failed (internal_error); try again, or look at its log if it is yours`,
+        `the server ${base} failed (internal_error); try again, or check its log if you run it`,
       )
     case 'human_verification_failed':
       return failed(verificationMessage(base))
     case 'forbidden_origin':
       return failed(
-        `the server does not take questions from ${new URL(base).origin} (forbidden_origin); give its own address ` +
-          'with --url, or have its operator add that one to DASH_ALLOWED_ORIGINS',
+        `the server does not accept questions from ${new URL(base).origin} (forbidden_origin); use its public address ` +
+          'with --url, or ask its operator to add this origin to DASH_ALLOWED_ORIGINS',
       )
     case 'invalid_session': {
       const reason = members['reason'] === undefined ? '' : `, ${members['reason']}`
       return failed(
-        `the server ${base} does not accept the session it has just given (invalid_session${reason}); several ` +
-          'addresses on the way to it, or servers with different secrets, do that',
+        `the server ${base} rejected its own new session (invalid_session${reason}); your requests reach it from ` +
+          'different addresses, or several servers there use different secrets',
       )
     }
     case 'payload_too_large':
     case 'invalid_json':
     case 'no_user_message':
     case 'not_found':
-      return failed(`the server ${base} declined the question (${code}); it may be of another version`)
+      return failed(`the server ${base} rejected the question (${code}); it may run another version`)
   }
 }
 
 /** A terminal cannot show the challenge. */
 export function verificationMessage(base: string): string {
-  return `${base} asks for proof that a human is asking, which a terminal cannot give; open ${base}/ in a browser and chat there`
+  return `${base} requires human verification, which a terminal cannot show; open ${base}/ in a browser and chat there`
 }
 
 /** Refusals that the same request may not meet again. */
@@ -129,8 +129,8 @@ function limitMessage(
   const isSoon = seconds !== null && seconds <= SOON_SECONDS
   const isUsed = scope === 'session' && (quota === null ? !isSoon : quota.remaining.session === 0)
   const what = isUsed ? usedSession(quota) : limitOf(String(scope), isSoon && quota?.remaining.day !== 0)
-  const when = seconds === null ? '' : `; it opens again at ${clockTime(now + seconds * 1000, now)}`
-  return `${what} (${String(scope ?? 'rate_limited')})${when}${isTalk && isUsed ? '; /new begins another session' : ''}`
+  const when = seconds === null ? '' : `; try again at ${clockTime(now + seconds * 1000, now)}`
+  return `${what} (${String(scope ?? 'rate_limited')})${when}${isTalk && isUsed ? '; /new starts another session' : ''}`
 }
 
 function usedSession(quota: Quota | null): string {
@@ -142,13 +142,15 @@ function limitOf(scope: string, isSoon: boolean): string {
     case 'session':
       return 'too soon after the last message'
     case 'ip':
-      return isSoon ? 'too many messages from this address just now' : 'this address has used up its day'
+      return isSoon
+        ? 'too many messages from this address'
+        : 'this address has used all its messages of today'
     case 'global-budget':
       return isSoon
-        ? 'other answers hold the budget or the places of the chat just now'
-        : 'the budget of the chat is used up for today'
+        ? 'the chat is busy: open answers hold the remaining budget or all streams'
+        : 'the chat budget of today is used up'
     default:
-      return 'a limit is reached'
+      return 'a limit was reached'
   }
 }
 
@@ -169,15 +171,13 @@ export function failureMessage(
   { isTalk }: Pick<Setting, 'isTalk'>,
 ): string {
   const what = error === 'timeout' ? 'the model took too long' : 'the model failed'
-  return `${what} (${error}, ${inOneLine(code)}); ${isTalk ? '/retry asks again' : 'ask again'}`
+  return `${what} (${error}, ${inOneLine(code)}); ${isTalk ? '/retry to ask again' : 'ask again'}`
 }
 
 /** Labels of an answer that is not quite an ordinary one. */
 export function labelsOf({ degraded, cached }: Extract<LastEvent, { event: 'done' }>['data']): string[] {
   return [
-    ...(degraded
-      ? ['degraded: the budget is nearly used up, so it was answered without looking anything up']
-      : []),
-    ...(cached ? ['cached: given before to the same question'] : []),
+    ...(degraded ? ['(degraded answer: the budget is nearly used up, so no tools were used)'] : []),
+    ...(cached ? ['(cached answer)'] : []),
   ]
 }

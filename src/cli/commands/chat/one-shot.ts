@@ -52,7 +52,8 @@ function whileRead(
   signal: AbortSignal,
 ): { signal: AbortSignal; release(): void } {
   const leaving = new AbortController()
-  const leave = (): void => leaving.abort(new DOMException('nobody reads the answer', 'AbortError'))
+  const leave = (): void =>
+    leaving.abort(new DOMException('the output was closed before the answer ended', 'AbortError'))
   stdout.once('error', leave)
   return {
     signal: AbortSignal.any([signal, leaving.signal]),

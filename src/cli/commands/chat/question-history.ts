@@ -32,7 +32,7 @@ export function openQuestionHistory(
       work(path)
     } catch (error) {
       isUsable = false
-      onProblem(`questions are not remembered: ${path} cannot be used (${messageOf(error)})`)
+      onProblem(`questions are not saved: ${path} cannot be used (${messageOf(error)})`)
     }
   }
   attempt((file) => (questions = readKept(file)))

@@ -49,16 +49,16 @@ export async function showTurn(
   try {
     for await (const each of talk.ask(question, ending.signal, again)) {
       if (each.kind === 'text') await screen.text(each.text)
-      else if (each.kind === 'renewed') after.push('the session had ended; another was begun')
+      else if (each.kind === 'renewed') after.push('the session had expired; a new one was started')
       else if (each.served.event === 'tool') screen.tool(each.served.data.name, each.served.data.status)
       else if (each.served.event === 'done') after.push(...labelsOf(each.served.data))
       else if (each.served.event === 'error') after.push(failureMessage(each.served.data, { isTalk: true }))
     }
   } catch (error) {
-    if (ending.signal.aborted) after.push('stopped; what came stays in the talk, /retry asks again')
+    if (ending.signal.aborted) after.push('stopped; /retry to ask again')
     else if (isChatRefusal(error)) {
       const { text } = refusalMessage(error, api.base, Date.now(), { isTalk: true, quota: talk.quota })
-      after.push(canHelpAgain(error, talk.quota) ? `${text}; /retry asks again` : text)
+      after.push(canHelpAgain(error, talk.quota) ? `${text}; /retry to ask again` : text)
     } else throw error
   } finally {
     await screen.end()
@@ -86,16 +86,16 @@ export function replayNotes(replay: Replay, last: Replay | null): string[] {
   const { leftOut, questionCut, earlierCut } = replay
   return [
     ...(questionCut
-      ? [`the question is cut: only its first ${number(MESSAGE_MAX_LENGTH)} characters are read`]
+      ? [`the question is too long: only its first ${number(MESSAGE_MAX_LENGTH)} characters are sent`]
       : []),
     ...(leftOut > (last?.leftOut ?? 0)
       ? [
-          `${leftOut === 1 ? 'the oldest turn is' : `the ${leftOut} oldest turns are`} left out from now on: no more than ` +
-            `the last ${MESSAGES_READ} messages and ${number(BODY_MAX_BYTES)} bytes are read`,
+          `${leftOut === 1 ? 'the oldest turn is' : `the ${leftOut} oldest turns are`} no longer sent: the chat reads at most ` +
+            `the last ${MESSAGES_READ} messages and ${number(BODY_MAX_BYTES)} bytes`,
         ]
       : []),
     ...(earlierCut > (last?.earlierCut ?? 0)
-      ? [`of long texts before, only the first ${number(MESSAGE_MAX_LENGTH)} characters are read`]
+      ? [`only the first ${number(MESSAGE_MAX_LENGTH)} characters of long earlier messages are sent`]
       : []),
   ]
 }

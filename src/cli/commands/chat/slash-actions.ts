@@ -26,7 +26,7 @@ export async function runSlashCommand(
       return say(helpText(noteColumns(chat.context.stderr)))
     case 'new':
       talk.forget()
-      return say('a new talk; nothing of the one before is sent any more')
+      return say('new conversation; earlier messages are no longer sent')
     case 'copy':
       return copy(chat)
     case 'save':
@@ -62,7 +62,7 @@ async function choose<Choice extends string>(
   if (chosen !== undefined) {
     talk.wishes = { ...talk.wishes, ...optionsOf(chosen) }
     say(`${name}: ${chosen}`)
-  } else if (given !== '') say(`${given} is none of ${choices.join(', ')}`)
+  } else if (given !== '') say(`unknown ${name} ${JSON.stringify(given)}; choose from ${choices.join(', ')}`)
 }
 
 async function pick(
@@ -86,16 +86,18 @@ async function pick(
 /** By the terminal itself (OSC 52), which works over ssh too and starts no program. */
 function copy({ context, talk, say }: ChatContext): void {
   const answer = talk.turns.at(-1)?.answer
-  if (answer === undefined) return say('there is no answer yet')
+  if (answer === undefined) return say('no answer to copy yet')
   const bytes = Buffer.from(answer)
   if (bytes.byteLength > CLIPBOARD_MAX_BYTES)
-    return say('the answer is too long for a clipboard; /save writes it to a file')
+    return say('the answer is too long for the clipboard; /save writes it to a file')
   context.stderr.write(`\x1b]52;c;${bytes.toString('base64')}\x07`)
-  say('sent to the clipboard of the terminal; where the terminal does not take it, /save writes it to a file')
+  say(
+    'sent to the clipboard; if your terminal does not support this, /save writes the conversation to a file',
+  )
 }
 
 async function save({ context, talk, say }: ChatContext, named: string): Promise<void> {
-  if (talk.turns.length === 0) return say('there is nothing to save yet')
+  if (talk.turns.length === 0) return say('nothing to save yet')
   const stamp = new Date().toISOString().replaceAll(/[-:]/g, '').slice(0, 15)
   // A shell would do this; here there is none.
   const meant = named.replace(/^~(?=\/|$)/, () => context.config.home)
@@ -118,12 +120,12 @@ function markdownOf(turns: readonly Turn[]): string {
 function setItem({ talk, config, say }: ChatContext, key: string): void {
   if (key === '') {
     talk.wishes = { ...talk.wishes, itemKey: null }
-    return say('about the whole site')
+    return say('chatting about the whole site')
   }
   if (!config.itemChat) return say('this server offers no chat about one item')
-  if (!isItemKey(key)) return say(`${key} is no save key, like hn-29387264`)
+  if (!isItemKey(key)) return say(`${JSON.stringify(key)} is not a save key such as hn-29387264`)
   talk.wishes = { ...talk.wishes, itemKey: key }
-  say(`about the item ${key}; a key that the server does not know is answered about the whole site`)
+  say(`chatting about the item ${key}; if the server does not know the key, the chat is about the whole site`)
 }
 
 async function quota(chat: ChatContext): Promise<void> {
@@ -133,7 +135,7 @@ async function quota(chat: ChatContext): Promise<void> {
     const [{ quotas }, { budget }] = await Promise.all([api.config(ending.signal), api.status(ending.signal)])
     const left = talk.quota
       ? `${quotaMessage({ ...talk.quota, quotas })} left`
-      : `${quotas.messagesPerSession} a session, ${quotas.messagesPerDay} a day`
+      : `${quotas.messagesPerSession} messages per session, ${quotas.messagesPerDay} per day`
     say(`${left}; budget ${budget}, as of ${clockTime(Date.now(), Date.now())}`)
   } catch (error) {
     context.signal.throwIfAborted()

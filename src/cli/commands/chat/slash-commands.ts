@@ -11,7 +11,7 @@ export interface Choices<Choice> {
 
 export const LANGUAGE = { name: 'language', about: 'language of the answers', choices: LANGUAGES }
 export const TONE = { name: 'tone', about: 'tone of the answers', choices: TONES }
-export const SORT = { name: 'sort', about: 'ranking a question is seen in', choices: LIVE_SORTS }
+export const SORT = { name: 'sort', about: 'ranking used for questions', choices: LIVE_SORTS }
 
 interface SlashCommand {
   /** What may stand behind it, as help shows it. */
@@ -30,19 +30,19 @@ type SlashName =
   'help' | 'new' | 'retry' | 'copy' | 'save' | 'lang' | 'tone' | 'sort' | 'item' | 'quota' | 'quit'
 
 const SLASH_COMMANDS: Readonly<Record<SlashName, SlashCommand>> = {
-  help: { does: 'this list' },
-  new: { does: 'begin another talk, in another session' },
+  help: { does: 'show this list' },
+  new: { does: 'start a new conversation in a new session' },
   retry: {
-    does: 'ask the last question again; right after an answer that brings the kept one back, and costs a message',
+    does: 'ask the last question again; costs one message, and may return the cached answer',
   },
-  copy: { does: "put the last answer on the terminal's clipboard" },
-  save: { takes: '[FILE]', does: 'write the talk to a Markdown file' },
+  copy: { does: 'copy the last answer to the clipboard' },
+  save: { takes: '[FILE]', does: 'save the conversation to a Markdown file' },
   lang: { takes: '[LANGUAGE]', ...choosing(LANGUAGE) },
   tone: { takes: '[TONE]', ...choosing(TONE) },
   sort: { takes: '[SORT]', ...choosing(SORT) },
-  item: { takes: '[KEY]', does: 'talk about one item; without a key about the whole site again' },
-  quota: { does: 'what is left of the quotas, and how the budget stands' },
-  quit: { does: 'leave, as quit, exit and Ctrl-D do' },
+  item: { takes: '[KEY]', does: 'chat about one item; without KEY, about the whole site' },
+  quota: { does: 'show the remaining quotas and the budget' },
+  quit: { does: 'quit; quit, exit and Ctrl-D do the same' },
 }
 
 function isSlashName(name: string): name is SlashName {
@@ -91,9 +91,9 @@ export function helpText(columns: number): string {
     does,
   ])
   const keys = [
-    ['\\ at the end', 'goes on in the next line; a paste stays one message'],
-    ['Ctrl-C', 'stops the answer; twice at the prompt it leaves'],
-    ['Ctrl-D', 'leaves'],
+    ['\\ at the end', 'continue on the next line; pasted text stays one message'],
+    ['Ctrl-C', 'stop the answer; twice at the prompt: quit'],
+    ['Ctrl-D', 'quit'],
   ]
   return [...rows, ...keys]
     .flatMap(([what = '', does = '']) => {

@@ -67,7 +67,7 @@ export async function write(stdout: NodeJS.WriteStream, text: string, signal: Ab
 const FRAME_MS = 50
 const FRAME_SHARE = 3
 
-const WAITING = 'waiting for the answer; Ctrl-C stops it'
+const WAITING = 'waiting for the answer; Ctrl-C to stop'
 
 /** A piece of an answer: text, or the call of a tool, whose time is null while it runs. */
 type Part =

@@ -67,7 +67,7 @@ export async function orProblem(check: string, look: () => Promise<Check[]>): Pr
     const exitCode = exitCodeOf(error)
     if (exitCode === EXIT.internal) throw error
     const isDamaged = error instanceof Refusal && error.code === 'storage_damaged'
-    const mend = isDamaged ? 'restore it from a backup (docs/backup.md)' : 'make it reachable for this user'
+    const mend = isDamaged ? 'restore it from a backup (docs/backup.md)' : 'make it accessible to this user'
     return found(check, problem(describeError(error), mend, exitCode))
   }
 }

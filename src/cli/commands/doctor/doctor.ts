@@ -51,8 +51,8 @@ function settingsOf({ flags, env, cwd }: BareContext): { given: GivenSettings; u
     return { given: gatherSettings(flags, env, cwd), unread: [] }
   } catch (error) {
     if (!(error instanceof Refusal && (error.code === 'configuration' || error.code === 'usage'))) throw error
-    const detail = `${describeError(error)}; the rest is looked at without it`
-    const mend = 'make it readable for this user, correct --dotenv, or write one with dash init'
+    const detail = `${describeError(error)}; the other checks run without it`
+    const mend = 'make it readable for this user, correct --dotenv, or create one with dash init'
     return {
       given: gatherSettings(flags, env, cwd, null),
       unread: found('configuration.file', problem(detail, mend, EXIT.configuration)),
@@ -61,17 +61,17 @@ function settingsOf({ flags, env, cwd }: BareContext): { given: GivenSettings; u
 }
 
 function checkSettings({ values, dotenv }: GivenSettings, { problems }: ExaminedSettings): Check[] {
-  const from = dotenv === null ? 'no env file is read' : `the env file ${dotenv} is read`
-  const mend = 'correct it; dash config tells where each value comes from'
+  const from = dotenv === null ? 'no env file is used' : `the env file is ${dotenv}`
+  const mend = 'correct it; dash config shows the origin of each value'
   const wrong = problems.map(({ message }) => problem(message, mend, EXIT.configuration))
   const unknown = unknownNames(values).map((name) =>
     warning(
-      `${name} is set, but no variable has that name`,
+      `${name} is set, but dash has no such variable`,
       'correct or remove it; dash config lists all names',
     ),
   )
   return [
-    ...found('configuration', wrong.length > 0 ? wrong : ok(`every value is sound; ${from}`)),
+    ...found('configuration', wrong.length > 0 ? wrong : ok(`every value is valid; ${from}`)),
     ...found('configuration.names', unknown),
   ]
 }
@@ -112,16 +112,16 @@ export function checkFeatures(config: Config): Check[] {
   const { provider } = config.chat
   const warnings = gaps.length === 0 ? chatWarnings(config) : []
   const mend = gaps.includes('DASH_CHAT_DISABLED')
-    ? 'to switch it on, remove DASH_CHAT_DISABLED'
-    : `to switch it on, set ${gaps.join(', ')}`
+    ? 'to turn it on, remove DASH_CHAT_DISABLED'
+    : `to turn it on, set ${gaps.join(', ')}`
   const services = [
     { name: 'OPENAI_BASE_URL', url: provider.url, key: provider.key },
     { name: 'OPENROUTER_BASE_URL', url: config.openRouterUrl, key: config.openRouterKey },
   ].filter(({ url, key }) => key !== null && url.startsWith('http:') && !isLoopbackUrl(url))
   const plain = services.map(({ name }) =>
-    warning(`${name} is no https: URL: the key is sent where others can read it`, `use https in ${name}`),
+    warning(`${name} is not an https: URL: the key is sent unencrypted`, `use https in ${name}`),
   )
-  const isOn = ok(`the chat is on, with the model ${provider.model}`)
+  const isOn = ok(`the chat is on with the model ${provider.model}`)
   return [
     ...found('chat', gaps.length === 0 ? isOn : note('the chat is off', mend)),
     ...warnings.flatMap((each) => found(each.check, warning(each.problem, each.mend))),

@@ -25,7 +25,7 @@ export function checkName(path: string | undefined): Check[] {
     ...closed.flatMap(({ folder, fault }) =>
       found(
         'name.path',
-        note(`${folder} of PATH cannot be looked into (${fault})`, `take ${folder} out of PATH`),
+        note(`the folder ${folder} in PATH cannot be read (${fault})`, `remove ${folder} from PATH`),
       ),
     ),
   ]
@@ -41,15 +41,16 @@ function judgeName(first: string | undefined): Judgement {
   const command = `${process.execPath} ${PROGRAM}`
   if (existsSync('/bin/sh') && realpathSync('/bin/sh') === PROGRAM)
     return problem(
-      `/bin/sh is this program: it was installed in place of the system's shell`,
-      'install the shell again (apt-get install --reinstall dash), and never install this program globally',
+      `/bin/sh is this program: it replaced the system shell`,
+      'reinstall the shell (apt-get install --reinstall dash), and never install this program globally',
       EXIT.failed,
     )
-  if (first === undefined) return ok(`no other program is called dash here; use ${command} in scripts`)
-  if (realpathSync(first) === PROGRAM) return ok(`dash is this program here (${first})`)
+  if (first === undefined)
+    return ok(`no other program is named dash on this machine; use ${command} in scripts`)
+  if (realpathSync(first) === PROGRAM) return ok(`the command dash starts this program (${first})`)
   return note(
-    `dash is another program here: ${first}, on many systems the shell`,
-    `write ${command} wherever a script or a timer runs it`,
+    `the command dash starts another program: ${first}, on many systems the shell`,
+    `use ${command} in scripts and timers`,
   )
 }
 
@@ -61,15 +62,15 @@ export function checkSecretFiles({ values, dotenv }: GivenSettings, cwd: string)
   const judged = paths.flatMap((path) => judgeSecretFile(inspectPath(path)))
   return found(
     'secrets.files',
-    judged.length > 0 ? judged : ok('files with secrets are readable by their owner alone'),
+    judged.length > 0 ? judged : ok('only their owner can read the files with secrets'),
   )
 }
 
 function judgeSecretFile({ path, stat, fault }: PathState): Judgement[] {
-  if (fault !== null) return [cannotInspect(path, fault, EXIT.configuration, 'name another file')]
+  if (fault !== null) return [cannotInspect(path, fault, EXIT.configuration, 'choose another file')]
   const mode = (stat?.mode ?? 0) & 0o777
   if ((mode & 0o077) === 0) return []
-  const detail = `${path} may be read by others (mode ${mode.toString(8).padStart(4, '0')})`
+  const detail = `${path} is readable by other users (mode ${mode.toString(8).padStart(4, '0')})`
   return [warning(detail, `chmod 600 ${path}`)]
 }
 
@@ -86,9 +87,9 @@ function checkFolder(check: string, path: string, isNamed: boolean, setting: str
   const { stat, fault } = inspectPath(path)
   if (fault !== null) return found(check, cannotInspect(path, fault, EXIT.storage, `correct ${setting}`))
   if (stat === null && !isNamed)
-    return found(check, note(`${path} is not there yet`, 'dash collect and dash import make it'))
+    return found(check, note(`${path} does not exist yet`, 'dash collect and dash import create it'))
   if (!stat?.isDirectory()) {
-    const detail = `${path} ${stat ? 'is no folder' : 'is not there'}`
+    const detail = `${path} ${stat ? 'is not a folder' : 'does not exist'}`
     return found(check, problem(detail, `mount it, create it, or correct ${setting}`, EXIT.configuration))
   }
   return [...found(check, judgeAccess(path, stat)), ...checkFreeSpace(check, path)]
@@ -101,17 +102,17 @@ function judgeAccess(path: string, stat: Stats): Judgement[] {
   const shown = inside.find(({ stat: file }) => file?.isFile() && (file.mode & 0o077) !== 0)
   const strange = inside.find(({ stat: file }) => file?.uid !== uid)
   const judged: Judgement[] = []
-  if ((mode & 0o002) !== 0) judged.push(warning(`${path} may be written by everybody`, `chmod o-w ${path}`))
+  if ((mode & 0o002) !== 0) judged.push(warning(`${path} is writable by every user`, `chmod o-w ${path}`))
   if (shown !== undefined && (mode & 0o077) !== 0)
-    judged.push(warning(`${shown.path} may be read by other users`, `chmod -R go= ${path}`))
+    judged.push(warning(`${shown.path} is readable by other users`, `chmod -R go= ${path}`))
   if (strange !== undefined)
     judged.push(
       warning(
-        `${strange.path} belongs to another user than its folder: jobs and server run as different users`,
-        `run all of them as one user, and chown -R ${uid} ${path}`,
+        `${strange.path} and its folder have different owners: jobs and server run as different users`,
+        `run them all as one user, then chown -R ${uid} ${path}`,
       ),
     )
-  return judged.length > 0 ? judged : [ok(`${path} can be read and written`)]
+  return judged.length > 0 ? judged : [ok(`${path} is readable and writable`)]
 }
 
 const MIB = 1024 * 1024
@@ -123,10 +124,10 @@ const FREE_LOW_BYTES = 2048 * MIB
 function checkFreeSpace(check: string, path: string): Check[] {
   const { bavail, bsize, ffree, files } = statfsSync(path)
   const free = bavail * bsize
-  const shown = `${Math.floor(free / MIB)} MiB are free at ${path}`
-  const mend = 'make room, or move the folder to a larger disk; nothing that is stored is lost by a full one'
+  const shown = `${Math.floor(free / MIB)} MiB free at ${path}`
+  const mend = 'free some space, or move the folder to a larger disk; a full disk loses no stored data'
   const lacksFiles = files > 0 && ffree < 1000
-  const detail = lacksFiles ? `${ffree} files can still be made at ${path}` : shown
+  const detail = lacksFiles ? `only ${ffree} more files can be created at ${path}` : shown
   if (lacksFiles || free < FREE_MIN_BYTES) return found(`${check}.room`, problem(detail, mend, EXIT.storage))
   return found(`${check}.room`, free < FREE_LOW_BYTES ? warning(shown, mend) : ok(shown))
 }
@@ -177,7 +178,7 @@ function writableOf(check: string, paths: readonly string[], what: string): Chec
   const there = paths.map(inspectPath).flatMap(({ path, stat }) => (stat === null ? [] : [{ path, stat }]))
   if (there.length === 0) return []
   const closed = there.find(({ path, stat }) => !isWritable(path, stat))
-  return found(check, closed ? notWritable(closed.path, closed.stat) : ok(`${what} can be written`))
+  return found(check, closed ? notWritable(closed.path, closed.stat) : ok(`${what} is writable`))
 }
 
 /** The folder that jobs leave their metrics in, where one is set. */
@@ -185,8 +186,8 @@ export function checkTextfileDir({ monitoring: { textfileDir: path } }: Config):
   if (path === null) return []
   const { stat, fault } = inspectPath(path)
   if (stat?.isDirectory()) return writableOf('metrics.textfile', [path], path)
-  const why = fault === null ? (stat ? 'is no folder' : 'is not there') : `cannot be looked at (${fault})`
-  const mend = 'create it, let this user look into the folders above it, or correct DASH_METRICS_TEXTFILE_DIR'
+  const why = fault === null ? (stat ? 'is not a folder' : 'does not exist') : `cannot be accessed (${fault})`
+  const mend = 'create it, give this user access to its parent folders, or correct DASH_METRICS_TEXTFILE_DIR'
   return found('metrics.textfile', problem(`${path} ${why}`, mend, EXIT.configuration))
 }
 
@@ -203,8 +204,8 @@ function inspectPath(path: string): PathState {
 }
 
 function cannotInspect(path: string, fault: string, exitCode: number, otherwise: string): Judgement {
-  const mend = `let this user look into the folders above it (chmod o+x), or ${otherwise}`
-  return problem(`${path} cannot be looked at (${fault})`, mend, exitCode)
+  const mend = `give this user access to its parent folders (chmod o+x), or ${otherwise}`
+  return problem(`${path} cannot be accessed (${fault})`, mend, exitCode)
 }
 
 /** True when this user may read and write a file, or read, enter and write a folder; nothing is written to try it. */
@@ -223,7 +224,7 @@ function notWritable(path: string, stat: Stats): Judgement {
   const rights = stat.isDirectory() ? 'u+rwx' : 'u+rw'
   const mend =
     stat.uid === uid
-      ? `chmod ${rights} ${path}, and see that its disk is not mounted read-only`
+      ? `chmod ${rights} ${path}, and check that its disk is not mounted read-only`
       : `run as its owner, or chown -R ${ownerName(name)} ${path}`
   return problem(`${path} belongs to user ${stat.uid} and cannot be written by ${name}`, mend, EXIT.storage)
 }

@@ -66,22 +66,25 @@ const SKEW_WRONG_MS = 300_000
 export function judgeClock(skews: readonly number[]): Judgement {
   const middle = [...skews].sort((a, b) => a - b)[Math.floor(skews.length / 2)]
   if (middle === undefined)
-    return note('no other clock was asked', 'run it without --offline, where a service can be reached')
-  if (Math.abs(middle) <= SKEW_MAX_MS) return ok(`agrees with ${skews.length} other clocks`)
+    return note(
+      'the clock was not compared with any other',
+      'run dash doctor without --offline and with network access',
+    )
+  if (Math.abs(middle) <= SKEW_MAX_MS) return ok(`the clock agrees with ${skews.length} others`)
   const side = middle > 0 ? 'behind' : 'ahead of'
   const detail = `this clock is ${Math.round(Math.abs(middle) / 1000)} s ${side} the others`
-  const mend = 'let the system keep it: timedatectl set-ntp true'
+  const mend = 'turn on time synchronisation: timedatectl set-ntp true'
   return Math.abs(middle) > SKEW_WRONG_MS ? problem(detail, mend, EXIT.failed) : warning(detail, mend)
 }
 
 function serverProbe(config: Config): ServiceProbe {
   const url = `${localUrl(config)}/readyz`
   const judge: ServiceProbe['judge'] = (response) => {
-    if ('unreachable' in response) return note(`no server answers at ${url}`, 'dash serve starts one')
+    if ('unreachable' in response) return note(`no server responds at ${url}`, 'dash serve starts one')
     const { ready, status, message: words } = readinessOf(response)
     if (ready) return ok(`${url} ${words}`)
-    const foreign = 'another program listens there; correct HOST and PORT'
-    const mend = status === null ? foreign : 'look at the log of the server'
+    const foreign = 'another program listens on this port; correct HOST and PORT'
+    const mend = status === null ? foreign : 'check the server log'
     return problem(`${url} ${words}`, mend, EXIT.unavailable)
   }
   return { check: 'server', url, method: 'GET', judge }
@@ -114,7 +117,7 @@ function modelProbes({ openRouterUrl, openRouterKey, chat }: Config): ServicePro
     const listed = judged.verdict === 'ok' && 'body' in response ? modelIds(response.body) : null
     if (listed === null || listed.includes(model)) return judged
     const mend = `correct DASH_CHAT_MODEL; it lists ${listed.slice(0, 5).join(', ') || 'none'}`
-    return warning(`${url} lists no model ${model}`, mend)
+    return warning(`${url} does not list the model ${model}`, mend)
   }
   return [routerVisit, { check: 'provider', url: `${url}/models`, method: 'GET', key, judge }]
 }
@@ -134,17 +137,18 @@ function judgeModelService(
   response: ProbeResult | { unreachable: string },
 ): Judgement {
   if ('unreachable' in response) {
-    const detail = `${name} does not answer (${response.unreachable})`
+    const detail = `${name} does not respond (${response.unreachable})`
     const mend = `check the network and ${urlName}`
     return isUsed ? problem(detail, mend, EXIT.unavailable) : warning(detail, mend)
   }
   const { status } = response
   if (status === 401 || status === 403)
-    return problem(`${name} does not take the key (${status})`, `correct ${keyName}`, EXIT.configuration)
-  if (status >= 500) return warning(`${name} answers ${status}`, 'try again later; it is in trouble itself')
+    return problem(`${name} rejects the key (${status})`, `correct ${keyName}`, EXIT.configuration)
+  if (status >= 500)
+    return warning(`${name} responds with ${status}`, 'try again later; the service itself fails')
   return status === 200
-    ? ok(`${name} answers`)
-    : note(`${name} answers ${status}, and lists no models`, `see that ${urlName} is its API base`)
+    ? ok(`${name} responds`)
+    : note(`${name} responds with ${status} and lists no models`, `check that ${urlName} is its API base`)
 }
 
 /** null when it is no list of models. */
@@ -180,7 +184,7 @@ function headProbe(check: string, url: string, setting: string): ServiceProbe {
   const shown = withoutSecrets(url)
   const judge: ServiceProbe['judge'] = (response) =>
     'unreachable' in response
-      ? warning(`${shown} does not answer (${response.unreachable})`, `check the network and ${setting}`)
-      : ok(`${shown} answers`)
+      ? warning(`${shown} does not respond (${response.unreachable})`, `check the network and ${setting}`)
+      : ok(`${shown} responds`)
   return { check, url, method: 'HEAD', judge }
 }

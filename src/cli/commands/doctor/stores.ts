@@ -30,13 +30,14 @@ const dueDay = (now: Instant): string => lastCompleteDay(now - PUBLISHED_BY_MS)
 
 export const LEDGER_CHECKS: Checks<LedgerFacts> = {
   publications({ publications, newest, gaps }, now) {
-    if (newest === null) return note('nothing has been published yet', 'dash publish-year, and its timer')
+    if (newest === null)
+      return note('nothing has been published yet', 'run dash publish-year, or wait for its timer')
     const due = dueDay(now)
     if (newest.asOfDay >= due || gaps.some(({ asOfDay }) => asOfDay === due))
       return ok(`${publications} publications, the newest as of ${newest.asOfDay}`)
     return warning(
       `the newest publication is as of ${newest.asOfDay}, not of ${due}`,
-      'look at the timer or the crontab; dash publish-year publishes the last complete day',
+      'check the timer or the crontab; dash publish-year publishes the last complete day',
     )
   },
   gaps({ gaps }, now) {
@@ -46,14 +47,14 @@ export const LEDGER_CHECKS: Checks<LedgerFacts> = {
     const shown = recent.map(({ asOfDay, reason }) => `${asOfDay} (${reason})`).join(', ')
     return warning(
       `gaps in the last ${RECENT_GAP_DAYS} days: ${shown}`,
-      'a gap stays; look at the logs of that day, so that it remains the last',
+      "gaps are permanent; check that day's logs to prevent another",
     )
   },
   'clock.ledger'({ recordedAt }, now) {
     if (recordedAt === null || recordedAt <= now) return []
     return problem(
-      `the ledger has an entry of ${formatInstant(recordedAt)}, later than this clock`,
-      'set the clock right; nothing is published before that time',
+      `the newest ledger entry, ${formatInstant(recordedAt)}, is later than this clock`,
+      'correct the clock; nothing is published before that time',
       EXIT.failed,
     )
   },
@@ -63,16 +64,14 @@ export const LEDGER_CHECKS: Checks<LedgerFacts> = {
 export const FEED_CHECKS: Checks<FeedFacts> = {
   snapshot({ snapshotAt }, now) {
     if (snapshotAt === null)
-      return note('no snapshot was taken yet', 'dash collect takes one, dash snapshot too')
+      return note('no snapshot is stored yet', 'dash collect or dash snapshot creates one')
     const at = `the newest snapshot is of ${formatInstant(snapshotAt)}`
-    const mend = 'set the clock right, or run dash snapshot --discard-later'
+    const mend = 'correct the clock, or run dash snapshot --discard-later'
     if (snapshotAt > now) return problem(`${at}, later than this clock`, mend, EXIT.failed)
-    return now - snapshotAt > SNAPSHOT_OLD_MS
-      ? warning(at, 'run dash collect, and look at its timer')
-      : ok(at)
+    return now - snapshotAt > SNAPSHOT_OLD_MS ? warning(at, 'run dash collect, and check its timer') : ok(at)
   },
   'feed.rows'({ publicationProblem: text }) {
-    if (text === null) return ok('no stored row keeps the Year from being published')
+    if (text === null) return ok('every stored row can be published')
     // The text ends with what to do.
     const split = text.lastIndexOf('; ')
     return problem(text.slice(0, split), text.slice(split + 2), EXIT.failed)
@@ -81,17 +80,15 @@ export const FEED_CHECKS: Checks<FeedFacts> = {
 
 export const STATE_CHECKS: Checks<StateFacts> = {
   audit({ audit }, now) {
-    if (audit === null) return note('the archive was never audited', 'dash verify-archive, and its timer')
+    if (audit === null)
+      return note('the archive has never been audited', 'run dash verify-archive, or wait for its timer')
     const at = formatInstant(audit.endedAt)
-    const mend = 'dash verify-archive tells what; restore it from a backup (docs/backup.md)'
+    const mend = 'dash verify-archive lists the damage; restore it from a backup (docs/backup.md)'
     if (!audit.ok) return problem(`the audit of ${at} found damage`, mend, EXIT.damaged)
     if (!audit.complete)
-      return warning(
-        `the audit of ${at} could not read everything`,
-        'run dash verify-archive, which tells why',
-      )
+      return warning(`the audit of ${at} could not read everything`, 'run dash verify-archive to see why')
     return now - audit.endedAt > AUDIT_OLD_MS
-      ? warning(`the last audit is of ${at}`, 'run dash verify-archive, and look at its timer')
+      ? warning(`the last audit is of ${at}`, 'run dash verify-archive, and check its timer')
       : ok(`the audit of ${at} found no damage`)
   },
   'evaluation.lease': ({ lease }, now) => judgeLease(lease, now),
@@ -103,19 +100,22 @@ function judgeLease(lease: HeldLease | null, now: Instant): Judgement[] {
   const since = `${holder} since ${formatInstant(takenAt)}`
   const next = 'the next run takes over at once'
   if (process !== null && isDeadProcess(process))
-    return [note(`${since}, which has died: its run was cut`, next)]
-  if (expiresAt <= now) return [note(`${since}, which let it run out: its run was cut`, next)]
+    return [note(`${since}, whose process has ended: its run was interrupted`, next)]
+  if (expiresAt <= now) return [note(`${since}, whose lease has expired: its run was interrupted`, next)]
   return [ok(`held by ${since}, until ${formatInstant(expiresAt)} at the latest`)]
 }
 
 /** @param updatedAt null: the built-in seed is served */
 export function judgeRecommendation(updatedAt: Instant | null, now: Instant): Judgement {
   if (updatedAt === null)
-    return note('no recommendation is stored: the built-in seed is served', 'dash evaluate-models makes one')
+    return note(
+      'no recommendation is stored; the server uses the built-in seed',
+      'dash evaluate-models creates one',
+    )
   const at = `the recommendation is of ${formatInstant(updatedAt)}`
   return now - updatedAt <= MAX_FRESH_HOURS * HOUR_MS
     ? ok(at)
-    : warning(at, 'run dash evaluate-models, and look at its timer')
+    : warning(at, 'run dash evaluate-models, and check its timer')
 }
 
 /** What the databases and the objects tell, and how far the clocks of the database servers are ahead. */
@@ -153,13 +153,13 @@ export async function inspectStores(container: Container): Promise<{ findings: C
 
 function judgeDatabase(store: string, { name, exists: there, migrations }: Inspection<unknown>): Check[] {
   const { applied, known, newer } = migrations
-  const made = store === 'state' ? STATE_IS_CREATED_BY : 'the first command that stores something makes it'
-  if (!there) return found(store, note(`${name} is not there yet`, made))
+  const made = store === 'state' ? STATE_IS_CREATED_BY : 'the first command that stores data creates it'
+  if (!there) return found(store, note(`${name} does not exist yet`, made))
   const detail = `${applied} of ${known} migrations are applied to ${name}`
   const judged = newer
-    ? problem(`${name} was written by a newer release`, 'use that release, or a later one', EXIT.storage)
+    ? problem(`${name} was written by a newer release`, 'use that release or a later one', EXIT.storage)
     : applied < known
-      ? note(detail, 'the next command that uses it applies the others; back it up before')
+      ? note(detail, 'back it up; the next command that uses it applies the others')
       : ok(`all ${known} migrations are applied to ${name}`)
   return found(`${store}.migrations`, judged)
 }
@@ -168,15 +168,15 @@ function judgeDatabase(store: string, { name, exists: there, migrations }: Inspe
 async function inspectObjects(container: Container, publications: number): Promise<Check[]> {
   const { store: location, storeNamed } = container.config
   if (location.kind === 'file' && !storeNamed && publications === 0 && !existsSync(location.path)) {
-    const mend = 'the first command that stores something makes it'
-    return found('objects', note(`${location.path} is not there yet`, mend))
+    const mend = 'the first command that stores data creates it'
+    return found('objects', note(`${location.path} does not exist yet`, mend))
   }
   const store = await container.recommendations()
   await store.ping()
   const bytes = await store.current()
   const updatedAt = bytes === null ? null : parseInstant(proveRun(bytes).updatedAt)
   return [
-    ...found('objects', ok('the object store answers')),
+    ...found('objects', ok('the object store responds')),
     ...found('recommendation', judgeRecommendation(updatedAt, Date.now())),
   ]
 }

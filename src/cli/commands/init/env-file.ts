@@ -4,9 +4,9 @@ import { Refusal } from '../../../domain/refusal.ts'
 import { VARIABLES, inGroups, namedVariables } from '../../settings/variables.ts'
 import type { NamedVariable, VariableName } from '../../settings/variables.ts'
 
-const HEADER = `# Settings of dash, written by "dash init". Flags and the environment win over this file.
-# "dash config" shows what counts, "dash doctor" checks it. Keep this file to yourself: it holds secrets.
-# A secret may stand in a file instead: NAME_FILE=/path/to/it.
+const HEADER = `# Settings of dash, written by "dash init". Flags and environment variables override this file.
+# "dash config" shows the effective values, "dash doctor" checks them. Keep this file private: it contains secrets.
+# A secret can be in a separate file instead: NAME_FILE=/path/to/file.
 `
 
 /**
@@ -25,7 +25,7 @@ export function envFile(chosen: Readonly<Record<string, string>>): string {
   if (lost === undefined) return file
   throw new Refusal(
     'usage',
-    `${lost} has a value that no env file can hold; leave quotes and line ends out of it`,
+    `the value of ${lost} does not fit into an env file; remove quotes and line breaks from it`,
   )
 }
 
@@ -84,12 +84,12 @@ export async function promptForSettings(
 /** @returns null when the person gave up */
 export async function promptForOutputs(prompts: PromptContext): Promise<OutputKind | null> {
   const answer = await select<OutputKind>({
-    message: 'What shall be printed to run it?',
+    message: 'How will you run dash?',
     options: [
       { value: 'systemd', label: 'systemd units' },
-      { value: 'cron', label: 'lines of a crontab' },
-      { value: 'containers', label: 'how to run it in containers' },
-      { value: 'nothing', label: 'nothing' },
+      { value: 'cron', label: 'cron lines' },
+      { value: 'containers', label: 'containers (Docker Compose)' },
+      { value: 'nothing', label: 'print nothing' },
     ],
     ...prompts,
   })
@@ -98,11 +98,11 @@ export async function promptForOutputs(prompts: PromptContext): Promise<OutputKi
 
 async function promptForChat(choices: ChosenSettings, prompts: PromptContext): Promise<void> {
   const kind = await select({
-    message: 'Which model shall the chat run on?',
+    message: 'Which model should the chat use?',
     options: [
-      { value: 'none', label: 'none: no chat for now' },
-      { value: 'auto', label: 'the recommended free one', hint: 'needs a key of the model-routing service' },
-      { value: 'own', label: 'one of a provider of your own' },
+      { value: 'none', label: 'none, no chat for now' },
+      { value: 'auto', label: 'the recommended free model', hint: 'needs an OpenRouter key' },
+      { value: 'own', label: 'a model of your own provider' },
     ],
     ...prompts,
   })

@@ -55,8 +55,8 @@ export async function initCommand(context: BareContext, flags: InitFlags): Promi
   const choices = await choose(context, flags, dotenv)
   if (choices === null) {
     signal.throwIfAborted()
-    terminal.error('nothing was written')
-    terminal.failure('nothing was written', EXIT.interrupted)
+    terminal.error('cancelled; nothing was written')
+    terminal.failure('cancelled; nothing was written', EXIT.interrupted)
     return EXIT.interrupted
   }
   const { chosen, kinds } = choices
@@ -123,7 +123,7 @@ async function choose(context: BareContext, flags: InitFlags, dotenv: string): P
 
 /** The settings of flags, and of the environment those that a flag may give: every command runs on them. */
 function knownSettings({ cwd, env }: BareContext, flags: InitFlags, dotenv: string): ChosenSettings {
-  requireAbsent(dotenv, 'move it away, name another with --dotenv, or leave it as it is with --no-env')
+  requireAbsent(dotenv, 'move it away, choose another with --dotenv, or keep it with --no-env')
   if (!existsSync(dirname(dotenv)))
     throw new Refusal('usage', `--dotenv: the folder ${dirname(dotenv)} does not exist; create it`)
   const { values, originOf } = flagSettings(flags)
@@ -174,14 +174,14 @@ function installationOf(
 function onOneLine(path: string): string {
   // oxlint-disable-next-line no-control-regex -- control characters are what is looked for
   if (!/[\u0000-\u001f\u007f]/.test(path)) return path
-  throw new Refusal('usage', `the path ${JSON.stringify(path)} holds control characters; choose another`)
+  throw new Refusal('usage', `the path ${JSON.stringify(path)} contains control characters; choose another`)
 }
 
 function userOf(named: string | undefined): string {
   const { uid, name } = currentUser()
   const user = named ?? (uid === 0 ? 'dash' : name)
   if (/^(?:[A-Za-z_][\w.-]{0,31}|\d{1,10})$/.test(user)) return user
-  throw new Refusal('usage', `--user ${JSON.stringify(user)} is no name and no number of a user`)
+  throw new Refusal('usage', `--user ${JSON.stringify(user)} must be the name or the number of a user`)
 }
 
 function unitFilesOf(
@@ -193,7 +193,7 @@ function unitFilesOf(
   const folder = resolve(cwd, named)
   if (statSync(folder, { throwIfNoEntry: false })?.isDirectory())
     return units.map(({ name, text }) => ({ path: join(folder, name), text }))
-  throw new Refusal('usage', `--write-units ${folder} is no folder; create it, or name another`)
+  throw new Refusal('usage', `--write-units ${folder} is not a folder; create it or choose another`)
 }
 
 /**
@@ -253,23 +253,23 @@ function noteWhatIsLeft(
     : [
         ...folders.flatMap((folder) =>
           isOther
-            ? [`give ${folder} to the user of the services: chown -R ${ownerName(user)} ${folder}`]
+            ? [`make ${folder} belong to the user of the services: chown -R ${ownerName(user)} ${folder}`]
             : [],
         ),
         textfileDir !== null &&
           `the user ${user} must be able to write in ${textfileDir} (DASH_METRICS_TEXTFILE_DIR)`,
         user === 'dash' &&
           currentUser().uid === 0 &&
-          'the user: useradd --system --user-group --no-create-home --shell /usr/sbin/nologin dash',
+          'create the user: useradd --system --user-group --no-create-home --shell /usr/sbin/nologin dash',
       ]
   const steps = [
-    written && `${dotenv} is written; it holds a fresh secret and is readable by its owner alone`,
-    ...folders.map((folder) => created && `${folder} is created`),
+    written && `created ${dotenv} with a fresh secret; only its owner can read it`,
+    ...folders.map((folder) => created && `created ${folder}`),
     ...ownUser,
     kinds.includes('cron') &&
       !kinds.includes('systemd') &&
-      `cron starts the jobs alone; the server: ${node} ${program} serve --dotenv ${dotenv}`,
-    `check everything: ${node} ${program} doctor --dotenv ${dotenv}`,
+      `cron starts only the jobs; start the server with ${node} ${program} serve --dotenv ${dotenv}`,
+    `check everything with ${node} ${program} doctor --dotenv ${dotenv}`,
   ]
   for (const step of steps) if (step !== false) terminal.note(step)
 }
@@ -278,10 +278,10 @@ function noteWhatIsLeft(
  * @param advice what to do about a file that is there
  * @throws Refusal `configuration`
  */
-function requireAbsent(path: string, advice = 'move it away, or name another folder'): void {
+function requireAbsent(path: string, advice = 'move it away, or choose another folder'): void {
   // A link that leads nowhere is there too.
   if (lstatSync(path, { throwIfNoEntry: false }) === undefined) return
-  throw new Refusal('configuration', `${path} is there already and is not overwritten; ${advice}`)
+  throw new Refusal('configuration', `${path} already exists and is not overwritten; ${advice}`)
 }
 
 /**

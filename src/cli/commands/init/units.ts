@@ -46,26 +46,26 @@ const EVERY_TWO_HOURS = Array.from({ length: 12 }, (_, index) => `${String(2 * i
 export const JOBS: readonly Job[] = [
   {
     name: 'publish-year',
-    meaning: 'the Year publication of the last complete UTC day',
+    meaning: 'publish the Year ranking of the last completed UTC day',
     words: ['publish-year', '--once', '--quiet'],
     times: ['00:10', '00:40', '01:10'],
   },
   {
     name: 'evaluate-models',
-    meaning: 'which free model to recommend',
+    meaning: 'choose the free model to recommend',
     words: ['evaluate-models', '--quiet'],
     times: ['03:17'],
   },
   {
     name: 'verify-archive',
-    meaning: 'the integrity audit of the archive',
+    meaning: 'audit the archive',
     words: ['verify-archive', '--quiet'],
     times: ['04:30'],
     weekday: 'Sun',
   },
   {
     name: 'collect',
-    meaning: "the items of the day from the live sources, all day and before the day's end",
+    meaning: "collect today's items from the live sources, all day and before the day ends",
     words: ['collect', '--quiet', '--source', ...SOURCES_WITHOUT_TOKEN],
     times: [...EVERY_TWO_HOURS, '23:50'],
   },
@@ -113,10 +113,10 @@ function serverUnit(installation: Installation): string {
   const { written, drainSeconds } = installation
   const service = `Restart=on-failure
 RestartSec=5
-# What only a person can mend: the command line, the configuration.
+# Errors that only a person can fix: the command line, the configuration.
 RestartPreventExitStatus=64 78
 TimeoutStopSec=${drainSeconds + STOP_MARGIN_SECONDS}`
-  const meaning = 'the interfaces, the page and the documentation'
+  const meaning = 'API, page and documentation'
   return `${serviceUnit(installation, meaning, 'exec', ['serve'], service, written.map(word))}
 [Install]
 WantedBy=multi-user.target
@@ -127,7 +127,7 @@ function jobUnit(installation: Installation, { meaning, words }: Job): string {
   const { written, textfileDir } = installation
   // One that is missing costs the metrics and not the run.
   const writable = [...written.map(word), ...(textfileDir === null ? [] : [word(`-${textfileDir}`)])]
-  const service = `# Another run is at work on it.
+  const service = `# 75: another run is active.
 SuccessExitStatus=75
 Nice=10`
   return serviceUnit(installation, meaning, 'oneshot', words, service, writable)
@@ -144,7 +144,7 @@ Description=dash: ${job.meaning}
 [Timer]
 ${times.join('\n')}
 AccuracySec=1s
-# What was missed while the machine was off is made up for when it is on again.
+# Runs missed while the machine was off start when it is on again.
 Persistent=true
 
 [Install]
@@ -180,7 +180,7 @@ Type=${type}
 User=${user}
 WorkingDirectory=${specifiers(folder)}
 LoadCredential=env:${specifiers(dotenv)}
-# A secret in a file of its own instead of in the env file, here the key of the chat's provider:
+# To keep a secret in a separate file instead of the env file, here the key of the chat's provider:
 #LoadCredential=openai-api-key:/etc/dash/openai-api-key
 #Environment=OPENAI_API_KEY_FILE=%d/openai-api-key
 ExecStart=${command.join(' ')} \${CREDENTIALS_DIRECTORY}/env
@@ -245,7 +245,7 @@ export function crontab(installation: Installation, hostIsUtc: boolean): string 
     const starts = hostIsUtc ? plainStarts(job) : [guardedStart(job)]
     return [`# ${job.meaning}`, ...starts.map((start) => `${start}cd ${cronWord(folder)} && ${command}`)]
   })
-  return `# dash, for the crontab of ${user}, who must be able to read the env file: crontab -e\n${lines.join('\n')}\n`
+  return `# dash, for the crontab of ${user} (crontab -e); ${user} must be able to read the env file\n${lines.join('\n')}\n`
 }
 
 const WEEKDAYS = { Sun: 0 }
@@ -284,7 +284,7 @@ const SETTINGS_OF_IMAGE = 'DASH_DATA_DIR|HOST|PORT'
 export function containerCommands({ root, dotenv }: Installation, baseUrl: string | null): string {
   const compose = join(root, 'compose.yaml')
   if (!existsSync(compose))
-    return `# Containers need the source of dash: ${compose} is not there, clone the project (docs/deployment.md)\n`
+    return `# Containers need the source of dash: ${compose} does not exist; clone the project (docs/deployment.md)\n`
   const domain = baseUrl === null ? 'dash.example.org' : new URL(baseUrl).hostname
   const append = `echo ${shellWord(`DASH_DOMAIN=${domain}`)} >> .env`
   const env = join(root, '.env')
@@ -294,9 +294,9 @@ export function containerCommands({ root, dotenv }: Installation, baseUrl: strin
       : `(umask 077 && set -C && sed -E '/^(${SETTINGS_OF_IMAGE})=/d' ${shellWord(dotenv)} > .env && ${append})`
   return `# dash in containers: the server, the timer of its jobs, and Caddy with TLS (${join(root, 'docs/deployment.md')})
 cd ${shellWord(root)}
-# The image has its own data folder, host and port; DASH_DOMAIN is the name readers use.
+# The image sets its own data folder, host and port. DASH_DOMAIN is the public host name.
 ${settings}
-${baseUrl === null ? `# Set DASH_DOMAIN, and DASH_BASE_URL to https:// and that name, in ${env}\n` : ''}docker compose up -d --build
+${baseUrl === null ? `# In ${env}, set DASH_DOMAIN to the public host name and DASH_BASE_URL to https:// and that name\n` : ''}docker compose up -d --build
 docker compose run --rm server collect
 `
 }

@@ -33,9 +33,7 @@ export async function testAudit(
   try {
     const { mutations, detected, missed } = await selfTest({ makeSample, audit, onProgress }, signal)
     for (const { name, reported } of missed)
-      terminal.error(
-        `the verifier missed a mutation: ${name}; it reported ${reported.join(', ') || 'nothing'}`,
-      )
+      terminal.error(`the audit missed the mutation ${name}; it reported ${reported.join(', ') || 'nothing'}`)
     const names = missed.map(({ name }) => name)
     return { mutations, detected, ...(names.length > 0 ? { missed: names } : {}) }
   } catch (error) {

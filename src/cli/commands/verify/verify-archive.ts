@@ -72,7 +72,7 @@ function parseFlags(flags: VerifyFlags, cwd: string, signal: AbortSignal): Verif
   const { sample = null, since = null, expectHead = null, jobs = null, payloads } = flags
   return {
     sample: required(sample, '--sample', 'a share (5%), a size (500M) or a bucket (2/7)', parseSample),
-    since: required(since, '--since', 'a day, as in 2026-01-31', parseDay),
+    since: required(since, '--since', 'a day such as 2026-01-31', parseDay),
     expectedHead: expectHead === null ? null : readExpectedHead(expectHead, cwd),
     jobs:
       required(jobs, '--jobs', `a whole number from 1 to ${JOBS_MOST}`, parseJobs) ?? availableParallelism(),

@@ -20,7 +20,7 @@ export async function auditHost(
   terminal: Terminal,
 ): Promise<VerifyResult & { isOwnUnrelated: boolean }> {
   if (options.payloads)
-    throw new Refusal('usage', '--payloads is about stored objects; leave it out with --url')
+    throw new Refusal('usage', '--payloads needs the stored objects; remove --payloads or --url')
   const published = await container.publishedHistory(base)
   const showProgress = throttled((text: string) => terminal.progress(text))
   const ledger = await readOwnLedger(container)
@@ -28,7 +28,7 @@ export async function auditHost(
     published,
     ledger,
     clock: Date.now,
-    onProgress: (done: number, total: number) => showProgress(`${done} of ${total} publications asked for`),
+    onProgress: (done: number, total: number) => showProgress(`${done} of ${total} publications requested`),
     onNote: terminal.note,
   }
   const chosen = (manifests: readonly Manifest[]): Manifest[] =>

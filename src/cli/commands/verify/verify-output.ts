@@ -46,7 +46,7 @@ export function summarize(
   isOwnUnrelated: boolean,
 ): string {
   const read = `${counted(publications, 'publication')}, ${counted(objects, 'object')} with ${megabytes(bytes)} read, ${counted(gaps, 'gap')}, head ${head.seq} ${head.leaf.slice(0, 16)}`
-  const alone = isOwnUnrelated ? ' (audited alone: the local archive is another one)' : ''
+  const alone = isOwnUnrelated ? ' (not compared with the local archive, which is a different one)' : ''
   if (ok) return `sound${alone}: ${read}`
   const damage = findings.filter(isDamage).length
   const verdict = damage > 0 ? `DAMAGED, ${counted(damage, 'finding')}` : 'NOT PROVED'

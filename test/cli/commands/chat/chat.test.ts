@@ -52,7 +52,7 @@ describe('dash chat with a question', () => {
     expect(await chat(['--url', url], { stdin: ' \n' })).toEqual({
       code: 64,
       stdout: '',
-      stderr: 'error: the question is empty: dash chat "QUESTION", or echo QUESTION | dash chat\n',
+      stderr: 'error: the question is empty; run dash chat "QUESTION", or echo QUESTION | dash chat\n',
     })
   })
 
@@ -82,9 +82,9 @@ describe('dash chat with a question', () => {
     const { stdout, stderr } = await chat(['--url', url, 'x'.repeat(2_001)])
     expect(stdout).toBe('a]0;xb2J\n')
     expect(stderr.split('\n')).toEqual([
-      'the question is cut: only its first 2,000 characters are read',
-      expect.stringMatching(/^degraded: /),
-      expect.stringMatching(/^cached: /),
+      'the question is too long: only its first 2,000 characters are sent',
+      expect.stringMatching(/^\(degraded answer: /),
+      '(cached answer)',
       '',
     ])
     expect(await chat(['--quiet', '--url', url, 'x'])).toMatchObject({ stderr: '' })
@@ -101,31 +101,36 @@ describe('the exit code', () => {
       69,
       /the model took too long \(timeout, idle\)/,
     ],
-    ['an answer that broke off', { chat: stream([META, delta('Hel')], 'reset') }, 69, /broke off/],
-    ['the address limit', { chat: limited('ip') }, 69, /\(ip\); it opens again at .*\d\d:\d\d:\d\d/],
-    ['the session limit', { chat: limited('session') }, 69, /\(session\); it opens again at/],
-    ['the budget', { chat: limited('global-budget') }, 69, /budget .* \(global-budget\); it opens/],
+    [
+      'an answer that broke off',
+      { chat: stream([META, delta('Hel')], 'reset') },
+      69,
+      /connection broke during the answer/,
+    ],
+    ['the address limit', { chat: limited('ip') }, 69, /\(ip\); try again at .*\d\d:\d\d:\d\d/],
+    ['the session limit', { chat: limited('session') }, 69, /\(session\); try again at/],
+    ['the budget', { chat: limited('global-budget') }, 69, /budget .* \(global-budget\); try again at/],
     [
       'a limit of what stands before the server',
       { chat: html(429, { 'retry-after': '60' }) },
       69,
-      /a limit is reached \(rate_limited\); it opens again at .*\d\d:\d\d:\d\d/,
+      /a limit was reached \(rate_limited\); try again at .*\d\d:\d\d:\d\d/,
     ],
     ['a chat that is off', { config: json({ ...CONFIG, enabled: false }) }, 69, /the chat of http\S+ is off/],
     ['the kill switch', { session: declined('disabled', 503) }, 69, /switched off/],
     ['a server without settings', { session: declined('misconfigured', 503) }, 69, /misconfigured/],
-    ['another server', { config: html() }, 69, /does not answer as the chat of dash does \(text\/html\)/],
+    ['another server', { config: html() }, 69, /is not the chat of a dash server \(text\/html\)/],
     [
       'an answer that is no stream',
       { chat: json({ hello: 'you' }) },
       69,
-      /does not answer as the chat of dash does \(application\/json\)/,
+      /is not the chat of a dash server \(application\/json\)/,
     ],
     [
       'verification',
       { config: json({ ...CONFIG, requireVerification: true }) },
       1,
-      /proof that a human is asking, which a terminal cannot give; open http\S+\/ in a browser/,
+      /requires human verification, which a terminal cannot show; open http\S+\/ in a browser/,
     ],
     [
       'verification asked for later',
@@ -160,7 +165,7 @@ describe('the exit code', () => {
     const finished = await chat(['x'], { env: { PORT: port } })
     expect(finished).toMatchObject({ code: 69, stdout: '' })
     expect(finished.stderr).toMatch(
-      /cannot be reached .*; start a server with dash serve, name another with --url, or try/,
+      /cannot be reached .*; start one with dash serve, choose another with --url, or run/,
     )
     const named = await chat(['--url', `http://127.0.0.1:${port}`, 'x'])
     expect(named.code).toBe(69)

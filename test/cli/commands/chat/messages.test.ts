@@ -32,30 +32,30 @@ describe('what a person is told', () => {
     expect(clockTime(NOON + 12 * 3_600_000, NOON)).toBe('4 May 00:00:00')
   })
 
-  const all = 'all 20 messages of this session are used (session); it opens again at'
-  const day = 'this address has used up its day (ip); it opens again at'
-  const soon = 'too soon after the last message (session); it opens again at'
-  const many = 'too many messages from this address just now (ip); it opens again at'
-  const places = 'other answers hold the budget or the places of the chat just now (global-budget)'
+  const all = 'all 20 messages of this session are used (session); try again at'
+  const day = 'this address has used all its messages of today (ip); try again at'
+  const soon = 'too soon after the last message (session); try again at'
+  const many = 'too many messages from this address (ip); try again at'
+  const places = 'the chat is busy: open answers hold the remaining budget or all streams (global-budget)'
 
   test.each([
     ['session', 2, 18, 47, true, `${soon} 12:00:02`],
     ['session', 90, 18, 47, true, `${soon} 12:01:30`],
-    ['session', 1_200, 0, 47, false, `${all} 12:20:00; /new begins another session`],
-    ['session', 30, 0, 47, false, `${all} 12:00:30; /new begins another session`],
+    ['session', 1_200, 0, 47, false, `${all} 12:20:00; /new starts another session`],
+    ['session', 30, 0, 47, false, `${all} 12:00:30; /new starts another session`],
     ['ip', 5, 18, 47, true, `${many} 12:00:05`],
     ['ip', 30, 18, 47, true, `${many} 12:00:30`],
     ['ip', 43_200, 18, 0, false, `${day} 4 May 00:00:00`],
     ['ip', 30, 18, 0, false, `${day} 12:00:30`],
     ['ip', 43_200, 18, 47, false, `${day} 4 May 00:00:00`],
-    ['global-budget', 5, 18, 47, true, `${places}; it opens again at 12:00:05`],
+    ['global-budget', 5, 18, 47, true, `${places}; try again at 12:00:05`],
     [
       'global-budget',
       43_200,
       18,
       47,
       false,
-      'the budget of the chat is used up for today (global-budget); it opens again at 4 May 00:00:00',
+      'the chat budget of today is used up (global-budget); try again at 4 May 00:00:00',
     ],
   ])(
     'of a limit of scope %s for %i s, with %i of the session and %i of the day left; /retry helps: %s',
@@ -77,7 +77,7 @@ describe('what a person is told', () => {
 
   test('of a used session without naming a command where there is none', () => {
     expect(limitWords('session', 1_200, null, false)).toBe(
-      'all messages of this session are used (session); it opens again at 12:20:00',
+      'all messages of this session are used (session); try again at 12:20:00',
     )
   })
 
@@ -89,16 +89,16 @@ describe('what a person is told', () => {
 
   test('of a model that failed: what asks again where it is read', () => {
     const failure = { error: 'timeout', code: 'idle' }
-    expect(failureMessage(failure, { isTalk: true })).toMatch(/\(timeout, idle\); \/retry asks again$/)
+    expect(failureMessage(failure, { isTalk: true })).toMatch(/\(timeout, idle\); \/retry to ask again$/)
     expect(failureMessage(failure, { isTalk: false })).toMatch(/\(timeout, idle\); ask again$/)
   })
 
   test('in rows that end between words, whatever the width', () => {
-    const text = 'the session had ended; another was begun\n漢字漢字 \u202eb'
+    const text = 'the session had expired; a new one was started\n漢字漢字 \u202eb'
     expect(noteRows(text, 20, false)).toEqual([
       'the session had',
-      'ended; another was',
-      'begun',
+      'expired; a new one',
+      'was started',
       '漢字漢字 \\u202eb',
     ])
     expect(noteRows('ab cd', 4, true)).toEqual(['\x1b[2mab\x1b[22m', '\x1b[2mcd\x1b[22m'])
@@ -107,9 +107,9 @@ describe('what a person is told', () => {
   test('of what is left out, once', () => {
     const replay = { body: '', leftOut: 2, questionCut: true, earlierCut: 1 }
     expect(replayNotes(replay, null)).toEqual([
-      'the question is cut: only its first 2,000 characters are read',
-      'the 2 oldest turns are left out from now on: no more than the last 12 messages and 32,768 bytes are read',
-      'of long texts before, only the first 2,000 characters are read',
+      'the question is too long: only its first 2,000 characters are sent',
+      'the 2 oldest turns are no longer sent: the chat reads at most the last 12 messages and 32,768 bytes',
+      'only the first 2,000 characters of long earlier messages are sent',
     ])
     expect(replayNotes({ ...replay, questionCut: false }, replay)).toEqual([])
     expect(replayNotes({ ...replay, questionCut: false, leftOut: 3 }, replay)).toHaveLength(1)
@@ -148,16 +148,16 @@ describe('what a person says', () => {
     expect(completionsOf('/')).toHaveLength(11)
   })
 
-  test('help says that an answer asked for again is the kept one, and costs a message', () => {
+  test('help says that /retry costs one message and may return the cached answer', () => {
     expect(helpText(200)).toContain(
-      'ask the last question again; right after an answer that brings the kept one back, and costs a message',
+      'ask the last question again; costs one message, and may return the cached answer',
     )
   })
 
   test('help keeps its two columns where a line is wrapped', () => {
     const rows = helpText(44).split('\n')
-    expect(rows).toContain('  /item [KEY]       talk about one item;')
-    expect(rows).toContain('                    without a key about the')
+    expect(rows).toContain('  /item [KEY]       chat about one item;')
+    expect(rows).toContain('                    without KEY, about the')
     expect(rows.filter((row) => row.length > 44)).toEqual([])
     expect(noteRows(helpText(44), 45, false)).toEqual(rows)
   })

@@ -90,7 +90,7 @@ test('a file that cannot be used is told once, and its questions are there for t
   const questions = openQuestionHistory(path, (problem) => problems.push(problem))
   questions.add('one')
   questions.add('two')
-  expect(problems).toEqual([expect.stringMatching(/^questions are not remembered: .*ENOTDIR/)])
+  expect(problems).toEqual([expect.stringMatching(/^questions are not saved: .*ENOTDIR/)])
   expect(questions.list()).toEqual(['one', 'two'])
 })
 

@@ -84,11 +84,11 @@ describe('an installation', () => {
     expect(requests.filter((each) => !/^(GET|HEAD) /.test(each))).toEqual([])
   })
 
-  test('that is not there yet is told so, and none is made', async () => {
+  test('that does not exist yet is reported as such, and none is made', async () => {
     const cwd = temporaryFolder()
     const { code, find } = await doctor({ cwd, env: (await services()).env })
     expect([code, find('data-folder')]).toMatchObject([0, { verdict: 'note' }])
-    expect(find('objects')?.detail).toContain('is not there yet')
+    expect(find('objects')?.detail).toContain('does not exist yet')
     expect(readdirSync(cwd)).toEqual([])
   })
 
@@ -247,14 +247,14 @@ describe('what is wrong', () => {
       return [find('server')?.verdict, find('server')?.mend]
     }
     expect(await told('<!doctype html>')).toEqual(['problem', expect.stringContaining('another program')])
-    expect(await told('{"status":"draining"}')).toEqual(['problem', 'look at the log of the server'])
+    expect(await told('{"status":"draining"}')).toEqual(['problem', 'check the server log'])
     expect(await told('{"status":"ready"}')).toEqual(['ok', null])
   })
 
   test('with the model is told from what the provider lists', async () => {
     const { env } = await services({ '/v1/models': '{"data":[{"id":"another"}]}' })
     const { find } = await doctor({ cwd: temporaryFolder(), env: { ...env, DASH_CHAT_MODEL: 'm' } })
-    expect(find('provider')).toEqual(finding('warning', { detail: 'no model m' }))
+    expect(find('provider')).toEqual(finding('warning', { detail: 'does not list the model m' }))
   })
 
   test('with the clock is told from the clocks of the services', async () => {
@@ -334,6 +334,6 @@ test('another program of the name is told', async () => {
 test('a person reads a line a finding, and under it what to do', async () => {
   const { stdout, code } = await run(['doctor', '--offline', '--data-dir', '/not/there'])
   expect(code).toBe(78)
-  expect(stdout).toMatch(/^problem data-folder: \/not\/there is not there\n {8}-> mount it/m)
+  expect(stdout).toMatch(/^problem data-folder: \/not\/there does not exist\n {8}-> mount it/m)
   expect(stdout).toMatch(/\d+ problems, \d+ warnings, \d+ notes, \d+ ok\n$/)
 })

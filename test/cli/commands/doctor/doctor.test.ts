@@ -60,11 +60,11 @@ describe('a lease', () => {
     return findingsOf(LEDGER_CHECKS, { ...LEDGER, lease }, NOW).at(-1)?.detail ?? ''
   }
 
-  test('is told with its holder, and whether that died or let it run out', () => {
+  test('is told with its holder, and whether its process ended or the lease expired', () => {
     expect(told(NOW + HOUR, '7@boot')).toContain('held by host (process 7) since 2026-03-02T11:00:00.000Z')
     // Another start time is another process, which had this one's number before.
-    expect(told(NOW + HOUR, `${thisProcess().process}0`)).toContain('has died')
-    expect(told(NOW, '7@boot')).toContain('let it run out')
+    expect(told(NOW + HOUR, `${thisProcess().process}0`)).toContain('process has ended')
+    expect(told(NOW, '7@boot')).toContain('lease has expired')
   })
 })
 

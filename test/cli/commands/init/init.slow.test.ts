@@ -83,7 +83,7 @@ describe('the env file', () => {
     for (const args of [[], ['--dotenv', 'link'], ['--yes']]) {
       const { code, stderr } = await dash(['init', ...args], { cwd })
       expect(code).toBe(78)
-      expect(stderr).toContain('is there already and is not overwritten')
+      expect(stderr).toContain('already exists and is not overwritten')
     }
     expect(readFileSync(join(cwd, '.env'), 'utf8')).toBe('PORT=1\n')
     expect(readdirSync(cwd).sort()).toEqual(['.env', 'link'])
@@ -235,7 +235,7 @@ describe('--print', () => {
     expect(secret).not.toBe('')
     expect(both + stderr).not.toContain(secret)
     const unit = /^# --- \/etc\/systemd\/system\/dash\.service$/m
-    const crontab = /for the crontab of .*: crontab -e$/m
+    const crontab = /for the crontab of .* \(crontab -e\)/m
     expect(both).toMatch(unit)
     expect(both).toContain('dash-publish-year.timer')
     expect(both).toMatch(crontab)

@@ -86,7 +86,7 @@ function objectFiles({ objectsPath }: Workspace): string[] {
 }
 
 /** The one line of an audit where nothing keeps its record. */
-const NO_RECORD = /^no record of this audit is left: there is no state database \S+state\.db; .*\n$/
+const NO_RECORD = /^this audit was not recorded: the state database \S+state\.db does not exist; .*\n$/
 
 describe('verify-archive', () => {
   test('reports a sound archive as the one JSON document it promises, and changes nothing in it', async () => {
@@ -145,7 +145,7 @@ describe('verify-archive', () => {
     writeFileSync(join(workspace.folder, 'state.db'), 'this is no database at all'.repeat(100))
     const { code, stderr, report } = await verify(workspace)
     expect([code, report.ok]).toEqual([0, true])
-    expect(stderr).toContain('no record of this audit could be left')
+    expect(stderr).toContain('this audit could not be recorded')
   })
 
   test('ends with 65 for damage, names all of it, says it on standard error too, and changes nothing', async () => {
@@ -223,7 +223,7 @@ describe('verify-archive', () => {
     const { code, stderr, report } = await verify(workspace)
     expect([code, report.ok]).toEqual([0, true])
     expect(report.findings).toMatchObject([{ code: 'orphan_object', path: 'sha256/aa/left' }])
-    expect(stderr).toMatch(/^orphan_object sha256\/aa\/left: no entry names it/)
+    expect(stderr).toMatch(/^orphan_object sha256\/aa\/left: no ledger entry refers to it/)
   })
 
   test('reads the part of the archive it is asked for', async () => {
@@ -292,10 +292,12 @@ test('an audit of another host names in its result whether the local archive was
     { ok: true, publications: 1, findings: [], comparedWith: 'none' },
   ])
   expect(unrelated.stderr.trim().split('\n')).toEqual([
-    expect.stringContaining(`shares no entry and no publication with ${url}: the host was audited alone`),
+    expect.stringContaining(
+      `has no entry and no publication in common with ${url}; the host was audited alone`,
+    ),
   ])
   expect((await audit(other.folder)).stdout).toMatch(
-    /^sound \(audited alone: the local archive is another one\): /,
+    /^sound \(not compared with the local archive, which is a different one\): /,
   )
   expect((await audit(host.folder)).stdout).toMatch(/^sound: /)
   const own = await audit(host.folder, '--json')
