@@ -28,9 +28,9 @@ export function clientAddress(
   for (const hop of hops.filter((text) => text !== '').toReversed()) {
     const proxy: IpAddress = counted
     if (!trusted.some((range) => isInRange(proxy, range))) break
-    const before = parseHop(hop)
-    if (before === null) break
-    counted = before
+    const previous = parseHop(hop)
+    if (previous === null) break
+    counted = previous
   }
   return canonical(counted)
 }

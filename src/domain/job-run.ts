@@ -31,6 +31,6 @@ export interface JobState extends JobRun {
 }
 
 /** What is remembered after a run. */
-export function afterRun(run: JobRun, lastSuccessAt: Instant | null): JobState {
+export function jobStateAfter(run: JobRun, lastSuccessAt: Instant | null): JobState {
   return { ...run, lastSuccessAt: run.exitCode === 0 ? run.endedAt : lastSuccessAt }
 }

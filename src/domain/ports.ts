@@ -1,7 +1,7 @@
 import type { Admission, CachedAnswer, MicroUsd, TurnClaim, TurnExtension } from './agent/bounds.ts'
 import type { ModelCall, ModelEvent } from './agent/model-call.ts'
 import type { AgentSession, AgentStatus, ServedConfig, ServedEvent } from './agent/schema.ts'
-import type { Article, ArticleReading, ArticleWish, FailedTry, WantedItem } from './feed/article.ts'
+import type { Article, ArticleReading, ArticleQuery, FailedTry, WantedItem } from './feed/article.ts'
 import type { FeedEvent } from './feed/columns.ts'
 import type { ItemDetails, KeptResponse, LiveSourceName, SourceBatch } from './feed/live-source.ts'
 import type {
@@ -40,7 +40,7 @@ import type { StoredRun } from './models/schema.ts'
 import type { Day, Instant } from './time.ts'
 import type { ProvedLedger } from './year/chain.ts'
 import type { AuditedHead } from './year/check.ts'
-import type { ObjectOutcome, SeenObject } from './year/examine.ts'
+import type { ObjectOutcome, ReadObject } from './year/examine.ts'
 import type { AuditRecord } from './year/finding.ts'
 import type {
   AppendRefusal,
@@ -122,7 +122,7 @@ export interface Ledger extends LeaseKeeper {
    * Writes the legacy rows, the entries and the seal after them in one transaction, durable on return. Inside it the
    * lease must still be held, both ledgers must be empty, and the mark, when there is one, must be of these entries.
    */
-  found(
+  commitFounding(
     founding: Founding,
     seal: LedgerRow,
     guard: { token: string; now: Instant },
@@ -225,7 +225,7 @@ export interface Auditors {
 /** Objects that are being read; whoever has them read closes it. */
 export interface ReadAhead {
   /** What was seen of them by their keys, in batches, in no particular order. To be asked for once. */
-  seen(signal: AbortSignal): AsyncIterable<{ key: string; seen: SeenObject }[]>
+  objects(signal: AbortSignal): AsyncIterable<{ key: string; seen: ReadObject }[]>
   /** Ends the reading, done or not. */
   close(): Promise<void>
 }
@@ -273,7 +273,7 @@ export interface FeedStore {
    * Items a wish holds for: the latest signal is of its first day or later and has its source's points, there is no
    * text, and no failed try that forbids another now. The best of each source first, the sources taking turns.
    */
-  itemsWantingText(wish: ArticleWish): Promise<WantedItem[]>
+  itemsNeedingText(wish: ArticleQuery): Promise<WantedItem[]>
   /** Replaces what is known of the item's failed tries. */
   recordFailedTry(failed: FailedTry): Promise<void>
 
@@ -330,13 +330,13 @@ export interface CallerSearch {
    *
    * @throws Refusal `invalid_cursor` for a cursor that belongs to no earlier answer to the same question
    */
-  search(question: SearchQuery): Promise<SearchPage>
+  search(query: SearchQuery): Promise<SearchPage>
   /** Items like the one of a save key, most alike first, itself left out; `limit` is 1 to {@link LIMIT_MAX}. */
   similar(key: string, limit: number): Promise<SimilarItem[]>
   /** Points and rank of an item on every day it was observed. */
   itemTrend(key: string): Promise<ItemTrend>
   /** How many items of each day mention a term; every text is a term. */
-  termTrend(question: TermTrendQuery): Promise<TermTrend>
+  termTrend(query: TermTrendQuery): Promise<TermTrend>
 }
 
 /** The state database: what servers and runs remember apart from the archive and the feed, a section for each topic. */
@@ -422,7 +422,7 @@ export interface State {
     /** When the chat sent requests to the same service at or after an instant, ascending. */
     chatRequestsSince(since: Instant): Promise<Instant[]>
     /** The lowest rate a run since an instant learned; null when there is none. */
-    learnedSince(since: Instant): Promise<number | null>
+    lowestRateSince(since: Instant): Promise<number | null>
     /** Ranking versions given on a day. */
     versionsOf(day: Day): Promise<string[]>
     ping(): Promise<void>
@@ -578,7 +578,7 @@ export interface HttpProbe {
    * @throws only the signal's own reason
    */
   send(
-    asked: {
+    request: {
       url: string
       method: 'GET' | 'HEAD'
       headers?: Readonly<Record<string, string>>

@@ -60,11 +60,11 @@ export async function collectSources(
 ): Promise<SourcesReport> {
   const day = dayOf(ports.clock())
   const failed = new AbortController()
-  const until = AbortSignal.any([signal, failed.signal])
+  const combinedSignal = AbortSignal.any([signal, failed.signal])
   const collected = await Promise.all(
-    sources.map(async (live): Promise<[LiveSourceName, SourceReport][]> => {
+    sources.map(async (source): Promise<[LiveSourceName, SourceReport][]> => {
       try {
-        return [[live.source, await collectSource(ports, live, day, until)]]
+        return [[source.source, await collectSource(ports, source, day, combinedSignal)]]
       } catch (error) {
         failed.abort(error)
         return []
@@ -74,22 +74,22 @@ export async function collectSources(
   failed.signal.throwIfAborted()
   const reports = collected.flat()
   const outcomes = reports.map(([, { outcome }]) => outcome)
-  return { day, outcome: overall(outcomes), sources: Object.fromEntries(reports) }
+  return { day, outcome: overallOutcome(outcomes), sources: Object.fromEntries(reports) }
 }
 
 const PROBLEMS_KEPT = 10
 
 async function collectSource(
   { feed, onProgress }: SourcesPorts,
-  live: LiveSource,
+  source: LiveSource,
   day: Day,
   signal: AbortSignal,
 ): Promise<SourceReport> {
   const report = emptyReport()
-  if (live.missingSettings.length > 0)
-    return { ...report, outcome: 'skipped', reason: `${live.missingSettings.join(' and ')} not set` }
+  if (source.missingSettings.length > 0)
+    return { ...report, outcome: 'skipped', reason: `${source.missingSettings.join(' and ')} not set` }
   const failures: SourceFailure[] = []
-  for await (const batch of live.read(day, signal)) {
+  for await (const batch of source.read(day, signal)) {
     signal.throwIfAborted()
     if (batch.signals.length > 0) {
       // Details first: after a crash in between no item is without what is known of it.
@@ -100,9 +100,9 @@ async function collectSource(
     }
     countRequests(report, batch)
     failures.push(...batch.failures)
-    onProgress(live.source, report.items)
+    onProgress(source.source, report.items)
   }
-  return concluded(report, failures)
+  return concludeReport(report, failures)
 }
 
 function emptyReport(): SourceReport {
@@ -129,26 +129,29 @@ function countRequests(report: SourceReport, { badRows, requests, notModified }:
     report.problems.push(shorten(sourceId === null ? reason : `${sourceId}: ${reason}`))
 }
 
-const FAILURES_TOLD = 3
+const FAILURES_REPORTED = 3
 
-function concluded(report: SourceReport, failures: readonly SourceFailure[]): SourceReport {
+function concludeReport(report: SourceReport, failures: readonly SourceFailure[]): SourceReport {
   const reasons = failures.map(({ reason }) => shorten(reason))
   if (reasons.length === 0 && report.items === 0)
     reasons.push(`it gave nothing that can be stored (${report.badRows} bad rows)`)
   if (reasons.length === 0) return report
-  const told = eachOnce(reasons)
-  const more = told.length > FAILURES_TOLD ? [`and ${told.length - FAILURES_TOLD} more`] : []
+  const distinctReasons = groupByCause(reasons)
+  const more =
+    distinctReasons.length > FAILURES_REPORTED
+      ? [`and ${distinctReasons.length - FAILURES_REPORTED} more`]
+      : []
   const times = failures.flatMap(({ retryAt }) => retryAt ?? [])
   return {
     ...report,
     outcome: report.items > 0 ? 'partial' : 'failed',
-    reason: [...told.slice(0, FAILURES_TOLD), ...more].join('; '),
+    reason: [...distinctReasons.slice(0, FAILURES_REPORTED), ...more].join('; '),
     retryAt: times.length === 0 ? null : formatInstant(Math.max(...times)),
   }
 }
 
 /** Reasons of the form `address: cause`, each cause once, with the first address and the number of the others. */
-function eachOnce(reasons: readonly string[]): string[] {
+function groupByCause(reasons: readonly string[]): string[] {
   const byCause = new Map<string, string[]>()
   for (const reason of reasons) {
     const at = reason.indexOf(': ')
@@ -161,7 +164,7 @@ function eachOnce(reasons: readonly string[]): string[] {
   })
 }
 
-function overall(outcomes: readonly SourceOutcome[]): SourcesReport['outcome'] {
+function overallOutcome(outcomes: readonly SourceOutcome[]): SourcesReport['outcome'] {
   if (outcomes.every((outcome) => outcome === 'collected')) return 'collected'
   return outcomes.some((outcome) => outcome === 'collected' || outcome === 'partial') ? 'partial' : 'failed'
 }

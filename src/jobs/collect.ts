@@ -71,7 +71,7 @@ export interface ArticlesReport {
 }
 
 export interface ArticlesPorts {
-  feed: Pick<FeedStore, 'itemsWantingText' | 'saveArticles' | 'recordFailedTry'>
+  feed: Pick<FeedStore, 'itemsNeedingText' | 'saveArticles' | 'recordFailedTry'>
   texts: ArticleTexts
   clock: Clock
   /** Called after each item with the items done so far and all there are. */
@@ -98,7 +98,7 @@ export async function collectArticles(
 ): Promise<ArticlesReport> {
   const at = clock()
   const seenSince = addDays(dayOf(at), 1 - WANTED_DAYS)
-  const items = limit === 0 ? [] : await feed.itemsWantingText({ minPoints, seenSince, at, limit })
+  const items = limit === 0 ? [] : await feed.itemsNeedingText({ minPoints, seenSince, at, limit })
   const report: ArticlesReport = { wanted: items.length, stored: 0, skipped: {}, failed: [], failedCount: 0 }
   let done = 0
   await inLanes(items, signal, async (item) => {
@@ -134,7 +134,7 @@ function count(report: ArticlesReport, { source, sourceId }: WantedItem, reading
 }
 
 /** Items read at the same time, each of another host. */
-const AT_ONCE = 4
+const CONCURRENCY = 4
 
 /** Does the work for every item: a few at a time, one of each lane at a time, in the order of the items. */
 async function inLanes(
@@ -151,7 +151,7 @@ async function inLanes(
   try {
     while (waiting.length > 0 || running.size > 0) {
       signal.throwIfAborted()
-      const free = running.size < AT_ONCE ? waiting.findIndex(({ lane }) => !running.has(lane)) : -1
+      const free = running.size < CONCURRENCY ? waiting.findIndex(({ lane }) => !running.has(lane)) : -1
       const [next] = free < 0 ? [] : waiting.splice(free, 1)
       if (next) running.set(next.lane, begin(next.item, next.lane))
       else running.delete(await Promise.race(running.values()))

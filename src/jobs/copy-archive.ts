@@ -14,7 +14,7 @@ import { verifyArchive } from './verify-archive.ts'
 import type { VerifyReport } from './verify-archive.ts'
 
 /** One archive: its two stores, and how an audit reads them. */
-export interface ArchivePlace {
+export interface ArchiveStores {
   ledger: Ledger
   objects: Objects
   year: YearReader
@@ -22,8 +22,8 @@ export interface ArchivePlace {
 }
 
 export interface CopyPorts {
-  source: ArchivePlace
-  target: ArchivePlace
+  source: ArchiveStores
+  target: ArchiveStores
   clock: Clock
   holder: LeaseHolder
   isDead: (process: string) => boolean
@@ -45,7 +45,7 @@ export interface CopyReport {
 type CopyRefusal = 'copy_refused'
 
 /** Objects under way at the same time. */
-const AT_A_TIME = 8
+const CONCURRENCY = 8
 
 /**
  * Copies an archive to other engines (docs/operations.md): every object, every head, then all rows of the ledger in one
@@ -64,7 +64,7 @@ export async function copyArchive(ports: CopyPorts, signal: AbortSignal): Promis
   return withPublisherLease(lease, async (token) => {
     const { contents, proved, heads: sourceHeads } = await readSource(source)
     const before = await target.ledger.read()
-    requireBeginning(before, contents)
+    requirePrefix(before, contents)
     await requireOwnHeads(target.objects, contents.rows)
     // A crash among them: objects that nothing refers to.
     const objects = await copyObjects(ports, proved, signal)
@@ -78,16 +78,16 @@ export async function copyArchive(ports: CopyPorts, signal: AbortSignal): Promis
     return {
       objects,
       heads,
-      entries: counted(contents.rows, before.rows),
-      legacy: counted(contents.legacy, before.legacy),
+      entries: copyCounts(contents.rows, before.rows),
+      legacy: copyCounts(contents.legacy, before.legacy),
       head: await auditCopy(ports, signal),
       durationMs: clock() - startedAt,
     }
   })
 }
 
-function copyRefused(why: string): Refusal<CopyRefusal> {
-  return new Refusal('copy_refused', `the target does not take the copy: ${why}`)
+function copyRefused(reason: string): Refusal<CopyRefusal> {
+  return new Refusal('copy_refused', `the target does not take the copy: ${reason}`)
 }
 
 /** The refusal to copy an archive that has no entry yet. */
@@ -100,12 +100,15 @@ function unsound(which: string, finding: Finding | undefined): Refusal<StorageRe
   return storageDamaged(`${which} is not sound: ${first}; run dash verify-archive on it`)
 }
 
-function counted(all: readonly unknown[], before: readonly unknown[]): { copied: number; unchanged: number } {
+function copyCounts(
+  all: readonly unknown[],
+  before: readonly unknown[],
+): { copied: number; unchanged: number } {
   return { copied: all.length - before.length, unchanged: before.length }
 }
 
 /** Nothing that is not sound may reach a store in which nothing can be taken back. */
-async function readSource(source: ArchivePlace): Promise<{
+async function readSource(source: ArchiveStores): Promise<{
   contents: LedgerContents
   proved: ProvedLedger
   heads: Head[]
@@ -122,7 +125,7 @@ async function readSource(source: ArchivePlace): Promise<{
 }
 
 /** Every row the target has must stand in the source at the same place. */
-function requireBeginning(target: LedgerContents, source: LedgerContents): void {
+function requirePrefix(target: LedgerContents, source: LedgerContents): void {
   const differing = (mine: readonly object[], theirs: readonly object[]): number =>
     1 + mine.findIndex((row, index) => JSON.stringify(row) !== JSON.stringify(theirs[index]))
   const entry = differing(target.rows, source.rows)
@@ -144,10 +147,10 @@ async function copyObjects(
   { timeline }: ProvedLedger,
   signal: AbortSignal,
 ): Promise<CopyReport['objects']> {
-  const there = new Set(await target.objects.keys('sha256'))
+  const existing = new Set(await target.objects.keys('sha256'))
   const result = { copied: 0, unchanged: 0, bytes: 0 }
   const copy = async (manifest: Manifest): Promise<void> => {
-    if (there.has(objectPath(manifest.sha256))) {
+    if (existing.has(objectPath(manifest.sha256))) {
       result.unchanged += 1
       return
     }
@@ -156,19 +159,19 @@ async function copyObjects(
     result.copied += 1
     result.bytes += bytes.byteLength
   }
-  for (let start = 0; start < timeline.length; start += AT_A_TIME) {
+  for (let start = 0; start < timeline.length; start += CONCURRENCY) {
     signal.throwIfAborted()
-    await Promise.all(timeline.slice(start, start + AT_A_TIME).map(({ manifest }) => copy(manifest)))
+    await Promise.all(timeline.slice(start, start + CONCURRENCY).map(({ manifest }) => copy(manifest)))
     onProgress({ objects: result.copied + result.unchanged, ofObjects: timeline.length, bytes: result.bytes })
   }
   return result
 }
 
 async function copyHeads(heads: readonly Head[], target: Objects): Promise<CopyReport['heads']> {
-  const there = new Set(await target.keys('heads'))
+  const existing = new Set(await target.keys('heads'))
   // A head that is there already must be the same.
   for (const head of heads) await target.putHead(head)
-  const copied = heads.filter(({ seq }) => !there.has(`heads/${seq}`)).length
+  const copied = heads.filter(({ seq }) => !existing.has(`heads/${seq}`)).length
   return { copied, unchanged: heads.length - copied }
 }
 
@@ -178,7 +181,7 @@ async function auditCopy(
 ): Promise<VerifyReport['head']> {
   const { report, cause } = await verifyArchive(
     { ...target.auditors, clock, random: () => 0, onProgress: () => undefined, onNote },
-    { sample: null, since: null, expectedHead: null, payloads: false, jobs: AT_A_TIME, signal },
+    { sample: null, since: null, expectedHead: null, payloads: false, jobs: CONCURRENCY, signal },
   )
   if (cause !== null) throw cause
   const finding = report.findings.find(isDamage)

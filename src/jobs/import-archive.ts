@@ -4,11 +4,11 @@ import { headIsBehind } from '../domain/year/chain.ts'
 import { proveBytes } from '../domain/year/envelope.ts'
 import type { FoundingRefusal } from '../domain/year/ledger.ts'
 import {
-  beganWith,
+  startsWithFounding,
   MANIFESTS_FILE,
-  parseListed,
+  parseManifestRow,
   planFounding,
-  repeatedIds,
+  duplicateIdRefusals,
   sealFounding,
 } from '../domain/year/legacy-import.ts'
 import type { ImportRefusal, ListedPublication } from '../domain/year/legacy-import.ts'
@@ -50,21 +50,21 @@ export interface ArchiveImportPorts extends LeasePorts {
 export async function importArchive(ports: ArchiveImportPorts): Promise<ArchiveImportReport> {
   const report: ArchiveImportReport = { imported: 0, unchanged: 0, refused: [], refusedCount: 0 }
   const listed = await readList(ports, report)
-  for (const repeated of repeatedIds(listed)) refuse(report, repeated)
+  for (const repeated of duplicateIdRefusals(listed)) refuse(report, repeated)
   await verifyFiles(ports, listed, report)
   if (listed.length === 0 && report.refusedCount === 0)
-    refuse(report, whole(`${MANIFESTS_FILE} lists no publication`))
+    refuse(report, wholeImport(`${MANIFESTS_FILE} lists no publication`))
   report.refused.sort((a, b) => (a.line ?? 0) - (b.line ?? 0))
   if (report.refusedCount > 0) return report
   ports.prepare()
   // A crash from here on: the lease runs out by itself.
   return withPublisherLease(ports, async (token) => {
-    await found(ports, listed, token, report)
+    await foundLedger(ports, listed, token, report)
     return report
   })
 }
 
-async function found(
+async function foundLedger(
   ports: ArchiveImportPorts,
   listed: readonly ListedPublication[],
   token: string,
@@ -74,29 +74,29 @@ async function found(
   const founding = planFounding(listed)
   const { proved, head } = await ports.year.read()
   const lastEntry = proved.entries.at(-1)
-  if (beganWith(proved.entries, founding)) {
+  if (startsWithFounding(proved.entries, founding)) {
     // The head that a crash after the commit left unwritten.
     if (lastEntry && headIsBehind(proved.entries, head)) await putHead(objects, lastEntry, clock())
     report.unchanged = listed.length
     return
   }
-  if (lastEntry) return refuse(report, whole(ALREADY_FOUNDED))
+  if (lastEntry) return refuse(report, wholeImport(ALREADY_FOUNDED))
   const { unfinished } = proved
   const last = founding.rows.at(-1)
   if (unfinished && (unfinished.seq !== last?.seq || unfinished.leaf !== last.leaf))
-    return refuse(report, whole(OTHER_BEGUN))
+    return refuse(report, wholeImport(OTHER_BEGUN))
   // A crash among the objects: some that nothing refers to.
   await storeObjects(ports, listed)
   if (last) {
     const mark = unfinished ?? { seq: last.seq, leaf: last.leaf, beganAt: clock() }
     // A crash from here on: nothing but this very import may write to the archive.
-    requireDone(await ledger.beginFounding(mark, { token, now: clock() }))
+    requireCommitted(await ledger.beginFounding(mark, { token, now: clock() }))
     await putHead(objects, last, mark.beganAt)
   }
   const now = clock()
   const seal = sealFounding(founding, now)
   // The commit point. A crash after it: the next import, or publication, writes the head.
-  requireDone(await ledger.found(founding, seal, { token, now }))
+  requireCommitted(await ledger.commitFounding(founding, seal, { token, now }))
   await putHead(objects, seal, clock())
   report.imported = listed.length
 }
@@ -115,7 +115,7 @@ async function putHead(
   await objects.putHead({ seq, leaf, time })
 }
 
-function requireDone(refused: FoundingRefusal | null): void {
+function requireCommitted(refused: FoundingRefusal | null): void {
   if (refused === 'lease-lost') throw leaseLost()
   if (refused !== null) throw new Error('the ledger was written to by somebody who does not hold its lease')
 }
@@ -134,7 +134,7 @@ async function readList(
       const parsed =
         'problem' in decoded
           ? { publicationId: null, line: number, reason: decoded.problem }
-          : parseListed(decoded.value, number, now)
+          : parseManifestRow(decoded.value, number, now)
       if ('manifest' in parsed) listed.push(parsed)
       else refuse(report, parsed)
     }
@@ -194,6 +194,6 @@ function refuse(report: ArchiveImportReport, { publicationId, line, reason }: Im
   report.refused.push({ publicationId: id, line, reason: shorten(reason) })
 }
 
-function whole(reason: string): ImportRefusal {
+function wholeImport(reason: string): ImportRefusal {
   return { publicationId: null, line: null, reason }
 }

@@ -33,7 +33,7 @@ type ParsedLine<Row> =
   | { kind: 'bad'; reason: string }
 
 /** One import of files of lines: how its rows are read and stored, and what was counted on the way. */
-interface Run<Row> extends LinesOptions {
+interface ImportRun<Row> extends LinesOptions {
   /** @param value what JSON.parse gave for the line */
   parse: (value: unknown) => ParsedLine<Row>
   /** Stores a batch in one transaction. */
@@ -49,7 +49,7 @@ interface Run<Row> extends LinesOptions {
   unknownSources: Map<string, number>
 }
 
-type RowKind<Row> = Pick<Run<Row>, 'parse' | 'store' | 'batchRows' | 'onProgress'>
+type RowKind<Row> = Pick<ImportRun<Row>, 'parse' | 'store' | 'batchRows' | 'onProgress'>
 
 /**
  * Imports files of lines (docs/importing.md). Under `abort` a file with any bad row is read to its end, reported, and
@@ -60,14 +60,14 @@ async function importLines<Row>(
   kind: RowKind<Row>,
   sources: readonly LineSource[],
   options: LinesOptions,
-): Promise<Run<Row>> {
+): Promise<ImportRun<Row>> {
   const counts = { checked: 0, badRows: 0, vouched: 0, unknownSources: new Map<string, number>() }
-  const run: Run<Row> = { ...kind, ...options, ...counts, report: emptyReport(sources.length) }
+  const run: ImportRun<Row> = { ...kind, ...options, ...counts, report: emptyReport(sources.length) }
   const { report, onError } = run
   for (const source of sources) {
     try {
       if (onError === 'skip') await storeFile(run, source, true)
-      else if (await isFaultless(run, source)) await storeFile(run, source, false)
+      else if (await isValidFile(run, source)) await storeFile(run, source, false)
       else report.failedFiles += 1
     } catch (error) {
       if (!(error instanceof Refusal) || error.code !== 'input_unreadable') throw error
@@ -93,14 +93,14 @@ function emptyReport(files: number): LinesReport {
   }
 }
 
-async function isFaultless<Row>(run: Run<Row>, source: LineSource): Promise<boolean> {
+async function isValidFile<Row>(run: ImportRun<Row>, source: LineSource): Promise<boolean> {
   const errorsBefore = run.report.errorCount
   for await (const batch of rowBatches(run, source, true)) run.onProgress((run.checked += batch.length))
   return run.report.errorCount === errorsBefore
 }
 
 /** @param isFirst false for a second reading, of which nothing is counted */
-async function storeFile<Row>(run: Run<Row>, source: LineSource, isFirst: boolean): Promise<void> {
+async function storeFile<Row>(run: ImportRun<Row>, source: LineSource, isFirst: boolean): Promise<void> {
   const { report } = run
   for await (const batch of rowBatches(run, source, isFirst)) {
     addCounts(report, await run.store(batch))
@@ -113,7 +113,11 @@ async function storeFile<Row>(run: Run<Row>, source: LineSource, isFirst: boolea
  *
  * @throws Refusal `input_unreadable` on a second reading that finds a bad row, as the first did not
  */
-async function* rowBatches<Row>(run: Run<Row>, source: LineSource, isFirst: boolean): AsyncGenerator<Row[]> {
+async function* rowBatches<Row>(
+  run: ImportRun<Row>,
+  source: LineSource,
+  isFirst: boolean,
+): AsyncGenerator<Row[]> {
   let batch: Row[] = []
   try {
     for await (const lines of source.lines()) {
@@ -150,7 +154,7 @@ export function decodeLine(line: InputLine): { value: unknown } | { problem: str
   }
 }
 
-function parseLine<Row>(parse: Run<Row>['parse'], line: InputLine): ParsedLine<Row> {
+function parseLine<Row>(parse: ImportRun<Row>['parse'], line: InputLine): ParsedLine<Row> {
   const decoded = decodeLine(line)
   return 'problem' in decoded ? { kind: 'bad', reason: decoded.problem } : parse(decoded.value)
 }
@@ -159,7 +163,7 @@ function parseLine<Row>(parse: Run<Row>['parse'], line: InputLine): ParsedLine<R
 const UNKNOWN_NAMES_KEPT = 1_000
 const OTHER_UNKNOWN_NAMES = '(other names)'
 
-function count<Row>(run: Run<Row>, file: string, line: number, parsed: ParsedLine<Row>): void {
+function count<Row>(run: ImportRun<Row>, file: string, line: number, parsed: ParsedLine<Row>): void {
   const { unknownSources: unknown } = run
   run.report.rows += 1
   if (parsed.kind === 'bad') {
@@ -214,14 +218,14 @@ async function ofStoredItems(
   batch: readonly KeyedArticle[],
 ): Promise<Article[]> {
   const open = batch.flatMap(({ items }) => (items.length > 1 ? items : []))
-  const stored = new Set((open.length > 0 ? await feed.storedItems(open) : []).map(textOf))
+  const stored = new Set((open.length > 0 ? await feed.storedItems(open) : []).map(itemId))
   return batch.flatMap(({ items, ...article }) => {
-    const item = items.find((each) => stored.has(textOf(each))) ?? items[0]
+    const item = items.find((each) => stored.has(itemId(each))) ?? items[0]
     return item ? [{ ...item, ...article }] : []
   })
 }
 
-function textOf({ source, sourceId }: ItemRef): string {
+function itemId({ source, sourceId }: ItemRef): string {
   return JSON.stringify([source, sourceId])
 }
 

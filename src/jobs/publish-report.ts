@@ -53,13 +53,13 @@ export function publishReport(
 export function describeGap(
   asOfDay: Day,
   { reason, attempts }: { reason: GapReason; attempts: number },
-  tried: readonly Attempt[],
+  attemptsOfDay: readonly Attempt[],
 ): string {
-  const mend = 'the day stays a gap, so mend the cause before the next day is published'
-  if (reason === 'missed') return `missed: no run published ${asOfDay} in time; ${mend}`
-  const failure = tried.at(-1)?.reason ?? null
-  const last = failure === null ? 'a run that died gave no reason' : `the last failed with: ${failure}`
-  return `attempts_spent: all ${attempts} attempts for ${asOfDay} are spent; ${last}; ${mend}`
+  const remedy = 'the day stays a gap, so mend the cause before the next day is published'
+  if (reason === 'missed') return `missed: no run published ${asOfDay} in time; ${remedy}`
+  const failure = attemptsOfDay.at(-1)?.reason ?? null
+  const lastFailure = failure === null ? 'a run that died gave no reason' : `the last failed with: ${failure}`
+  return `attempts_spent: all ${attempts} attempts for ${asOfDay} are spent; ${lastFailure}; ${remedy}`
 }
 
 /** The facts of a manifest. */

@@ -12,7 +12,7 @@ import {
   COMMIT_WITHIN_MS,
   missedDays,
   planPublication,
-  timeAhead,
+  laterTimeInLedger,
   windowProblem,
   withoutProvenance,
 } from '../domain/year/plan.ts'
@@ -199,7 +199,7 @@ const UNFINISHED_IMPORT =
 function forbidden({ proved, clock }: Run): string | null {
   if (proved.unfinished) return UNFINISHED_IMPORT
   const now = clock()
-  const ahead = timeAhead(now, proved.entries, proved.timeline)
+  const ahead = laterTimeInLedger(now, proved.entries, proved.timeline)
   if (ahead === null) return null
   const times = `the clock says ${formatInstant(now)}, but the ledger already has ${formatInstant(ahead)}`
   return `${times}: set the clock right`

@@ -6,7 +6,7 @@ import { rankYear } from '../domain/year/rank.ts'
 import type { RankedYear, VerifiedTitle, YearEvent } from '../domain/year/rank.ts'
 
 /** Time all titles of one ranking may take together. */
-const ALL_TITLES_MS = 300_000
+const TITLES_TIMEOUT_MS = 300_000
 
 /** Requests open at one source at a time. */
 const PER_SOURCE = 4
@@ -30,11 +30,11 @@ export async function rankWithTitles(
   events: readonly YearEvent[],
 ): Promise<RankedYear> {
   const known = new Map<string, VerifiedTitle>()
-  const deadline = clock() + ALL_TITLES_MS
-  const learnTitle = async (event: YearEvent, until: AbortSignal): Promise<void> => {
+  const deadline = clock() + TITLES_TIMEOUT_MS
+  const fetchTitle = async (event: YearEvent, combinedSignal: AbortSignal): Promise<void> => {
     if (clock() > deadline)
-      throw new Refusal('source_unavailable', `the titles asked for took more than ${ALL_TITLES_MS} ms`)
-    const title = await titles.title(event, until)
+      throw new Refusal('source_unavailable', `the titles asked for took more than ${TITLES_TIMEOUT_MS} ms`)
+    const title = await titles.title(event, combinedSignal)
     if (!dryRun) await feed.saveVerifiedTitle(event.source, event.sourceId, title, clock())
     known.set(saveKey(event.source, event.sourceId), title)
   }
@@ -44,7 +44,7 @@ export async function rankWithTitles(
     const stored = await feed.verifiedTitles(outcome.events)
     for (const [key, title] of stored) known.set(key, title)
     const missing = outcome.events.filter(({ source, sourceId }) => !stored.has(saveKey(source, sourceId)))
-    await forEachTitle(missing, signal, learnTitle)
+    await forEachTitle(missing, signal, fetchTitle)
   }
 }
 
@@ -52,15 +52,15 @@ export async function rankWithTitles(
 async function forEachTitle(
   events: readonly YearEvent[],
   signal: AbortSignal,
-  work: (event: YearEvent, until: AbortSignal) => Promise<void>,
+  work: (event: YearEvent, combinedSignal: AbortSignal) => Promise<void>,
 ): Promise<void> {
   const failed = new AbortController()
-  const until = AbortSignal.any([signal, failed.signal])
+  const combinedSignal = AbortSignal.any([signal, failed.signal])
   const limits = new Map(events.map(({ source }) => [source, pLimit(PER_SOURCE)]))
   const run = async (event: YearEvent): Promise<void> => {
     try {
-      until.throwIfAborted()
-      await work(event, until)
+      combinedSignal.throwIfAborted()
+      await work(event, combinedSignal)
     } catch (error) {
       failed.abort(error)
     }

@@ -36,15 +36,16 @@ export async function selfTest(
   signal.throwIfAborted()
   const sample = await makeSample()
   try {
-    requireClean(await audit(await sample.restored(), sample.keptHead))
+    requireClean(await audit(await sample.restore(), sample.keptHead))
     const missed: SelfTestReport['missed'] = []
     for (const [index, mutation] of sample.mutations.entries()) {
       signal.throwIfAborted()
-      const folder = await sample.restored()
+      const folder = await sample.restore()
       await mutation.apply(folder)
-      const found = await audit(folder, mutation.needsKeptHead ? sample.keptHead : null)
+      const audited = await audit(folder, mutation.needsKeptHead ? sample.keptHead : null)
       signal.throwIfAborted()
-      if (!isDetected(mutation, found)) missed.push({ name: mutation.name, reported: reportedBy(found) })
+      if (!isDetected(mutation, audited))
+        missed.push({ name: mutation.name, reported: reportedCodes(audited) })
       onProgress({ mutations: index + 1, ofMutations: sample.mutations.length })
     }
     const mutations = sample.mutations.length
@@ -54,22 +55,24 @@ export async function selfTest(
   }
 }
 
-function requireClean(found: SelfTestAudit): void {
-  const reported = reportedBy(found)
-  if (found.report.ok && reported.length === 0) return
+function requireClean(audited: SelfTestAudit): void {
+  const reported = reportedCodes(audited)
+  if (audited.report.ok && reported.length === 0) return
   throw new Error(`the self-test's own sample is not clean: ${reported.join(', ') || 'not ok'}`, {
-    cause: found.cause,
+    cause: audited.cause,
   })
 }
 
 /** Reported under a code that fits, and with the verdict that follows from it. */
-function isDetected(mutation: Mutation, found: SelfTestAudit): boolean {
+function isDetected(mutation: Mutation, audited: SelfTestAudit): boolean {
   const expected: readonly string[] = mutation.expects
-  return found.report.ok === mutation.sound && reportedBy(found).some((code) => expected.includes(code))
+  return (
+    audited.report.ok === mutation.sound && reportedCodes(audited).some((code) => expected.includes(code))
+  )
 }
 
 /** Codes of the findings, each once, and of the refusal that ended the audit; other ends are told as faults. */
-function reportedBy({ report, cause }: SelfTestAudit): string[] {
+function reportedCodes({ report, cause }: SelfTestAudit): string[] {
   const codes = new Set<string>(report.findings.map(({ code }) => code))
   if (cause instanceof Refusal) codes.add(cause.code)
   else if (cause !== null) codes.add(`fault: ${cause instanceof Error ? cause.message : 'no error'}`)

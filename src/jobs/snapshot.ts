@@ -119,8 +119,9 @@ function newestOf(
   }
   if (generatedAt > now + CLOCK_TOLERANCE_MS) {
     const times = `the clock says ${formatInstant(now)}, but the newest snapshot is of ${formatInstant(generatedAt)}`
-    const mend = 'set the clock right, or discard what a wrong clock made with dash snapshot --discard-later'
-    throw refused('clock_behind', `${times}; ${mend}`)
+    const remedy =
+      'set the clock right, or discard what a wrong clock made with dash snapshot --discard-later'
+    throw refused('clock_behind', `${times}; ${remedy}`)
   }
   return { snapshotId: id, generatedAt: formatInstant(generatedAt) }
 }

@@ -4,7 +4,7 @@ import type { Day } from '../domain/time.ts'
 import { GENESIS_LEAF } from '../domain/year/chain.ts'
 import { auditLedger } from '../domain/year/check.ts'
 import type { AuditedHead, LedgerAudit } from '../domain/year/check.ts'
-import { examineSeenObject, objectFindings, objectPath } from '../domain/year/examine.ts'
+import { examineReadObject, objectFindings, objectPath } from '../domain/year/examine.ts'
 import type { ObjectOutcome } from '../domain/year/examine.ts'
 import { finding, isSound } from '../domain/year/finding.ts'
 import type { Finding, FindingCode } from '../domain/year/finding.ts'
@@ -150,7 +150,7 @@ async function unlessDamaged<T>(
 }
 
 /** Heads that move on while they are read are read again this often. */
-const READINGS = 5
+const READINGS_MAX = 5
 
 const NO_LEDGER: LedgerContents = { rows: [], legacy: [], founding: null }
 
@@ -160,7 +160,7 @@ async function readLedgers({ ports: { ledger, objects }, options }: Run): Promis
   for (let reading = 1; ; reading += 1) {
     const contents = (await ledger.read()) ?? NO_LEDGER
     const audit = auditLedger(contents, heads, options.expectedHead)
-    if (audit.findings.length === 0 || reading === READINGS) return audit
+    if (audit.findings.length === 0 || reading === READINGS_MAX) return audit
     const again = await objects.heads()
     if (newestOf(again) === newestOf(heads)) return audit
     heads = again
@@ -238,25 +238,25 @@ async function* readOnce(
     const indexes = new Map<string, number[]>()
     for (const [index, { sha256 }] of open) {
       const key = objectPath(sha256)
-      const same = indexes.get(key)
-      if (same) same.push(index)
+      const existing = indexes.get(key)
+      if (existing) existing.push(index)
       else indexes.set(key, [index])
     }
-    for await (const batch of ahead.seen(signal)) {
-      const told: Outcomes = []
-      for (const { key, seen } of batch) {
+    for await (const batch of ahead.objects(signal)) {
+      const outcomes: Outcomes = []
+      for (const { key, seen: object } of batch) {
         for (const index of indexes.get(key) ?? []) {
           const manifest = manifests[index] as Manifest
-          const outcome = examineSeenObject(manifest, seen)
-          if (outcome && open.delete(index)) told.push({ index, manifest, outcome })
+          const outcome = examineReadObject(manifest, object)
+          if (outcome && open.delete(index)) outcomes.push({ index, manifest, outcome })
         }
       }
-      yield told
+      yield outcomes
     }
   }
   const rest = [...open]
-  const asked = rest.map(([, manifest]) => manifest)
-  for await (const batch of objects.examine(asked, examination, jobs, signal)) {
+  const remaining = rest.map(([, manifest]) => manifest)
+  for await (const batch of objects.examine(remaining, examination, jobs, signal)) {
     yield batch.map(({ index: place, outcome }) => {
       const [index, manifest] = rest[place] as [number, Manifest]
       return { index, manifest, outcome }

@@ -83,10 +83,10 @@ export async function verifyPublished(
     // The head is asked for first: whatever is published in between only makes the ledger longer.
     const head = await readDocument(published, 'head', signal)
     const ledger = await readDocument(published, 'ledger', signal)
-    const rounds: Round[] = []
+    const rounds: QueryRound[] = []
     if (ledger.bytes === null) {
       // Our own ledger stands in for one that the host does not publish.
-      audit = standInFor(ledger, published.base, { own, expectedHead })
+      audit = auditOwnLedger(ledger, published.base, { own, expectedHead })
       comparedWith = own ? 'own' : 'none'
     } else {
       const legacy = await readDocument(published, 'legacyLedger', signal)
@@ -102,14 +102,14 @@ export async function verifyPublished(
           `the archive in the data folder shares no entry and no publication with ${published.base}: the host was audited alone`,
         )
       // Our own ledger may be an older copy of theirs; theirs must list whatever they answer with.
-      rounds.push(() => ({ questions: [queryAboutEnd(audit.timeline, startedAt)], findings: [] }))
+      rounds.push(() => ({ queries: [queryAboutEnd(audit.timeline, startedAt)], findings: [] }))
     }
     addFindings(run, audit.findings)
     // Each publication is asked for at its own time and a millisecond before and after; the end of the ledger last.
-    const some = new Set(chosen(audit.timeline.map(({ manifest }) => manifest)))
-    const items = audit.timeline.filter(({ manifest }) => some.has(manifest))
+    const chosenManifests = new Set(chosen(audit.timeline.map(({ manifest }) => manifest)))
+    const items = audit.timeline.filter(({ manifest }) => chosenManifests.has(manifest))
     rounds.unshift(...items.map((item) => () => queriesAbout(item, audit.timeline, startedAt)))
-    await askAll(run, rounds)
+    await sendAll(run, rounds)
   } catch (error) {
     if (error instanceof Refusal && error.code === 'usage') throw error
     cause = error
@@ -136,12 +136,12 @@ async function readDocument(
   signal: AbortSignal,
 ): Promise<PublishedDocument> {
   const path = DOCUMENTS[name]
-  const answer = await published[name](signal)
-  const document = publishedDocument(path, answer)
+  const response = await published[name](signal)
+  const document = publishedDocument(path, response)
   if (document === null) {
-    const said = answer.error === null ? '' : ` ${answer.error}`
+    const said = response.error === null ? '' : ` ${response.error}`
     throw unavailable(
-      `the host ${published.base} answered ${answer.status}${said} for ${path}; run the audit again when it answers`,
+      `the host ${published.base} answered ${response.status}${said} for ${path}; run the audit again when it answers`,
     )
   }
   if (document.bytes && hasTooManyLines(document.bytes))
@@ -151,11 +151,11 @@ async function readDocument(
   return document
 }
 
-function unavailable(why: string): Refusal<PublishedRefusal> {
-  return new Refusal('source_unavailable', why)
+function unavailable(reason: string): Refusal<PublishedRefusal> {
+  return new Refusal('source_unavailable', reason)
 }
 
-function standInFor(
+function auditOwnLedger(
   { findings }: PublishedDocument,
   base: string,
   { own, expectedHead }: Reference,
@@ -171,9 +171,9 @@ function standInFor(
 
 /** @throws Refusal `source_unavailable` when these are more than are reported of one host */
 function addFindings(run: Run, findings: readonly Finding[]): void {
-  const room = FINDINGS_MAX - run.findings.length
-  run.findings.push(...findings.slice(0, room))
-  if (findings.length > room) throw tooManyFindings()
+  const remaining = FINDINGS_MAX - run.findings.length
+  run.findings.push(...findings.slice(0, remaining))
+  if (findings.length > remaining) throw tooManyFindings()
 }
 
 function tooManyFindings(): Refusal<PublishedRefusal> {
@@ -181,10 +181,10 @@ function tooManyFindings(): Refusal<PublishedRefusal> {
 }
 
 /** What to ask about one publication, made when its turn comes. */
-type Round = () => { questions: readonly SelectionQuery[]; findings: readonly Finding[] }
+type QueryRound = () => { queries: readonly SelectionQuery[]; findings: readonly Finding[] }
 
 /** Asks every question and adds to the run what the answers say, however far it came. */
-async function askAll(run: Run, rounds: readonly Round[]): Promise<void> {
+async function sendAll(run: Run, rounds: readonly QueryRound[]): Promise<void> {
   const { onProgress } = run.ports
   const { jobs, signal } = run.options
   /** By round, so that the report has them in the order of the ledger. */
@@ -200,9 +200,9 @@ async function askAll(run: Run, rounds: readonly Round[]): Promise<void> {
   }
   const work = async (): Promise<void> => {
     for (const [index, round] of waiting) {
-      const { questions, findings } = round()
+      const { queries, findings } = round()
       add(index, findings)
-      for (const question of questions) add(index, await ask(run, question, state, until))
+      for (const query of queries) add(index, await sendQuery(run, query, state, until))
       state.done += 1
       onProgress(state.done, rounds.length)
     }
@@ -214,8 +214,8 @@ async function askAll(run: Run, rounds: readonly Round[]): Promise<void> {
     stopped.abort(error)
     throw error
   } finally {
-    const room = FINDINGS_MAX - run.findings.length
-    run.findings.push(...distinct(found.flat()).slice(0, room))
+    const remaining = FINDINGS_MAX - run.findings.length
+    run.findings.push(...distinct(found.flat()).slice(0, remaining))
   }
 }
 
@@ -229,24 +229,24 @@ function distinct(findings: readonly Finding[]): Finding[] {
  *
  * @throws when too many questions in a row go without one
  */
-async function ask(
+async function sendQuery(
   run: Run,
-  question: SelectionQuery,
+  query: SelectionQuery,
   state: { unansweredInARow: number },
   signal: AbortSignal,
 ): Promise<Finding[]> {
   signal.throwIfAborted()
   try {
-    const answer = await run.ports.published.at(question.at, question.held, signal)
+    const response = await run.ports.published.at(query.at, query.held, signal)
     state.unansweredInARow = 0
-    if (answer.status === 200) run.objects += 1
-    run.bytes += answer.seen.byteSize
-    return examineResponse(question, answer)
+    if (response.status === 200) run.objects += 1
+    run.bytes += response.summary.byteSize
+    return examineResponse(query, response)
   } catch (error) {
     signal.throwIfAborted()
     if (!(error instanceof Refusal) || error.code !== 'source_unavailable') throw error
     state.unansweredInARow += 1
     if (state.unansweredInARow >= UNANSWERED_MAX) throw error
-    return [withoutResponse(question, error.detail ?? error.code)]
+    return [withoutResponse(query, error.detail ?? error.code)]
   }
 }

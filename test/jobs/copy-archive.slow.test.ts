@@ -8,7 +8,7 @@ import { ledgerAuditor } from '../../src/adapters/ledger/auditor.ts'
 import type { Objects, Ledger } from '../../src/domain/ports.ts'
 import { addDays } from '../../src/domain/time.ts'
 import { copyArchive } from '../../src/jobs/copy-archive.ts'
-import type { ArchivePlace, CopyPorts, CopyReport } from '../../src/jobs/copy-archive.ts'
+import type { ArchiveStores, CopyPorts, CopyReport } from '../../src/jobs/copy-archive.ts'
 import { importArchive } from '../../src/jobs/import-archive.ts'
 import { verifyArchive } from '../../src/jobs/verify-archive.ts'
 import { FaultPlan, InjectedFault } from '../support/faults.ts'
@@ -52,12 +52,12 @@ function placeOf(
       ledger: ledgerAuditor(location, { nativeBusyMs: 20, retryMs: 5_000 }),
       objects: streamingAuditor(objects),
     },
-  } satisfies ArchivePlace
+  } satisfies ArchiveStores
 }
 
 const NEVER = new AbortController().signal
 
-function copy(source: ArchivePlace, target: ArchivePlace, changes: Partial<CopyPorts> = {}) {
+function copy(source: ArchiveStores, target: ArchiveStores, changes: Partial<CopyPorts> = {}) {
   return copyArchive(
     {
       source,

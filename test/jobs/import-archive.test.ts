@@ -239,7 +239,7 @@ describe('an import is refused, with nothing written,', () => {
 
 /** A ledger whose lease another has by the time of the commit. */
 function losingItsLease({ ledger }: Workspace): Workspace['ledger'] {
-  return { ...ledger, found: () => Promise.resolve('lease-lost') }
+  return { ...ledger, commitFounding: () => Promise.resolve('lease-lost') }
 }
 
 describe('an import that was begun', () => {

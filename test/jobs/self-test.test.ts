@@ -46,7 +46,7 @@ function scene(
         await each.apply(folder)
       },
     })),
-    async restored() {
+    async restore() {
       damaged = 'clean'
       return 'folder'
     },

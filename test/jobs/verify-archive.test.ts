@@ -1,11 +1,11 @@
 import { describe, expect, test } from 'vitest'
 import type { Auditors, ReadAhead } from '../../src/domain/ports.ts'
 import { storageDamaged, storageUnavailable } from '../../src/domain/refusal.ts'
-import { objectPath, seeBytes } from '../../src/domain/year/examine.ts'
+import { objectPath, summarizeBytes } from '../../src/domain/year/examine.ts'
 import { READ_ERROR } from '../../src/domain/year/finding.ts'
 import type { AuditedContents, LedgerContents, LedgerRow } from '../../src/domain/year/ledger.ts'
 import type { AuditedHead } from '../../src/domain/year/check.ts'
-import type { ObjectOutcome, SeenObject } from '../../src/domain/year/examine.ts'
+import type { ObjectOutcome, ReadObject } from '../../src/domain/year/examine.ts'
 import { formatInstant } from '../../src/domain/time.ts'
 import { proveLedger } from '../../src/domain/year/check.ts'
 import { verifyArchive } from '../../src/jobs/verify-archive.ts'
@@ -51,7 +51,7 @@ const DIFFERING: ObjectOutcome = {
   found: 'bytes',
   byteSize: 12_345,
   problems: [
-    { code: 'digest_mismatch', what: 'does not match its digest', expected: 'a digest', actual: 'x' },
+    { code: 'digest_mismatch', difference: 'does not match its digest', expected: 'a digest', actual: 'x' },
   ],
 }
 
@@ -67,7 +67,7 @@ function stoppedAfter(count: number, { ports }: FakeArchive): AbortSignal {
 }
 
 /** Objects seen ahead, by day; and whether the reading was begun and ended. */
-function readingAhead(objects: Record<string, SeenObject>, batches = 2) {
+function readingAhead(objects: Record<string, ReadObject>, batches = 2) {
   const told = { begun: 0, closed: 0 }
   const all = Object.entries(objects).map(([day, seen]) => {
     const sha256 = MANIFESTS.find(({ asOfDay }) => asOfDay === day)?.sha256 ?? day.padEnd(64, '0')
@@ -76,7 +76,7 @@ function readingAhead(objects: Record<string, SeenObject>, batches = 2) {
   const readAhead = (): ReadAhead => {
     told.begun += 1
     return {
-      async *seen(signal) {
+      async *objects(signal) {
         await Promise.resolve()
         for (let start = 0; start < all.length; start += batches) {
           signal.throwIfAborted()
@@ -90,7 +90,7 @@ function readingAhead(objects: Record<string, SeenObject>, batches = 2) {
 }
 
 /** The object of a day as it was sealed, seen without its manifest. */
-function seenSound(day: string): SeenObject {
+function seenSound(day: string): ReadObject {
   const known = MANIFESTS.find(({ asOfDay }) => asOfDay === day)
   if (!known) throw new Error(`there is no publication of ${day}`)
   const { sha256, byteSize, publishedAt, generatedAt, windowStart, windowEnd, ...rest } = known
@@ -99,7 +99,7 @@ function seenSound(day: string): SeenObject {
   )
   const { archivedAt, ...leading } = Object.fromEntries(texts)
   const text = JSON.stringify({ ...rest, ...leading, feed: {}, archivedAt })
-  return { found: 'bytes', ...seeBytes(new TextEncoder().encode(text)), byteSize, sha256 }
+  return { found: 'bytes', ...summarizeBytes(new TextEncoder().encode(text)), byteSize, sha256 }
 }
 
 /** What the readings of an object give, one after the other; the last one again and again. */
@@ -283,7 +283,12 @@ describe('what is read', () => {
   })
 
   test('finds a newest publication no server would serve, although its digest holds', async () => {
-    const problem = { code: 'envelope_invalid' as const, what: 'is no payload', expected: null, actual: null }
+    const problem = {
+      code: 'envelope_invalid' as const,
+      difference: 'is no payload',
+      expected: null,
+      actual: null,
+    }
     const invalid: ObjectOutcome = { found: 'bytes', byteSize: 12_345, problems: [problem] }
     const { report } = await verify(fakeArchive({ [NEWEST]: [invalid] }))
     expect(report).toMatchObject({ ok: false, findings: [{ code: 'envelope_invalid' }] })
@@ -298,7 +303,7 @@ describe('what is read', () => {
 })
 
 describe('objects that are read ahead', () => {
-  const allSound = (): Record<string, SeenObject> =>
+  const allSound = (): Record<string, ReadObject> =>
     Object.fromEntries(DAYS.map((day) => [day, seenSound(day)]))
 
   test('are not read again, but for the newest', async () => {
@@ -315,8 +320,8 @@ describe('objects that are read ahead', () => {
     const { '2025-12-30': _unseen, ...seen } = allSound()
     const { objects } = readingAhead({
       ...seen,
-      '2026-01-02': { ...seenSound('2026-01-02'), identity: null } as SeenObject,
-      '2026-01-03': { ...seenSound('2026-01-06'), sha256: MANIFESTS[4]?.sha256 } as SeenObject,
+      '2026-01-02': { ...seenSound('2026-01-02'), identity: null } as ReadObject,
+      '2026-01-03': { ...seenSound('2026-01-06'), sha256: MANIFESTS[4]?.sha256 } as ReadObject,
     })
     const fake = fakeArchive({ '2026-01-03': [DIFFERING] }, { objects })
     const { report } = await verify(fake)
@@ -329,7 +334,7 @@ describe('objects that are read ahead', () => {
     const { objects } = readingAhead({
       ...allSound(),
       '2026-01-06': GONE,
-      '2026-01-03': { ...seenSound('2026-01-03'), sha256: 'f'.repeat(64) } as SeenObject,
+      '2026-01-03': { ...seenSound('2026-01-03'), sha256: 'f'.repeat(64) } as ReadObject,
       '2026-01-02': BROKEN,
     })
     const fake = fakeArchive({ '2026-01-03': [DIFFERING] }, { objects })

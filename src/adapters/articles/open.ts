@@ -1,6 +1,6 @@
 import { TextDecoder } from 'node:util'
 import type { IpRange } from '../../domain/address.ts'
-import { placesOfText, plainText } from '../../domain/feed/article.ts'
+import { textLocations, plainText } from '../../domain/feed/article.ts'
 import type { SkipReason, WantedItem } from '../../domain/feed/article.ts'
 import { isNewsSource } from '../../domain/feed/source.ts'
 import type { NewsSource } from '../../domain/feed/source.ts'
@@ -104,7 +104,7 @@ async function readItem(
   signal: AbortSignal,
 ): Promise<FoundText> {
   const { source, sourceId, url } = item
-  for (const place of placesOfText(item)) {
+  for (const place of textLocations(item)) {
     if (place === 'page' && url !== null) return pageText(reader, url, signal)
     if (place === 'source' && isNewsSource(source)) {
       const html = await sourceHtml(reader, source, sourceId, signal)

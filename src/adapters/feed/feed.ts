@@ -10,7 +10,7 @@ import { selectObjects } from '../sqlite/rows.ts'
 import type { Reader, StoreClient } from '../sqlite/rows.ts'
 import { importSignals, saveArticles, upsertRow } from './import-rows.ts'
 import {
-  itemsWantingText,
+  itemsNeedingText,
   readArticle,
   readDetails,
   readItem,
@@ -42,7 +42,7 @@ export function libsqlFeed(database: Database): FeedStore {
     snapshotFeed: on(snapshotFeed),
     saveArticles: on(saveArticles),
     article: on(readArticle),
-    itemsWantingText: on(itemsWantingText),
+    itemsNeedingText: on(itemsNeedingText),
     recordFailedTry: on(recordFailedTry),
     storedItems: on(storedItems),
     item: on(readItem),

@@ -1,5 +1,5 @@
 import { URL_MAX_LENGTH } from '../../domain/feed/article.ts'
-import type { Article, ArticleWish, FailedTry, WantedItem } from '../../domain/feed/article.ts'
+import type { Article, ArticleQuery, FailedTry, WantedItem } from '../../domain/feed/article.ts'
 import type { ItemDetails } from '../../domain/feed/live-source.ts'
 import { dayOfItem } from '../../domain/feed/search.ts'
 import type { IndexedItem, StoredItem } from '../../domain/feed/search.ts'
@@ -183,9 +183,9 @@ const WANTED = `
   FROM found ORDER BY place, source LIMIT ?4`
 
 /** Items a wish holds for; see the port. */
-export function itemsWantingText(
+export function itemsNeedingText(
   reader: Reader,
-  { minPoints, seenSince, at, limit }: ArticleWish,
+  { minPoints, seenSince, at, limit }: ArticleQuery,
 ): Promise<WantedItem[]> {
   const args = [JSON.stringify(Object.entries(minPoints)), seenSince, at, limit]
   const members = ['source', 'sourceId', 'url', 'tries'] as const

@@ -34,10 +34,10 @@ export async function searchCommand(
   flags: SearchFlags,
 ): Promise<number> {
   if (flags.source !== undefined) refuseStraySource(words)
-  const question = readQuestion(words, flags)
+  const query = readQuestion(words, flags)
   requireFeed(config)
   const search = await container.search()
-  const page = await search.by(LOCAL_CALLER).search(question)
+  const page = await search.by(LOCAL_CALLER).search(query)
   terminal.result(page, page.items.length === 0 ? 'nothing found' : page.items.map(describe).join('\n'))
   return EXIT.done
 }

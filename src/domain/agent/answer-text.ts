@@ -13,54 +13,54 @@ export interface TextFilter {
  * pages. Whatever is changed stays readable; nothing is left out but what cannot be seen
  * (docs/decisions/0031-untrusted-text.md).
  */
-export function answerText(): TextFilter {
-  const clean = cleanText()
-  let held = ''
+export function answerFilter(): TextFilter {
+  const clean = cleaningFilter()
+  let pending = ''
   // An answer begins like a line.
-  let before = '\n'
+  let lookBehind = '\n'
 
-  const take = (text: string, isEnd: boolean): string => {
-    held += text
-    let given = ''
+  const filter = (text: string, isEnd: boolean): string => {
+    pending += text
+    let output = ''
     let at = 0
     for (;;) {
-      const next = held.slice(at).search(/[!<\]@&:]/)
-      const plainEnd = next === -1 ? held.length : at + next
-      given += held.slice(at, plainEnd)
+      const next = pending.slice(at).search(/[!<\]@&:]/)
+      const plainEnd = next === -1 ? pending.length : at + next
+      output += pending.slice(at, plainEnd)
       at = plainEnd
-      const change = CHANGES[held.charAt(at)]?.(held, at, before + given)
-      if (!change || (change.isOpen && !isEnd)) break
+      const replacement = REPLACEMENTS[pending.charAt(at)]?.(pending, at, lookBehind + output)
+      if (!replacement || (replacement.isOpen && !isEnd)) break
       // What is left out must not let what stood before it take its place.
-      const joins = held[at] === '!' && change.text !== '!' && (before + given).endsWith('!')
-      given += joins ? ` ${change.text}` : change.text
-      at += change.length
+      const joins = pending[at] === '!' && replacement.text !== '!' && (lookBehind + output).endsWith('!')
+      output += joins ? ` ${replacement.text}` : replacement.text
+      at += replacement.length
     }
-    held = held.slice(at)
-    before = (before + given).slice(-LOOK_BACK_LENGTH)
-    return given
+    pending = pending.slice(at)
+    lookBehind = (lookBehind + output).slice(-LOOK_BACK_LENGTH)
+    return output
   }
 
   return {
-    push: (chunk) => take(clean.push(chunk), false),
-    end: () => take(clean.end(), true),
+    push: (chunk) => filter(clean.push(chunk), false),
+    end: () => filter(clean.end(), true),
   }
 }
 
 /** What is given out for the next `length` code units; where it is open, more text may decide otherwise. */
-interface Change {
+interface Replacement {
   text: string
   length: number
   isOpen?: boolean
 }
 
-const same = (text: string): Change => ({ text, length: text.length })
-const open = (text: string, length = text.length): Change => ({ text, length, isOpen: true })
+const unchanged = (text: string): Replacement => ({ text, length: text.length })
+const undecided = (text: string, length = text.length): Replacement => ({ text, length, isOpen: true })
 
 /** How much of what was given out decides on what follows. */
 const LOOK_BACK_LENGTH = 2_000
 
 /** What becomes of each character that could begin something, by its place and what was given out before it. */
-const CHANGES: Readonly<Record<string, (text: string, at: number, given: string) => Change>> = {
+const REPLACEMENTS: Readonly<Record<string, (text: string, at: number, given: string) => Replacement>> = {
   '!': exclamation,
   ']': closingBracket,
   '<': openingAngle,
@@ -70,12 +70,12 @@ const CHANGES: Readonly<Record<string, (text: string, at: number, given: string)
 }
 
 /** The mark before an image goes, so that it is a link; one without a text gets one. */
-function exclamation(text: string, at: number): Change {
+function exclamation(text: string, at: number): Replacement {
   const next = text[at + 1]
-  if (next === undefined) return open('!')
+  if (next === undefined) return undecided('!')
   const image = next === '[' && isImage(text, at + 1)
-  if (image === 'undecided') return open('!')
-  if (!image) return same('!')
+  if (image === 'undecided') return undecided('!')
+  if (!image) return unchanged('!')
   return text[at + 2] === ']' ? { text: '[image', length: 2 } : { text: '', length: 1 }
 }
 
@@ -107,40 +107,40 @@ function isImage(text: string, start: number): boolean | 'undecided' {
 const TARGET_SPACE_MAX_LENGTH = 8
 
 /** A target other than a web page is set apart from its text, and so is that of a definition others could refer to. */
-function closingBracket(text: string, at: number): Change {
+function closingBracket(text: string, at: number): Replacement {
   const next = text[at + 1]
-  if (next === undefined) return open(']')
+  if (next === undefined) return undecided(']')
   if (next === ':') return { text: '] :', length: 2 }
-  if (next !== '(') return same(']')
+  if (next !== '(') return unchanged(']')
   const target = text.slice(at + 2).replace(/^[ \t\n]*/, '')
   const space = text.length - at - 2 - target.length
-  const isWeb = space <= TARGET_SPACE_MAX_LENGTH && beginsAsWebAddress(target.replace(/^</, ''))
-  if (isWeb === 'undecided') return open('] (', 2)
-  return isWeb ? same('](') : { text: '] (', length: 2 }
+  const isWeb = space <= TARGET_SPACE_MAX_LENGTH && startsWithWebAddress(target.replace(/^</, ''))
+  if (isWeb === 'undecided') return undecided('] (', 2)
+  return isWeb ? unchanged('](') : { text: '] (', length: 2 }
 }
 
-const WEB_BEGINNINGS = ['https://', 'http://']
+const WEB_PREFIXES = ['https://', 'http://']
 
-function beginsAsWebAddress(text: string): boolean | 'undecided' {
-  const begun = text.slice(0, 'https://'.length).toLowerCase()
-  if (WEB_BEGINNINGS.some((beginning) => begun.startsWith(beginning))) return true
-  return WEB_BEGINNINGS.some((beginning) => beginning.startsWith(begun)) ? 'undecided' : false
+function startsWithWebAddress(text: string): boolean | 'undecided' {
+  const start = text.slice(0, 'https://'.length).toLowerCase()
+  if (WEB_PREFIXES.some((prefix) => start.startsWith(prefix))) return true
+  return WEB_PREFIXES.some((prefix) => prefix.startsWith(start)) ? 'undecided' : false
 }
 
 /** Longest `<https://…>` that is waited for. */
 const AUTOLINK_MAX_LENGTH = 2_000
 
 /** A space keeps what could be a tag from being one; `<https://…>` stays. */
-function openingAngle(text: string, at: number): Change {
+function openingAngle(text: string, at: number): Replacement {
   const next = text[at + 1]
-  if (next === undefined) return open('<')
-  if (!/[a-z/!?]/i.test(next)) return same('<')
+  if (next === undefined) return undecided('<')
+  if (!/[a-z/!?]/i.test(next)) return unchanged('<')
   const broken = { text: '< ', length: 1 }
-  const isWeb = beginsAsWebAddress(text.slice(at + 1))
+  const isWeb = startsWithWebAddress(text.slice(at + 1))
   if (isWeb !== true) return { ...broken, isOpen: isWeb === 'undecided' }
   const inside = text.slice(at + 1, at + 1 + AUTOLINK_MAX_LENGTH)
   const [address = ''] = /^[^\s<>]*/.exec(inside) ?? []
-  if (inside[address.length] === '>') return same('<')
+  if (inside[address.length] === '>') return unchanged('<')
   return { ...broken, isOpen: address.length === inside.length && inside.length < AUTOLINK_MAX_LENGTH }
 }
 
@@ -162,37 +162,37 @@ const IN_WEB_ADDRESS =
  */
 const LOCAL_PART_END = /[\w.!#$%&'*+\-/=?^`{|}~;\\]$/
 
-function mailSign(text: string, at: number, given: string): Change {
-  if (!LOCAL_PART_END.test(given) || IN_WEB_ADDRESS.test(given)) return same('@')
+function mailSign(text: string, at: number, given: string): Replacement {
+  if (!LOCAL_PART_END.test(given) || IN_WEB_ADDRESS.test(given)) return unchanged('@')
   const broken = { text: ' @', length: 1 }
   const rest = text.slice(at + 1, at + 1 + HOST_MAX_LENGTH)
   const [name = ''] = /^[\w-]*/.exec(rest) ?? []
   const [stop, next] = [rest[name.length], rest[name.length + 1]]
   if (rest.length === HOST_MAX_LENGTH && stop === undefined) return broken
-  if (stop === undefined || (stop === '.' && next === undefined)) return open('@')
-  const goesOn = stop === '.' ? /[\w\-\\&]/.test(next ?? '') : stop === '\\' || stop === '&'
-  return goesOn ? broken : same('@')
+  if (stop === undefined || (stop === '.' && next === undefined)) return undecided('@')
+  const isMailHost = stop === '.' ? /[\w\-\\&]/.test(next ?? '') : stop === '\\' || stop === '&'
+  return isMailHost ? broken : unchanged('@')
 }
 
 /** Longest name of an entity for `@`, leading zeros included. */
 const ENTITY_MAX_LENGTH = 8
 
 /** An entity that stands for `@` is no entity any more. */
-function mailSignEntity(text: string, at: number): Change {
+function mailSignEntity(text: string, at: number): Replacement {
   const rest = text.slice(at + 1, at + 2 + ENTITY_MAX_LENGTH)
   const [name = ''] = /^#?[a-z0-9]*/i.exec(rest) ?? []
-  const couldBe = 'commat'.startsWith(name) || /^#(?:\d*|x[\da-f]*)$/i.test(name)
-  if (!couldBe) return same('&')
-  if (name.length === rest.length) return name.length > ENTITY_MAX_LENGTH ? same('&') : open('&')
-  const is = name === 'commat' || /^#(?:0*64|x0*40)$/i.test(name)
-  return is && rest[name.length] === ';' ? { text: '& ', length: 1 } : same('&')
+  const mayBeMailSign = 'commat'.startsWith(name) || /^#(?:\d*|x[\da-f]*)$/i.test(name)
+  if (!mayBeMailSign) return unchanged('&')
+  if (name.length === rest.length) return name.length > ENTITY_MAX_LENGTH ? unchanged('&') : undecided('&')
+  const isMailSign = name === 'commat' || /^#(?:0*64|x0*40)$/i.test(name)
+  return isMailSign && rest[name.length] === ';' ? { text: '& ', length: 1 } : unchanged('&')
 }
 
-function schemeEnd(text: string, at: number, given: string): Change {
-  if (!/ftp$/i.test(given) || IN_WEB_ADDRESS.test(given)) return same(':')
+function schemeEnd(text: string, at: number, given: string): Replacement {
+  if (!/ftp$/i.test(given) || IN_WEB_ADDRESS.test(given)) return unchanged(':')
   const next = text.slice(at + 1, at + 3)
   if (next === '//') return { text: ' :', length: 1 }
-  return '//'.startsWith(next) ? open(':') : same(':')
+  return '//'.startsWith(next) ? undecided(':') : unchanged(':')
 }
 
 /**
@@ -202,14 +202,14 @@ function schemeEnd(text: string, at: number, given: string): Change {
 const HIDDEN =
   /(?!\t|\n|\u200C|\u200D|\uFE0E|\uFE0F)[\p{Cc}\p{Default_Ignorable_Code_Point}\p{Bidi_Control}\p{Noncharacter_Code_Point}\uFFF9-\uFFFB]/gu
 
-/** A whole text as {@link cleanText} gives it. */
-export function cleaned(text: string): string {
-  const clean = cleanText()
+/** A whole text as {@link cleaningFilter} gives it. */
+export function cleanText(text: string): string {
+  const clean = cleaningFilter()
   return clean.push(text) + clean.end()
 }
 
 /** Well-formed text without hidden characters, whose lines end in `\n`, however it is cut: safe for a terminal. */
-export function cleanText(): TextFilter {
+export function cleaningFilter(): TextFilter {
   let highSurrogate = ''
   let afterReturn = false
 

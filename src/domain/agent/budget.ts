@@ -158,7 +158,7 @@ function isSameBase(one: string, other: string): boolean {
 export const BURST_WINDOW_MS = 60_000
 
 /** The first day whose callers must still be known: those of earlier ones can hold no token and have no burst. */
-export function keepCallersFrom(now: Instant, sessionSeconds: number): Day {
+export function firstDayOfKeptCallers(now: Instant, sessionSeconds: number): Day {
   return dayOf(now - Math.max(sessionSeconds * 1000, BURST_WINDOW_MS))
 }
 
@@ -176,7 +176,7 @@ export interface OpenTurn {
 }
 
 /** What a store found, in the transaction that admitted or refused a turn, before the turn itself was counted. */
-export interface Standing {
+export interface AdmissionState {
   /** The checks of an admission, each true when it refuses. */
   refuses: {
     /** Settled spend leaves no room for the shortest turn without tools. */
@@ -198,32 +198,32 @@ export interface Standing {
     requestsOfAddress: number
     requestsOfNetwork: number
   }
-  inSession: number
-  inDay: number
+  sessionTurns: number
+  dayTurns: number
   /** Admission of the turn that has to leave the window before another fits. */
   burstSince: Instant | null
   /** The session's last admission. */
-  lastAt: Instant | null
+  lastAdmittedAt: Instant | null
   /** The turn has no tools. */
   degraded: boolean
 }
 
 /** What an admitted turn was given. */
-export interface Granted {
+export interface GrantedTurn {
   turn: string
   reserved: MicroUsd
   degraded: boolean
 }
 
 /** The admission of a turn that was not refused (docs/decisions/0028-chat-turn-admission.md). */
-export function admissionOf(standing: Standing, claim: TurnClaim, granted: Granted): Admission {
+export function admissionOf(state: AdmissionState, claim: TurnClaim, granted: GrantedTurn): Admission {
   const { messagesPerSession, messagesPerDay } = claim.limits
   return {
     admitted: true,
     ...granted,
     remaining: {
-      session: Math.max(0, messagesPerSession - standing.inSession - 1),
-      day: Math.max(0, messagesPerDay - standing.inDay - 1),
+      session: Math.max(0, messagesPerSession - state.sessionTurns - 1),
+      day: Math.max(0, messagesPerDay - state.dayTurns - 1),
     },
   }
 }
@@ -236,8 +236,8 @@ type Scope = (Admission & { admitted: false })['scope']
  *
  * @param open turns of the day, in the order in which their leases end; needed where something is missing
  */
-export function refusalOf(standing: Standing, claim: TurnClaim, open: readonly OpenTurn[]): Admission {
-  const waits = waitsOf(standing, claim, open).filter(({ refuses }) => refuses)
+export function refusalOf(state: AdmissionState, claim: TurnClaim, open: readonly OpenTurn[]): Admission {
+  const waits = waitsOf(state, claim, open).filter(({ refuses }) => refuses)
   const [first] = waits
   if (!first) throw new Error('a turn that no check refused was not admitted')
   const counted = waits.filter(({ scope }) => scope !== 'session' || first.scope === 'session')
@@ -247,12 +247,12 @@ export function refusalOf(standing: Standing, claim: TurnClaim, open: readonly O
 
 /** In the order of the checks; milliseconds. */
 function waitsOf(
-  { refuses, missing, burstSince, lastAt }: Standing,
+  { refuses, missing, burstSince, lastAdmittedAt }: AdmissionState,
   { now, day, sessionEndsAt, limits }: TurnClaim,
   open: readonly OpenTurn[],
 ): { scope: Scope; refuses: boolean; waitMs: number }[] {
   const untilMidnight = startOfDay(addDays(day, 1)) - now
-  const held = (scope: Scope, needed: number, heldBy: (turn: OpenTurn) => number) => ({
+  const heldUntil = (scope: Scope, needed: number, heldBy: (turn: OpenTurn) => number) => ({
     scope,
     refuses: needed > 0,
     waitMs: Math.min(untilMidnight, freeAt(open, needed, heldBy) - now),
@@ -261,14 +261,14 @@ function waitsOf(
     { scope: 'global-budget', refuses: refuses.exhausted, waitMs: untilMidnight },
     { scope: 'ip', refuses: refuses.burst, waitMs: (burstSince ?? now) + BURST_WINDOW_MS - now },
     { scope: 'ip', refuses: refuses.day, waitMs: untilMidnight },
-    held('ip', missing.ofAddress, (turn) => (turn.ofAddress ? turn.reserved : 0)),
-    held('ip', missing.ofNetwork, (turn) => (turn.ofNetwork ? turn.reserved : 0)),
-    held('ip', missing.requestsOfAddress, (turn) => Number(turn.ofAddress && !turn.hasSent)),
-    held('ip', missing.requestsOfNetwork, (turn) => Number(turn.ofNetwork && !turn.hasSent)),
+    heldUntil('ip', missing.ofAddress, (turn) => (turn.ofAddress ? turn.reserved : 0)),
+    heldUntil('ip', missing.ofNetwork, (turn) => (turn.ofNetwork ? turn.reserved : 0)),
+    heldUntil('ip', missing.requestsOfAddress, (turn) => Number(turn.ofAddress && !turn.hasSent)),
+    heldUntil('ip', missing.requestsOfNetwork, (turn) => Number(turn.ofNetwork && !turn.hasSent)),
     { scope: 'session', refuses: refuses.session, waitMs: sessionEndsAt - now },
-    { scope: 'session', refuses: refuses.gap, waitMs: (lastAt ?? now) + limits.minGapMs - now },
+    { scope: 'session', refuses: refuses.gap, waitMs: (lastAdmittedAt ?? now) + limits.minGapMs - now },
     { scope: 'global-budget', refuses: refuses.streams, waitMs: SHORT_WAIT_MS },
-    held('global-budget', missing.money, (turn) => turn.reserved),
+    heldUntil('global-budget', missing.money, (turn) => turn.reserved),
   ]
 }
 

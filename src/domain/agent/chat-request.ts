@@ -67,18 +67,18 @@ export type ParsedChatRequest =
  * @param body the text of the body, within {@link BODY_MAX_BYTES}
  */
 export function parseChatRequest(body: string): ParsedChatRequest {
-  const given = fieldsOf(parseJson(body))
-  if (given === null) return { ok: false, code: 'invalid_json' }
-  const { messages, scope, sort, settings } = given
+  const fields = membersOf(parseJson(body))
+  if (fields === null) return { ok: false, code: 'invalid_json' }
+  const { messages, scope, sort, settings } = fields
   if (!Array.isArray(messages) || messages.length === 0) return { ok: false, code: 'no_user_message' }
-  const read = z.array(lenientMessage).safeParse(messages.slice(-MESSAGES_READ)).data
-  if (!read) return { ok: false, code: 'invalid_json' }
+  const parsed = z.array(lenientMessage).safeParse(messages.slice(-MESSAGES_READ)).data
+  if (!parsed) return { ok: false, code: 'invalid_json' }
   // Empty messages say nothing, and some providers refuse them.
-  const said = read.filter(({ content }) => content.trim() !== '')
-  const last = read.at(-1)
-  if (last?.role !== 'user' || last !== said.at(-1)) return { ok: false, code: 'no_user_message' }
+  const nonEmpty = parsed.filter(({ content }) => content.trim() !== '')
+  const last = parsed.at(-1)
+  if (last?.role !== 'user' || last !== nonEmpty.at(-1)) return { ok: false, code: 'no_user_message' }
   const request = {
-    messages: said,
+    messages: nonEmpty,
     itemKey: scopeSchema.safeParse(scope).data?.key ?? null,
     sort: chatRequestSchema.shape.sort.safeParse(sort).data ?? 'trending',
     settings: readSettings(settings),
@@ -87,7 +87,7 @@ export function parseChatRequest(body: string): ParsedChatRequest {
 }
 
 /** The members of an object; null for anything else. `__proto__` in a JSON text is a member like others. */
-function fieldsOf(value: unknown): Readonly<Record<string, unknown>> | null {
+function membersOf(value: unknown): Readonly<Record<string, unknown>> | null {
   return typeof value === 'object' && value !== null && !Array.isArray(value) ? { ...value } : null
 }
 
@@ -106,19 +106,19 @@ const scopeSchema = z.object({
 })
 
 function readSettings(given: unknown): ChatSettings {
-  const { preferredLanguage, tone, prePrompt, interests } = fieldsOf(given) ?? {}
+  const { preferredLanguage, tone, prePrompt, interests } = membersOf(given) ?? {}
   const { shape } = settingsSchema
-  const words: unknown[] = Array.isArray(interests) ? interests : []
+  const interestTexts: unknown[] = Array.isArray(interests) ? interests : []
   return {
     preferredLanguage: shape.preferredLanguage.safeParse(preferredLanguage).data ?? 'auto',
     tone: shape.tone.safeParse(tone).data ?? 'neutral',
     prePrompt:
       typeof prePrompt === 'string' ? firstCodePoints(strictLine(prePrompt), PRE_PROMPT_MAX_LENGTH) : '',
-    interests: words
-      .filter((word) => typeof word === 'string')
+    interests: interestTexts
+      .filter((interest) => typeof interest === 'string')
       .slice(0, INTERESTS_MAX)
-      .map((word) => firstCodePoints(strictLine(word), INTEREST_MAX_LENGTH))
-      .filter((word) => word !== ''),
+      .map((interest) => firstCodePoints(strictLine(interest), INTEREST_MAX_LENGTH))
+      .filter((interest) => interest !== ''),
   }
 }
 
@@ -130,11 +130,11 @@ const LISTENING_LOCALLY = new Set([...LOCAL_HOSTS, '0.0.0.0', '[::]'])
 /**
  * The origins of a server's own pages. Never a word of a request.
  *
- * @param listening where it listens, as a URL
+ * @param listenUrl where it listens, as a URL
  * @param baseUrl where it is reached from outside; null when that was not told
  */
-export function ownOrigins(listening: string, baseUrl: string | null): string[] {
-  const { origin, protocol, hostname, port } = new URL(listening)
+export function ownOrigins(listenUrl: string, baseUrl: string | null): string[] {
+  const { origin, protocol, hostname, port } = new URL(listenUrl)
   const local = LISTENING_LOCALLY.has(hostname)
     ? LOCAL_HOSTS.map((host) => new URL(`${protocol}//${host}:${port}`).origin)
     : [origin]

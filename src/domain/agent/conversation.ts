@@ -12,7 +12,7 @@ export interface Turn {
 }
 
 /** What a client asks for beside the question. */
-export interface Wishes {
+export interface TurnOptions {
   /** Save key; null: the whole site. */
   itemKey: string | null
   sort: LiveSort
@@ -39,37 +39,37 @@ type Message = { role: 'user' | 'assistant'; content: string }
  *
  * @param turns earlier turns, oldest first; one without an answer says nothing and is not sent
  */
-export function replayOf(turns: readonly Turn[], question: string, wishes: Wishes): Replay {
-  const asked = cut(question)
-  const answered = turns.filter(({ itemKey, answer }) => itemKey === wishes.itemKey && answer.trim() !== '')
-  const most = Math.floor((MESSAGES_READ - 1) / 2)
-  for (let kept = Math.min(answered.length, most); ; kept -= 1) {
+export function replayOf(turns: readonly Turn[], question: string, options: TurnOptions): Replay {
+  const cutQuestion = cut(question)
+  const answered = turns.filter(({ itemKey, answer }) => itemKey === options.itemKey && answer.trim() !== '')
+  const maxTurns = Math.floor((MESSAGES_READ - 1) / 2)
+  for (let kept = Math.min(answered.length, maxTurns); ; kept -= 1) {
     const sent = answered.slice(answered.length - kept)
     const texts = sent.map((turn) => ({ question: cut(turn.question), answer: cut(turn.answer) }))
     const messages: Message[] = texts.flatMap((turn) => [
       { role: 'user', content: turn.question.text },
       { role: 'assistant', content: turn.answer.text },
     ])
-    const body = bodyOf([...messages, { role: 'user', content: asked.text }], wishes)
+    const body = bodyOf([...messages, { role: 'user', content: cutQuestion.text }], options)
     if (kept > 0 && byteLengthOf(body) > BODY_MAX_BYTES) continue
     const earlier = texts.flatMap((turn) => [turn.question, turn.answer])
     return {
       body,
       leftOut: answered.length - kept,
-      questionCut: asked.isCut,
+      questionCut: cutQuestion.isCut,
       earlierCut: earlier.filter(({ isCut }) => isCut).length,
     }
   }
 }
 
-function bodyOf(messages: readonly Message[], { itemKey, sort, settings }: Wishes): string {
+function bodyOf(messages: readonly Message[], { itemKey, sort, settings }: TurnOptions): string {
   const scope = itemKey === null ? {} : { scope: { type: 'item', key: itemKey } }
   return JSON.stringify({ messages, ...scope, sort, settings })
 }
 
 function cut(text: string): { text: string; isCut: boolean } {
-  const begun = firstCodePoints(text.toWellFormed(), MESSAGE_MAX_LENGTH)
-  return { text: begun, isCut: begun.length < text.length }
+  const start = firstCodePoints(text.toWellFormed(), MESSAGE_MAX_LENGTH)
+  return { text: start, isCut: start.length < text.length }
 }
 
 /** Whether a text could be the save key of an item, `<source-prefix>-<source-id>`. */

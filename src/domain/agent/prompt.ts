@@ -89,11 +89,11 @@ function preferencesOf({ preferredLanguage, tone, prePrompt, interests }: ChatSe
 /** Most bytes of UTF-8 in the first model call of a turn, beside its tools, whatever its grounding will be. */
 export function largestInputBytes(request: ChatRequest): number {
   const texts = [preferencesOf(request.settings) ?? '', ...request.messages.map(({ content }) => content)]
-  return texts.reduce((sum, text) => sum + byteLengthOf(text), STANDING_INPUT_BYTES)
+  return texts.reduce((sum, text) => sum + byteLengthOf(text), FIXED_INPUT_BYTES)
 }
 
 /** The instructions of every call, and the most that stored data can take. */
-const STANDING_INPUT_BYTES = byteLengthOf(INSTRUCTIONS) + GROUNDING_MAX_BYTES
+const FIXED_INPUT_BYTES = byteLengthOf(INSTRUCTIONS) + GROUNDING_MAX_BYTES
 
 /** What the definitions of the tools add to a call. */
 export const TOOLS_BYTES = byteLengthOf(JSON.stringify(TOOL_DEFINITIONS))

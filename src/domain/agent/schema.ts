@@ -93,7 +93,7 @@ export type AgentEvent = {
 /** The event that ends an answer. */
 export type LastEvent = Extract<AgentEvent, { event: 'done' | 'error' }>
 
-export function isLast(event: AgentEvent): event is LastEvent {
+export function isLastEvent(event: AgentEvent): event is LastEvent {
   return event.event === 'done' || event.event === 'error'
 }
 

@@ -38,7 +38,7 @@ export interface ShownItem {
 }
 
 /** @param day of an item that tells its own; otherwise that of its publication */
-export function shownItem(item: NamedItem & { day?: string }): ShownItem {
+export function toShownItem(item: NamedItem & { day?: string }): ShownItem {
   const { key, title, url, discussionUrl, source, points, comments, publishedAt } = item
   return {
     key: visibleLine(key),
@@ -78,16 +78,16 @@ export function fitLists(
   const whole = JSON.stringify({ ...head, ...lists })
   if (byteLengthOf(whole) <= maxBytes) return whole
   const lengths = Object.entries(lists).map(([name, { length }]) => [name, length] as const)
-  const left = Object.entries(lists).map(([name, entries]) => ({ name, entries: [...entries] }))
+  const remaining = Object.entries(lists).map(([name, entries]) => ({ name, entries: [...entries] }))
   const largest = JSON.stringify({ ...head, leftOut: Object.fromEntries(lengths), ...lists })
   // An entry is reckoned with a comma, which the last one of a list does not have.
-  let over = byteLengthOf(largest) + left.length - maxBytes
-  while (over > 0) {
-    const longest = left.toSorted((one, other) => other.entries.length - one.entries.length)[0]?.entries
+  let excess = byteLengthOf(largest) + remaining.length - maxBytes
+  while (excess > 0) {
+    const longest = remaining.toSorted((one, other) => other.entries.length - one.entries.length)[0]?.entries
     if (!longest?.length) throw new RangeError(`${maxBytes} bytes hold not even the head`)
-    over -= byteLengthOf(JSON.stringify(longest.pop())) + 1
+    excess -= byteLengthOf(JSON.stringify(longest.pop())) + 1
   }
-  const kept = Object.fromEntries(left.map(({ name, entries }) => [name, entries]))
+  const kept = Object.fromEntries(remaining.map(({ name, entries }) => [name, entries]))
   const leftOut = lengths
     .map(([name, length]) => [name, length - (kept[name]?.length ?? 0)] as const)
     .filter(([, count]) => count > 0)
@@ -101,14 +101,14 @@ export function fitLists(
  * @throws RangeError when it does not fit even without the text
  */
 export function fitText(text: string, write: (beginning: string) => string, maxBytes: number): string {
-  let room = maxBytes
+  let budget = maxBytes
   for (;;) {
-    const beginning = firstBytes(text, Math.max(0, room))
+    const beginning = firstBytes(text, Math.max(0, budget))
     const written = write(beginning)
-    const over = byteLengthOf(written) - maxBytes
-    if (over <= 0) return written
+    const excess = byteLengthOf(written) - maxBytes
+    if (excess <= 0) return written
     if (beginning === '') throw new RangeError(`${maxBytes} bytes hold not even the head`)
-    room = byteLengthOf(beginning) - Math.max(1, Math.ceil(over / 2))
+    budget = byteLengthOf(beginning) - Math.max(1, Math.ceil(excess / 2))
   }
 }
 

@@ -22,12 +22,12 @@ export interface SessionPayload {
 /** Why a token is refused: `reason` of 401 `invalid_session`. `ip_mismatch` is told by {@link isSameCaller} alone. */
 export type TokenProblem = 'missing' | 'malformed' | 'bad_signature' | 'expired' | 'ip_mismatch'
 
-type Verified = { ok: true; payload: SessionPayload } | { ok: false; reason: TokenProblem }
+type Verification = { ok: true; payload: SessionPayload } | { ok: false; reason: TokenProblem }
 
 export interface SessionSigner {
   sign(payload: SessionPayload): string
   /** @param token as it came, whatever it is; null where there was none */
-  verify(token: string | null, now: Instant): Verified
+  verify(token: string | null, now: Instant): Verification
 }
 
 export const SESSION_ID_BYTES = 16
@@ -77,23 +77,23 @@ export function sessionSigner(secret: string): SessionSigner {
       return `${signed}.${encode(signatureOf(signed))}`
     },
     verify(token, now) {
-      if (token === null || token === '') return refused('missing')
+      if (token === null || token === '') return rejected('missing')
       // Nothing is parsed before the signature has been found right.
-      const [version, body, signature, ...more] = token.length > TOKEN_MAX_LENGTH ? [] : token.split('.')
-      if (version !== VERSION || body === undefined || signature === undefined || more.length > 0) {
-        return refused('malformed')
+      const [version, body, signature, ...rest] = token.length > TOKEN_MAX_LENGTH ? [] : token.split('.')
+      if (version !== VERSION || body === undefined || signature === undefined || rest.length > 0) {
+        return rejected('malformed')
       }
       const [bytes, given] = [decode(body), decode(signature)]
-      if (bytes === null || given === null) return refused('malformed')
-      if (!areSameBytes(given, signatureOf(`${VERSION}.${body}`))) return refused('bad_signature')
+      if (bytes === null || given === null) return rejected('malformed')
+      if (!areSameBytes(given, signatureOf(`${VERSION}.${body}`))) return rejected('bad_signature')
       const payload = parsePayload(bytes)
-      if (payload === null) return refused('malformed')
-      return now < payload.exp * 1000 ? { ok: true, payload } : refused('expired')
+      if (payload === null) return rejected('malformed')
+      return now < payload.exp * 1000 ? { ok: true, payload } : rejected('expired')
     },
   }
 }
 
-function refused(reason: TokenProblem): Verified {
+function rejected(reason: TokenProblem): Verification {
   return { ok: false, reason }
 }
 

@@ -20,7 +20,7 @@ const INVISIBLE =
   /(?![\t\n])[\p{Cc}\p{Default_Ignorable_Code_Point}\p{Noncharacter_Code_Point}\uFFF9-\uFFFB]/gu
 
 /** Elements whose content is not text for a reader. */
-const UNREAD = ['script', 'style']
+const UNREAD_ELEMENTS = ['script', 'style']
 
 const INLINE =
   'a abbr acronym b bdi bdo big cite code data del dfn em embed font i img input ins kbd label mark math meter object ' +
@@ -32,7 +32,7 @@ const BLOCK =
   'ol optgroup option p pre search section slot summary table tbody td tfoot th thead title tr ul'
 
 const INLINE_NAMES: ReadonlySet<string> = new Set(INLINE.split(' '))
-const BLOCK_NAMES: ReadonlySet<string> = new Set([...BLOCK.split(' '), ...UNREAD])
+const BLOCK_NAMES: ReadonlySet<string> = new Set([...BLOCK.split(' '), ...UNREAD_ELEMENTS])
 
 /**
  * Plain text of anything: well-formed Unicode without markup and invisible characters, with white space normalised and
@@ -59,7 +59,7 @@ function normaliseSpace(text: string): string {
 
 function withoutMarkup(text: string): string {
   if (!text.includes('<')) return text
-  const readable = UNREAD.reduce(
+  const readable = UNREAD_ELEMENTS.reduce(
     (left, name) => withoutSpans(left, new RegExp(`<${name}\\b`, 'gi'), new RegExp(`</${name}\\s*>`, 'gi')),
     withoutSpans(text, /<!--/g, /-->/g),
   )
@@ -152,7 +152,7 @@ export function parseArticle(row: unknown): ParsedArticle {
 export type MinPoints = Readonly<Record<string, number>>
 
 /** A question for items that want a text. */
-export interface ArticleWish {
+export interface ArticleQuery {
   minPoints: MinPoints
   /** Items last seen before this day are left alone. */
   seenSince: Day
@@ -230,17 +230,17 @@ export function planNextTry(
   triedAt: Instant,
 ): FailedTry {
   const skipped = reading.kind === 'skipped'
-  const asked = !(skipped && reading.why === 'busy')
-  const made = tries + (asked ? 1 : 0)
-  const own = skipped ? SKIPPED_WAIT_MS : FIRST_WAIT_MS * WAIT_GROWTH ** (made - 1)
-  const wait = Math.max(asked ? own : 0, (reading.notBefore ?? triedAt) - triedAt)
+  const attempted = !(skipped && reading.why === 'busy')
+  const attempts = tries + (attempted ? 1 : 0)
+  const defaultWaitMs = skipped ? SKIPPED_WAIT_MS : FIRST_WAIT_MS * WAIT_GROWTH ** (attempts - 1)
+  const waitMs = Math.max(attempted ? defaultWaitMs : 0, (reading.notBefore ?? triedAt) - triedAt)
   return {
     source,
     sourceId,
-    tries: made,
+    tries: attempts,
     reason: skipped ? `${reading.why}: ${reading.detail}` : reading.reason,
     triedAt,
-    nextTryAt: made >= ARTICLE_TRIES ? null : triedAt + Math.min(wait, LONGEST_WAIT_MS),
+    nextTryAt: attempts >= ARTICLE_TRIES ? null : triedAt + Math.min(waitMs, LONGEST_WAIT_MS),
   }
 }
 
@@ -248,7 +248,7 @@ export function planNextTry(
  * Where the text of an item is looked for, in this order: at its source, or on the page it links to. LessWrong holds
  * the text of every post; the other news sources that of posts without a link.
  */
-export function placesOfText({ source, url }: Pick<WantedItem, 'source' | 'url'>): ('source' | 'page')[] {
+export function textLocations({ source, url }: Pick<WantedItem, 'source' | 'url'>): ('source' | 'page')[] {
   if (source === 'lesswrong') return url === null ? ['source'] : ['source', 'page']
   if (url !== null) return ['page']
   return isNewsSource(source) ? ['source'] : []
@@ -258,7 +258,7 @@ export function placesOfText({ source, url }: Pick<WantedItem, 'source' | 'url'>
  * What may be read at the same time: items of different lanes. Each API is one, and each host.
  */
 export function laneOf(item: Pick<WantedItem, 'source' | 'url'>): string {
-  if (placesOfText(item)[0] !== 'page' || item.url === null) return `source ${item.source}`
+  if (textLocations(item)[0] !== 'page' || item.url === null) return `source ${item.source}`
   try {
     return `host ${new URL(item.url).hostname}`
   } catch {

@@ -44,7 +44,7 @@ export function canonicalUrl(url: string): string | null {
   if (parsed === null) return null
   const bare = parsed.hostname.replace(/\.+$/, '').replace(/^(www\d?\.)+(?=[^.]+\.[^.])/, '')
   if (bare === '') return null
-  const host = mirrored(bare)
+  const host = primaryHost(bare)
   const port = parsed.port === '' || parsed.port === '80' || parsed.port === '443' ? '' : `:${parsed.port}`
   const params = [...parsed.searchParams].filter(([name]) => !TRACKING.test(name))
   const path = pagePath(parsed.pathname)
@@ -68,7 +68,7 @@ function parse(url: string): URL | null {
   }
 }
 
-function mirrored(host: string): string {
+function primaryHost(host: string): string {
   return SAME_HOST[host] ?? host.replace(/^([a-z-]+)\.m\.(wikipedia|wiktionary)\.org$/, '$1.$2.org')
 }
 

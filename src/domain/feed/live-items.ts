@@ -200,6 +200,6 @@ export function listsOf({ columns, hype, midjourney, popular }: RankedLive, deta
     hypeReplicate: items(hype, hypeItem),
     midjourney: midjourney.map(itemOf),
     github: { status: 'collecting', items: [] },
-    popular: items(popular, (item, told) => NEWS_ITEMS[item.source as NewsSource](item, told)),
+    popular: items(popular, (item, ofItem) => NEWS_ITEMS[item.source as NewsSource](item, ofItem)),
   }
 }

@@ -20,8 +20,8 @@ export class SourceUnavailable extends Refusal<Extract<TitleRefusal, 'source_una
   readonly retryAt: Instant | null
 
   constructor(detail: string, { cause, retryAt = null }: { cause?: unknown; retryAt?: Instant | null } = {}) {
-    const whenToCome = retryAt === null ? '' : `; it asks to come back at ${formatInstant(retryAt)}`
-    super('source_unavailable', `${detail}${whenToCome}`, { cause })
+    const retryText = retryAt === null ? '' : `; it asks to come back at ${formatInstant(retryAt)}`
+    super('source_unavailable', `${detail}${retryText}`, { cause })
     this.retryAt = retryAt
   }
 }

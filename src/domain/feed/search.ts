@@ -13,7 +13,7 @@ export const LIMIT_MAX = 100
 const LIMIT_DEFAULT = 20
 
 /** How many items of a ranking can be reached by its pages. */
-export const REACH_MAX = 1_000
+export const PAGED_ITEMS_MAX = 1_000
 
 /** Longest text a query may hold, in UTF-16 units, and the most words of it that are looked for. */
 export const QUERY_MAX_LENGTH = 1_000
@@ -26,7 +26,7 @@ export const TREND_MAX_DAYS = 3_660
 const SOURCES_MAX = 20
 
 /** Open queries: of one address, of one network, and in all (docs/api.md). */
-export const SEARCH_PLACES: SlotBounds = { perAddress: 4, perNetwork: 16, all: 64 }
+export const SEARCH_SLOTS: SlotBounds = { perAddress: 4, perNetwork: 16, all: 64 }
 
 /** Longest time of a query, from its turn on. */
 export const QUERY_TIMEOUT_MS = 2_000
@@ -89,7 +89,7 @@ const limit = z
     maximum: LIMIT_MAX,
   })
 
-function dayOrNone(description: string) {
+function optionalDay(description: string) {
   return z
     .string()
     .refine((text) => parseDay(text) !== null)
@@ -99,8 +99,8 @@ function dayOrNone(description: string) {
 }
 
 const range = {
-  from: dayOrNone('First day of items, `YYYY-MM-DD`, UTC.'),
-  to: dayOrNone('Last day of items, `YYYY-MM-DD`, UTC.'),
+  from: optionalDay('First day of items, `YYYY-MM-DD`, UTC.'),
+  to: optionalDay('Last day of items, `YYYY-MM-DD`, UTC.'),
 }
 
 /** Days in their order; checked beside other errors, so that the first wrong parameter is refused. */

@@ -69,8 +69,8 @@ export function sealSnapshot(ranked: RankedPeriods, details: Details, generatedA
 
 function tooLarge(sort: LiveSort, byteSize: number): Refusal<SnapshotRefusal> {
   const sizes = `the feed ${sort} would have ${byteSize} bytes, at most ${OBJECT_MAX_BYTES} are read back`
-  const mend = 'import shorter titles and URLs for the stored signals of the last 30 days'
-  return new Refusal('snapshot_too_large', `${sizes}; ${mend}`)
+  const remedy = 'import shorter titles and URLs for the stored signals of the last 30 days'
+  return new Refusal('snapshot_too_large', `${sizes}; ${remedy}`)
 }
 
 function idStart(generatedAt: Instant): string {

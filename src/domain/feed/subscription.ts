@@ -50,13 +50,13 @@ function authorOf({ by, submitter_user, author, username }: AnyItem): string | n
 }
 
 function summaryOf({ source, points, comments, description }: AnyItem): string {
-  const said = comments === null ? '' : `, ${counted(comments, 'comments')}`
-  const numbers = `${counted(points, unitOf(source))}${said} on ${nameOfSource(source)}`
-  const words = description?.trim() ?? ''
-  return words === '' ? numbers : `${numbers}: ${words}`
+  const commentText = comments === null ? '' : `, ${withUnit(comments, 'comments')}`
+  const numbers = `${withUnit(points, unitOf(source))}${commentText} on ${nameOfSource(source)}`
+  const descriptionText = description?.trim() ?? ''
+  return descriptionText === '' ? numbers : `${numbers}: ${descriptionText}`
 }
 
-function counted(count: number, plural: string): string {
+function withUnit(count: number, plural: string): string {
   return `${count} ${count === 1 ? plural.replace(/s$/, '') : plural}`
 }
 

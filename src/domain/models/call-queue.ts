@@ -7,7 +7,7 @@ import type { CallPlan } from './quota.ts'
  */
 
 /** Fewer than the service's limit of 20 a minute. */
-export const STARTS_A_MINUTE = 19
+export const STARTS_PER_MINUTE = 19
 
 /** A minute, and the longest delay of a call on its way. */
 export const WINDOW_MS = 61_000
@@ -48,8 +48,8 @@ export type NextStart =
 export interface CallQueueOptions {
   plan: Pick<CallPlan, 'calls' | 'budget'>
   /** Requests each model may be sent. */
-  left: ReadonlyMap<string, number>
-  startsAMinute: number
+  requestsLeft: ReadonlyMap<string, number>
+  startsPerMinute: number
   /** Ages in milliseconds of requests that still fill the window. */
   recentAges: readonly number[]
   monotonic: () => number
@@ -58,28 +58,28 @@ export interface CallQueueOptions {
 export class CallQueue {
   readonly #monotonic: () => number
   readonly #budget: number
-  readonly #left: Map<string, number>
+  readonly #requestsLeft: Map<string, number>
   readonly #starts: number[]
-  #others: number[] = []
+  #otherStarts: number[] = []
   #waiting: QueuedCall[]
-  #startsAMinute: number
-  #learnedAt = -Infinity
+  #startsPerMinute: number
+  #rateLoweredAt = -Infinity
   #notBefore = 0
   /** When the account's limit was met last, and how many windows it was met in with no answer in between. */
   #limitedAt = -Infinity
-  #windows = 0
+  #limitedWindows = 0
   /** Calls that started. */
   sent = 0
   /** The rate that was learned in this run; null while none was. */
-  learned: number | null = null
+  learnedRate: number | null = null
 
-  constructor({ plan, left, startsAMinute, recentAges, monotonic }: CallQueueOptions) {
+  constructor({ plan, requestsLeft, startsPerMinute, recentAges, monotonic }: CallQueueOptions) {
     const now = monotonic()
     this.#monotonic = monotonic
     this.#budget = plan.budget
-    this.#left = new Map(left)
+    this.#requestsLeft = new Map(requestsLeft)
     this.#starts = recentAges.map((ageMs) => now - ageMs)
-    this.#startsAMinute = startsAMinute
+    this.#startsPerMinute = startsPerMinute
     this.#waiting = plan.calls.map(({ model, kind }) => {
       const [vendor = model] = model.split('/', 1)
       return { model, kind, vendor, readyAt: now, retry: false }
@@ -95,13 +95,13 @@ export class CallQueue {
    * The next thing to do; a call that is to start is taken out of the queue.
    *
    * @param open vendors of the open calls
-   * @param careful true to let one call go ahead of the others
+   * @param isSerial true to let one call go ahead of the others
    */
-  next(open: readonly string[], careful: boolean): NextStart {
+  next(open: readonly string[], isSerial: boolean): NextStart {
     if (this.#waiting.length === 0) return { do: open.length === 0 ? 'done' : 'settle' }
     const free = this.#waiting.filter(({ vendor }) => !open.includes(vendor))
-    const most = careful || this.#windows > 0 ? 1 : OPEN_AT_ONCE
-    if (open.length >= most || free.length === 0) return { do: 'settle' }
+    const maxOpen = isSerial || this.#limitedWindows > 0 ? 1 : OPEN_AT_ONCE
+    if (open.length >= maxOpen || free.length === 0) return { do: 'settle' }
     const soonest = Math.min(...free.map(({ readyAt }) => readyAt))
     const now = this.#monotonic()
     const at = Math.max(soonest, this.#notBefore, this.#windowOpensAt())
@@ -113,8 +113,8 @@ export class CallQueue {
 
   /** The earliest time at which one more start keeps every window under its limit. */
   #windowOpensAt(): number {
-    const starts = [...this.#starts, ...this.#others].sort((a, b) => a - b)
-    return (starts.at(-this.#startsAMinute) ?? -Infinity) + WINDOW_MS
+    const starts = [...this.#starts, ...this.#otherStarts].sort((a, b) => a - b)
+    return (starts.at(-this.#startsPerMinute) ?? -Infinity) + WINDOW_MS
   }
 
   clear(): void {
@@ -133,14 +133,14 @@ export class CallQueue {
     const now = this.#monotonic()
     this.#starts.push(now)
     this.sent += 1
-    this.#left.set(model, (this.#left.get(model) ?? 0) - 1)
+    this.#requestsLeft.set(model, (this.#requestsLeft.get(model) ?? 0) - 1)
     return now
   }
 
   /** Notes the requests of others with the same key that still fill the window, by their ages in milliseconds. */
-  alsoSent(agesMs: readonly number[]): void {
+  noteOtherRequests(agesMs: readonly number[]): void {
     const now = this.#monotonic()
-    this.#others = agesMs.map((ageMs) => now - ageMs)
+    this.#otherStarts = agesMs.map((ageMs) => now - ageMs)
   }
 
   /**
@@ -154,19 +154,19 @@ export class CallQueue {
   waitForAccount(startedAt: number, waitMs: number | null, otherwiseMs: number): boolean {
     const now = this.#monotonic()
     // Calls that were open when the limit was met say nothing new.
-    if (startedAt > this.#limitedAt) this.#windows += 1
+    if (startedAt > this.#limitedAt) this.#limitedWindows += 1
     this.#limitedAt = now
-    const named = waitMs === null ? otherwiseMs : waitMs + 1_000
+    const waitedMs = waitMs === null ? otherwiseMs : waitMs + 1_000
     // A time that did not help was named by another clock.
-    const ms = this.#windows > 1 ? Math.max(named, WINDOW_MS) : named
-    if (this.#windows > WAITS_FOR_ACCOUNT || ms > LONGEST_ACCOUNT_PAUSE_MS) return false
+    const ms = this.#limitedWindows > 1 ? Math.max(waitedMs, WINDOW_MS) : waitedMs
+    if (this.#limitedWindows > WAITS_FOR_ACCOUNT || ms > LONGEST_ACCOUNT_PAUSE_MS) return false
     this.#notBefore = Math.max(this.#notBefore, now + ms)
     return true
   }
 
   /** Notes that the service let a call pass that started at a time. */
-  passed(startedAt: number): void {
-    if (startedAt > this.#limitedAt) this.#windows = 0
+  noteAccepted(startedAt: number): void {
+    if (startedAt > this.#limitedAt) this.#limitedWindows = 0
   }
 
   /**
@@ -174,20 +174,20 @@ export class CallQueue {
    *
    * @param limit requests a minute, where the account's limit names them
    */
-  learn(limit: number | null, startedAt: number): void {
-    if (startedAt < this.#learnedAt) return
-    this.#learnedAt = this.#monotonic()
-    const rate = this.#startsAMinute
+  lowerRate(limit: number | null, startedAt: number): void {
+    if (startedAt < this.#rateLoweredAt) return
+    this.#rateLoweredAt = this.#monotonic()
+    const rate = this.#startsPerMinute
     const below = limit === null || limit < 1 ? rate - 2 : Math.min(rate, limit - 2)
-    this.#startsAMinute = Math.max(1, below)
-    this.learned = this.#startsAMinute
+    this.#startsPerMinute = Math.max(1, below)
+    this.learnedRate = this.#startsPerMinute
   }
 
   /**
    * Puts a call back in front that the account's limit kept from its model, in place of its retry where one waits. It is
    * not sent in this run any more when the model or the run has no request left for it.
    */
-  putBack(call: QueuedCall): void {
+  requeue(call: QueuedCall): void {
     this.#waiting = this.#waiting.filter(({ model, kind }) => model !== call.model || kind !== call.kind)
     if (this.#hasRequestFor(call)) this.#waiting.unshift({ ...call, readyAt: this.#monotonic() })
   }
@@ -202,7 +202,7 @@ export class CallQueue {
 
   /** True while the model and the run have a request left once every call to come is taken off. */
   #hasRequestFor({ model }: QueuedCall): boolean {
-    const toCome = this.#waiting.filter((waiting) => waiting.model === model).length
-    return (this.#left.get(model) ?? 0) > toCome && this.sent + this.#waiting.length < this.#budget
+    const queued = this.#waiting.filter((waiting) => waiting.model === model).length
+    return (this.#requestsLeft.get(model) ?? 0) > queued && this.sent + this.#waiting.length < this.#budget
   }
 }

@@ -18,7 +18,7 @@ export interface CatalogueModel {
   expirationUnreadable: boolean
   description: string
   /** True of what the service itself calls a router or an alias, and of a second name of a listed free model. */
-  standsForOthers: boolean
+  isRouterOrAlias: boolean
 }
 
 /** What a catalogue holds. */
@@ -57,7 +57,7 @@ export const REJECTION_REASONS = {
 } as const
 export type RejectionReason = keyof typeof REJECTION_REASONS
 
-const CONTEXT_LEAST = 8_192
+const CONTEXT_MIN = 8_192
 
 /** A model must outlast this many days. */
 const DAYS_AHEAD = 3
@@ -110,14 +110,14 @@ export function filterCatalogue(models: readonly CatalogueModel[], now: Instant)
 /** Why a model must not be ranked and recommended (docs/free-models.md); null when it may. */
 export function rejectionOf(model: CatalogueModel, now: Instant): RejectionReason | null {
   const { id, name, description } = model
-  const priced = priceRejection(model)
+  const priceReason = priceRejection(model)
   // The service's own name stands for its routers, whatever their suffix, and for previews under a code name that cost
   // nothing for a while.
-  const isPreview = !id.endsWith(FREE_SUFFIX) && !OWN_ROUTERS.test(id) && priced === null
-  if (model.standsForOthers || id.startsWith('~') || (id.startsWith('openrouter/') && !isPreview))
+  const isPreview = !id.endsWith(FREE_SUFFIX) && !OWN_ROUTERS.test(id) && priceReason === null
+  if (model.isRouterOrAlias || id.startsWith('~') || (id.startsWith('openrouter/') && !isPreview))
     return 'router'
-  if (!id.endsWith(FREE_SUFFIX)) return priced === null ? 'zero_price_without_suffix' : 'not_free'
-  if (priced !== null) return priced
+  if (!id.endsWith(FREE_SUFFIX)) return priceReason === null ? 'zero_price_without_suffix' : 'not_free'
+  if (priceReason !== null) return priceReason
   if (!model.inputModalities.includes('text')) return 'no_text_input'
   if (model.outputModalities.length === 0 || model.outputModalities.some((kind) => kind !== 'text'))
     return 'not_only_text_output'
@@ -125,7 +125,7 @@ export function rejectionOf(model: CatalogueModel, now: Instant): RejectionReaso
   if (kind !== null) return kind
   if (GUARD_DESCRIPTION.test(description)) return 'guard_model'
   if (model.contextLength === null) return 'context_unknown'
-  if (model.contextLength < CONTEXT_LEAST) return 'context_too_short'
+  if (model.contextLength < CONTEXT_MIN) return 'context_too_short'
   return expiryRejection(model, now)
 }
 

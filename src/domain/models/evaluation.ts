@@ -1,17 +1,17 @@
 import { DAY_MS, dayOf, formatInstant, startOfDay } from '../time.ts'
 import type { Day, Instant } from '../time.ts'
-import type { LiteKind, LiteQuestion, ModelResponse, TaskResult } from './lite/suite.ts'
+import type { LiteKind, LitePrompt, ModelResponse, TaskResult } from './lite/suite.ts'
 import { publishedText } from './schema.ts'
 import type { RankedModel } from './schema.ts'
 
 /** The meaning of a class of responses (docs/model-errors.md). */
-interface Meaning {
+interface ClassTraits {
   /** Whose matter it is. */
   scope: 'none' | 'account' | 'model' | 'unknown'
   /** True when one paced retry may change it. */
   retries?: true
   /** True when it counts against the model's stability. */
-  ownFailure?: true
+  countsAgainstModel?: true
   /** Whose rate limit it was. */
   rateLimit?: 'account' | 'model'
   /** A limit of the account that ends by itself, for the report of a run that it stops. */
@@ -20,9 +20,9 @@ interface Meaning {
   setting?: string
 }
 
-const OWN_FAILURE = { scope: 'model', ownFailure: true } as const
-const passing = (limit: string) => ({ scope: 'account', limit }) as const
-const stopping = (setting: string) => ({ scope: 'account', setting }) as const
+const MODEL_FAILURE = { scope: 'model', countsAgainstModel: true } as const
+const temporaryLimit = (limit: string) => ({ scope: 'account', limit }) as const
+const needsSetting = (setting: string) => ({ scope: 'account', setting }) as const
 
 const DAY_LIMIT = "the account's requests of the day are spent"
 const MINUTE_LIMIT = "the account's limit of requests a minute did not end while the run waited for it"
@@ -30,34 +30,34 @@ const MINUTE_LIMIT = "the account's limit of requests a minute did not end while
 /** Every class of responses of the routing service: the whole, closed list. */
 const CLASSES = {
   answered: { scope: 'none' },
-  account_daily: { ...passing(DAY_LIMIT), rateLimit: 'account' },
-  account_minute: { ...passing(MINUTE_LIMIT), rateLimit: 'account', retries: true },
-  account_busy: { ...passing(MINUTE_LIMIT), retries: true },
-  account_key: stopping('the service does not take the key: correct OPENROUTER_API_KEY'),
-  account_key_limit: stopping("the key's own limit is spent: raise it where the key was created"),
-  account_balance: stopping(
+  account_daily: { ...temporaryLimit(DAY_LIMIT), rateLimit: 'account' },
+  account_minute: { ...temporaryLimit(MINUTE_LIMIT), rateLimit: 'account', retries: true },
+  account_busy: { ...temporaryLimit(MINUTE_LIMIT), retries: true },
+  account_key: needsSetting('the service does not take the key: correct OPENROUTER_API_KEY'),
+  account_key_limit: needsSetting("the key's own limit is spent: raise it where the key was created"),
+  account_balance: needsSetting(
     'the balance of the account is negative, which closes free models too: add credits to the account',
   ),
-  account_policy: stopping(
+  account_policy: needsSetting(
     "the account's data policy allows no free models: allow them at https://openrouter.ai/settings/privacy",
   ),
   /** Given when models of two vendors got the same response that nothing attributes. */
   service_down: { scope: 'account' },
-  model_rate_limit: { ...OWN_FAILURE, rateLimit: 'model', retries: true },
-  provider_down: { ...OWN_FAILURE, retries: true },
-  timeout: OWN_FAILURE,
-  invalid_answer: { ...OWN_FAILURE, retries: true },
+  model_rate_limit: { ...MODEL_FAILURE, rateLimit: 'model', retries: true },
+  provider_down: { ...MODEL_FAILURE, retries: true },
+  timeout: MODEL_FAILURE,
+  invalid_answer: { ...MODEL_FAILURE, retries: true },
   /** Given when a reply reached its limit of tokens before it came to what was asked for. */
   cut_answer: { scope: 'model' },
   model_gone: { scope: 'model' },
   model_unsupported: { scope: 'model' },
   refused: { scope: 'model' },
-  ambiguous: { scope: 'unknown', retries: true, ownFailure: true },
-} as const satisfies Record<string, Meaning>
+  ambiguous: { scope: 'unknown', retries: true, countsAgainstModel: true },
+} as const satisfies Record<string, ClassTraits>
 
 export type ResponseClass = keyof typeof CLASSES
 
-export const RESPONSE_CLASSES: Readonly<Record<ResponseClass, Meaning>> = CLASSES
+export const RESPONSE_CLASSES: Readonly<Record<ResponseClass, ClassTraits>> = CLASSES
 
 /** The class of an ambiguous response once models of different vendors got it too. */
 export type CorrelatedFailure = 'account_minute' | 'account_key' | 'service_down'
@@ -66,7 +66,7 @@ export type CorrelatedFailure = 'account_minute' | 'account_key' | 'service_down
 export interface Classification {
   class: ResponseClass
   /** The rule that decided. */
-  because: string
+  rule: string
   /** HTTP status of the error, in a 200 too; null when there is none. */
   status: number | null
   /** Earliest time of another request, where the response names one. */
@@ -80,7 +80,7 @@ export interface Classification {
   /** For `ambiguous`. */
   correlated: CorrelatedFailure | null
   /** For `answered`. */
-  reply: ModelResponse | null
+  response: ModelResponse | null
   /** The beginning of the body, on one line. */
   preview: string
 }
@@ -140,7 +140,7 @@ export interface CountedEvaluation extends LiteEvaluation {
 const MULTIPLIERS = [1, 0.9, 0.8, 0.7] as const
 
 /** The most points of the suite, and with it of `liteEvalScore`. */
-export const LITE_POINTS_MOST = 750
+export const LITE_POINTS_MAX = 750
 
 /**
  * An evaluation as it counts now: in full on its own UTC day, with 0.9, 0.8 and 0.7 on the three days after, then not
@@ -166,7 +166,7 @@ export function isComplete({ tasks }: Pick<LiteEvaluation, 'tasks'>): boolean {
 }
 
 /** True when at least one question was answered: only then there is something to score. */
-export function hasAnswer({ tasks }: Pick<LiteEvaluation, 'tasks'>): boolean {
+export function hasResponse({ tasks }: Pick<LiteEvaluation, 'tasks'>): boolean {
   return tasks.some((task) => !isOpen(task))
 }
 
@@ -249,9 +249,9 @@ export interface AttemptGuard {
   /** Of the lease. */
   token: string
   /** Requests the model may have been sent this UTC day before this one. */
-  sentBeforeAtMost: number
+  maxSentBefore: number
   /** Requests of the UTC day, the chat's too, that may have been recorded before this one; null without a limit. */
-  countedBeforeAtMost: number | null
+  maxCountedBefore: number | null
 }
 
 /** The number of an attempt, or why none was recorded. */
@@ -274,7 +274,7 @@ export const EVALUATIONS_KEPT_DAYS = 90
 export interface ChatCall {
   /** `vendor/model:free` */
   model: string
-  question: LiteQuestion
+  prompt: LitePrompt
   /** Limit of the answer, in tokens, reasoning included. */
   maxTokens: number
   /** False for a model that takes no temperature. */

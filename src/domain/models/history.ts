@@ -4,7 +4,7 @@ import type { Day, Instant } from '../time.ts'
 import {
   RESPONSE_CLASSES,
   failureDetails,
-  hasAnswer,
+  hasResponse,
   isComplete,
   rateLimitKind,
   toolUseOf,
@@ -60,7 +60,7 @@ export interface ModelHistory extends Measurements {
   /** Requests recorded since midnight UTC, whatever came of them. */
   sentToday: number
   /** Tasks of today's answered questions, by the last answer of each. */
-  answers: Partial<Record<LiteKind, readonly TaskResult[]>>
+  tasksToday: Partial<Record<LiteKind, readonly TaskResult[]>>
   lastEvaluatedAt: Instant | null
 }
 
@@ -81,26 +81,26 @@ export function historyOf(
   now: Instant,
 ): ModelHistory {
   const day = dayOf(now)
-  const own = attempts.filter((attempt) => attempt.model === model)
-  const settled = own.filter(isSettled)
+  const ofModel = attempts.filter((attempt) => attempt.model === model)
+  const settled = ofModel.filter(isSettled)
   const answered = settled.filter(({ end }) => end.tasks !== null)
   const ofDays = scores.filter((score) => score.model === model)
   const byDay = evaluationsByDay(ofDays, settled)
   const evaluations = [...byDay.values()]
   const today = byDay.get(day)
-  const { health, gone } = healthByProbes(settled, now)
-  const said = endpoints.find((each) => each.model === model)
-  const last = evaluations.findLast(isComplete) ?? evaluations.findLast(hasAnswer) ?? evaluations.at(-1)
-  const failure = today && !hasAnswer(today) ? today : null
+  const { health, gone } = probedHealth(settled, now)
+  const endpoint = endpoints.find((each) => each.model === model)
+  const last = evaluations.findLast(isComplete) ?? evaluations.findLast(hasResponse) ?? evaluations.at(-1)
+  const failure = today && !hasResponse(today) ? today : null
   const failures = settled.filter(({ sentAt, end }) => {
-    return now - sentAt <= FAILURES_MS && RESPONSE_CLASSES[end.class].ownFailure
+    return now - sentAt <= FAILURES_MS && RESPONSE_CLASSES[end.class].countsAgainstModel
   })
   return {
-    sentToday: own.filter((attempt) => attempt.day === day).length,
-    answers: Object.fromEntries(
+    sentToday: ofModel.filter((attempt) => attempt.day === day).length,
+    tasksToday: Object.fromEntries(
       answered.filter((each) => each.day === day).map(({ kind, end }) => [kind, end.tasks]),
     ),
-    health: withEndpoints(health, said, now),
+    health: withEndpoints(health, endpoint, now),
     toolUse: gone ? 'unknown' : newestToolUse(evaluations, answered),
     gone,
     failuresIn72h: failures.length,
@@ -130,7 +130,7 @@ function newestToolUse(
  * the failure when none was answered, or when the last probe found no provider for the model. Failures of the account say
  * nothing of the model.
  */
-function healthByProbes(
+function probedHealth(
   settled: readonly SettledAttempt[],
   now: Instant,
 ): Pick<Measurements, 'health' | 'gone'> {
@@ -143,14 +143,14 @@ function healthByProbes(
   const both = (['text', 'tool'] as const).flatMap(
     (kind) => probes.findLast((each) => each.kind === kind) ?? [],
   )
-  const asked = gone ? [last] : both
-  const answered = asked.filter(({ end }) => end.class === 'answered')
-  const passed = asked.every(({ end }) => end.class === 'answered' && end.asAsked === true)
+  const probed = gone ? [last] : both
+  const answered = probed.filter(({ end }) => end.class === 'answered')
+  const passed = probed.every(({ end }) => end.class === 'answered' && end.asAsked === true)
   const health = {
     status: answered.length === 0 ? healthOfFailure(last.end) : passed ? 'passed' : 'imperfect',
     latencyMs: answered[0]?.end.latencyMs ?? null,
     rateLimitKind: limit,
-    checkedAt: Math.max(...asked.map(({ end }) => end.settledAt)),
+    checkedAt: Math.max(...probed.map(({ end }) => end.settledAt)),
   } as const
   return { health, gone }
 }
@@ -172,8 +172,8 @@ function withEndpoints(
   if (!endpoints || now - endpoints.checkedAt > HEALTH_MS) return probed
   const { checkedAt, usable, latencyMs } = endpoints
   if (probed.checkedAt !== null && probed.checkedAt > checkedAt) return probed
-  const standing = probed.status === 'not_probed' ? 'imperfect' : probed.status
-  return { ...probed, status: usable ? standing : 'failed', latencyMs, checkedAt }
+  const probedStatus = probed.status === 'not_probed' ? 'imperfect' : probed.status
+  return { ...probed, status: usable ? probedStatus : 'failed', latencyMs, checkedAt }
 }
 
 /**
@@ -191,28 +191,28 @@ function evaluationsByDay(
   const answered = settled.filter(({ end }) => end.tasks !== null)
   const days = [...new Set([...scores, ...answered].map(({ day }) => day))].toSorted(compareCodeUnits)
   const evaluations = days.map((day) => {
-    const kept = scores.find((score) => score.day === day)
+    const stored = scores.find((score) => score.day === day)
     const ofDay = settled.filter((attempt) => attempt.day === day)
-    if (!kept?.complete) return [day, measured(day, kept, ofDay)] as const
-    return [day, { updatedAt: kept.evaluatedAt, tasks: kept.tasks }] as const
+    if (!stored?.complete) return [day, evaluationOfDay(day, stored, ofDay)] as const
+    return [day, { updatedAt: stored.evaluatedAt, tasks: stored.tasks }] as const
   })
   return new Map(evaluations.flatMap(([day, evaluation]) => (evaluation ? [[day, evaluation]] : [])))
 }
 
 /** @returns null while a question has neither an answer nor a failure of the model */
-function measured(
+function evaluationOfDay(
   day: Day,
-  kept: DayScore | undefined,
+  stored: DayScore | undefined,
   attempts: readonly SettledAttempt[],
 ): LiteEvaluation | null {
   const tasks = (['tool', 'text'] as const).map((kind): readonly TaskResult[] => {
     const ends = attempts.filter((attempt) => attempt.kind === kind).map(({ end }) => end)
-    const answer = ends.findLast((end) => end.tasks !== null)?.tasks ?? tasksOfKind(kind, kept?.tasks ?? [])
+    const answer = ends.findLast((end) => end.tasks !== null)?.tasks ?? tasksOfKind(kind, stored?.tasks ?? [])
     const last = ends.at(-1)
     const failed = last && last.tasks === null && RESPONSE_CLASSES[last.class].scope !== 'account'
     return answer.length === 0 && failed ? unansweredTasks(kind, day, failureDetails(last)) : answer
   })
   if (tasks.some((each) => each.length === 0)) return null
   const ends = attempts.filter(({ end }) => end.tasks !== null).map(({ end }) => end.settledAt)
-  return { updatedAt: Math.max(...ends, ...(kept ? [kept.evaluatedAt] : [])), tasks: tasks.flat() }
+  return { updatedAt: Math.max(...ends, ...(stored ? [stored.evaluatedAt] : [])), tasks: tasks.flat() }
 }

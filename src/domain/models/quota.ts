@@ -6,7 +6,7 @@ import type { StoredRun } from './schema.ts'
 export const RESERVED_REQUESTS = 10
 
 /** Two questions and one retry: the most requests of one model, on a UTC day or in a forced run. */
-export const REQUESTS_A_MODEL = 3
+export const REQUESTS_PER_MODEL = 3
 
 /** What an account has that never bought credits, for a service that does not tell. */
 export const DEFAULT_DAILY_LIMIT = 50
@@ -26,11 +26,11 @@ export interface KeyRequests {
  * so that the greater sum is taken for true.
  *
  * @param countedToday requests written down since midnight UTC, those of killed runs too
- * @param countedLately of these, those of the last {@link KEY_STALE_MS}
+ * @param countedRecently of these, those of the last {@link KEY_STALE_MS}
  */
-export function requestsLeft(key: KeyRequests | null, countedToday: number, countedLately: number): number {
+export function requestsLeft(key: KeyRequests | null, countedToday: number, countedRecently: number): number {
   const limit = key?.limit ?? DEFAULT_DAILY_LIMIT
-  const spent = Math.max(countedToday, (key?.used ?? 0) + countedLately)
+  const spent = Math.max(countedToday, (key?.used ?? 0) + countedRecently)
   return Math.max(0, limit - RESERVED_REQUESTS - spent)
 }
 
@@ -41,14 +41,14 @@ export function requestsLeft(key: KeyRequests | null, countedToday: number, coun
  * @param sentToday requests written down for the model since midnight UTC
  */
 export function requestsLeftOfModel(mode: StoredRun['refreshMode'], sentToday: number): number {
-  return mode === 'forceEval' ? REQUESTS_A_MODEL : Math.max(0, REQUESTS_A_MODEL - sentToday)
+  return mode === 'forceEval' ? REQUESTS_PER_MODEL : Math.max(0, REQUESTS_PER_MODEL - sentToday)
 }
 
 /** What is known of a model before its questions are planned. */
 export interface QuotaClaim {
   model: string
   /** Questions that have no answer of today which may be used. */
-  open: readonly LiteKind[]
+  openKinds: readonly LiteKind[]
   /** Requests it may be sent: see {@link requestsLeftOfModel}. */
   left: number
   /** True when a perfect evaluation could make it the primary. */
@@ -79,11 +79,11 @@ export interface CallPlan {
  */
 export function planCalls(claims: readonly QuotaClaim[], left: number): CallPlan {
   const plan: CallPlan = { calls: [], postponed: [], spent: [], budget: left }
-  for (const { model, open, left: leftOfModel } of claims.toSorted(byUrgency)) {
-    if (open.length > leftOfModel) plan.spent.push(model)
-    if (open.length === 0 || open.length > leftOfModel) continue
-    if (plan.calls.length + open.length > left) plan.postponed.push(model)
-    else plan.calls.push(...open.map((kind) => ({ model, kind })))
+  for (const { model, openKinds, left: leftOfModel } of claims.toSorted(byUrgency)) {
+    if (openKinds.length > leftOfModel) plan.spent.push(model)
+    if (openKinds.length === 0 || openKinds.length > leftOfModel) continue
+    if (plan.calls.length + openKinds.length > left) plan.postponed.push(model)
+    else plan.calls.push(...openKinds.map((kind) => ({ model, kind })))
   }
   return plan
 }

@@ -1,7 +1,7 @@
 import { DAY_MS, dayOf, formatInstant } from '../time.ts'
 import type { Instant } from '../time.ts'
 import type { CatalogueModel } from './catalogue.ts'
-import { LITE_POINTS_MOST, countedEvaluation, hasAnswer } from './evaluation.ts'
+import { LITE_POINTS_MAX, countedEvaluation, hasResponse } from './evaluation.ts'
 import type { CountedEvaluation } from './evaluation.ts'
 import type { Measurements, ModelHistory } from './history.ts'
 import { LITE_SUITE } from './lite/suite.ts'
@@ -57,7 +57,7 @@ export function rankCandidates(
 ): Ranked[] {
   const scored = candidates.map((candidate): Ranked => {
     const shown = countedEvaluation(candidate.evaluation, now)
-    const evaluation = shown && hasAnswer(shown) ? shown : null
+    const evaluation = shown && hasResponse(shown) ? shown : null
     const { components, ...score } = scoreModel(candidate, evaluation, now)
     const previousRank = previousRanks.get(candidate.model.id) ?? null
     const model = rankedModel(candidate, score, summaryOf(shown), previousRank)
@@ -74,7 +74,7 @@ export function rankCandidates(
  *
  * @returns their ids; all of them when no candidate has a provider
  */
-export function goneLeaders(candidates: readonly Candidate[], now: Instant): ReadonlySet<string> {
+export function unservedLeaders(candidates: readonly Candidate[], now: Instant): ReadonlySet<string> {
   const ranked = rankCandidates(candidates, new Map(), now)
   const first = ranked.findIndex(({ gone }) => !gone)
   return new Set(ranked.slice(0, first < 0 ? ranked.length : first).map(({ model }) => model.id))
@@ -86,13 +86,13 @@ export function goneLeaders(candidates: readonly Candidate[], now: Instant): Rea
  *
  * @param evaluation null for a model that would be asked both questions
  */
-function withPerfectAnswers({ model, evaluation }: Pick<Ranked, 'model' | 'evaluation'>): Contender {
+function withPerfectResults({ model, evaluation }: Pick<Ranked, 'model' | 'evaluation'>): Contender {
   const ofToday = evaluation?.ageDays === 0 ? evaluation : null
   const parts = {
     ...model,
     healthScore: healthScoreOf('passed'),
     latencyScore: latencyScoreOf(0),
-    liteEvalScore: ofToday ? ofToday.points + ofToday.openPoints : LITE_POINTS_MOST,
+    liteEvalScore: ofToday ? ofToday.points + ofToday.openPoints : LITE_POINTS_MAX,
   }
   return { ...parts, score: scoreOf(parts) }
 }
@@ -106,18 +106,18 @@ export function claimsOf(
   mode: StoredRun['refreshMode'],
   now: Instant,
 ): QuotaClaim[] {
-  const again = mode === 'forceEval'
+  const isForced = mode === 'forceEval'
   const ranked = rankCandidates(candidates, new Map(), now)
   const leader = ranked.find(({ gone }) => !gone)?.model
   const canWin = new Set(
     ranked.flatMap(({ model, evaluation }) => {
-      const best = withPerfectAnswers({ model, evaluation: again ? null : evaluation })
+      const best = withPerfectResults({ model, evaluation: isForced ? null : evaluation })
       return leader && compareContenders(best, leader) <= 0 ? [model.id] : []
     }),
   )
-  return candidates.map(({ model: { id }, answers, sentToday, lastEvaluatedAt }) => ({
+  return candidates.map(({ model: { id }, tasksToday, sentToday, lastEvaluatedAt }) => ({
     model: id,
-    open: (['tool', 'text'] as const).filter((kind) => again || answers[kind] === undefined),
+    openKinds: (['tool', 'text'] as const).filter((kind) => isForced || tasksToday[kind] === undefined),
     left: requestsLeftOfModel(mode, sentToday),
     canWin: canWin.has(id),
     lastEvaluatedAt,
@@ -172,7 +172,7 @@ function summaryOf(evaluation: CountedEvaluation | null): EvalSummary {
   }))
   const passed = tasks.filter((task) => task.status === 'passed').length
   const total = tasks.length || TASKS_IN_SUITE
-  if (evaluation === null || !hasAnswer(evaluation))
+  if (evaluation === null || !hasResponse(evaluation))
     return { suite: LITE_SUITE, status: 'not_evaluated', passed, total, updatedAt: null, tasks }
   const { status, ageDays, multiplier } = evaluation
   const updatedAt = formatInstant(evaluation.updatedAt)
@@ -198,14 +198,14 @@ function reasonFor(model: CatalogueModel, { passed, total }: EvalSummary): strin
 export interface ChatCandidate {
   id: string
   /** True for a model that thinks, and can be asked to do little of it. */
-  thinks: boolean
+  isReasoning: boolean
 }
 
 /** The recommended models the chat may run on, best first: those that can call tools, as far as is known. */
 export function chatCandidates({ models }: StoredRun): ChatCandidate[] {
   return models
     .filter(({ supportsTools, toolUse }) => supportsTools && toolUse !== 'disproven')
-    .map(({ id, supportsReasoning }) => ({ id, thinks: supportsReasoning }))
+    .map(({ id, supportsReasoning }) => ({ id, isReasoning: supportsReasoning }))
 }
 
 /** So many of the best must have a fresh score: four of five of the first eight. */
@@ -223,7 +223,7 @@ export function coverageOf(ranked: readonly Ranked[], attemptedToday: number, no
   const evaluations = ranked.flatMap(({ evaluation }) => evaluation ?? [])
   const possible = ranked
     .filter(({ evaluation, gone }) => evaluation === null && !gone)
-    .map(({ model }) => withPerfectAnswers({ model, evaluation: null }))
+    .map(({ model }) => withPerfectResults({ model, evaluation: null }))
     .sort(compareContenders)
   const threats = possible.filter(
     (one) => primary && one.id !== primary.model.id && compareContenders(one, primary.model) < 0,
@@ -250,20 +250,21 @@ export function confidenceOf(
   { unevaluatedThreatCount: threats }: EvalCoverage,
   now: Instant,
 ): Pick<StoredRun, 'rankingConfidence' | 'rankingConfidenceReason'> {
-  const because = (level: StoredRun['rankingConfidence'], reason: string) => ({
+  const confidence = (level: StoredRun['rankingConfidence'], reason: string) => ({
     rankingConfidence: level,
     rankingConfidenceReason: reason,
   })
   if (threats > 0) {
     const many = threats === 1 ? 'One unevaluated model' : `${threats} unevaluated models`
-    return because('low', `${many} could overtake the primary with a perfect lite eval score.`)
+    return confidence('low', `${many} could overtake the primary with a perfect lite eval score.`)
   }
-  if (!ranked[0]?.evaluation) return because('low', 'The primary itself has no lite eval score that counts.')
+  if (!ranked[0]?.evaluation)
+    return confidence('low', 'The primary itself has no lite eval score that counts.')
   const top = ranked.slice(0, TOP)
   const fresh = top.filter(({ evaluation }) => evaluation && now - evaluation.updatedAt <= FRESH_MS)
   const none = 'No unevaluated candidate can overtake the primary even with a perfect lite eval score'
   const share = `${fresh.length} of the top ${top.length} have a score of the last 24 hours`
   return fresh.length * 5 >= top.length * 4
-    ? because('high', `${none}; ${share}.`)
-    : because('medium', `${none}, but only ${share}.`)
+    ? confidence('high', `${none}; ${share}.`)
+    : confidence('medium', `${none}, but only ${share}.`)
 }

@@ -1,7 +1,7 @@
 import { DAY_MS, dayOf } from '../time.ts'
 import type { Instant } from '../time.ts'
 import type { CatalogueModel } from './catalogue.ts'
-import { LITE_POINTS_MOST, liteScoreOf } from './evaluation.ts'
+import { LITE_POINTS_MAX, liteScoreOf } from './evaluation.ts'
 import type { CountedEvaluation } from './evaluation.ts'
 import type { Measurements } from './history.ts'
 import type { HealthStatus, RankedModel, ScoreComponent } from './schema.ts'
@@ -64,24 +64,24 @@ export function scoreModel(
     liteEvalScore: lite === null ? 0 : liteScoreOf(lite),
     instabilityPenalty: Math.min(150, 25 * failuresIn72h),
   }
-  const quickness = latencyMs === null ? 'not measured' : `${latencyMs} ms`
-  const evaluated =
+  const latencyEvidence = latencyMs === null ? 'not measured' : `${latencyMs} ms`
+  const liteEvidence =
     lite === null
       ? 'no evaluation that counts'
       : `${lite.points} points times ${lite.multiplier}, ${lite.ageDays} days old`
-  const failures = `${failuresIn72h} failed attempts in 72 hours`
+  const failureEvidence = `${failuresIn72h} failed attempts in 72 hours`
   const components = [
     ...metadata.map((part) => ({ ...part, name: `metadata.${part.name}` })),
     { name: 'health', points: parts.healthScore, most: 400, evidence: status },
-    { name: 'latency', points: parts.latencyScore, most: 75, evidence: quickness },
-    { name: 'liteEval', points: parts.liteEvalScore, most: LITE_POINTS_MOST, evidence: evaluated },
-    { name: 'instability', points: 0 - parts.instabilityPenalty, most: 0, evidence: failures },
+    { name: 'latency', points: parts.latencyScore, most: 75, evidence: latencyEvidence },
+    { name: 'liteEval', points: parts.liteEvalScore, most: LITE_POINTS_MAX, evidence: liteEvidence },
+    { name: 'instability', points: 0 - parts.instabilityPenalty, most: 0, evidence: failureEvidence },
   ]
   return { ...parts, score: scoreOf(parts), components }
 }
 
 /** The most points of each part of the metadata; docs/model-scores.md defends each by recorded catalogues. */
-export const METADATA_MOST = {
+export const METADATA_MAX = {
   recency: 170,
   parameters: 120,
   context: 60,
@@ -112,7 +112,7 @@ export function metadataComponents(model: CatalogueModel, now: Instant): ScoreCo
     const listed = model.supportedParameters.includes(name)
     return [listed ? 1 : 0, `${name} ${listed ? 'listed' : 'not listed'}`]
   }
-  const shares: Record<keyof typeof METADATA_MOST, Share> = {
+  const shares: Record<keyof typeof METADATA_MAX, Share> = {
     recency: recency(model, now),
     parameters: parameters(model),
     context: logarithmic(model.contextLength, 'tokens of context', [2 ** 13, 2 ** 18], 0),
@@ -124,7 +124,7 @@ export function metadataComponents(model: CatalogueModel, now: Instant): ScoreCo
     responseFormat: supports('response_format'),
     toolChoice: supports('tool_choice'),
   }
-  return Object.entries(METADATA_MOST).map(([name, most]) => {
+  return Object.entries(METADATA_MAX).map(([name, most]) => {
     const [share, evidence] = shares[name as keyof typeof shares]
     return { name, points: Math.round(share * most), most, evidence }
   })
@@ -133,14 +133,17 @@ export function metadataComponents(model: CatalogueModel, now: Instant): ScoreCo
 function recency({ createdAt }: CatalogueModel, now: Instant): Share {
   if (createdAt === null) return [0, 'no date of listing']
   const days = Math.max(0, Math.floor((now - createdAt) / DAY_MS))
-  return [between(OLD_DAYS - days, 0, OLD_DAYS - NEW_DAYS), `listed on ${dayOf(createdAt)}, ${days} days ago`]
+  return [
+    fraction(OLD_DAYS - days, 0, OLD_DAYS - NEW_DAYS),
+    `listed on ${dayOf(createdAt)}, ${days} days ago`,
+  ]
 }
 
 /** Models whose size is not published are rather great ones: they count like one of about 120 billion parameters. */
 function parameters(model: CatalogueModel): Share {
   const billions = parameterBillions(model)
   if (billions === null) return [0.7, 'number of parameters not published']
-  return [between(Math.log2(billions), 2, 9), `${billions} billion parameters`]
+  return [fraction(Math.log2(billions), 2, 9), `${billions} billion parameters`]
 }
 
 /**
@@ -167,10 +170,10 @@ function logarithmic(
   unknown: number,
 ): Share {
   if (value === null) return [unknown, `${unit}: not published`]
-  return [between(Math.log2(value), Math.log2(least), Math.log2(most)), `${value} ${unit}`]
+  return [fraction(Math.log2(value), Math.log2(least), Math.log2(most)), `${value} ${unit}`]
 }
 
 /** Where a value lies between two bounds, 0 to 1. */
-function between(value: number, low: number, high: number): number {
+function fraction(value: number, low: number, high: number): number {
   return Math.min(1, Math.max(0, (value - low) / (high - low)))
 }

@@ -3,7 +3,7 @@ import type { Day } from '../time.ts'
 import { BASE_URL } from './catalogue.ts'
 import { NOT_PROBED } from './history.ts'
 import type { Candidate } from './ranking.ts'
-import { STANDING_NOTES, recommend } from './recommend.ts'
+import { FIXED_NOTES, recommend } from './recommend.ts'
 import type { StoredRun } from './schema.ts'
 
 /** The day on which the facts below were read from what the makers and the routing service publish. */
@@ -96,7 +96,7 @@ export function seedRun(): StoredRun {
     rankingConfidenceReason: 'Built-in seed: ranked by published facts alone, nothing was measured.',
     notes: [
       `This is the built-in seed, with facts as published on ${FACTS_DAY}: no stored recommendation could be read.`,
-      ...STANDING_NOTES,
+      ...FIXED_NOTES,
     ],
   }
 }
@@ -115,7 +115,7 @@ function candidateOf({ id, name, listed, context, output, billions, supports }: 
     expirationDay: null,
     expirationUnreadable: false,
     description: billions === undefined ? '' : `${billions}B parameters`,
-    standsForOthers: false,
+    isRouterOrAlias: false,
   }
   return { model, health: NOT_PROBED, evaluation: null, toolUse: 'unknown', gone: false, failuresIn72h: 0 }
 }

@@ -110,7 +110,7 @@ type Filterable = Pick<RankedModel, NeededField | 'contextLength' | 'healthStatu
 }
 
 /** Whether a model is wanted; `tools` leaves out those whose tool use was disproven. */
-function meets(model: Filterable, { needs, minContext, passedOnly }: ShortlistFilter): boolean {
+function matchesFilter(model: Filterable, { needs, minContext, passedOnly }: ShortlistFilter): boolean {
   if (passedOnly && model.healthStatus !== 'passed') return false
   if (minContext !== null && model.contextLength < minContext) return false
   return needs.every((need) => model[NEEDS[need]] && !(need === 'tools' && model.toolUse === 'disproven'))
@@ -124,11 +124,11 @@ const UPDATE_EVERY_HOURS = 24
 const HOUR_MS = 3_600_000
 
 /** What is served: the stored run, or the built-in seed in its place. */
-export interface Served {
+export interface ServedRun {
   run: StoredRun
   seed: boolean
   /** The store of recommendations is configured and answers. */
-  storeAnswers: boolean
+  storeAvailable: boolean
 }
 
 /**
@@ -136,21 +136,25 @@ export interface Served {
  *
  * @param now decides age and staleness
  */
-export function topModelsPayload(served: Served, { limit, filter }: ShortlistQuery, now: Instant): TopModels {
+export function topModelsPayload(
+  served: ServedRun,
+  { limit, filter }: ShortlistQuery,
+  now: Instant,
+): TopModels {
   const { head, tail } = envelopeOf(served, now)
-  const wanted = served.run.models.filter((model) => meets(model, filter))
+  const wanted = served.run.models.filter((model) => matchesFilter(model, filter))
   const models = wanted.slice(0, limit ?? wanted.length)
   return { ...head, count: models.length, models, ...tail }
 }
 
 /** The body of recommendation: the first model of the list, and all others after it. */
-export function recommendationPayload(served: Served, now: Instant): Recommendation {
+export function recommendationPayload(served: ServedRun, now: Instant): Recommendation {
   const { head, tail } = envelopeOf(served, now)
   return { ...head, primary: primaryOf(served.run), alternatives: served.run.models.slice(1), ...tail }
 }
 
 /** The body of health; always given, whatever the store is like. */
-export function healthPayload({ run, seed, storeAnswers }: Served, now: Instant): Health {
+export function healthPayload({ run, seed, storeAvailable }: ServedRun, now: Instant): Health {
   const ageMs = ageOf(run, now)
   return {
     ok: !seed && isFresh(ageMs),
@@ -158,12 +162,12 @@ export function healthPayload({ run, seed, storeAnswers }: Served, now: Instant)
     ageHours: seed ? null : Math.floor((ageMs / HOUR_MS) * 100) / 100,
     maxFreshHours: MAX_FRESH_HOURS,
     usingSeedFallback: seed,
-    hasKvBinding: storeAnswers,
+    hasKvBinding: storeAvailable,
   }
 }
 
 /** The body of `/api/status/free-llm`. */
-export function statusPayload(served: Served, now: Instant): Status {
+export function statusPayload(served: ServedRun, now: Instant): Status {
   const { rankingVersion, rankingConfidence } = served.run
   const primary = primaryOf(served.run).id
   return { ...healthPayload(served, now), service: 'free-llm', primary, rankingVersion, rankingConfidence }
@@ -173,7 +177,7 @@ type Tail = Pick<TopModels, 'notes' | 'seed' | 'stale' | 'ageHours' | 'nextUpdat
 
 /** The first and the last fields of both payloads. Nothing in them changes more than once an hour. */
 function envelopeOf(
-  { run, seed }: Served,
+  { run, seed }: ServedRun,
   now: Instant,
 ): { head: Omit<StoredRun, 'models' | 'notes' | 'rejections' | 'explanations'>; tail: Tail } {
   const { models: _models, notes, rejections: _rejections, explanations: _explanations, ...head } = run
@@ -250,7 +254,7 @@ export function pickModel(
   shortlist: Shortlist,
   filter: ShortlistFilter,
 ): { primary: Shortlist['models'][number]; recommendation: Record<string, unknown> } | null {
-  const [primary, ...alternatives] = shortlist.models.filter((model) => meets(model, filter))
+  const [primary, ...alternatives] = shortlist.models.filter((model) => matchesFilter(model, filter))
   if (primary === undefined) return null
   const fields = Object.entries(shortlist)
     .filter(([name]) => name !== 'count')

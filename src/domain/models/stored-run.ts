@@ -16,8 +16,8 @@ const SEALED = /^\{"sha256":"(.{64})","run":(.*)\}\n$/s
  */
 export function sealRun(run: StoredRun): Uint8Array {
   const sealed = storedRunSchema.parse(wellFormed(run))
-  const fault = faultOf(sealed)
-  if (fault !== null) throw new Error(`the ranking does not hold together: ${fault}`)
+  const inconsistency = inconsistencyOf(sealed)
+  if (inconsistency !== null) throw new Error(`the ranking does not hold together: ${inconsistency}`)
   const text = JSON.stringify(sealed)
   const bytes = new TextEncoder().encode(`{"sha256":"${sha256Hex(text)}","run":${text}}\n`)
   if (bytes.byteLength > OBJECT_MAX_BYTES)
@@ -37,27 +37,27 @@ export function proveRun(bytes: Uint8Array): StoredRun {
   if (sha256Hex(inner) !== digest) throw damaged('does not match its digest')
   const { data, error } = storedRunSchema.safeParse(orDamaged('is not JSON', () => JSON.parse(inner)))
   if (error) throw damaged(`has another shape at ${error.issues[0]?.path.join('.') ?? ''}`, error)
-  const fault = faultOf(data)
-  if (fault !== null) throw damaged(`does not hold together: ${fault}`)
+  const inconsistency = inconsistencyOf(data)
+  if (inconsistency !== null) throw damaged(`does not hold together: ${inconsistency}`)
   return data
 }
 
 const decoder = new TextDecoder('utf-8', { fatal: true, ignoreBOM: true })
 
-function orDamaged<T>(what: string, read: () => T): T {
+function orDamaged<T>(fault: string, read: () => T): T {
   try {
     return read()
   } catch (error) {
-    throw damaged(what, error)
+    throw damaged(fault, error)
   }
 }
 
-function damaged(what: string, cause?: unknown): Refusal<StorageRefusal> {
-  return storageDamaged(`the stored recommendation ${what}; dash evaluate-models makes a new one`, cause)
+function damaged(fault: string, cause?: unknown): Refusal<StorageRefusal> {
+  return storageDamaged(`the stored recommendation ${fault}; dash evaluate-models makes a new one`, cause)
 }
 
 /** The first thing that cannot be right in a ranking, or null. */
-function faultOf({ models }: StoredRun): string | null {
+function inconsistencyOf({ models }: StoredRun): string | null {
   if (new Set(models.map(({ id }) => id)).size !== models.length) return 'a model is ranked twice'
   for (const [index, model] of models.entries()) {
     const { id, rank, score, liteEvalScore, evalSummary } = model

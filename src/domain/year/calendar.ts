@@ -31,7 +31,7 @@ export interface Moment {
   due:
     { is: 'published' } | { is: 'later'; item: TimelineItem } | { is: 'gap'; gap: GapStop } | { is: 'open' }
   /** Place among the stops; -1 before the first. */
-  place: number
+  stopIndex: number
 }
 
 /**
@@ -51,17 +51,17 @@ export function timelineStops({ entries, timeline }: ProvedLedger): TimelineStop
     const recorded = { reason, attempts, seq }
     gaps.set(asOfDay, { kind: 'gap', firstDay: asOfDay, lastDay: asOfDay, recorded })
   }
-  const selectable = new Set(timeline.filter((item, index) => !isHidden(item, timeline[index + 1])))
+  const selectable = new Set(timeline.filter((item, index) => !isSuperseded(item, timeline[index + 1])))
   const days = [...new Set([...published.keys(), ...gaps.keys()])].sort()
   return days.flatMap((day, index): TimelineStop[] => {
     const previous = days[index - 1]
     const firstDay = previous === undefined ? day : addDays(previous, 1)
-    const hole: TimelineStop[] =
+    const unrecordedGap: TimelineStop[] =
       firstDay < day ? [{ kind: 'gap', firstDay, lastDay: addDays(day, -1), recorded: null }] : []
     const gap = gaps.get(day)
-    if (gap) return [...hole, gap]
+    if (gap) return [...unrecordedGap, gap]
     const items = (published.get(day) ?? []).filter((item) => selectable.has(item))
-    return [...hole, ...items.map((item) => ({ kind: 'publication' as const, item }))]
+    return [...unrecordedGap, ...items.map((item) => ({ kind: 'publication' as const, item }))]
   })
 }
 
@@ -75,10 +75,10 @@ export function momentAt(
   const selected = latestAt(timeline, at)
   const due = dueAt(stops, selected, dueDay)
   const isExact = selected?.manifest.publishedAt === at
-  const place = stops.findLastIndex((stop) =>
+  const stopIndex = stops.findLastIndex((stop) =>
     due.is === 'gap' && !isExact ? stop === due.gap : stop.kind === 'publication' && stop.item === selected,
   )
-  return { at, dueDay, selected, due, place }
+  return { at, dueDay, selected, due, stopIndex }
 }
 
 function dueAt(stops: readonly TimelineStop[], selected: TimelineItem | null, dueDay: Day): Moment['due'] {
@@ -118,20 +118,20 @@ function atOfDueDay(day: Day, now: Instant): string {
 }
 
 /** Of several publications of one time only the last is ever selected. */
-function isHidden(item: TimelineItem, next: TimelineItem | undefined): boolean {
+function isSuperseded(item: TimelineItem, next: TimelineItem | undefined): boolean {
   return next !== undefined && next.manifest.publishedAt === item.manifest.publishedAt
 }
 
 /** One list of a Year held against the same list of another (docs/page.md). */
 
 /** What an item needs to be compared. */
-interface Ranked {
+interface RankedEntry {
   key: string
   rank: number
 }
 
 /** An item that stands in both lists. */
-interface Kept<T> {
+interface CommonEntry<T> {
   before: T
   after: T
   /** How many ranks it rose; below zero, fell. */
@@ -144,13 +144,16 @@ export interface Comparison<T> {
   /** Items of the earlier list alone, by the rank they had. */
   left: T[]
   /** Items of both whose rank differs, by the later rank. */
-  moved: Kept<T>[]
+  moved: CommonEntry<T>[]
   /** Items of both at the same rank. */
-  stayed: Kept<T>[]
+  stayed: CommonEntry<T>[]
 }
 
 /** What became of a list; items are known by their save keys. */
-export function compareLists<T extends Ranked>(earlier: readonly T[], later: readonly T[]): Comparison<T> {
+export function compareLists<T extends RankedEntry>(
+  earlier: readonly T[],
+  later: readonly T[],
+): Comparison<T> {
   const earlierByKey = new Map(earlier.map((item) => [item.key, item]))
   const laterKeys = new Set(later.map(({ key }) => key))
   const kept = later.flatMap((item) => {
@@ -166,7 +169,7 @@ export function compareLists<T extends Ranked>(earlier: readonly T[], later: rea
 }
 
 /** Where an item stands in one Year. */
-export interface YearStanding {
+export interface YearPosition {
   /** Rank in the column of its own source; null when it stands in `popular` alone. */
   rank: number | null
   /** Rank in `popular`; null outside of it. */
@@ -177,17 +180,17 @@ export interface YearStanding {
 const OWN_COLUMNS = ['hackerNews', 'lobsters', 'lessWrong', 'hypeReplicate', 'midjourney'] as const
 
 /** The standing of every item of a Year, by save key. */
-export function standingsOf(
+export function positionsOf(
   feed: Readonly<
     Record<(typeof OWN_COLUMNS)[number] | 'popular', readonly Pick<YearItem, 'key' | 'rank' | 'points'>[]>
   >,
-): Map<string, YearStanding> {
-  const standings = new Map<string, YearStanding>()
+): Map<string, YearPosition> {
+  const positions = new Map<string, YearPosition>()
   for (const name of OWN_COLUMNS) {
-    for (const { key, rank, points } of feed[name]) standings.set(key, { rank, popular: null, points })
+    for (const { key, rank, points } of feed[name]) positions.set(key, { rank, popular: null, points })
   }
   for (const { key, rank, points } of feed.popular) {
-    standings.set(key, { rank: null, points, ...standings.get(key), popular: rank })
+    positions.set(key, { rank: null, points, ...positions.get(key), popular: rank })
   }
-  return standings
+  return positions
 }

@@ -34,8 +34,8 @@ export function sealEntry(
   recordedAt: Instant,
   previousLeaf: string,
 ): LedgerRow {
-  const place = { seq, kind: content.kind, recordedAt, previousLeaf }
-  const row = { ...NO_CELLS, ...columnsOf(content), ...place } as Omit<LedgerRow, 'leaf'>
+  const position = { seq, kind: content.kind, recordedAt, previousLeaf }
+  const row = { ...NO_CELLS, ...columnsOf(content), ...position } as Omit<LedgerRow, 'leaf'>
   return { ...row, leaf: leafOf(row) }
 }
 

@@ -1,7 +1,7 @@
 import { storageDamaged } from '../refusal.ts'
 import { GENESIS_LEAF, contentOf, latestAt, leafOf, manifestOf, sealLegacy, timelineOf } from './chain.ts'
 import type { ProvedLedger, TimelineItem } from './chain.ts'
-import { describeFinding, finding, timeOf } from './finding.ts'
+import { describeFinding, finding, formatTime } from './finding.ts'
 import type { Finding } from './finding.ts'
 import type {
   AuditedContents,
@@ -78,31 +78,31 @@ export function auditLedger(
 }
 
 /** The heads of an archive that were read: all of them, or the newest alone. */
-interface SeenHeads {
+interface KnownHeads {
   heads: readonly AuditedHead[]
   all: boolean
 }
 
 function checkLedger(
   contents: LedgerContents | AuditedContents,
-  seen: SeenHeads | null,
+  knownHeads: KnownHeads | null,
 ): Pick<ProvedLedger, 'entries' | 'timeline'> & { findings: Finding[] } {
   const { rows, legacy, founding } = contents
   const unreadable = 'unreadable' in contents ? contents.unreadable : []
-  const isWhole = (table: string): boolean => unreadable.every((row) => row.table !== table)
-  const read = rows.map(entryOf)
+  const isComplete = (table: string): boolean => unreadable.every((row) => row.table !== table)
+  const entriesByRow = rows.map(entryOf)
   const manifests = legacy.map(manifestOf)
   const findings = [
     ...unreadable.map(({ table, at, problem, publicationId }) =>
       finding('row_tampered', `${table}/${at}`, null, problem, publicationId),
     ),
-    ...checkChain(rows, read, isWhole('entries')),
-    ...checkSeal(contents, manifests, isWhole('legacy_publications')),
+    ...checkChain(rows, entriesByRow, isComplete('entries')),
+    ...checkSeal(contents, manifests, isComplete('legacy_publications')),
     ...checkFounding(rows, founding),
     ...checkTimes(contents),
-    ...(seen ? checkHeads(rows, seen, founding) : []),
+    ...(knownHeads ? checkHeads(rows, knownHeads, founding) : []),
   ]
-  const entries = read.filter((entry) => entry !== null)
+  const entries = entriesByRow.filter((entry) => entry !== null)
   const versioned = entries.flatMap((entry): TimelineItem[] =>
     entry.kind === 'publication' ? [{ manifest: entry.manifest, ledger: 'versioned', seq: entry.seq }] : [],
   )
@@ -120,27 +120,31 @@ function entryOf(row: LedgerRow): LedgerEntry | null {
   return content && { ...content, seq, recordedAt, previousLeaf, leaf }
 }
 
-/** @param isWhole false when rows are left out because they cannot be read: what they leave is no second finding */
+/** @param isComplete false when rows are left out because they cannot be read: what they leave is no second finding */
 function checkChain(
   rows: readonly LedgerRow[],
-  read: readonly (LedgerEntry | null)[],
-  isWhole: boolean,
+  entries: readonly (LedgerEntry | null)[],
+  isComplete: boolean,
 ): Finding[] {
   const findings: Finding[] = []
   let previous = { seq: 0, leaf: GENESIS_LEAF, recordedAt: Number.NEGATIVE_INFINITY }
   for (const [index, row] of rows.entries()) {
-    const at = (code: Finding['code'], expected: Finding['expected'], actual: Finding['actual']): void => {
+    const report = (
+      code: Finding['code'],
+      expected: Finding['expected'],
+      actual: Finding['actual'],
+    ): void => {
       findings.push(finding(code, `entries/${row.seq}`, expected, actual, row.publicationId))
     }
     const seq = previous.seq + 1
-    if (row.seq !== seq && isWhole) at('chain_broken', `entry ${seq}`, `entry ${row.seq}`)
+    if (row.seq !== seq && isComplete) report('chain_broken', `entry ${seq}`, `entry ${row.seq}`)
     if (row.previousLeaf !== previous.leaf && row.seq === seq)
-      at('chain_broken', previous.leaf, row.previousLeaf)
+      report('chain_broken', previous.leaf, row.previousLeaf)
     const leaf = leafOf(row)
-    if (leaf !== row.leaf) at('row_tampered', row.leaf, leaf)
-    else if (!read[index]) at('row_tampered', 'columns that fit a kind of entry', row.kind)
+    if (leaf !== row.leaf) report('row_tampered', row.leaf, leaf)
+    else if (!entries[index]) report('row_tampered', 'columns that fit a kind of entry', row.kind)
     if (row.recordedAt < previous.recordedAt)
-      at('chain_broken', `recorded after ${timeOf(previous.recordedAt)}`, timeOf(row.recordedAt))
+      report('chain_broken', `recorded after ${formatTime(previous.recordedAt)}`, formatTime(row.recordedAt))
     previous = row
   }
   return findings
@@ -150,14 +154,14 @@ function checkChain(
 function checkSeal(
   { rows, legacy }: LedgerContents,
   manifests: readonly (Manifest | null)[],
-  isWhole: boolean,
+  isComplete: boolean,
 ): Finding[] {
   const path = 'legacy_publications'
   const [seal, second] = rows.filter(({ kind }) => kind === 'legacy-seal')
   if (second) return [finding('chain_broken', path, 'one seal', `a second in entry ${second.seq}`)]
   if (!seal && legacy.length > 0)
     return [finding('row_tampered', path, 'no rows, as no entry seals them', `${legacy.length} rows`)]
-  if (!seal || !isWhole) return []
+  if (!seal || !isComplete) return []
   const { rows: count, digest } = sealLegacy(legacy)
   if (count !== seal.legacyRows)
     return [finding('row_tampered', path, `${seal.legacyRows} rows`, `${count} rows`)]
@@ -193,8 +197,10 @@ function checkTimes({ rows, legacy }: LedgerContents): Finding[] {
     const isOwn = seq > sealed
     const before = isOwn ? Math.max(newest, newestLegacy) : newest
     if (isOwn ? publishedAt <= before : publishedAt < before) {
-      const expected = `published after ${timeOf(before)}`
-      findings.push(finding('chain_broken', `entries/${seq}`, expected, timeOf(publishedAt), publicationId))
+      const expected = `published after ${formatTime(before)}`
+      findings.push(
+        finding('chain_broken', `entries/${seq}`, expected, formatTime(publishedAt), publicationId),
+      )
     }
     newest = Math.max(newest, publishedAt)
   }
@@ -207,7 +213,7 @@ function checkTimes({ rows, legacy }: LedgerContents): Finding[] {
  */
 function checkHeads(
   rows: readonly LedgerRow[],
-  { heads, all }: SeenHeads,
+  { heads, all }: KnownHeads,
   founding: FoundingMark | null,
 ): Finding[] {
   const findings = heads.flatMap(({ path, seq, head, readError }) => {
@@ -250,15 +256,15 @@ function sealSeq(rows: readonly LedgerRow[]): number | undefined {
  * of all publications up to that time, the latest; of equally late ones the versioned, then the greater number.
  */
 export function replaySelection(timeline: readonly TimelineItem[], select: typeof latestAt): Finding[] {
-  const standing = new Map<number, TimelineItem>()
+  const preferred = new Map<number, TimelineItem>()
   for (const item of timeline) {
-    const best = standing.get(item.manifest.publishedAt)
-    if (best === undefined || isPreferred(item, best)) standing.set(item.manifest.publishedAt, item)
+    const best = preferred.get(item.manifest.publishedAt)
+    if (best === undefined || isPreferred(item, best)) preferred.set(item.manifest.publishedAt, item)
   }
   // Of two expectations for one time the later one counts: it knows the publication of that time.
   const expected = new Map<number, TimelineItem | null>()
   let before: TimelineItem | null = null
-  for (const [time, item] of [...standing].sort(([a], [b]) => a - b)) {
+  for (const [time, item] of [...preferred].sort(([a], [b]) => a - b)) {
     expected
       .set(time - 1, before)
       .set(time, item)
@@ -270,7 +276,7 @@ export function replaySelection(timeline: readonly TimelineItem[], select: typeo
     if (selected === item) return []
     const id = item?.manifest.publicationId ?? null
     const actual = selected?.manifest.publicationId ?? null
-    return [finding('chain_broken', `selection at ${timeOf(at)}`, id, actual, id)]
+    return [finding('chain_broken', `selection at ${formatTime(at)}`, id, actual, id)]
   })
 }
 

@@ -82,10 +82,10 @@ export function sealYear(
  * @throws Refusal `storage_damaged` naming what differs
  */
 export function proveBytes(manifest: Manifest, bytes: Uint8Array | null): Uint8Array {
-  const where = `object ${manifest.sha256} of ${manifest.publicationId}`
-  if (bytes === null) throw storageDamaged(`${where} is absent`)
+  const object = `object ${manifest.sha256} of ${manifest.publicationId}`
+  if (bytes === null) throw storageDamaged(`${object} is absent`)
   const [problem] = examineWhole(manifest, bytes)
-  if (problem) throw storageDamaged(`${where} ${problem.what}`)
+  if (problem) throw storageDamaged(`${object} ${problem.difference}`)
   return bytes
 }
 
@@ -101,7 +101,7 @@ export function examineWhole(manifest: Manifest, bytes: Uint8Array): ObjectProbl
   if (!issue) return problems
   const valid = `a valid ${ALGORITHM_VERSION} payload`
   const actual = `${issue.path.join('.')}: ${issue.message}`
-  return [...problems, { code: 'envelope_invalid', what: `is not ${valid}`, expected: valid, actual }]
+  return [...problems, { code: 'envelope_invalid', difference: `is not ${valid}`, expected: valid, actual }]
 }
 
 /** Items in each list of a feed, by feed key: what a publish report shows. */
@@ -117,7 +117,7 @@ export function countDistinctItems({ github, virality: _virality, ...lists }: Ye
 
 function feedOf(ranked: RankedYear): YearFeed {
   const { columns, hype, popular, midjourney } = ranked
-  const shown = [columns.hn, columns.lobsters, columns.lesswrong, hype, popular].flat()
+  const listedItems = [columns.hn, columns.lobsters, columns.lesswrong, hype, popular].flat()
   return {
     hackerNews: columns.hn.map(itemOf),
     lobsters: columns.lobsters.map(itemOf),
@@ -127,7 +127,7 @@ function feedOf(ranked: RankedYear): YearFeed {
     midjourney: midjourney.map(itemOf),
     github: { status: 'collecting', items: [] },
     virality: Object.fromEntries(
-      shown.map(({ key, percentile }) => [key, Math.round(percentile * 10_000) / 100]),
+      listedItems.map(({ key, percentile }) => [key, Math.round(percentile * 10_000) / 100]),
     ),
   }
 }

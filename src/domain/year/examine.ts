@@ -15,13 +15,13 @@ import type { Manifest } from './ledger.ts'
 export interface ObjectProblem {
   code: 'size_mismatch' | 'digest_mismatch' | 'envelope_invalid' | 'identity_mismatch'
   /** What differs, as the end of a sentence that begins with the object. */
-  what: string
+  difference: string
   expected: string | number | null
   actual: string | number | null
 }
 
 /** What can be told of stored bytes before it is known which publication they should be. */
-export interface SeenBytes {
+export interface BytesSummary {
   byteSize: number
   /** Their digest, 64 lower-case hex digits. */
   sha256: string
@@ -33,7 +33,7 @@ export interface SeenBytes {
 export type ObjectOutcome = { found: 'bytes'; byteSize: number; problems: ObjectProblem[] } | NoBytes
 
 /** What became of reading one object before its manifest was known. */
-export type SeenObject = ({ found: 'bytes' } & SeenBytes) | NoBytes
+export type ReadObject = ({ found: 'bytes' } & BytesSummary) | NoBytes
 
 /** Why there were no bytes; `why` begins with `READ_ERROR` when the store failed, not the object. */
 export type NoBytes = { found: 'nothing' } | { found: 'something else'; why: string }
@@ -60,11 +60,11 @@ export function objectFindings({ publicationId, sha256 }: Manifest, outcome: Obj
 
 /** Size, digest and identity; none when the bytes are those that were sealed. */
 export function examineBytes(manifest: Manifest, bytes: Uint8Array): ObjectProblem[] {
-  return examineSeen(manifest, seeBytes(bytes)) ?? examineMembers(manifest, bytes)
+  return examineSummary(manifest, summarizeBytes(bytes)) ?? examineMembers(manifest, bytes)
 }
 
 /** The part of {@link examineBytes} that needs no manifest. */
-export function seeBytes(bytes: Uint8Array): SeenBytes {
+export function summarizeBytes(bytes: Uint8Array): BytesSummary {
   const ends = { first: bytes.subarray(0, ENDS_BYTES.first), last: bytes.subarray(-ENDS_BYTES.last) }
   return { byteSize: bytes.byteLength, sha256: sha256Hex(bytes), identity: readIdentity(ends) }
 }
@@ -75,37 +75,37 @@ export function seeBytes(bytes: Uint8Array): SeenBytes {
  * @returns null when only the whole text can tell: between its two ends a member may stand a second time, and then the
  *   last one counts
  */
-export function examineSeen(manifest: Manifest, seen: SeenBytes): ObjectProblem[] | null {
-  const problems = examineDigest(manifest, seen)
+export function examineSummary(manifest: Manifest, summary: BytesSummary): ObjectProblem[] | null {
+  const problems = examineDigest(manifest, summary)
   if (problems.length > 0) return problems
-  return seen.identity === identityText(identityOf(manifest)) ? [] : null
+  return summary.identity === identityText(identityOf(manifest)) ? [] : null
 }
 
 /** An object that was read ahead, against its manifest; null when it must be examined with it. */
-export function examineSeenObject(manifest: Manifest, seen: SeenObject): ObjectOutcome | null {
-  if (seen.found !== 'bytes') return seen
-  const problems = examineSeen(manifest, seen)
-  return problems && { found: 'bytes', byteSize: seen.byteSize, problems }
+export function examineReadObject(manifest: Manifest, read: ReadObject): ObjectOutcome | null {
+  if (read.found !== 'bytes') return read
+  const problems = examineSummary(manifest, read)
+  return problems && { found: 'bytes', byteSize: read.byteSize, problems }
 }
 
 /** Size and digest of stored bytes against their manifest. */
 export function examineDigest(
   manifest: Manifest,
-  { byteSize, sha256 }: Pick<SeenBytes, 'byteSize' | 'sha256'>,
+  { byteSize, sha256 }: Pick<BytesSummary, 'byteSize' | 'sha256'>,
 ): ObjectProblem[] {
   const problems: ObjectProblem[] = []
   if (byteSize !== manifest.byteSize) {
-    const what = `has ${byteSize} bytes instead of ${manifest.byteSize}`
-    problems.push({ code: 'size_mismatch', what, expected: manifest.byteSize, actual: byteSize })
+    const difference = `has ${byteSize} bytes instead of ${manifest.byteSize}`
+    problems.push({ code: 'size_mismatch', difference, expected: manifest.byteSize, actual: byteSize })
   }
   if (sha256 !== manifest.sha256) {
-    const what = 'does not match its digest'
-    problems.push({ code: 'digest_mismatch', what, expected: manifest.sha256, actual: sha256 })
+    const difference = 'does not match its digest'
+    problems.push({ code: 'digest_mismatch', difference, expected: manifest.sha256, actual: sha256 })
   }
   return problems
 }
 
-/** The identity by the whole text, where {@link examineSeen} cannot tell it. */
+/** The identity by the whole text, where {@link examineSummary} cannot tell it. */
 export function examineMembers(manifest: Manifest, bytes: Uint8Array): ObjectProblem[] {
   const parsed = parseEnvelope(bytes)
   return 'problem' in parsed ? [parsed.problem] : examineIdentity(manifest, parsed.members)
@@ -120,8 +120,8 @@ type EnvelopeMembers = Readonly<Record<string, unknown>>
  * @returns the problem when the bytes are not a JSON object in UTF-8
  */
 export function parseEnvelope(bytes: Uint8Array): { members: EnvelopeMembers } | { problem: ObjectProblem } {
-  const invalid = (what: string): { problem: ObjectProblem } => ({
-    problem: { code: 'envelope_invalid', what, expected: 'a JSON object', actual: null },
+  const invalid = (difference: string): { problem: ObjectProblem } => ({
+    problem: { code: 'envelope_invalid', difference, expected: 'a JSON object', actual: null },
   })
   let value: unknown
   try {
@@ -143,7 +143,7 @@ export function examineIdentity(manifest: Manifest, members: EnvelopeMembers): O
     return [
       {
         code: 'identity_mismatch',
-        what: `names another ${field} than its manifest`,
+        difference: `names another ${field} than its manifest`,
         expected: `${field} ${expected}`,
         actual: `${field} ${found}`,
       },

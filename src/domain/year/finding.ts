@@ -46,7 +46,7 @@ export function describeFinding({ code, publicationId, path, expected, actual }:
 }
 
 /** A time of the ledger for a person; a damaged number may be no time at all. */
-export function timeOf(instant: number): string {
+export function formatTime(instant: number): string {
   const date = new Date(instant)
   return Number.isNaN(date.getTime()) ? String(instant) : date.toISOString()
 }
@@ -107,7 +107,7 @@ export interface Mutation {
   sound: boolean
   /** True when no trace is left inside the archive, so that only a head kept elsewhere can tell. */
   needsKeptHead: boolean
-  /** Damages the archive in the folder that {@link DamageSample.restored} gave. */
+  /** Damages the archive in the folder that {@link DamageSample.restore} gave. */
   apply(folder: string): Promise<void>
 }
 
@@ -117,7 +117,7 @@ export interface DamageSample {
   /** The newest head, as an auditor would have kept it. */
   keptHead: KeptHead
   /** The sample's data folder as it was made, whatever was done to it since. */
-  restored(): Promise<string>
+  restore(): Promise<string>
   /** Removes the sample. */
   remove(): Promise<void>
 }

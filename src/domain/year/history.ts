@@ -113,7 +113,7 @@ export function historyIndex(proved: ProvedLedger, head: Head | null): HistoryIn
   const sealSeq = entries.find(({ kind }) => kind === 'legacy-seal')?.seq ?? 0
   return {
     head: head && { seq: head.seq, leaf: head.leaf, time: formatInstant(head.time) },
-    publications: proved.timeline.map(({ manifest, ledger, seq: place }) => ({
+    publications: proved.timeline.map(({ manifest, ledger, seq: entrySeq }) => ({
       publicationId: manifest.publicationId,
       asOfDay: manifest.asOfDay,
       publishedAt: formatInstant(manifest.publishedAt),
@@ -122,9 +122,9 @@ export function historyIndex(proved: ProvedLedger, head: Head | null): HistoryIn
       algorithmVersion: manifest.algorithmVersion,
       schemaVersion: manifest.schemaVersion,
       ledger,
-      own: ledger === 'versioned' && place > sealSeq,
-      seq: place,
-      leaf: ledger === 'versioned' ? (entries[place - 1]?.leaf ?? null) : null,
+      own: ledger === 'versioned' && entrySeq > sealSeq,
+      seq: entrySeq,
+      leaf: ledger === 'versioned' ? (entries[entrySeq - 1]?.leaf ?? null) : null,
     })),
     gaps: entries.flatMap((entry) =>
       entry.kind === 'gap'

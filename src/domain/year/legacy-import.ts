@@ -87,7 +87,11 @@ const manifestRow = z.object({
  * @param line its number
  * @param now nothing can have been published after it
  */
-export function parseListed(row: unknown, line: number, now: Instant): ListedPublication | ImportRefusal {
+export function parseManifestRow(
+  row: unknown,
+  line: number,
+  now: Instant,
+): ListedPublication | ImportRefusal {
   const publicationId = idOf(row)
   const refused = (reason: string): ImportRefusal => ({ publicationId, line, reason })
   if (typeof row !== 'object' || row === null || Array.isArray(row)) return refused('not a JSON object')
@@ -109,7 +113,7 @@ export function parseListed(row: unknown, line: number, now: Instant): ListedPub
 }
 
 /** The refusals of publications whose id an earlier line, of either ledger, already has. */
-export function repeatedIds(listed: readonly ListedPublication[]): ImportRefusal[] {
+export function duplicateIdRefusals(listed: readonly ListedPublication[]): ImportRefusal[] {
   const lines = new Map<string, number>()
   const refusals: ImportRefusal[] = []
   for (const { line, manifest } of listed) {
@@ -154,7 +158,7 @@ export function sealFounding({ legacy, rows }: Founding, now: Instant): LedgerRo
  * True when a proved ledger began with this very founding, whatever followed: the leaf of its last imported entry
  * covers those entries, the seal after it the legacy rows.
  */
-export function beganWith(entries: readonly LedgerEntry[], { legacy, rows }: Founding): boolean {
+export function startsWithFounding(entries: readonly LedgerEntry[], { legacy, rows }: Founding): boolean {
   const seal = entries[rows.length]
   if (seal?.kind !== 'legacy-seal' || seal.previousLeaf !== (rows.at(-1)?.leaf ?? GENESIS_LEAF)) return false
   const { rows: count, digest } = sealLegacy(legacy)

@@ -77,7 +77,7 @@ export function missedDays(
  * The time already given to an entry or publication that `now` does not follow, or null when the clock may be
  * trusted. Publishing at an older time would rewrite answers already given (docs/publishing.md).
  */
-export function timeAhead(
+export function laterTimeInLedger(
   now: Instant,
   entries: readonly LedgerEntry[],
   timeline: readonly TimelineItem[],
@@ -111,8 +111,8 @@ export interface WindowProblem {
 /** Rows that a message names when the publication is too large. */
 const LARGEST_NAMED = 3
 
-const SHORTEN = 'import shorter rows for the same days with dash import signals'
-const CORRECT = 'import correct rows for the same days with dash import signals'
+const SHORTEN_HINT = 'import shorter rows for the same days with dash import signals'
+const CORRECT_HINT = 'import correct rows for the same days with dash import signals'
 
 /**
  * Why a window must not be published, or null: rows that would be published break the bounds of an event, every list
@@ -176,7 +176,8 @@ function tooLongRows(listed: readonly RankedEvent[]): WindowProblem | null {
   const count = `${problems.length} stored ${problems.length === 1 ? 'event is' : 'events are'} too long for a publication`
   return {
     rows: [first.event],
-    message: ([day]) => `${count}, the first: ${rowName(first.event, day)}: ${first.problem}; ${SHORTEN}`,
+    message: ([day]) =>
+      `${count}, the first: ${rowName(first.event, day)}: ${first.problem}; ${SHORTEN_HINT}`,
   }
 }
 
@@ -202,7 +203,7 @@ function sealingProblem(
     if (error instanceof PublicationTooLarge) return tooLarge(error.message, year)
     if (!(error instanceof z.ZodError)) throw error
     const issues = describeIssues(error)
-    return { rows: [], message: () => `stored rows form no valid publication: ${issues}; ${CORRECT}` }
+    return { rows: [], message: () => `stored rows form no valid publication: ${issues}; ${CORRECT_HINT}` }
   }
 }
 
@@ -218,7 +219,7 @@ function tooLarge(size: string, year: RankedYear): WindowProblem {
     largest.map(({ event, bytes }, index) => `${rowName(event, days[index])} (${bytes} bytes)`).join(', ')
   return {
     rows: largest.map(({ event }) => event),
-    message: (days) => `${size}; the largest rows: ${named(days)}; ${SHORTEN}`,
+    message: (days) => `${size}; the largest rows: ${named(days)}; ${SHORTEN_HINT}`,
   }
 }
 

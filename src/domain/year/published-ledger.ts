@@ -1,6 +1,6 @@
 import { auditLedger, checkPinned } from './check.ts'
 import type { LedgerAudit } from './check.ts'
-import type { SeenBytes } from './examine.ts'
+import type { BytesSummary } from './examine.ts'
 import { finding } from './finding.ts'
 import type { Finding } from './finding.ts'
 import { parseHead, parseLeafText, parseLegacyLine } from './ledger.ts'
@@ -20,7 +20,7 @@ export interface PublishedResponse {
   /** The body as it was sent; null when it is too large to be kept, or a refusal too long to be read. */
   bytes: Uint8Array | null
   /** Of the body, whether or not it is kept. */
-  seen: SeenBytes
+  summary: BytesSummary
 }
 
 /** Refusals of {@link PublicHost.history}. */
@@ -56,16 +56,20 @@ export function admitsDamage({ status, error }: PublishedResponse): boolean {
  *
  * @returns null for an answer that is neither the text nor its absence
  */
-export function publishedDocument(path: string, answer: PublishedResponse): PublishedDocument | null {
-  const { status, etag, bytes, seen } = answer
+export function publishedDocument(path: string, response: PublishedResponse): PublishedDocument | null {
+  const { status, etag, bytes, summary } = response
   if (status === 404) return { path, bytes: null, findings: [] }
-  if (admitsDamage(answer)) {
+  if (admitsDamage(response)) {
     const admitted = finding('chain_broken', path, 200, '503 year_history_archive_corrupt')
     return { path, bytes: null, findings: [admitted] }
   }
   if (status !== 200) return null
-  const right = `"${seen.sha256}"`
-  return { path, bytes, findings: etag === right ? [] : [finding('digest_mismatch', path, etag, right)] }
+  const expected = `"${summary.sha256}"`
+  return {
+    path,
+    bytes,
+    findings: etag === expected ? [] : [finding('digest_mismatch', path, etag, expected)],
+  }
 }
 
 /**
@@ -102,12 +106,12 @@ export function auditPublishedLedger(
  * were all rewritten still names the same publications, and one without entries may have lost them.
  */
 function areUnrelated(theirs: LedgerContents, own: LedgerContents): boolean {
-  const marks = new Set(marksOf(theirs))
-  return marks.size > 0 && !marksOf(own).some((mark) => marks.has(mark))
+  const identifiers = new Set(identifiersOf(theirs))
+  return identifiers.size > 0 && !identifiersOf(own).some((identifier) => identifiers.has(identifier))
 }
 
 /** The leaves of the entries and the digests of the publications. */
-function marksOf({ rows, legacy }: LedgerContents): string[] {
+function identifiersOf({ rows, legacy }: LedgerContents): string[] {
   return [...rows.map(({ leaf }) => leaf), ...[...rows, ...legacy].flatMap(({ sha256 }) => sha256 ?? [])]
 }
 
@@ -143,8 +147,8 @@ function publishedContents(ledger: Uint8Array, legacy: Uint8Array | null): Audit
   if (rest.byteLength > 0)
     entries.unreadable.push(unreadableRow('entries', lines.length + 1, 'a line that was cut off'))
   // Legacy lines are only parted by newlines: the last one has none.
-  const parted = linesOf(legacy ?? new Uint8Array())
-  const legacyLines = legacy?.byteLength ? [...parted.lines, parted.rest] : []
+  const split = linesOf(legacy ?? new Uint8Array())
+  const legacyLines = legacy?.byteLength ? [...split.lines, split.rest] : []
   const publications = readLines('legacy_publications', legacyLines, parseLegacyLine)
   const problems = [...entries.unreadable, ...publications.unreadable]
   return { rows: entries.rows, legacy: publications.rows, founding: null, unreadable: problems }
@@ -201,13 +205,13 @@ function checkPublishedHead(
 ): Finding[] {
   const first = readHead(head, rows.length)
   const newest = laterHead ? readHead(laterHead, rows.length) : first
-  const unread = first.findings.length > 0 ? first.findings : newest.findings
-  if (unread.length > 0) return unread
+  const unreadable = first.findings.length > 0 ? first.findings : newest.findings
+  if (unreadable.length > 0) return unreadable
   const last = rows.at(-1)?.seq ?? 0
   // A head told after the ledger may name an entry that was not there yet.
   const inLedger = [first, ...(newest.head && newest.head.seq <= last ? [newest] : [])]
-  const differing = inLedger.flatMap((told) =>
-    told.head ? checkPinned(rows, { ...told.head, path: head.path }) : [],
+  const differing = inLedger.flatMap((headState) =>
+    headState.head ? checkPinned(rows, { ...headState.head, path: head.path }) : [],
   )
   const behind = isWhole && last > (newest.head?.seq ?? 0) + 1
   if (differing.length > 0) return differing.slice(0, 1)

@@ -55,9 +55,9 @@ export function chooseManifests(
     }
     case 'size': {
       let left = sample.bytes
-      const drawn = shuffled(recent, random).filter(({ byteSize }, place) => {
+      const drawn = shuffled(recent, random).filter(({ byteSize }, index) => {
         // The first one always: a sample smaller than any object still reads something.
-        if (place > 0 && byteSize > left) return false
+        if (index > 0 && byteSize > left) return false
         left -= byteSize
         return true
       })

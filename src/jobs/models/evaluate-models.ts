@@ -1,12 +1,12 @@
 import { filterCatalogue } from '../../domain/models/catalogue.ts'
-import { RESPONSE_CLASSES, hasAnswer, toolUseOf } from '../../domain/models/evaluation.ts'
+import { RESPONSE_CLASSES, hasResponse, toolUseOf } from '../../domain/models/evaluation.ts'
 import type { EndpointRecord, RunOutcome } from '../../domain/models/evaluation.ts'
 import { FAILURES_MS, historyOf } from '../../domain/models/history.ts'
 import type { EvaluationRows, ModelHistory } from '../../domain/models/history.ts'
 import { KEY_STALE_MS, planCalls, requestsLeft } from '../../domain/models/quota.ts'
-import { claimsOf, goneLeaders } from '../../domain/models/ranking.ts'
+import { claimsOf, unservedLeaders } from '../../domain/models/ranking.ts'
 import type { Candidate } from '../../domain/models/ranking.ts'
-import { nextRankingVersion, recommend, saysTheSame } from '../../domain/models/recommend.ts'
+import { nextRankingVersion, recommend, hasSameContent } from '../../domain/models/recommend.ts'
 import type { StoredRun } from '../../domain/models/schema.ts'
 import { proveRun, sealRun } from '../../domain/models/stored-run.ts'
 import type { State } from '../../domain/ports.ts'
@@ -14,8 +14,8 @@ import { Refusal, messageOf } from '../../domain/refusal.ts'
 import { addDays, dayOf, startOfDay } from '../../domain/time.ts'
 import type { Instant } from '../../domain/time.ts'
 import { withLease } from '../lease.ts'
-import { askModels } from './ask-models.ts'
-import type { RecordedRun } from './ask-models.ts'
+import { sendPrompts } from './send-prompts.ts'
+import type { RecordedRun } from './send-prompts.ts'
 import { newRun, reportOf, skippedWork, stopSentence } from './evaluation-run.ts'
 import type {
   EvaluateOptions,
@@ -59,21 +59,22 @@ export async function evaluateModels(
       refreshMode: run.mode,
       startedAt: run.startedAt,
     })
-    const result = await orAbandon(ports, number, options.signal, async (): Promise<EvaluateResult> => {
+    const result = await abandonOnError(ports, number, options.signal, async (): Promise<EvaluateResult> => {
       if (run.eligible.length === 0) return failure(ports, run, NO_CANDIDATE)
-      await planQuestions(ports, run, options.signal)
+      await planPrompts(ports, run, options.signal)
 
       // Requests are recorded before they are sent. A crash: all of them count, and the next run of the day asks only what
       // has no answer.
       if (!run.stop) await measure(ports, run, { number, token, signal: options.signal })
-      if (run.stop && run.probed.size === 0 && !isPassing(run.stop)) return stoppedBy(ports, run, run.stop)
+      if (run.stop && run.probed.size === 0 && !isTemporary(run.stop))
+        return stoppedEarly(ports, run, run.stop)
 
       const now = Math.min(clock(), startOfDay(addDays(run.day, 1)) - 1)
       if (run.requests + run.probed.size > 0) await readHistory(ports, run, now)
       const ranked = rankRun(run, now, await nextVersion(ports, run), ports.baseUrl)
       if (ranked === null) return failure(ports, run, UNSERVED, 'service')
       const skipped = skippedWork(run).length > 0
-      if (run.requests === 0 && !skipped && run.previous && saysTheSame(run.previous, ranked))
+      if (run.requests === 0 && !skipped && run.previous && hasSameContent(run.previous, ranked))
         return success(ports, run, 'unchanged', ranked)
 
       // The commit point, one atomic step. A crash before: the stored recommendation stays. A crash after: the new one is
@@ -84,7 +85,7 @@ export async function evaluateModels(
 
     // A crash before: the recommendation stands, and the next run ends this one as killed.
     const { outcome, rankingVersion, reason, rejected } = result.report
-    const end = { endedAt: clock(), outcome, rankingVersion, startsAMinute: run.learned, reason }
+    const end = { endedAt: clock(), outcome, rankingVersion, startsAMinute: run.learnedRate, reason }
     const rejections = rejected.map((each) => ({ id: each.model, reason: each.reason }))
     await evaluations.endRun(number, end, rejections)
     return result
@@ -95,18 +96,18 @@ export async function evaluateModels(
 async function rehearse(ports: EvaluatePorts, options: EvaluateOptions): Promise<EvaluateResult> {
   const run = await readRun(ports, options)
   if (run.eligible.length === 0) return failure(ports, run, NO_CANDIDATE)
-  await planQuestions(ports, run, options.signal)
-  if (run.stop) return stoppedBy(ports, run, run.stop)
+  await planPrompts(ports, run, options.signal)
+  if (run.stop) return stoppedEarly(ports, run, run.stop)
   const planned = new Set(run.plan.calls.map(({ model }) => model))
   const version = nextRankingVersion(run.day, [])
-  const ranked = rankRun({ ...run, unasked: planned }, run.startedAt, version, ports.baseUrl)
+  const ranked = rankRun({ ...run, unfinished: planned }, run.startedAt, version, ports.baseUrl)
   if (ranked === null) return failure(ports, run, UNSERVED, 'service')
   run.requests = run.plan.calls.length
   return success(ports, { ...run, previous: null }, 'unchanged', ranked)
 }
 
 /** A run that cannot go on ends at once, so that its open attempts are not taken for those of one that goes on. */
-async function orAbandon<T>(
+async function abandonOnError<T>(
   { evaluations, clock }: EvaluatePorts,
   run: number,
   signal: AbortSignal,
@@ -173,28 +174,28 @@ async function readHistory({ evaluations }: EvaluatePorts, run: EvaluationRun, n
 }
 
 /** Plans the questions and their order: none in the modes that ask no model, nor with a key that is refused. */
-async function planQuestions(ports: EvaluatePorts, run: EvaluationRun, signal: AbortSignal): Promise<void> {
+async function planPrompts(ports: EvaluatePorts, run: EvaluationRun, signal: AbortSignal): Promise<void> {
   const { mode, startedAt, day } = run
   await readHistory(ports, run, startedAt)
-  if (!asksModels(mode)) return
+  if (!sendsPrompts(mode)) return
   const chatRequests = await ports.evaluations.chatRequestsSince(startOfDay(day))
-  const answer = await ports.router.key(signal)
-  if ('failed' in answer && RESPONSE_CLASSES[answer.failed.class].setting !== undefined) {
-    run.stop = { reason: answer.failed.class, resetAt: null, preview: answer.failed.preview }
+  const response = await ports.router.key(signal)
+  if ('failed' in response && RESPONSE_CLASSES[response.failed.class].setting !== undefined) {
+    run.stop = { reason: response.failed.class, resetAt: null, preview: response.failed.preview }
     return
   }
-  const key = 'facts' in answer ? answer.facts : null
-  const ours = run.attempts.filter((attempt) => attempt.day === day)
-  const today = [...ours.map(({ sentAt }) => sentAt), ...chatRequests]
-  const lately = today.filter((sentAt) => startedAt - sentAt <= KEY_STALE_MS)
+  const key = 'facts' in response ? response.facts : null
+  const ownAttempts = run.attempts.filter((attempt) => attempt.day === day)
+  const today = [...ownAttempts.map(({ sentAt }) => sentAt), ...chatRequests]
+  const recent = today.filter((sentAt) => startedAt - sentAt <= KEY_STALE_MS)
   // The service said so itself, and nothing newer says otherwise: it counts what was sent from elsewhere too.
-  const spent = key === null && ours.some(({ end }) => end?.class === 'account_daily')
-  const left = spent ? 0 : requestsLeft(key, today.length, lately.length)
+  const spent = key === null && ownAttempts.some(({ end }) => end?.class === 'account_daily')
+  const left = spent ? 0 : requestsLeft(key, today.length, recent.length)
   run.plan = planCalls(claimsOf(candidatesOf(run), mode, startedAt), left)
-  run.countedBeforeAtMost = today.length + left - 1
+  run.maxCountedBefore = today.length + left - 1
 }
 
-function asksModels(mode: StoredRun['refreshMode']): boolean {
+function sendsPrompts(mode: StoredRun['refreshMode']): boolean {
   return mode === 'fullEval' || mode === 'forceEval'
 }
 
@@ -208,7 +209,7 @@ function candidatesOf({ eligible, models }: EvaluationRun): (Candidate & ModelHi
 /** Asks models, or for their endpoints, as the mode says; all of it is in the ledger on return. */
 async function measure(ports: EvaluatePorts, run: EvaluationRun, recorded: RecordedRun): Promise<void> {
   if (run.mode === 'healthOnly') await probeEndpoints(ports, run, recorded.signal)
-  else if (run.plan.calls.length > 0) await askModels(ports, run, recorded)
+  else if (run.plan.calls.length > 0) await sendPrompts(ports, run, recorded)
 }
 
 /** Requests for endpoints at the same time; no model is asked. */
@@ -223,24 +224,24 @@ async function probeEndpoints(
   const waiting = run.eligible.map(({ id }) => id)
   const probe = async (): Promise<void> => {
     for (let model = waiting.shift(); model !== undefined && !run.stop; model = waiting.shift()) {
-      const answer = await router.endpoints(model, signal)
-      if ('failed' in answer)
-        run.stop = { reason: 'account_key', resetAt: null, preview: answer.failed.preview }
-      else if (answer.facts) records.push(answer.facts)
+      const response = await router.endpoints(model, signal)
+      if ('failed' in response)
+        run.stop = { reason: 'account_key', resetAt: null, preview: response.failed.preview }
+      else if (response.facts) records.push(response.facts)
     }
   }
   await Promise.all(Array.from({ length: PROBES_AT_ONCE }, probe))
   await evaluations.saveEndpoints(records)
   run.probed = new Set(records.map(({ model }) => model))
-  run.unasked = new Set(run.eligible.map(({ id }) => id).filter((id) => !run.probed.has(id)))
+  run.unfinished = new Set(run.eligible.map(({ id }) => id).filter((id) => !run.probed.has(id)))
 }
 
 async function nextVersion(
   { evaluations, recommendations }: EvaluatePorts,
   { day, previous }: EvaluationRun,
 ): Promise<string> {
-  const given = [...(await evaluations.versionsOf(day)), ...(await recommendations.versions())]
-  return nextRankingVersion(day, previous ? [...given, previous.rankingVersion] : given)
+  const usedVersions = [...(await evaluations.versionsOf(day)), ...(await recommendations.versions())]
+  return nextRankingVersion(day, previous ? [...usedVersions, previous.rankingVersion] : usedVersions)
 }
 
 /** The recommendation of a run; null when no candidate has a provider. */
@@ -252,22 +253,22 @@ function rankRun(
 ): StoredRun | null {
   const { mode, day, previous } = run
   // A forced run uses scores from before it only for what the account did not let it ask.
-  const excused = new Set([...run.unasked, ...run.plan.postponed])
+  const mayReuseScores = new Set([...run.unfinished, ...run.plan.postponed])
   const all = candidatesOf(run).map((candidate): Candidate => {
-    if (mode !== 'forceEval' || excused.has(candidate.model.id)) return candidate
+    if (mode !== 'forceEval' || mayReuseScores.has(candidate.model.id)) return candidate
     const fresh = run.evaluations.get(candidate.model.id) ?? null
-    const counts = fresh && !(candidate.gone && hasAnswer(fresh))
+    const counts = fresh && !(candidate.gone && hasResponse(fresh))
     return { ...candidate, toolUse: toolUseOf(fresh), evaluation: counts ? fresh : null }
   })
-  const leaders = goneLeaders(all, now)
+  const leaders = unservedLeaders(all, now)
   const candidates = all.filter(({ model }) => !leaders.has(model.id))
   if (candidates.length === 0) return null
   const evaluations = candidates.flatMap(({ evaluation }) =>
-    evaluation && hasAnswer(evaluation) ? evaluation : [],
+    evaluation && hasResponse(evaluation) ? evaluation : [],
   )
   const ofToday = evaluations.some(({ updatedAt }) => dayOf(updatedAt) === day)
-  const begunToday = run.attempts.filter((attempt) => attempt.day === day).map(({ model }) => model)
-  const active = asksModels(mode)
+  const modelsTriedToday = run.attempts.filter((attempt) => attempt.day === day).map(({ model }) => model)
+  const active = sendsPrompts(mode)
   return recommend({
     now,
     rankingVersion,
@@ -277,7 +278,7 @@ function rankRun(
     baseUrl,
     candidates,
     rejections: [...run.rejections, ...[...leaders].map((id) => ({ id, reason: 'gone' }))],
-    attemptedToday: new Set(begunToday).size,
+    attemptedToday: new Set(modelsTriedToday).size,
     notes: [...run.notes, ...skippedWork(run).map(({ note }) => note)],
     previous,
   })
@@ -308,13 +309,13 @@ function failure(
   }
 }
 
-function stoppedBy(ports: EvaluatePorts, run: EvaluationRun, stop: EarlyEnd): EvaluateResult {
+function stoppedEarly(ports: EvaluatePorts, run: EvaluationRun, stop: EarlyEnd): EvaluateResult {
   const isSetting = stop.reason !== 'day_ended' && RESPONSE_CLASSES[stop.reason].setting !== undefined
   return failure(ports, run, stopSentence(stop), isSetting ? 'settings' : 'service')
 }
 
 /** Stops after which older scores make a recommendation although nothing was measured. */
-function isPassing({ reason }: EarlyEnd): boolean {
+function isTemporary({ reason }: EarlyEnd): boolean {
   return reason === 'day_ended' || RESPONSE_CLASSES[reason].limit !== undefined
 }
 

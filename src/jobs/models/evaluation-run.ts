@@ -9,7 +9,7 @@ import type {
 import type { ModelHistory } from '../../domain/models/history.ts'
 import type { LiteSuite } from '../../domain/models/lite/suite.ts'
 import type { CallPlan } from '../../domain/models/quota.ts'
-import { listed } from '../../domain/models/recommend.ts'
+import { joinNames } from '../../domain/models/recommend.ts'
 import type { StoredRun } from '../../domain/models/schema.ts'
 import type { ModelRouter, Objects, State } from '../../domain/ports.ts'
 import { dayOf, formatInstant } from '../../domain/time.ts'
@@ -52,7 +52,7 @@ export interface EvaluationRun extends Candidates {
   mode: StoredRun['refreshMode']
   dryRun: boolean
   /** By the clock that only goes forward. */
-  began: number
+  beganMs: number
   startedAt: Instant
   day: Day
   /** The recommendation before this one. */
@@ -67,17 +67,17 @@ export interface EvaluationRun extends Candidates {
 
   plan: CallPlan
   /** Requests of the day, the chat's too, that may be recorded before another one. */
-  countedBeforeAtMost: number
+  maxCountedBefore: number
 
   /** Chat requests sent. */
   requests: number
   stop: EarlyEnd | null
   /** The rate a minute that was learned by meeting the account's limit. */
-  learned: number | null
+  learnedRate: number | null
   /** Whose limits were met. */
   limits: { account: boolean; model: boolean; resetAt: Instant | null }
   /** Models with a planned question that was not asked, or that the account's limits kept from them. */
-  unasked: ReadonlySet<string>
+  unfinished: ReadonlySet<string>
   /** Models that answered, or failed to by themselves, in this run. */
   probed: Set<string>
   /** Models whose evaluation is complete since this run. */
@@ -112,13 +112,13 @@ export interface EvaluationReport {
 /** A run that has learned nothing yet. */
 export function newRun(
   { mode, dryRun }: Pick<EvaluationRun, 'mode' | 'dryRun'>,
-  began: number,
+  beganMs: number,
   startedAt: Instant,
 ): EvaluationRun {
   return {
     mode,
     dryRun,
-    began,
+    beganMs,
     startedAt,
     day: dayOf(startedAt),
     eligible: [],
@@ -128,12 +128,12 @@ export function newRun(
     models: new Map(),
     attempts: [],
     plan: { calls: [], postponed: [], spent: [], budget: 0 },
-    countedBeforeAtMost: -1,
+    maxCountedBefore: -1,
     requests: 0,
     stop: null,
-    learned: null,
+    learnedRate: null,
     limits: { account: false, model: false, resetAt: null },
-    unasked: new Set(),
+    unfinished: new Set(),
     probed: new Set(),
     evaluated: new Set(),
     evaluations: new Map(),
@@ -168,7 +168,7 @@ export function reportOf(
     evaluated: run.evaluated.size,
     requests: run.requests,
     rateLimit: rateLimitOf(run.limits),
-    durationMs: Math.round(now - run.began),
+    durationMs: Math.round(now - run.beganMs),
     reason: end.reason,
     dryRun: run.dryRun,
     rejected: rejections.map(({ id, reason }) => ({ model: id, reason })),
@@ -193,24 +193,24 @@ export function skippedWork({
   mode,
   stop,
   requests,
-  unasked,
+  unfinished,
   plan,
 }: EvaluationRun): { reason: string; note: string }[] {
   const stopped = stop && stopSentence(stop)
   const skipped = (models: readonly string[], reason: (count: string) => string, note: string) => {
     const count = models.length === 1 ? '1 model' : `${models.length} models`
-    return models.length > 0 ? [{ reason: reason(count), note: `${note}: ${listed(models)}.` }] : []
+    return models.length > 0 ? [{ reason: reason(count), note: `${note}: ${joinNames(models)}.` }] : []
   }
   return [
     ...(stopped ? [{ reason: stopped, note: `Stopped after ${requests} requests: ${stopped}.` }] : []),
     ...(mode === 'healthOnly'
       ? skipped(
-          [...unasked],
+          [...unfinished],
           (models) => `the service told nothing of the endpoints of ${models}`,
           'The service told nothing of the endpoints of',
         )
       : skipped(
-          [...unasked],
+          [...unfinished],
           (models) => `the account's limits kept questions from ${models}`,
           "Not asked everything, for the account's limits",
         )),

@@ -1,7 +1,7 @@
 import { REJECTION_REASONS, filterCatalogue } from '../../domain/models/catalogue.ts'
 import type { RejectionReason } from '../../domain/models/catalogue.ts'
 import { historyOf } from '../../domain/models/history.ts'
-import { goneLeaders, rankCandidates } from '../../domain/models/ranking.ts'
+import { unservedLeaders, rankCandidates } from '../../domain/models/ranking.ts'
 import type { EvalSummary, ScoreComponent } from '../../domain/models/schema.ts'
 import type { Clock, ModelRouter, State } from '../../domain/ports.ts'
 import { Refusal } from '../../domain/refusal.ts'
@@ -62,7 +62,7 @@ export async function explainModel(
   const rows = await readRows(evaluations, now)
   const { eligible, rejections } = filterCatalogue(models, now)
   const all = eligible.map((model) => ({ model, ...historyOf(model.id, rows, now) }))
-  const leaders = goneLeaders(all, now)
+  const leaders = unservedLeaders(all, now)
   const candidates = all.filter(({ model }) => !leaders.has(model.id))
   const ranked = rankCandidates(candidates, new Map(), now)
   const found = ranked.find(({ model }) => model.id === id)

@@ -3,7 +3,7 @@ import {
   LIMIT_MAX,
   QUERY_MAX_LENGTH,
   QUERY_TIMEOUT_MS,
-  SEARCH_PLACES,
+  SEARCH_SLOTS,
   parseSearchRequest,
   parseSimilarRequest,
   parseTrendRequest,
@@ -76,13 +76,13 @@ const STATUS = {
   search_limit: {
     status: 429,
     when:
-      `the caller's address has ${SEARCH_PLACES.perAddress} open queries, ` +
-      `or its IPv6 /48 has ${SEARCH_PLACES.perNetwork}`,
+      `the caller's address has ${SEARCH_SLOTS.perAddress} open queries, ` +
+      `or its IPv6 /48 has ${SEARCH_SLOTS.perNetwork}`,
     ...RETRYING,
   },
   search_busy: {
     status: 503,
-    when: `all ${SEARCH_PLACES.all} places are taken by open queries`,
+    when: `all ${SEARCH_SLOTS.all} places are taken by open queries`,
     expected: true,
     ...RETRYING,
   },

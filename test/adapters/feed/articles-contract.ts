@@ -1,13 +1,18 @@
 import fc from 'fast-check'
 import { describe, expect, test } from 'vitest'
-import type { Article, ArticleWish, FailedTry } from '../../../src/domain/feed/article.ts'
+import type { Article, ArticleQuery, FailedTry } from '../../../src/domain/feed/article.ts'
 import type { ImportCounts } from '../../../src/domain/feed/signal.ts'
 import { signal } from '../../support/signals.ts'
 import type { FeedOpener, OpenFeed } from './open-feed.ts'
 
 const NOW = Date.UTC(2026, 2, 2)
 
-const WISH: ArticleWish = { minPoints: { hn: 10, lobsters: 5 }, seenSince: '2026-03-01', at: NOW, limit: 100 }
+const WISH: ArticleQuery = {
+  minPoints: { hn: 10, lobsters: 5 },
+  seenSince: '2026-03-01',
+  at: NOW,
+  limit: 100,
+}
 
 const counts = (inserted: number, replaced: number, unchanged: number): ImportCounts => ({
   inserted,
@@ -25,8 +30,8 @@ const failedTry = (changes: Partial<FailedTry> = {}): FailedTry => ({
   ...changes,
 })
 
-const wantedIds = async ({ feed }: OpenFeed, changes: Partial<ArticleWish> = {}): Promise<string[]> =>
-  (await feed.itemsWantingText({ ...WISH, ...changes })).map(
+const wantedIds = async ({ feed }: OpenFeed, changes: Partial<ArticleQuery> = {}): Promise<string[]> =>
+  (await feed.itemsNeedingText({ ...WISH, ...changes })).map(
     ({ source, sourceId }) => `${source} ${sourceId}`,
   )
 
@@ -184,7 +189,7 @@ export function articlesContract(name: string, engine: FeedOpener): void {
         signal({ sourceId: '3', points: 10, url: `https://example.org/${'x'.repeat(2_048)}` }),
       ])
       await feed.recordFailedTry(failedTry({ tries: 3, nextTryAt: NOW }))
-      expect(await feed.itemsWantingText(WISH)).toEqual([
+      expect(await feed.itemsNeedingText(WISH)).toEqual([
         { source: 'hn', sourceId: '1', url: 'https://example.org/1', tries: 3 },
         { source: 'hn', sourceId: '2', url: null, tries: 0 },
         { source: 'hn', sourceId: '3', url: null, tries: 0 },

@@ -1,10 +1,10 @@
 import fc from 'fast-check'
 import { marked } from 'marked'
 import { describe, expect, test } from 'vitest'
-import { answerText } from '../../../src/domain/agent/answer-text.ts'
+import { answerFilter } from '../../../src/domain/agent/answer-text.ts'
 
 function filtered(...chunks: string[]): string {
-  const filter = answerText()
+  const filter = answerFilter()
   return chunks.map((chunk) => filter.push(chunk)).join('') + filter.end()
 }
 
@@ -69,7 +69,7 @@ describe('plain answers', () => {
   })
 
   test('are given out at once', () => {
-    const filter = answerText()
+    const filter = answerFilter()
     expect(filter.push('Hello ')).toBe('Hello ')
     expect(filter.push('world!')).toBe('world')
     expect(filter.push(' And')).toBe('! And')
@@ -151,7 +151,7 @@ test.each([
   ['', ']'],
   ['a@', 'b'], ['&#', '0'],
 ])('holds back no more than a little of %j and endless %j', (opening, filling) => {
-  const filter = answerText()
+  const filter = answerFilter()
   let given = filter.push(opening).length
   for (let count = 0; count < 20_000; count += 1) given += filter.push(filling).length
   expect(opening.length + 20_000 - given).toBeLessThan(2_100)

@@ -9,7 +9,7 @@ import {
   costOf,
   firstCallCost,
   isLoopbackUrl,
-  keepCallersFrom,
+  firstDayOfKeptCallers,
   priceOf,
   requestShareOf,
   shareOf,
@@ -187,5 +187,5 @@ test.each([
   ['for the minute of a burst at least', '2026-03-02T00:00:59.999Z', 1, '2026-03-01'],
   ['for a day at most', '2026-03-02T23:59:59.999Z', 86_400, '2026-03-01'],
 ])('the callers of a day are known %s', (_, now, sessionSeconds, day) => {
-  expect(keepCallersFrom(Date.parse(now), sessionSeconds)).toBe(day)
+  expect(firstDayOfKeptCallers(Date.parse(now), sessionSeconds)).toBe(day)
 })

@@ -3,9 +3,9 @@ import { describe, expect, test } from 'vitest'
 import { byteLengthOf } from '../../../src/domain/text.ts'
 import { parseChatRequest } from '../../../src/domain/agent/chat-request.ts'
 import { replayOf } from '../../../src/domain/agent/conversation.ts'
-import type { Turn, Wishes } from '../../../src/domain/agent/conversation.ts'
+import type { Turn, TurnOptions } from '../../../src/domain/agent/conversation.ts'
 
-const WISHES: Wishes = {
+const WISHES: TurnOptions = {
   itemKey: null,
   sort: 'trending',
   settings: { preferredLanguage: 'auto', tone: 'neutral' },
@@ -25,7 +25,7 @@ const contents = (turns: readonly Turn[], wishes = WISHES): string[] =>
 
 describe('what of a talk is sent', () => {
   test('the question alone at first, with what is wished for', () => {
-    const wishes: Wishes = {
+    const wishes: TurnOptions = {
       itemKey: 'hn-1',
       sort: 'week',
       settings: { preferredLanguage: 'ru', tone: 'terse' },

@@ -1,6 +1,6 @@
 import fc from 'fast-check'
 import { describe, expect, test } from 'vitest'
-import { fitLists, fitText, shownItem } from '../../../src/domain/agent/shown-data.ts'
+import { fitLists, fitText, toShownItem } from '../../../src/domain/agent/shown-data.ts'
 import { byteLengthOf } from '../../../src/domain/text.ts'
 
 const item = {
@@ -16,7 +16,7 @@ const item = {
 
 describe('an item', () => {
   test('is shown on one line each, without what hides', () => {
-    expect(shownItem({ ...item, title: ' a\n\u202etitle\u{e0041} ' })).toEqual({
+    expect(toShownItem({ ...item, title: ' a\n\u202etitle\u{e0041} ' })).toEqual({
       key: 'hn-1',
       title: 'a title',
       link: item.url,
@@ -25,9 +25,9 @@ describe('an item', () => {
       points: 1,
       comments: null,
     })
-    expect(shownItem({ ...item, title: 'ж'.repeat(301) }).title).toBe(`${'ж'.repeat(300)}…`)
-    expect(shownItem({ ...item, publishedAt: null }).day).toBeNull()
-    expect(shownItem({ ...item, publishedAt: null, day: '2026-03-02' }).day).toBe('2026-03-02')
+    expect(toShownItem({ ...item, title: 'ж'.repeat(301) }).title).toBe(`${'ж'.repeat(300)}…`)
+    expect(toShownItem({ ...item, publishedAt: null }).day).toBeNull()
+    expect(toShownItem({ ...item, publishedAt: null, day: '2026-03-02' }).day).toBe('2026-03-02')
   })
 
   test.each([
@@ -37,8 +37,8 @@ describe('an item', () => {
     'https://example.org/a b',
     'https://example.org/<x>',
   ])('is cited by its discussion when its own link cannot be: %s', (url) => {
-    expect(shownItem({ ...item, url }).link).toBe(item.discussionUrl)
-    expect(shownItem({ ...item, url, discussionUrl: null }).link).toBeNull()
+    expect(toShownItem({ ...item, url }).link).toBe(item.discussionUrl)
+    expect(toShownItem({ ...item, url, discussionUrl: null }).link).toBeNull()
   })
 })
 

@@ -1,7 +1,7 @@
 import fc from 'fast-check'
 import { describe, expect, test } from 'vitest'
 import { TOOL_NAMES } from '../../../src/domain/agent/model-call.ts'
-import { readCall, TOOL_DEFINITIONS } from '../../../src/domain/agent/tools.ts'
+import { parseToolCall, TOOL_DEFINITIONS } from '../../../src/domain/agent/tools.ts'
 
 interface Schema {
   type?: string | string[]
@@ -55,7 +55,7 @@ describe('the definitions', () => {
 })
 
 const problem = (name: string, given: unknown): string => {
-  const read = readCall({ name, arguments: typeof given === 'string' ? given : JSON.stringify(given) })
+  const read = parseToolCall({ name, arguments: typeof given === 'string' ? given : JSON.stringify(given) })
   return read.ok ? 'ok' : read.problem
 }
 
@@ -71,7 +71,7 @@ describe('a call', () => {
     ['find_similar_items', { key: 'hype-github-a/b', limit: null }],
     ['get_trend_history', { key: null, term: 'llm', from: null, to: null }],
   ])('of %s is read', (name, given) => {
-    expect(readCall({ name, arguments: JSON.stringify(given) })).toEqual({
+    expect(parseToolCall({ name, arguments: JSON.stringify(given) })).toEqual({
       ok: true,
       call: { name, arguments: given },
     })

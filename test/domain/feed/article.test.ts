@@ -6,7 +6,7 @@ import {
   ARTICLE_TRIES,
   laneOf,
   parseArticle,
-  placesOfText,
+  textLocations,
   plainText,
   planNextTry,
 } from '../../../src/domain/feed/article.ts'
@@ -90,7 +90,7 @@ test.each([
   ['hype:github', 'https://example.org/', ['page']],
   ['hype:github', null, []],
 ])('the text of an item of %s with the link %s is looked for at %j', (source, url, places) => {
-  expect(placesOfText({ source, url })).toEqual(places)
+  expect(textLocations({ source, url })).toEqual(places)
 })
 
 test('items of one host or of one API share a lane', () => {

@@ -1,6 +1,6 @@
 import fc from 'fast-check'
 import { describe, expect, test } from 'vitest'
-import { CallQueue, STARTS_A_MINUTE, WINDOW_MS } from '../../../src/domain/models/call-queue.ts'
+import { CallQueue, STARTS_PER_MINUTE, WINDOW_MS } from '../../../src/domain/models/call-queue.ts'
 import type { CallQueueOptions, QueuedCall } from '../../../src/domain/models/call-queue.ts'
 
 const MODELS = ['a/one:free', 'b/two:free', 'c/three:free']
@@ -16,8 +16,8 @@ function timed(models: readonly string[], options: Partial<CallQueueOptions> = {
   const time = { now: 1_000 }
   const queue = new CallQueue({
     plan: { calls: models.map((model) => ({ model, kind: 'tool' })), budget: 40 },
-    left: new Map(models.map((model) => [model, 3])),
-    startsAMinute: STARTS_A_MINUTE,
+    requestsLeft: new Map(models.map((model) => [model, 3])),
+    startsPerMinute: STARTS_PER_MINUTE,
     recentAges: [],
     monotonic: () => time.now,
     ...options,
@@ -65,13 +65,13 @@ describe('the next start', () => {
   })
 
   test('waits for the window, which requests of before and of others fill too, and for the account', () => {
-    const ages = Array.from({ length: STARTS_A_MINUTE - 1 }, () => 100)
+    const ages = Array.from({ length: STARTS_PER_MINUTE - 1 }, () => 100)
     const { queue, time, started } = timed(MODELS, { recentAges: ages })
     started()
     expect(queue.next([], false)).toEqual({ do: 'wait', until: 900 + WINDOW_MS })
     time.now = 900 + WINDOW_MS
     expect(queue.next([], false)).toEqual(start(MODELS[1] ?? ''))
-    queue.alsoSent(ages)
+    queue.noteOtherRequests(ages)
     expect(queue.next([], false)).toEqual({ do: 'wait', until: 1_000 + WINDOW_MS })
     time.now += WINDOW_MS
     queue.waitForAccount(time.now, 70_000, 0)
@@ -102,9 +102,9 @@ describe('the next start', () => {
             starts.push(queue.start(next.call))
             open.push({ vendor, endsAt: time.now + (lasts.next().value ?? 0) })
             const rate = rates[starts.length] ?? null
-            if (rate !== null) queue.learn(rate, time.now)
+            if (rate !== null) queue.lowerRate(rate, time.now)
             const inWindow = starts.filter((at) => at > time.now - 60_000)
-            expect(inWindow.length).toBeLessThanOrEqual(STARTS_A_MINUTE)
+            expect(inWindow.length).toBeLessThanOrEqual(STARTS_PER_MINUTE)
             continue
           }
           const ends = Math.min(...open.map(({ endsAt }) => endsAt))
@@ -124,7 +124,7 @@ describe('the queue of a run', () => {
     const { queue, started } = timed(MODELS)
     const first = started()
     expect(first.model).toBe(MODELS[0])
-    queue.putBack(first)
+    queue.requeue(first)
     expect([started(), started(), started()].map(({ model }) => model)).toEqual(MODELS)
   })
 
@@ -135,9 +135,9 @@ describe('the queue of a run', () => {
     time.now += 500
     queue.waitForAccount(before, 1_000, 5_000)
     time.now += 10_000
-    queue.passed(before)
+    queue.noteAccepted(before)
     expect(queue.next(['a'], false)).toEqual({ do: 'settle' })
-    queue.passed(time.now)
+    queue.noteAccepted(time.now)
     expect(queue.next(['a'], false)).toEqual(start(MODELS[1] ?? ''))
   })
 
@@ -145,22 +145,22 @@ describe('the queue of a run', () => {
     const { queue, time } = timed(MODELS)
     const together = time.now
     time.now += 500
-    queue.learn(null, together)
-    queue.learn(null, together)
-    expect(queue.learned).toBe(17)
+    queue.lowerRate(null, together)
+    queue.lowerRate(null, together)
+    expect(queue.learnedRate).toBe(17)
     time.now += 1
-    queue.learn(null, time.now)
-    expect(queue.learned).toBe(15)
+    queue.lowerRate(null, time.now)
+    expect(queue.learnedRate).toBe(15)
   })
 
   test.each([
     [19, 16, 14],
     [10, 16, 10],
     [2, 1, 1],
-  ])('that starts %i calls a minute and meets a limit of %i keeps to %i', (startsAMinute, limit, rate) => {
-    const { queue, time } = timed(MODELS, { startsAMinute })
-    queue.learn(limit, time.now)
-    expect(queue.learned).toBe(rate)
+  ])('that starts %i calls a minute and meets a limit of %i keeps to %i', (startsPerMinute, limit, rate) => {
+    const { queue, time } = timed(MODELS, { startsPerMinute })
+    queue.lowerRate(limit, time.now)
+    expect(queue.learnedRate).toBe(rate)
   })
 
   test('sends no more than the budget and what each model has left, in any order of failures', () => {
@@ -168,10 +168,14 @@ describe('the queue of a run', () => {
     fc.assert(
       fc.property(drawnModels, fc.nat(30), fc.infiniteStream(fc.nat(2)), (lefts, retries, fails) => {
         const models = lefts.map((_left, index) => `v${index}/x`)
-        const left = new Map(models.map((model, index) => [model, lefts[index] ?? 0]))
+        const requestsLeft = new Map(models.map((model, index) => [model, lefts[index] ?? 0]))
         const calls = models.map((model) => ({ model, kind: 'tool' as const }))
         const budget = calls.length + retries
-        const { queue, time } = timed(models, { plan: { calls, budget }, left, startsAMinute: 1_000 })
+        const { queue, time } = timed(models, {
+          plan: { calls, budget },
+          requestsLeft,
+          startsPerMinute: 1_000,
+        })
         const sent = new Map<string, number>()
         for (let next = queue.next([], false); next.do !== 'done'; next = queue.next([], false)) {
           if (next.do === 'wait') time.now = next.until
@@ -181,10 +185,10 @@ describe('the queue of a run', () => {
           sent.set(call.model, (sent.get(call.model) ?? 0) + 1)
           const failed = fails.next().value
           if (failed === 1) queue.retry(call, 0)
-          if (failed === 2) queue.putBack(call)
+          if (failed === 2) queue.requeue(call)
         }
         expect(queue.sent).toBeLessThanOrEqual(budget)
-        for (const [model, count] of sent) expect(count).toBeLessThanOrEqual(left.get(model) ?? 0)
+        for (const [model, count] of sent) expect(count).toBeLessThanOrEqual(requestsLeft.get(model) ?? 0)
       }),
     )
   })

@@ -16,7 +16,7 @@ const JUDGED: [string, Partial<CatalogueModel>, string][] = [
   ['openrouter/pareto-code:free', {}, 'router'],
   ['openrouter/owl-alpha:free', {}, 'router'],
   ['~maker/model-latest:free', {}, 'router'],
-  ['maker/model-latest:free', { standsForOthers: true }, 'router'],
+  ['maker/model-latest:free', { isRouterOrAlias: true }, 'router'],
   ['maker/automatic:free', {}, 'eligible'],
   ['maker/model', { prices: { prompt: 0.1, completion: 0.1 } }, 'not_free'],
   ['maker/model', {}, 'zero_price_without_suffix'],

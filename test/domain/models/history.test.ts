@@ -47,7 +47,7 @@ describe('what is known of a model', () => {
   test('is nothing without attempts and scores', () => {
     expect(known()).toEqual({
       sentToday: 0,
-      answers: {},
+      tasksToday: {},
       health: { status: 'not_probed', latencyMs: null, rateLimitKind: 'none', checkedAt: null },
       toolUse: 'unknown',
       gone: false,
@@ -65,7 +65,7 @@ describe('what is known of a model', () => {
       attempt('text', midnight + 1, null),
       attempt('text', midnight + 2, reply(true, 1), 'another/model:free'),
     ]
-    expect(known(...made)).toMatchObject({ sentToday: 2, answers: {}, failuresIn72h: 0 })
+    expect(known(...made)).toMatchObject({ sentToday: 2, tasksToday: {}, failuresIn72h: 0 })
   })
 
   test('is passed when both questions were answered as asked, with the latency of the text', () => {
@@ -73,9 +73,9 @@ describe('what is known of a model', () => {
       attempt('tool', NOW - 5000, reply(true, 700)),
       attempt('text', NOW - 3000, reply(true, 400)),
     ]
-    const { health, answers } = known(...made)
+    const { health, tasksToday } = known(...made)
     expect(health).toMatchObject({ status: 'passed', latencyMs: 400, checkedAt: NOW - 2100 })
-    expect(Object.keys(answers).sort()).toEqual(['text', 'tool'])
+    expect(Object.keys(tasksToday).sort()).toEqual(['text', 'tool'])
   })
 
   test('is imperfect when one was answered in another form, or not at all', () => {
@@ -136,7 +136,7 @@ describe('what is known of a model', () => {
     const daily = attempt('tool', NOW - 500, { class: 'account_daily', status: 429 })
     for (const made of [[answer, daily], [answer]]) {
       expect(known(...made).evaluation).toBeNull()
-      expect(Object.keys(known(...made).answers)).toEqual(['text'])
+      expect(Object.keys(known(...made).tasksToday)).toEqual(['text'])
       const rows = { attempts: made, scores: [score(1)], endpoints: [] }
       expect(historyOf(MODEL, rows, NOW).evaluation).toMatchObject({ updatedAt: NOW - DAY_MS })
     }

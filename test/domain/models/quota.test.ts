@@ -2,7 +2,7 @@ import fc from 'fast-check'
 import { describe, expect, test } from 'vitest'
 import {
   planCalls,
-  REQUESTS_A_MODEL,
+  REQUESTS_PER_MODEL,
   requestsLeft,
   requestsLeftOfModel,
   RESERVED_REQUESTS,
@@ -13,8 +13,8 @@ const BOTH = ['tool', 'text'] as const
 
 const claim = (model: string, changes: Partial<QuotaClaim> = {}): QuotaClaim => ({
   model,
-  open: BOTH,
-  left: REQUESTS_A_MODEL,
+  openKinds: BOTH,
+  left: REQUESTS_PER_MODEL,
   canWin: false,
   lastEvaluatedAt: null,
   ...changes,
@@ -85,9 +85,9 @@ describe('the plan of calls', () => {
 
   test('asks both questions of a model or none, and only those that are open', () => {
     const claims = [
-      claim('a/one', { open: ['text'], left: 2 }),
+      claim('a/one', { openKinds: ['text'], left: 2 }),
       claim('b/two'),
-      claim('c/done', { open: [] }),
+      claim('c/done', { openKinds: [] }),
     ]
     expect(planCalls(claims, 2)).toEqual({
       calls: [{ model: 'a/one', kind: 'text' }],
@@ -98,7 +98,7 @@ describe('the plan of calls', () => {
   })
 
   test('leaves a model out that has no requests left today, without calling it postponed', () => {
-    const claims = [claim('a/one', { left: 1 }), claim('b/two', { open: ['text'], left: 0 })]
+    const claims = [claim('a/one', { left: 1 }), claim('b/two', { openKinds: ['text'], left: 0 })]
     expect(planCalls(claims, 40)).toEqual({ calls: [], postponed: [], spent: ['a/one', 'b/two'], budget: 40 })
   })
 })

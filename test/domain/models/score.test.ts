@@ -4,7 +4,7 @@ import { HEALTH_STATUS_PATTERN } from '../../../src/domain/models/schema.ts'
 import {
   healthScoreOf,
   latencyScoreOf,
-  METADATA_MOST,
+  METADATA_MAX,
   metadataComponents,
   parameterBillions,
 } from '../../../src/domain/models/score.ts'
@@ -94,7 +94,7 @@ describe('an evaluation', () => {
 
 describe('the metadata score', () => {
   test('has 600 points in all, every one of which some model gets, and a model of nothing gets next to none', () => {
-    expect(Object.values(METADATA_MOST).reduce((sum, points) => sum + points, 0)).toBe(600)
+    expect(Object.values(METADATA_MAX).reduce((sum, points) => sum + points, 0)).toBe(600)
     const best = catalogueModel('a/best-600b:free', {
       createdAt: RUN_AT,
       contextLength: 1_000_000,
@@ -114,7 +114,7 @@ describe('the metadata score', () => {
     for (const part of metadataComponents(best, RUN_AT))
       expect([part.name, part.points]).toEqual([part.name, part.most])
     expect(metadataComponents(worst, RUN_AT).map(({ points }) => points)).toEqual(
-      Object.keys(METADATA_MOST).map(() => 0),
+      Object.keys(METADATA_MAX).map(() => 0),
     )
   })
 

@@ -17,15 +17,15 @@ import {
   statusPayload,
   topModelsPayload,
 } from '../../../src/domain/models/shortlist.ts'
-import type { Served } from '../../../src/domain/models/shortlist.ts'
+import type { ServedRun } from '../../../src/domain/models/shortlist.ts'
 import { proveRun, sealRun } from '../../../src/domain/models/stored-run.ts'
 import { DAY_MS } from '../../../src/domain/time.ts'
 import { candidate, catalogueModel, RUN_AT, sampleRun } from '../../support/free-models.ts'
 
 const HOUR_MS = 3_600_000
 const ALL_OF_IT = { limit: null, filter: NO_FILTER }
-const stored = (run = sampleRun()): Served => ({ run, seed: false, storeAnswers: true })
-const seed = (storeAnswers = true): Served => ({ run: seedRun(), seed: true, storeAnswers })
+const stored = (run = sampleRun()): ServedRun => ({ run, seed: false, storeAvailable: true })
+const seed = (storeAvailable = true): ServedRun => ({ run: seedRun(), seed: true, storeAvailable })
 
 const ENVELOPE =
   'updatedAt source rankingVersion probeMode refreshMode liteEvalMode liteEvalSuite rankingConfidence rankingConfidenceReason evalCoverage baseUrl createKeyUrl fallback'

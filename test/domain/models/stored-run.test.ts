@@ -2,11 +2,11 @@ import fc from 'fast-check'
 import { describe, expect, test } from 'vitest'
 import { sha256Hex } from '../../../src/domain/digest.ts'
 import { recommendationPayload } from '../../../src/domain/models/shortlist.ts'
-import type { Served } from '../../../src/domain/models/shortlist.ts'
+import type { ServedRun } from '../../../src/domain/models/shortlist.ts'
 import { proveRun, sealRun } from '../../../src/domain/models/stored-run.ts'
 import { candidate, catalogueModel, RUN_AT, sampleRun, task } from '../../support/free-models.ts'
 
-const served = (run: Served['run']): Served => ({ run, seed: false, storeAnswers: true })
+const served = (run: ServedRun['run']): ServedRun => ({ run, seed: false, storeAvailable: true })
 
 describe('a stored run', () => {
   test('keeps every rejection and why each model is where it is', () => {

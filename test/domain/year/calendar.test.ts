@@ -8,7 +8,7 @@ import {
   firstDayOf,
   lastDayOf,
   momentAt,
-  standingsOf,
+  positionsOf,
   timelineStops,
 } from '../../../src/domain/year/calendar.ts'
 import { legacyRow, legacySeal, manifest, gap, proved, publication } from './ledger-rows.ts'
@@ -57,7 +57,7 @@ describe('the stops of a history', () => {
     'lead to a time that falls on stop %i again',
     (place, stop) => {
       const at = atOfStop(stop, NOW)
-      expect(moment(at).place).toBe(place)
+      expect(moment(at).stopIndex).toBe(place)
       expect(atOfDay(STOPS, lastDayOf(stop), NOW)).toBe(at)
     },
   )
@@ -73,7 +73,7 @@ describe('a time', () => {
     ['in a hole', '2026-01-06T12:00:00Z', '2026-01-03', 'gap', 3],
     ['after the last entry', '2026-02-01T00:00:00Z', '2026-01-06', 'open', 4],
   ])('%s falls on what was served, and tells what became of the due day', (_when, at, day, is, place) => {
-    const { selected, due, place: found } = moment(at)
+    const { selected, due, stopIndex: found } = moment(at)
     expect([selected?.manifest.asOfDay ?? null, due.is, found]).toEqual([day, is, place])
   })
 
@@ -81,8 +81,8 @@ describe('a time', () => {
     const at = startOfDay('2026-01-03') + 1_000
     const history = proved([publication('2026-01-01', { publishedAt: at }), gap('2026-01-02')])
     const stops = timelineStops(history)
-    expect(momentAt(history.timeline, stops, at)).toMatchObject({ place: 0, due: { is: 'gap' } })
-    expect(momentAt(history.timeline, stops, at + 1)).toMatchObject({ place: 1, due: { is: 'gap' } })
+    expect(momentAt(history.timeline, stops, at)).toMatchObject({ stopIndex: 0, due: { is: 'gap' } })
+    expect(momentAt(history.timeline, stops, at + 1)).toMatchObject({ stopIndex: 1, due: { is: 'gap' } })
   })
 
   test('of a day that is not over is now', () => {
@@ -121,7 +121,7 @@ describe('a comparison of lists', () => {
       hypeReplicate: [item('hype-github-1', 1, 7)],
       popular: [item('hn-1', 2, 10), item('hn-2', 3, 9)],
     }
-    expect(Object.fromEntries(standingsOf(feed))).toEqual({
+    expect(Object.fromEntries(positionsOf(feed))).toEqual({
       'hn-1': { rank: 4, popular: 2, points: 10 },
       'hn-2': { rank: null, popular: 3, points: 9 },
       'hype-github-1': { rank: 1, popular: null, points: 7 },

@@ -4,7 +4,7 @@ import { sha256Hex } from '../../../src/domain/digest.ts'
 import { Refusal } from '../../../src/domain/refusal.ts'
 import { formatInstant } from '../../../src/domain/time.ts'
 import { examineWhole, proveBytes, sealYear } from '../../../src/domain/year/envelope.ts'
-import { examineBytes, examineSeen, seeBytes } from '../../../src/domain/year/examine.ts'
+import { examineBytes, examineSummary, summarizeBytes } from '../../../src/domain/year/examine.ts'
 import type { SealedYear } from '../../../src/domain/year/envelope.ts'
 import { windowEnding } from '../../../src/domain/year/ledger.ts'
 import type { Manifest } from '../../../src/domain/year/ledger.ts'
@@ -335,6 +335,6 @@ describe('bytes that were seen before their manifest was known', () => {
     ['that are no envelope', '[]'],
   ])('are not judged without the whole text %s', (_how, text) => {
     const [known, bytes] = resealed(text, V2)
-    expect(examineSeen(known, seeBytes(bytes))).toBeNull()
+    expect(examineSummary(known, summarizeBytes(bytes))).toBeNull()
   })
 })

@@ -3,7 +3,12 @@ import { describe, expect, test } from 'vitest'
 import { OBJECT_MAX_BYTES } from '../../../src/domain/refusal.ts'
 import { proveLedger } from '../../../src/domain/year/check.ts'
 import type { ProvedLedger } from '../../../src/domain/year/chain.ts'
-import { beganWith, parseListed, planFounding, sealFounding } from '../../../src/domain/year/legacy-import.ts'
+import {
+  startsWithFounding,
+  parseManifestRow,
+  planFounding,
+  sealFounding,
+} from '../../../src/domain/year/legacy-import.ts'
 import type { ListedPublication } from '../../../src/domain/year/legacy-import.ts'
 import { headAt, manifest } from './ledger-rows.ts'
 
@@ -25,7 +30,7 @@ const ROW = {
   file: 'objects/ab/cd',
 }
 
-const parse = (changes: object, now = NOW) => parseListed({ ...ROW, ...changes }, 4, now)
+const parse = (changes: object, now = NOW) => parseManifestRow({ ...ROW, ...changes }, 4, now)
 const reason = (text: string | RegExp): object => ({ line: 4, reason: expect.stringMatching(text) as string })
 
 describe('a line of the list', () => {
@@ -86,7 +91,11 @@ describe('a line of the list', () => {
   })
 
   test.each([[null], [[]], ['text'], [1]])('that is %j is refused', (row) => {
-    expect(parseListed(row, 9, NOW)).toEqual({ publicationId: null, line: 9, reason: 'not a JSON object' })
+    expect(parseManifestRow(row, 9, NOW)).toEqual({
+      publicationId: null,
+      line: 9,
+      reason: 'not a JSON object',
+    })
   })
 
   test.each(['top-year-v2', 'top-year-v3', 'top-year-v4'])(
@@ -129,7 +138,7 @@ describe('a founding', () => {
         }
         const times = expected.map((one) => (one.ledger === 'versioned' ? one.manifest.publishedAt : 0))
         expect(entries.at(-1)).toMatchObject({ kind: 'legacy-seal', recordedAt: Math.max(3, ...times) })
-        expect(beganWith(entries, planFounding(list))).toBe(true)
+        expect(startsWithFounding(entries, planFounding(list))).toBe(true)
       }),
     )
   })

@@ -10,7 +10,7 @@ import {
   COMMIT_WITHIN_MS,
   missedDays,
   planPublication,
-  timeAhead,
+  laterTimeInLedger,
 } from '../../../src/domain/year/plan.ts'
 import { chainOf, gap, headAt, legacyRow, legacySeal, manifest, proved, publication } from './ledger-rows.ts'
 
@@ -105,8 +105,8 @@ describe('the time ahead of the clock', () => {
     if (!first) throw new Error('no entry')
     const rows = [first, sealEntry(gap('2026-03-15'), 2, at + 900, first.leaf)]
     const { entries, timeline } = proveLedger({ rows, legacy: [], founding: null }, headAt(rows, 2))
-    expect(timeAhead(at + 899, entries, timeline)).toBe(at + 900)
-    expect(timeAhead(at + 900, entries, timeline)).toBeNull()
+    expect(laterTimeInLedger(at + 899, entries, timeline)).toBe(at + 900)
+    expect(laterTimeInLedger(at + 900, entries, timeline)).toBeNull()
   })
 
   test('is the greatest publication of either ledger until the clock is past it', () => {
@@ -118,9 +118,9 @@ describe('the time ahead of the clock', () => {
         const own = ascending.map((publishedAt) => publication(DAY, { publishedAt }))
         const { entries, timeline } = proved([...own, legacySeal(legacy)], legacy)
         const newest = Math.max(0, ...versioned, ...old)
-        expect(timeAhead(now, entries, timeline)).toBe(newest > 0 && now <= newest ? newest : null)
+        expect(laterTimeInLedger(now, entries, timeline)).toBe(newest > 0 && now <= newest ? newest : null)
       }),
     )
-    expect(timeAhead(0, [], [])).toBeNull()
+    expect(laterTimeInLedger(0, [], [])).toBeNull()
   })
 })

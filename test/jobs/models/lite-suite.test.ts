@@ -3,10 +3,10 @@ import { fileURLToPath } from 'node:url'
 import { describe, expect, test } from 'vitest'
 import { drawItems, solutions } from '../../../src/domain/models/lite/items.ts'
 import type { LiteItems } from '../../../src/domain/models/lite/items.ts'
-import { answeredAsAsked } from '../../../src/domain/models/lite/answer.ts'
+import { responseFollowsFormat } from '../../../src/domain/models/lite/text-response.ts'
 import type { TaskResult } from '../../../src/domain/models/lite/suite.ts'
 import { addDays } from '../../../src/domain/time.ts'
-import { makeLiteSuite, provedSuite } from '../../../src/jobs/models/lite-suite.ts'
+import { makeLiteSuite, verifiedSuite } from '../../../src/jobs/models/lite-suite.ts'
 import { sandbox } from '../../support/lite-shell.ts'
 
 const shell = await sandbox()
@@ -34,13 +34,13 @@ describe('the suite of a day', () => {
       const suite = await makeLiteSuite(day, shell)
       expect(suite).toMatchObject({
         day,
-        questions: { tool: { kind: 'tool' }, text: { kind: 'text', tools: [] } },
+        prompts: { tool: { kind: 'tool' }, text: { kind: 'text', tools: [] } },
       })
       const solved = solutions(drawItems(day))
       expect(pointsOf(await suite.grade('tool', solved.tool))).toEqual([350])
       expect(pointsOf(await suite.grade('text', solved.text))).toEqual([300, 100])
-      expect(answeredAsAsked('tool', solved.tool)).toBe(true)
-      expect(answeredAsAsked('text', solved.text)).toBe(true)
+      expect(responseFollowsFormat('tool', solved.tool)).toBe(true)
+      expect(responseFollowsFormat('text', solved.text)).toBe(true)
     }
   })
 
@@ -69,7 +69,7 @@ describe('the suite of a day', () => {
       details: { command: loop, rightOnOtherFiles: true, rightOnAwkwardFiles: false },
     })
     expect(time).toMatchObject({ points: 100, status: 'passed' })
-    expect(answeredAsAsked('text', text(`COMMAND: ${loop}`))).toBe(false)
+    expect(responseFollowsFormat('text', text(`COMMAND: ${loop}`))).toBe(false)
   })
 
   test('tells what the sandbox cannot do, and takes what was judged nowhere neither for right nor for wrong', async () => {
@@ -96,7 +96,7 @@ describe('the suite of a day', () => {
 describe('a day is refused', () => {
   const items = dayOf('top')
   const refused = (changed: Partial<LiteItems>): Promise<unknown> =>
-    provedSuite({ ...items, ...changed }, shell)
+    verifiedSuite({ ...items, ...changed }, shell)
 
   test.each([
     ['does not do the job', 'true', /task_shell_command_lite of .* gives its own solution 0 of 300 points/],
@@ -114,12 +114,12 @@ describe('a day is refused', () => {
   })
 
   test('when its clock or its files are not solved by their solutions', async () => {
-    const [first, ...others] = items.files.asked
+    const [first, ...others] = items.files.requested
     if (!first) throw new Error('no file is asked for')
     await expect(refused({ clock: { ...items.clock, expected: '25:00' } })).rejects.toThrow(
       /babylonian_clock_lite/,
     )
-    const unsolved = { ...items.files, asked: [{ ...first, solution: '' }, ...others] }
+    const unsolved = { ...items.files, requested: [{ ...first, solution: '' }, ...others] }
     await expect(refused({ files: unsolved })).rejects.toThrow(
       /task_files_lite .* its own solution 290 of 350/,
     )
@@ -132,10 +132,10 @@ describe('a day is refused', () => {
   })
 
   test('when an echo or nothing solves its files', async () => {
-    const file = items.files.asked[0]
+    const file = items.files.requested[0]
     if (!file) throw new Error('no file is asked for')
     const echo = { ...file, path: 'a.txt', properties: { any: () => true } }
-    const easy = { ...items.files, asked: [echo, ...items.files.asked.slice(1)] }
+    const easy = { ...items.files, requested: [echo, ...items.files.requested.slice(1)] }
     await expect(refused({ files: easy })).rejects.toMatchObject({ code: 'lite_suite_refused' })
   })
 })
@@ -145,7 +145,7 @@ describe('the example of docs/lite-suite.md', () => {
   const items = drawItems('2026-11-21')
 
   test('shows the questions of its day', () => {
-    for (const { messages } of Object.values(items.questions)) expect(page).toContain(messages[0]?.content)
+    for (const { messages } of Object.values(items.prompts)) expect(page).toContain(messages[0]?.content)
   })
 
   test('tells what each answer earns', async () => {

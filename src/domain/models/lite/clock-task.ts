@@ -1,5 +1,5 @@
 import type { Draw } from './draw.ts'
-import type { Graded } from './suite.ts'
+import type { Grade } from './suite.ts'
 
 /** One day's puzzle: a time written with wedges in base 60, by a clock that runs ahead. */
 export interface ClockItem {
@@ -34,7 +34,7 @@ The clock is exactly ${lead} minutes ahead of the true time. Give the true time 
 }
 
 /** Full points for the time, some for two right places. `received` null: no time was given. */
-export function gradeClock({ expected }: ClockItem, received: string | null): Graded {
+export function gradeClock({ expected }: ClockItem, received: string | null): Grade {
   const given = /^(\d{1,2}):(\d{1,2}):(\d{1,2})$/.exec(received ?? '')?.slice(1) ?? []
   const right = expected.split(':').filter((place, index) => Number(given[index]) === Number(place)).length
   return {

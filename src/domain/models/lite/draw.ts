@@ -35,7 +35,7 @@ export function drawsFrom(seed: string): Draw {
 
 /** Unsigned 32-bit numbers. */
 function sfc32(hex: string): () => number {
-  const word = (place: number): number => Number.parseInt(hex.slice(place * 8, place * 8 + 8), 16) | 0
+  const word = (index: number): number => Number.parseInt(hex.slice(index * 8, index * 8 + 8), 16) | 0
   let [a, b, c, counter] = [word(0), word(1), word(2), word(3)]
   const next = (): number => {
     const sum = (((a + b) | 0) + counter) | 0

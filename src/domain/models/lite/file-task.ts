@@ -1,22 +1,22 @@
 import { z } from 'zod'
 import { parseJson } from '../../text.ts'
 import type { Draw } from './draw.ts'
-import { sumOf } from './suite.ts'
-import type { Graded, LiteQuestion, ModelResponse } from './suite.ts'
+import { sumPoints } from './suite.ts'
+import type { Grade, LitePrompt, ModelResponse } from './suite.ts'
 
 /** One day's files. */
 export interface FilesItem {
-  question: LiteQuestion
-  asked: readonly AskedFile[]
+  prompt: LitePrompt
+  requested: readonly RequestedFile[]
 }
 
 /** A file that a day's task asks for, and how it is judged. */
-interface AskedFile {
+interface RequestedFile {
   /** First word of the names of its properties: `readmeCreated`. */
   kind: string
   path: string
   /** The paragraph of the question that asks for it. */
-  asks: string
+  instruction: string
   /** A content that has every property. */
   solution: string
   /** Two properties of the content by name. */
@@ -34,16 +34,21 @@ const MAX_TOKENS = 3000
 
 /** Draws which files are asked for, their paths and contents. */
 export function drawFiles(draw: Draw): FilesItem {
-  const asked = draw.sample(FILE_KINDS, FILES).map((kind) => kind(draw))
-  const list = asked.map(({ path, asks }, index) => `${index + 1}. ${path}: ${asks}`).join('\n')
+  const requested = draw.sample(FILE_KINDS, FILES).map((kind) => kind(draw))
+  const list = requested
+    .map(({ path, instruction }, index) => `${index + 1}. ${path}: ${instruction}`)
+    .join('\n')
   const content = `Write these ${FILES} files with the tool ${WRITE_FILE}, one call for each file. Use the paths exactly as given. Do not print the files in your answer.\n\n${list}`
   const messages = [{ role: 'user' as const, content }]
-  return { question: { kind: 'tool', messages, tools: [WRITE_FILE_TOOL], maxTokens: MAX_TOKENS }, asked }
+  return {
+    prompt: { kind: 'tool', messages, tools: [WRITE_FILE_TOOL], maxTokens: MAX_TOKENS },
+    requested,
+  }
 }
 
 /** The calls that earn every point. */
-export function solveFiles({ asked }: FilesItem): ModelResponse {
-  const toolCalls = asked.map(({ path, solution }) => ({
+export function solveFiles({ requested }: FilesItem): ModelResponse {
+  const toolCalls = requested.map(({ path, solution }) => ({
     name: WRITE_FILE,
     arguments: JSON.stringify({ path, content: solution }),
   }))
@@ -54,8 +59,8 @@ export function solveFiles({ asked }: FilesItem): ModelResponse {
  * Grades the calls of a reply. The form of the calls earns points only once a file that was asked for is there: a call
  * that writes something else has shown nothing.
  */
-export function gradeFiles({ asked }: FilesItem, reply: ModelResponse): Graded {
-  const written = writeFiles(reply)
+export function gradeFiles({ requested }: FilesItem, response: ModelResponse): Grade {
+  const written = writeFiles(response)
   const { files, calls, invalidJson, unknownName, schemaMismatch, unsafePaths } = written
   const usedTool = calls > unknownName
   const form = {
@@ -63,19 +68,19 @@ export function gradeFiles({ asked }: FilesItem, reply: ModelResponse): Graded {
     validCalls: usedTool && isValid(written),
     noUnsafePaths: usedTool && unsafePaths === 0,
   }
-  const judged = asked.flatMap(({ kind, path, properties }): [string, boolean][] => {
+  const judged = requested.flatMap(({ kind, path, properties }): [string, boolean][] => {
     const content = files.get(path)
-    const held = Object.entries(properties).map(([name, holds]): [string, boolean] => [
+    const judgedProperties = Object.entries(properties).map(([name, holds]): [string, boolean] => [
       name,
       content !== undefined && holds(content),
     ])
-    return [[`${kind}Created`, content !== undefined], ...held]
+    return [[`${kind}Created`, content !== undefined], ...judgedProperties]
   })
-  const created = asked.filter(({ path }) => files.has(path)).length
-  const held = judged.filter(([, holds]) => holds).length - created
-  const formPoints = sumOf(form, POINTS)
+  const created = requested.filter(({ path }) => files.has(path)).length
+  const judgedProperties = judged.filter(([, holds]) => holds).length - created
+  const formPoints = sumPoints(form, POINTS)
   return {
-    points: created === 0 ? 0 : formPoints + created * POINTS.created + held * POINTS.property,
+    points: created === 0 ? 0 : formPoints + created * POINTS.created + judgedProperties * POINTS.property,
     details: {
       ...form,
       ...Object.fromEntries(judged),
@@ -83,14 +88,14 @@ export function gradeFiles({ asked }: FilesItem, reply: ModelResponse): Graded {
       invalidJson,
       unknownName,
       schemaMismatch,
-      toolCallAsText: !usedTool && looksLikeCall(reply.text),
+      toolCallAsText: !usedTool && looksLikeCall(response.text),
     },
   }
 }
 
 /** True when every call is valid and there is one: the form that was asked for, whatever was written. */
-export function calledAsAsked(reply: ModelResponse): boolean {
-  const written = writeFiles(reply)
+export function callsFollowFormat(response: ModelResponse): boolean {
+  const written = writeFiles(response)
   return written.calls > 0 && isValid(written)
 }
 
@@ -105,9 +110,16 @@ const PLACES = ['Größe', 'Café', 'Łódź', 'São Paulo', 'Malmö', 'Curaçao
 const lines = (content: string): string[] => content.split(/\r?\n/).map((line) => line.trimEnd())
 
 /** Every kind of file that a day may ask for. */
-const FILE_KINDS: readonly ((draw: Draw) => AskedFile)[] = [settings, makefile, readme, ignore, table, script]
+const FILE_KINDS: readonly ((draw: Draw) => RequestedFile)[] = [
+  settings,
+  makefile,
+  readme,
+  ignore,
+  table,
+  script,
+]
 
-function settings(draw: Draw): AskedFile {
+function settings(draw: Draw): RequestedFile {
   const [name, drive, word] = [draw.word(6), draw.word(5), draw.pick(NAMES)]
   const retries = draw.integer(11, 99)
   const motto = `say "${word}" to C:\\${drive}`
@@ -116,7 +128,7 @@ function settings(draw: Draw): AskedFile {
   return {
     kind: 'settings',
     path: `${draw.word(5)}/${draw.pick(NAMES)}.json`,
-    asks: `a JSON object with exactly three members: "name" is the string ${name}, "retries" is the number ${retries}, and "motto" is a string whose value, once parsed, is exactly: ${motto}`,
+    instruction: `a JSON object with exactly three members: "name" is the string ${name}, "retries" is the number ${retries}, and "motto" is a string whose value, once parsed, is exactly: ${motto}`,
     solution: `${JSON.stringify(values, null, 2)}\n`,
     properties: {
       settingsValues(content) {
@@ -128,13 +140,13 @@ function settings(draw: Draw): AskedFile {
   }
 }
 
-function makefile(draw: Draw): AskedFile {
+function makefile(draw: Draw): RequestedFile {
   const [target, word] = [draw.pick(NAMES), draw.word(6)]
   const recipe = new RegExp(`^\t@?echo "?${word}"?$`)
   return {
     kind: 'makefile',
     path: `${draw.word(5)}/${draw.word(4)}.mk`,
-    asks: `a makefile with one target named ${target}, without prerequisites, whose only recipe line is the command: echo ${word} (a recipe line begins with a tab character)`,
+    instruction: `a makefile with one target named ${target}, without prerequisites, whose only recipe line is the command: echo ${word} (a recipe line begins with a tab character)`,
     solution: `${target}:\n\techo ${word}\n`,
     properties: {
       makefileHasTarget: (content) => lines(content).includes(`${target}:`),
@@ -143,14 +155,14 @@ function makefile(draw: Draw): AskedFile {
   }
 }
 
-function readme(draw: Draw): AskedFile {
+function readme(draw: Draw): RequestedFile {
   const words = draw.sample(NAMES, 2).map((word) => word.slice(0, 1).toUpperCase() + word.slice(1))
   const title = words.join(' ')
   const line = `${draw.pick(PLACES)} – ${draw.integer(11, 99)} µm`
   return {
     kind: 'readme',
     path: `${draw.word(5)}/README.md`,
-    asks: `Markdown whose first line is a level-one heading with the text ${title}, and which has this line, unchanged, on its own: ${line}`,
+    instruction: `Markdown whose first line is a level-one heading with the text ${title}, and which has this line, unchanged, on its own: ${line}`,
     solution: `# ${title}\n\n${line}\n`,
     properties: {
       readmeHasTitle: (content) => lines(content)[0] === `# ${title}`,
@@ -159,12 +171,12 @@ function readme(draw: Draw): AskedFile {
   }
 }
 
-function ignore(draw: Draw): AskedFile {
+function ignore(draw: Draw): RequestedFile {
   const both = [`*.${draw.word(3)}`, `${draw.pick(NAMES)}-${draw.word(3)}/`]
   return {
     kind: 'ignore',
     path: `${draw.word(5)}/.gitignore`,
-    asks: `two lines and nothing else: ${both.join(' first, then ')}`,
+    instruction: `two lines and nothing else: ${both.join(' first, then ')}`,
     solution: `${both.join('\n')}\n`,
     properties: {
       ignoreHasLines: (content) => both.every((line) => lines(content).includes(line)),
@@ -176,14 +188,14 @@ function ignore(draw: Draw): AskedFile {
   }
 }
 
-function table(draw: Draw): AskedFile {
+function table(draw: Draw): RequestedFile {
   const [person, points] = [draw.pick(PEOPLE), draw.integer(11, 99)]
   const header = `${draw.word(4)},name,points`
   const row = `${draw.integer(1, 9)},"${person}",${points}`
   return {
     kind: 'table',
     path: `${draw.word(5)}/${draw.pick(NAMES)}.csv`,
-    asks: `comma-separated values: the header line ${header} and then one row with the three values ${row.slice(0, 1)} and ${person} and ${points}, the middle one in double quotes because it has a comma`,
+    instruction: `comma-separated values: the header line ${header} and then one row with the three values ${row.slice(0, 1)} and ${person} and ${points}, the middle one in double quotes because it has a comma`,
     solution: `${header}\n${row}\n`,
     properties: {
       tableHasHeader: (content) => lines(content)[0] === header,
@@ -192,14 +204,14 @@ function table(draw: Draw): AskedFile {
   }
 }
 
-function script(draw: Draw): AskedFile {
+function script(draw: Draw): RequestedFile {
   const greeting = `Hello, ${draw.word(6)}!`
   const shebang = '#!/usr/bin/env python3'
   const prints = [`print("${greeting}")`, `print('${greeting}')`]
   return {
     kind: 'script',
     path: `${draw.word(5)}/${draw.pick(NAMES)}.py`,
-    asks: `a Python script whose first line is ${shebang} and which prints the text ${greeting} with one call of print at the start of a line`,
+    instruction: `a Python script whose first line is ${shebang} and which prints the text ${greeting} with one call of print at the start of a line`,
     solution: `${shebang}\n${prints[0]}\n`,
     properties: {
       scriptHasShebang: (content) => lines(content)[0] === shebang,
@@ -243,14 +255,14 @@ export function writeFiles({ toolCalls }: Pick<ModelResponse, 'toolCalls'>): Wri
   const files = new Map<string, string>()
   const counts = { unknownName: 0, invalidJson: 0, schemaMismatch: 0, unsafePaths: 0 }
   for (const call of toolCalls) {
-    const read = readCall(call)
+    const read = parseWriteCall(call)
     if (typeof read === 'string') counts[read] += 1
     else files.set(read.path, read.content)
   }
   return { files, calls: toolCalls.length, ...counts }
 }
 
-function readCall(
+function parseWriteCall(
   call: ModelResponse['toolCalls'][number],
 ): z.infer<typeof writeFileSchema> | Exclude<keyof WrittenFiles, 'files' | 'calls'> {
   if (call.name !== WRITE_FILE) return 'unknownName'

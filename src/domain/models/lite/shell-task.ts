@@ -1,9 +1,9 @@
-import { ANSWER_FORM } from './answer.ts'
+import { RESPONSE_FORMAT } from './text-response.ts'
 import type { ClockItem } from './clock-task.ts'
 import { SHELL_CASES } from './shell-jobs.ts'
 import type { ShellCase, ShellCaseName, ShellJob } from './shell-jobs.ts'
-import { cutText, sumOf } from './suite.ts'
-import type { Graded, LiteQuestion, ShellFiles, ShellLimits, ShellRun } from './suite.ts'
+import { cutText, sumPoints } from './suite.ts'
+import type { Grade, LitePrompt, ShellFiles, ShellLimits, ShellRun } from './suite.ts'
 
 /** Points; 300 together. */
 const POINTS = {
@@ -29,7 +29,7 @@ export const SHELL_LIMITS: ShellLimits = { timeMs: 10_000, outputBytes: 65_536 }
 export type ShellRuns = Readonly<Record<ShellCaseName, ShellRun>>
 
 /** The text question: the shell job and the clock in one request. */
-export function textQuestion(job: ShellJob, clock: ClockItem): LiteQuestion {
+export function textPrompt(job: ShellJob, clock: ClockItem): LitePrompt {
   const files = [...job.cases.shown.files].map(([path, content]) => `--- ${path}\n${content}`).join('')
   const content = `Two short tasks that have nothing to do with each other.
 
@@ -39,7 +39,7 @@ ${job.task} The one command line must do this for any files of this form, spaces
 
 Task 2: a clock. ${clock.task}
 
-${ANSWER_FORM}`
+${RESPONSE_FORMAT}`
   return { kind: 'text', messages: [{ role: 'user', content }], tools: [], maxTokens: MAX_TOKENS }
 }
 
@@ -51,7 +51,7 @@ ${ANSWER_FORM}`
  *
  * @param runs null when there was no command
  */
-export function gradeShell(job: ShellJob, command: string | null, runs: ShellRuns | null): Graded {
+export function gradeShell(job: ShellJob, command: string | null, runs: ShellRuns | null): Grade {
   if (command === null || runs === null) {
     const none = Object.keys(POINTS).map((name) => [name, false])
     return { points: 0, details: { command: '', ...Object.fromEntries(none) } }
@@ -59,18 +59,20 @@ export function gradeShell(job: ShellJob, command: string | null, runs: ShellRun
   const judged = judge(job, command, runs)
   const { rightOnShownFiles, rightOnOtherFiles, rightOnAwkwardFiles, usesGivenTools } = judged
   const decided = Object.entries(judged).filter(([, holds]) => holds !== null)
-  const most = decided.reduce((sum, [name]) => sum + POINTS[name as keyof Judged], 0)
-  const proved = rightOnOtherFiles === true || rightOnAwkwardFiles === true
+  const maxPoints = decided.reduce((sum, [name]) => sum + POINTS[name as keyof Judged], 0)
+  const isProved = rightOnOtherFiles === true || rightOnAwkwardFiles === true
   const isUnjudged = rightOnOtherFiles === null && rightOnAwkwardFiles === null
   const unsupported = SHELL_CASES.map((name) => runs[name]).find(({ outcome }) => outcome === 'unsupported')
   return {
     isVoid: isUnjudged && rightOnShownFiles !== false && usesGivenTools === true,
     // To the nearest whole number, halves up.
-    points: proved ? Math.floor((2 * ALL_POINTS * sumOf(judged, POINTS) + most) / (2 * most)) : 0,
+    points: isProved
+      ? Math.floor((2 * ALL_POINTS * sumPoints(judged, POINTS) + maxPoints) / (2 * maxPoints))
+      : 0,
     details: {
       command: cutText(command),
       ...Object.fromEntries(decided),
-      ...(unsupported ? { sandboxUnsupported: cutText(unsupported.why ?? '') } : {}),
+      ...(unsupported ? { sandboxUnsupported: cutText(unsupported.reason ?? '') } : {}),
     },
   }
 }
@@ -83,14 +85,14 @@ function judge({ cases, ordered }: ShellJob, command: string, runs: ShellRuns): 
   const [shown = null, other = null, awkward = null] = every.map(({ expected, run }) =>
     unlessVoid(run, () => resultIsRight(expected, run, ordered)),
   )
-  const alone = new Set(
+  const othersUnchanged = new Set(
     every.map(({ expected, run }) => unlessVoid(run, () => othersUntouched(expected, run.files))),
   )
   return {
     plausiblyExecutable: every.every(({ run }) => run.outcome !== 'not-executable'),
     shellOnly: !/[\r\n]/.test(command),
     usesGivenTools: every.every(({ run }) => run.missingTools.length === 0),
-    leavesOtherFilesAlone: alone.has(false) ? false : alone.has(true) || null,
+    leavesOtherFilesAlone: othersUnchanged.has(false) ? false : othersUnchanged.has(true) || null,
     rightOnShownFiles: shown,
     rightOnOtherFiles: other,
     rightOnAwkwardFiles: awkward,

@@ -12,7 +12,7 @@ export type LiteRefusal = 'lite_suite_refused'
 export type LiteKind = 'tool' | 'text'
 
 /** One chat request, without model and routing. */
-export interface LiteQuestion {
+export interface LitePrompt {
   kind: LiteKind
   messages: readonly { role: 'system' | 'user'; content: string }[]
   /** `parameters` is JSON Schema draft 7; empty for kind `text`. */
@@ -33,9 +33,9 @@ export interface ModelResponse {
 /** The suite of one UTC day, tested against its own solutions before any model is asked. */
 export interface LiteSuite {
   day: Day
-  questions: Record<LiteKind, LiteQuestion>
+  prompts: Record<LiteKind, LitePrompt>
   /** The results of a question's tasks: the files task, or the shell command and the clock. */
-  grade(kind: LiteKind, reply: ModelResponse): Promise<TaskResult[]>
+  grade(kind: LiteKind, response: ModelResponse): Promise<TaskResult[]>
 }
 
 /** The result of one task, as it is stored and published (docs/lite-suite.md). */
@@ -64,7 +64,7 @@ const TASKS_OF: Readonly<Record<LiteKind, readonly TaskId[]>> = {
 }
 
 /** The findings of a task's grader. */
-export interface Graded {
+export interface Grade {
   points: number
   details: Record<string, unknown>
   /** True when nothing could be judged, by no fault of the answer. */
@@ -72,16 +72,16 @@ export interface Graded {
 }
 
 /** The points of the properties that hold. */
-export function sumOf<T extends string>(
+export function sumPoints<T extends string>(
   judged: Readonly<Record<T, boolean | null>>,
   points: Readonly<Record<NoInfer<T>, number>>,
 ): number {
-  const held = (Object.keys(judged) as T[]).filter((name) => judged[name] === true)
-  return held.reduce((sum, name) => sum + points[name], 0)
+  const holding = (Object.keys(judged) as T[]).filter((name) => judged[name] === true)
+  return holding.reduce((sum, name) => sum + points[name], 0)
 }
 
 /** The result of a task that was answered; one that could not be judged stays as open as one without an answer. */
-export function taskResult(id: TaskId, day: Day, { points, details, isVoid }: Graded): TaskResult {
+export function taskResult(id: TaskId, day: Day, { points, details, isVoid }: Grade): TaskResult {
   const maxPoints = MAX_POINTS[id]
   const score = Math.round((points / maxPoints) * 1000) / 1000
   const status = isVoid ? 'http_timeout_or_error' : statusOf(points, maxPoints)
@@ -139,7 +139,7 @@ export interface ShellRun {
   /** Every regular file below the working folder afterwards; empty unless `ran`. */
   files: ShellFiles
   /** What the sandbox could not do or would not allow, in one line; null when `ran`. */
-  why: string | null
+  reason: string | null
   /** Real tools that the command called and the sandbox does not have. */
   missingTools: readonly string[]
 }

@@ -1,7 +1,7 @@
 import fc from 'fast-check'
 import { describe, expect, test } from 'vitest'
 import {
-  calledAsAsked,
+  callsFollowFormat,
   gradeFiles,
   WRITE_FILE_TOOL,
   looksLikeCall,
@@ -25,13 +25,13 @@ const call = (path: unknown, content: unknown, name = 'write_file'): ModelRespon
   arguments: JSON.stringify({ path, content }),
 })
 const lastCalls = solved.toolCalls.slice(1)
-const [first] = files.asked
+const [first] = files.requested
 
 describe('the files task', () => {
   test('is solved by one call a file, in any order, with ./ or not, the last call of a path winning', () => {
     const details = { usedTool: true, noUnsafePaths: true, toolCallAsText: false }
     expect(gradeFiles(files, solved)).toMatchObject({ points: 350, details })
-    const dotted = files.asked.map(({ path, solution }) => call(`./${path}`, solution))
+    const dotted = files.requested.map(({ path, solution }) => call(`./${path}`, solution))
     const twice = [call(first?.path, 'first'), ...solved.toolCalls]
     for (const calls of [solved.toolCalls.toReversed(), dotted, twice])
       expect(gradeFiles(files, replyWith(calls)).points).toBe(350)
@@ -41,7 +41,7 @@ describe('the files task', () => {
     const { points, details } = gradeFiles(files, replyWith(lastCalls))
     expect(points).toBe(350 - 85)
     expect(gradeFiles(files, replyWith([call(first?.path, ''), ...lastCalls])).points).toBe(350 - 60)
-    for (const { kind, properties } of files.asked) {
+    for (const { kind, properties } of files.requested) {
       for (const name of [`${kind}Created`, ...Object.keys(properties)])
         expect(details[name], name).toBe(kind !== first?.kind)
     }
@@ -97,7 +97,7 @@ describe('the files task', () => {
     const { points, details } = gradeFiles(files, replyWith([], text))
     expect(points).toBe(0)
     expect(details).toMatchObject({ usedTool: false, toolCallAsText: true, noUnsafePaths: false })
-    expect(calledAsAsked(replyWith([], text))).toBe(false)
+    expect(callsFollowFormat(replyWith([], text))).toBe(false)
   })
 
   test('takes no talk of the tool for a call', () => {
@@ -105,10 +105,10 @@ describe('the files task', () => {
   })
 
   test('was answered as asked when every call is valid, whatever it wrote', () => {
-    expect(calledAsAsked(solved)).toBe(true)
-    expect(calledAsAsked(replyWith([call('x', 'y')]))).toBe(true)
-    expect(calledAsAsked(replyWith([call('x', 'y'), call('x', 'y', 'other')]))).toBe(false)
-    expect(calledAsAsked(replyWith([]))).toBe(false)
+    expect(callsFollowFormat(solved)).toBe(true)
+    expect(callsFollowFormat(replyWith([call('x', 'y')]))).toBe(true)
+    expect(callsFollowFormat(replyWith([call('x', 'y'), call('x', 'y', 'other')]))).toBe(false)
+    expect(callsFollowFormat(replyWith([]))).toBe(false)
   })
 
   test('never throws, and never gives more than there is, whatever a model sends', () => {

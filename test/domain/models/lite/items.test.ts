@@ -32,13 +32,13 @@ describe('draws', () => {
 
 describe('the items of 430 days', () => {
   test('are the same whenever they are drawn, and others each day', () => {
-    const texts = everyDay.map(({ questions }) => JSON.stringify(questions))
-    expect(JSON.stringify(drawItems('2026-01-01').questions)).toBe(texts[0])
+    const texts = everyDay.map(({ prompts }) => JSON.stringify(prompts))
+    expect(JSON.stringify(drawItems('2026-01-01').prompts)).toBe(texts[0])
     expect(new Set(texts).size).toBe(DAYS.length)
   })
 
   test('ask for every kind of file and of job', () => {
-    const kinds = new Set(everyDay.flatMap(({ files }) => files.asked.map(({ kind }) => kind)))
+    const kinds = new Set(everyDay.flatMap(({ files }) => files.requested.map(({ kind }) => kind)))
     expect([...kinds].sort()).toEqual(['ignore', 'makefile', 'readme', 'script', 'settings', 'table'])
     const jobs = new Set(everyDay.map(({ shell }) => shell.kind))
     const all = 'column count distinct frequency rename replace search sum top'
@@ -47,8 +47,8 @@ describe('the items of 430 days', () => {
 
   test('ask for three files at different paths, each with two properties that an empty file lacks', () => {
     for (const { files } of everyDay) {
-      expect(new Set(files.asked.map(({ path }) => path)).size).toBe(3)
-      for (const { properties, solution } of files.asked) {
+      expect(new Set(files.requested.map(({ path }) => path)).size).toBe(3)
+      for (const { properties, solution } of files.requested) {
         const judged = (content: string) => Object.values(properties).map((holds) => holds(content))
         expect(judged(solution)).toEqual([true, true])
         expect(judged('')).toEqual([false, false])
@@ -60,15 +60,15 @@ describe('the items of 430 days', () => {
   test('have a solution with every point, and worthless calls with none', () => {
     for (const items of everyDay) {
       expect(gradeFiles(items.files, solutions(items).tool).points).toBe(350)
-      for (const [name, reply] of Object.entries(worthlessResponses(items).tool)) {
-        expect(gradeFiles(items.files, reply).points, name).toBe(0)
+      for (const [name, response] of Object.entries(worthlessResponses(items).tool)) {
+        expect(gradeFiles(items.files, response).points, name).toBe(0)
       }
     }
   })
 
   test('show one tree of a job, and hide two with other results', () => {
-    for (const { shell, questions } of everyDay) {
-      const [question] = questions.text.messages
+    for (const { shell, prompts } of everyDay) {
+      const [question] = prompts.text.messages
       const results = SHELL_CASES.map((name) => shell.cases[name])
       expect(new Set(results.map(({ prints, after }) => JSON.stringify(prints ?? [...after]))).size).toBe(3)
       for (const path of shell.cases.shown.files.keys()) expect(question?.content).toContain(`--- ${path}\n`)

@@ -24,7 +24,7 @@ const ran = (name: Case, of = job): ShellRun => ({
   stderr: '',
   exitCode: 0,
   files: of.cases[name].after,
-  why: null,
+  reason: null,
   missingTools: [],
 })
 const ended = (outcome: ShellRun['outcome'], missingTools: string[] = []): ShellRun => ({
@@ -33,7 +33,7 @@ const ended = (outcome: ShellRun['outcome'], missingTools: string[] = []): Shell
   stderr: '',
   exitCode: null,
   files: new Map(),
-  why: `it ${outcome}`,
+  reason: `it ${outcome}`,
   missingTools,
 })
 const runs = (changed: Partial<ShellRuns> = {}, of = job): ShellRuns => ({

@@ -27,7 +27,7 @@ const UNSPACED = /([\p{Script=Han}\p{Script=Hiragana}\p{Script=Katakana}]+)/u
  *
  * @param text any string; halves of surrogate pairs and control characters separate words
  */
-export function wordsOf(text: string): string[] {
+export function tokenize(text: string): string[] {
   const folded = text
     .toWellFormed()
     .normalize('NFKD')
@@ -35,10 +35,10 @@ export function wordsOf(text: string): string[] {
     .normalize('NFC')
     .toLowerCase()
     .replace(INNER_APOSTROPHES, '')
-  return (folded.match(WORD) ?? []).flatMap((word) => (UNSPACED.test(word) ? pairsOf(word) : [cut(word)]))
+  return (folded.match(WORD) ?? []).flatMap((word) => (UNSPACED.test(word) ? bigrams(word) : [cut(word)]))
 }
 
-function pairsOf(word: string): string[] {
+function bigrams(word: string): string[] {
   return word.split(UNSPACED).flatMap((run) => {
     // Between such runs a mark or a sign may stand alone, which is no word.
     if (!UNSPACED.test(run)) return (run.match(WORD) ?? []).map(cut)
@@ -55,7 +55,7 @@ function cut(word: string): string {
 }
 
 /** One part of a query: words that must follow each other, the last of them perhaps only begun. */
-export interface Unit {
+export interface QueryTerm {
   words: string[]
   prefix: boolean
   /** True for a phrase in quotation marks. */
@@ -77,56 +77,58 @@ const PIECES = /"([^"]*)"?|[^\s"]+/gu
  * @returns units of at most {@link QUERY_MAX_WORDS} words in all, no unit twice; the rest of the text is ignored, the rest
  *   of a phrase too. At most {@link PREFIXES_MAX} units are beginnings: a further one is a whole word
  */
-export function parseSearchText(text: string): Unit[] {
-  const units = new Map<string, Unit>()
-  let room = QUERY_MAX_WORDS
+export function parseSearchText(text: string): QueryTerm[] {
+  const terms = new Map<string, QueryTerm>()
+  let wordsLeft = QUERY_MAX_WORDS
   const typed = text.slice(0, QUERY_MAX_LENGTH).replaceAll(/[“”„«»]/g, '"')
   for (const [piece, phrase] of typed.matchAll(PIECES)) {
-    const parts = phrase === undefined ? looseUnits(piece) : [unitOf(wordsOf(phrase), { quoted: true })]
-    for (const part of parts) {
-      const words = part.words.slice(0, room)
-      const isWhole = words.length === part.words.length
-      const prefix = part.prefix && isWhole && canBegin([...units.values()])
+    const parts =
+      phrase === undefined ? unquotedTerms(piece) : [queryTerm(tokenize(phrase), { quoted: true })]
+    for (const term of parts) {
+      const words = term.words.slice(0, wordsLeft)
+      const isWhole = words.length === term.words.length
+      const prefix = term.prefix && isWhole && mayAddPrefix([...terms.values()])
       const name = JSON.stringify([words, prefix])
-      if (words.length === 0 || units.has(name)) continue
-      units.set(name, { ...part, words, prefix })
-      room -= words.length
+      if (words.length === 0 || terms.has(name)) continue
+      terms.set(name, { ...term, words, prefix })
+      wordsLeft -= words.length
     }
   }
-  return [...units.values()]
+  return [...terms.values()]
 }
 
 /** A piece between spaces may be several words (`node.js`); pairs of unspaced characters belong together. */
-function looseUnits(piece: string): Unit[] {
+function unquotedTerms(piece: string): QueryTerm[] {
   const parts = piece.split(/[^\p{L}\p{N}\p{M}+#'’]+/u).filter((part) => part !== '')
-  return parts.flatMap((part, index): Unit[] => {
-    const words = wordsOf(part)
-    const isBegun = piece.endsWith('*') && index === parts.length - 1 && isLongEnough(words.at(-1))
+  return parts.flatMap((part, index): QueryTerm[] => {
+    const words = tokenize(part)
+    const isPrefix = piece.endsWith('*') && index === parts.length - 1 && isPrefixLength(words.at(-1))
     if (words.some((word) => UNSPACED.test(word))) {
       // A character alone is in the index only as half of a pair.
       const isAlone = words.length === 1 && Array.from(words[0] ?? '').length === 1
-      return [unitOf(words, { prefix: isBegun || isAlone })]
+      return [queryTerm(words, { prefix: isPrefix || isAlone })]
     }
-    return words.map((word, at) => unitOf([word], { prefix: isBegun && at === words.length - 1 }))
+    return words.map((word, at) => queryTerm([word], { prefix: isPrefix && at === words.length - 1 }))
   })
 }
 
-function unitOf(words: string[], { prefix = false, quoted = false }): Unit {
+function queryTerm(words: string[], { prefix = false, quoted = false }): QueryTerm {
   return { words, prefix, quoted }
 }
 
 /** The same units with the last one a beginning, as for a query still being typed; null when that changes nothing. */
-export function withLastBegun(units: readonly Unit[]): Unit[] | null {
-  const last = units.at(-1)
-  if (!last || last.prefix || last.quoted || !canBegin(units) || !isLongEnough(last.words.at(-1))) return null
-  return [...units.slice(0, -1), { ...last, prefix: true }]
+export function withLastAsPrefix(terms: readonly QueryTerm[]): QueryTerm[] | null {
+  const last = terms.at(-1)
+  if (!last || last.prefix || last.quoted || !mayAddPrefix(terms) || !isPrefixLength(last.words.at(-1)))
+    return null
+  return [...terms.slice(0, -1), { ...last, prefix: true }]
 }
 
-function canBegin(units: readonly Unit[]): boolean {
-  return units.filter(({ prefix }) => prefix).length < PREFIXES_MAX
+function mayAddPrefix(terms: readonly QueryTerm[]): boolean {
+  return terms.filter(({ prefix }) => prefix).length < PREFIXES_MAX
 }
 
-function isLongEnough(word = ''): boolean {
+function isPrefixLength(word = ''): boolean {
   return word.length >= PREFIX_MIN_LENGTH || UNSPACED.test(word)
 }
 
@@ -156,12 +158,12 @@ const DUPLICATE_MIN = 0.6
 const SUBJECT_MIN = 0.08
 
 /** A word that weighs less than this share of a word of one item alone says nothing of a subject. */
-const TELLING_MIN_SHARE = 0.3
+const DISTINCTIVE_MIN_SHARE = 0.3
 
 /** Least weight, as such a share, of the telling words that two titles of one subject have in common. */
 const SUBJECT_MIN_SHARE = 0.5
 
-export interface Likeness {
+export interface TitleSimilarity {
   /** 0 to 1. */
   score: number
   /** Rarest first. */
@@ -174,28 +176,32 @@ export interface Likeness {
  *
  * @param title words of the first title, counted in `counts`
  */
-export function likeness(title: readonly string[], other: readonly string[], counts: WordCounts): Likeness {
+export function titleSimilarity(
+  title: readonly string[],
+  other: readonly string[],
+  counts: WordCounts,
+): TitleSimilarity {
   const [own, others] = [new Set(title), new Set(other)]
   const shared = [...own].filter((word) => others.has(word))
   const total = weightOf([...own], counts, RARITY)
-  const foreign = (others.size - shared.length) * (total / own.size)
+  const uncounted = (others.size - shared.length) * (total / own.size)
   return {
-    score: shared.length === 0 ? 0 : weightOf(shared, counts, RARITY) / (total + foreign),
+    score: shared.length === 0 ? 0 : weightOf(shared, counts, RARITY) / (total + uncounted),
     shared: shared.sort((a, b) => weightOf([b], counts) - weightOf([a], counts)),
   }
 }
 
 /** Why two items are similar, strongest first; empty when they are not. */
-export function reasonsOf(
-  { score, shared }: Likeness,
+export function similarityReasons(
+  { score, shared }: TitleSimilarity,
   sameDiscussion: boolean,
   counts: WordCounts,
 ): Similarity[] {
   const greatest = weightOf([''], { items: counts.items, of: new Map([['', 1]]) })
-  const telling = shared.filter((word) => weightOf([word], counts) >= greatest * TELLING_MIN_SHARE)
+  const distinctive = shared.filter((word) => weightOf([word], counts) >= greatest * DISTINCTIVE_MIN_SHARE)
   const reasons: Similarity[] = sameDiscussion ? ['same-discussion'] : []
   if (score >= DUPLICATE_MIN) reasons.push('near-duplicate-title')
-  else if (score >= SUBJECT_MIN && weightOf(telling, counts) >= greatest * SUBJECT_MIN_SHARE)
+  else if (score >= SUBJECT_MIN && weightOf(distinctive, counts) >= greatest * SUBJECT_MIN_SHARE)
     reasons.push('same-subject')
   return reasons
 }

@@ -1,13 +1,13 @@
-import { calledAsAsked } from './file-task.ts'
+import { callsFollowFormat } from './file-task.ts'
 import type { LiteKind, ModelResponse } from './suite.ts'
 
-interface TextAnswer {
+interface TextResponse {
   /** The command, possibly of several lines; null when none was found. */
   command: string | null
   /** The time as it was given; null when none was found. */
   time: string | null
   /** True for exactly the two lines that were asked for. */
-  asAsked: boolean
+  followsFormat: boolean
 }
 
 // Every repetition is bounded: a text of any length is read in time that grows with it, not with its square.
@@ -21,8 +21,8 @@ const TIME_LABEL = LABEL('time')
 const FENCE = /^\s*(?:```|~~~)/
 const TIME = /(?<![\d:])\d{1,2}:\d{2}:\d{2}(?![\d:])/g
 
-/** The last lines of the text question: the form that {@link readAnswer} reads. */
-export const ANSWER_FORM = `Answer with exactly two lines and nothing else, no Markdown:
+/** The last lines of the text question: the form that {@link parseTextResponse} reads. */
+export const RESPONSE_FORMAT = `Answer with exactly two lines and nothing else, no Markdown:
 COMMAND: the one-line shell command
 TIME: the true time as hh:mm:ss`
 
@@ -31,17 +31,17 @@ TIME: the true time as hh:mm:ss`
  * What models write instead is read too: a fenced block or the next line after an empty label, back quotes or a prompt
  * sign around the command, and without a label the only fenced block and the only time.
  */
-export function readAnswer(text: string): TextAnswer {
-  const said = withoutThoughts(text).trim()
-  const lines = said.split(/\r?\n/)
-  const asAsked =
+export function parseTextResponse(text: string): TextResponse {
+  const answer = withoutThoughts(text).trim()
+  const lines = answer.split(/\r?\n/)
+  const followsFormat =
     lines.length === 2 && /^COMMAND: \S/.test(lines[0] ?? '') && /^TIME: \d\d:\d\d:\d\d$/.test(lines[1] ?? '')
   const command = labelled(lines, COMMAND_LABEL) ?? onlyFence(lines)
   const time = labelled(lines, TIME_LABEL)
   return {
     command: command === null ? null : bare(command),
-    time: time === null ? onlyTime(said) : (time.match(TIME)?.[0] ?? null),
-    asAsked,
+    time: time === null ? onlyTime(answer) : (time.match(TIME)?.[0] ?? null),
+    followsFormat,
   }
 }
 
@@ -88,8 +88,8 @@ function bare(command: string): string {
 }
 
 /** Whether a reply has the form that was asked for, whatever it says. */
-export function answeredAsAsked(kind: LiteKind, reply: ModelResponse): boolean {
-  return kind === 'tool' ? calledAsAsked(reply) : readAnswer(reply.text).asAsked
+export function responseFollowsFormat(kind: LiteKind, response: ModelResponse): boolean {
+  return kind === 'tool' ? callsFollowFormat(response) : parseTextResponse(response.text).followsFormat
 }
 
 /**
@@ -99,6 +99,6 @@ export function answeredAsAsked(kind: LiteKind, reply: ModelResponse): boolean {
 export function isCutShort(kind: LiteKind, { text, toolCalls, finishReason }: ModelResponse): boolean {
   if (finishReason !== 'length') return false
   if (kind === 'tool') return toolCalls.length === 0
-  const { command, time } = readAnswer(text)
+  const { command, time } = parseTextResponse(text)
   return command === null && time === null
 }

@@ -1,4 +1,4 @@
-import { CallQueue, SHORT_PAUSE_MS, STARTS_A_MINUTE, WINDOW_MS } from '../../domain/models/call-queue.ts'
+import { CallQueue, SHORT_PAUSE_MS, STARTS_PER_MINUTE, WINDOW_MS } from '../../domain/models/call-queue.ts'
 import type { NextStart, QueuedCall } from '../../domain/models/call-queue.ts'
 import { RESPONSE_CLASSES, failureDetails, isComplete } from '../../domain/models/evaluation.ts'
 import type {
@@ -7,7 +7,7 @@ import type {
   CorrelatedFailure,
   Classification,
 } from '../../domain/models/evaluation.ts'
-import { answeredAsAsked, isCutShort } from '../../domain/models/lite/answer.ts'
+import { responseFollowsFormat, isCutShort } from '../../domain/models/lite/text-response.ts'
 import { unansweredTasks } from '../../domain/models/lite/suite.ts'
 import type { LiteKind, LiteSuite, ModelResponse, TaskResult } from '../../domain/models/lite/suite.ts'
 import { requestsLeftOfModel } from '../../domain/models/quota.ts'
@@ -25,7 +25,7 @@ export interface RecordedRun {
   signal: AbortSignal
 }
 
-interface Asking extends RecordedRun {
+interface PromptSession extends RecordedRun {
   ports: EvaluatePorts
   run: EvaluationRun
   suite: LiteSuite
@@ -37,7 +37,7 @@ interface Asking extends RecordedRun {
   /** Ends once every reply so far is graded and settled. */
   graded: Promise<void>
   /** Ambiguous responses that no reply has refuted. */
-  suspects: Suspect[]
+  ambiguous: AmbiguousResponse[]
   /** The first fault of any call. */
   fault: { error: unknown } | null
 }
@@ -49,7 +49,7 @@ interface SentCall extends QueuedCall {
 }
 
 /** An ambiguous response as it was settled, and when, by the clock that only goes forward. */
-interface Suspect {
+interface AmbiguousResponse {
   call: SentCall
   end: AttemptEnd
   correlated: CorrelatedFailure
@@ -63,68 +63,72 @@ interface Suspect {
  *
  * @throws Refusal `lease_lost`, `lite_suite_refused`; the signal's reason; faults of the ledger
  */
-export async function askModels(
+export async function sendPrompts(
   ports: EvaluatePorts,
   run: EvaluationRun,
   recorded: RecordedRun,
 ): Promise<void> {
-  const asking = await openAsking(ports, run, recorded)
-  const { queue, open, signal } = asking
+  const session = await openSession(ports, run, recorded)
+  const { queue, open, signal } = session
   try {
     for (;;) {
-      await countChatRequests(asking)
-      throwFault(asking)
+      await countChatRequests(session)
+      throwFault(session)
       signal.throwIfAborted()
       if (run.stop) queue.clear()
-      const next = queue.next([...open.keys()], asking.suspects.length > 0)
+      const next = queue.next([...open.keys()], session.ambiguous.length > 0)
       if (next.do === 'done') break
-      if (next.do === 'start') await startCall(asking, next.call)
-      else await settleOrWait(asking, next)
+      if (next.do === 'start') await startCall(session, next.call)
+      else await settleOrWait(session, next)
     }
   } finally {
     await Promise.allSettled([...open.values()].map(({ ended }) => ended))
-    await asking.graded
+    await session.graded
   }
-  throwFault(asking)
-  const unasked = run.plan.calls.filter(({ model, kind }) => !asking.results.get(model)?.has(kind))
-  run.unasked = new Set(unasked.map(({ model }) => model))
+  throwFault(session)
+  const unasked = run.plan.calls.filter(({ model, kind }) => !session.results.get(model)?.has(kind))
+  run.unfinished = new Set(unasked.map(({ model }) => model))
   run.requests = queue.sent
-  run.learned = queue.learned
+  run.learnedRate = queue.learnedRate
 }
 
-async function openAsking(ports: EvaluatePorts, run: EvaluationRun, recorded: RecordedRun): Promise<Asking> {
+async function openSession(
+  ports: EvaluatePorts,
+  run: EvaluationRun,
+  recorded: RecordedRun,
+): Promise<PromptSession> {
   const { plan, mode, startedAt } = run
   const suite = await ports.makeSuite(run.day)
-  const learned = await ports.evaluations.learnedSince(startedAt - DAY_MS)
-  const left = new Map<string, number>()
-  const results: Asking['results'] = new Map()
-  for (const [model, { sentToday, answers }] of run.models) {
-    left.set(model, requestsLeftOfModel(mode, sentToday))
-    results.set(model, new Map(Object.entries(answers) as [LiteKind, readonly TaskResult[]][]))
+  const learnedRate = await ports.evaluations.lowestRateSince(startedAt - DAY_MS)
+  const requestsLeft = new Map<string, number>()
+  const results: PromptSession['results'] = new Map()
+  for (const [model, { sentToday, tasksToday }] of run.models) {
+    requestsLeft.set(model, requestsLeftOfModel(mode, sentToday))
+    results.set(model, new Map(Object.entries(tasksToday) as [LiteKind, readonly TaskResult[]][]))
   }
   for (const { model, kind } of plan.calls) results.get(model)?.delete(kind)
   const ages = run.attempts.map(({ sentAt }) => Math.max(0, startedAt - sentAt))
   const queue = new CallQueue({
     plan,
-    left,
-    startsAMinute: Math.min(STARTS_A_MINUTE, learned ?? STARTS_A_MINUTE),
+    requestsLeft,
+    startsPerMinute: Math.min(STARTS_PER_MINUTE, learnedRate ?? STARTS_PER_MINUTE),
     recentAges: ages.filter((ageMs) => ageMs < WINDOW_MS),
     monotonic: ports.monotonic,
   })
-  const idle = { open: new Map(), graded: Promise.resolve(), suspects: [], fault: null }
+  const idle = { open: new Map(), graded: Promise.resolve(), ambiguous: [], fault: null }
   return { ports, run, ...recorded, suite, queue, results, ...idle }
 }
 
 /** The chat sends with the same key while a run goes on: its requests fill the same window. */
-async function countChatRequests({ ports, queue }: Asking): Promise<void> {
+async function countChatRequests({ ports, queue }: PromptSession): Promise<void> {
   if (queue.length === 0) return
   const now = ports.clock()
   const sentAt = await ports.evaluations.chatRequestsSince(now - WINDOW_MS)
-  queue.alsoSent(sentAt.map((at) => Math.max(0, now - at)))
+  queue.noteOtherRequests(sentAt.map((at) => Math.max(0, now - at)))
 }
 
 async function settleOrWait(
-  { ports: { monotonic, onProgress, sleep }, open, signal }: Asking,
+  { ports: { monotonic, onProgress, sleep }, open, signal }: PromptSession,
   next: Extract<NextStart, { do: 'wait' | 'settle' }>,
 ): Promise<void> {
   const ended = [...open.values()].map((each) => each.ended)
@@ -145,8 +149,8 @@ async function settleOrWait(
   }
 }
 
-async function startCall(asking: Asking, call: QueuedCall): Promise<void> {
-  const { ports, run, number, token, queue, open } = asking
+async function startCall(session: PromptSession, call: QueuedCall): Promise<void> {
+  const { ports, run, number, token, queue, open } = session
   const { clock, evaluations, onProgress } = ports
   const { model, kind, vendor } = call
   const sentAt = clock()
@@ -155,8 +159,8 @@ async function startCall(asking: Asking, call: QueuedCall): Promise<void> {
     return
   }
   const sentToday = run.models.get(model)?.sentToday ?? 0
-  const sentBeforeAtMost = sentToday + requestsLeftOfModel(run.mode, sentToday) - 1
-  const guard = { token, sentBeforeAtMost, countedBeforeAtMost: run.countedBeforeAtMost }
+  const maxSentBefore = sentToday + requestsLeftOfModel(run.mode, sentToday) - 1
+  const guard = { token, maxSentBefore, maxCountedBefore: run.maxCountedBefore }
   // A crash from here on: the request counts, sent or not.
   const recorded = await evaluations.countAttempt({ run: number, model, kind, sentAt }, guard)
   if ('refused' in recorded) {
@@ -167,77 +171,79 @@ async function startCall(asking: Asking, call: QueuedCall): Promise<void> {
   }
   const sent = { ...call, attempt: recorded.counted, startedAt: queue.start(call) }
   onProgress(`request ${queue.sent}, ${queue.length} to come: ${model}`)
-  const ended = noteFault(asking, sendCall(asking, sent)).finally(() => open.delete(vendor))
+  const ended = recordFault(session, sendCall(session, sent)).finally(() => open.delete(vendor))
   open.set(vendor, { call, ended })
 }
 
-function throwFault({ fault }: Asking): void {
+function throwFault({ fault }: PromptSession): void {
   if (fault) throw fault.error
 }
 
-function noteFault(asking: Asking, work: Promise<void>): Promise<void> {
+function recordFault(session: PromptSession, work: Promise<void>): Promise<void> {
   return work.catch((error: unknown) => {
-    asking.fault ??= { error }
+    session.fault ??= { error }
   })
 }
 
-async function sendCall(asking: Asking, call: SentCall): Promise<void> {
-  const { ports, run, signal, queue } = asking
-  const outcome = await ports.router.chat(chatCallOf(asking, call), signal)
-  const classification = judgeReply(outcome, call.kind)
-  const { reply } = classification
+async function sendCall(session: PromptSession, call: SentCall): Promise<void> {
+  const { ports, run, signal, queue } = session
+  const outcome = await ports.router.chat(chatCallOf(session, call), signal)
+  const classification = withoutCutResponse(outcome, call.kind)
+  const { response } = classification
   const { scope } = RESPONSE_CLASSES[classification.class]
-  if (scope === 'none' || scope === 'model') queue.passed(call.startedAt)
+  if (scope === 'none' || scope === 'model') queue.noteAccepted(call.startedAt)
   const end: AttemptEnd = {
     // Scores belong to the day of the run, whose suite they were graded by.
     settledAt: Math.min(outcome.endedAt, startOfDay(addDays(run.day, 1)) - 1),
     class: classification.class,
     status: classification.status,
-    latencyMs: reply && outcome.latencyMs,
-    asAsked: reply && answeredAsAsked(call.kind, reply),
+    latencyMs: response && outcome.latencyMs,
+    asAsked: response && responseFollowsFormat(call.kind, response),
     tasks: null,
   }
-  if (!reply) return settleFailure(asking, call, classification, end)
+  if (!response) return settleFailure(session, call, classification, end)
   // A reply refutes what was suspected before its call started.
-  asking.suspects = asking.suspects.filter(({ at }) => at > call.startedAt)
+  session.ambiguous = session.ambiguous.filter(({ at }) => at > call.startedAt)
   // Grading runs commands, one after the other, and the vendor need not wait for it.
-  asking.graded = asking.graded.then(() => noteFault(asking, settleReply(asking, call, reply, end)))
+  session.graded = session.graded.then(() =>
+    recordFault(session, settleResponse(session, call, response, end)),
+  )
 }
 
 /** A crash before it is settled: the attempt counts as abandoned, and the next run asks the question again. */
-async function settleReply(
-  asking: Asking,
+async function settleResponse(
+  session: PromptSession,
   call: SentCall,
-  reply: ModelResponse,
+  response: ModelResponse,
   end: AttemptEnd,
 ): Promise<void> {
-  const tasks = await asking.suite.grade(call.kind, reply)
-  await asking.ports.evaluations.settleAttempt(call.attempt, { ...end, tasks })
-  await noteResult(asking, call, tasks, end.settledAt)
+  const tasks = await session.suite.grade(call.kind, response)
+  await session.ports.evaluations.settleAttempt(call.attempt, { ...end, tasks })
+  await recordResult(session, call, tasks, end.settledAt)
 }
 
 async function settleFailure(
-  asking: Asking,
+  session: PromptSession,
   call: SentCall,
   classification: Classification,
   end: AttemptEnd,
 ): Promise<void> {
-  const { ports, run, queue } = asking
+  const { ports, run, queue } = session
   await ports.evaluations.settleAttempt(call.attempt, end)
-  const mistaken = await correlate(asking, call, classification.correlated, end)
-  const kind = mistaken && classification.correlated ? classification.correlated : classification.class
+  const reclassified = await correlate(session, call, classification.correlated, end)
+  const kind = reclassified && classification.correlated ? classification.correlated : classification.class
   const { scope, retries, rateLimit } = RESPONSE_CLASSES[kind]
   if (rateLimit) run.limits[rateLimit] = true
   if (rateLimit === 'account') run.limits.resetAt = classification.resetAt ?? run.limits.resetAt
   const waitMs = classification.retryAt === null ? null : Math.max(0, classification.retryAt - ports.clock())
   if (scope === 'account') {
     const stop: EarlyEnd = { reason: kind, resetAt: classification.resetAt, preview: classification.preview }
-    if (!retries || !waitForAccount(asking, call, kind, classification.limit, waitMs)) run.stop ??= stop
-    for (const other of mistaken ?? []) forgive(asking, other.call)
+    if (!retries || !waitForAccount(session, call, kind, classification.limit, waitMs)) run.stop ??= stop
+    for (const other of reclassified ?? []) withdrawFailure(session, other.call)
     return
   }
   if (retries && queue.retry(call, waitMs ?? 0)) return
-  await giveUp(asking, call, { ...classification, class: kind }, end.settledAt)
+  await recordFailure(session, call, { ...classification, class: kind }, end.settledAt)
 }
 
 /**
@@ -247,20 +253,20 @@ async function settleFailure(
  * @returns the others that are settled again when they agree, else null
  */
 async function correlate(
-  asking: Asking,
+  session: PromptSession,
   call: SentCall,
   correlated: CorrelatedFailure | null,
   end: AttemptEnd,
-): Promise<Suspect[] | null> {
+): Promise<AmbiguousResponse[] | null> {
   if (correlated === null) return null
-  const suspect = { call, end, correlated, at: asking.ports.monotonic() }
-  asking.suspects.push(suspect)
-  const alike = asking.suspects.filter((each) => each.correlated === correlated)
-  if (new Set(alike.map((each) => each.call.vendor)).size < 2) return null
-  const mistaken = alike.filter((each) => each.end.class !== correlated)
-  for (const each of mistaken) each.end = { ...each.end, class: correlated }
-  for (const each of mistaken) await asking.ports.evaluations.settleAttempt(each.call.attempt, each.end)
-  return mistaken.filter((each) => each !== suspect)
+  const entry = { call, end, correlated, at: session.ports.monotonic() }
+  session.ambiguous.push(entry)
+  const matching = session.ambiguous.filter((each) => each.correlated === correlated)
+  if (new Set(matching.map((each) => each.call.vendor)).size < 2) return null
+  const reclassified = matching.filter((each) => each.end.class !== correlated)
+  for (const each of reclassified) each.end = { ...each.end, class: correlated }
+  for (const each of reclassified) await session.ports.evaluations.settleAttempt(each.call.attempt, each.end)
+  return reclassified.filter((each) => each !== entry)
 }
 
 /**
@@ -269,49 +275,49 @@ async function correlate(
  * @returns false for one that lasts
  */
 function waitForAccount(
-  { queue }: Asking,
+  { queue }: PromptSession,
   call: SentCall,
   kind: Classification['class'],
   limit: number | null,
   waitMs: number | null,
 ): boolean {
   const isMinute = kind === 'account_minute'
-  if (isMinute) queue.learn(limit, call.startedAt)
-  queue.putBack(call)
+  if (isMinute) queue.lowerRate(limit, call.startedAt)
+  queue.requeue(call)
   return queue.waitForAccount(call.startedAt, waitMs, isMinute ? WINDOW_MS : SHORT_PAUSE_MS)
 }
 
 /** Takes back the cost of a response for a model, since others with the same one showed that it was the account's. */
-function forgive({ open, results, queue }: Asking, call: SentCall): void {
+function withdrawFailure({ open, results, queue }: PromptSession, call: SentCall): void {
   if (open.get(call.vendor)?.call.model === call.model) return
   results.get(call.model)?.delete(call.kind)
-  queue.putBack(call)
+  queue.requeue(call)
 }
 
-async function giveUp(
-  asking: Asking,
+async function recordFailure(
+  session: PromptSession,
   call: QueuedCall,
   classification: Classification,
   at: Instant,
 ): Promise<void> {
-  const why = failureDetails(classification)
+  const details = failureDetails(classification)
   // Nobody serves it: the other question would get the same response.
-  const others = classification.class === 'model_gone' ? asking.queue.drop(call.model) : []
+  const others = classification.class === 'model_gone' ? session.queue.drop(call.model) : []
   for (const each of [call, ...others])
-    await noteResult(asking, each, unansweredTasks(each.kind, asking.run.day, why), at)
+    await recordResult(session, each, unansweredTasks(each.kind, session.run.day, details), at)
 }
 
 /** Keeps the result of a question, and the model's evaluation once there are both. */
-async function noteResult(
-  { ports, run, results }: Asking,
+async function recordResult(
+  { ports, run, results }: PromptSession,
   { model, kind }: QueuedCall,
   result: readonly TaskResult[],
   evaluatedAt: Instant,
 ): Promise<void> {
   run.probed.add(model)
-  const known = results.get(model) ?? new Map<LiteKind, readonly TaskResult[]>()
-  results.set(model, known.set(kind, result))
-  const [tool, text] = [known.get('tool'), known.get('text')]
+  const ofModel = results.get(model) ?? new Map<LiteKind, readonly TaskResult[]>()
+  results.set(model, ofModel.set(kind, result))
+  const [tool, text] = [ofModel.get('tool'), ofModel.get('text')]
   if (!tool || !text) return
   const tasks = [...tool, ...text]
   const complete = isComplete({ tasks })
@@ -321,21 +327,21 @@ async function noteResult(
 }
 
 /** The request for a question, fitted to the model as the catalogue describes it. */
-function chatCallOf({ run, suite }: Asking, { model, kind }: QueuedCall): ChatCall {
-  const question = suite.questions[kind]
+function chatCallOf({ run, suite }: PromptSession, { model, kind }: QueuedCall): ChatCall {
+  const prompt = suite.prompts[kind]
   const listed = run.eligible.find(({ id }) => id === model)
   const parameters = listed?.supportedParameters ?? []
   return {
     model,
-    question,
-    maxTokens: Math.min(question.maxTokens, listed?.maxCompletionTokens ?? Infinity),
+    prompt,
+    maxTokens: Math.min(prompt.maxTokens, listed?.maxCompletionTokens ?? Infinity),
     temperature: parameters.includes('temperature'),
     lowEffort: parameters.includes('reasoning'),
   }
 }
 
 /** A reply that was cut before it answered the question counts as none. */
-function judgeReply(classification: Classification, kind: LiteKind): Classification {
-  if (classification.reply === null || !isCutShort(kind, classification.reply)) return classification
-  return { ...classification, class: 'cut_answer', because: 'cut at its limit of tokens', reply: null }
+function withoutCutResponse(classification: Classification, kind: LiteKind): Classification {
+  if (classification.response === null || !isCutShort(kind, classification.response)) return classification
+  return { ...classification, class: 'cut_answer', rule: 'cut at its limit of tokens', response: null }
 }

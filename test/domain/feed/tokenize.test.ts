@@ -1,6 +1,11 @@
 import fc from 'fast-check'
 import { describe, expect, test } from 'vitest'
-import { likeness, parseSearchText, withLastBegun, wordsOf } from '../../../src/domain/feed/search-words.ts'
+import {
+  titleSimilarity,
+  parseSearchText,
+  withLastAsPrefix,
+  tokenize,
+} from '../../../src/domain/feed/tokenize.ts'
 import { QUERY_MAX_WORDS } from '../../../src/domain/feed/search.ts'
 
 describe('the words of a text', () => {
@@ -18,19 +23,19 @@ describe('the words of a text', () => {
     ['漢字+ c漢', '漢字 c 漢'],
     ['x'.repeat(10_000), 'x'.repeat(64)],
   ])('of %.40j', (text, words) => {
-    expect(wordsOf(text)).toEqual(words === '' ? [] : words.split(' '))
+    expect(tokenize(text)).toEqual(words === '' ? [] : words.split(' '))
   })
 
   test('hold nothing that means something to a query, and are the words of their own text', () => {
     const text = fc.oneof(fc.string({ unit: 'binary', maxLength: 200 }), fc.string({ unit: 'grapheme' }))
     fc.assert(
       fc.property(text, (written) => {
-        const words = wordsOf(written)
+        const words = tokenize(written)
         const isPlain = (word: string): boolean => /^[\p{L}\p{N}][\p{L}\p{N}\p{M}]*[+#]*$/u.test(word)
         expect(words.filter((word) => !isPlain(word) || !word.isWellFormed())).toEqual([])
         const isPair = /[\p{Script=Han}\p{Script=Hiragana}\p{Script=Katakana}]/u
         const whole = words.filter((word) => !isPair.test(word))
-        expect(wordsOf(whole.join(' '))).toEqual(whole)
+        expect(tokenize(whole.join(' '))).toEqual(whole)
       }),
       { numRuns: 5_000 },
     )
@@ -88,16 +93,16 @@ describe('what a person typed', () => {
   })
 
   test('may end in a word that is only begun, but for a phrase, a beginning and one letter', () => {
-    expect(withLastBegun(parseSearchText('a postgr'))).toEqual([...single('a'), begun('postgr')])
+    expect(withLastAsPrefix(parseSearchText('a postgr'))).toEqual([...single('a'), begun('postgr')])
     for (const text of ['"a phrase"', 'begun*', 'x', '', 'aa* bb* cc* dd'])
-      expect(withLastBegun(parseSearchText(text))).toBeNull()
+      expect(withLastAsPrefix(parseSearchText(text))).toBeNull()
   })
 })
 
 describe('how alike two titles are', () => {
   const of = { the: 20_000, of: 15_000, notes: 600, on: 9_000, ffts: 3, rust: 1_700 }
   const counts = { items: 100_000, of: new Map(Object.entries(of)) }
-  const compare = (a: string, b: string) => likeness(wordsOf(a), wordsOf(b), counts)
+  const compare = (a: string, b: string) => titleSimilarity(tokenize(a), tokenize(b), counts)
 
   test('is one for the same words in any order, and nothing without a shared one', () => {
     expect(compare('Notes on FFTs', 'FFTs: notes, on').score).toBe(1)
@@ -109,7 +114,7 @@ describe('how alike two titles are', () => {
     const title = fc.array(fc.constantFrom('the', 'of', 'ffts', 'unknown', 'other', 'rust'), { maxLength: 8 })
     fc.assert(
       fc.property(title, title, (a, b) => {
-        const { score } = likeness(a, b, counts)
+        const { score } = titleSimilarity(a, b, counts)
         expect(score).toBeGreaterThanOrEqual(0)
         expect(score).toBeLessThanOrEqual(1 + 1e-9)
       }),
