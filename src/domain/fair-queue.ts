@@ -1,11 +1,11 @@
 import { networkOf } from './client-address.ts'
 
 /**
- * Bounds and turns of callers that share something scarce, such as the search process. Nothing here depends on what is
- * shared: the driver runs the jobs.
+ * Slots and a fair order for callers that share a limited resource, such as the search process. The driver runs the
+ * jobs.
  */
 
-/** How many places callers may hold at once. */
+/** Most slots that callers may hold at once. */
 export interface SlotBounds {
   /** One address, as `clientAddress` gives it. */
   perAddress: number
@@ -14,14 +14,14 @@ export interface SlotBounds {
   all: number
 }
 
-/** `address_full`: the caller's address or network holds too many places; `all_full`: every place is taken. */
+/** `address_full`: the caller's address or network holds too many slots; `all_full`: no slot is free. */
 type Admission = 'admitted' | 'address_full' | 'all_full'
 
 export interface OpenSlots {
-  /** Takes a place for an address. An admitted caller must call `leave` once. */
+  /** Takes a slot for an address. An admitted caller must call `leave` once. */
   enter(address: string): Admission
   leave(address: string): void
-  /** What an address and its network hold; it stays current while the address holds a place. */
+  /** The slots that an address and its network hold, kept current while the address holds a slot. */
   held(address: string): HeldSlots
 }
 
@@ -66,7 +66,7 @@ export function openSlots({ perAddress, perNetwork, all }: SlotBounds): OpenSlot
   }
 }
 
-/** Keeps no entry for zero, so that the map stays as small as the number of open places. */
+/** Removes entries of zero, so that the map has at most one entry per slot in use. */
 function count(slotCounts: Map<string, SlotCount>, key: string, change: 1 | -1): void {
   const slotCount = slotCountOf(slotCounts, key)
   slotCount.count += change
@@ -78,17 +78,17 @@ function slotCountOf(slotCounts: ReadonlyMap<string, SlotCount>, key: string): S
   return slotCounts.get(key) ?? { count: 0 }
 }
 
-/** Jobs that wait for their turn: addresses take turns, and the jobs of one address keep their order. */
+/** A queue of jobs: addresses take turns, and the jobs of one address keep their order. */
 export interface FairQueue<Job> extends OpenSlots {
-  /** Takes a place for a job and queues it. The place is held until `leave`, while the job waits and while it runs. */
+  /** Takes a slot for a job and queues it. The job holds the slot until `leave`, while it waits and while it runs. */
   add(address: string, job: Job): Admission
   /** Removes and returns the next job; undefined when none waits. */
   next(): Job | undefined
-  /** Removes a job that still waits; false when it no longer does. Its place stays taken until `leave`. */
+  /** Removes a waiting job; false when it no longer waits. The job keeps its slot until `leave`. */
   withdraw(address: string, job: Job): boolean
   /**
-   * Makes room for an address: removes and returns the newest job of the network with the most waiting jobs, if that has
-   * at least two more than the address's own network; null otherwise. Its place is free at once.
+   * Frees a slot for an address: removes and returns the newest job of the network with the most waiting jobs, if it
+   * has at least two more than the address's own network; null otherwise. The slot of the removed job is free at once.
    */
   displace(address: string): Job | null
 }
@@ -115,13 +115,13 @@ export function fairQueue<Job>(bounds: SlotBounds): FairQueue<Job> {
       return admission
     },
     next() {
-      // The address that was served last asked again before any other did: the others go first all the same.
+      // Skip the address that was served last, even when it queued another job before the others.
       const [first, second] = waiting.keys()
       const address = first === lastServed ? (second ?? first) : first
       if (address === undefined) return undefined
       const [job, ...rest] = waiting.get(address) ?? []
       waiting.delete(address)
-      // An address that has been served goes to the end.
+      // A served address moves to the end.
       if (rest.length > 0) waiting.set(address, rest)
       lastServed = address
       return job

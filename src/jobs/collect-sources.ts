@@ -9,27 +9,30 @@ import { shorten } from '../domain/text.ts'
 /**
  * The outcome of one source.
  *
- * - `collected`: everything that was asked of it was read
- * - `partial`: some of it; what was read is stored
- * - `failed`: nothing of it
- * - `skipped`: it was not asked, because a setting it needs is not there
+ * - `collected`: everything was read
+ *
+ * - `partial`: only a part was read; it is stored
+ *
+ * - `failed`: nothing was read
+ *
+ * - `skipped`: a required setting is missing
  */
 type SourceOutcome = 'collected' | 'partial' | 'failed' | 'skipped'
 
 /** One source in the JSON result of `collect` (docs/collecting.md). */
 export interface SourceReport extends ImportCounts {
   outcome: SourceOutcome
-  /** Items stored for the day: new, replaced and unchanged ones. */
+  /** Number of items stored for the day: new, replaced and unchanged ones. */
   items: number
-  /** Rows of responses that were left out. */
+  /** Number of rows that were left out. */
   badRows: number
   requests: number
   notModified: number
-  /** Why it is not `collected`, in one line; else null. */
+  /** The reason when it is not `collected`, in one line; else null. */
   reason: string | null
-  /** When the source asked to be asked again, or null. */
+  /** Earliest retry that the source requested, or null. */
   retryAt: string | null
-  /** The first reasons for bad rows. */
+  /** Reasons of the first bad rows. */
   problems: string[]
 }
 
@@ -48,10 +51,10 @@ export interface SourcesPorts {
 }
 
 /**
- * Reads today's items of every source at once and stores them as they come. The day is that of the start, for the whole
- * run. No source touches another: one that fails is reported, and what it gave before stays.
+ * Reads today's items of all sources concurrently and stores them in batches. The day of the start counts for the whole
+ * run. A failing source is reported; its earlier batches and the other sources are not affected.
  *
- * @throws the signal's reason, and whatever the store throws, after every source has come to rest; what was stored stays
+ * @throws the signal's reason, and errors of the store, after every source has stopped; stored items stay
  */
 export async function collectSources(
   ports: SourcesPorts,
@@ -92,7 +95,7 @@ async function collectSource(
   for await (const batch of source.read(day, signal)) {
     signal.throwIfAborted()
     if (batch.signals.length > 0) {
-      // Details first: after a crash in between no item is without what is known of it.
+      // Details first, so that a crash in between leaves no item without its details.
       await feed.saveDetails(batch.details)
       const counts = await feed.importSignals(batch.signals)
       addCounts(report, counts)
@@ -150,7 +153,7 @@ function concludeReport(report: SourceReport, failures: readonly SourceFailure[]
   }
 }
 
-/** Reasons of the form `address: cause`, each cause once, with the first address and the number of the others. */
+/** Groups reasons of the form `address: cause` by cause: the first address, and the number of the others. */
 function groupByCause(reasons: readonly string[]): string[] {
   const byCause = new Map<string, string[]>()
   for (const reason of reasons) {

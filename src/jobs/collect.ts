@@ -15,27 +15,27 @@ export interface CollectPorts extends Pick<IndexPorts, 'search'> {
   feed: SourcesPorts['feed'] & ArticlesPorts['feed'] & RankPeriodsPorts['feed']
   texts: ArticlesPorts['texts']
   clock: Clock
-  /** Called after each batch of a source that is stored. */
+  /** Called after each stored batch of a source. */
   onItems: SourcesPorts['onProgress']
-  /** Called after each item that was given a text, or not. */
+  /** Called after each item whose text was read or failed. */
   onTexts: ArticlesPorts['onProgress']
 }
 
 /** The JSON result of `collect` (docs/collecting.md). */
 export interface CollectReport extends SourcesReport {
   job: 'collect'
-  /** The snapshot that is served: this run's, or a later one; or why none was taken; null when no source gave anything. */
+  /** The served snapshot: this run's or a later one, or the reason of a refusal; null when no source returned items. */
   snapshot: TakenOrRefused | null
-  /** The texts that were read; null when no source gave anything. */
+  /** The result of reading texts; null when no source returned items. */
   articles: ArticlesReport | null
-  /** Events the search index took in. */
+  /** Number of indexed events. */
   indexed: number
   durationMs: number
 }
 
 /**
- * Reads the sources, takes a snapshot of the live periods, brings the search index up to date, and last reads the texts
- * of items, which takes longest (docs/collecting.md). A crash anywhere leaves what was stored, and the next run goes on.
+ * Reads the sources, takes a snapshot of the live periods, updates the search index, and last reads article texts,
+ * which takes longest (docs/collecting.md). A crash keeps what was stored, and the next run continues.
  *
  * @throws the signal's reason, and whatever the stores throw
  */
@@ -49,7 +49,7 @@ export async function collect(
   const startedAt = clock()
   const index = { search, onProgress: () => undefined, signal }
   const read = await collectSources({ ...ports, onProgress: ports.onItems }, sources, signal)
-  // Without anything new the snapshot there is stays: another would be dated now and know nothing newer.
+  // Without new items the current snapshot stays: another one would have a new date and no new content.
   const isFresh = read.outcome !== 'failed'
   const snapshot = isFresh ? await takeSnapshot(ports, signal) : null
   let { indexed } = await refreshIndex(index)
@@ -60,12 +60,12 @@ export async function collect(
 
 /** The part `articles` of the result of `collect` (docs/articles.md). */
 export interface ArticlesReport {
-  /** Items of this run that wanted a text. */
+  /** Number of items that needed a text in this run. */
   wanted: number
   stored: number
-  /** Items whose text is not kept although nothing failed, by reason. */
+  /** Number of items whose text was skipped, by reason. */
   skipped: Partial<Record<SkipReason, number>>
-  /** The first hundred. */
+  /** The first hundred failures. */
   failed: { key: string; reason: string }[]
   failedCount: number
 }
@@ -74,23 +74,23 @@ export interface ArticlesPorts {
   feed: Pick<FeedStore, 'itemsNeedingText' | 'saveArticles' | 'recordFailedTry'>
   texts: ArticleTexts
   clock: Clock
-  /** Called after each item with the items done so far and all there are. */
+  /** Called after each item with the number of finished items and of all items. */
   onProgress: (done: number, wanted: number) => void
 }
 
 export interface ArticlesOptions {
   minPoints: MinPoints
-  /** Items of one run at most. */
+  /** Most items of one run. */
   limit: number
   /** Ends the run between two effects; what was stored stays. */
   signal: AbortSignal
 }
 
 /**
- * Reads and keeps the texts of items that have the points for it (docs/articles.md). What one server does never costs
- * another item its text.
+ * Reads and stores the texts of items with enough points (docs/articles.md). A failing server does not affect other
+ * items.
  *
- * @throws what the store throws; the signal's reason
+ * @throws errors of the store; the signal's reason
  */
 export async function collectArticles(
   { feed, texts, clock, onProgress }: ArticlesPorts,
@@ -104,7 +104,7 @@ export async function collectArticles(
   await inLanes(items, signal, async (item) => {
     const reading = await texts.read(item, signal)
     const readAt = clock()
-    // A crash before either: the item is read again.
+    // A crash before either write: the item is read again.
     if (reading.kind === 'text') {
       const { source, sourceId } = item
       const { text, provenance } = reading
@@ -133,10 +133,10 @@ function count(report: ArticlesReport, { source, sourceId }: WantedItem, reading
   }
 }
 
-/** Items read at the same time, each of another host. */
+/** Concurrent items, each of a different host. */
 const CONCURRENCY = 4
 
-/** Does the work for every item: a few at a time, one of each lane at a time, in the order of the items. */
+/** Processes every item in order: a few concurrently, one of each lane at a time. */
 async function inLanes(
   items: readonly WantedItem[],
   signal: AbortSignal,
@@ -157,7 +157,7 @@ async function inLanes(
       else running.delete(await Promise.race(running.values()))
     }
   } finally {
-    // Nothing is left at work when the run ends early.
+    // Wait for running items when the run ends early.
     await Promise.allSettled(running.values())
   }
 }

@@ -17,11 +17,11 @@ import { leaseLost, withPublisherLease } from './lease.ts'
 import type { LeasePorts } from './lease.ts'
 import { shorten } from '../domain/text.ts'
 
-/** What an import did: the JSON result of `import archive` (docs/importing.md). */
+/** The JSON result of `import archive` (docs/importing.md). */
 export interface ArchiveImportReport {
   imported: number
   unchanged: number
-  /** The first hundred reasons why nothing was written; `line` and `publicationId` are null for the import as a whole. */
+  /** The first hundred refusals; `line` and `publicationId` are null for the import as a whole. */
   refused: ImportRefusal[]
   refusedCount: number
 }
@@ -31,21 +31,21 @@ export interface ArchiveImportPorts extends LeasePorts {
   ledger: Ledger
   objects: Pick<Objects, 'put' | 'putHead'>
   year: YearReader
-  /** Makes the folders of the stores; called once everything is verified, before the stores are used. */
+  /** Creates the folders of the stores; called after everything is verified, before the stores are used. */
   prepare: () => void
-  /** Called with the publications handled so far; an import goes over them twice. */
+  /** Called with the number of finished publications; an import processes them twice. */
   onPublication: (step: 'verified' | 'stored', count: number, of: number) => void
-  /** Ends the import between two publications, unless it is committed already. */
+  /** Ends the import between two publications, before its commit. */
   signal: AbortSignal
 }
 
 /**
- * Founds an archive with older publications (docs/decisions/0010-archive-import.md). All or nothing: every
- * publication is verified before anything is written, and every refusal is reported. The same import again changes
- * nothing, and goes on where a crash ended it.
+ * Founds an archive with older publications (docs/decisions/0010-archive-import.md). All or nothing: every publication
+ * is verified before anything is written, and every refusal is reported. The same import again changes nothing, and
+ * continues after a crash.
  *
  * @throws Refusal `input_unreadable` when the list cannot be read or a file changes meanwhile, `lease_held` or
- *   `lease_lost` when a publisher works, `storage_*` when the archive cannot be proved; faults
+ *   `lease_lost` when another publisher is running, `storage_*` when the archive cannot be proved; faults
  */
 export async function importArchive(ports: ArchiveImportPorts): Promise<ArchiveImportReport> {
   const report: ArchiveImportReport = { imported: 0, unchanged: 0, refused: [], refusedCount: 0 }
@@ -57,7 +57,7 @@ export async function importArchive(ports: ArchiveImportPorts): Promise<ArchiveI
   report.refused.sort((a, b) => (a.line ?? 0) - (b.line ?? 0))
   if (report.refusedCount > 0) return report
   ports.prepare()
-  // A crash from here on: the lease runs out by itself.
+  // A crash from here on: the lease expires.
   return withPublisherLease(ports, async (token) => {
     await foundLedger(ports, listed, token, report)
     return report
@@ -75,7 +75,7 @@ async function foundLedger(
   const { proved, head } = await ports.year.read()
   const lastEntry = proved.entries.at(-1)
   if (startsWithFounding(proved.entries, founding)) {
-    // The head that a crash after the commit left unwritten.
+    // Write the head that a crash after the commit left out.
     if (lastEntry && headIsBehind(proved.entries, head)) await putHead(objects, lastEntry, clock())
     report.unchanged = listed.length
     return
@@ -85,11 +85,11 @@ async function foundLedger(
   const last = founding.rows.at(-1)
   if (unfinished && (unfinished.seq !== last?.seq || unfinished.leaf !== last.leaf))
     return refuse(report, wholeImport(OTHER_BEGUN))
-  // A crash among the objects: some that nothing refers to.
+  // A crash in between leaves objects without a reference.
   await storeObjects(ports, listed)
   if (last) {
     const mark = unfinished ?? { seq: last.seq, leaf: last.leaf, beganAt: clock() }
-    // A crash from here on: nothing but this very import may write to the archive.
+    // A crash from here on: only this import may write to the archive.
     requireCommitted(await ledger.beginFounding(mark, { token, now: clock() }))
     await putHead(objects, last, mark.beganAt)
   }
@@ -142,7 +142,7 @@ async function readList(
   return listed
 }
 
-/** Reads and proves the files one at a time: an archive is larger than the memory. */
+/** Reads and proves the files one at a time, because an archive may exceed the memory. */
 async function verifyFiles(
   ports: ArchiveImportPorts,
   listed: readonly ListedPublication[],
@@ -169,7 +169,7 @@ async function readProved(
   return proveBytes(manifest, await folder.read(file, manifest.byteSize))
 }
 
-/** Reads the files a second time and proves them again, so that a file that changed meanwhile is never stored. */
+/** Reads and proves the files again before it stores them, so that a changed file is never stored. */
 async function storeObjects(ports: ArchiveImportPorts, listed: readonly ListedPublication[]): Promise<void> {
   for (const [index, publication] of listed.entries()) {
     ports.signal.throwIfAborted()
@@ -186,7 +186,7 @@ async function storeObjects(ports: ArchiveImportPorts, listed: readonly ListedPu
 
 const REFUSALS_KEPT = 100
 
-/** All are counted, the first hundred kept, each on one short line. */
+/** Counts every refusal and keeps the first hundred, each on one short line. */
 function refuse(report: ArchiveImportReport, { publicationId, line, reason }: ImportRefusal): void {
   report.refusedCount += 1
   if (report.refused.length === REFUSALS_KEPT) return

@@ -5,10 +5,10 @@ import { Refusal } from '../domain/refusal.ts'
 import { rankYear } from '../domain/year/rank.ts'
 import type { RankedYear, VerifiedTitle, YearEvent } from '../domain/year/rank.ts'
 
-/** Time all titles of one ranking may take together. */
+/** Timeout of all titles of one ranking together, in milliseconds. */
 const TITLES_TIMEOUT_MS = 300_000
 
-/** Requests open at one source at a time. */
+/** Concurrent requests per source. */
 const PER_SOURCE = 4
 
 interface RankingRun {
@@ -20,10 +20,10 @@ interface RankingRun {
 }
 
 /**
- * Ranks a window, asking the owning sources for every title the ranking needs that is not verified yet
- * (docs/ranking.md, rule 7). Each title is kept at once, but for a dry run, so that none is asked for twice.
+ * Ranks a window, fetching every unverified title that the ranking needs from its owning source (docs/ranking.md, rule
+ * 7). Each title is stored at once, except in a dry run, so that none is fetched twice.
  *
- * @throws Refusal `source_unavailable` or `title_not_vouched`: the first that occurs ends the whole ranking
+ * @throws Refusal `source_unavailable` or `title_not_vouched`: the first one ends the ranking
  */
 export async function rankWithTitles(
   { feed, titles, clock, signal, dryRun }: RankingRun,
@@ -48,7 +48,7 @@ export async function rankWithTitles(
   }
 }
 
-/** Works on a few events of each source at a time; the first failure ends the others, and is thrown. */
+/** Processes a few events of each source concurrently; the first failure stops the others and is thrown. */
 async function forEachTitle(
   events: readonly YearEvent[],
   signal: AbortSignal,

@@ -2,7 +2,7 @@ import { Refusal } from '../domain/refusal.ts'
 import type { Finding, DamageSample, Mutation } from '../domain/year/finding.ts'
 import type { KeptHead } from '../domain/year/ledger.ts'
 
-/** What one audit said; `cause` is what ended it early, or null. */
+/** Result of one audit; `cause` is the error that ended it early, or null. */
 export interface SelfTestAudit {
   report: { ok: boolean; findings: readonly Finding[] }
   cause: unknown
@@ -10,7 +10,7 @@ export interface SelfTestAudit {
 
 export interface SelfTestPorts {
   makeSample: () => Promise<DamageSample>
-  /** The audit of the archive in a folder, by the very code that audits the operator's. */
+  /** Audits the archive in a folder with the code that audits the operator's. */
   audit: (folder: string, expectedHead: KeptHead | null) => Promise<SelfTestAudit>
   onProgress: (progress: { mutations: number; ofMutations: number }) => void
 }
@@ -18,16 +18,16 @@ export interface SelfTestPorts {
 export interface SelfTestReport {
   mutations: number
   detected: number
-  /** What was not noticed for what it is, and what was reported instead. */
+  /** Mutations that were not detected, and the codes reported instead. */
   missed: { name: string; reported: string[] }[]
 }
 
 /**
- * Damages a private archive in every way there is a mutation for, and audits each (docs/auditing.md). The
- * operator's archive is not touched.
+ * Applies every mutation to a private archive and audits each result (docs/auditing.md). The operator's archive is not
+ * touched.
  *
  * @param signal ends the test between two mutations, with its reason
- * @throws when the undamaged sample is not clean: nothing could be told from it
+ * @throws when the undamaged sample is not clean, which makes the test meaningless
  */
 export async function selfTest(
   { makeSample, audit, onProgress }: SelfTestPorts,
@@ -63,7 +63,7 @@ function requireClean(audited: SelfTestAudit): void {
   })
 }
 
-/** Reported under a code that fits, and with the verdict that follows from it. */
+/** True when an expected code and the expected overall result were reported. */
 function isDetected(mutation: Mutation, audited: SelfTestAudit): boolean {
   const expected: readonly string[] = mutation.expects
   return (
@@ -71,7 +71,7 @@ function isDetected(mutation: Mutation, audited: SelfTestAudit): boolean {
   )
 }
 
-/** Codes of the findings, each once, and of the refusal that ended the audit; other ends are told as faults. */
+/** Distinct codes of the findings and of the refusal that ended the audit; other errors count as faults. */
 function reportedCodes({ report, cause }: SelfTestAudit): string[] {
   const codes = new Set<string>(report.findings.map(({ code }) => code))
   if (cause instanceof Refusal) codes.add(cause.code)

@@ -26,28 +26,28 @@ import type { PublishedDocument, PublishedRefusal, Reference } from '../domain/y
 import { NOTHING_READ } from './verify-archive.ts'
 import type { VerifyResult } from './verify-archive.ts'
 
-/** Findings after which a host is not audited further: what it is, is plain, and each of them takes memory. */
+/** Most findings of one host; more of them only use memory. */
 const FINDINGS_MAX = 1_000
 
-/** Questions in a row that may go without an answer before the host counts as gone. */
+/** Consecutive queries without a response after which the host counts as unavailable. */
 const UNANSWERED_MAX = 5
 
 export interface PublishedAuditPorts {
   published: PublicHost['history']
-  /** The auditor's own ledgers, when there are any. */
+  /** The auditor's own ledgers, or null. */
   ledger: LedgerContents | null
   clock: Clock
   onProgress: (done: number, total: number) => void
-  /** Something a person should know that is no finding. */
+  /** Reports a note that is not a finding. */
   onNote: (note: string) => void
 }
 
 export interface PublishedAuditOptions {
-  /** A head kept from before. */
+  /** A head that was kept earlier. */
   expectedHead: Reference['expectedHead']
-  /** Which of the publications are asked for; the ledger is proved whole in any case. */
+  /** Selects the publications to query; the ledger is always proved completely. */
   chosen: (manifests: readonly Manifest[]) => readonly Manifest[]
-  /** Publications asked for at a time. */
+  /** Concurrent publications. */
   jobs: number
   signal: AbortSignal
 }
@@ -56,17 +56,17 @@ interface Run {
   ports: PublishedAuditPorts
   options: PublishedAuditOptions
   findings: Finding[]
-  /** Bodies that were fetched, and their bytes together. */
+  /** Number of fetched bodies, and their total bytes. */
   objects: number
   bytes: number
 }
 
 /**
- * Audits another host by its public answers (docs/auditing.md): the ledger it publishes, against itself, a head kept from
- * before and our own ledger; then every answer against that ledger. A host that publishes no ledger is held against our
- * own. What was found before the host stopped answering is reported all the same.
+ * Audits another host by its public responses (docs/auditing.md): the ledger it publishes, against itself, a head kept
+ * earlier and the own ledger; then every response against that ledger. The own ledger replaces one that the host does
+ * not publish. Findings from before a host became unavailable are still reported.
  *
- * @throws Refusal `usage` when there is nothing to hold the host's answers against
+ * @throws Refusal `usage` without a ledger to compare the host with
  */
 export async function verifyPublished(
   ports: PublishedAuditPorts,
@@ -80,12 +80,12 @@ export async function verifyPublished(
   let comparedWith: 'own' | 'none' = 'none'
   let cause: unknown = null
   try {
-    // The head is asked for first: whatever is published in between only makes the ledger longer.
+    // The head is requested first: a concurrent publication only makes the ledger longer.
     const head = await readDocument(published, 'head', signal)
     const ledger = await readDocument(published, 'ledger', signal)
     const rounds: QueryRound[] = []
     if (ledger.bytes === null) {
-      // Our own ledger stands in for one that the host does not publish.
+      // The own ledger replaces one that the host does not publish.
       audit = auditOwnLedger(ledger, published.base, { own, expectedHead })
       comparedWith = own ? 'own' : 'none'
     } else {
@@ -101,11 +101,11 @@ export async function verifyPublished(
         onNote(
           `the archive in the data folder shares no entry and no publication with ${published.base}: the host was audited alone`,
         )
-      // Our own ledger may be an older copy of theirs; theirs must list whatever they answer with.
+      // The own ledger may be an older copy; the host's ledger must list everything it serves.
       rounds.push(() => ({ queries: [queryAboutEnd(audit.timeline, startedAt)], findings: [] }))
     }
     addFindings(run, audit.findings)
-    // Each publication is asked for at its own time and a millisecond before and after; the end of the ledger last.
+    // Each publication is requested at its own time and a millisecond before and after; the end of the ledger last.
     const chosenManifests = new Set(chosen(audit.timeline.map(({ manifest }) => manifest)))
     const items = audit.timeline.filter(({ manifest }) => chosenManifests.has(manifest))
     rounds.unshift(...items.map((item) => () => queriesAbout(item, audit.timeline, startedAt)))
@@ -123,7 +123,7 @@ export async function verifyPublished(
   return { report: { ok, complete, findings, ...counts, durationMs }, cause }
 }
 
-/** The texts a host publishes, by what asks for them. */
+/** Paths of the published texts, by method of the port. */
 const DOCUMENTS = {
   head: PUBLISHED_HEAD,
   ledger: PUBLISHED_LEDGER,
@@ -169,7 +169,7 @@ function auditOwnLedger(
   return { ...audit, findings: [...findings, ...audit.findings] }
 }
 
-/** @throws Refusal `source_unavailable` when these are more than are reported of one host */
+/** @throws Refusal `source_unavailable` when the host has too many findings */
 function addFindings(run: Run, findings: readonly Finding[]): void {
   const remaining = FINDINGS_MAX - run.findings.length
   run.findings.push(...findings.slice(0, remaining))
@@ -180,14 +180,14 @@ function tooManyFindings(): Refusal<PublishedRefusal> {
   return unavailable(`the host has more than ${FINDINGS_MAX} findings; the rest of it was not audited`)
 }
 
-/** What to ask about one publication, made when its turn comes. */
+/** Creates the queries about one publication. */
 type QueryRound = () => { queries: readonly SelectionQuery[]; findings: readonly Finding[] }
 
-/** Asks every question and adds to the run what the answers say, however far it came. */
+/** Sends every query and adds the findings to the run, also after an error. */
 async function sendAll(run: Run, rounds: readonly QueryRound[]): Promise<void> {
   const { onProgress } = run.ports
   const { jobs, signal } = run.options
-  /** By round, so that the report has them in the order of the ledger. */
+  /** Findings by round, which keeps the order of the ledger. */
   const found = rounds.map((): Finding[] => [])
   const stopped = new AbortController()
   const until = AbortSignal.any([signal, stopped.signal])
@@ -219,15 +219,15 @@ async function sendAll(run: Run, rounds: readonly QueryRound[]): Promise<void> {
   }
 }
 
-/** A publication that cannot be had is one finding, however often it was asked for. */
+/** A missing publication is one finding, although several queries find it. */
 function distinct(findings: readonly Finding[]): Finding[] {
   return [...new Map(findings.map((one) => [JSON.stringify(one), one])).values()]
 }
 
 /**
- * What one answer shows. A question without an answer is a finding.
+ * Sends one query and examines the response. A missing response is a finding.
  *
- * @throws when too many questions in a row go without one
+ * @throws after too many consecutive queries without a response
  */
 async function sendQuery(
   run: Run,

@@ -1,22 +1,21 @@
 import { LINE_ENDS } from '../text.ts'
 
-/** A filter of a text that comes in chunks, however it is cut. */
+/** A streaming text filter. The result does not depend on where the text is split into chunks. */
 export interface TextFilter {
-  /** What can be given out of everything pushed so far; holds back only what the next character decides on. */
+  /** Returns the filtered text so far; keeps back only what depends on the next character. */
   push(chunk: string): string
-  /** The rest. */
+  /** Returns the remaining text. */
   end(): string
 }
 
 /**
- * What a model says, before anybody reads it: Markdown of which no reader makes an image, and links to nothing but web
- * pages. Whatever is changed stays readable; nothing is left out but what cannot be seen
- * (docs/decisions/0031-untrusted-text.md).
+ * Filters the Markdown a model writes before a person sees it: no images, and links only to web pages. Changed text
+ * stays readable, and only invisible characters are removed (docs/decisions/0031-untrusted-text.md).
  */
 export function answerFilter(): TextFilter {
   const clean = cleaningFilter()
   let pending = ''
-  // An answer begins like a line.
+  // The start of the answer is the start of a line.
   let lookBehind = '\n'
 
   const filter = (text: string, isEnd: boolean): string => {
@@ -30,7 +29,7 @@ export function answerFilter(): TextFilter {
       at = plainEnd
       const replacement = REPLACEMENTS[pending.charAt(at)]?.(pending, at, lookBehind + output)
       if (!replacement || (replacement.isOpen && !isEnd)) break
-      // What is left out must not let what stood before it take its place.
+      // A removal must not join the text around it into new markup.
       const joins = pending[at] === '!' && replacement.text !== '!' && (lookBehind + output).endsWith('!')
       output += joins ? ` ${replacement.text}` : replacement.text
       at += replacement.length
@@ -46,7 +45,7 @@ export function answerFilter(): TextFilter {
   }
 }
 
-/** What is given out for the next `length` code units; where it is open, more text may decide otherwise. */
+/** The output for the next `length` code units; undecided while later text may change it. */
 interface Replacement {
   text: string
   length: number
@@ -56,10 +55,10 @@ interface Replacement {
 const unchanged = (text: string): Replacement => ({ text, length: text.length })
 const undecided = (text: string, length = text.length): Replacement => ({ text, length, isOpen: true })
 
-/** How much of what was given out decides on what follows. */
+/** Output kept for the look-behind, in code units. */
 const LOOK_BACK_LENGTH = 2_000
 
-/** What becomes of each character that could begin something, by its place and what was given out before it. */
+/** The replacement rule of each character that can start markup, given its position and the output before it. */
 const REPLACEMENTS: Readonly<Record<string, (text: string, at: number, given: string) => Replacement>> = {
   '!': exclamation,
   ']': closingBracket,
@@ -69,7 +68,7 @@ const REPLACEMENTS: Readonly<Record<string, (text: string, at: number, given: st
   ':': schemeEnd,
 }
 
-/** The mark before an image goes, so that it is a link; one without a text gets one. */
+/** Turns an image into a link by removing the `!`; an image without text gets the text `image`. */
 function exclamation(text: string, at: number): Replacement {
   const next = text[at + 1]
   if (next === undefined) return undecided('!')
@@ -79,12 +78,12 @@ function exclamation(text: string, at: number): Replacement {
   return text[at + 2] === ']' ? { text: '[image', length: 2 } : { text: '', length: 1 }
 }
 
-/** Longest text of an image that is waited for; a longer one is taken for an image. */
+/** Longest image text to wait for; a longer one counts as an image. */
 const ALT_MAX_LENGTH = 500
 
 /**
- * Whether the bracket at `start`, after a `!`, begins an image: its partner is followed by `(`. In what may be code or
- * markup brackets need not be partners, so that is taken for an image.
+ * True when the bracket at `start`, after a `!`, begins an image: its closing bracket is followed by `(`. Inside code
+ * or markup brackets need not match, so that case counts as an image.
  */
 function isImage(text: string, start: number): boolean | 'undecided' {
   let depth = 0
@@ -103,10 +102,10 @@ function isImage(text: string, start: number): boolean | 'undecided' {
   return 'undecided'
 }
 
-/** White space allowed before the target of a link. */
+/** Most white space allowed before the target of a link. */
 const TARGET_SPACE_MAX_LENGTH = 8
 
-/** A target other than a web page is set apart from its text, and so is that of a definition others could refer to. */
+/** Separates a target that is not a web page from its link text; does the same with reference definitions. */
 function closingBracket(text: string, at: number): Replacement {
   const next = text[at + 1]
   if (next === undefined) return undecided(']')
@@ -127,10 +126,10 @@ function startsWithWebAddress(text: string): boolean | 'undecided' {
   return WEB_PREFIXES.some((prefix) => prefix.startsWith(start)) ? 'undecided' : false
 }
 
-/** Longest `<https://…>` that is waited for. */
+/** Longest `<https://…>` to wait for. */
 const AUTOLINK_MAX_LENGTH = 2_000
 
-/** A space keeps what could be a tag from being one; `<https://…>` stays. */
+/** Inserts a space so that no HTML tag is left; `<https://…>` stays. */
 function openingAngle(text: string, at: number): Replacement {
   const next = text[at + 1]
   if (next === undefined) return undecided('<')
@@ -144,21 +143,21 @@ function openingAngle(text: string, at: number): Replacement {
   return { ...broken, isOpen: address.length === inside.length && inside.length < AUTOLINK_MAX_LENGTH }
 }
 
-/*
- * What a reader of Markdown makes a link of by itself, without any mark: addresses of mail, with or without `mailto:` and
- * `xmpp:`, and `ftp://`. Each is broken by one space; web addresses stay whole.
+/**
+ * Markdown readers also link plain text: mail addresses, with or without `mailto:` and `xmpp:`, and `ftp://`. One space
+ * breaks each of them; web addresses stay whole.
  */
 
-/** Longest name of a host that is waited for. */
+/** Longest host name to wait for. */
 const HOST_MAX_LENGTH = 255
 
-/** The end of a text lies behind the host of a web address that every reader makes a link of, or of the target of a link. */
+/** Matches when the text ends inside a web address, after its host, or inside a link target. */
 const IN_WEB_ADDRESS =
   /[\s(<]https?:\/\/(?:[a-z0-9-]+\.)+[a-z0-9-]*[a-z0-9](?::\d+)?[/?#][\w\-.~:/?#@!$&+,;=%]*$/i
 
 /**
- * Before the sign of an address of mail, between angle brackets (CommonMark) or bare (GFM); an entity or an escape may stand
- * for one of its characters.
+ * Matches the end of the local part of a mail address, in angle brackets (CommonMark) or bare (GFM); an entity or
+ * escape may stand for one of its characters.
  */
 const LOCAL_PART_END = /[\w.!#$%&'*+\-/=?^`{|}~;\\]$/
 
@@ -174,10 +173,10 @@ function mailSign(text: string, at: number, given: string): Replacement {
   return isMailHost ? broken : unchanged('@')
 }
 
-/** Longest name of an entity for `@`, leading zeros included. */
+/** Longest name of an entity for `@`, including leading zeros. */
 const ENTITY_MAX_LENGTH = 8
 
-/** An entity that stands for `@` is no entity any more. */
+/** Breaks an entity that stands for `@`. */
 function mailSignEntity(text: string, at: number): Replacement {
   const rest = text.slice(at + 1, at + 2 + ENTITY_MAX_LENGTH)
   const [name = ''] = /^#?[a-z0-9]*/i.exec(rest) ?? []
@@ -196,19 +195,23 @@ function schemeEnd(text: string, at: number, given: string): Replacement {
 }
 
 /**
- * Controls but tab and newline, and what is ignored when it is drawn, save what joins emoji and the letters of some
- * scripts: a terminal would obey it, and nobody else would see it.
+ * Control characters except tab and newline, and characters that are not drawn, except the joiners that emoji and some
+ * scripts need. A terminal would obey them, and a reader would not see them.
  */
 const HIDDEN =
   /(?!\t|\n|\u200C|\u200D|\uFE0E|\uFE0F)[\p{Cc}\p{Default_Ignorable_Code_Point}\p{Bidi_Control}\p{Noncharacter_Code_Point}\uFFF9-\uFFFB]/gu
 
-/** A whole text as {@link cleaningFilter} gives it. */
+/** Cleans a whole text; see {@link cleaningFilter}. */
 export function cleanText(text: string): string {
   const clean = cleaningFilter()
   return clean.push(text) + clean.end()
 }
 
-/** Well-formed text without hidden characters, whose lines end in `\n`, however it is cut: safe for a terminal. */
+/**
+ * Creates a filter that returns well-formed text without hidden characters, with lines that end in `
+ *
+ * `: safe for a terminal.
+ */
 export function cleaningFilter(): TextFilter {
   let highSurrogate = ''
   let afterReturn = false

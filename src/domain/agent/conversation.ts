@@ -3,41 +3,41 @@ import type { LiveSort } from '../feed/live-sort.ts'
 import { BODY_MAX_BYTES, MESSAGE_MAX_LENGTH, MESSAGES_READ, SCOPE_KEY_MAX_LENGTH } from './bounds.ts'
 import type { ChatSettings } from './chat-request.ts'
 
-/** A question and what was answered, whole or as far as it came. */
+/** A question and its complete or partial answer. */
 export interface Turn {
-  /** Save key of what it was about; null: the whole site. */
+  /** Save key of the item; null for the whole site. */
   itemKey: string | null
   question: string
   answer: string
 }
 
-/** What a client asks for beside the question. */
+/** The options a client sends with a question. */
 export interface TurnOptions {
-  /** Save key; null: the whole site. */
+  /** Save key of the item; null for the whole site. */
   itemKey: string | null
   sort: LiveSort
   settings: Pick<ChatSettings, 'preferredLanguage' | 'tone'>
 }
 
-/** The body of a chat request, and what of the conversation is not in it. */
+/** The body of a chat request, and counts of what it leaves out. */
 export interface Replay {
   /** JSON, at most {@link BODY_MAX_BYTES} bytes. */
   body: string
-  /** Earlier turns of the same scope that are not sent, counted from the oldest. */
+  /** Number of earlier turns of the same scope that are not sent, from the oldest. */
   leftOut: number
-  /** True when the question is longer than what is read of a message. */
+  /** True when the question was shortened to the longest message. */
   questionCut: boolean
-  /** Sent questions and answers of earlier turns of which only the beginning is sent. */
+  /** Number of earlier questions and answers that are sent shortened. */
   earlierCut: number
 }
 
 type Message = { role: 'user' | 'assistant'; content: string }
 
 /**
- * The conversation as the next turn sends it (docs/chat.md): whole turns of the same scope alone, the latest that fit into
- * the messages a server reads and into the bytes of a request, each text cut where the server would cut it.
+ * Builds the next request of a conversation (docs/chat.md): the latest complete turns of the same scope that fit into
+ * the server's limits for messages and bytes, each text shortened as the server would.
  *
- * @param turns earlier turns, oldest first; one without an answer says nothing and is not sent
+ * @param turns earlier turns, oldest first; turns without an answer are not sent
  */
 export function replayOf(turns: readonly Turn[], question: string, options: TurnOptions): Replay {
   const cutQuestion = cut(question)
@@ -72,7 +72,7 @@ function cut(text: string): { text: string; isCut: boolean } {
   return { text: start, isCut: start.length < text.length }
 }
 
-/** Whether a text could be the save key of an item, `<source-prefix>-<source-id>`. */
+/** True for a text of the form of a save key, `<source-prefix>-<source-id>`. */
 export function isItemKey(text: string): boolean {
   return /^[a-z]+-\S+$/.test(text) && Array.from(text).length <= SCOPE_KEY_MAX_LENGTH
 }

@@ -7,7 +7,7 @@ import { ARGUMENTS_MAX_LENGTH } from './bounds.ts'
 import { TOOL_NAMES } from './model-call.ts'
 import type { ToolCall, ToolDefinition, ToolName } from './model-call.ts'
 
-/** The six tools: one schema each, from which definitions, types and the reading of calls follow (docs/agent-tools.md). */
+/** The six tools. Definitions, types and the parser of calls derive from one schema per tool (docs/agent-tools.md). */
 
 const TEXT_MAX_LENGTH = 200
 
@@ -141,26 +141,26 @@ const TOOLS = {
 /** The arguments of each tool. */
 export type Arguments = { [Name in ToolName]: z.infer<(typeof TOOLS)[Name]['parameters']> }
 
-/** A call as the product understands it. */
+/** A tool call with valid arguments. */
 export type KnownCall<Name extends ToolName = ToolName> = {
   [Each in Name]: { name: Each; arguments: Arguments[Each] }
 }[Name]
 
-/** In one order for ever: they are part of what a provider may cache. */
+/** The order is fixed, because providers cache the definitions as part of the prompt. */
 export const TOOL_DEFINITIONS: readonly ToolDefinition[] = TOOL_NAMES.map((name) => ({
   name,
   description: TOOLS[name].description,
   parameters: jsonSchemaOf(TOOLS[name].parameters),
 }))
 
-/** Names of the tools for people. */
+/** Tool names for people. */
 export const TOOL_TITLES = Object.fromEntries(
   TOOL_NAMES.map((name) => [name, TOOLS[name].title]),
 ) as Readonly<Record<ToolName, string>>
 
 /**
- * The JSON Schema of arguments, in what providers take for strict schemas: null is one of two types, and nothing says how
- * long a text may be.
+ * JSON Schema of the arguments in the subset that providers accept as strict: null is one of two types, and texts have
+ * no length limits.
  */
 function jsonSchemaOf(schema: z.ZodObject): Record<string, unknown> {
   const result = z.toJSONSchema(schema, {
@@ -180,9 +180,7 @@ function jsonSchemaOf(schema: z.ZodObject): Record<string, unknown> {
 
 export type ParsedCall = { ok: true; call: KnownCall } | { ok: false; problem: string }
 
-/**
- * What a model wrote, as a call; else what is wrong with it, in words that let the model mend it. Nothing is guessed.
- */
+/** Parses a tool call. The problem of an invalid call is worded so that the model can correct it. */
 export function parseToolCall({ name, arguments: text }: Pick<ToolCall, 'name' | 'arguments'>): ParsedCall {
   const toolName = TOOL_NAMES.find((each) => each === name)
   if (toolName === undefined)
@@ -198,7 +196,7 @@ export function parseToolCall({ name, arguments: text }: Pick<ToolCall, 'name' |
 
 const PROBLEMS_MAX = 5
 
-/** Names of ours and what is wrong with their values; nothing of what was written there. */
+/** Describes invalid arguments by their names; never repeats the values. */
 function describeArgumentIssues(error: z.ZodError): string {
   const problems = error.issues.slice(0, PROBLEMS_MAX).map((issue) => {
     const where = issue.path.join('.') || 'arguments'

@@ -2,17 +2,17 @@ import { QUERY_MAX_LENGTH, QUERY_MAX_WORDS } from './search.ts'
 import type { Similarity } from './search.ts'
 
 /**
- * The words of a text, as the index holds them and as a query asks for them (docs/api.md): one rule for both sides, so
- * that neither the engine nor its version decides what a word is.
+ * Splits texts into words, for the index and for queries alike (docs/api.md), so that the result does not depend on the
+ * engine or its version.
  */
 
-/** Longest word, in UTF-16 units; what is longer is cut, on both sides. */
+/** Longest word in UTF-16 units; longer words are cut in the index and in queries. */
 const WORD_MAX_LENGTH = 64
 
-/** Only diacritics that fold: marks of scripts that write vowels with them stay. */
+/** Diacritics that are removed; marks of scripts that write vowels with marks stay. */
 const DIACRITICS = /[\u0300-\u036f]/g
 
-/** Apostrophes inside a word are no border: `don't` is found by `dont`. */
+/** Apostrophes inside a word are removed: `dont` finds `don't`. */
 const INNER_APOSTROPHES = /(?<=\p{L})['’](?=\p{L})/gu
 
 /** A `+` or `#` right after a word belongs to it: `c++`, `c#`. */
@@ -40,7 +40,7 @@ export function tokenize(text: string): string[] {
 
 function bigrams(word: string): string[] {
   return word.split(UNSPACED).flatMap((run) => {
-    // Between such runs a mark or a sign may stand alone, which is no word.
+    // A mark or sign alone between such runs is not a word.
     if (!UNSPACED.test(run)) return (run.match(WORD) ?? []).map(cut)
     const characters = Array.from(run)
     if (characters.length === 1) return characters
@@ -54,7 +54,7 @@ function cut(word: string): string {
     : word
 }
 
-/** One part of a query: words that must follow each other, the last of them perhaps only begun. */
+/** One term of a query: words that must follow each other; the last one may be a prefix. */
 export interface QueryTerm {
   words: string[]
   prefix: boolean
@@ -62,20 +62,20 @@ export interface QueryTerm {
   quoted: boolean
 }
 
-/** Shortest beginning of a word that is looked for; one letter begins half of all titles. */
+/** Shortest prefix in a query; one letter would match half of all titles. */
 const PREFIX_MIN_LENGTH = 2
 
-/** Most beginnings looked for: each one stands for every word that begins so. */
+/** Most prefixes in a query, because each matches many words. */
 const PREFIXES_MAX = 3
 
 const PIECES = /"([^"]*)"?|[^\s"]+/gu
 
 /**
- * Reads what a person typed (docs/api.md): words, `"phrases"` and `begin*`. Every text has a meaning; one without
- * letters or digits asks for nothing.
+ * Parses a search text (docs/api.md): words, `"phrases"` and `prefix*`. Every text is valid; one without letters or
+ * digits gives no terms.
  *
- * @returns units of at most {@link QUERY_MAX_WORDS} words in all, no unit twice; the rest of the text is ignored, the rest
- *   of a phrase too. At most {@link PREFIXES_MAX} units are beginnings: a further one is a whole word
+ * @returns distinct terms with at most {@link QUERY_MAX_WORDS} words in all; the rest of the text is ignored. At most
+ *   {@link PREFIXES_MAX} terms are prefixes; further ones are whole words
  */
 export function parseSearchText(text: string): QueryTerm[] {
   const terms = new Map<string, QueryTerm>()
@@ -97,14 +97,14 @@ export function parseSearchText(text: string): QueryTerm[] {
   return [...terms.values()]
 }
 
-/** A piece between spaces may be several words (`node.js`); pairs of unspaced characters belong together. */
+/** A piece between spaces may hold several words (`node.js`); bigrams of unspaced characters form one term. */
 function unquotedTerms(piece: string): QueryTerm[] {
   const parts = piece.split(/[^\p{L}\p{N}\p{M}+#'’]+/u).filter((part) => part !== '')
   return parts.flatMap((part, index): QueryTerm[] => {
     const words = tokenize(part)
     const isPrefix = piece.endsWith('*') && index === parts.length - 1 && isPrefixLength(words.at(-1))
     if (words.some((word) => UNSPACED.test(word))) {
-      // A character alone is in the index only as half of a pair.
+      // The index holds a single character only as part of a bigram.
       const isAlone = words.length === 1 && Array.from(words[0] ?? '').length === 1
       return [queryTerm(words, { prefix: isPrefix || isAlone })]
     }
@@ -116,7 +116,7 @@ function queryTerm(words: string[], { prefix = false, quoted = false }): QueryTe
   return { words, prefix, quoted }
 }
 
-/** The same units with the last one a beginning, as for a query still being typed; null when that changes nothing. */
+/** The same terms with the last one as a prefix, for a query still being typed; null when that changes nothing. */
 export function withLastAsPrefix(terms: readonly QueryTerm[]): QueryTerm[] | null {
   const last = terms.at(-1)
   if (!last || last.prefix || last.quoted || !mayAddPrefix(terms) || !isPrefixLength(last.words.at(-1)))
@@ -132,7 +132,7 @@ function isPrefixLength(word = ''): boolean {
   return word.length >= PREFIX_MIN_LENGTH || UNSPACED.test(word)
 }
 
-/** How often words occur, which makes a shared word tell much or little. */
+/** Frequencies of words, which weigh shared words. */
 export interface WordCounts {
   /** Items in the index. */
   items: number
@@ -140,7 +140,7 @@ export interface WordCounts {
   of: ReadonlyMap<string, number>
 }
 
-/** Weight of words together: the sum of their inverse document frequencies, as BM25 defines them. */
+/** The sum of the words' inverse document frequencies, as BM25 defines them. */
 export function weightOf(words: readonly string[], { items, of }: WordCounts, power = 1): number {
   return words.reduce((sum, word) => {
     const count = of.get(word) ?? 0
@@ -148,19 +148,19 @@ export function weightOf(words: readonly string[], { items, of }: WordCounts, po
   }, 0)
 }
 
-/** Rare words tell more of a title than their weight says: measured by bench/retrieval. */
+/** Exponent that favours rare words, measured by bench/retrieval. */
 const RARITY = 1.5
 
 /** Titles at least this alike are near-duplicates. */
 const DUPLICATE_MIN = 0.6
 
-/** Titles less alike than this have no subject in common. */
+/** Titles below this similarity share no subject. */
 const SUBJECT_MIN = 0.08
 
-/** A word that weighs less than this share of a word of one item alone says nothing of a subject. */
+/** Words below this share of the weight of a unique word are too common to identify a subject. */
 const DISTINCTIVE_MIN_SHARE = 0.3
 
-/** Least weight, as such a share, of the telling words that two titles of one subject have in common. */
+/** Least weight, as such a share, of the distinctive words that two titles of one subject share. */
 const SUBJECT_MIN_SHARE = 0.5
 
 export interface TitleSimilarity {
@@ -171,8 +171,8 @@ export interface TitleSimilarity {
 }
 
 /**
- * How alike two titles are: the weight of the words they share over the weight of all their words (docs/api.md).
- * Words of the second title that the first lacks were not counted; each weighs as the first title's words do on average.
+ * The similarity of two titles: the weight of shared words over the weight of all words (docs/api.md). Words of the
+ * second title alone are not counted; each weighs as much as the first title's words on average.
  *
  * @param title words of the first title, counted in `counts`
  */
@@ -191,7 +191,7 @@ export function titleSimilarity(
   }
 }
 
-/** Why two items are similar, strongest first; empty when they are not. */
+/** The reasons why two items are similar, strongest first; empty when they are not. */
 export function similarityReasons(
   { score, shared }: TitleSimilarity,
   sameDiscussion: boolean,

@@ -21,45 +21,45 @@ import { tasksOfKind, unansweredTasks } from './lite/suite.ts'
 import type { LiteKind, TaskResult } from './lite/suite.ts'
 import type { HealthStatus, RankedModel } from './schema.ts'
 
-/** Failures count against a model's stability for this long. */
+/** Period in which failures count against a model's stability. */
 export const FAILURES_MS = 3 * DAY_MS
 
-/** The health of a probe stands for this long. */
+/** Period in which a probe's health is valid. */
 const HEALTH_MS = DAY_MS
 
 /** The stored rows of every model. */
 export interface EvaluationRows {
-  /** Of the last {@link FAILURES_MS}, ascending. */
+  /** Attempts of the last {@link FAILURES_MS}, ascending. */
   attempts: readonly ModelAttempt[]
-  /** Of the days that may still count, ascending by day. */
+  /** Scores of the days that may still count, ascending by day. */
   scores: readonly DayScore[]
   endpoints: readonly EndpointRecord[]
 }
 
-/** Everything measured by which a model is ranked. */
+/** The measurements that rank a model. */
 export interface Measurements {
   health: {
     status: HealthStatus
     latencyMs: number | null
     rateLimitKind: RankedModel['rateLimitKind']
-    /** When status and latency were measured; null when they were not. */
+    /** Time of the measurement; null without one. */
     checkedAt: Instant | null
   }
-  /** The evaluation that counts: see {@link historyOf}. One that is too old does not. */
+  /** The evaluation that counts: see {@link historyOf}. It may be too old to score. */
   evaluation: LiteEvaluation | null
-  /** By the last answer to the tool question, whichever evaluation counts. */
+  /** Tool use in the last response to the tool prompt, independent of `evaluation`. */
   toolUse: RankedModel['toolUse']
-  /** True when the last response said that no provider serves it: it cannot be the primary. */
+  /** True when the last response said that no provider serves the model: it cannot be the primary. */
   gone: boolean
-  /** Failed attempts of the model's own (its 429, timeout, 5xx, error inside a 200) in the last 72 hours. */
+  /** Failed attempts caused by the model (its 429, timeout, 5xx, error inside a 200) in the last 72 hours. */
   failuresIn72h: number
 }
 
-/** All that the stored rows tell of one model. */
+/** The history of one model. */
 export interface ModelHistory extends Measurements {
-  /** Requests recorded since midnight UTC, whatever came of them. */
+  /** Requests recorded since midnight UTC, with any result. */
   sentToday: number
-  /** Tasks of today's answered questions, by the last answer of each. */
+  /** Graded tasks of today by prompt, from the last response to each. */
   tasksToday: Partial<Record<LiteKind, readonly TaskResult[]>>
   lastEvaluatedAt: Instant | null
 }
@@ -72,8 +72,8 @@ export const NOT_PROBED: Measurements['health'] = {
 }
 
 /**
- * The history of a model. The newest evaluation with answers to both questions counts; one that lacks an answer only when
- * there is no other. Of a model without a provider none counts.
+ * The history of a model. The newest complete evaluation counts; an incomplete one only when there is no other. A model
+ * without a provider has none.
  */
 export function historyOf(
   model: string,
@@ -115,7 +115,9 @@ function isSettled(attempt: ModelAttempt): attempt is SettledAttempt {
   return attempt.end !== null && attempt.end.class !== 'abandoned'
 }
 
-/** An answer of today counts before an evaluation that is complete, and a forced one before the one it did not replace. */
+/**
+ * A response of today counts before a complete evaluation, and a forced evaluation before the one it did not replace.
+ */
 function newestToolUse(
   evaluations: readonly LiteEvaluation[],
   answered: readonly SettledAttempt[],
@@ -126,9 +128,9 @@ function newestToolUse(
 }
 
 /**
- * Health by the last probe of each question: `passed` when all were answered as asked, `imperfect` when one was not, and
- * the failure when none was answered, or when the last probe found no provider for the model. Failures of the account say
- * nothing of the model.
+ * Health by the last probe of each prompt: `passed` when all responses had the requested form, `imperfect` when one did
+ * not, and the failure when there was no response or the last probe found no provider. Failures of the account are
+ * ignored.
  */
 function probedHealth(
   settled: readonly SettledAttempt[],
@@ -161,8 +163,8 @@ function healthOfFailure({ class: kind, status }: AttemptEnd): HealthStatus {
 }
 
 /**
- * Health after the service was asked for a model's endpoints since its last probe: without a usable one `failed`; else
- * the status of the probe stands, and without one `imperfect`.
+ * Health with endpoint data that is newer than the last probe: `failed` without a usable endpoint; else the probe's
+ * status, or `imperfect` without a probe.
  */
 function withEndpoints(
   probed: Measurements['health'],
@@ -177,9 +179,9 @@ function withEndpoints(
 }
 
 /**
- * A model's evaluation of each day, ascending: the one that was kept when it is complete, else what its answers of that
- * day come to, so that nothing measured is lost with a run that ended before both questions did. A day has none while a
- * question was not asked, or the account's limits kept it from the model: the next run asks it (docs/decisions/0056).
+ * A model's evaluation of each day, ascending: the stored one when it is complete, else the responses of that day, so
+ * that an interrupted run loses no measurement. A day has none while a prompt was not sent, or the account's limits
+ * blocked it: the next run sends it (docs/decisions/0056).
  *
  * @param scores of one model
  * @param settled attempts of the same model, ascending
@@ -199,7 +201,7 @@ function evaluationsByDay(
   return new Map(evaluations.flatMap(([day, evaluation]) => (evaluation ? [[day, evaluation]] : [])))
 }
 
-/** @returns null while a question has neither an answer nor a failure of the model */
+/** @returns null while a prompt has neither a response nor a failure of the model */
 function evaluationOfDay(
   day: Day,
   stored: DayScore | undefined,

@@ -12,29 +12,26 @@ import type { EvalCoverage, EvalSummary, RankedModel, StoredRun } from './schema
 import { healthScoreOf, latencyScoreOf, scoreModel, scoreOf } from './score.ts'
 import type { ModelScore } from './score.ts'
 
-/** Tasks of the suite, for a model without a result. */
+/** Number of tasks, for a model without a result. */
 const TASKS_IN_SUITE = 3
 
-/** Everything known of one eligible model. */
+/** An eligible model with its measurements. */
 export interface Candidate extends Measurements {
   model: CatalogueModel
 }
 
-/** A candidate with its place, its score and the parts of its score. */
+/** A ranked candidate with the components of its score. */
 export interface Ranked extends Pick<ModelScore, 'components'> {
   model: RankedModel
-  /** With answers to one question at least. */
+  /** The evaluation, when at least one prompt has a response. */
   evaluation: CountedEvaluation | null
   gone: boolean
 }
 
-/** The fields that decide between two models. */
+/** The fields that order two models. */
 type Contender = Pick<RankedModel, 'id' | 'score' | 'liteEvalScore' | 'metadataScore'>
 
-/**
- * The order of the ranking: score, then what was measured (lite evaluation), then what was published (metadata), then
- * id in code-unit order. Nothing else moves a model.
- */
+/** The order of the ranking: score, lite evaluation, metadata, id in code-unit order. */
 function compareContenders(a: Contender, b: Contender): number {
   return (
     b.score - a.score ||
@@ -69,8 +66,8 @@ export function rankCandidates(
 }
 
 /**
- * Models that would lead although they have no provider: a recommendation must not begin with them. A model that is gone
- * further down stays in the ranking with its failure.
+ * Models without a provider that would rank first: a recommendation must not begin with them. Others without a provider
+ * stay in the ranking with their failure.
  *
  * @returns their ids; all of them when no candidate has a provider
  */
@@ -81,10 +78,10 @@ export function unservedLeaders(candidates: readonly Candidate[], now: Instant):
 }
 
 /**
- * The score that a model could reach today by perfect and quick answers: they bring health and latency too. Today's
- * answers stay as they are, and so does what counts against it.
+ * The best score a model could reach today with perfect and fast responses, which raise health and latency too. Results
+ * of today and penalties stay.
  *
- * @param evaluation null for a model that would be asked both questions
+ * @param evaluation null when both prompts would be sent
  */
 function withPerfectResults({ model, evaluation }: Pick<Ranked, 'model' | 'evaluation'>): Contender {
   const ofToday = evaluation?.ageDays === 0 ? evaluation : null
@@ -98,8 +95,8 @@ function withPerfectResults({ model, evaluation }: Pick<Ranked, 'model' | 'evalu
 }
 
 /**
- * The questions each candidate would have to be asked, and whether it could become the primary by them. `forceEval` asks
- * again what was answered today.
+ * The prompts that each candidate needs, and whether they could make it the primary. `forceEval` repeats the prompts of
+ * today.
  */
 export function claimsOf(
   candidates: readonly (Candidate & ModelHistory)[],
@@ -124,7 +121,7 @@ export function claimsOf(
   }))
 }
 
-/** The published form of a candidate, in the order of its fields; the rank follows once all are scored. */
+/** The published form of a candidate; its rank is set after scoring. */
 function rankedModel(
   { model, health, toolUse }: Candidate,
   {
@@ -147,7 +144,7 @@ function rankedModel(
     healthScore,
     latencyScore,
     liteEvalScore,
-    // Eligible models have one: see `rejectionOf`.
+    // `rejectionOf` rejects models without one.
     contextLength: model.contextLength ?? 0,
     maxCompletionTokens: model.maxCompletionTokens,
     ...mapCapabilities(({ parameter }) => model.supportedParameters.includes(parameter)),
@@ -165,7 +162,7 @@ function rankedModel(
 }
 
 function summaryOf(evaluation: CountedEvaluation | null): EvalSummary {
-  // Details hold text of models and services.
+  // Details contain text of models and services.
   const tasks = (evaluation?.tasks ?? []).map((task) => ({
     ...task,
     details: mapTexts(task.details, withoutModelIds) as Record<string, unknown>,
@@ -181,7 +178,7 @@ function summaryOf(evaluation: CountedEvaluation | null): EvalSummary {
   return { ...summary, cachedFromUpdatedAt: updatedAt, cacheAgeDays: ageDays, cacheMultiplier: multiplier }
 }
 
-/** Up to three phrases on what a model can do, and how many tasks it passed. */
+/** Up to three capabilities, and the number of passed tasks. */
 function reasonFor(model: CatalogueModel, { passed, total }: EvalSummary): string {
   const tokens = model.contextLength ?? 0
   const context =
@@ -194,29 +191,30 @@ function reasonFor(model: CatalogueModel, { passed, total }: EvalSummary): strin
   return `${text.charAt(0).toUpperCase()}${text.slice(1)}; lite eval ${passed}/${total}`
 }
 
-/** A recommended model the chat may run on. */
+/** A recommended model for the chat. */
 export interface ChatCandidate {
   id: string
-  /** True for a model that thinks, and can be asked to do little of it. */
+  /** True for a reasoning model, whose effort can be lowered. */
   isReasoning: boolean
 }
 
-/** The recommended models the chat may run on, best first: those that can call tools, as far as is known. */
+/** The recommended models for the chat, best first: those that can call tools, as far as known. */
 export function chatCandidates({ models }: StoredRun): ChatCandidate[] {
   return models
     .filter(({ supportsTools, toolUse }) => supportsTools && toolUse !== 'disproven')
     .map(({ id, supportsReasoning }) => ({ id, isReasoning: supportsReasoning }))
 }
 
-/** So many of the best must have a fresh score: four of five of the first eight. */
+/** The first eight models, of which four in five must have a fresh score. */
 const TOP = 8
 const FRESH_MS = DAY_MS
 
 /**
- * How much of a ranking rests on evaluations (docs/free-models.md): those whose published summary is not `not_evaluated`.
+ * The share of a ranking that rests on evaluations (docs/free-models.md): those whose published summary is not
+ * `not_evaluated`.
  *
  * @param ranked in rank order
- * @param attemptedToday evaluations begun this UTC day
+ * @param attemptedToday evaluations started on this UTC day
  */
 export function coverageOf(ranked: readonly Ranked[], attemptedToday: number, now: Instant): EvalCoverage {
   const [primary] = ranked
@@ -242,8 +240,9 @@ export function coverageOf(ranked: readonly Ranked[], attemptedToday: number, no
 }
 
 /**
- * `high` when no unevaluated model can overtake the primary, and four of five of the first eight have an evaluation of
- * the last 24 hours; `medium` when none can overtake and the primary has a score; else `low`. The reason is one sentence.
+ * Confidence of a ranking with a reason of one sentence: `high` when no unevaluated model can overtake the primary and
+ * four in five of the first eight have an evaluation of the last 24 hours; `medium` when none can overtake and the
+ * primary has a score; else `low`.
  */
 export function confidenceOf(
   ranked: readonly Ranked[],

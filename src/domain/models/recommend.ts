@@ -10,28 +10,28 @@ import type { RankedModel, StoredRun } from './schema.ts'
 const CREATE_KEY_URL = 'https://openrouter.ai/settings/keys'
 const FALLBACK = { id: FALLBACK_ROUTER, reason: 'OpenRouter-managed free model router' } as const
 
-/** A note as it is published. */
+/** Prepares a note for publication. */
 function publishedNote(note: string): string {
   return publishedText(withoutModelIds(note), 500)
 }
 
-/** The recommendation before another. */
+/** The previous recommendation. */
 type PreviousRun = Pick<StoredRun, 'models' | 'rankingVersion'> | null
 
-/** The findings of a run, before they are ranked. */
+/** The data of a run before ranking. */
 export interface RunFacts extends Pick<
   StoredRun,
   'rankingVersion' | 'refreshMode' | 'probeMode' | 'liteEvalMode' | 'baseUrl' | 'rejections' | 'notes'
 > {
   now: Instant
-  /** At least one. */
+  /** At least one candidate. */
   candidates: readonly Candidate[]
-  /** Evaluations begun this UTC day. */
+  /** Evaluations started on this UTC day. */
   attemptedToday: number
   previous: PreviousRun
 }
 
-/** The whole recommendation of one run: ranking, confidence, notes, and why each model is where it is. */
+/** Creates the recommendation of a run: ranking, confidence, notes, and the components of each score. */
 export function recommend(facts: RunFacts): StoredRun {
   const { now, candidates, previous, rejections } = facts
   const previousRanks = new Map(previous?.models.map(({ id, rank }) => [id, rank]))
@@ -66,7 +66,7 @@ export function recommend(facts: RunFacts): StoredRun {
   }
 }
 
-/** True when two recommendations of the same day say the same. */
+/** True when two recommendations have the same content and the same day. */
 export function hasSameContent(previous: StoredRun, ranked: StoredRun): boolean {
   const contentOf = ({ models, rejections, updatedAt, baseUrl }: StoredRun): string => {
     const ranking = models.map((model) => ({ ...model, previousRank: null }))
@@ -75,26 +75,26 @@ export function hasSameContent(previous: StoredRun, ranked: StoredRun): boolean 
   return contentOf(previous) === contentOf(ranked)
 }
 
-/** Rejected models that cost nothing without being a free variant: the notes name them. */
+/** Rejected models with zero price that are not free variants: the notes name them. */
 function zeroPriced(rejections: StoredRun['rejections']): string[] {
   return rejections.flatMap(({ id, reason }) => (reason === 'zero_price_without_suffix' ? [id] : []))
 }
 
-/** The version after the last one of the same day: `<UTC day>.v1`, then `.v2`. */
+/** The next version of a day: `<UTC day>.v1`, then `.v2`. */
 export function nextRankingVersion(day: string, versions: readonly string[]): string {
   const ofDay = versions.filter((each) => RANKING_VERSION.test(each) && each.startsWith(day))
   const numbers = ofDay.map((version) => Number(version.slice(`${day}.v`.length)))
   return `${day}.v${Math.max(0, ...numbers) + 1}`
 }
 
-/** Part of every recommendation. */
+/** Notes of every recommendation. */
 export const FIXED_NOTES = [
   'Free model availability and rate limits can vary.',
   'The lite eval is a small practical heuristic (writing files through a tool, one shell command, a decoding puzzle), not an official benchmark result.',
   'Use openrouter/free if the recommended model is temporarily unavailable.',
 ] as const
 
-/** The moves that are described one by one. */
+/** Most moves that are described individually. */
 const MOVES_DESCRIBED = 5
 const NAMES_LISTED = 10
 
@@ -107,8 +107,8 @@ const PARTS = {
 } as const
 
 /**
- * The moves since the recommendation before, and why: the primary's change always, then the five longest moves, then the
- * models that came and left.
+ * Changes since the previous recommendation: the primary's first, then the five longest moves, then models that entered
+ * and left.
  */
 function movementNotes(models: readonly RankedModel[], previous: PreviousRun): string[] {
   if (previous === null) return ['There is no recommendation before this one to compare with.']
@@ -150,7 +150,7 @@ function describeMove(model: RankedModel, previousModel: RankedModel): string {
   return `${model.id} ${verb} from ${previousModel.rank} to ${model.rank}: ${why}.`
 }
 
-/** Names in a row, the first ten. */
+/** Joins the first ten names and counts the others. */
 export function joinNames(names: readonly string[]): string {
   const more = names.length - NAMES_LISTED
   return more > 0 ? `${names.slice(0, NAMES_LISTED).join(', ')} and ${more} more` : names.join(', ')

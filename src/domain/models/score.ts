@@ -6,7 +6,7 @@ import type { CountedEvaluation } from './evaluation.ts'
 import type { Measurements } from './history.ts'
 import type { HealthStatus, RankedModel, ScoreComponent } from './schema.ts'
 
-/** The additive parts of a score, as they are published. */
+/** The published parts of a score. */
 type ScoreParts = Pick<
   RankedModel,
   'metadataScore' | 'healthScore' | 'latencyScore' | 'liteEvalScore' | 'instabilityPenalty'
@@ -14,11 +14,11 @@ type ScoreParts = Pick<
 
 export interface ModelScore extends ScoreParts {
   score: number
-  /** Every part with its evidence; their points add up to `score`. */
+  /** Every component with its evidence; the points add up to `score`. */
   components: ScoreComponent[]
 }
 
-/** Metadata, health, latency and lite evaluation, less the penalty (docs/free-models.md). */
+/** The score: metadata, health, latency and lite evaluation, minus the penalty (docs/free-models.md). */
 export function scoreOf(parts: ScoreParts): number {
   const { metadataScore, healthScore, latencyScore, liteEvalScore, instabilityPenalty } = parts
   return metadataScore + healthScore + latencyScore + liteEvalScore - instabilityPenalty
@@ -31,7 +31,7 @@ export function healthScoreOf(status: HealthStatus): number {
   return status === 'not_probed' || status === 'http_429' ? 100 : 0
 }
 
-/** Points of a latency in milliseconds, 5 to 75; 25 for one that was not measured. */
+/** Points of a latency in milliseconds, 5 to 75; 25 when it was not measured. */
 export function latencyScoreOf(latencyMs: number | null): number {
   if (latencyMs === null) return 25
   if (latencyMs <= 1_000) return 75
@@ -41,10 +41,10 @@ export function latencyScoreOf(latencyMs: number | null): number {
 }
 
 /**
- * A model's score and every part it is made of.
+ * Scores a model.
  *
  * @param lite the evaluation that counts
- * @param now from which the model's age is counted
+ * @param now time from which ages are counted
  */
 export function scoreModel(
   {
@@ -80,7 +80,7 @@ export function scoreModel(
   return { ...parts, score: scoreOf(parts), components }
 }
 
-/** The most points of each part of the metadata; docs/model-scores.md defends each by recorded catalogues. */
+/** Most points of each metadata part; docs/model-scores.md justifies them with recorded catalogues. */
 export const METADATA_MAX = {
   recency: 170,
   parameters: 120,
@@ -94,18 +94,18 @@ export const METADATA_MAX = {
   toolChoice: 10,
 } as const
 
-/** The share of a part's points that a model gets, 0 to 1, and the evidence. */
+/** A model's share of a part's points, 0 to 1, and the evidence. */
 type Share = [share: number, evidence: string]
 
-/** Newer than this counts as new, older than that as old. */
+/** Models up to this age in days get full points, models beyond the second age none. */
 const NEW_DAYS = 30
 const OLD_DAYS = 540
 
 /**
- * The points of a model's published facts, 0 to 600 in all (docs/model-scores.md).
+ * Scores a model's published facts, 0 to 600 in all (docs/model-scores.md).
  *
- * @param now from which the age is counted
- * @returns every part, those without points too
+ * @param now time from which the age is counted
+ * @returns every part, including parts without points
  */
 export function metadataComponents(model: CatalogueModel, now: Instant): ScoreComponent[] {
   const supports = (name: string): Share => {
@@ -139,7 +139,7 @@ function recency({ createdAt }: CatalogueModel, now: Instant): Share {
   ]
 }
 
-/** Models whose size is not published are rather great ones: they count like one of about 120 billion parameters. */
+/** Models of unpublished size are usually large: they count like about 120 billion parameters. */
 function parameters(model: CatalogueModel): Share {
   const billions = parameterBillions(model)
   if (billions === null) return [0.7, 'number of parameters not published']
@@ -147,8 +147,9 @@ function parameters(model: CatalogueModel): Share {
 }
 
 /**
- * The number of parameters in billions that id and name speak of, else the description; null when none does. Active
- * and total parameters stand side by side: the total is the greater. Descriptions also name a model's relatives.
+ * The number of parameters in billions in id and name, else in the description; null when missing. The greatest number
+ * counts, because active and total parameters appear together. Descriptions come last, because they also name related
+ * models.
  */
 export function parameterBillions({ id, name, description }: CatalogueModel): number | null {
   return greatestSize(`${id} ${name}`) ?? greatestSize(description)
@@ -162,7 +163,7 @@ function greatestSize(text: string): number | null {
   return Math.max(0, ...sizes) || null
 }
 
-/** Each doubling between the bounds is worth the same; beyond them more or less makes no difference. */
+/** Logarithmic share between two bounds. */
 function logarithmic(
   value: number | null,
   unit: string,
@@ -173,7 +174,7 @@ function logarithmic(
   return [fraction(Math.log2(value), Math.log2(least), Math.log2(most)), `${value} ${unit}`]
 }
 
-/** Where a value lies between two bounds, 0 to 1. */
+/** Position of a value between two bounds, limited to 0 to 1. */
 function fraction(value: number, low: number, high: number): number {
   return Math.min(1, Math.max(0, (value - low) / (high - low)))
 }

@@ -6,7 +6,7 @@ import type { Candidate } from './ranking.ts'
 import { FIXED_NOTES, recommend } from './recommend.ts'
 import type { StoredRun } from './schema.ts'
 
-/** The day on which the facts below were read from what the makers and the routing service publish. */
+/** The day on which these facts were published by their makers and the routing service. */
 const FACTS_DAY: Day = '2026-08-22'
 
 /** Published facts of one model. */
@@ -16,9 +16,9 @@ interface Facts {
   listed: Day
   context: number
   output: number
-  /** Parameters, where published. */
+  /** Parameters in billions, when published. */
   billions?: number
-  /** Besides {@link COMMON}. */
+  /** Supported parameters besides {@link COMMON}. */
   supports: string
 }
 
@@ -71,10 +71,7 @@ const FACTS: readonly Facts[] = [
   },
 ]
 
-/**
- * The recommendation while none is stored: a few models by their published facts alone. Nothing of it was measured, and
- * it says so.
- */
+/** The built-in recommendation while none is stored: a few models ranked by published facts, marked as not measured. */
 export function seedRun(): StoredRun {
   const run = recommend({
     now: startOfDay(FACTS_DAY),

@@ -31,27 +31,27 @@ export const NEEDS = Object.fromEntries(
   Object.entries(CAPABILITIES).flatMap(([field, { need }]) => (need === null ? [] : [[need, field]])),
 ) as Record<Need, NeededField>
 
-/** Every need, as it is written in a query and on a command line. */
+/** Every need by its name in queries and on the command line. */
 export const NEED_NAMES = Object.keys(NEEDS) as Need[]
 
-/** Which models of the shortlist are wanted; nothing is left out by an empty filter. */
+/** A filter of the shortlist; an empty one selects every model. */
 export interface ShortlistFilter {
   needs: readonly Need[]
-  /** Tokens; null for any. */
+  /** Least context length in tokens; null for any. */
   minContext: number | null
-  /** Only models that answered as asked. */
+  /** True for models with health `passed` only. */
   passedOnly: boolean
 }
 
 export interface ShortlistQuery {
-  /** Null for the whole list. */
+  /** null for the whole list. */
   limit: number | null
   filter: ShortlistFilter
 }
 
 export const NO_FILTER: ShortlistFilter = { needs: [], minContext: null, passedOnly: false }
 
-/** At least 1; more digits than any list or context has are still a number. */
+/** A whole number from 1; very large numbers are accepted. */
 function wholeNumber(description: string) {
   return z
     .string()
@@ -88,9 +88,9 @@ const CODES = {
 } satisfies Record<string, FreeModelsRefusal>
 
 /**
- * What a top-models request asks for.
+ * Parses a top-models request.
  *
- * @param params the query as parsed; a name given twice is invalid
+ * @param params the parsed query string; a name given twice is invalid
  * @throws Refusal `invalid_limit`, then `invalid_filter`
  */
 export function parseShortlistQuery(params: URLSearchParams): ShortlistQuery {
@@ -98,18 +98,18 @@ export function parseShortlistQuery(params: URLSearchParams): ShortlistQuery {
   return { limit, filter: { needs: needs ?? [], minContext, passedOnly: health !== undefined } }
 }
 
-/** Needs separated by commas, or null when one of them is none. */
+/** Parses needs separated by commas; null when one is unknown. */
 export function parseNeeds(text: string): Need[] | null {
   const names = text.split(',')
   return names.every((name) => Object.hasOwn(NEEDS, name)) ? (names as Need[]) : null
 }
 
-/** The fields that the filters look at. */
+/** The fields that filters use. */
 type Filterable = Pick<RankedModel, NeededField | 'contextLength' | 'healthStatus'> & {
   toolUse?: RankedModel['toolUse'] | undefined
 }
 
-/** Whether a model is wanted; `tools` leaves out those whose tool use was disproven. */
+/** True when a model matches the filter; `tools` excludes models whose tool use was disproven. */
 function matchesFilter(model: Filterable, { needs, minContext, passedOnly }: ShortlistFilter): boolean {
   if (passedOnly && model.healthStatus !== 'passed') return false
   if (minContext !== null && model.contextLength < minContext) return false
@@ -123,18 +123,18 @@ export const MAX_FRESH_HOURS = 36
 const UPDATE_EVERY_HOURS = 24
 const HOUR_MS = 3_600_000
 
-/** What is served: the stored run, or the built-in seed in its place. */
+/** The served run: the stored one, or the built-in seed. */
 export interface ServedRun {
   run: StoredRun
   seed: boolean
-  /** The store of recommendations is configured and answers. */
+  /** True when the store of recommendations is configured and reachable. */
   storeAvailable: boolean
 }
 
 /**
- * The body of top-models: the shortlist, filtered, then cut; ranks stay what they are in the whole list.
+ * The body of top-models: the shortlist, filtered, then limited; ranks are those of the whole list.
  *
- * @param now decides age and staleness
+ * @param now determines age and staleness
  */
 export function topModelsPayload(
   served: ServedRun,
@@ -153,7 +153,7 @@ export function recommendationPayload(served: ServedRun, now: Instant): Recommen
   return { ...head, primary: primaryOf(served.run), alternatives: served.run.models.slice(1), ...tail }
 }
 
-/** The body of health; always given, whatever the store is like. */
+/** The body of health; available in every state of the store. */
 export function healthPayload({ run, seed, storeAvailable }: ServedRun, now: Instant): Health {
   const ageMs = ageOf(run, now)
   return {
@@ -175,7 +175,7 @@ export function statusPayload(served: ServedRun, now: Instant): Status {
 
 type Tail = Pick<TopModels, 'notes' | 'seed' | 'stale' | 'ageHours' | 'nextUpdateAt'>
 
-/** The first and the last fields of both payloads. Nothing in them changes more than once an hour. */
+/** The first and the last fields of both payloads. They change at most once an hour. */
 function envelopeOf(
   { run, seed }: ServedRun,
   now: Instant,
@@ -201,7 +201,7 @@ function primaryOf({ models }: StoredRun): RankedModel {
   return primary
 }
 
-/** In milliseconds; a clock behind the update makes it new. */
+/** Age in milliseconds, at least 0. */
 function ageOf({ updatedAt }: Pick<StoredRun, 'updatedAt'>, now: Instant): number {
   return Math.max(0, now - Date.parse(updatedAt))
 }
@@ -210,7 +210,7 @@ function isFresh(ageMs: number): boolean {
   return ageMs <= MAX_FRESH_HOURS * HOUR_MS
 }
 
-/** The fields that a reader needs of a ranked model of any host; older hosts lack `toolUse`. */
+/** The fields of a ranked model that a client needs; older hosts lack `toolUse`. */
 const modelSchema = rankedModelSchema
   .pick(Object.fromEntries(Object.values(NEEDS).map((field) => [field, true])) as Record<NeededField, true>)
   .extend({
@@ -233,22 +233,22 @@ const shortlistSchema = z.looseObject({
   stale: z.boolean().optional(),
 })
 
-/** A shortlist as its reader sees it; further fields are kept. */
+/** A shortlist as a client reads it; further fields are kept. */
 export type Shortlist = z.infer<typeof shortlistSchema>
 
-/** The shortlist in the body of a top-models answer, as it was sent; null for a body that is none. */
+/** Returns the body of a top-models response unchanged when it is a valid shortlist; null otherwise. */
 export function parseShortlist(body: unknown): Shortlist | null {
   return shortlistSchema.safeParse(body).success ? (body as Shortlist) : null
 }
 
-/** Whether a shortlist is too old to rely on; hosts that do not say are judged by its time. */
+/** True when a shortlist is stale; without the member `stale` its time decides. */
 export function isStale({ stale, updatedAt }: Shortlist, now: Instant): boolean {
   return stale ?? !isFresh(now - Date.parse(updatedAt))
 }
 
 /**
- * The best model that passes a filter, and the shortlist as a recommendation: `primary` and `alternatives` stand in place
- * of `count` and `models`. Null when no model passes.
+ * The best model that passes a filter, and the shortlist as a recommendation: `primary` and `alternatives` replace
+ * `count` and `models`. null when no model passes.
  */
 export function pickModel(
   shortlist: Shortlist,

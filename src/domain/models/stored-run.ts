@@ -9,10 +9,10 @@ import { scoreOf } from './score.ts'
 const SEALED = /^\{"sha256":"(.{64})","run":(.*)\}\n$/s
 
 /**
- * A run as it is stored: `{"sha256":"…","run":{…}}` and a newline, where the digest covers the text of `run`. Every text
- * in it is well-formed Unicode.
+ * Seals a run: `{"sha256":"…","run":{…}}` and a newline, where the digest covers the text of `run`. Every text is
+ * well-formed Unicode.
  *
- * @throws Error when the run does not hold together, or is larger than what is read back
+ * @throws Error when the run is inconsistent or too large to be read back
  */
 export function sealRun(run: StoredRun): Uint8Array {
   const sealed = storedRunSchema.parse(wellFormed(run))
@@ -26,7 +26,7 @@ export function sealRun(run: StoredRun): Uint8Array {
 }
 
 /**
- * The run that {@link sealRun} made bytes of.
+ * Proves and parses the bytes of {@link sealRun}.
  *
  * @throws Refusal `storage_damaged` for any other bytes
  */
@@ -56,7 +56,7 @@ function damaged(fault: string, cause?: unknown): Refusal<StorageRefusal> {
   return storageDamaged(`the stored recommendation ${fault}; dash evaluate-models makes a new one`, cause)
 }
 
-/** The first thing that cannot be right in a ranking, or null. */
+/** The first inconsistency of a ranking, or null. */
 function inconsistencyOf({ models }: StoredRun): string | null {
   if (new Set(models.map(({ id }) => id)).size !== models.length) return 'a model is ranked twice'
   for (const [index, model] of models.entries()) {

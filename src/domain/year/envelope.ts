@@ -14,15 +14,15 @@ const ALGORITHM_VERSION = 'top-year-v3'
 const SCHEMA_VERSION = 3
 const ENVELOPE_KIND = 'top-year-publication'
 
-/** Most bytes of a publication made here; older and imported ones keep the bound of every object. */
+/** Largest publication made here; older and imported ones have the limit of every object. */
 const PUBLICATION_MAX_BYTES = 8 * 1024 * 1024
 
-/** The sealed bytes exceed the bound of a publication made here. */
+/** The sealed bytes exceed the limit of a publication made here. */
 export class PublicationTooLarge extends Error {
   override readonly name = 'PublicationTooLarge'
 }
 
-/** A publication ready to be stored: its exact bytes and the manifest that names them. */
+/** A sealed publication: its exact bytes and their manifest. */
 export interface SealedYear {
   manifest: Manifest
   bytes: Uint8Array
@@ -89,7 +89,7 @@ export function proveBytes(manifest: Manifest, bytes: Uint8Array | null): Uint8A
   return bytes
 }
 
-/** Everything that {@link proveBytes} proves, as a list of what does not hold. */
+/** Checks everything that {@link proveBytes} proves, and lists the problems. */
 export function examineWhole(manifest: Manifest, bytes: Uint8Array): ObjectProblem[] {
   const changed = examineDigest(manifest, { byteSize: bytes.byteLength, sha256: sha256Hex(bytes) })
   if (changed.length > 0) return changed
@@ -104,13 +104,13 @@ export function examineWhole(manifest: Manifest, bytes: Uint8Array): ObjectProbl
   return [...problems, { code: 'envelope_invalid', difference: `is not ${valid}`, expected: valid, actual }]
 }
 
-/** Items in each list of a feed, by feed key: what a publish report shows. */
+/** Number of items in each list of a feed, by feed key. */
 export function countItems({ virality: _virality, github, ...lists }: YearFeed): Record<string, number> {
   const counted = Object.entries({ ...lists, github: github.items })
   return Object.fromEntries(counted.map(([name, items]) => [name, items.length]))
 }
 
-/** Items of a feed, each once in however many lists it stands. */
+/** Number of distinct items of a feed. */
 export function countDistinctItems({ github, virality: _virality, ...lists }: YearFeed): number {
   return new Set([...Object.values(lists), github.items].flat().map(({ key }) => key)).size
 }

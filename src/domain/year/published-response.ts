@@ -11,24 +11,25 @@ import { FUTURE_TOLERANCE_MS } from './history.ts'
 import type { Manifest } from './ledger.ts'
 import { admitsDamage } from './published-ledger.ts'
 
-/** The rules by which a host's answers are held against its ledger (docs/auditing.md). */
+/** Audit rules for a host's responses, by its own ledger (docs/auditing.md). */
 
-/** One question to a host, and the publication its ledger obliges it to answer with; null: none, a 404. */
+/** A query to a host, and the publication that its ledger requires; null for a 404. */
 export interface SelectionQuery {
   at: Instant
   expected: Manifest | null
   /**
-   * Digests said to be held already. With the right one stands its neighbour, so that a 304 must choose between them:
-   * a host that repeats what it was sent does not pass.
+   * Digests for `If-None-Match`: the expected one and its neighbours, so that a 304 must choose. A host that only
+   * repeats a sent digest fails.
    */
   held: readonly string[]
 }
 
 /**
- * What to ask about one publication: its bytes at its own time, and the selection a millisecond before and after.
+ * Creates the queries about one publication: its bytes at its own time, and the selection a millisecond before and
+ * after.
  *
- * @returns none for a publication that another of the same time hides; a time that lies ahead of `now` is left out of
- *   `questions` and told as a finding
+ * @returns nothing for a publication that another one of the same time supersedes; a publication time ahead of `now` is
+ *   a finding instead of a query
  */
 export function queriesAbout(
   item: TimelineItem,
@@ -56,13 +57,13 @@ export function queriesAbout(
   return { queries: queries.filter(({ at }) => at <= limit), findings: [] }
 }
 
-/** How long before an audit a publication must have been made for its ledger to have to list it. */
+/** Age of a publication from which the host's ledger must list it. */
 const SETTLED_MS = 300_000
 
 /**
- * What to ask about the end of a ledger: a publication that the host answers with and does not list shows there.
+ * Creates the query about the end of a ledger, which reveals a publication that the host serves but does not list.
  *
- * @param startedAt before the ledger was asked for
+ * @param startedAt time before the ledger was requested
  */
 export function queryAboutEnd(timeline: readonly TimelineItem[], startedAt: Instant): SelectionQuery {
   const at = startedAt - SETTLED_MS
@@ -73,7 +74,7 @@ export function queryAboutEnd(timeline: readonly TimelineItem[], startedAt: Inst
   return { at, expected, held }
 }
 
-/** What a host's answer to a question shows; none when it is the answer its ledger obliges it to. */
+/** Examines a host's response; empty when it is the one its ledger requires. */
 export function examineResponse(query: SelectionQuery, response: PublishedResponse): Finding[] {
   switch (response.status) {
     case 200:
@@ -91,7 +92,7 @@ export function examineResponse(query: SelectionQuery, response: PublishedRespon
   }
 }
 
-/** A question that got no answer. */
+/** The finding for a query without a response. */
 export function withoutResponse(query: SelectionQuery, reason: string): Finding {
   return unreadable(query, `${READ_ERROR}${reason}`)
 }
@@ -112,17 +113,17 @@ function examineBody(query: SelectionQuery, response: PublishedResponse): Findin
   return [finding('digest_mismatch', path, right, actual, expected.publicationId)]
 }
 
-/** Null when only the whole text can tell, and it was not kept or has more values than are parsed of a stranger's text. */
+/** Examines a body; null when it must be parsed, but was not kept or has too many values for untrusted text. */
 function examineObject(expected: Manifest, { summary, bytes }: PublishedResponse): ObjectProblem[] | null {
   const problems = examineSummary(expected, summary)
   if (problems !== null) return problems
   return bytes === null || countValues(bytes) > VALUES_MAX ? null : examineMembers(expected, bytes)
 }
 
-/** A publication of a hundred items a list has about 15,000. */
+/** Most JSON values of a body; a publication with full lists has about 15,000. */
 const VALUES_MAX = 200_000
 
-/** At least as many as a JSON text has values: parsing needs memory for each of them, however short it is. */
+/** Upper bound of the values in a JSON text: parsing needs memory for each of them. */
 function countValues(bytes: Uint8Array): number {
   let count = 1
   for (const byte of bytes) if (byte === COMMA || byte === BRACKET || byte === BRACE) count += 1
@@ -142,7 +143,7 @@ function examineNotModified(query: SelectionQuery, response: PublishedResponse):
   return examineHeaders(query, expected, response)
 }
 
-/** A 304 may leave out what it does not change. */
+/** Examines the headers; a 304 may omit unchanged ones. */
 function examineHeaders(query: SelectionQuery, expected: Manifest, response: PublishedResponse): Finding[] {
   const required = response.status === 200
   const headers: [name: string, expected: string, actual: string | null][] = [
@@ -168,7 +169,7 @@ function missing(query: SelectionQuery, expected: Manifest, response: PublishedR
   return finding('object_missing', objectPath(sha256), sha256, actual, publicationId)
 }
 
-/** Another publication than the one that was current at that time. */
+/** The finding for another publication than the one that was current. */
 function otherSelection(query: SelectionQuery, actual: string | null): Finding {
   const { sha256 = null, publicationId = null } = query.expected ?? {}
   return finding('chain_broken', selectionPath(query), sha256, actual, publicationId)

@@ -27,15 +27,15 @@ import type {
 
 export interface EvaluateResult {
   report: EvaluationReport
-  /** True when a setting of the account or of this program mends the failure. */
+  /** True when a setting of the account or of this program would fix the failure. */
   misconfigured: boolean
-  /** True when the service is to blame for a failure. */
+  /** True when the service caused the failure. */
   unavailable: boolean
 }
 
 /**
- * Finds out which free model to recommend, within the quota of a free account, and stores the recommendation
- * (docs/free-models.md). Every request is recorded, however the run ends.
+ * Evaluates the free models within the quota of a free account, and stores the recommendation (docs/free-models.md).
+ * Every request is recorded, also when the run fails.
  *
  * @throws Refusal `source_unavailable` when there is no catalogue, `lease_held`, `lease_lost`, those of the stores
  */
@@ -47,13 +47,13 @@ export async function evaluateModels(
   const { evaluations, recommendations, clock, onNote } = ports
   // A crash from here on: the lease expires, or the next run takes it over once this process is known to be dead.
   return withLease(evaluations, 'evaluating models', ports, async (token) => {
-    // Runs that were killed end here. A crash: the next run does the same.
+    // Ends killed runs. A crash: the next run repeats it.
     const killed = await evaluations.sweep(clock())
     if (killed > 0) onNote('the last evaluation was cut short; what it sent is counted')
-    // Only reads: a crash leaves nothing.
+    // Reads only: a crash leaves nothing.
     const run = await readRun(ports, options)
 
-    // A crash from here on: a run without an end, which the next one ends as killed, with its open attempts.
+    // A crash from here on leaves an open run, which the next one ends as killed, with its open attempts.
     const number = await evaluations.beginRun({
       day: run.day,
       refreshMode: run.mode,
@@ -63,8 +63,8 @@ export async function evaluateModels(
       if (run.eligible.length === 0) return failure(ports, run, NO_CANDIDATE)
       await planPrompts(ports, run, options.signal)
 
-      // Requests are recorded before they are sent. A crash: all of them count, and the next run of the day asks only what
-      // has no answer.
+      // Requests are recorded before they are sent. After a crash all of them count, and the next run of the day sends
+      // only prompts without a response.
       if (!run.stop) await measure(ports, run, { number, token, signal: options.signal })
       if (run.stop && run.probed.size === 0 && !isTemporary(run.stop))
         return stoppedEarly(ports, run, run.stop)
@@ -77,13 +77,13 @@ export async function evaluateModels(
       if (run.requests === 0 && !skipped && run.previous && hasSameContent(run.previous, ranked))
         return success(ports, run, 'unchanged', ranked)
 
-      // The commit point, one atomic step. A crash before: the stored recommendation stays. A crash after: the new one is
-      // served, although its run counts as killed, and its version is never given again.
+      // The commit point, one atomic step. A crash before it: the stored recommendation stays. A crash after it: the
+      // new one is served, its run counts as killed, and its version is never reused.
       await recommendations.put(ranked.rankingVersion, sealRun(ranked))
       return success(ports, run, skipped ? 'partial' : 'complete', ranked)
     })
 
-    // A crash before: the recommendation stands, and the next run ends this one as killed.
+    // A crash before it: the recommendation is stored, and the next run ends this one as killed.
     const { outcome, rankingVersion, reason, rejected } = result.report
     const end = { endedAt: clock(), outcome, rankingVersion, startsAMinute: run.learnedRate, reason }
     const rejections = rejected.map((each) => ({ id: each.model, reason: each.reason }))
@@ -92,7 +92,7 @@ export async function evaluateModels(
   })
 }
 
-/** The same steps without asking a model and without writing. */
+/** A dry run: the same steps without prompts and without writing. */
 async function rehearse(ports: EvaluatePorts, options: EvaluateOptions): Promise<EvaluateResult> {
   const run = await readRun(ports, options)
   if (run.eligible.length === 0) return failure(ports, run, NO_CANDIDATE)
@@ -106,7 +106,7 @@ async function rehearse(ports: EvaluatePorts, options: EvaluateOptions): Promise
   return success(ports, { ...run, previous: null }, 'unchanged', ranked)
 }
 
-/** A run that cannot go on ends at once, so that its open attempts are not taken for those of one that goes on. */
+/** Ends a failed run at once, so that its open attempts do not belong to an open run. */
 async function abandonOnError<T>(
   { evaluations, clock }: EvaluatePorts,
   run: number,
@@ -117,7 +117,7 @@ async function abandonOnError<T>(
     return await work()
   } catch (error) {
     const reason = signal.aborted ? 'interrupted' : messageOf(error)
-    // Where the ledger itself fails, the next run ends this one.
+    // If the store itself fails, the next run ends this one.
     await evaluations.abandonRun(run, clock(), reason).catch(() => undefined)
     throw error
   }
@@ -140,7 +140,7 @@ async function readRun(
   return { ...run, ...filterCatalogue(models, run.startedAt), previous }
 }
 
-/** The recommendation before this one; one that is damaged is replaced, and said to be. */
+/** The previous recommendation; a damaged one is replaced and reported in the notes. */
 async function previousRun(
   store: EvaluatePorts['recommendations'],
   notes: string[],
@@ -155,7 +155,7 @@ async function previousRun(
   }
 }
 
-/** Everything {@link historyOf} goes by. */
+/** Reads the rows for {@link historyOf}. */
 export async function readRows(
   evaluations: Pick<State['evaluations'], 'attemptsSince' | 'scoresSince' | 'endpointsSince'>,
   now: Instant,
@@ -173,7 +173,7 @@ async function readHistory({ evaluations }: EvaluatePorts, run: EvaluationRun, n
   run.models = new Map(run.eligible.map(({ id }) => [id, historyOf(id, rows, now)]))
 }
 
-/** Plans the questions and their order: none in the modes that ask no model, nor with a key that is refused. */
+/** Plans the prompts and their order: none in the modes without prompts, nor with a rejected key. */
 async function planPrompts(ports: EvaluatePorts, run: EvaluationRun, signal: AbortSignal): Promise<void> {
   const { mode, startedAt, day } = run
   await readHistory(ports, run, startedAt)
@@ -188,7 +188,7 @@ async function planPrompts(ports: EvaluatePorts, run: EvaluationRun, signal: Abo
   const ownAttempts = run.attempts.filter((attempt) => attempt.day === day)
   const today = [...ownAttempts.map(({ sentAt }) => sentAt), ...chatRequests]
   const recent = today.filter((sentAt) => startedAt - sentAt <= KEY_STALE_MS)
-  // The service said so itself, and nothing newer says otherwise: it counts what was sent from elsewhere too.
+  // The service reported the limit, and no newer data contradicts it: it also counts requests from elsewhere.
   const spent = key === null && ownAttempts.some(({ end }) => end?.class === 'account_daily')
   const left = spent ? 0 : requestsLeft(key, today.length, recent.length)
   run.plan = planCalls(claimsOf(candidatesOf(run), mode, startedAt), left)
@@ -206,13 +206,13 @@ function candidatesOf({ eligible, models }: EvaluationRun): (Candidate & ModelHi
   })
 }
 
-/** Asks models, or for their endpoints, as the mode says; all of it is in the ledger on return. */
+/** Sends prompts or probes endpoints, depending on the mode; everything is stored on return. */
 async function measure(ports: EvaluatePorts, run: EvaluationRun, recorded: RecordedRun): Promise<void> {
   if (run.mode === 'healthOnly') await probeEndpoints(ports, run, recorded.signal)
   else if (run.plan.calls.length > 0) await sendPrompts(ports, run, recorded)
 }
 
-/** Requests for endpoints at the same time; no model is asked. */
+/** Concurrent endpoint requests; they send no prompt. */
 const PROBES_AT_ONCE = 4
 
 async function probeEndpoints(
@@ -252,7 +252,7 @@ function rankRun(
   baseUrl: string,
 ): StoredRun | null {
   const { mode, day, previous } = run
-  // A forced run uses scores from before it only for what the account did not let it ask.
+  // A forced run reuses earlier scores only for prompts that the account's limits blocked.
   const mayReuseScores = new Set([...run.unfinished, ...run.plan.postponed])
   const all = candidatesOf(run).map((candidate): Candidate => {
     if (mode !== 'forceEval' || mayReuseScores.has(candidate.model.id)) return candidate
@@ -287,7 +287,7 @@ function rankRun(
 const NO_CANDIDATE = 'the catalogue has no free text model that may be recommended'
 const UNSERVED = 'the service says that nobody serves any candidate'
 
-/** The stored recommendation stays. */
+/** The result of a failed run: the stored recommendation stays. */
 function failure(
   { monotonic }: EvaluatePorts,
   run: EvaluationRun,
@@ -314,7 +314,7 @@ function stoppedEarly(ports: EvaluatePorts, run: EvaluationRun, stop: EarlyEnd):
   return failure(ports, run, stopSentence(stop), isSetting ? 'settings' : 'service')
 }
 
-/** Stops after which older scores make a recommendation although nothing was measured. */
+/** True for an early end after which older scores still give a recommendation. */
 function isTemporary({ reason }: EarlyEnd): boolean {
   return reason === 'day_ended' || RESPONSE_CLASSES[reason].limit !== undefined
 }

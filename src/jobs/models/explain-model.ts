@@ -8,16 +8,16 @@ import { Refusal } from '../../domain/refusal.ts'
 import { formatInstant } from '../../domain/time.ts'
 import { readRows } from './evaluate-models.ts'
 
-/** Why a model stands where it stands, or is no candidate. */
+/** Explanation of a model's rank, or of its rejection. */
 export interface ModelExplanation {
   model: string
   eligible: boolean
-  /** For a model that is no candidate. */
+  /** Set for a rejected model. */
   rejection: { reason: RejectionReason | 'gone'; meaning: string } | null
   rank: number | null
   ranked: number
   score: number | null
-  /** They add up to the score. */
+  /** Components whose points add up to the score. */
   components: ScoreComponent[]
   tasks: EvalSummary['tasks']
   /** Requests of the last three days, the newest first. */
@@ -42,7 +42,7 @@ interface ExplainPorts {
 }
 
 /**
- * Explains a model by the catalogue as it is now and by the stored evaluations; asks no model and writes nothing.
+ * Explains a model by the current catalogue and the stored evaluations; sends no prompt and writes nothing.
  *
  * @throws Refusal `source_unavailable` when there is no catalogue, `model_unknown` when the model is not in it
  */

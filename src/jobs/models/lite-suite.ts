@@ -12,17 +12,18 @@ import { Refusal } from '../../domain/refusal.ts'
 import type { Day } from '../../domain/time.ts'
 
 /**
- * The suite of one UTC day, after it has judged its own solutions and worthless replies (docs/lite-suite.md).
+ * Creates the suite of a UTC day and verifies it with its own solutions and with worthless responses
+ * (docs/lite-suite.md).
  *
- * @param day must be a real day
- * @param shell runs the commands; it is used by the suite's graders as long as they are used
- * @throws Refusal `lite_suite_refused` when a solution does not earn every point, or a worthless reply earns any
+ * @param day must be a valid day
+ * @param shell runs the commands; must stay open as long as the suite grades
+ * @throws Refusal `lite_suite_refused` when a solution does not earn all points, or a worthless response earns any
  */
 export function makeLiteSuite(day: Day, shell: Shell): Promise<LiteSuite> {
   return verifiedSuite(drawItems(day), shell)
 }
 
-/** As {@link makeLiteSuite}, of items that were drawn before. */
+/** {@link makeLiteSuite} for given items. */
 export async function verifiedSuite(items: LiteItems, shell: Shell): Promise<LiteSuite> {
   const suite = suiteOf(items, shell)
   const solutionOf = solutions(items)

@@ -17,10 +17,10 @@ import type { Instant } from '../../domain/time.ts'
 import type { LeaseRefusal } from '../lease.ts'
 import type { EvaluatePorts, EvaluationRun, EarlyEnd } from './evaluation-run.ts'
 
-/** The run as it is recorded, and what ends it. */
+/** The recorded run and its abort signal. */
 export interface RecordedRun {
   number: number
-  /** Of the lease. */
+  /** Token of the lease. */
   token: string
   signal: AbortSignal
 }
@@ -30,25 +30,25 @@ interface PromptSession extends RecordedRun {
   run: EvaluationRun
   suite: LiteSuite
   queue: CallQueue
-  /** Results of each model's questions, those of before the run too. */
+  /** Results by model and prompt, including those from before the run. */
   results: Map<string, Map<LiteKind, readonly TaskResult[]>>
-  /** Calls without a response, by vendor. */
+  /** Open calls by vendor. */
   open: Map<string, { call: QueuedCall; ended: Promise<void> }>
-  /** Ends once every reply so far is graded and settled. */
+  /** Resolves when every response so far is graded and settled. */
   graded: Promise<void>
-  /** Ambiguous responses that no reply has refuted. */
+  /** Ambiguous responses that no later response has refuted. */
   ambiguous: AmbiguousResponse[]
-  /** The first fault of any call. */
+  /** The first fault of a call. */
   fault: { error: unknown } | null
 }
 
 interface SentCall extends QueuedCall {
   attempt: number
-  /** By the clock that only goes forward. */
+  /** Start by the monotonic clock, in milliseconds. */
   startedAt: number
 }
 
-/** An ambiguous response as it was settled, and when, by the clock that only goes forward. */
+/** An ambiguous response as it was settled, with its time by the monotonic clock. */
 interface AmbiguousResponse {
   call: SentCall
   end: AttemptEnd
@@ -57,11 +57,11 @@ interface AmbiguousResponse {
 }
 
 /**
- * Asks the planned questions: each request recorded before it is sent and settled after, paced, retried once where that
- * may help, until all are asked or the account is out of requests (docs/model-errors.md). Writes what it learns to
- * the run.
+ * Sends the planned prompts, paced; records each request before it is sent and settles it afterwards; retries once
+ * where that may help; ends when all are sent or the account has no requests left (docs/model-errors.md). Writes its
+ * results to the run.
  *
- * @throws Refusal `lease_lost`, `lite_suite_refused`; the signal's reason; faults of the ledger
+ * @throws Refusal `lease_lost`, `lite_suite_refused`; the signal's reason; faults of the store
  */
 export async function sendPrompts(
   ports: EvaluatePorts,
@@ -119,7 +119,7 @@ async function openSession(
   return { ports, run, ...recorded, suite, queue, results, ...idle }
 }
 
-/** The chat sends with the same key while a run goes on: its requests fill the same window. */
+/** The chat uses the same key during a run: its requests count in the same window. */
 async function countChatRequests({ ports, queue }: PromptSession): Promise<void> {
   if (queue.length === 0) return
   const now = ports.clock()
@@ -193,7 +193,7 @@ async function sendCall(session: PromptSession, call: SentCall): Promise<void> {
   const { scope } = RESPONSE_CLASSES[classification.class]
   if (scope === 'none' || scope === 'model') queue.noteAccepted(call.startedAt)
   const end: AttemptEnd = {
-    // Scores belong to the day of the run, whose suite they were graded by.
+    // Scores belong to the day of the run, whose suite graded them.
     settledAt: Math.min(outcome.endedAt, startOfDay(addDays(run.day, 1)) - 1),
     class: classification.class,
     status: classification.status,
@@ -202,15 +202,15 @@ async function sendCall(session: PromptSession, call: SentCall): Promise<void> {
     tasks: null,
   }
   if (!response) return settleFailure(session, call, classification, end)
-  // A reply refutes what was suspected before its call started.
+  // A response refutes ambiguous ones from before its call started.
   session.ambiguous = session.ambiguous.filter(({ at }) => at > call.startedAt)
-  // Grading runs commands, one after the other, and the vendor need not wait for it.
+  // Grading runs commands one after the other; the vendor's next call does not wait for it.
   session.graded = session.graded.then(() =>
     recordFault(session, settleResponse(session, call, response, end)),
   )
 }
 
-/** A crash before it is settled: the attempt counts as abandoned, and the next run asks the question again. */
+/** A crash before the attempt is settled: it counts as abandoned, and the next run sends the prompt again. */
 async function settleResponse(
   session: PromptSession,
   call: SentCall,
@@ -247,10 +247,10 @@ async function settleFailure(
 }
 
 /**
- * Notes an ambiguous response. Once models of two vendors have the same one and no reply came in between, theirs are
- * settled again as what was suspected: not the models' own.
+ * Records an ambiguous response. When models of two vendors have the same one, with no response in between, they are
+ * settled again as the correlated failure, which does not count against the models.
  *
- * @returns the others that are settled again when they agree, else null
+ * @returns the other reclassified responses, or null
  */
 async function correlate(
   session: PromptSession,
@@ -270,9 +270,9 @@ async function correlate(
 }
 
 /**
- * A limit of the account that ends soon is waited for, and costs no model anything; one that lasts ends the run.
+ * Waits for a short limit of the account, at no cost for any model.
  *
- * @returns false for one that lasts
+ * @returns false when the limit lasts, which ends the run
  */
 function waitForAccount(
   { queue }: PromptSession,
@@ -287,7 +287,7 @@ function waitForAccount(
   return queue.waitForAccount(call.startedAt, waitMs, isMinute ? WINDOW_MS : SHORT_PAUSE_MS)
 }
 
-/** Takes back the cost of a response for a model, since others with the same one showed that it was the account's. */
+/** Withdraws a failure of a model after others with the same one showed that the account caused it. */
 function withdrawFailure({ open, results, queue }: PromptSession, call: SentCall): void {
   if (open.get(call.vendor)?.call.model === call.model) return
   results.get(call.model)?.delete(call.kind)
@@ -301,13 +301,13 @@ async function recordFailure(
   at: Instant,
 ): Promise<void> {
   const details = failureDetails(classification)
-  // Nobody serves it: the other question would get the same response.
+  // Without a provider the other prompt would fail the same way.
   const others = classification.class === 'model_gone' ? session.queue.drop(call.model) : []
   for (const each of [call, ...others])
     await recordResult(session, each, unansweredTasks(each.kind, session.run.day, details), at)
 }
 
-/** Keeps the result of a question, and the model's evaluation once there are both. */
+/** Stores the result of a prompt, and the model's evaluation once both exist. */
 async function recordResult(
   { ports, run, results }: PromptSession,
   { model, kind }: QueuedCall,
@@ -326,7 +326,7 @@ async function recordResult(
   if (complete) run.evaluated.add(model)
 }
 
-/** The request for a question, fitted to the model as the catalogue describes it. */
+/** The chat call of a prompt, adapted to the model's catalogue entry. */
 function chatCallOf({ run, suite }: PromptSession, { model, kind }: QueuedCall): ChatCall {
   const prompt = suite.prompts[kind]
   const listed = run.eligible.find(({ id }) => id === model)
@@ -340,7 +340,7 @@ function chatCallOf({ run, suite }: PromptSession, { model, kind }: QueuedCall):
   }
 }
 
-/** A reply that was cut before it answered the question counts as none. */
+/** Treats a response that was cut before it answered the prompt as missing. */
 function withoutCutResponse(classification: Classification, kind: LiteKind): Classification {
   if (classification.response === null || !isCutShort(kind, classification.response)) return classification
   return { ...classification, class: 'cut_answer', rule: 'cut at its limit of tokens', response: null }

@@ -4,35 +4,35 @@ import type { Draw } from './draw.ts'
 import { sumPoints } from './suite.ts'
 import type { Grade, LitePrompt, ModelResponse } from './suite.ts'
 
-/** One day's files. */
+/** The files task of a day. */
 export interface FilesItem {
   prompt: LitePrompt
   requested: readonly RequestedFile[]
 }
 
-/** A file that a day's task asks for, and how it is judged. */
+/** A requested file and its grading. */
 interface RequestedFile {
-  /** First word of the names of its properties: `readmeCreated`. */
+  /** Prefix of its property names: `readmeCreated`. */
   kind: string
   path: string
-  /** The paragraph of the question that asks for it. */
+  /** The paragraph of the prompt that requests it. */
   instruction: string
-  /** A content that has every property. */
+  /** A content with every property. */
   solution: string
-  /** Two properties of the content by name. */
+  /** Two checks of the content, by name. */
   properties: Readonly<Record<string, (content: string) => boolean>>
 }
 
-/** Files a day asks for. */
+/** Files in a day's task. */
 const FILES = 3
 
 /** Points; 350 together with three files of two properties each. */
 const POINTS = { usedTool: 35, validCalls: 35, noUnsafePaths: 25, created: 25, property: 30 } as const
 
-/** Enough for the longest solution ten times over, and for models that reason first. */
+/** Ten times the longest solution, with room for reasoning. */
 const MAX_TOKENS = 3000
 
-/** Draws which files are asked for, their paths and contents. */
+/** Draws the requested files, their paths and contents. */
 export function drawFiles(draw: Draw): FilesItem {
   const requested = draw.sample(FILE_KINDS, FILES).map((kind) => kind(draw))
   const list = requested
@@ -46,7 +46,7 @@ export function drawFiles(draw: Draw): FilesItem {
   }
 }
 
-/** The calls that earn every point. */
+/** The calls that earn all points. */
 export function solveFiles({ requested }: FilesItem): ModelResponse {
   const toolCalls = requested.map(({ path, solution }) => ({
     name: WRITE_FILE,
@@ -55,10 +55,7 @@ export function solveFiles({ requested }: FilesItem): ModelResponse {
   return { text: '', toolCalls, finishReason: 'tool_calls' }
 }
 
-/**
- * Grades the calls of a reply. The form of the calls earns points only once a file that was asked for is there: a call
- * that writes something else has shown nothing.
- */
+/** Grades the calls of a response. The form of the calls earns points only when at least one requested file exists. */
 export function gradeFiles({ requested }: FilesItem, response: ModelResponse): Grade {
   const written = writeFiles(response)
   const { files, calls, invalidJson, unknownName, schemaMismatch, unsafePaths } = written
@@ -93,7 +90,7 @@ export function gradeFiles({ requested }: FilesItem, response: ModelResponse): G
   }
 }
 
-/** True when every call is valid and there is one: the form that was asked for, whatever was written. */
+/** True when there is at least one call and all are valid, whatever they write. */
 export function callsFollowFormat(response: ModelResponse): boolean {
   const written = writeFiles(response)
   return written.calls > 0 && isValid(written)
@@ -109,7 +106,7 @@ const PLACES = ['Größe', 'Café', 'Łódź', 'São Paulo', 'Malmö', 'Curaçao
 
 const lines = (content: string): string[] => content.split(/\r?\n/).map((line) => line.trimEnd())
 
-/** Every kind of file that a day may ask for. */
+/** Every kind of requested file. */
 const FILE_KINDS: readonly ((draw: Draw) => RequestedFile)[] = [
   settings,
   makefile,
@@ -220,7 +217,7 @@ function script(draw: Draw): RequestedFile {
   }
 }
 
-/** Name of the one tool that the files task offers. */
+/** Name of the only tool of the files task. */
 const WRITE_FILE = 'write_file'
 
 const writeFileSchema = z.strictObject({
@@ -228,29 +225,29 @@ const writeFileSchema = z.strictObject({
   content: z.string().describe('The whole content of the file'),
 })
 
-// Some services refuse a schema that names its own draft.
+// Some services reject a schema with `$schema`.
 const { $schema: _draft, ...parameters } = z.toJSONSchema(writeFileSchema, { target: 'draft-7' })
 
-/** The tool as a request offers it; its calls are held against the same schema. */
+/** The tool definition; its calls are checked against the same schema. */
 export const WRITE_FILE_TOOL = {
   name: WRITE_FILE,
   description: 'Writes one text file. Folders are made as needed; a file that is there is replaced.',
   parameters: parameters as Record<string, unknown>,
 }
 
-/** What a reply's calls did. A call that is not valid, or whose path is not safe, writes nothing. */
+/** The effect of a response's calls. An invalid call, or one with an unsafe path, writes nothing. */
 interface WrittenFiles {
   /** Content by path, without a leading `./`. */
   files: ReadonlyMap<string, string>
   calls: number
-  /** The ways in which a call writes nothing, each call counted once, in this order. */
+  /** Calls that write nothing, by their first problem in this order. */
   unknownName: number
   invalidJson: number
   schemaMismatch: number
   unsafePaths: number
 }
 
-/** Carries out the calls of a reply, on a map. */
+/** Applies the calls of a response to a map. */
 export function writeFiles({ toolCalls }: Pick<ModelResponse, 'toolCalls'>): WrittenFiles {
   const files = new Map<string, string>()
   const counts = { unknownName: 0, invalidJson: 0, schemaMismatch: 0, unsafePaths: 0 }
@@ -275,8 +272,8 @@ function parseWriteCall(
 }
 
 /**
- * A path below the working folder without its leading `./`, or null for any that could lead elsewhere: absolute, with
- * `..`, `~` or a drive letter in front, with a backslash, NUL or another control character, or longer than 255.
+ * Normalises a relative path; null for one that could lead elsewhere: absolute, with `..`, with a leading `~` or drive
+ * letter, with a backslash or control character, or longer than 255.
  */
 export function safePath(path: string): string | null {
   if (/^(?:\/|~|[A-Za-z]:)|[\\\p{Cc}]|\/$/u.test(path) || path.length > 255) return null
@@ -285,7 +282,7 @@ export function safePath(path: string): string | null {
   return kept.length === 0 || segments.includes('..') ? null : kept.join('/')
 }
 
-/** The forms in which models print a call that they should have made. */
+/** Text forms of calls that models print instead of calling the tool. */
 const CALLS_AS_TEXT = [
   /<\/?(?:minimax:)?tool_calls?>/i,
   /<\|?(?:tool_call|tool▁call|python_tag)/i,
@@ -296,7 +293,7 @@ const CALLS_AS_TEXT = [
   /\bwrite_file\s*\(/,
 ]
 
-/** True for text that looks like a call of a tool. */
+/** True for text that looks like a tool call. */
 export function looksLikeCall(text: string): boolean {
   return CALLS_AS_TEXT.some((form) => form.test(text))
 }

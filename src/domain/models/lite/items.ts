@@ -11,7 +11,7 @@ import { textPrompt } from './shell-task.ts'
 import { LITE_SUITE } from './suite.ts'
 import type { LiteKind, LitePrompt, ModelResponse } from './suite.ts'
 
-/** Everything that is asked on one day. */
+/** All tasks and prompts of a day. */
 export interface LiteItems {
   day: Day
   files: FilesItem
@@ -20,7 +20,10 @@ export interface LiteItems {
   prompts: Record<LiteKind, LitePrompt>
 }
 
-/** The items of a UTC day: a function of the day alone, so that every model gets the same, and anyone can make them. */
+/**
+ * Draws the items of a UTC day. They depend on the day alone, so that every model gets the same, and anyone can
+ * reproduce them.
+ */
 export function drawItems(day: Day): LiteItems {
   const files = drawFiles(drawsFor(day, 'files'))
   const shell = drawShellJob(drawsFor(day, 'shell'))
@@ -32,7 +35,7 @@ function drawsFor(day: Day, task: string): Draw {
   return drawsFrom(`${LITE_SUITE}|${day}|${task}`)
 }
 
-/** The replies that earn every point. */
+/** The responses that earn all points. */
 export function solutions({ files, shell, clock }: LiteItems): Record<LiteKind, ModelResponse> {
   return {
     tool: solveFiles(files),
@@ -40,18 +43,18 @@ export function solutions({ files, shell, clock }: LiteItems): Record<LiteKind, 
   }
 }
 
-/** Replies by a description of each. */
+/** Responses by description. */
 type NamedResponses = Record<string, ModelResponse>
 
 /**
- * Answers without any work in them: nothing, an echo, noise, another question's solution, the shown result, and commands
- * that only do what cannot be judged.
+ * Responses without any work: empty, an echo, noise, the other prompt's solution, the shown result, and commands whose
+ * result cannot be judged.
  */
 export function worthlessResponses(items: LiteItems): Record<LiteKind, NamedResponses> {
   const { day, shell, prompts } = items
   const promptText = ({ messages }: LitePrompt): string => messages.map(({ content }) => content).join('\n')
   const noise = drawsFor(day, 'noise')
-  // Longer than any tool's name: by chance a short word is one, and its command then no noise.
+  // Longer than any tool's name, so that no noise word is a command.
   const noiseWords = (): string =>
     Array.from({ length: 8 }, () => noise.word(noise.integer(11, 14))).join(' ')
   const solutionOf = solutions(items)
@@ -75,7 +78,7 @@ export function worthlessResponses(items: LiteItems): Record<LiteKind, NamedResp
     'noise in the right form': textResponse(`COMMAND: ${noiseWords()}\nTIME: ${noiseWords()}`),
     'the shown result': textResponse(`COMMAND: printf '%s\\n' ${prints}\nTIME: 00:00:00`),
     'a command that does nothing': textResponse('COMMAND: true\nTIME: 99:99:99'),
-    // Nothing of the job, and no sandbox may be able to run them to the end.
+    // These do no part of the job, and a sandbox may be unable to run them to the end.
     'a step into a gap alone': textResponse('COMMAND: sort -R nothing\nTIME: 99:99:99'),
     'waiting for nothing': textResponse('COMMAND: tail -f x\nTIME: 99:99:99'),
     'removing everything before a gap': textResponse('COMMAND: rm -rf -- *; sort -z\nTIME: 99:99:99'),

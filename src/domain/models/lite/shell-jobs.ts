@@ -2,13 +2,13 @@ import type { Draw } from './draw.ts'
 import type { ShellFiles } from './suite.ts'
 
 /**
- * The trees on which a command is judged. Only `shown` is shown to the model; `other` has other names and contents;
- * `awkward` has names with spaces, files that only look like those that are meant, values of other lengths.
+ * The file trees that grade a command. The model sees only `shown`; `other` has other names and contents; `awkward` has
+ * names with spaces, look-alike files and values of other lengths.
  */
 export const SHELL_CASES = ['shown', 'other', 'awkward'] as const
 export type ShellCaseName = (typeof SHELL_CASES)[number]
 
-/** One file tree of a job, and what the job's command must leave there. */
+/** A file tree of a job, and the expected result. */
 export interface ShellCase {
   files: ShellFiles
   /** Lines of standard output; null when only the files count. */
@@ -17,19 +17,19 @@ export interface ShellCase {
   after: ShellFiles
 }
 
-/** One day's job. */
+/** The shell job of a day. */
 export interface ShellJob {
   kind: string
-  /** What the command shall do, in words. */
+  /** Description of the job. */
   task: string
-  /** True when the lines must come in the order given. */
+  /** True when the order of the lines counts. */
   ordered: boolean
   cases: Readonly<Record<ShellCaseName, ShellCase>>
-  /** A command that does the job in any shell. */
+  /** A command that solves the job in any shell. */
   solution: string
 }
 
-/** Draws the job. Names and values are drawn again while two of its trees would have the same result. */
+/** Draws the job; draws names and values again while two trees have the same result. */
 export function drawShellJob(draw: Draw): ShellJob {
   const drawJob = draw.pick(JOBS)
   for (;;) {
@@ -44,17 +44,17 @@ export function drawShellJob(draw: Draw): ShellJob {
 /** A tree of text files, each given by its lines. */
 type Tree = Readonly<Record<string, readonly string[]>>
 
-/** Draws the words of a job, one of `puts` among them where the job has such a word, and its trees. */
+/** Draws the parameters of a job, with one of `replacements` when the job has them, and its trees. */
 type Field<W> = (draw: Draw, replacements: readonly string[] | undefined) => [W, Record<ShellCaseName, Tree>]
 
-/** A job as a row of the table. Its rule is a program of its own, so that no command judges another. */
+/** A job definition. Its expected result comes from its own function, so that no command judges another. */
 interface JobRow<W> {
   task(params: W): string
   ordered?: boolean
   solution(params: W): string
-  /** The lines that a tree must give. */
+  /** The expected lines of output. */
   prints?(tree: Tree, params: W): string[]
-  /** The path and the lines that a file of a tree must get. */
+  /** The expected path and lines of a file. */
   changes?(file: [path: string, lines: readonly string[]], params: W): [string, readonly string[]]
   replacements?: readonly string[]
 }
