@@ -44,11 +44,11 @@ describe('the next start', () => {
     ['waits where one is open at a time', ['b/x'], ['a'], true, { do: 'settle' }],
     ['waits for the last call', [], ['a'], false, { do: 'settle' }],
     ['is none in the end', [], [], false, { do: 'done' }],
-  ])('%s', (_what, models, open, careful, next) => {
+  ])('the next start %s', (_what, models, open, careful, next) => {
     expect(timed(models).queue.next(open, careful)).toEqual(next)
   })
 
-  test('passes a call whose retry waits, and waits for it when it is the last', () => {
+  test('the queue skips a call whose retry waits, and waits for it when it is the last', () => {
     const { queue, time, started } = timed(['a/x', 'b/x'])
     expect(queue.retry(started(), 900)).toBe(true)
     started()
@@ -58,13 +58,13 @@ describe('the next start', () => {
   test.each([
     ['of a call that is a retry', true, 0],
     ['after a longer wait than a pause may take', false, 65_001],
-  ])('is never a retry %s', (_what, retry, waitMs) => {
+  ])('the queue refuses a retry %s', (_what, retry, waitMs) => {
     const { queue, started } = timed(['a/x'])
     expect(queue.retry({ ...started(), retry }, waitMs)).toBe(false)
     expect(queue.next([], false)).toEqual({ do: 'done' })
   })
 
-  test('waits for the window, which requests of before and of others fill too, and for the account', () => {
+  test('the queue waits for the window, which earlier requests and those of others fill too, and for the account', () => {
     const ages = Array.from({ length: STARTS_PER_MINUTE - 1 }, () => 100)
     const { queue, time, started } = timed(MODELS, { recentAges: ages })
     started()
@@ -78,7 +78,7 @@ describe('the next start', () => {
     expect(queue.next([], false)).toEqual({ do: 'wait', until: time.now + 71_000 })
   })
 
-  test('never crowds a window nor a vendor, in any interleaving, whatever rate was learned on the way', () => {
+  test('the queue never exceeds a window or a vendor, in any interleaving and at any rate', () => {
     const vendors = fc.array(fc.constantFrom('a', 'b', 'c', 'd', 'e', 'f'), { maxLength: 60 })
     const durations = fc.infiniteStream(fc.nat(90_000))
     const learned = fc.array(fc.option(fc.integer({ min: 3, max: 21 })), { maxLength: 60 })
@@ -120,7 +120,7 @@ describe('the next start', () => {
 })
 
 describe('the queue of a run', () => {
-  test('asks in the order of the plan, and first again whom the account kept from being asked', () => {
+  test('the queue keeps the order of the plan, and starts again with calls that the account blocked', () => {
     const { queue, started } = timed(MODELS)
     const first = started()
     expect(first.model).toBe(MODELS[0])
@@ -128,7 +128,7 @@ describe('the queue of a run', () => {
     expect([started(), started(), started()].map(({ model }) => model)).toEqual(MODELS)
   })
 
-  test('goes one by one until a call that started after the limit was met has passed', () => {
+  test('the queue sends one call at a time until one that started after the limit has passed', () => {
     const { queue, time, started } = timed(MODELS)
     const before = time.now
     started()
@@ -141,7 +141,7 @@ describe('the queue of a run', () => {
     expect(queue.next(['a'], false)).toEqual(start(MODELS[1] ?? ''))
   })
 
-  test('learns a lower rate once from calls that were open together', () => {
+  test('the queue lowers its rate once for calls that were open together', () => {
     const { queue, time } = timed(MODELS)
     const together = time.now
     time.now += 500
@@ -157,13 +157,16 @@ describe('the queue of a run', () => {
     [19, 16, 14],
     [10, 16, 10],
     [2, 1, 1],
-  ])('that starts %i calls a minute and meets a limit of %i keeps to %i', (startsPerMinute, limit, rate) => {
-    const { queue, time } = timed(MODELS, { startsPerMinute })
-    queue.lowerRate(limit, time.now)
-    expect(queue.learnedRate).toBe(rate)
-  })
+  ])(
+    'a queue that starts %i calls a minute and meets a limit of %i keeps to %i',
+    (startsPerMinute, limit, rate) => {
+      const { queue, time } = timed(MODELS, { startsPerMinute })
+      queue.lowerRate(limit, time.now)
+      expect(queue.learnedRate).toBe(rate)
+    },
+  )
 
-  test('sends no more than the budget and what each model has left, in any order of failures', () => {
+  test('the queue sends no more than the budget and the requests of each model, in any order of failures', () => {
     const drawnModels = fc.array(fc.integer({ min: 1, max: 3 }), { maxLength: 25 })
     fc.assert(
       fc.property(drawnModels, fc.nat(30), fc.infiniteStream(fc.nat(2)), (lefts, retries, fails) => {

@@ -58,17 +58,17 @@ const JUDGED: [string, Partial<CatalogueModel>, string][] = [
   ['maker/model:free', { expirationUnreadable: true }, 'expiry_unreadable'],
 ]
 
-test.each(JUDGED)('%s with %j is %s', (id, changes, expected) => {
+test.each(JUDGED)('the model %s with %j is %s', (id, changes, expected) => {
   expect(rejectionOf(catalogueModel(id, changes), RUN_AT) ?? 'eligible').toBe(expected)
 })
 
-test('every reason is given for something', () => {
+test('every rejection reason occurs', () => {
   expect(new Set(JUDGED.map(([, , reason]) => reason))).toEqual(
     new Set(['eligible', ...Object.keys(REJECTION_REASONS)]),
   )
 })
 
-test('a catalogue is divided without a loss, each rejection with its reason', () => {
+test('a catalogue is divided without loss, each rejection with its reason', () => {
   const models = [
     catalogueModel('maker/good:free'),
     catalogueModel('maker/glitch'),

@@ -28,7 +28,7 @@ const text = (content: string): { text: string; toolCalls: []; finishReason: str
 const pointsOf = (results: readonly TaskResult[]): number[] => results.map(({ points }) => points)
 
 describe('the suite of a day', () => {
-  test('is made on 12 days in a row', { timeout: 240_000 }, async () => {
+  test('a suite is created on 12 days in a row', { timeout: 240_000 }, async () => {
     for (let index = 0; index < 12; index += 1) {
       const day = addDays('2026-11-01', index)
       const suite = await makeLiteSuite(day, shell)
@@ -44,14 +44,14 @@ describe('the suite of a day', () => {
     }
   })
 
-  test('grades the same answer the same twice', async () => {
+  test('a suite grades the same response the same twice', async () => {
     const items = dayOf('count')
     const suite = await makeLiteSuite(items.day, shell)
     const reply = text(`COMMAND: grep -rh '${items.clock.expected}' . | wc -l\nTIME: ${items.clock.expected}`)
     expect(await suite.grade('text', reply)).toEqual(await suite.grade('text', reply))
   })
 
-  test('gives no points for a written-out result, and part of them for a command that trips over spaces', async () => {
+  test('a suite gives no points for a written-out result, and part of them for a command that fails on spaces', async () => {
     const { day, shell: job, clock } = dayOf('search')
     const [, ext, mark] = /\*\.(\w+)' '(\w+:)'/.exec(job.solution) ?? []
     const suite = await makeLiteSuite(day, shell)
@@ -72,7 +72,7 @@ describe('the suite of a day', () => {
     expect(responseFollowsFormat('text', text(`COMMAND: ${loop}`))).toBe(false)
   })
 
-  test('tells what the sandbox cannot do, and takes what was judged nowhere neither for right nor for wrong', async () => {
+  test('a suite reports what the sandbox cannot do, and counts a command that was judged nowhere neither as right nor as wrong', async () => {
     const { day, shell: job } = dayOf('search')
     const [, ext, mark] = /\*\.(\w+)' '(\w+:)'/.exec(job.solution) ?? []
     const suite = await makeLiteSuite(day, shell)
@@ -93,7 +93,7 @@ describe('the suite of a day', () => {
   })
 })
 
-describe('a day is refused', () => {
+describe('the refusal of a day', () => {
   const items = dayOf('top')
   const refused = (changed: Partial<LiteItems>): Promise<unknown> =>
     verifiedSuite({ ...items, ...changed }, shell)
@@ -107,13 +107,13 @@ describe('a day is refused', () => {
       /its own solution 0 of 300 .*"sandboxUnsupported":"perl"/,
     ],
     ['steps into a gap', `${items.shell.solution} | xargs -L1 echo`, /its own solution 0 of 300 .*xargs/],
-  ])('when the solution of its command %s', async (_why, solution, message) => {
+  ])('a day is refused when the solution of its command %s', async (_why, solution, message) => {
     const wrong = refused({ shell: { ...items.shell, solution } })
     await expect(wrong).rejects.toMatchObject({ code: 'lite_suite_refused' })
     await expect(wrong).rejects.toThrow(message)
   })
 
-  test('when its clock or its files are not solved by their solutions', async () => {
+  test('a day is refused when its clock or its files are not solved by their solutions', async () => {
     const [first, ...others] = items.files.requested
     if (!first) throw new Error('no file is asked for')
     await expect(refused({ clock: { ...items.clock, expected: '25:00' } })).rejects.toThrow(
@@ -125,13 +125,13 @@ describe('a day is refused', () => {
     )
   })
 
-  test('when the shown result is the hidden one, too', async () => {
+  test('a day is refused when the shown result equals a hidden one', async () => {
     const { cases } = items.shell
     const same = { ...items.shell, cases: { shown: cases.shown, other: cases.shown, awkward: cases.shown } }
     await expect(refused({ shell: same })).rejects.toThrow(/the shown result 300 of 300/)
   })
 
-  test('when an echo or nothing solves its files', async () => {
+  test('a day is refused when an echo or nothing solves its files', async () => {
     const file = items.files.requested[0]
     if (!file) throw new Error('no file is asked for')
     const echo = { ...file, path: 'a.txt', properties: { any: () => true } }
@@ -144,11 +144,11 @@ describe('the example of docs/lite-suite.md', () => {
   const page = readFileSync(fileURLToPath(new URL('../../../docs/lite-suite.md', import.meta.url)), 'utf8')
   const items = drawItems('2026-11-21')
 
-  test('shows the questions of its day', () => {
+  test('the example shows the prompts of its day', () => {
     for (const { messages } of Object.values(items.prompts)) expect(page).toContain(messages[0]?.content)
   })
 
-  test('tells what each answer earns', async () => {
+  test('the example shows the points of each response', async () => {
     const suite = await makeLiteSuite('2026-11-21', shell)
     const rows = [
       ...page.matchAll(/^\| ([^|\n]*`(?:COMMAND|TIME): (?:[^|\n]|\\\|)*)\|\s+(\d+) \|\s+(\d+) \|$/gm),

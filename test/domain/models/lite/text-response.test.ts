@@ -10,8 +10,8 @@ const command = `grep -rl 'a: b' . | sort`
 const time = '12:05:59'
 const right = `COMMAND: ${command}\nTIME: ${time}`
 
-describe('an answer', () => {
-  test('in the form that was asked for is read as it is', () => {
+describe('a response', () => {
+  test('a response in the requested form is parsed', () => {
     expect(parseTextResponse(right)).toEqual({ command, time, followsFormat: true })
     expect(parseTextResponse(`\n${right}\r\n`)).toEqual({ command, time, followsFormat: true })
   })
@@ -28,23 +28,23 @@ describe('an answer', () => {
     ['a first try', `COMMAND: ls\nTIME: 01:01:01\nNo, wait.\n${right}`],
     ['a prompt sign', `COMMAND: $ ${command}\nTIME: ${time} (true time)`],
     ['prose around it', `Sure!\n${right}\nHope this helps.`],
-  ])('with %s is read too, but was not asked for', (_name, text) => {
+  ])('a response with %s is parsed too, but lacks the requested form', (_name, text) => {
     expect(parseTextResponse(text)).toEqual({ command, time, followsFormat: false })
   })
 
   test.each([`<think>COMMAND: ls\nTIME: 01:01:01</think>\n${right}`, `COMMAND: ls\n</think>${right}`])(
-    'is what follows the thoughts that a service left in: %j',
+    'a response begins after the reasoning that a service left in: %j',
     (text) => expect(parseTextResponse(text)).toEqual({ command, time, followsFormat: true }),
   )
 
   test.each(['', 'I cannot do that.', RESPONSE_FORMAT.replaceAll(':', ''), 'COMMAND:\nTIME:'])(
-    '%j gives no time',
+    'the response %j has no time',
     (text) => {
       expect(parseTextResponse(text)).toMatchObject({ time: null, followsFormat: false })
     },
   )
 
-  test('keeps a command of several lines, and back quotes within one', () => {
+  test('a command of several lines and back quotes within one are kept', () => {
     expect(parseTextResponse('COMMAND:\n```\nfor f in *; do\n  echo $f\ndone\n```\nTIME: x').command).toBe(
       'for f in *; do\n  echo $f\ndone',
     )
@@ -52,13 +52,13 @@ describe('an answer', () => {
     expect(parseTextResponse('COMMAND: ``').command).toBe('``')
   })
 
-  test('with several times and no label gives none', () => {
+  test('several times without a label give no time', () => {
     expect(parseTextResponse('10:00:00 or 11:00:00').time).toBeNull()
     expect(parseTextResponse('10:00:00, that is 10:00:00').time).toBe('10:00:00')
     expect(parseTextResponse('TIME: 1999:10:10').time).toBeNull()
   })
 
-  test('of any text is read without fail', () => {
+  test('any text can be parsed as a response', () => {
     fc.assert(
       fc.property(fc.string({ unit: 'binary' }), (text) => {
         const read = parseTextResponse(`${text}\n${right}`)
@@ -80,7 +80,7 @@ test.each([
   ['text', 'COMMAND: ls', [], 'length', false],
   ['text', 'TIME: 01:02:03', [], 'length', false],
   ['text', 'thinking', CALL, null, false],
-] as const)('a %s answer of %j with calls %j that ended by %s: cut short is %s', (...row) => {
+] as const)('the %s response %j with calls %j that ended by %s: cut short is %s', (...row) => {
   const [kind, text, toolCalls, finishReason, cut] = row
   expect(isCutShort(kind, { text, toolCalls, finishReason })).toBe(cut)
 })
