@@ -1,7 +1,7 @@
 import type { Admission, CachedAnswer, MicroUsd, TurnClaim, TurnExtension } from './agent/bounds.ts'
 import type { ModelCall, ModelEvent } from './agent/model-call.ts'
 import type { AgentSession, AgentStatus, ServedConfig, ServedEvent } from './agent/schema.ts'
-import type { Article, ArticleReading, ArticleQuery, FailedTry, WantedItem } from './feed/article.ts'
+import type { Article, ArticleReading, ArticleQuery, FailedAttempt, ItemWithoutText } from './feed/article.ts'
 import type { FeedEvent } from './feed/columns.ts'
 import type { ItemDetails, KeptResponse, LiveSourceName, SourceBatch } from './feed/live-source.ts'
 import type {
@@ -281,9 +281,9 @@ export interface FeedStore {
    * Items that need a text: their latest signal is recent enough and has enough points, there is no text, and no failed
    * attempt delays another one. Sources take turns, each with its best items first.
    */
-  itemsNeedingText(wish: ArticleQuery): Promise<WantedItem[]>
+  itemsNeedingText(wish: ArticleQuery): Promise<ItemWithoutText[]>
   /** Replaces the record of the item's failed attempts. */
-  recordFailedTry(failed: FailedTry): Promise<void>
+  recordFailedAttempt(failed: FailedAttempt): Promise<void>
 
   /** The given items that have signals, in no order. */
   storedItems(items: readonly ItemRef[]): Promise<ItemRef[]>
@@ -482,7 +482,10 @@ export interface TitleSource {
 /** Reads article texts from the source of an item, or from the page it links to. */
 export interface ArticleTexts {
   /** Reads the text of an item. Failures of the remote server are results; rejects with the signal's reason. */
-  read(item: Pick<WantedItem, 'source' | 'sourceId' | 'url'>, signal: AbortSignal): Promise<ArticleReading>
+  read(
+    item: Pick<ItemWithoutText, 'source' | 'sourceId' | 'url'>,
+    signal: AbortSignal,
+  ): Promise<ArticleReading>
 }
 
 /**

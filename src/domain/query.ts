@@ -19,11 +19,11 @@ export function parseQuery<Schema extends z.ZodObject>(
   codes: Readonly<Record<keyof z.infer<Schema> & string, string>>,
 ): z.infer<Schema> {
   const names = Object.keys(schema.shape) as (keyof typeof codes)[]
-  const given = names.map((name) => {
+  const entries = names.map((name) => {
     const values = params.getAll(name)
     return [name, values.length > 1 ? values : values[0]]
   })
-  const parsed = schema.safeParse(Object.fromEntries(given))
+  const parsed = schema.safeParse(Object.fromEntries(entries))
   if (parsed.success) return parsed.data
   const invalid = new Set(parsed.error.issues.map(({ path }) => path[0]))
   const first = names.find((name) => invalid.has(name))

@@ -50,8 +50,8 @@ export async function withLease<T>(
   const grant = await lease.takeLease(holder, clock(), LEASE_MS, isDead)
   if (!grant.granted) {
     const [since, until] = [formatInstant(grant.since), formatInstant(grant.until)]
-    const held = `${grant.heldBy} has been ${doing} since ${since}; its lease runs until ${until}`
-    throw new Refusal<LeaseRefusal>('lease_held', held)
+    const message = `${grant.heldBy} has been ${doing} since ${since}; its lease runs until ${until}`
+    throw new Refusal<LeaseRefusal>('lease_held', message)
   }
   const renewal = setInterval(() => {
     // A failed renewal is detected by the guarded writes, which check the lease.

@@ -139,9 +139,9 @@ async function readDocument(
   const response = await published[name](signal)
   const document = publishedDocument(path, response)
   if (document === null) {
-    const said = response.error === null ? '' : ` ${response.error}`
+    const errorText = response.error === null ? '' : ` ${response.error}`
     throw unavailable(
-      `the host ${published.base} answered ${response.status}${said} for ${path}; run the audit again when it answers`,
+      `the host ${published.base} answered ${response.status}${errorText} for ${path}; run the audit again when it answers`,
     )
   }
   if (document.bytes && hasTooManyLines(document.bytes))

@@ -101,7 +101,7 @@ describe('an interrupted import', () => {
       ...Array.from({ length: 6 }, () => 'archive.put'),
       'ledger.beginFounding',
       'archive.putHead',
-      'ledger.found',
+      'ledger.commitFounding',
       'archive.putHead',
       'ledger.releaseLease',
     ])

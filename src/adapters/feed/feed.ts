@@ -15,7 +15,7 @@ import {
   readDetails,
   readItem,
   readRevision,
-  recordFailedTry,
+  recordFailedAttempt,
   saveDetails,
   storedItems,
 } from './items.ts'
@@ -43,7 +43,7 @@ export function libsqlFeed(database: Database): FeedStore {
     saveArticles: on(saveArticles),
     article: on(readArticle),
     itemsNeedingText: on(itemsNeedingText),
-    recordFailedTry: on(recordFailedTry),
+    recordFailedAttempt: on(recordFailedAttempt),
     storedItems: on(storedItems),
     item: on(readItem),
     revision: on(readRevision),

@@ -158,7 +158,7 @@ export interface ArticleQuery {
   limit: number
 }
 
-export interface WantedItem {
+export interface ItemWithoutText {
   source: string
   sourceId: string
   /** Link of the item; null for a text post, and for a URL longer than {@link URL_MAX_LENGTH}. */
@@ -168,7 +168,7 @@ export interface WantedItem {
 }
 
 /** A failed attempt, as stored. */
-export interface FailedTry {
+export interface FailedAttempt {
   source: string
   sourceId: string
   /** Attempts for the item so far. */
@@ -222,11 +222,11 @@ const LONGEST_WAIT_MS = 30 * DAY_MS
  *
  * @param triedAt time of the attempt
  */
-export function planNextTry(
-  { source, sourceId, tries }: WantedItem,
+export function planNextAttempt(
+  { source, sourceId, tries }: ItemWithoutText,
   reading: Exclude<ArticleReading, { kind: 'text' }>,
   triedAt: Instant,
-): FailedTry {
+): FailedAttempt {
   const skipped = reading.kind === 'skipped'
   const attempted = !(skipped && reading.why === 'busy')
   const attempts = tries + (attempted ? 1 : 0)
@@ -246,14 +246,17 @@ export function planNextTry(
  * Locations of an item's text, in order: its source, or the page it links to. LessWrong returns the text of every post;
  * the other news sources that of posts without a link.
  */
-export function textLocations({ source, url }: Pick<WantedItem, 'source' | 'url'>): ('source' | 'page')[] {
+export function textLocations({
+  source,
+  url,
+}: Pick<ItemWithoutText, 'source' | 'url'>): ('source' | 'page')[] {
   if (source === 'lesswrong') return url === null ? ['source'] : ['source', 'page']
   if (url !== null) return ['page']
   return isNewsSource(source) ? ['source'] : []
 }
 
 /** The lane of an item: items of different lanes are read concurrently. Each API and each host is one lane. */
-export function laneOf(item: Pick<WantedItem, 'source' | 'url'>): string {
+export function laneOf(item: Pick<ItemWithoutText, 'source' | 'url'>): string {
   if (textLocations(item)[0] !== 'page' || item.url === null) return `source ${item.source}`
   try {
     return `host ${new URL(item.url).hostname}`

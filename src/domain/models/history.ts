@@ -83,7 +83,7 @@ export function historyOf(
   const day = dayOf(now)
   const ofModel = attempts.filter((attempt) => attempt.model === model)
   const settled = ofModel.filter(isSettled)
-  const answered = settled.filter(({ end }) => end.tasks !== null)
+  const withResponse = settled.filter(({ end }) => end.tasks !== null)
   const ofDays = scores.filter((score) => score.model === model)
   const byDay = evaluationsByDay(ofDays, settled)
   const evaluations = [...byDay.values()]
@@ -98,10 +98,10 @@ export function historyOf(
   return {
     sentToday: ofModel.filter((attempt) => attempt.day === day).length,
     tasksToday: Object.fromEntries(
-      answered.filter((each) => each.day === day).map(({ kind, end }) => [kind, end.tasks]),
+      withResponse.filter((each) => each.day === day).map(({ kind, end }) => [kind, end.tasks]),
     ),
     health: withEndpoints(health, endpoint, now),
-    toolUse: gone ? 'unknown' : newestToolUse(evaluations, answered),
+    toolUse: gone ? 'unknown' : newestToolUse(evaluations, withResponse),
     gone,
     failuresIn72h: failures.length,
     evaluation: gone ? failure : (last ?? null),
@@ -122,8 +122,8 @@ function newestToolUse(
   evaluations: readonly LiteEvaluation[],
   answered: readonly SettledAttempt[],
 ): RankedModel['toolUse'] {
-  const answers = answered.map(({ end }) => ({ updatedAt: end.settledAt, tasks: end.tasks ?? [] }))
-  const uses = [...evaluations, ...answers].map(toolUseOf)
+  const responses = answered.map(({ end }) => ({ updatedAt: end.settledAt, tasks: end.tasks ?? [] }))
+  const uses = [...evaluations, ...responses].map(toolUseOf)
   return uses.findLast((use) => use !== 'unknown') ?? 'unknown'
 }
 

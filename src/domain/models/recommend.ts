@@ -146,8 +146,8 @@ function describeMove(model: RankedModel, previousModel: RankedModel): string {
     const delta = model[name] - previousModel[name]
     return delta === 0 ? [] : [`${PARTS[name]} ${delta > 0 ? '+' : ''}${delta}`]
   })
-  const why = deltas.length > 0 ? deltas.join(', ') : 'its score is the same, others moved'
-  return `${model.id} ${verb} from ${previousModel.rank} to ${model.rank}: ${why}.`
+  const cause = deltas.length > 0 ? deltas.join(', ') : 'its score is the same, others moved'
+  return `${model.id} ${verb} from ${previousModel.rank} to ${model.rank}: ${cause}.`
 }
 
 /** Joins the first ten names and counts the others. */

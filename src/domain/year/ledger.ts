@@ -215,8 +215,8 @@ function namesOf<C extends Columns>(columns: C): (keyof C & string)[] {
 /** Cells by column name; null when one has the wrong type. */
 function rowOf(columns: Columns, names: readonly string[], cells: readonly unknown[]): object | null {
   const row: Record<string, unknown> = {}
-  for (const [place, name] of names.entries()) {
-    const cell = cells[place]
+  for (const [index, name] of names.entries()) {
+    const cell = cells[index]
     if (!fits(cell, columns[name])) return null
     row[name] = cell
   }

@@ -101,8 +101,8 @@ export function parseManifestRow(
   const { ledger, file, ...manifest } = parsed.data
   const { algorithmVersion, asOfDay, publishedAt } = manifest
   if (algorithmVersion !== ALGORITHM_OF[ledger]) {
-    const what = `algorithmVersion: the ledger ${ledger} takes ${ALGORITHM_OF[ledger]}`
-    return refused(`${what}, not ${JSON.stringify(algorithmVersion)}`)
+    const expectation = `algorithmVersion: the ledger ${ledger} takes ${ALGORITHM_OF[ledger]}`
+    return refused(`${expectation}, not ${JSON.stringify(algorithmVersion)}`)
   }
   if (publishedAt > now) {
     return refused(

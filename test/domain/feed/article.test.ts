@@ -8,7 +8,7 @@ import {
   parseArticle,
   textLocations,
   plainText,
-  planNextTry,
+  planNextAttempt,
 } from '../../../src/domain/feed/article.ts'
 import type { ArticleReading } from '../../../src/domain/feed/article.ts'
 import { DAY_MS } from '../../../src/domain/time.ts'
@@ -63,8 +63,8 @@ describe('the next try', () => {
   test('the record of a failed attempt has the item, the reason and the times', () => {
     const { url: _url, ...item } = ITEM
     const next = { ...item, tries: 1, reason: 'r', triedAt: AT, nextTryAt: AT + 6 * HOUR }
-    expect(planNextTry(ITEM, failed(), AT)).toEqual(next)
-    expect(planNextTry(ITEM, skipped('robots'), AT).reason).toBe('robots: d')
+    expect(planNextAttempt(ITEM, failed(), AT)).toEqual(next)
+    expect(planNextAttempt(ITEM, skipped('robots'), AT).reason).toBe('robots: d')
   })
 
   test.each<[string, number, Reading, number, number | null]>([
@@ -77,7 +77,7 @@ describe('the next try', () => {
     ['waits no longer than a month', 0, failed(AT + 400 * DAY_MS), 1, AT + 30 * DAY_MS],
     ['is not counted before an item was asked for', 2, skipped('busy', AT + 5), 2, AT + 5],
   ])('the next attempt %s', (_what, made, reading, tries, nextTryAt) => {
-    expect(planNextTry({ ...ITEM, tries: made }, reading, AT)).toMatchObject({ tries, nextTryAt })
+    expect(planNextAttempt({ ...ITEM, tries: made }, reading, AT)).toMatchObject({ tries, nextTryAt })
   })
 })
 

@@ -35,8 +35,8 @@ The clock is exactly ${lead} minutes ahead of the true time. Give the true time 
 
 /** Grades a time: full points when it is right, some for two right places. A null `received` is a missing time. */
 export function gradeClock({ expected }: ClockItem, received: string | null): Grade {
-  const given = /^(\d{1,2}):(\d{1,2}):(\d{1,2})$/.exec(received ?? '')?.slice(1) ?? []
-  const right = expected.split(':').filter((place, index) => Number(given[index]) === Number(place)).length
+  const places = /^(\d{1,2}):(\d{1,2}):(\d{1,2})$/.exec(received ?? '')?.slice(1) ?? []
+  const right = expected.split(':').filter((place, index) => Number(places[index]) === Number(place)).length
   return {
     points: right === 3 ? 100 : right === 2 ? 40 : 0,
     details: { expected, received: received ?? '' },

@@ -153,8 +153,8 @@ function makefile(draw: Draw): RequestedFile {
 }
 
 function readme(draw: Draw): RequestedFile {
-  const words = draw.sample(NAMES, 2).map((word) => word.slice(0, 1).toUpperCase() + word.slice(1))
-  const title = words.join(' ')
+  const titleWords = draw.sample(NAMES, 2).map((word) => word.slice(0, 1).toUpperCase() + word.slice(1))
+  const title = titleWords.join(' ')
   const line = `${draw.pick(PLACES)} – ${draw.integer(11, 99)} µm`
   return {
     kind: 'readme',
