@@ -9,7 +9,7 @@ import { readdirSync, readFileSync } from 'node:fs'
 import { join } from 'node:path'
 import { gunzipSync } from 'node:zlib'
 import { parseCatalogue } from '../dist/adapters/router/facts.js'
-import { METADATA_MOST, metadataComponents } from '../dist/domain/models/score.js'
+import { METADATA_MAX, metadataComponents } from '../dist/domain/models/score.js'
 import { filterCatalogue } from '../dist/domain/models/catalogue.js'
 
 const INDICES = ['coding_index', 'agentic_index']
@@ -40,11 +40,11 @@ const total = (parts) => parts.reduce((sum, { points }) => sum + points, 0)
  */
 const SCORES = [
   ['metadataScore', total],
-  ...Object.keys(METADATA_MOST).map((name) => [
+  ...Object.keys(METADATA_MAX).map((name) => [
     name,
     (parts) => parts.find((part) => part.name === name).points,
   ]),
-  ...Object.keys(METADATA_MOST).map((name) => [
+  ...Object.keys(METADATA_MAX).map((name) => [
     `metadataScore without ${name}`,
     (parts) => total(parts.filter((part) => part.name !== name)),
   ]),

@@ -3,7 +3,7 @@ import {
   AGENT_ERRORS,
   EVENT_SCHEMAS,
   configSchema,
-  isLast,
+  isLastEvent,
   sessionSchema,
   statusSchema,
 } from '../domain/agent/schema.ts'
@@ -263,7 +263,7 @@ async function* eventsOf(
       const event = readEvent(record, root)
       if (event === null) continue
       yield event
-      if (isLast(event)) return
+      if (isLastEvent(event)) return
     }
   } catch (error) {
     signal.throwIfAborted()

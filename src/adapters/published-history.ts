@@ -3,7 +3,7 @@ import type { PublicHost } from '../domain/ports.ts'
 import type { PublishedResponse, PublishedRefusal } from '../domain/year/published-ledger.ts'
 import { HOW_TO_REACH, OBJECT_MAX_BYTES, Refusal, networkReason } from '../domain/refusal.ts'
 import { formatInstant } from '../domain/time.ts'
-import { ENDS_BYTES, readIdentity, seeBytes } from '../domain/year/examine.ts'
+import { ENDS_BYTES, readIdentity, summarizeBytes } from '../domain/year/examine.ts'
 import { PUBLISHED_HEAD, PUBLISHED_LEDGER, PUBLISHED_LEGACY_LEDGER } from '../domain/year/published-ledger.ts'
 import { openConnections } from './http.ts'
 import type { HttpResponse } from './http.ts'
@@ -117,7 +117,7 @@ async function answerOf(
   }
   if (read === null && what !== 'refusal')
     throw new Error(`the response is larger than ${MOST_BYTES[kind]} bytes`)
-  const { bytes, seen } = read ?? { bytes: null, seen: seeBytes(new Uint8Array()) }
+  const { bytes, summary } = read ?? { bytes: null, summary: summarizeBytes(new Uint8Array()) }
   return {
     status: statusCode,
     etag: plain(headers['etag']),
@@ -125,7 +125,7 @@ async function answerOf(
     requestedAt: plain(headers['x-year-history-requested-at']),
     error: what === 'refusal' && bytes ? refusalCode(bytes) : null,
     bytes,
-    seen,
+    summary,
   }
 }
 
@@ -137,7 +137,7 @@ async function answerOf(
 async function hashBody(
   body: AsyncIterable<Uint8Array>,
   what: BodyKind | 'refusal',
-): Promise<Pick<PublishedResponse, 'bytes' | 'seen'> | null> {
+): Promise<Pick<PublishedResponse, 'bytes' | 'summary'> | null> {
   const maxBytes = MOST_BYTES[what]
   const keptMax = what === 'publication' ? KEPT_MAX_BYTES : maxBytes
   const hash = createHash('sha256')
@@ -153,8 +153,8 @@ async function hashBody(
   }
   const whole = kept.subarray(0, Math.min(size, kept.byteLength))
   const identity = readIdentity({ first: whole.subarray(0, ENDS_BYTES.first), last })
-  const seen = { byteSize: size, sha256: hash.digest('hex'), identity }
-  return { bytes: size <= keptMax ? whole : null, seen }
+  const summary = { byteSize: size, sha256: hash.digest('hex'), identity }
+  return { bytes: size <= keptMax ? whole : null, summary }
 }
 
 /** The buffer with a chunk at its place, as far as `most` bytes; larger when it must be. */

@@ -1,6 +1,6 @@
 import type { Database } from '../adapters/sqlite/database.ts'
 import type { SourceClient, SourceMemory } from '../adapters/sources/source-client.ts'
-import { QUERY_TIMEOUT_MS, SEARCH_PLACES } from '../domain/feed/search.ts'
+import { QUERY_TIMEOUT_MS, SEARCH_SLOTS } from '../domain/feed/search.ts'
 import type {
   ArchiveFolder,
   ArticleTexts,
@@ -36,7 +36,7 @@ const BUSY = {
 
 /** A server bounds each of its callers; a command has one. */
 const SEARCH_LIMITS = {
-  server: { bounds: SEARCH_PLACES, timeoutMs: QUERY_TIMEOUT_MS },
+  server: { bounds: SEARCH_SLOTS, timeoutMs: QUERY_TIMEOUT_MS },
   batch: { bounds: { perAddress: 64, perNetwork: 64, all: 64 }, timeoutMs: 10_000 },
 }
 

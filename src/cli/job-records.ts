@@ -1,7 +1,7 @@
 import { existsSync } from 'node:fs'
 import { chmod, readFile, rename, rm, writeFile } from 'node:fs/promises'
 import { join } from 'node:path'
-import { afterRun } from '../domain/job-run.ts'
+import { jobStateAfter } from '../domain/job-run.ts'
 import type { Job, JobRun } from '../domain/job-run.ts'
 import type { JobMonitor } from '../domain/ports.ts'
 import { messageOf } from '../domain/refusal.ts'
@@ -99,7 +99,7 @@ async function leaveTextfile(folder: string, run: JobRun, { error: report }: Ter
     // Loaded late: most runs leave no such file.
     const { exposition, jobMetrics, lastSuccessIn } = await import('../server/metrics/catalogue.ts')
     const before = existsSync(path) ? await readFile(path, 'utf8') : ''
-    const text = await exposition(jobMetrics([afterRun(run, lastSuccessIn(before))]))
+    const text = await exposition(jobMetrics([jobStateAfter(run, lastSuccessIn(before))]))
     await writeFile(temporary, text, { flush: true })
     // The exporter that reads it is another user, whatever cron's mask is.
     await chmod(temporary, 0o644)

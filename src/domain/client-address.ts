@@ -3,18 +3,18 @@ import { areSameBytes, hmacSha256 } from './digest.ts'
 import { isInRange, parseIpAddress } from './address.ts'
 import type { IpAddress, IpRange } from './address.ts'
 
-/** What a socket without an address counts as. */
+/** Stands for a socket without an address. */
 const UNKNOWN = 'unknown'
 
 /**
- * The address a caller is counted by: an IPv4 address, or the /64 of an IPv6 address, in one spelling.
+ * The address that limits count by: an IPv4 address, or the /64 of an IPv6 address, in canonical form.
  *
- * The socket's address counts, unless it is a trusted proxy's: then `X-Forwarded-For` is walked from the right, where the
- * proxy wrote, and the first address that is no trusted proxy's counts. At an entry that is no address the walk ends and
- * the last trusted proxy's own address counts: nothing to the left of it was vouched for by anybody.
+ * This is the socket's address, unless that is a trusted proxy's. Then `X-Forwarded-For` is read from the right, where
+ * the proxy appended, and the first address that is not a trusted proxy's counts. An entry that is not an address ends
+ * the search, and the last trusted proxy's own address counts, because entries to its left are unverified.
  *
- * @param socketAddress as the socket tells it; undefined when it is gone
- * @param forwardedFor the header as it came, several joined by commas
+ * @param socketAddress undefined when the socket is closed
+ * @param forwardedFor the header value, several joined by commas
  */
 export function clientAddress(
   socketAddress: string | undefined,
@@ -24,20 +24,20 @@ export function clientAddress(
   let counted = parseHop(socketAddress ?? '')
   if (counted === null) return UNKNOWN
   const hops = (forwardedFor ?? '').split(',').map((hop) => hop.trim())
-  // An empty element of a list is none (RFC 9110).
+  // Empty list elements are ignored (RFC 9110).
   for (const hop of hops.filter((text) => text !== '').toReversed()) {
     const proxy: IpAddress = counted
     if (!trusted.some((range) => isInRange(proxy, range))) break
-    const before = parseHop(hop)
-    if (before === null) break
-    counted = before
+    const previous = parseHop(hop)
+    if (previous === null) break
+    counted = previous
   }
   return canonical(counted)
 }
 
 /**
- * The network within which one person can have any number of addresses: the /48 of an IPv6 address, a part of which a /56
- * is; an IPv4 address itself.
+ * The network within which one person can have any number of addresses: the /48 of an IPv6 address, which contains a
+ * /56; for IPv4 the address itself.
  */
 export function networkOf(canonicalAddress: string): string {
   return canonicalAddress.endsWith('::/64')
@@ -46,10 +46,10 @@ export function networkOf(canonicalAddress: string): string {
 }
 
 /**
- * The key under which the connections of a peer are counted: its IPv4 address, or the /64 of its IPv6 address; null for a
+ * The key by which connections of a peer are counted: its IPv4 address, or the /64 of its IPv6 address; null for a
  * trusted proxy.
  *
- * @param socketAddress undefined when the socket is gone
+ * @param socketAddress undefined when the socket is closed
  */
 export function peerOf(socketAddress: string | undefined, trusted: readonly IpRange[]): string | null {
   const peer = parseHop(socketAddress ?? '')
@@ -58,18 +58,18 @@ export function peerOf(socketAddress: string | undefined, trusted: readonly IpRa
 }
 
 /**
- * What is kept of a caller's address: half of its HMAC-SHA256 under the day's random salt, in hex. When the salt is
- * deleted, nobody can tell any more which address it was.
+ * The stored form of a caller's address: half of its HMAC-SHA256 under the day's random salt, in hex. It cannot be
+ * reversed once the salt is deleted.
  */
 export function addressHash(salt: Uint8Array, canonicalAddress: string): string {
   return Buffer.from(hmacSha256(salt, canonicalAddress).subarray(0, HASH_BYTES)).toString('hex')
 }
 
 /**
- * True when a session was made from the address a request comes from.
+ * True when the session and the request come from the same address.
  *
- * @param ip of the session
- * @param salt of the session's day; null when it is deleted, and with it the answer
+ * @param ip salted hash in the session
+ * @param salt of the session's day; null when it is deleted, which makes the result false
  */
 export function isSameCaller(ip: string, salt: Uint8Array | null, canonicalAddress: string): boolean {
   if (salt === null) return false

@@ -20,12 +20,12 @@ export function hmacSha256(key: Uint8Array, text: string): Uint8Array {
   return createHmac('sha256', key).update(text, 'utf8').digest()
 }
 
-/** A key of 32 bytes for one purpose: HKDF-SHA256 of a secret, so that no two purposes ever share a key. */
+/** Derives a key of 32 bytes for one purpose by HKDF-SHA256, so that no two purposes share a key. */
 export function deriveKey(secret: string, purpose: string): Uint8Array {
   return new Uint8Array(hkdfSync('sha256', secret, '', purpose, 32))
 }
 
-/** True when both hold the same bytes; how long it takes tells nothing of where they differ. */
+/** Compares bytes in constant time. */
 export function areSameBytes(left: Uint8Array, right: Uint8Array): boolean {
   return left.byteLength === right.byteLength && timingSafeEqual(left, right)
 }

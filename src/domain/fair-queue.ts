@@ -1,11 +1,11 @@
 import { networkOf } from './client-address.ts'
 
 /**
- * Bounds and turns of callers that share something scarce, such as the search process. Nothing here depends on what is
- * shared: the driver runs the jobs.
+ * Slots and a fair order for callers that share a limited resource, such as the search process. The driver runs the
+ * jobs.
  */
 
-/** How many places callers may hold at once. */
+/** Most slots that callers may hold at once. */
 export interface SlotBounds {
   /** One address, as `clientAddress` gives it. */
   perAddress: number
@@ -14,37 +14,37 @@ export interface SlotBounds {
   all: number
 }
 
-/** `address_full`: the caller's address or network holds too many places; `all_full`: every place is taken. */
+/** `address_full`: the caller's address or network holds too many slots; `all_full`: no slot is free. */
 type Admission = 'admitted' | 'address_full' | 'all_full'
 
 export interface OpenSlots {
-  /** Takes a place for an address. An admitted caller must call `leave` once. */
+  /** Takes a slot for an address. An admitted caller must call `leave` once. */
   enter(address: string): Admission
   leave(address: string): void
-  /** What an address and its network hold; it stays current while the address holds a place. */
+  /** The slots that an address and its network hold, kept current while the address holds a slot. */
   held(address: string): HeldSlots
 }
 
 export interface HeldSlots {
-  address: Readonly<Tally>
+  address: Readonly<SlotCount>
   /** The same object for all addresses of a network. */
-  network: Readonly<Tally>
+  network: Readonly<SlotCount>
 }
 
-interface Tally {
+interface SlotCount {
   count: number
 }
 
 export function openSlots({ perAddress, perNetwork, all }: SlotBounds): OpenSlots {
-  const byAddress = new Map<string, Tally>()
-  const byNetwork = new Map<string, Tally>()
+  const byAddress = new Map<string, SlotCount>()
+  const byNetwork = new Map<string, SlotCount>()
   let taken = 0
   return {
     enter(address) {
       const network = networkOf(address)
       if (
-        tallyOf(byAddress, address).count >= perAddress ||
-        tallyOf(byNetwork, network).count >= perNetwork
+        slotCountOf(byAddress, address).count >= perAddress ||
+        slotCountOf(byNetwork, network).count >= perNetwork
       ) {
         return 'address_full'
       }
@@ -60,44 +60,44 @@ export function openSlots({ perAddress, perNetwork, all }: SlotBounds): OpenSlot
       taken -= 1
     },
     held: (address) => ({
-      address: tallyOf(byAddress, address),
-      network: tallyOf(byNetwork, networkOf(address)),
+      address: slotCountOf(byAddress, address),
+      network: slotCountOf(byNetwork, networkOf(address)),
     }),
   }
 }
 
-/** Keeps no entry for zero, so that the map stays as small as the number of open places. */
-function count(tallies: Map<string, Tally>, key: string, change: 1 | -1): void {
-  const tally = tallyOf(tallies, key)
-  tally.count += change
-  if (tally.count > 0) tallies.set(key, tally)
-  else tallies.delete(key)
+/** Removes entries of zero, so that the map has at most one entry per slot in use. */
+function count(slotCounts: Map<string, SlotCount>, key: string, change: 1 | -1): void {
+  const slotCount = slotCountOf(slotCounts, key)
+  slotCount.count += change
+  if (slotCount.count > 0) slotCounts.set(key, slotCount)
+  else slotCounts.delete(key)
 }
 
-function tallyOf(tallies: ReadonlyMap<string, Tally>, key: string): Tally {
-  return tallies.get(key) ?? { count: 0 }
+function slotCountOf(slotCounts: ReadonlyMap<string, SlotCount>, key: string): SlotCount {
+  return slotCounts.get(key) ?? { count: 0 }
 }
 
-/** Jobs that wait for their turn: addresses take turns, and the jobs of one address keep their order. */
+/** A queue of jobs: addresses take turns, and the jobs of one address keep their order. */
 export interface FairQueue<Job> extends OpenSlots {
-  /** Takes a place for a job and queues it. The place is held until `leave`, while the job waits and while it runs. */
+  /** Takes a slot for a job and queues it. The job holds the slot until `leave`, while it waits and while it runs. */
   add(address: string, job: Job): Admission
   /** Removes and returns the next job; undefined when none waits. */
   next(): Job | undefined
-  /** Removes a job that still waits; false when it no longer does. Its place stays taken until `leave`. */
+  /** Removes a waiting job; false when it no longer waits. The job keeps its slot until `leave`. */
   withdraw(address: string, job: Job): boolean
   /**
-   * Makes room for an address: removes and returns the newest job of the network with the most waiting jobs, if that has
-   * at least two more than the address's own network; null otherwise. Its place is free at once.
+   * Frees a slot for an address: removes and returns the newest job of the network with the most waiting jobs, if it
+   * has at least two more than the address's own network; null otherwise. The slot of the removed job is free at once.
    */
   displace(address: string): Job | null
 }
 
 export function fairQueue<Job>(bounds: SlotBounds): FairQueue<Job> {
-  const places = openSlots(bounds)
+  const slots = openSlots(bounds)
   /** Waiting jobs by address; the first address of the map has the turn. */
   const waiting = new Map<string, Job[]>()
-  let served: string | null = null
+  let lastServed: string | null = null
   const withdraw = (address: string, job: Job): boolean => {
     const jobs = waiting.get(address) ?? []
     const rest = jobs.filter((each) => each !== job)
@@ -107,23 +107,23 @@ export function fairQueue<Job>(bounds: SlotBounds): FairQueue<Job> {
     return true
   }
   return {
-    ...places,
+    ...slots,
     add(address, job) {
-      const admission = places.enter(address)
+      const admission = slots.enter(address)
       if (admission !== 'admitted') return admission
       waiting.set(address, [...(waiting.get(address) ?? []), job])
       return admission
     },
     next() {
-      // The address that was served last asked again before any other did: the others go first all the same.
+      // Skip the address that was served last, even when it queued another job before the others.
       const [first, second] = waiting.keys()
-      const address = first === served ? (second ?? first) : first
+      const address = first === lastServed ? (second ?? first) : first
       if (address === undefined) return undefined
       const [job, ...rest] = waiting.get(address) ?? []
       waiting.delete(address)
-      // An address that has been served goes to the end.
+      // A served address moves to the end.
       if (rest.length > 0) waiting.set(address, rest)
-      served = address
+      lastServed = address
       return job
     },
     withdraw,
@@ -133,19 +133,19 @@ export function fairQueue<Job>(bounds: SlotBounds): FairQueue<Job> {
         const network = networkOf(each)
         byNetwork.set(network, (byNetwork.get(network) ?? 0) + length)
       }
-      const [network, most] = [...byNetwork].reduce(fuller, ['', 0])
+      const [network, most] = [...byNetwork].reduce(larger, ['', 0])
       if (most < (byNetwork.get(networkOf(address)) ?? 0) + 2) return null
-      const [crowded, jobs] = [...waiting]
+      const [crowdedAddress, jobs] = [...waiting]
         .filter(([each]) => networkOf(each) === network)
         .reduce((one, other) => (other[1].length > one[1].length ? other : one))
       const job = jobs.at(-1) as Job
-      withdraw(crowded, job)
-      places.leave(crowded)
+      withdraw(crowdedAddress, job)
+      slots.leave(crowdedAddress)
       return job
     },
   }
 }
 
-function fuller(one: [string, number], other: [string, number]): [string, number] {
+function larger(one: [string, number], other: [string, number]): [string, number] {
   return other[1] > one[1] ? other : one
 }

@@ -1,23 +1,23 @@
 import type { HeldLease } from './lease.ts'
 import type { Day, Instant } from './time.ts'
 
-/** What is found in a database that is only looked at. */
+/** Result of a read-only inspection of a database. */
 export interface Inspection<Facts> {
-  /** As errors name the database. */
+  /** Name of the database as errors show it. */
   name: string
-  /** False when there is no file: nothing was ever kept. */
+  /** False when the database file does not exist. */
   exists: boolean
   migrations: { applied: number; known: number; newer: boolean }
-  /** The time of the database's own machine; null for a file. */
+  /** Time of the database server; null for a file. */
   now: Instant | null
-  /** null while migrations are missing, or when this release does not know them. */
+  /** null while migrations are missing, or when the database belongs to a newer release. */
   facts: Facts | null
 }
 
 export interface LedgerFacts {
   publications: number
   newest: { asOfDay: Day; publishedAt: Instant } | null
-  /** The greatest time an entry was recorded at; null while there is none. */
+  /** Time of the latest entry; null while there is none. */
   recordedAt: Instant | null
   /** The newest gaps, at most thirty, the newest first. */
   gaps: { asOfDay: Day; reason: string }[]
@@ -25,9 +25,9 @@ export interface LedgerFacts {
 }
 
 export interface FeedFacts {
-  /** When the newest snapshot was taken. */
+  /** Time of the newest snapshot. */
   snapshotAt: Instant | null
-  /** Why the stored rows would keep the next Year from being published; null when they do not. */
+  /** The problem in the stored rows that would prevent the next publication; null without one. */
   publicationProblem: string | null
 }
 

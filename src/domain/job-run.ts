@@ -1,6 +1,6 @@
 import type { Instant } from './time.ts'
 
-/** Commands whose runs are watched: what cron and timers start (docs/monitoring.md). */
+/** Jobs that cron and timers start; their runs are recorded (docs/monitoring.md). */
 export const JOBS = [
   'import-signals',
   'import-articles',
@@ -16,7 +16,7 @@ export const JOBS = [
 ] as const
 export type Job = (typeof JOBS)[number]
 
-/** How a run of a job ended. */
+/** The result of a job's run. */
 export interface JobRun {
   job: Job
   startedAt: Instant
@@ -24,13 +24,13 @@ export interface JobRun {
   exitCode: number
 }
 
-/** What is remembered of the runs of a job: the last one, and when one last ended with 0. */
+/** The last run of a job, and the end of its last successful run. */
 export interface JobState extends JobRun {
-  /** null: none has. */
+  /** null when no run has succeeded. */
   lastSuccessAt: Instant | null
 }
 
-/** What is remembered after a run. */
-export function afterRun(run: JobRun, lastSuccessAt: Instant | null): JobState {
+/** The state of a job after a run. */
+export function jobStateAfter(run: JobRun, lastSuccessAt: Instant | null): JobState {
   return { ...run, lastSuccessAt: run.exitCode === 0 ? run.endedAt : lastSuccessAt }
 }

@@ -1,7 +1,7 @@
 import type { Admission, CachedAnswer, MicroUsd, TurnClaim, TurnExtension } from './agent/bounds.ts'
 import type { ModelCall, ModelEvent } from './agent/model-call.ts'
 import type { AgentSession, AgentStatus, ServedConfig, ServedEvent } from './agent/schema.ts'
-import type { Article, ArticleReading, ArticleWish, FailedTry, WantedItem } from './feed/article.ts'
+import type { Article, ArticleReading, ArticleQuery, FailedAttempt, ItemWithoutText } from './feed/article.ts'
 import type { FeedEvent } from './feed/columns.ts'
 import type { ItemDetails, KeptResponse, LiveSourceName, SourceBatch } from './feed/live-source.ts'
 import type {
@@ -40,7 +40,7 @@ import type { StoredRun } from './models/schema.ts'
 import type { Day, Instant } from './time.ts'
 import type { ProvedLedger } from './year/chain.ts'
 import type { AuditedHead } from './year/check.ts'
-import type { ObjectOutcome, SeenObject } from './year/examine.ts'
+import type { ObjectOutcome, ReadObject } from './year/examine.ts'
 import type { AuditRecord } from './year/finding.ts'
 import type {
   AppendRefusal,
@@ -59,39 +59,42 @@ import type { PublishedResponse } from './year/published-ledger.ts'
 import type { SourceObservation, VerifiedTitle, YearEvent } from './year/rank.ts'
 
 /**
- * Everything the product asks of the outside, on one page. A port states its promise; every adapter and every in-memory
- * twin is held to it by one contract suite. A reader that needs less takes `Pick<Port, …>`.
+ * The ports: every external dependency of the product. Every adapter and every in-memory twin passes the same contract
+ * suite. A consumer that needs less takes `Pick<Port, …>`.
  *
- * All of them refuse with `storage_unavailable` when the store is not there or cannot be opened or reached, and with
- * `storage_damaged` when what it holds cannot be what was written. Anything else they throw is a fault.
+ * Stores refuse with `storage_unavailable` when they are missing or cannot be opened or reached, and with
+ * `storage_damaged` when their content cannot be what was written. Any other error is a fault.
  */
 
 /** Epoch milliseconds now. */
 export type Clock = () => Instant
 
 /**
- * A token that differs whenever what it stands for may have changed, or null while the store cannot tell (the change
- * would be too recent for its timestamps, or the engine has none). Equal tokens prove equal content.
+ * A token that changes whenever the content it stands for may have changed. Equal tokens prove equal content; null
+ * while the store cannot tell (a change too recent for its timestamps, or an engine without tokens).
  */
 export type ChangeToken = string | null
 
 /** A lease kept in a store: one holder at a time. */
 export interface LeaseKeeper {
-  /** Takes the lease for `forMs`, if it is free, run out, or held by a process `isDead` knows to be dead. */
+  /**
+   * Takes the lease for `forMs` milliseconds if it is free, expired, or held by a process that `isDead` knows to be
+   * dead.
+   */
   takeLease(
     holder: LeaseHolder,
     now: Instant,
     forMs: number,
     isDead: (process: string) => boolean,
   ): Promise<LeaseGrant>
-  /** False when the lease is no longer this token's. */
+  /** False when another holder has the lease. */
   renewLease(token: string, now: Instant, forMs: number): Promise<boolean>
   releaseLease(token: string): Promise<void>
 }
 
-/** Publications, gaps, attempts and the publisher's lease. Append-only, and the database says so. */
+/** Publications, gaps, attempts and the publisher's lease. The database itself enforces append-only tables. */
 export interface Ledger extends LeaseKeeper {
-  /** Both ledgers in one consistent reading. Damaged text refuses; it never ends the process. */
+  /** Reads both ledgers in one consistent snapshot. Damaged text is a refusal. */
   read(): Promise<LedgerContents>
   /** Change token of `read()`. */
   changeToken(): Promise<ChangeToken>
@@ -99,14 +102,14 @@ export interface Ledger extends LeaseKeeper {
   attempts(asOfDay: Day): Promise<Attempt[]>
   /** Every counted attempt, ascending by day and number. */
   everyAttempt(): Promise<Attempt[]>
-  /** The earliest day an attempt was ever counted for. */
+  /** The earliest day with a counted attempt. */
   firstAttemptDay(): Promise<Day | null>
-  /** Counts one attempt, durable on return; false when the lease is lost or that attempt is counted already. */
+  /** Counts one attempt, durable on return; false when the lease is lost or the attempt is already counted. */
   countAttempt(asOfDay: Day, attempt: number, startedAt: Instant, token: string): Promise<boolean>
   failAttempt(asOfDay: Day, attempt: number, failedAt: Instant, reason: string): Promise<void>
   /**
-   * Appends one sealed row in one transaction, durable on return. Inside it the lease must still be held, the row must
-   * follow the last one, its `publishedAt` must exceed every other, and `clock()` must be at most `withinMs` past its
+   * Appends one sealed row in one transaction, durable on return. The transaction checks that the lease is held, the
+   * row follows the last one, its `publishedAt` exceeds every other, and `clock()` is at most `withinMs` past its
    * `recordedAt`.
    */
   append(
@@ -114,22 +117,23 @@ export interface Ledger extends LeaseKeeper {
     guard: { token: string; clock: Clock; withinMs: number },
   ): Promise<AppendRefusal | null>
   /**
-   * Marks a founding as begun, durable on return; the same mark again is a no-op that keeps the first time. Refused when
-   * the lease is lost, or when the ledger has an entry or another mark.
+   * Records the start of a founding, durable on return; the same mark again is a no-op that keeps the first time.
+   * Refused when the lease is lost, or when the ledger has an entry or another mark.
    */
   beginFounding(mark: FoundingMark, guard: { token: string; now: Instant }): Promise<FoundingRefusal | null>
   /**
-   * Writes the legacy rows, the entries and the seal after them in one transaction, durable on return. Inside it the
-   * lease must still be held, both ledgers must be empty, and the mark, when there is one, must be of these entries.
+   * Writes the legacy rows, the entries and their seal in one transaction, durable on return. The transaction checks
+   * that the lease is held, both ledgers are empty, and a mark, if any, belongs to these entries.
    */
-  found(
+  commitFounding(
     founding: Founding,
     seal: LedgerRow,
     guard: { token: string; now: Instant },
   ): Promise<FoundingRefusal | null>
   /**
-   * Takes over the rows and attempts of another ledger that begins with what this one has, in one transaction, durable on
-   * return. Inside it the lease must still be held and the ledger must be as long as `before`, which it was compared with.
+   * Copies the rows and attempts of another ledger that extends this one, in one transaction, durable on return. The
+   * transaction checks that the lease is held and that the ledger is as long as `before`, the state it was compared
+   * with.
    */
   adopt(
     contents: LedgerContents,
@@ -141,50 +145,52 @@ export interface Ledger extends LeaseKeeper {
   ping(): Promise<void>
 }
 
-/** The object store: objects by digest, heads, and recommendations. */
+/** The object store: objects by digest, heads and recommendations. */
 export interface Objects {
-  /** The stored bytes, undecoded. null only when proved absent; any doubt throws. */
+  /** The stored bytes; null only when the object is certainly missing, otherwise an error. */
   get(sha256: string): Promise<Uint8Array | null>
-  /** Durable, read back and hashed on return. Writing the same digest again is a no-op; other bytes are refused. */
+  /** Stores an object, durable and verified on return. The same digest again is a no-op; other bytes are refused. */
   put(sha256: string, bytes: Uint8Array): Promise<void>
-  /** The head with the greatest sequence number, or null when there is none. */
+  /** The head with the greatest sequence number; null without one. */
   newestHead(): Promise<Head | null>
-  /** The bytes kept as the head of an entry, whatever they are; null when there is none. */
+  /** The stored bytes of an entry's head, valid or not; null when missing. */
   headFile(seq: number): Promise<Uint8Array | null>
-  /** Durable on return. The same head again is a no-op; a different one for the same sequence is refused. */
+  /**
+   * Stores a head, durable on return. The same head again is a no-op; a different one for the same sequence is refused.
+   */
   putHead(head: Head): Promise<void>
   /** Change token of one object's bytes. */
   objectChangeToken(sha256: string): Promise<ChangeToken>
   /** Change token of `newestHead()`, given the head it returned last. */
   headChangeToken(newest: Head | null): Promise<ChangeToken>
   /**
-   * Every key below `sha256` or `heads` as the store names it, with `/` and from the store's root on, in no order; what
-   * was not put there by this port too. Files a killed writer left unfinished are not among them.
+   * Every key below `sha256` or `heads`, relative to the store's root with `/`, in no order, including foreign files.
+   * Unfinished files of a killed writer are excluded.
    */
   keys(area: 'sha256' | 'heads'): Promise<string[]>
-  /** Resolves when the store can be trusted with writes. A command that writes asks first; a write asks anyway. */
+  /** Resolves when the store accepts durable writes. Every write checks this too. */
   prepare(): Promise<void>
   /** Resolves when the store can be reached. */
   ping(): Promise<void>
 
-  /** Recommendations, as sealed bytes: every run for good, and the one that is current. */
+  /** Recommendations as sealed bytes: every run permanently, and the current one. */
   recommendations: {
-    /** The bytes of the current recommendation, whatever they are; null only when proved absent. */
+    /** The bytes of the current recommendation, valid or not; null only when it is certainly missing. */
     current(): Promise<Uint8Array | null>
-    /** The bytes kept of one run; null only when proved absent. */
+    /** The bytes of one run; null only when they are certainly missing. */
     run(rankingVersion: string): Promise<Uint8Array | null>
     /** Ranking versions of every kept run, in no order. */
     versions(): Promise<string[]>
     /**
-     * Keeps a run and makes it the current recommendation in one atomic step, durable and read back on return. The same
-     * run again is a no-op; other bytes under the same version are refused, and the current recommendation stays.
+     * Stores a run and makes it the current recommendation in one atomic step, durable and verified on return. The same
+     * run again is a no-op; other bytes for the same version are refused and change nothing.
      */
     put(rankingVersion: string, bytes: Uint8Array): Promise<void>
     ping(): Promise<void>
   }
 }
 
-/** Both ledgers and the newest head, read and proved together: of what {@link Ledger} and {@link Objects} hold. */
+/** Reads both ledgers and the newest head together and proves them. */
 export interface YearReader {
   /** @throws Refusal `storage_damaged` naming the first thing that cannot be right */
   read(): Promise<{ proved: ProvedLedger; contents: LedgerContents; head: Head | null }>
@@ -193,19 +199,19 @@ export interface YearReader {
 /** The ledger and the object store as an auditor reads them: strictly read-only. */
 export interface Auditors {
   ledger: {
-    /** Both ledgers as stored, rows that cannot be read apart; null when there is no ledger. */
+    /** Both ledgers as stored, unreadable rows listed separately; null without a ledger. */
     read(): Promise<AuditedContents | null>
   }
-  /** Read errors are told apart from damage. */
+  /** Distinguishes read errors from damage. */
   objects: {
     /** Every head, ascending. */
     heads(): Promise<AuditedHead[]>
-    /** Key of every object below `sha256/`, whatever its name. */
+    /** Key of every file below `sha256/`, with any name. */
     objectKeys(): Promise<string[]>
     /**
-     * Reads the object of every manifest and examines it, `jobs` at a time.
+     * Reads and examines the object of every manifest, `jobs` at a time.
      *
-     * @param examination `identity`: size, digest and identity; `whole`: what a server proves before it serves
+     * @param examination `identity`: size, digest and identity; `whole`: everything a server proves before it serves
      * @returns batches in no particular order; `index` is the manifest's
      */
     examine(
@@ -215,176 +221,183 @@ export interface Auditors {
       signal: AbortSignal,
     ): AsyncIterable<{ index: number; outcome: ObjectOutcome }[]>
     /**
-     * Begins to read whatever stands where objects belong, `jobs` at a time, before it is known what it should be. What it
-     * does not come to see is to be examined as any object is. Null where nothing is gained by it.
+     * Starts to read the stored objects, `jobs` at a time, before their manifests are known. Objects it does not reach
+     * must be examined normally. null when reading ahead gains nothing.
      */
     readAhead(jobs: number): ReadAhead | null
   }
 }
 
-/** Objects that are being read; whoever has them read closes it. */
+/** Objects that are being read ahead. The caller must close it. */
 export interface ReadAhead {
-  /** What was seen of them by their keys, in batches, in no particular order. To be asked for once. */
-  seen(signal: AbortSignal): AsyncIterable<{ key: string; seen: SeenObject }[]>
-  /** Ends the reading, done or not. */
+  /** The objects read so far by key, in batches in no particular order. To be called once. */
+  objects(signal: AbortSignal): AsyncIterable<{ key: string; seen: ReadObject }[]>
+  /** Stops reading. */
   close(): Promise<void>
 }
 
-/** The feed database: signals, what sources say of items, snapshots, texts, and what is remembered of sources. */
+/** The feed database: signals, item details, snapshots, article texts, and the state of sources. */
 export interface FeedStore {
-  /** Stores a batch in one transaction, later rows of the same triple winning. */
+  /** Stores a batch in one transaction; of rows with the same source, id and day the last one wins. */
   importSignals(signals: readonly Signal[]): Promise<ImportCounts>
   /**
-   * One consistent reading of a window: every event published in it with known points, at the values of its latest
-   * signal up to the as-of day, and what each source left. Cost grows with the window's events.
+   * Reads a window in one consistent snapshot: every event published in it with known points, at the values of its
+   * latest signal up to the as-of day, and the observations of each source. Cost grows with the window's events.
    */
   readWindow(window: YearWindow): Promise<{ events: YearEvent[]; observed: SourceObservation[] }>
-  /** Day of the signal whose values an event has on an as-of day; null when there is none. */
+  /** Day of the signal that gives an event its values on an as-of day; null without one. */
   latestDay(event: ItemRef, asOfDay: Day): Promise<Day | null>
   /** Verified titles among the given events, by save key. */
   verifiedTitles(events: readonly YearEvent[]): Promise<Map<string, VerifiedTitle>>
   saveVerifiedTitle(source: string, sourceId: string, title: VerifiedTitle, at: Instant): Promise<void>
-  /** What sources say of the given events, by save key; nothing for an event no source told of. */
+  /** Details of the given events by save key; absent for events without details. */
   details(events: readonly ItemRef[]): Promise<Map<string, ItemDetails>>
-  /** Stores what sources say of items, in one transaction; an item's newest `collectedAt` wins. */
+  /** Stores item details in one transaction; the newest `collectedAt` of an item wins. */
   saveDetails(details: readonly ItemDetails[]): Promise<void>
 
   /**
-   * One consistent reading of the longest live period: every event published in the 30 days up to `now`, inclusive, with
-   * known points, at the values of its latest signal of today or earlier, under its verified title where there is one.
-   * Cost grows with the events of those days.
+   * Reads the longest live period in one consistent snapshot: every event published in the 30 days up to `now`,
+   * inclusive, with known points, at the values of its latest signal of today or earlier, under its verified title when
+   * there is one. Cost grows with the events of those days.
    */
   liveEvents(now: Instant): Promise<FeedEvent[]>
   /**
-   * Stores a snapshot that is later than every other, and removes all but the newest ten, in one transaction
-   * (docs/operations.md); with `discardLater`, later ones are removed first. The newest again counts as stored.
+   * Stores a snapshot if it is later than every other, and removes all but the newest ten, in one transaction
+   * (docs/operations.md). `discardLater` removes later ones first. The newest snapshot again counts as stored.
    */
   saveSnapshot(sealed: SealedSnapshot, options: { discardLater: boolean }): Promise<SnapshotSaving>
   /** The snapshot with the latest instant; null when there is none. */
   newestSnapshot(): Promise<Snapshot | null>
-  /** The stored bytes of one of its feeds, undecoded; null when they are absent. */
+  /** The stored bytes of one feed; null when they are missing. */
   snapshotFeed(id: string, feed: SnapshotFeed): Promise<Uint8Array | null>
 
-  /** Stores a batch in one transaction, later rows of the same item winning, and forgets the items' failed tries. */
+  /**
+   * Stores a batch in one transaction, deleting the items' failed attempts; of rows of the same item the last one wins.
+   */
   saveArticles(articles: readonly Article[]): Promise<ImportCounts>
-  /** The text of an item; null when there is none. */
+  /** The text of an item; null without one. */
   article(source: string, sourceId: string): Promise<Article | null>
   /**
-   * Items a wish holds for: the latest signal is of its first day or later and has its source's points, there is no
-   * text, and no failed try that forbids another now. The best of each source first, the sources taking turns.
+   * Items that need a text: their latest signal is recent enough and has enough points, there is no text, and no failed
+   * attempt delays another one. Sources take turns, each with its best items first.
    */
-  itemsWantingText(wish: ArticleWish): Promise<WantedItem[]>
-  /** Replaces what is known of the item's failed tries. */
-  recordFailedTry(failed: FailedTry): Promise<void>
+  itemsNeedingText(wish: ArticleQuery): Promise<ItemWithoutText[]>
+  /** Replaces the record of the item's failed attempts. */
+  recordFailedAttempt(failed: FailedAttempt): Promise<void>
 
-  /** Those of some items that the feed has signals of, in no order. */
+  /** The given items that have signals, in no order. */
   storedItems(items: readonly ItemRef[]): Promise<ItemRef[]>
   /** The item of a save key; null when none is stored. */
   item(key: string): Promise<StoredItem | null>
   /**
-   * Differs whenever signals, article texts or the search index may have changed; null while the index has yet to take
-   * something in, so that nothing may be concluded.
+   * Changes whenever signals, article texts or the search index may have changed; null while the index is not up to
+   * date.
    */
   revision(): Promise<string | null>
 
   /**
-   * The response kept for a URL, or null when there is none that was kept after `since` and not later than `now`. This,
-   * as everything remembered of sources from one run to the next, costs only requests when it is lost.
+   * The stored response of a URL from after `since` and not later than `now`; null without one. Losing the state of
+   * sources costs only requests.
    */
   keptResponse(url: string, since: Instant, now: Instant): Promise<KeptResponse | null>
-  /** Keeps a response instead of the one before, and drops every one kept at or before `since`. */
+  /** Replaces the stored response of a URL, and deletes every response stored at or before `since`. */
   keepResponse(url: string, answer: KeptResponse, since: Instant): Promise<void>
-  /** Until when a host asked not to be asked, over or not; null when it never did. */
+  /** The time until which a host requested a pause, possibly past; null without one. */
   pausedUntil(host: string): Promise<Instant | null>
-  /** Remembers what a host asked for; the later of two times stays. */
+  /** Stores a pause requested by a host; the later of two times stays. */
   pauseUntil(host: string, until: Instant): Promise<void>
   ping(): Promise<void>
 }
 
-/** Searches of stored items (docs/api.md), and the index that answers them, which is written in transactions. */
+/** Search of stored items (docs/api.md) and its index, which is written in transactions. */
 export interface FeedSearch {
-  /** The search as one caller has it: each asks under its own name, and they are served in turn. */
+  /** The search for one caller; callers take turns. */
   by(caller: SearchCaller): CallerSearch
-  /** False when another release's rules cut the words of the index: it must be rebuilt. */
+  /** False when another release's rules built the index: it must be rebuilt. */
   isCurrent(): Promise<boolean>
-  /** Takes in some of the events that changed since, in one transaction. Several processes may do so at once. */
+  /** Indexes some of the changed events in one transaction. Several processes may do so at once. */
   refresh(): Promise<IndexProgress>
-  /** Begins a rebuild beside the index that answers, and ends any other; returns its number. */
+  /** Starts a rebuild beside the current index, and ends any other rebuild; returns its number. */
   beginRebuild(): Promise<number>
   /**
-   * Takes some events into a rebuild, in one transaction; the step that is done puts it in the place of the index that
-   * answered. A process may end between any two steps.
+   * Indexes some events of a rebuild in one transaction; the last step replaces the current index. A process may end
+   * between any two steps.
    *
-   * @throws Refusal `rebuild_superseded` when another rebuild has begun
+   * @throws Refusal `rebuild_superseded` when another rebuild has started
    */
   rebuild(build: number): Promise<IndexProgress>
 }
 
 /**
- * A query is answered from one state of the index; trends of items by the signals. Beside the refusals of stores they
- * refuse with `search_limit` and `search_busy`, and with `item_not_found` for a key of no item.
+ * Search queries of one caller. Each query reads one state of the index; item trends read the signals. Besides the
+ * refusals of stores they refuse with `search_limit` and `search_busy`, and with `item_not_found` for an unknown key.
  */
 export interface CallerSearch {
   /**
-   * Items that hold the words of a text, best first. No text is an error.
+   * Items that contain the words of a text, best first. Every text is valid.
    *
-   * @throws Refusal `invalid_cursor` for a cursor that belongs to no earlier answer to the same question
+   * @throws Refusal `invalid_cursor` for a cursor that does not belong to an earlier page of the same query
    */
-  search(question: SearchQuery): Promise<SearchPage>
-  /** Items like the one of a save key, most alike first, itself left out; `limit` is 1 to {@link LIMIT_MAX}. */
+  search(query: SearchQuery): Promise<SearchPage>
+  /**
+   * Items similar to the one of a save key, most similar first, without the item itself; `limit` is 1 to {@link
+   * LIMIT_MAX}.
+   */
   similar(key: string, limit: number): Promise<SimilarItem[]>
   /** Points and rank of an item on every day it was observed. */
   itemTrend(key: string): Promise<ItemTrend>
-  /** How many items of each day mention a term; every text is a term. */
-  termTrend(question: TermTrendQuery): Promise<TermTrend>
+  /** Number of items of each day that mention a term; every text is a term. */
+  termTrend(query: TermTrendQuery): Promise<TermTrend>
 }
 
-/** The state database: what servers and runs remember apart from the archive and the feed, a section for each topic. */
+/** The state database: state of servers and runs outside the archive and the feed, in sections. */
 export interface State {
   /** Quotas, budget and salts of the chat, shared by all servers on one database. */
   chat: {
-    /** The random salt of a UTC day, made by whoever asks first; salts of days before `keepFrom` are deleted. */
+    /** The random salt of a UTC day, created on first use; deletes the salts of days before `keepFrom`. */
     makeSalt(day: Day, keepFrom: Day): Promise<Uint8Array>
-    /** The salt of a day; null when it was never made or is deleted. */
+    /** The salt of a day; null when it does not exist or is deleted. */
     salt(day: Day): Promise<Uint8Array | null>
-    /** One transaction: everything is counted and reserved, or nothing is. */
+    /** Admits a turn in one transaction: everything is counted and reserved, or nothing. */
     admit(claim: TurnClaim): Promise<Admission>
     /**
-     * Reserves the next model call of a turn, in one transaction; a refused turn keeps what it has reserved. False when
-     * budget or share have no room, or when the turn is settled.
+     * Reserves the next model call of a turn in one transaction; a refused turn keeps its reservation. False when
+     * budget or share are used up, or when the turn is settled.
      */
     extend(extension: TurnExtension): Promise<boolean>
-    /** Charges a turn what it cost, once, to the day it was admitted on; false when it was settled before. */
+    /** Charges the cost of a turn once, to the day of its admission; false when it is already settled. */
     settle(turn: string, cost: MicroUsd, at: Instant): Promise<boolean>
     /**
-     * Settles turns whose lease has ended at what they reserved, and returns how many; forgets turns, salts and tries of
-     * callers of the days before `keepFrom`; and makes everything written before durable. A server does so at its start
-     * and every few seconds.
+     * Settles expired turns at their reservation and returns their number; deletes turns, salts and verification
+     * attempts of days before `keepFrom`; makes earlier writes durable. A server calls it at its start and every few
+     * seconds.
      */
     sweep(now: Instant, keepFrom: Day): Promise<number>
-    /** What a day's budget has spent and holds reserved. */
+    /** Settled and reserved spending of a day. */
     spending(day: Day): Promise<{ settled: MicroUsd; reserved: MicroUsd }>
-    /** Counts a try of an address to prove that it is human; false when it had `limit` within the last minute. */
+    /** Counts a human verification attempt of an address; false when it had `limit` within the last minute. */
     countVerification(address: string, now: Instant, limit: number): Promise<boolean>
-    /** Resolves when a turn could be written now. */
+    /** Resolves when a turn can be written. */
     ping(): Promise<void>
   }
-  /** Answers for 24 hours, bounded in bytes. A cache that fails is a fault of the turn's, never a wrong answer. */
+  /**
+   * Cached answers for 24 hours, bounded in bytes. A failing cache fails the turn, and never returns a wrong answer.
+   */
   answers: {
-    /** @param key digest of everything that shaped the answer */
+    /** @param key digest of everything that influenced the answer */
     get(key: string, now: Instant): Promise<CachedAnswer | null>
     put(key: string, answer: CachedAnswer): Promise<void>
   }
-  /** The account's requests of a UTC day, which the chat and the evaluation share: each is counted before it is sent. */
+  /** The account's requests of a UTC day, shared by the chat and the evaluation: each is counted before it is sent. */
   allowance: {
     /**
-     * Counts a request of the chat, durably, to the day of `sentAt`, whatever comes of it.
+     * Counts a request of the chat, durable on return, to the day of `sentAt`, with any result.
      *
-     * @param limit requests the account has a day
-     * @param turn the turn that sends it, and the requests a day of one address, of which a /48 has twice as many; absent:
-     *   a request without a share
-     * @returns false, with nothing written, when the day's requests of both have reached the limit less
-     *   {@link RESERVED_REQUESTS}, or the turn's address or /48 has sent its share
+     * @param limit daily requests of the account
+     * @param turn the turn that sends it, and the daily requests of one address; a /48 has twice as many; absent for a
+     *   request without a share
+     * @returns false, with nothing written, when the day's requests of chat and evaluation have reached the limit minus
+     *   {@link RESERVED_REQUESTS}, or the turn's address or /48 has used its share
      */
     countChatRequest(
       model: string,
@@ -394,147 +407,147 @@ export interface State {
     ): Promise<boolean>
   }
   /**
-   * Runs, attempts and scores of `evaluate-models`, and the lease that lets one run at a time. Everything is durable on
-   * return, and kept for {@link EVALUATIONS_KEPT_DAYS} days.
+   * Runs, attempts and scores of `evaluate-models`, and the lease that allows one run at a time. Everything is durable
+   * on return, and kept for {@link EVALUATIONS_KEPT_DAYS} days.
    */
   evaluations: LeaseKeeper & {
-    /** Ends every run that has no end as killed, and its open attempts as abandoned; returns how many runs. */
+    /** Ends every unfinished run as killed, and its open attempts as abandoned; returns the number of runs. */
     sweep(now: Instant): Promise<number>
-    /** Begins a run, and forgets what is older than is kept; returns the run's number. */
+    /** Starts a run and deletes expired records; returns the run's number. */
     beginRun(run: { day: Day; refreshMode: StoredRun['refreshMode']; startedAt: Instant }): Promise<number>
     endRun(run: number, end: RunEnd, rejections: readonly { id: string; reason: string }[]): Promise<void>
-    /** Ends a run that cannot go on as failed, and its open attempts as abandoned; one that has ended stays as it is. */
+    /** Ends a run as failed, and its open attempts as abandoned; an ended run stays unchanged. */
     abandonRun(run: number, endedAt: Instant, reason: string): Promise<void>
-    /** Writes a request down before it is sent. */
+    /** Records a request before it is sent. */
     countAttempt(attempt: AttemptStart, guard: AttemptGuard): Promise<CountedAttempt>
-    /** Tells how an attempt ended; told again, the later counts. */
+    /** Records the end of an attempt; a later call replaces it. */
     settleAttempt(attempt: number, end: AttemptEnd): Promise<void>
     /** Every attempt sent at or after an instant, ascending. */
     attemptsSince(since: Instant): Promise<ModelAttempt[]>
-    /** Keeps the evaluation of a day. A complete one stays when one comes that is not. */
+    /** Stores the evaluation of a day. An incomplete one never replaces a complete one. */
     saveScore(score: DayScore): Promise<void>
     /** Every evaluation of a day or a later one, ascending by day, then model. */
     scoresSince(day: Day): Promise<DayScore[]>
-    /** Keeps what was said of endpoints; what was said of the same model before is replaced. */
+    /** Stores endpoint records, replacing those of the same models. */
     saveEndpoints(records: readonly EndpointRecord[]): Promise<void>
-    /** What was said at or after an instant, one record a model, in no order. */
+    /** Endpoint records from an instant on, one for each model, in no order. */
     endpointsSince(since: Instant): Promise<EndpointRecord[]>
-    /** When the chat sent requests to the same service at or after an instant, ascending. */
+    /** Times of the chat's requests to the same service from an instant on, ascending. */
     chatRequestsSince(since: Instant): Promise<Instant[]>
-    /** The lowest rate a run since an instant learned; null when there is none. */
-    learnedSince(since: Instant): Promise<number | null>
-    /** Ranking versions given on a day. */
+    /** The lowest rate of the runs since an instant; null without one. */
+    lowestRateSince(since: Instant): Promise<number | null>
+    /** Ranking versions of a day. */
     versionsOf(day: Day): Promise<string[]>
     ping(): Promise<void>
   }
-  /** What audits left for whoever asks how the archive was found last. */
+  /** Results of audits. */
   audits: {
-    /** Durable on return. Only the newest hundred are kept. */
+    /** Records an audit, durable on return. Only the newest hundred are kept. */
     record(audit: AuditRecord): Promise<void>
-    /** The audit recorded last; null when there is none. */
+    /** The last recorded audit; null without one. */
     newest(): Promise<AuditRecord | null>
   }
-  /** How jobs went, for whoever asks when one last succeeded. */
+  /** Results of jobs. */
   jobs: {
-    /** Durable on return. A run that ended before the one recorded last changes nothing. */
+    /** Records a run, durable on return. A run that ended before the recorded one changes nothing. */
     record(run: JobRun): Promise<void>
-    /** The last run of each job that ever ran, by the job's name. */
+    /** The last run of each job, by name. */
     states(): Promise<JobState[]>
   }
 }
 
-/** One source as a collection reads it. */
+/** A source of live items. */
 export interface LiveSource {
   source: LiveSourceName
-  /** Names of the settings it cannot be read without and that are not set; nobody may ask it then. */
+  /** Names of required settings that are missing; the source must not be read then. */
   missingSettings: readonly string[]
   /**
-   * What the source shows today, in batches as they are read; every signal is of `day`, whatever the clock says by then.
-   * What cannot be had is told in the batches; it throws for the signal and for stores that fail, and for nothing a source
-   * does.
+   * Reads the source's current items in batches; every signal is of `day`, even when the clock passes midnight.
+   * Failures of the source are part of the batches; it throws only for the signal and for stores.
    */
   read(day: Day, signal: AbortSignal): AsyncIterable<SourceBatch>
 }
 
-/** The owning sources, asked for one item's own title. */
+/** Titles from the owning sources. */
 export interface TitleSource {
   /**
-   * The title as the owning source gives it for this very id; one that is longer than an event may have is cut to one
-   * character more than that.
+   * The title of an item from its owning source. A title that is too long is cut to one character more than the limit.
    *
-   * @throws Refusal `source_unavailable` when the source cannot be reached or does not answer as it should, and
-   *   `title_not_vouched` when it answers but cannot vouch: deleted, another id, or an empty title
+   * @throws Refusal `source_unavailable` when the source cannot be reached or responds with an error, and
+   *   `title_not_vouched` when its response does not verify the title: deleted, another id, or an empty title
    */
   title(event: ItemRef, signal: AbortSignal): Promise<VerifiedTitle>
 }
 
-/** Where texts are read: the source of an item, or the page it links to. */
+/** Reads article texts from the source of an item, or from the page it links to. */
 export interface ArticleTexts {
-  /** Never throws for what a stranger's server does; rejects with the signal's reason. */
-  read(item: Pick<WantedItem, 'source' | 'sourceId' | 'url'>, signal: AbortSignal): Promise<ArticleReading>
+  /** Reads the text of an item. Failures of the remote server are results; rejects with the signal's reason. */
+  read(
+    item: Pick<ItemWithoutText, 'source' | 'sourceId' | 'url'>,
+    signal: AbortSignal,
+  ): Promise<ArticleReading>
 }
 
 /**
- * The model-routing service; docs/model-errors.md tells what it is asked, and when. A chat call that fails on its
- * way has an outcome too; an abort throws the signal's reason. The key goes to the configured base alone, and no redirect
- * is followed.
+ * The model-routing service (docs/model-errors.md). A failed chat call has an outcome too; an abort throws the signal's
+ * reason. The key is sent to the configured base URL alone, and redirects are not followed.
  */
 export interface ModelRouter {
-  /** False when no key is configured: nothing but the catalogue can be asked then. */
+  /** False when no key is configured: only the catalogue is available then. */
   hasKey: boolean
   /**
-   * Every model the service lists. Costs no quota.
+   * Every model of the service. Costs no quota.
    *
-   * @throws Refusal `source_unavailable` when it gives no catalogue
+   * @throws Refusal `source_unavailable` when the response is not a catalogue
    */
   catalogue(signal: AbortSignal): Promise<Catalogue>
-  /** What the key has left. Costs no quota; the service may keep a response for about a minute. */
+  /** The key's remaining requests. Costs no quota; the service may cache the response for about a minute. */
   key(signal: AbortSignal): Promise<RouterFacts<KeyRequests>>
-  /** Who serves a model, and how well. Costs no quota. Fails only when the service does not take the key. */
+  /** The endpoints of a model. Costs no quota. Fails only when the service rejects the key. */
   endpoints(model: string, signal: AbortSignal): Promise<RouterFacts<EndpointRecord>>
-  /** Asks a model, at a price of zero, without a fallback to any other. Costs one request of the day. */
+  /** Sends a prompt to one model at a price of zero, without a fallback to another. Costs one request of the day. */
   chat(call: ChatCall, signal: AbortSignal): Promise<ChatOutcome>
 }
 
-/** A model behind a provider. */
+/** A chat model of a provider. */
 export interface ChatModel {
-  /** Identifier of the model in use now; empty when there is none. */
+  /** Id of the model in use; empty without one. */
   name(): Promise<string>
-  /** Requests a day of the account behind the model; absent where they are not counted. */
+  /** Daily requests of the account behind the model; absent when they are not counted. */
   requestsPerDay?(): Promise<number>
-  /** @param turn id of the turn that asks, whose address has a share of the requests of the day */
+  /** @param turn id of the calling turn, whose address has a share of the day's requests */
   ask(call: ModelCall, signal: AbortSignal, turn?: string): AsyncIterable<ModelEvent>
   close(): Promise<void>
 }
 
-/** A shell in memory that judges a model's commands: no process, no file of the host, no network, no environment. */
+/** An in-memory shell that runs a model's commands: no process, no host files, no network, no environment. */
 export interface Shell {
   /**
-   * Runs one command line in a folder that holds `files` and nothing else. Every call begins anew. Whatever the command
-   * does it ends, within the limits, with an outcome: a rejection is a fault of the sandbox itself.
+   * Runs one command line in a new folder that contains only `files`. Every command ends within the limits with an
+   * outcome; a rejection is a fault of the sandbox.
    */
   run(command: string, files: ShellFiles, limits: ShellLimits): Promise<ShellRun>
-  /** Gives back what the sandbox holds. */
+  /** Releases the sandbox. */
   close(): Promise<void>
 }
 
-/** The human challenge. */
+/** The verification that a visitor is human. */
 export interface HumanVerifier {
   /**
-   * True only when the service itself says so of a token solved on a page of `hostname`: a timeout, an error, another host
-   * or anything unreadable is false.
+   * True only when the service confirms a token solved on a page of `hostname`; false after a timeout, an error,
+   * another host or an unreadable response.
    */
   isHuman(token: string, hostname: string, signal: AbortSignal): Promise<boolean>
 }
 
-/** The public API of a host, a section for each of its interfaces. */
+/** The public API of a host, in sections. */
 export interface PublicHost {
   /**
-   * Its history (docs/api.md), whatever the status of a response. All of them refuse with `source_unavailable` when
-   * there is none: not reachable, too slow, too large, or changed on the way by a proxy that compresses.
+   * The history (docs/api.md), with any status of the response. Every call refuses with `source_unavailable` without a
+   * usable response: not reachable, too slow, too large, or compressed by a proxy.
    */
   history: {
-    /** Base URL of the host, as a person would name it. */
+    /** Base URL of the host, for people. */
     base: string
     ledger(signal: AbortSignal): Promise<PublishedResponse>
     legacyLedger(signal: AbortSignal): Promise<PublishedResponse>
@@ -542,43 +555,43 @@ export interface PublicHost {
     /**
      * The publication that was current at an instant.
      *
-     * @param held digests of publications the asker holds, for `If-None-Match`; none: the body is wanted in any case
+     * @param held digests of publications for `If-None-Match`; empty to always receive the body
      */
     at(instant: Instant, held: readonly string[], signal: AbortSignal): Promise<PublishedResponse>
   }
   shortlist: {
     /**
-     * The body of its top-models, unparsed but for JSON; null when the host knows no such path.
+     * The body of top-models as parsed JSON; null when the host has no such path.
      *
-     * @throws Refusal `source_unavailable` when there is no answer: not reachable, too slow, too large, no JSON
+     * @throws Refusal `source_unavailable` without a usable response: not reachable, too slow, too large, not JSON
      */
     topModels(signal: AbortSignal): Promise<unknown>
   }
-  /** Every call throws a Refusal with a public code or a {@link ChatApiRefusal}, and the reason of a signal that aborts. */
+  /** Every call throws a Refusal with a public code or a {@link ChatApiRefusal}, or the reason of an aborted signal. */
   chat: {
-    /** Base address, without a slash at its end. */
+    /** Base URL without a trailing slash. */
     readonly base: string
     config(signal: AbortSignal): Promise<ServedConfig>
     status(signal: AbortSignal): Promise<Pick<AgentStatus, 'ok' | 'budget'>>
     session(signal: AbortSignal): Promise<Pick<AgentSession, 'sessionToken' | 'quotas'>>
     /**
-     * One turn, of a request as JSON text. The last event is the terminal one; leaving the loop or aborting closes the
-     * connection.
+     * Runs one turn with a request as JSON text. The last event ends the stream; leaving the loop or aborting closes
+     * the connection.
      */
     ask(token: string, body: string, signal: AbortSignal): AsyncGenerator<ServedEvent, void>
   }
 }
 
-/** Asks addresses whether they answer. */
+/** Checks whether addresses respond. */
 export interface HttpProbe {
   /**
-   * Sends one request, without a body, and follows no redirect. An address that does not answer is no error: why is told.
+   * Sends one request without a body and follows no redirect. An unreachable address is a result with its reason.
    *
-   * @param asked `timeoutMs`: for the whole response
+   * @param request `timeoutMs`: for the whole response
    * @throws only the signal's own reason
    */
   send(
-    asked: {
+    request: {
       url: string
       method: 'GET' | 'HEAD'
       headers?: Readonly<Record<string, string>>
@@ -588,52 +601,52 @@ export interface HttpProbe {
   ): Promise<ProbeResult | { unreachable: string }>
 }
 
-/** That an address answered. */
+/** The response of an address. */
 export interface ProbeResult {
   status: number
-  /** The time of its `Date` header; null without a readable one. */
+  /** Time of the `Date` header; null when missing or unreadable. */
   date: Instant | null
-  /** Empty when it is longer than anything that is asked for. */
+  /** The body; empty when it is too long. */
   body: string
 }
 
 /**
- * A service that watches jobs, and tells somebody when one fails or does not come. All of it throws when the service has
- * not taken what it was told in the time there is.
+ * A monitoring service for jobs, which alerts when a job fails or does not run. Every call throws when the service does
+ * not accept the message in time.
  */
 export interface JobMonitor {
   started(job: Job): Promise<void>
-  /** @param message what the run said, for a person */
+  /** @param message result of the run, for a person */
   ended(job: Job, exitCode: number, message: string): Promise<void>
-  /** Says something of a job that is neither an end nor a success. */
+  /** Sends a message about a job that is neither its end nor a success. */
   notify(job: Job, message: string): Promise<void>
   close(): Promise<void>
 }
 
-/** A file of lines that can be read more than once from its beginning. */
+/** A file of lines that can be read repeatedly. */
 export interface LineSource {
   /** As the user named it. */
   name: string
   /**
-   * All lines in order, in batches; blank lines are left out but counted in the numbers.
+   * All lines in order, in batches; blank lines are skipped but counted in the line numbers.
    *
    * @throws Refusal `input_unreadable` when the file is missing, unreadable, or a broken or truncated gzip
    */
   lines(): AsyncIterable<InputLine[]>
 }
 
-/** One line of an input file; `problem` stands in for a line that cannot be text. */
+/** One line of an input file; `problem` replaces the text of an undecodable line. */
 export type InputLine = { number: number; text: string } | { number: number; problem: string }
 
-/** The folder of an older archive: the list of its publications, and their bytes. */
+/** The folder of an older archive: its list of publications and their bytes. */
 export interface ArchiveFolder {
   /** One manifest a line. */
   manifests: LineSource
   /**
-   * The bytes of one file, at a relative path as a manifest gives it, read only when it has `byteSize` of them.
+   * The bytes of a file at a relative path from a manifest, which must have `byteSize` bytes.
    *
-   * @throws Refusal `input_unreadable` when it is missing, unreadable, outside the folder, no regular file, or of another
-   *   size
+   * @throws Refusal `input_unreadable` when it is missing, unreadable, outside the folder, not a regular file, or of
+   *   another size
    */
   read(file: string, byteSize: number): Promise<Uint8Array>
 }

@@ -1,14 +1,14 @@
 /**
- * The one error raised on purpose: the product declines, for a reason that is part of its contract.
+ * An expected error: the product refuses a request for a reason that is part of its contract.
  *
- * `code` is public and belongs to one area's closed list (see `domain/<area>/refusals.ts`); `detail` is for
- * logs and terminals only and never reaches an HTTP client.
+ * `code` is public and belongs to one area's closed list; `detail` is for logs and terminals only and never reaches an
+ * HTTP client.
  */
 export class Refusal<Code extends string = string> extends Error {
   override readonly name = 'Refusal'
   readonly code: Code
   readonly detail: string | undefined
-  /** What the public answer says beside the code. */
+  /** Further members of the public response. */
   readonly members: Readonly<Record<string, string | number>>
 
   constructor(
@@ -23,15 +23,15 @@ export class Refusal<Code extends string = string> extends Error {
   }
 }
 
-/** Where a database is: a file of this machine, or a libSQL server (docs/configuration.md). */
+/** Location of a database: a file of this machine, or a libSQL server (docs/configuration.md). */
 export interface DatabaseLocation {
   /** `file:` with an absolute path, `http:`, `https:` or `libsql:`. */
   url: string
-  /** Sent to a server as a bearer token. */
+  /** Bearer token of the server. */
   authToken: string | null
 }
 
-/** Where the object store is: a folder of this machine, or a bucket (docs/configuration.md). */
+/** Location of the object store: a folder of this machine, or a bucket (docs/configuration.md). */
 export type StoreLocation =
   | { kind: 'file'; path: string }
   | {
@@ -47,10 +47,11 @@ export type StoreLocation =
     }
 
 /**
- * What a store may decline with. Anything else an adapter throws is a fault.
+ * Refusals of stores; anything else an adapter throws is a fault.
  *
- * - `storage_unavailable`: not configured, not there, not openable or not reachable
- * - `storage_damaged`: reachable, but what it holds cannot be what was written
+ * - `storage_unavailable`: not configured, missing, or impossible to open or reach
+ *
+ * - `storage_damaged`: reachable, but its content cannot be what was written
  */
 export type StorageRefusal = 'storage_unavailable' | 'storage_damaged'
 
@@ -62,31 +63,31 @@ export function storageDamaged(detail: string, cause?: unknown): Refusal<Storage
   return new Refusal('storage_damaged', detail, { cause })
 }
 
-/** A store that was reached and did not do what it was asked: an answer that failed, broke off or did not come. */
+/** A reachable store failed: its response was an error, incomplete or missing. */
 export class StorageFault extends Error {
   override readonly name = 'StorageFault'
 }
 
-/** No object is near this size; a damaged or planted one must not fill the memory. */
+/** Largest object that is read; real ones are far smaller, and a planted one must not fill the memory. */
 export const OBJECT_MAX_BYTES = 64 * 1024 * 1024
 
 /**
- * The innermost reason of a failed exchange, on one line. Clients wrap what the network said; where a host has several
- * addresses they collect one failure for each, of which the first is enough.
+ * The innermost reason of a failed exchange, on one line. Clients wrap network errors; for a host with several
+ * addresses they collect one error for each, and the first one is enough.
  */
 export function networkReason(error: unknown): string {
   if (!(error instanceof Error)) return String(error)
   if (error instanceof AggregateError && error.errors.length > 0) return networkReason(error.errors[0])
-  // An abort says nothing of its reason; the error around it does.
+  // An abort error carries no reason; the error around it does.
   if (error.cause instanceof Error && error.cause.name !== 'AbortError') return networkReason(error.cause)
   const code = 'code' in error && typeof error.code === 'string' ? error.code : error.name
   return error.message || code
 }
 
-/** Why something failed, on one line: a refusal's detail, or {@link networkReason} of a fault. */
+/** The reason of an error on one line: a refusal's detail, or {@link networkReason} of a fault. */
 export function messageOf(error: unknown): string {
   return error instanceof Refusal ? (error.detail ?? error.code) : networkReason(error)
 }
 
-/** What a person can do about a server that was not reached. */
+/** Advice for a server that cannot be reached. */
 export const HOW_TO_REACH = 'check the address and the network, and try again'

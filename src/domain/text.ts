@@ -1,15 +1,18 @@
 /**
- * Text of strangers, stored or typed, before it is shown to a model (docs/decisions/0031-untrusted-text.md): what is left
- * is what a reader would see.
+ * Cleaning and measuring of untrusted text before a model reads it (docs/decisions/0031-untrusted-text.md): only
+ * visible characters stay.
  */
 
-/** Every way to end a line that Unicode knows. */
+/**
+ * Every Unicode line ending except `
+ *
+ * ` alone.
+ */
 export const LINE_ENDS = /\r\n?|[\v\f\u0085\u2028\u2029]/g
 
 /**
- * Controls but newline; everything Unicode calls ignorable when it is drawn (zero-width and bidirectional characters, soft
- * hyphens, variation selectors and their supplement, tag characters); annotation marks, noncharacters and private use,
- * which nobody can read.
+ * Control characters except newline, default-ignorable characters (zero-width and bidirectional characters, soft
+ * hyphens, variation selectors, tag characters), annotation marks, noncharacters and private use.
  */
 const HIDDEN =
   /(?!\n|\u200C|\u200D|\uFE0E|\uFE0F)[\p{Cc}\p{Co}\p{Default_Ignorable_Code_Point}\p{Bidi_Control}\p{Noncharacter_Code_Point}\uFFF9-\uFFFB]/gu
@@ -21,9 +24,9 @@ const SCRIPTS = 'Arab Syrc Mong Deva Beng Guru Gujr Orya Taml Telu Knda Mlym Sin
 const SHAPED = `[${SCRIPTS.map((script) => String.raw`\p{scx=${script}}`).join('')}]`
 
 /**
- * Joiners and presentation selectors that are part of what is drawn: inside emoji and keycaps, and between letters that
- * they shape. Anywhere else they are hidden text. What stands beside them is looked at with the rest already removed, and
- * never is one of them itself but for the selector of an emoji, so that cleaning a text again changes nothing.
+ * Joiners and presentation selectors that affect the display: inside emoji and keycaps, and between letters that they
+ * shape. Elsewhere they are hidden text. The match looks at the neighbours after removal of the other hidden
+ * characters, so that cleaning twice changes nothing.
  */
 const DRAWN_JOINER = new RegExp(
   [
@@ -35,7 +38,10 @@ const DRAWN_JOINER = new RegExp(
   'gu',
 )
 
-/** Stands for a drawn joiner while the others are removed; hidden itself, so that no text holds it. */
+/**
+ * Placeholders for displayed joiners while the others are removed; they are hidden characters themselves, so that no
+ * cleaned text holds them.
+ */
 const KEPT = new Map([
   ['\u200C', '\uE000'],
   ['\u200D', '\uE001'],
@@ -45,8 +51,10 @@ const KEPT = new Map([
 const RESTORED = new Map([...KEPT].map(([joiner, mark]) => [mark, joiner]))
 
 /**
- * Stored text as a model is shown it: well-formed Unicode whose lines end in `\n`, without anything a reader would not
- * see. Emoji sequences and the letters that joiners shape stay as they are. The same text again is left as it is.
+ * Cleans stored text for a model: well-formed Unicode with `
+ *
+ * ` line endings and without invisible characters. Emoji sequences and shaped letters stay. Cleaning twice changes
+ * nothing.
  */
 export function visibleText(text: string): string {
   return text
@@ -59,7 +67,7 @@ export function visibleText(text: string): string {
     .replace(/[\uE000-\uE003]/g, (mark) => RESTORED.get(mark) ?? '')
 }
 
-/** {@link visibleLine} without any joiner or selector, as the settings of a request are read. */
+/** {@link visibleLine} without any joiner or selector, for the settings of a request. */
 export function strictLine(text: string): string {
   return visibleLine(visibleText(text).replace(JOINERS, ''))
 }
@@ -78,18 +86,18 @@ export function firstCodePoints(text: string, length: number): string {
         .join('')
 }
 
-/** The longest beginning of a well-formed text that takes at most `bytes` of UTF-8, whole characters only. */
+/** The longest prefix of a well-formed text in at most `bytes` of UTF-8, whole characters only. */
 export function firstBytes(text: string, bytes: number): string {
   const beginning = new TextEncoder().encode(text).subarray(0, bytes)
   return new TextDecoder('utf-8', { ignoreBOM: true }).decode(beginning, { stream: true })
 }
 
-/** Longest text of a report, in characters: input and responses are not to be repeated at length. */
+/** Longest text in a report, in characters. */
 const TEXT_MAX_LENGTH = 400
 
-/** A text short enough for a report, and on one line; `…` at its end where some of it was left out. */
+/** Shortens a text for a report to one line; a shortened text ends in `…`. */
 export function shorten(text: string): string {
-  // A text of many megabytes need not be taken apart to see that it is too long.
+  // Avoids splitting a very long text.
   const start = text.slice(0, 2 * TEXT_MAX_LENGTH + 1)
   const characters = Array.from(start.replaceAll(/\s+/g, ' '))
   const isCut = characters.length > TEXT_MAX_LENGTH || start.length < text.length
@@ -103,12 +111,12 @@ export function compareCodeUnits(a: string, b: string): number {
 
 const encoder = new TextEncoder()
 
-/** How many bytes of UTF-8 a text takes. */
+/** Length of a text in bytes of UTF-8. */
 export function byteLengthOf(text: string): number {
   return encoder.encode(text).byteLength
 }
 
-/** The value of a JSON text; undefined for any other. The parser's own error repeats the text. */
+/** Parses JSON; undefined for invalid text. The parser's own error would repeat the text. */
 export function parseJson(text: string): unknown {
   try {
     return JSON.parse(text)

@@ -18,7 +18,7 @@ export function dayOf(instant: Instant): Day {
   return new Date(instant).toISOString().slice(0, 10)
 }
 
-/** Midnight UTC at which a day starts. The day must be a real one: see {@link parseDay}. */
+/** Midnight UTC at which a day starts. The day must be valid: see {@link parseDay}. */
 export function startOfDay(day: Day): Instant {
   return Date.parse(`${day}T00:00:00.000Z`)
 }
@@ -28,7 +28,7 @@ export function addDays(day: Day, count: number): Day {
   return dayOf(startOfDay(day) + count * DAY_MS)
 }
 
-/** Every day from `first` to `last`, both included; empty when `last` is before `first`. */
+/** Every day from `first` to `last`, both included; empty when `last` is earlier. */
 export function daysBetween(first: Day, last: Day): Day[] {
   const days: Day[] = []
   for (let at = startOfDay(first); at <= startOfDay(last); at += DAY_MS) days.push(dayOf(at))
@@ -45,10 +45,10 @@ export function parseDay(text: string): Day | null {
   return DAY_PATTERN.test(text) && startOfRealDay(text) !== null ? text : null
 }
 
-/** Midnight UTC of a text of the form of a day; null when it is no real one. */
+/** Midnight UTC of a `YYYY-MM-DD` text; null when the day does not exist. */
 function startOfRealDay(text: string): Instant | null {
   const at = startOfDay(text)
-  // A day past the end of its month is taken for one of the next.
+  // Date.parse moves a day past the end of its month into the next month.
   return new Date(at).getUTCDate() === Number(text.slice(8)) ? at : null
 }
 

@@ -1,41 +1,43 @@
-import { WANTED_DAYS, laneOf, planNextTry } from '../domain/feed/article.ts'
-import type { ArticleReading, MinPoints, SkipReason, WantedItem } from '../domain/feed/article.ts'
+import { WANTED_DAYS, laneOf, planNextAttempt } from '../domain/feed/article.ts'
+import type { ArticleReading, MinPoints, SkipReason, ItemWithoutText } from '../domain/feed/article.ts'
+import type { LiveSourceName, SourceBatch, SourceFailure } from '../domain/feed/live-source.ts'
+import { addCounts } from '../domain/feed/signal.ts'
+import type { ImportCounts } from '../domain/feed/signal.ts'
 import { saveKey } from '../domain/feed/source.ts'
 import type { ArticleTexts, Clock, LiveSource, FeedStore } from '../domain/ports.ts'
-import { addDays, dayOf } from '../domain/time.ts'
-import { collectSources } from './collect-sources.ts'
-import type { SourcesPorts, SourcesReport } from './collect-sources.ts'
-import { takeSnapshot } from './snapshot.ts'
-import type { RankPeriodsPorts, TakenOrRefused } from './snapshot.ts'
+import { shorten } from '../domain/text.ts'
+import { addDays, dayOf, formatInstant } from '../domain/time.ts'
+import type { Day } from '../domain/time.ts'
 import { refreshIndex } from './reindex.ts'
 import type { IndexPorts } from './reindex.ts'
-import { shorten } from '../domain/text.ts'
+import { takeSnapshot } from './snapshot.ts'
+import type { RankPeriodsPorts, TakenOrRefused } from './snapshot.ts'
 
 export interface CollectPorts extends Pick<IndexPorts, 'search'> {
   feed: SourcesPorts['feed'] & ArticlesPorts['feed'] & RankPeriodsPorts['feed']
   texts: ArticlesPorts['texts']
   clock: Clock
-  /** Called after each batch of a source that is stored. */
+  /** Called after each stored batch of a source. */
   onItems: SourcesPorts['onProgress']
-  /** Called after each item that was given a text, or not. */
+  /** Called after each item whose text was read or failed. */
   onTexts: ArticlesPorts['onProgress']
 }
 
 /** The JSON result of `collect` (docs/collecting.md). */
 export interface CollectReport extends SourcesReport {
   job: 'collect'
-  /** The snapshot that is served: this run's, or a later one; or why none was taken; null when no source gave anything. */
+  /** The served snapshot: this run's or a later one, or the reason of a refusal; null when no source returned items. */
   snapshot: TakenOrRefused | null
-  /** The texts that were read; null when no source gave anything. */
+  /** The result of reading texts; null when no source returned items. */
   articles: ArticlesReport | null
-  /** Events the search index took in. */
+  /** Number of indexed events. */
   indexed: number
   durationMs: number
 }
 
 /**
- * Reads the sources, takes a snapshot of the live periods, brings the search index up to date, and last reads the texts
- * of items, which takes longest (docs/collecting.md). A crash anywhere leaves what was stored, and the next run goes on.
+ * Reads the sources, takes a snapshot of the live periods, updates the search index, and last reads article texts,
+ * which takes longest (docs/collecting.md). A crash keeps what was stored, and the next run continues.
  *
  * @throws the signal's reason, and whatever the stores throw
  */
@@ -49,7 +51,7 @@ export async function collect(
   const startedAt = clock()
   const index = { search, onProgress: () => undefined, signal }
   const read = await collectSources({ ...ports, onProgress: ports.onItems }, sources, signal)
-  // Without anything new the snapshot there is stays: another would be dated now and know nothing newer.
+  // Without new items the current snapshot stays: another one would have a new date and no new content.
   const isFresh = read.outcome !== 'failed'
   const snapshot = isFresh ? await takeSnapshot(ports, signal) : null
   let { indexed } = await refreshIndex(index)
@@ -60,37 +62,37 @@ export async function collect(
 
 /** The part `articles` of the result of `collect` (docs/articles.md). */
 export interface ArticlesReport {
-  /** Items of this run that wanted a text. */
+  /** Number of items that needed a text in this run. */
   wanted: number
   stored: number
-  /** Items whose text is not kept although nothing failed, by reason. */
+  /** Number of items whose text was skipped, by reason. */
   skipped: Partial<Record<SkipReason, number>>
-  /** The first hundred. */
+  /** The first hundred failures. */
   failed: { key: string; reason: string }[]
   failedCount: number
 }
 
 export interface ArticlesPorts {
-  feed: Pick<FeedStore, 'itemsWantingText' | 'saveArticles' | 'recordFailedTry'>
+  feed: Pick<FeedStore, 'itemsNeedingText' | 'saveArticles' | 'recordFailedAttempt'>
   texts: ArticleTexts
   clock: Clock
-  /** Called after each item with the items done so far and all there are. */
+  /** Called after each item with the number of finished items and of all items. */
   onProgress: (done: number, wanted: number) => void
 }
 
 export interface ArticlesOptions {
   minPoints: MinPoints
-  /** Items of one run at most. */
+  /** Most items of one run. */
   limit: number
   /** Ends the run between two effects; what was stored stays. */
   signal: AbortSignal
 }
 
 /**
- * Reads and keeps the texts of items that have the points for it (docs/articles.md). What one server does never costs
- * another item its text.
+ * Reads and stores the texts of items with enough points (docs/articles.md). A failing server does not affect other
+ * items.
  *
- * @throws what the store throws; the signal's reason
+ * @throws errors of the store; the signal's reason
  */
 export async function collectArticles(
   { feed, texts, clock, onProgress }: ArticlesPorts,
@@ -98,19 +100,19 @@ export async function collectArticles(
 ): Promise<ArticlesReport> {
   const at = clock()
   const seenSince = addDays(dayOf(at), 1 - WANTED_DAYS)
-  const items = limit === 0 ? [] : await feed.itemsWantingText({ minPoints, seenSince, at, limit })
+  const items = limit === 0 ? [] : await feed.itemsNeedingText({ minPoints, seenSince, at, limit })
   const report: ArticlesReport = { wanted: items.length, stored: 0, skipped: {}, failed: [], failedCount: 0 }
   let done = 0
   await inLanes(items, signal, async (item) => {
     const reading = await texts.read(item, signal)
     const readAt = clock()
-    // A crash before either: the item is read again.
+    // A crash before either write: the item is read again.
     if (reading.kind === 'text') {
       const { source, sourceId } = item
       const { text, provenance } = reading
       await feed.saveArticles([{ source, sourceId, text, provenance, fetchedAt: readAt }])
     } else {
-      await feed.recordFailedTry(planNextTry(item, reading, readAt))
+      await feed.recordFailedAttempt(planNextAttempt(item, reading, readAt))
     }
     count(report, item, reading)
     done += 1
@@ -121,7 +123,7 @@ export async function collectArticles(
 
 const FAILURES_KEPT = 100
 
-function count(report: ArticlesReport, { source, sourceId }: WantedItem, reading: ArticleReading): void {
+function count(report: ArticlesReport, { source, sourceId }: ItemWithoutText, reading: ArticleReading): void {
   if (reading.kind === 'text') {
     report.stored += 1
   } else if (reading.kind === 'skipped') {
@@ -133,31 +135,197 @@ function count(report: ArticlesReport, { source, sourceId }: WantedItem, reading
   }
 }
 
-/** Items read at the same time, each of another host. */
-const AT_ONCE = 4
+/** Concurrent items, each of a different host. */
+const CONCURRENCY = 4
 
-/** Does the work for every item: a few at a time, one of each lane at a time, in the order of the items. */
+/** Processes every item in order: a few concurrently, one of each lane at a time. */
 async function inLanes(
-  items: readonly WantedItem[],
+  items: readonly ItemWithoutText[],
   signal: AbortSignal,
-  work: (item: WantedItem) => Promise<void>,
+  work: (item: ItemWithoutText) => Promise<void>,
 ): Promise<void> {
   const waiting = items.map((item) => ({ item, lane: laneOf(item) }))
   const running = new Map<string, Promise<string>>()
-  const begin = async (item: WantedItem, lane: string): Promise<string> => {
+  const begin = async (item: ItemWithoutText, lane: string): Promise<string> => {
     await work(item)
     return lane
   }
   try {
     while (waiting.length > 0 || running.size > 0) {
       signal.throwIfAborted()
-      const free = running.size < AT_ONCE ? waiting.findIndex(({ lane }) => !running.has(lane)) : -1
+      const free = running.size < CONCURRENCY ? waiting.findIndex(({ lane }) => !running.has(lane)) : -1
       const [next] = free < 0 ? [] : waiting.splice(free, 1)
       if (next) running.set(next.lane, begin(next.item, next.lane))
       else running.delete(await Promise.race(running.values()))
     }
   } finally {
-    // Nothing is left at work when the run ends early.
+    // Wait for running items when the run ends early.
     await Promise.allSettled(running.values())
   }
+}
+
+/**
+ * The outcome of one source.
+ *
+ * - `collected`: everything was read
+ *
+ * - `partial`: only a part was read; it is stored
+ *
+ * - `failed`: nothing was read
+ *
+ * - `skipped`: a required setting is missing
+ */
+type SourceOutcome = 'collected' | 'partial' | 'failed' | 'skipped'
+
+/** One source in the JSON result of `collect` (docs/collecting.md). */
+export interface SourceReport extends ImportCounts {
+  outcome: SourceOutcome
+  /** Number of items stored for the day: new, replaced and unchanged ones. */
+  items: number
+  /** Number of rows that were left out. */
+  badRows: number
+  requests: number
+  notModified: number
+  /** The reason when it is not `collected`, in one line; else null. */
+  reason: string | null
+  /** Earliest retry that the source requested, or null. */
+  retryAt: string | null
+  /** Reasons of the first bad rows. */
+  problems: string[]
+}
+
+/** The sources in the JSON result of `collect` (docs/collecting.md). */
+export interface SourcesReport {
+  day: Day
+  outcome: 'collected' | 'partial' | 'failed'
+  sources: Partial<Record<LiveSourceName, SourceReport>>
+}
+
+export interface SourcesPorts {
+  feed: Pick<FeedStore, 'importSignals' | 'saveDetails'>
+  clock: Clock
+  /** Called after each stored batch. */
+  onProgress: (source: LiveSourceName, items: number) => void
+}
+
+/**
+ * Reads today's items of all sources concurrently and stores them in batches. The day of the start counts for the whole
+ * run. A failing source is reported; its earlier batches and the other sources are not affected.
+ *
+ * @throws the signal's reason, and errors of the store, after every source has stopped; stored items stay
+ */
+export async function collectSources(
+  ports: SourcesPorts,
+  sources: readonly LiveSource[],
+  signal: AbortSignal,
+): Promise<SourcesReport> {
+  const day = dayOf(ports.clock())
+  const failed = new AbortController()
+  const combinedSignal = AbortSignal.any([signal, failed.signal])
+  const collected = await Promise.all(
+    sources.map(async (source): Promise<[LiveSourceName, SourceReport][]> => {
+      try {
+        return [[source.source, await collectSource(ports, source, day, combinedSignal)]]
+      } catch (error) {
+        failed.abort(error)
+        return []
+      }
+    }),
+  )
+  failed.signal.throwIfAborted()
+  const reports = collected.flat()
+  const outcomes = reports.map(([, { outcome }]) => outcome)
+  return { day, outcome: overallOutcome(outcomes), sources: Object.fromEntries(reports) }
+}
+
+const PROBLEMS_KEPT = 10
+
+async function collectSource(
+  { feed, onProgress }: SourcesPorts,
+  source: LiveSource,
+  day: Day,
+  signal: AbortSignal,
+): Promise<SourceReport> {
+  const report = emptyReport()
+  if (source.missingSettings.length > 0)
+    return { ...report, outcome: 'skipped', reason: `missing setting: ${source.missingSettings.join(', ')}` }
+  const failures: SourceFailure[] = []
+  for await (const batch of source.read(day, signal)) {
+    signal.throwIfAborted()
+    if (batch.signals.length > 0) {
+      // Details first, so that a crash in between leaves no item without its details.
+      await feed.saveDetails(batch.details)
+      const counts = await feed.importSignals(batch.signals)
+      addCounts(report, counts)
+      report.items += counts.inserted + counts.replaced + counts.unchanged
+    }
+    countRequests(report, batch)
+    failures.push(...batch.failures)
+    onProgress(source.source, report.items)
+  }
+  return concludeReport(report, failures)
+}
+
+function emptyReport(): SourceReport {
+  return {
+    outcome: 'collected',
+    items: 0,
+    inserted: 0,
+    replaced: 0,
+    unchanged: 0,
+    badRows: 0,
+    requests: 0,
+    notModified: 0,
+    reason: null,
+    retryAt: null,
+    problems: [],
+  }
+}
+
+function countRequests(report: SourceReport, { badRows, requests, notModified }: SourceBatch): void {
+  report.badRows += badRows.length
+  report.requests += requests
+  report.notModified += notModified
+  for (const { sourceId, reason } of badRows.slice(0, PROBLEMS_KEPT - report.problems.length))
+    report.problems.push(shorten(sourceId === null ? reason : `${sourceId}: ${reason}`))
+}
+
+const FAILURES_REPORTED = 3
+
+function concludeReport(report: SourceReport, failures: readonly SourceFailure[]): SourceReport {
+  const reasons = failures.map(({ reason }) => shorten(reason))
+  if (reasons.length === 0 && report.items === 0)
+    reasons.push(`no usable items returned (${report.badRows} bad rows)`)
+  if (reasons.length === 0) return report
+  const distinctReasons = groupByCause(reasons)
+  const more =
+    distinctReasons.length > FAILURES_REPORTED
+      ? [`and ${distinctReasons.length - FAILURES_REPORTED} more`]
+      : []
+  const times = failures.flatMap(({ retryAt }) => retryAt ?? [])
+  return {
+    ...report,
+    outcome: report.items > 0 ? 'partial' : 'failed',
+    reason: [...distinctReasons.slice(0, FAILURES_REPORTED), ...more].join('; '),
+    retryAt: times.length === 0 ? null : formatInstant(Math.max(...times)),
+  }
+}
+
+/** Groups reasons of the form `address: cause` by cause: the first address, and the number of the others. */
+function groupByCause(reasons: readonly string[]): string[] {
+  const byCause = new Map<string, string[]>()
+  for (const reason of reasons) {
+    const at = reason.indexOf(': ')
+    const cause = at < 0 ? reason : reason.slice(at + 2)
+    byCause.set(cause, [...(byCause.get(cause) ?? []), reason])
+  }
+  return [...byCause.values()].map(([first = '', ...others]) => {
+    if (others.length === 0) return first
+    return `${first} (and at ${others.length} more ${others.length === 1 ? 'address' : 'addresses'})`
+  })
+}
+
+function overallOutcome(outcomes: readonly SourceOutcome[]): SourcesReport['outcome'] {
+  if (outcomes.every((outcome) => outcome === 'collected')) return 'collected'
+  return outcomes.some((outcome) => outcome === 'collected' || outcome === 'partial') ? 'partial' : 'failed'
 }

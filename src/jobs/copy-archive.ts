@@ -13,8 +13,8 @@ import { leaseLost, withPublisherLease } from './lease.ts'
 import { verifyArchive } from './verify-archive.ts'
 import type { VerifyReport } from './verify-archive.ts'
 
-/** One archive: its two stores, and how an audit reads them. */
-export interface ArchivePlace {
+/** An archive: its two stores, and their read-only form for an audit. */
+export interface ArchiveStores {
   ledger: Ledger
   objects: Objects
   year: YearReader
@@ -22,8 +22,8 @@ export interface ArchivePlace {
 }
 
 export interface CopyPorts {
-  source: ArchivePlace
-  target: ArchivePlace
+  source: ArchiveStores
+  target: ArchiveStores
   clock: Clock
   holder: LeaseHolder
   isDead: (process: string) => boolean
@@ -33,7 +33,7 @@ export interface CopyPorts {
 
 /** The JSON result of `copy-archive` (docs/backup.md). */
 export interface CopyReport {
-  /** Objects, heads and entries that were written; those the target had already are `unchanged`. */
+  /** Written objects, heads and entries; `unchanged` ones were already in the target. */
   objects: { copied: number; unchanged: number; bytes: number }
   heads: { copied: number; unchanged: number }
   entries: { copied: number; unchanged: number }
@@ -44,31 +44,31 @@ export interface CopyReport {
 
 type CopyRefusal = 'copy_refused'
 
-/** Objects under way at the same time. */
-const AT_A_TIME = 8
+/** Concurrent copies. */
+const CONCURRENCY = 8
 
 /**
  * Copies an archive to other engines (docs/operations.md): every object, every head, then all rows of the ledger in one
- * transaction, then an audit of the copy. What the target has already must be the beginning of the same archive, so
- * that a copy that was cut short goes on, and nothing is ever overwritten or deleted.
+ * transaction, then an audit of the copy. The target must hold a beginning of the same archive, so that an interrupted
+ * copy continues and nothing is overwritten or deleted.
  *
- * @throws Refusal `copy_refused` when the target holds another archive, `lease_held` while somebody publishes there,
- *   `storage_damaged` when the source cannot be proved or the copy is not sound
+ * @throws Refusal `copy_refused` when the target holds another archive, `lease_held` while another process publishes
+ *   there, `storage_damaged` when the source cannot be proved or the copy is not sound
  */
 export async function copyArchive(ports: CopyPorts, signal: AbortSignal): Promise<CopyReport> {
   const { source, target, clock } = ports
   const startedAt = clock()
   await target.objects.prepare()
   const lease = { ...ports, ledger: target.ledger, onProgress: ports.onNote }
-  // A crash from here on: the lease runs out by itself.
+  // A crash from here on: the lease expires.
   return withPublisherLease(lease, async (token) => {
     const { contents, proved, heads: sourceHeads } = await readSource(source)
     const before = await target.ledger.read()
-    requireBeginning(before, contents)
+    requirePrefix(before, contents)
     await requireOwnHeads(target.objects, contents.rows)
-    // A crash among them: objects that nothing refers to.
+    // A crash in between leaves objects without a reference.
     const objects = await copyObjects(ports, proved, signal)
-    // A crash from here on: heads without their entries, with which the target serves nothing.
+    // A crash from here on leaves heads without entries: the target serves nothing.
     const heads = await copyHeads(sourceHeads, target.objects)
     const attempts = await source.ledger.everyAttempt()
     // The commit point: all rows or none.
@@ -78,16 +78,16 @@ export async function copyArchive(ports: CopyPorts, signal: AbortSignal): Promis
     return {
       objects,
       heads,
-      entries: counted(contents.rows, before.rows),
-      legacy: counted(contents.legacy, before.legacy),
+      entries: copyCounts(contents.rows, before.rows),
+      legacy: copyCounts(contents.legacy, before.legacy),
       head: await auditCopy(ports, signal),
       durationMs: clock() - startedAt,
     }
   })
 }
 
-function copyRefused(why: string): Refusal<CopyRefusal> {
-  return new Refusal('copy_refused', `the target cannot receive the copy: ${why}`)
+function copyRefused(reason: string): Refusal<CopyRefusal> {
+  return new Refusal('copy_refused', `the target cannot receive the copy: ${reason}`)
 }
 
 /** The refusal to copy an archive that has no entry yet. */
@@ -100,18 +100,21 @@ function unsound(which: string, finding: Finding | undefined): Refusal<StorageRe
   return storageDamaged(`${which} is damaged: ${first}; run dash verify-archive on it`)
 }
 
-function counted(all: readonly unknown[], before: readonly unknown[]): { copied: number; unchanged: number } {
+function copyCounts(
+  all: readonly unknown[],
+  before: readonly unknown[],
+): { copied: number; unchanged: number } {
   return { copied: all.length - before.length, unchanged: before.length }
 }
 
-/** Nothing that is not sound may reach a store in which nothing can be taken back. */
-async function readSource(source: ArchivePlace): Promise<{
+/** Reads and proves the source: the target is append-only, so that damage must not reach it. */
+async function readSource(source: ArchiveStores): Promise<{
   contents: LedgerContents
   proved: ProvedLedger
   heads: Head[]
 }> {
   const { contents, proved } = await source.year.read()
-  // A publisher at work may have gone on since; what it adds is in the next copy.
+  // A running publisher may have added heads; the next copy includes them.
   const heads = (await source.auditors.objects.heads()).filter(({ seq }) => seq <= contents.rows.length)
   if (proved.unfinished) throw new Refusal('usage', 'an import into the archive to copy is not finished')
   if (contents.rows.length === 0) throw emptyArchive()
@@ -120,8 +123,8 @@ async function readSource(source: ArchivePlace): Promise<{
   return { contents, proved, heads: heads.flatMap(({ head }) => head ?? []) }
 }
 
-/** Every row the target has must stand in the source at the same place. */
-function requireBeginning(target: LedgerContents, source: LedgerContents): void {
+/** Requires every row of the target to be in the source at the same position. */
+function requirePrefix(target: LedgerContents, source: LedgerContents): void {
   const differing = (mine: readonly object[], theirs: readonly object[]): number =>
     1 + mine.findIndex((row, index) => JSON.stringify(row) !== JSON.stringify(theirs[index]))
   const entry = differing(target.rows, source.rows)
@@ -143,10 +146,10 @@ async function copyObjects(
   { timeline }: ProvedLedger,
   signal: AbortSignal,
 ): Promise<CopyReport['objects']> {
-  const there = new Set(await target.objects.keys('sha256'))
+  const existing = new Set(await target.objects.keys('sha256'))
   const result = { copied: 0, unchanged: 0, bytes: 0 }
   const copy = async (manifest: Manifest): Promise<void> => {
-    if (there.has(objectPath(manifest.sha256))) {
+    if (existing.has(objectPath(manifest.sha256))) {
       result.unchanged += 1
       return
     }
@@ -155,19 +158,19 @@ async function copyObjects(
     result.copied += 1
     result.bytes += bytes.byteLength
   }
-  for (let start = 0; start < timeline.length; start += AT_A_TIME) {
+  for (let start = 0; start < timeline.length; start += CONCURRENCY) {
     signal.throwIfAborted()
-    await Promise.all(timeline.slice(start, start + AT_A_TIME).map(({ manifest }) => copy(manifest)))
+    await Promise.all(timeline.slice(start, start + CONCURRENCY).map(({ manifest }) => copy(manifest)))
     onProgress({ objects: result.copied + result.unchanged, ofObjects: timeline.length, bytes: result.bytes })
   }
   return result
 }
 
 async function copyHeads(heads: readonly Head[], target: Objects): Promise<CopyReport['heads']> {
-  const there = new Set(await target.keys('heads'))
-  // A head that is there already must be the same.
+  const existing = new Set(await target.keys('heads'))
+  // An existing head must be the same.
   for (const head of heads) await target.putHead(head)
-  const copied = heads.filter(({ seq }) => !there.has(`heads/${seq}`)).length
+  const copied = heads.filter(({ seq }) => !existing.has(`heads/${seq}`)).length
   return { copied, unchanged: heads.length - copied }
 }
 
@@ -177,7 +180,7 @@ async function auditCopy(
 ): Promise<VerifyReport['head']> {
   const { report, cause } = await verifyArchive(
     { ...target.auditors, clock, random: () => 0, onProgress: () => undefined, onNote },
-    { sample: null, since: null, expectedHead: null, payloads: false, jobs: AT_A_TIME, signal },
+    { sample: null, since: null, expectedHead: null, payloads: false, jobs: CONCURRENCY, signal },
   )
   if (cause !== null) throw cause
   const finding = report.findings.find(isDamage)

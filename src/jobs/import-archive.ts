@@ -4,11 +4,11 @@ import { headIsBehind } from '../domain/year/chain.ts'
 import { proveBytes } from '../domain/year/envelope.ts'
 import type { FoundingRefusal } from '../domain/year/ledger.ts'
 import {
-  beganWith,
+  startsWithFounding,
   MANIFESTS_FILE,
-  parseListed,
+  parseManifestRow,
   planFounding,
-  repeatedIds,
+  duplicateIdRefusals,
   sealFounding,
 } from '../domain/year/legacy-import.ts'
 import type { ImportRefusal, ListedPublication } from '../domain/year/legacy-import.ts'
@@ -17,11 +17,11 @@ import { leaseLost, withPublisherLease } from './lease.ts'
 import type { LeasePorts } from './lease.ts'
 import { shorten } from '../domain/text.ts'
 
-/** What an import did: the JSON result of `import archive` (docs/importing.md). */
+/** The JSON result of `import archive` (docs/importing.md). */
 export interface ArchiveImportReport {
   imported: number
   unchanged: number
-  /** The first hundred reasons why nothing was written; `line` and `publicationId` are null for the import as a whole. */
+  /** The first hundred refusals; `line` and `publicationId` are null for the import as a whole. */
   refused: ImportRefusal[]
   refusedCount: number
 }
@@ -31,40 +31,40 @@ export interface ArchiveImportPorts extends LeasePorts {
   ledger: Ledger
   objects: Pick<Objects, 'put' | 'putHead'>
   year: YearReader
-  /** Makes the folders of the stores; called once everything is verified, before the stores are used. */
+  /** Creates the folders of the stores; called after everything is verified, before the stores are used. */
   prepare: () => void
-  /** Called with the publications handled so far; an import goes over them twice. */
+  /** Called with the number of finished publications; an import processes them twice. */
   onPublication: (step: 'verified' | 'stored', count: number, of: number) => void
-  /** Ends the import between two publications, unless it is committed already. */
+  /** Ends the import between two publications, before its commit. */
   signal: AbortSignal
 }
 
 /**
- * Founds an archive with older publications (docs/decisions/0010-archive-import.md). All or nothing: every
- * publication is verified before anything is written, and every refusal is reported. The same import again changes
- * nothing, and goes on where a crash ended it.
+ * Founds an archive with older publications (docs/decisions/0010-archive-import.md). All or nothing: every publication
+ * is verified before anything is written, and every refusal is reported. The same import again changes nothing, and
+ * continues after a crash.
  *
  * @throws Refusal `input_unreadable` when the list cannot be read or a file changes meanwhile, `lease_held` or
- *   `lease_lost` when a publisher works, `storage_*` when the archive cannot be proved; faults
+ *   `lease_lost` when another publisher is running, `storage_*` when the archive cannot be proved; faults
  */
 export async function importArchive(ports: ArchiveImportPorts): Promise<ArchiveImportReport> {
   const report: ArchiveImportReport = { imported: 0, unchanged: 0, refused: [], refusedCount: 0 }
   const listed = await readList(ports, report)
-  for (const repeated of repeatedIds(listed)) refuse(report, repeated)
+  for (const repeated of duplicateIdRefusals(listed)) refuse(report, repeated)
   await verifyFiles(ports, listed, report)
   if (listed.length === 0 && report.refusedCount === 0)
-    refuse(report, whole(`${MANIFESTS_FILE} lists no publication`))
+    refuse(report, wholeImport(`${MANIFESTS_FILE} lists no publication`))
   report.refused.sort((a, b) => (a.line ?? 0) - (b.line ?? 0))
   if (report.refusedCount > 0) return report
   ports.prepare()
-  // A crash from here on: the lease runs out by itself.
+  // A crash from here on: the lease expires.
   return withPublisherLease(ports, async (token) => {
-    await found(ports, listed, token, report)
+    await foundLedger(ports, listed, token, report)
     return report
   })
 }
 
-async function found(
+async function foundLedger(
   ports: ArchiveImportPorts,
   listed: readonly ListedPublication[],
   token: string,
@@ -74,29 +74,29 @@ async function found(
   const founding = planFounding(listed)
   const { proved, head } = await ports.year.read()
   const lastEntry = proved.entries.at(-1)
-  if (beganWith(proved.entries, founding)) {
-    // The head that a crash after the commit left unwritten.
+  if (startsWithFounding(proved.entries, founding)) {
+    // Write the head that a crash after the commit left out.
     if (lastEntry && headIsBehind(proved.entries, head)) await putHead(objects, lastEntry, clock())
     report.unchanged = listed.length
     return
   }
-  if (lastEntry) return refuse(report, whole(ALREADY_FOUNDED))
+  if (lastEntry) return refuse(report, wholeImport(ALREADY_FOUNDED))
   const { unfinished } = proved
   const last = founding.rows.at(-1)
   if (unfinished && (unfinished.seq !== last?.seq || unfinished.leaf !== last.leaf))
-    return refuse(report, whole(OTHER_BEGUN))
-  // A crash among the objects: some that nothing refers to.
+    return refuse(report, wholeImport(OTHER_BEGUN))
+  // A crash in between leaves objects without a reference.
   await storeObjects(ports, listed)
   if (last) {
     const mark = unfinished ?? { seq: last.seq, leaf: last.leaf, beganAt: clock() }
-    // A crash from here on: nothing but this very import may write to the archive.
-    requireDone(await ledger.beginFounding(mark, { token, now: clock() }))
+    // A crash from here on: only this import may write to the archive.
+    requireCommitted(await ledger.beginFounding(mark, { token, now: clock() }))
     await putHead(objects, last, mark.beganAt)
   }
   const now = clock()
   const seal = sealFounding(founding, now)
   // The commit point. A crash after it: the next import, or publication, writes the head.
-  requireDone(await ledger.found(founding, seal, { token, now }))
+  requireCommitted(await ledger.commitFounding(founding, seal, { token, now }))
   await putHead(objects, seal, clock())
   report.imported = listed.length
 }
@@ -115,7 +115,7 @@ async function putHead(
   await objects.putHead({ seq, leaf, time })
 }
 
-function requireDone(refused: FoundingRefusal | null): void {
+function requireCommitted(refused: FoundingRefusal | null): void {
   if (refused === 'lease-lost') throw leaseLost()
   if (refused !== null) throw new Error('another process without the lease wrote to the ledger')
 }
@@ -134,7 +134,7 @@ async function readList(
       const parsed =
         'problem' in decoded
           ? { publicationId: null, line: number, reason: decoded.problem }
-          : parseListed(decoded.value, number, now)
+          : parseManifestRow(decoded.value, number, now)
       if ('manifest' in parsed) listed.push(parsed)
       else refuse(report, parsed)
     }
@@ -142,7 +142,7 @@ async function readList(
   return listed
 }
 
-/** Reads and proves the files one at a time: an archive is larger than the memory. */
+/** Reads and proves the files one at a time, because an archive may exceed the memory. */
 async function verifyFiles(
   ports: ArchiveImportPorts,
   listed: readonly ListedPublication[],
@@ -169,7 +169,7 @@ async function readProved(
   return proveBytes(manifest, await folder.read(file, manifest.byteSize))
 }
 
-/** Reads the files a second time and proves them again, so that a file that changed meanwhile is never stored. */
+/** Reads and proves the files again before it stores them, so that a changed file is never stored. */
 async function storeObjects(ports: ArchiveImportPorts, listed: readonly ListedPublication[]): Promise<void> {
   for (const [index, publication] of listed.entries()) {
     ports.signal.throwIfAborted()
@@ -186,7 +186,7 @@ async function storeObjects(ports: ArchiveImportPorts, listed: readonly ListedPu
 
 const REFUSALS_KEPT = 100
 
-/** All are counted, the first hundred kept, each on one short line. */
+/** Counts every refusal and keeps the first hundred, each on one short line. */
 function refuse(report: ArchiveImportReport, { publicationId, line, reason }: ImportRefusal): void {
   report.refusedCount += 1
   if (report.refused.length === REFUSALS_KEPT) return
@@ -194,6 +194,6 @@ function refuse(report: ArchiveImportReport, { publicationId, line, reason }: Im
   report.refused.push({ publicationId: id, line, reason: shorten(reason) })
 }
 
-function whole(reason: string): ImportRefusal {
+function wholeImport(reason: string): ImportRefusal {
   return { publicationId: null, line: null, reason }
 }

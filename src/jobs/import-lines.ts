@@ -7,23 +7,23 @@ import type { FeedStore, InputLine, LineSource } from '../domain/ports.ts'
 import { Refusal } from '../domain/refusal.ts'
 import { shorten } from '../domain/text.ts'
 
-/** What happened to a set of files, whatever their rows are (docs/importing.md). */
+/** Report of an import of files with any kind of rows (docs/importing.md). */
 export interface LinesReport extends ImportCounts {
   files: number
-  /** Every line that is not blank, bad ones too. */
+  /** Number of lines that are not blank, including bad ones. */
   rows: number
-  /** Bad rows left out under `skip`. */
+  /** Number of bad rows left out under `skip`. */
   skipped: number
-  /** The first hundred; `line` is null when the whole file is meant. */
+  /** The first hundred errors; `line` is null for the file as a whole. */
   errors: { file: string; line: number | null; reason: string }[]
   errorCount: number
-  /** Files of which nothing, or not everything, was imported. */
+  /** Number of files that were not imported completely. */
   failedFiles: number
 }
 
 export interface LinesOptions {
   onError: 'abort' | 'skip'
-  /** Ends the import between two batches; what was stored stays. */
+  /** Ends the import between two batches; stored rows stay. */
   signal: AbortSignal
 }
 
@@ -32,42 +32,42 @@ type ParsedLine<Row> =
   | { kind: 'unknown-source'; source: string }
   | { kind: 'bad'; reason: string }
 
-/** One import of files of lines: how its rows are read and stored, and what was counted on the way. */
-interface Run<Row> extends LinesOptions {
-  /** @param value what JSON.parse gave for the line */
+/** An import of files of lines: its parser, its store, and its counts. */
+interface ImportRun<Row> extends LinesOptions {
+  /** @param value the value of JSON.parse for the line */
   parse: (value: unknown) => ParsedLine<Row>
   /** Stores a batch in one transaction. */
   store: (batch: readonly Row[]) => Promise<ImportCounts>
   batchRows: number
-  /** Called after each batch with the rows read so far. */
+  /** Called after each batch with the number of rows read. */
   onProgress: (rows: number) => void
   report: LinesReport
-  /** Good rows that were checked before any was stored. */
+  /** Number of valid rows checked before any was stored. */
   checked: number
   badRows: number
   vouched: number
   unknownSources: Map<string, number>
 }
 
-type RowKind<Row> = Pick<Run<Row>, 'parse' | 'store' | 'batchRows' | 'onProgress'>
+type RowKind<Row> = Pick<ImportRun<Row>, 'parse' | 'store' | 'batchRows' | 'onProgress'>
 
 /**
- * Imports files of lines (docs/importing.md). Under `abort` a file with any bad row is read to its end, reported, and
- * left out whole; under `skip` its good rows are imported. Other files are not affected. A crash keeps the batches
- * that were stored; the same import again changes nothing of them.
+ * Imports files of lines (docs/importing.md). Under `abort` a file with a bad row is checked to its end, reported, and
+ * left out; under `skip` its valid rows are imported. Other files are not affected. A crash keeps the stored batches;
+ * repeating the import changes nothing in them.
  */
 async function importLines<Row>(
   kind: RowKind<Row>,
   sources: readonly LineSource[],
   options: LinesOptions,
-): Promise<Run<Row>> {
+): Promise<ImportRun<Row>> {
   const counts = { checked: 0, badRows: 0, vouched: 0, unknownSources: new Map<string, number>() }
-  const run: Run<Row> = { ...kind, ...options, ...counts, report: emptyReport(sources.length) }
+  const run: ImportRun<Row> = { ...kind, ...options, ...counts, report: emptyReport(sources.length) }
   const { report, onError } = run
   for (const source of sources) {
     try {
       if (onError === 'skip') await storeFile(run, source, true)
-      else if (await isFaultless(run, source)) await storeFile(run, source, false)
+      else if (await isValidFile(run, source)) await storeFile(run, source, false)
       else report.failedFiles += 1
     } catch (error) {
       if (!(error instanceof Refusal) || error.code !== 'input_unreadable') throw error
@@ -93,14 +93,14 @@ function emptyReport(files: number): LinesReport {
   }
 }
 
-async function isFaultless<Row>(run: Run<Row>, source: LineSource): Promise<boolean> {
+async function isValidFile<Row>(run: ImportRun<Row>, source: LineSource): Promise<boolean> {
   const errorsBefore = run.report.errorCount
   for await (const batch of rowBatches(run, source, true)) run.onProgress((run.checked += batch.length))
   return run.report.errorCount === errorsBefore
 }
 
-/** @param isFirst false for a second reading, of which nothing is counted */
-async function storeFile<Row>(run: Run<Row>, source: LineSource, isFirst: boolean): Promise<void> {
+/** @param isFirst false for a second read, which counts nothing */
+async function storeFile<Row>(run: ImportRun<Row>, source: LineSource, isFirst: boolean): Promise<void> {
   const { report } = run
   for await (const batch of rowBatches(run, source, isFirst)) {
     addCounts(report, await run.store(batch))
@@ -109,11 +109,15 @@ async function storeFile<Row>(run: Run<Row>, source: LineSource, isFirst: boolea
 }
 
 /**
- * The good rows of a file in batches.
+ * The valid rows of a file in batches.
  *
- * @throws Refusal `input_unreadable` on a second reading that finds a bad row, as the first did not
+ * @throws Refusal `input_unreadable` when a second read finds a bad row that the first did not
  */
-async function* rowBatches<Row>(run: Run<Row>, source: LineSource, isFirst: boolean): AsyncGenerator<Row[]> {
+async function* rowBatches<Row>(
+  run: ImportRun<Row>,
+  source: LineSource,
+  isFirst: boolean,
+): AsyncGenerator<Row[]> {
   let batch: Row[] = []
   try {
     for await (const lines of source.lines()) {
@@ -133,14 +137,14 @@ async function* rowBatches<Row>(run: Run<Row>, source: LineSource, isFirst: bool
       }
     }
   } catch (error) {
-    // What was read before a file broke off is good.
+    // Rows before a read error are valid.
     if (isFirst && batch.length > 0) yield batch
     throw error
   }
   if (batch.length > 0) yield batch
 }
 
-/** The JSON value of a line, or why it has none. */
+/** Parses a line to its JSON value, or to the problem. */
 export function decodeLine(line: InputLine): { value: unknown } | { problem: string } {
   if ('problem' in line) return line
   try {
@@ -150,16 +154,16 @@ export function decodeLine(line: InputLine): { value: unknown } | { problem: str
   }
 }
 
-function parseLine<Row>(parse: Run<Row>['parse'], line: InputLine): ParsedLine<Row> {
+function parseLine<Row>(parse: ImportRun<Row>['parse'], line: InputLine): ParsedLine<Row> {
   const decoded = decodeLine(line)
   return 'problem' in decoded ? { kind: 'bad', reason: decoded.problem } : parse(decoded.value)
 }
 
-/** Different unknown names counted one by one; beyond them rows count under one label. */
+/** Most unknown names that are counted separately; further ones share one label. */
 const UNKNOWN_NAMES_KEPT = 1_000
 const OTHER_UNKNOWN_NAMES = '(other names)'
 
-function count<Row>(run: Run<Row>, file: string, line: number, parsed: ParsedLine<Row>): void {
+function count<Row>(run: ImportRun<Row>, file: string, line: number, parsed: ParsedLine<Row>): void {
   const { unknownSources: unknown } = run
   run.report.rows += 1
   if (parsed.kind === 'bad') {
@@ -183,11 +187,11 @@ function addError(report: LinesReport, file: string, line: number | null, reason
 
 export interface ArticleImportPorts {
   feed: Pick<FeedStore, 'saveArticles' | 'storedItems'>
-  /** Called after each batch with the rows read so far. */
+  /** Called after each batch with the number of rows read. */
   onProgress: (rows: number) => void
 }
 
-/** A text has at most a quarter of a megabyte, so that a batch is no larger than what a server takes at once. */
+/** Rows in a batch: a text has at most 250 KB, so that a batch stays within the server's limit. */
 const ARTICLE_BATCH_ROWS = 20
 
 /** Imports article texts; see {@link importLines}. Idempotent. */
@@ -208,39 +212,39 @@ export async function importArticles(
   return (await importLines(kind, sources, options)).report
 }
 
-/** Each text for the likeliest item of its key that is stored, or for the likeliest where none is. */
+/** Assigns each text to the likeliest stored item of its key, or to the likeliest when none is stored. */
 async function ofStoredItems(
   feed: ArticleImportPorts['feed'],
   batch: readonly KeyedArticle[],
 ): Promise<Article[]> {
   const open = batch.flatMap(({ items }) => (items.length > 1 ? items : []))
-  const stored = new Set((open.length > 0 ? await feed.storedItems(open) : []).map(textOf))
+  const stored = new Set((open.length > 0 ? await feed.storedItems(open) : []).map(itemId))
   return batch.flatMap(({ items, ...article }) => {
-    const item = items.find((each) => stored.has(textOf(each))) ?? items[0]
+    const item = items.find((each) => stored.has(itemId(each))) ?? items[0]
     return item ? [{ ...item, ...article }] : []
   })
 }
 
-function textOf({ source, sourceId }: ItemRef): string {
+function itemId({ source, sourceId }: ItemRef): string {
   return JSON.stringify([source, sourceId])
 }
 
-/** What happened to a set of files: the JSON result of `import signals` (docs/importing.md). */
+/** The JSON result of `import signals` (docs/importing.md). */
 export interface ImportReport extends LinesReport {
-  /** Rows whose title `--title-provenance` vouched for. */
+  /** Number of rows whose title provenance came from `--title-provenance`. */
   vouched: number
-  /** Rows of sources the product does not know, by name. */
+  /** Number of rows of unknown sources, by name. */
   unknownSources: Record<string, number>
 }
 
 export interface ImportOptions extends LinesOptions {
-  /** Vouches for the titles of rows that have no provenance of their own; null vouches for none. */
+  /** Provenance for the titles of rows without their own; null for none. */
   titleProvenance: string | null
 }
 
 export interface ImportPorts {
   feed: Pick<FeedStore, 'importSignals'>
-  /** Called after each batch with the rows read so far. */
+  /** Called after each batch with the number of rows read. */
   onProgress: (rows: number) => void
 }
 

@@ -4,13 +4,13 @@ import type { Clock, LeaseKeeper } from '../domain/ports.ts'
 import { Refusal, messageOf } from '../domain/refusal.ts'
 import { formatInstant } from '../domain/time.ts'
 
-/** Who takes a lease, and how it is watched. */
+/** The holder of a lease, and its dependencies. */
 export interface HolderPorts {
   clock: Clock
   holder: LeaseHolder
   /** True when a lease holder's process is known to have died. */
   isDead: (process: string) => boolean
-  /** One line for an operator who watches. */
+  /** Reports one line to an operator. */
   onProgress: (message: string) => void
 }
 
@@ -18,28 +18,28 @@ export interface LeasePorts extends HolderPorts {
   ledger: LeaseKeeper
 }
 
-/** The lease is somebody else's. */
+/** Another holder has the lease. */
 export type LeaseRefusal = 'lease_held' | 'lease_lost'
 
 /**
- * Runs work that writes to the ledger under the publisher's lease, renewed until it ends (docs/publishing.md).
+ * Runs work that writes to the ledger under the publisher's lease, renewed until the work ends (docs/publishing.md).
  *
- * @throws Refusal `lease_held` when somebody else has the lease; whatever the work throws
+ * @throws Refusal `lease_held` when another holder has the lease; errors of the work
  */
 export function withPublisherLease<T>(ports: LeasePorts, work: (token: string) => Promise<T>): Promise<T> {
   return withLease(ports.ledger, 'writing to the ledger', ports, work)
 }
 
-/** The end of a run whose lease another took over. */
+/** The refusal for a run whose lease was taken over. */
 export function leaseLost(): Refusal<LeaseRefusal> {
   return new Refusal('lease_lost', 'another run took over the lease of the ledger; this run stopped')
 }
 
 /**
- * Runs work under a lease, renewed until it ends.
+ * Runs work under a lease, renewed until the work ends.
  *
- * @param doing what a holder does, for the message to a run that is refused
- * @throws Refusal `lease_held` when somebody else has the lease; whatever the work throws
+ * @param doing activity of a holder, for the message of a refusal
+ * @throws Refusal `lease_held` when another holder has the lease; errors of the work
  */
 export async function withLease<T>(
   lease: LeaseKeeper,
@@ -50,18 +50,18 @@ export async function withLease<T>(
   const grant = await lease.takeLease(holder, clock(), LEASE_MS, isDead)
   if (!grant.granted) {
     const [since, until] = [formatInstant(grant.since), formatInstant(grant.until)]
-    const held = `${grant.heldBy} has been ${doing} since ${since}; its lease lasts until ${until}`
-    throw new Refusal<LeaseRefusal>('lease_held', held)
+    const message = `${grant.heldBy} has been ${doing} since ${since}; its lease lasts until ${until}`
+    throw new Refusal<LeaseRefusal>('lease_held', message)
   }
   const renewal = setInterval(() => {
-    // A lease that cannot be renewed is noticed by whatever it guards, which checks it.
+    // A failed renewal is detected by the guarded writes, which check the lease.
     lease.renewLease(grant.token, clock(), LEASE_MS).catch(() => undefined)
   }, LEASE_MS / 4)
   try {
     return await work(grant.token)
   } finally {
     clearInterval(renewal)
-    // The outcome stands whether or not the lease can be given back: it runs out by itself.
+    // The outcome does not depend on the release: the lease expires.
     await lease.releaseLease(grant.token).catch((error: unknown) => {
       onProgress(`the lease could not be released and will expire: ${messageOf(error)}`)
     })

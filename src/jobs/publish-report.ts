@@ -17,14 +17,14 @@ export interface PublishReport {
   byteSize: number | null
   publishedAt: string | null
   items: Record<string, number> | null
-  /** Items of all lists together, each counted once. */
+  /** Number of distinct items of all lists. */
   distinctItems: number | null
   coverage: Coverage | null
   durationMs: number
   reason: string | null
 }
 
-/** A report of a run that began at `startedAt` and ends at `now`, with the facts given and no others. */
+/** Creates the report of a run from `startedAt` to `now`; absent facts are null. */
 export function publishReport(
   outcome: PublishReport['outcome'],
   startedAt: Instant,
@@ -49,26 +49,27 @@ export function publishReport(
   }
 }
 
-/** Why a day is a gap, and what to do about it, in one line that begins with the recorded reason. */
+/** Describes a gap and its remedy in one line that begins with the recorded reason. */
 export function describeGap(
   asOfDay: Day,
   { reason, attempts }: { reason: GapReason; attempts: number },
-  tried: readonly Attempt[],
+  attemptsOfDay: readonly Attempt[],
 ): string {
-  const mend = 'this gap is permanent; fix the cause before the next publication'
-  if (reason === 'missed') return `missed: no run published ${asOfDay} in time; ${mend}`
-  const failure = tried.at(-1)?.reason ?? null
-  const last = failure === null ? 'the last run ended without a reason' : `the last failed with: ${failure}`
-  return `attempts_spent: all ${attempts} attempts for ${asOfDay} are used up; ${last}; ${mend}`
+  const remedy = 'this gap is permanent; fix the cause before the next publication'
+  if (reason === 'missed') return `missed: no run published ${asOfDay} in time; ${remedy}`
+  const failure = attemptsOfDay.at(-1)?.reason ?? null
+  const lastFailure =
+    failure === null ? 'the last run ended without a reason' : `the last failed with: ${failure}`
+  return `attempts_spent: all ${attempts} attempts for ${asOfDay} are used up; ${lastFailure}; ${remedy}`
 }
 
-/** The facts of a manifest. */
+/** The report members of a manifest. */
 export function manifestFacts(manifest: Manifest): Partial<PublishReport> {
   const { publicationId, sha256, byteSize, publishedAt } = manifest
   return { publicationId, sha256, byteSize, publishedAt: formatInstant(publishedAt) }
 }
 
-/** The facts of a publication's contents. */
+/** The report members of a publication's contents. */
 export function contentFacts({ envelope: { feed, coverage } }: SealedYear): Partial<PublishReport> {
   return { items: countItems(feed), distinctItems: countDistinctItems(feed), coverage }
 }

@@ -12,7 +12,7 @@ import {
   COMMIT_WITHIN_MS,
   missedDays,
   planPublication,
-  timeAhead,
+  laterTimeInLedger,
   windowProblem,
   withoutProvenance,
 } from '../domain/year/plan.ts'
@@ -36,45 +36,45 @@ export interface PublishPorts extends LeasePorts {
 }
 
 export interface PublishOptions {
-  /** One attempt instead of all that are left. */
+  /** True for one attempt instead of all remaining ones. */
   once: boolean
-  /** Ranks and reports; counts and writes nothing. */
+  /** True to rank and report without counting an attempt or writing. */
   dryRun: boolean
-  /** Publishes a Year whose lists are all empty. */
+  /** True to publish a Year whose lists are all empty. */
   allowEmpty: boolean
   retryDelayMs: number
-  /** Ends the run: the lease is given back, a counted attempt stays spent. */
+  /** Ends the run: the lease is released, a counted attempt stays counted. */
   signal: AbortSignal
 }
 
-/** A report, and for a failure what was thrown, so that the caller can tell whose fault it was. */
+/** A report, and the error of a failure, so that the caller can determine the responsible side. */
 export interface PublishResult {
   report: PublishReport
   cause: unknown
 }
 
-/** What a run is given, and what it has learned on the way. */
+/** Input and state of a run. */
 interface Run extends PublishPorts, PublishOptions {
   startedAt: Instant
   asOfDay: Day
   /** Of the lease. */
   token: string
-  /** The ledger as it was proved last, and the newest head at the start. */
+  /** The ledger at its last proof, and the newest head at the start. */
   proved: ProvedLedger
   head: Head | null
-  /** Where the chain stands: the next entry continues this one. */
+  /** End of the chain, which the next entry continues. */
   end: Pick<Head, 'seq' | 'leaf'>
-  /** The sealing stored last. */
+  /** The last stored publication. */
   sealed: SealedYear | null
-  /** The reason of the failure that was reported last. */
+  /** Reason of the last reported failure. */
   reportedReason: string | null
 }
 
 /**
- * Publishes the Year of the last completed UTC day (docs/publishing.md). The run can be cut anywhere.
+ * Publishes the Year of the last complete UTC day (docs/publishing.md). The run can be interrupted anywhere.
  *
- * @throws Refusal `lease_held` or `lease_lost` when another publisher works, `storage_*` when the archive cannot be
- *   proved; faults before an attempt is counted
+ * @throws Refusal `lease_held` or `lease_lost` when another publisher is running, `storage_*` when the archive cannot
+ *   be proved; faults before an attempt is counted
  */
 export async function publishYear(ports: PublishPorts, options: PublishOptions): Promise<PublishResult> {
   const startedAt = ports.clock()
@@ -84,7 +84,7 @@ export async function publishYear(ports: PublishPorts, options: PublishOptions):
     return { ...ports, ...options, ...facts, sealed: null, reportedReason: null }
   }
   if (options.dryRun) return rehearse(await begin(''))
-  // A crash from here on: the lease runs out by itself.
+  // A crash from here on: the lease expires.
   return withPublisherLease(ports, async (token) => publish(await begin(token)))
 }
 
@@ -92,7 +92,7 @@ async function publish(run: Run): Promise<PublishResult> {
   const { ledger, objects, clock, asOfDay, token, once, signal } = run
   const reason = forbidden(run)
   if (reason !== null) return resultOf(run, 'failed', { reason })
-  // The head that a crash after a commit left unwritten.
+  // Write the head that a crash after a commit left out.
   if (headIsBehind(run.proved.entries, run.head)) await putHead(run)
   await recordMissedDays(run)
   let failed: PublishResult | null = null
@@ -109,9 +109,9 @@ async function publish(run: Run): Promise<PublishResult> {
     } else {
       const { found, problem } = await readWindow(run)
       if (problem !== null) return resultOf(run, 'failed', { reason: problem })
-      // A store that would take no object must not cost an attempt.
+      // A store that refuses writes must not cost an attempt.
       await objects.prepare()
-      // A crash from here on: the attempt stays spent.
+      // A crash from here on: the attempt stays counted.
       if (!(await ledger.countAttempt(asOfDay, plan.attempt, clock(), token))) throw leaseLost()
       const attempted = await attempt(run, found, plan.attempt)
       if (attempted.report.outcome !== 'failed') return attempted
@@ -127,7 +127,7 @@ async function attempt(run: Run, found: FoundWindow, number: number): Promise<Pu
   } catch (error) {
     const after = await run.year.read().catch(() => null)
     if (after === null) throw error
-    // A commit that was done although it was reported lost has published the day. Another run's has not.
+    // A commit that succeeded although it was reported lost has published the day; another run's commit has not.
     if (!isPublished(after.proved, run.sealed)) return fail(run, number, error)
   }
   if (run.sealed === null) throw new Error('a publication was committed without a seal')
@@ -135,7 +135,7 @@ async function attempt(run: Run, found: FoundWindow, number: number): Promise<Pu
   const published = resultOf(run, 'published', facts)
   try {
     await prove(run)
-    // A crash before it: the day is published all the same, and the next run writes the head.
+    // A crash before it: the day is published, and the next run writes the head.
     await putHead(run)
     return published
   } catch (cause) {
@@ -151,7 +151,7 @@ async function fail(run: Run, number: number, error: unknown): Promise<PublishRe
   return { ...resultOf(run, 'failed', { attempt: number, reason }), cause: error }
 }
 
-/** Sealing again when a commit came too late is bounded; a machine this slow fails the attempt instead. */
+/** Most sealings when commits are too late; on a slower machine the attempt fails. */
 const SEAL_TRIES = 5
 
 async function commit(run: Run, found: FoundWindow): Promise<void> {
@@ -161,7 +161,7 @@ async function commit(run: Run, found: FoundWindow): Promise<void> {
     const sealed = sealAt(run.clock())
     run.sealed = sealed
     const { manifest, bytes } = sealed
-    // A crash after this: an object that nothing refers to.
+    // A crash after this leaves an object without a reference.
     await run.objects.put(manifest.sha256, bytes)
     // The commit point: a crash after it leaves a published day.
     const refusal = await append(run, { kind: 'publication', manifest }, manifest.publishedAt)
@@ -175,7 +175,7 @@ function isPublished({ entries }: ProvedLedger, sealed: SealedYear | null): bool
   return entries.some((entry) => entry.kind === 'publication' && entry.manifest.sha256 === digest)
 }
 
-/** Ranks and reports, and writes nothing. */
+/** A dry run: ranks and reports, writes nothing. */
 async function rehearse(run: Run): Promise<PublishResult> {
   const reason = forbidden(run)
   if (reason !== null) return resultOf(run, 'failed', { reason })
@@ -195,11 +195,11 @@ async function rehearse(run: Run): Promise<PublishResult> {
 const UNFINISHED_IMPORT =
   'the import of an archive is not finished; run `dash import archive` with the same folder again'
 
-/** Why nothing may be published at all, found before an attempt is counted; null when it may. */
+/** The reason why nothing may be published, before an attempt is counted; null when publishing is allowed. */
 function forbidden({ proved, clock }: Run): string | null {
   if (proved.unfinished) return UNFINISHED_IMPORT
   const now = clock()
-  const ahead = timeAhead(now, proved.entries, proved.timeline)
+  const ahead = laterTimeInLedger(now, proved.entries, proved.timeline)
   if (ahead === null) return null
   const times = `the clock says ${formatInstant(now)}, but the ledger already has an entry of ${formatInstant(ahead)}`
   return `${times}; correct the clock`
@@ -212,7 +212,7 @@ async function settled(run: Run, plan: Extract<PublicationPlan, { do: 'nothing' 
   return resultOf(run, 'gap', { reason, attempt: plan.attempts })
 }
 
-/** False when the run was told to stop. */
+/** Waits before the next attempt; false when the run was aborted. */
 async function pause(run: Run, { report: { attempt: number, reason } }: PublishResult): Promise<boolean> {
   const why = reason === run.reportedReason ? 'failed for the same reason' : `failed (${reason})`
   run.reportedReason = reason
@@ -226,7 +226,10 @@ async function pause(run: Run, { report: { attempt: number, reason } }: PublishR
   }
 }
 
-/** Years of gaps can follow an imported archive, so the ledger is proved again only after the last of them. */
+/**
+ * Records missed days. Years of gaps can follow an imported archive, so that the ledger is proved again only after the
+ * last one.
+ */
 async function recordMissedDays(run: Run): Promise<void> {
   const firstAttemptDay = await run.ledger.firstAttemptDay()
   const days = missedDays(run.proved, firstAttemptDay, run.asOfDay)
@@ -239,7 +242,7 @@ async function recordMissedDays(run: Run): Promise<void> {
   if (days.length > 0) await prove(run)
 }
 
-/** Records a day as one without a publication. A crash between entry and head: the next run writes the head. */
+/** Records a gap. A crash between entry and head: the next run writes the head. */
 async function recordGap(run: Run, gap: Omit<Extract<EntryContent, { kind: 'gap' }>, 'kind'>): Promise<void> {
   const refusal = await append(run, { kind: 'gap', ...gap }, run.clock())
   if (refusal !== null) throw appendFailure(refusal)
@@ -256,9 +259,9 @@ async function prove(run: Run): Promise<void> {
 }
 
 /**
- * Appends one entry. The append itself checks that the chain still ends where it is continued.
+ * Appends one entry. The append itself checks that the chain still ends at the previous one.
  *
- * @returns why it was not appended, or null
+ * @returns the refusal, or null
  */
 async function append(run: Run, content: EntryContent, recordedAt: Instant): Promise<AppendRefusal | null> {
   const { token, clock, end } = run
@@ -298,7 +301,7 @@ async function readWindow({ feed, clock, asOfDay, allowEmpty }: Run): Promise<{
   return { found, problem: problem?.message(days) ?? null }
 }
 
-/** Ranks a window; the result seals it for a time of publication. */
+/** Ranks a window; the returned function seals it for a publication time. */
 async function sealing(
   run: Run,
   { window, events, observed }: FoundWindow,

@@ -5,10 +5,10 @@ import { Refusal } from '../domain/refusal.ts'
 import { rankYear } from '../domain/year/rank.ts'
 import type { RankedYear, VerifiedTitle, YearEvent } from '../domain/year/rank.ts'
 
-/** Time all titles of one ranking may take together. */
-const ALL_TITLES_MS = 300_000
+/** Timeout of all titles of one ranking together, in milliseconds. */
+const TITLES_TIMEOUT_MS = 300_000
 
-/** Requests open at one source at a time. */
+/** Concurrent requests per source. */
 const PER_SOURCE = 4
 
 interface RankingRun {
@@ -20,21 +20,24 @@ interface RankingRun {
 }
 
 /**
- * Ranks a window, asking the owning sources for every title the ranking needs that is not verified yet
- * (docs/ranking.md, rule 7). Each title is kept at once, but for a dry run, so that none is asked for twice.
+ * Ranks a window, fetching every unverified title that the ranking needs from its owning source (docs/ranking.md, rule
+ * 7). Each title is stored at once, except in a dry run, so that none is fetched twice.
  *
- * @throws Refusal `source_unavailable` or `title_not_vouched`: the first that occurs ends the whole ranking
+ * @throws Refusal `source_unavailable` or `title_not_vouched`: the first one ends the ranking
  */
 export async function rankWithTitles(
   { feed, titles, clock, signal, dryRun }: RankingRun,
   events: readonly YearEvent[],
 ): Promise<RankedYear> {
   const known = new Map<string, VerifiedTitle>()
-  const deadline = clock() + ALL_TITLES_MS
-  const learnTitle = async (event: YearEvent, until: AbortSignal): Promise<void> => {
+  const deadline = clock() + TITLES_TIMEOUT_MS
+  const fetchTitle = async (event: YearEvent, combinedSignal: AbortSignal): Promise<void> => {
     if (clock() > deadline)
-      throw new Refusal('source_unavailable', `the requests for titles timed out after ${ALL_TITLES_MS} ms`)
-    const title = await titles.title(event, until)
+      throw new Refusal(
+        'source_unavailable',
+        `the requests for titles timed out after ${TITLES_TIMEOUT_MS} ms`,
+      )
+    const title = await titles.title(event, combinedSignal)
     if (!dryRun) await feed.saveVerifiedTitle(event.source, event.sourceId, title, clock())
     known.set(saveKey(event.source, event.sourceId), title)
   }
@@ -44,23 +47,23 @@ export async function rankWithTitles(
     const stored = await feed.verifiedTitles(outcome.events)
     for (const [key, title] of stored) known.set(key, title)
     const missing = outcome.events.filter(({ source, sourceId }) => !stored.has(saveKey(source, sourceId)))
-    await forEachTitle(missing, signal, learnTitle)
+    await forEachTitle(missing, signal, fetchTitle)
   }
 }
 
-/** Works on a few events of each source at a time; the first failure ends the others, and is thrown. */
+/** Processes a few events of each source concurrently; the first failure stops the others and is thrown. */
 async function forEachTitle(
   events: readonly YearEvent[],
   signal: AbortSignal,
-  work: (event: YearEvent, until: AbortSignal) => Promise<void>,
+  work: (event: YearEvent, combinedSignal: AbortSignal) => Promise<void>,
 ): Promise<void> {
   const failed = new AbortController()
-  const until = AbortSignal.any([signal, failed.signal])
+  const combinedSignal = AbortSignal.any([signal, failed.signal])
   const limits = new Map(events.map(({ source }) => [source, pLimit(PER_SOURCE)]))
   const run = async (event: YearEvent): Promise<void> => {
     try {
-      until.throwIfAborted()
-      await work(event, until)
+      combinedSignal.throwIfAborted()
+      await work(event, combinedSignal)
     } catch (error) {
       failed.abort(error)
     }

@@ -1,24 +1,24 @@
 import type { IndexProgress } from '../domain/feed/search.ts'
 import type { FeedSearch } from '../domain/ports.ts'
 
-/** What indexing did: the JSON result of `reindex` (docs/api.md). */
+/** The JSON result of `reindex` (docs/api.md). */
 export interface IndexReport {
   job: 'reindex' | 'refresh-index'
-  /** Events taken in. */
+  /** Number of indexed events. */
   indexed: number
 }
 
 export interface IndexPorts {
   search: Omit<FeedSearch, 'by'>
-  /** Called after each step with the events taken in so far. */
+  /** Called after each step with the number of indexed events. */
   onProgress: (indexed: number) => void
-  /** Ends the work between two steps; what was done stays. */
+  /** Ends the work between two steps; finished steps stay. */
   signal: AbortSignal
 }
 
 /**
- * Brings the search index up to date with the signals and articles (docs/api.md). Idempotent; may be cut off
- * anywhere, run by several processes at once, and beside an import. An index of another release's rules is rebuilt.
+ * Updates the search index from signals and articles (docs/api.md). Idempotent; it can be interrupted, run in several
+ * processes, and run beside an import. An index of another release's rules is rebuilt.
  */
 export async function refreshIndex(ports: IndexPorts): Promise<IndexReport> {
   if (!(await ports.search.isCurrent())) return { ...(await rebuildIndex(ports)), job: 'refresh-index' }
@@ -27,10 +27,10 @@ export async function refreshIndex(ports: IndexPorts): Promise<IndexReport> {
 }
 
 /**
- * Builds the search index again from every signal and article (docs/api.md). The index there was answers until the
- * new one is complete; cut off, it goes on answering.
+ * Rebuilds the search index from every signal and article (docs/api.md). The current index serves until the new one is
+ * complete, also after an interruption.
  *
- * @throws Refusal `rebuild_superseded` when another rebuild began meanwhile
+ * @throws Refusal `rebuild_superseded` when another rebuild started meanwhile
  */
 export async function rebuildIndex(ports: IndexPorts): Promise<IndexReport> {
   const build = await ports.search.beginRebuild()
@@ -51,7 +51,7 @@ async function untilDone(
     total += indexed
     onProgress(total)
     if (done) return total
-    // The driver of files works synchronously; signals are noticed between two turns.
+    // The file driver is synchronous; let the event loop handle signals.
     await new Promise((resolve) => setImmediate(resolve))
   }
 }

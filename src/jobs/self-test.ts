@@ -2,7 +2,7 @@ import { Refusal } from '../domain/refusal.ts'
 import type { Finding, DamageSample, Mutation } from '../domain/year/finding.ts'
 import type { KeptHead } from '../domain/year/ledger.ts'
 
-/** What one audit said; `cause` is what ended it early, or null. */
+/** Result of one audit; `cause` is the error that ended it early, or null. */
 export interface SelfTestAudit {
   report: { ok: boolean; findings: readonly Finding[] }
   cause: unknown
@@ -10,7 +10,7 @@ export interface SelfTestAudit {
 
 export interface SelfTestPorts {
   makeSample: () => Promise<DamageSample>
-  /** The audit of the archive in a folder, by the very code that audits the operator's. */
+  /** Audits the archive in a folder with the code that audits the operator's. */
   audit: (folder: string, expectedHead: KeptHead | null) => Promise<SelfTestAudit>
   onProgress: (progress: { mutations: number; ofMutations: number }) => void
 }
@@ -18,16 +18,16 @@ export interface SelfTestPorts {
 export interface SelfTestReport {
   mutations: number
   detected: number
-  /** What was not noticed for what it is, and what was reported instead. */
+  /** Mutations that were not detected, and the codes reported instead. */
   missed: { name: string; reported: string[] }[]
 }
 
 /**
- * Damages a private archive in every way there is a mutation for, and audits each (docs/auditing.md). The
- * operator's archive is not touched.
+ * Applies every mutation to a private archive and audits each result (docs/auditing.md). The operator's archive is not
+ * touched.
  *
  * @param signal ends the test between two mutations, with its reason
- * @throws when the undamaged sample is not clean: nothing could be told from it
+ * @throws when the undamaged sample is not clean, which makes the test meaningless
  */
 export async function selfTest(
   { makeSample, audit, onProgress }: SelfTestPorts,
@@ -36,15 +36,16 @@ export async function selfTest(
   signal.throwIfAborted()
   const sample = await makeSample()
   try {
-    requireClean(await audit(await sample.restored(), sample.keptHead))
+    requireClean(await audit(await sample.restore(), sample.keptHead))
     const missed: SelfTestReport['missed'] = []
     for (const [index, mutation] of sample.mutations.entries()) {
       signal.throwIfAborted()
-      const folder = await sample.restored()
+      const folder = await sample.restore()
       await mutation.apply(folder)
-      const found = await audit(folder, mutation.needsKeptHead ? sample.keptHead : null)
+      const audited = await audit(folder, mutation.needsKeptHead ? sample.keptHead : null)
       signal.throwIfAborted()
-      if (!isDetected(mutation, found)) missed.push({ name: mutation.name, reported: reportedBy(found) })
+      if (!isDetected(mutation, audited))
+        missed.push({ name: mutation.name, reported: reportedCodes(audited) })
       onProgress({ mutations: index + 1, ofMutations: sample.mutations.length })
     }
     const mutations = sample.mutations.length
@@ -54,22 +55,24 @@ export async function selfTest(
   }
 }
 
-function requireClean(found: SelfTestAudit): void {
-  const reported = reportedBy(found)
-  if (found.report.ok && reported.length === 0) return
+function requireClean(audited: SelfTestAudit): void {
+  const reported = reportedCodes(audited)
+  if (audited.report.ok && reported.length === 0) return
   throw new Error(`the undamaged sample of the self-test has findings: ${reported.join(', ') || 'not ok'}`, {
-    cause: found.cause,
+    cause: audited.cause,
   })
 }
 
-/** Reported under a code that fits, and with the verdict that follows from it. */
-function isDetected(mutation: Mutation, found: SelfTestAudit): boolean {
+/** True when an expected code and the expected overall result were reported. */
+function isDetected(mutation: Mutation, audited: SelfTestAudit): boolean {
   const expected: readonly string[] = mutation.expects
-  return found.report.ok === mutation.sound && reportedBy(found).some((code) => expected.includes(code))
+  return (
+    audited.report.ok === mutation.sound && reportedCodes(audited).some((code) => expected.includes(code))
+  )
 }
 
-/** Codes of the findings, each once, and of the refusal that ended the audit; other ends are told as faults. */
-function reportedBy({ report, cause }: SelfTestAudit): string[] {
+/** Distinct codes of the findings and of the refusal that ended the audit; other errors count as faults. */
+function reportedCodes({ report, cause }: SelfTestAudit): string[] {
   const codes = new Set<string>(report.findings.map(({ code }) => code))
   if (cause instanceof Refusal) codes.add(cause.code)
   else if (cause !== null) codes.add(`fault: ${cause instanceof Error ? cause.message : 'no error'}`)

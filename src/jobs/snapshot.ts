@@ -10,7 +10,7 @@ import type { Instant } from '../domain/time.ts'
 
 interface ServedSnapshot {
   job: 'snapshot'
-  /** The snapshot that is served, and its time. */
+  /** The served snapshot and its time. */
   snapshotId: string
   generatedAt: string
   durationMs: number
@@ -19,19 +19,22 @@ interface ServedSnapshot {
 /** A run whose snapshot is served. */
 export interface TakenSnapshot extends ServedSnapshot {
   outcome: 'taken'
-  /** Events of the last 30 days that were ranked. */
+  /** Number of ranked events of the last 30 days. */
   events: number
-  /** Items in each list of each sort. */
+  /** Number of items in each list of each sort. */
   items: Record<LiveSort, Record<string, number>>
   byteSize: Record<LiveSort, number>
-  /** Other snapshots that were removed. */
+  /** Number of removed snapshots. */
   removed: number
 }
 
-/** The JSON result of `dash snapshot` (docs/operations.md); `superseded` stored nothing, since another one was later. */
+/**
+ * The JSON result of `dash snapshot` (docs/operations.md); `superseded` stored nothing, because another snapshot was
+ * later.
+ */
 export type SnapshotReport = TakenSnapshot | (ServedSnapshot & { outcome: 'superseded' })
 
-/** A snapshot that is later by more than this is not that of a run beside this one. */
+/** A snapshot that is later by more than this cannot be from a concurrent run. */
 const CLOCK_TOLERANCE_MS = 300_000
 
 export interface RankPeriodsPorts {
@@ -40,22 +43,22 @@ export interface RankPeriodsPorts {
 }
 
 export interface RankPeriodsOptions {
-  /** Ends the run before anything is stored. */
+  /** Ends the run before it stores anything. */
   signal: AbortSignal
-  /** Snapshots dated later than this run, by a clock that was wrong, are removed. */
+  /** True to remove snapshots that a wrong clock dated after this run. */
   discardLater: boolean
 }
 
-/** Refusals of {@link rankPeriods}; `discardLater` mends the first two. */
+/** Refusals of {@link rankPeriods}; `discardLater` resolves the first two. */
 const RANK_PERIODS_REFUSALS = ['clock_behind', 'snapshot_damaged', 'snapshot_too_large'] as const
 type RankPeriodsRefusal = (typeof RANK_PERIODS_REFUSALS)[number]
 
 /**
- * Ranks the live periods at this instant and stores the snapshot (docs/ranking.md). It has one effect, the transaction
- * that stores: a run cut or failed before it leaves the snapshot that was there.
+ * Ranks the live periods at this instant and stores the snapshot (docs/ranking.md). The storing transaction is its only
+ * effect: an interrupted or failed run leaves the current snapshot.
  *
- * @throws Refusal `clock_behind` when the newest snapshot is later by more than five minutes, `snapshot_damaged` when it
- *   only seems later, its stored time being damaged, `snapshot_too_large`; whatever reading, sealing or storing throws; the signal's reason
+ * @throws Refusal `clock_behind` when the newest snapshot is later by more than five minutes, `snapshot_damaged` when
+ *   its stored time is damaged, `snapshot_too_large`; errors of reading, sealing or storing; the signal's reason
  */
 export async function rankPeriods(
   { feed, clock }: RankPeriodsPorts,
@@ -86,17 +89,16 @@ export async function rankPeriods(
   }
 }
 
-/** The snapshot that is served after a run that stored signals: this run's or a later one, or why none was taken. */
+/** The served snapshot after a run that stored signals: this run's or a later one, or the reason of a refusal. */
 export type TakenOrRefused =
   { outcome: 'taken' | 'superseded'; snapshotId: string } | { outcome: 'refused'; reason: string }
 
 const REFUSED: ReadonlySet<string> = new Set(RANK_PERIODS_REFUSALS)
 
 /**
- * Ranks the live periods at the end of a run that stored signals. A snapshot that is refused costs nothing else of the
- * run.
+ * Takes a snapshot at the end of a run that stored signals. A refusal does not affect the rest of the run.
  *
- * @throws as {@link rankPeriods}, but for its own refusals
+ * @throws the errors of {@link rankPeriods}, except its own refusals
  */
 export async function takeSnapshot(ports: RankPeriodsPorts, signal: AbortSignal): Promise<TakenOrRefused> {
   try {
@@ -108,7 +110,7 @@ export async function takeSnapshot(ports: RankPeriodsPorts, signal: AbortSignal)
   }
 }
 
-/** The newest snapshot, where it may stand before one of this instant. */
+/** The newest snapshot, when it may replace one of this instant. */
 function newestOf(
   { id, generatedAt }: { id: string; generatedAt: Instant | null },
   now: Instant,
@@ -119,8 +121,8 @@ function newestOf(
   }
   if (generatedAt > now + CLOCK_TOLERANCE_MS) {
     const times = `the clock says ${formatInstant(now)}, but the newest snapshot is of ${formatInstant(generatedAt)}`
-    const mend = 'correct the clock, or remove future snapshots with dash snapshot --discard-later'
-    throw refused('clock_behind', `${times}; ${mend}`)
+    const remedy = 'correct the clock, or remove future snapshots with dash snapshot --discard-later'
+    throw refused('clock_behind', `${times}; ${remedy}`)
   }
   return { snapshotId: id, generatedAt: formatInstant(generatedAt) }
 }

@@ -4,7 +4,7 @@ import type { Day } from '../domain/time.ts'
 import { GENESIS_LEAF } from '../domain/year/chain.ts'
 import { auditLedger } from '../domain/year/check.ts'
 import type { AuditedHead, LedgerAudit } from '../domain/year/check.ts'
-import { examineSeenObject, objectFindings, objectPath } from '../domain/year/examine.ts'
+import { examineReadObject, objectFindings, objectPath } from '../domain/year/examine.ts'
 import type { ObjectOutcome } from '../domain/year/examine.ts'
 import { finding, isSound } from '../domain/year/finding.ts'
 import type { Finding, FindingCode } from '../domain/year/finding.ts'
@@ -12,28 +12,28 @@ import type { KeptHead, LedgerContents, Manifest } from '../domain/year/ledger.t
 import { chooseManifests } from '../domain/year/sample.ts'
 import type { Sample } from '../domain/year/sample.ts'
 
-/** What an audit asks of the outside. */
+/** Ports of an audit. */
 export interface VerifyPorts extends Auditors {
   clock: Clock
   random: () => number
   onProgress: (progress: VerifyProgress) => void
-  /** Something an operator should know that is no finding. */
+  /** Reports a note for the operator that is not a finding. */
   onNote: (message: string) => void
 }
 
-/** What is to be audited, and how. */
+/** Options of an audit. */
 export interface VerifyOptions {
   sample: Sample | null
   since: Day | null
-  /** A head kept from before, and the file it was kept in. */
+  /** A head that was kept earlier, and its file. */
   expectedHead: KeptHead | null
-  /** Proves every payload as a server would before serving it, not only the newest. */
+  /** True to prove every payload as a server does, not only the newest. */
   payloads: boolean
   jobs: number
   signal: AbortSignal
 }
 
-/** How far an audit has come. */
+/** Progress of an audit. */
 export interface VerifyProgress {
   objects: number
   ofObjects: number
@@ -43,9 +43,9 @@ export interface VerifyProgress {
 
 /** The JSON result of `verify-archive` (docs/auditing.md). */
 export interface VerifyReport {
-  /** No damage, and nothing left unread that was to be read. */
+  /** No damage and no read errors. */
   ok: boolean
-  /** False when the audit ended before it had read everything it was asked to. */
+  /** False when the audit ended early. */
   complete: boolean
   publications: number
   /** Objects and bytes read. */
@@ -55,11 +55,11 @@ export interface VerifyReport {
   head: { seq: number; leaf: string }
   findings: Finding[]
   durationMs: number
-  /** Of an audit of another host: whether its ledger was held against the local one. */
+  /** For an audit of another host: whether its ledger was compared with the local one. */
   comparedWith?: 'own' | 'none'
 }
 
-/** A report, and what ended the audit early. */
+/** A report, and the error that ended the audit early. */
 export interface VerifyResult {
   report: VerifyReport
   cause: unknown
@@ -74,7 +74,7 @@ interface Run {
   bytes: number
 }
 
-/** An archive of which nothing was read yet. */
+/** The audit of an archive before anything is read. */
 export const NOTHING_READ: LedgerAudit = {
   findings: [],
   timeline: [],
@@ -83,8 +83,8 @@ export const NOTHING_READ: LedgerAudit = {
 }
 
 /**
- * Audits the whole archive (docs/auditing.md): heads, both ledgers, the chain, the selection, the chosen objects and
- * what no entry names. Reads only. Whatever happens there is a report: what ended it early is its `cause`.
+ * Audits the archive (docs/auditing.md): heads, both ledgers, the chain, the selection, the chosen objects and orphans.
+ * Reads only. Always returns a report: an error that ends the audit is its `cause`.
  */
 export async function verifyArchive(ports: VerifyPorts, options: VerifyOptions): Promise<VerifyResult> {
   const { objects, clock } = ports
@@ -95,10 +95,10 @@ export async function verifyArchive(ports: VerifyPorts, options: VerifyOptions):
   let ahead: ReadAhead | null = null
   let cause: unknown = null
   try {
-    // When all objects are to be read, threads begin with them before it is known what each should be.
+    // When all objects are selected, threads start to read them before their manifests are known.
     if (sample === null && since === null && !payloads) ahead = objects.readAhead(jobs)
-    // Listed before the ledger is read: what is published in between is then no orphan. Everything else can be audited
-    // without the list; that it is missing still ends the audit as incomplete.
+    // Listed before the ledger is read, so that concurrent publications are not orphans. Without the list everything
+    // else is still audited, and the audit ends as incomplete.
     const listed = unlessDamaged(run, 'object_unreadable', 'sha256', () => objects.objectKeys())
     const keys = await listed.catch((error: unknown) => {
       cause = error
@@ -111,7 +111,7 @@ export async function verifyArchive(ports: VerifyPorts, options: VerifyOptions):
       const manifests = audit.timeline.map(({ manifest }) => manifest)
       const newest = manifests.at(-1)
       const others = chooseManifests(manifests, options, ports.random).filter((one) => one !== newest)
-      // What is served now is proved as the server proves it, whatever was chosen; meanwhile others are read ahead.
+      // The newest publication is always proved as a server proves it; meanwhile others are read ahead.
       if (newest) await examineObjects(run, [newest], 'whole', null)
       await examineObjects(run, others, payloads ? 'whole' : 'identity', ahead)
       run.findings.push(...orphans(keys ?? [], manifests))
@@ -133,7 +133,7 @@ export async function verifyArchive(ports: VerifyPorts, options: VerifyOptions):
   }
 }
 
-/** Damage that keeps a whole store from being read is a finding, and the result null; everything else ends the audit. */
+/** Damage that makes a whole store unreadable is a finding with a null result; other errors end the audit. */
 async function unlessDamaged<T>(
   run: Run,
   code: FindingCode,
@@ -149,18 +149,18 @@ async function unlessDamaged<T>(
   }
 }
 
-/** Heads that move on while they are read are read again this often. */
-const READINGS = 5
+/** Most reads of the heads while a publisher adds new ones. */
+const READINGS_MAX = 5
 
 const NO_LEDGER: LedgerContents = { rows: [], legacy: [], founding: null }
 
-/** Heads first: a commit in between leaves the ledger one entry ahead, which is sound. */
+/** Reads the heads first: a commit in between leaves the ledger one entry ahead, which is sound. */
 async function readLedgers({ ports: { ledger, objects }, options }: Run): Promise<LedgerAudit> {
   let heads = await objects.heads()
   for (let reading = 1; ; reading += 1) {
     const contents = (await ledger.read()) ?? NO_LEDGER
     const audit = auditLedger(contents, heads, options.expectedHead)
-    if (audit.findings.length === 0 || reading === READINGS) return audit
+    if (audit.findings.length === 0 || reading === READINGS_MAX) return audit
     const again = await objects.heads()
     if (newestOf(again) === newestOf(heads)) return audit
     heads = again
@@ -174,10 +174,10 @@ function newestOf(heads: readonly AuditedHead[]): number {
 type Examination = 'identity' | 'whole'
 
 /**
- * Examines the objects of manifests, and once more those that do not hold: a disk or a network that fails now and then
- * is told apart from damage.
+ * Examines the objects of manifests, and failed ones a second time, to tell intermittent disk or network errors from
+ * damage.
  *
- * @param ahead objects that are being read already, whichever they are; it is used up
+ * @param ahead objects that are being read ahead; it is consumed
  */
 async function examineObjects(
   run: Run,
@@ -219,14 +219,14 @@ async function examineObjects(
       }
     }
   } finally {
-    // What ends the audit early leaves what was found until then; what could not be read again stands as it was found.
+    // An early end keeps the findings so far; an object that could not be read again keeps its first finding.
     run.findings.push(...[...findings].sort(([a], [b]) => a - b).flatMap(([, found]) => found))
   }
 }
 
 type Outcomes = { index: number; manifest: Manifest; outcome: ObjectOutcome }[]
 
-/** Each object once: by what was seen of it ahead where that tells, all others with their manifests. */
+/** Reads each object once: by its read-ahead result when that decides, otherwise with its manifest. */
 async function* readOnce(
   { ports: { objects }, options: { jobs, signal } }: Run,
   manifests: readonly Manifest[],
@@ -238,25 +238,25 @@ async function* readOnce(
     const indexes = new Map<string, number[]>()
     for (const [index, { sha256 }] of open) {
       const key = objectPath(sha256)
-      const same = indexes.get(key)
-      if (same) same.push(index)
+      const existing = indexes.get(key)
+      if (existing) existing.push(index)
       else indexes.set(key, [index])
     }
-    for await (const batch of ahead.seen(signal)) {
-      const told: Outcomes = []
-      for (const { key, seen } of batch) {
+    for await (const batch of ahead.objects(signal)) {
+      const outcomes: Outcomes = []
+      for (const { key, seen: object } of batch) {
         for (const index of indexes.get(key) ?? []) {
           const manifest = manifests[index] as Manifest
-          const outcome = examineSeenObject(manifest, seen)
-          if (outcome && open.delete(index)) told.push({ index, manifest, outcome })
+          const outcome = examineReadObject(manifest, object)
+          if (outcome && open.delete(index)) outcomes.push({ index, manifest, outcome })
         }
       }
-      yield told
+      yield outcomes
     }
   }
   const rest = [...open]
-  const asked = rest.map(([, manifest]) => manifest)
-  for await (const batch of objects.examine(asked, examination, jobs, signal)) {
+  const remaining = rest.map(([, manifest]) => manifest)
+  for await (const batch of objects.examine(remaining, examination, jobs, signal)) {
     yield batch.map(({ index: place, outcome }) => {
       const [index, manifest] = rest[place] as [number, Manifest]
       return { index, manifest, outcome }
@@ -264,7 +264,7 @@ async function* readOnce(
   }
 }
 
-/** Objects no entry names: what a crash before the commit leaves, or what somebody put there. */
+/** Objects without an entry: left by a crash before the commit, or foreign. */
 function orphans(keys: readonly string[], manifests: readonly Manifest[]): Finding[] {
   const named = new Set(manifests.map(({ sha256 }) => objectPath(sha256)))
   const unnamed = keys.filter((key) => !named.has(key)).sort()

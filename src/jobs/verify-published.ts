@@ -26,28 +26,28 @@ import type { PublishedDocument, PublishedRefusal, Reference } from '../domain/y
 import { NOTHING_READ } from './verify-archive.ts'
 import type { VerifyResult } from './verify-archive.ts'
 
-/** Findings after which a host is not audited further: what it is, is plain, and each of them takes memory. */
+/** Most findings of one host; more of them only use memory. */
 const FINDINGS_MAX = 1_000
 
-/** Questions in a row that may go without an answer before the host counts as gone. */
+/** Consecutive queries without a response after which the host counts as unavailable. */
 const UNANSWERED_MAX = 5
 
 export interface PublishedAuditPorts {
   published: PublicHost['history']
-  /** The auditor's own ledgers, when there are any. */
+  /** The auditor's own ledgers, or null. */
   ledger: LedgerContents | null
   clock: Clock
   onProgress: (done: number, total: number) => void
-  /** Something a person should know that is no finding. */
+  /** Reports a note that is not a finding. */
   onNote: (note: string) => void
 }
 
 export interface PublishedAuditOptions {
-  /** A head kept from before. */
+  /** A head that was kept earlier. */
   expectedHead: Reference['expectedHead']
-  /** Which of the publications are asked for; the ledger is proved whole in any case. */
+  /** Selects the publications to query; the ledger is always proved completely. */
   chosen: (manifests: readonly Manifest[]) => readonly Manifest[]
-  /** Publications asked for at a time. */
+  /** Concurrent publications. */
   jobs: number
   signal: AbortSignal
 }
@@ -56,17 +56,17 @@ interface Run {
   ports: PublishedAuditPorts
   options: PublishedAuditOptions
   findings: Finding[]
-  /** Bodies that were fetched, and their bytes together. */
+  /** Number of fetched bodies, and their total bytes. */
   objects: number
   bytes: number
 }
 
 /**
- * Audits another host by its public answers (docs/auditing.md): the ledger it publishes, against itself, a head kept from
- * before and our own ledger; then every answer against that ledger. A host that publishes no ledger is held against our
- * own. What was found before the host stopped answering is reported all the same.
+ * Audits another host by its public responses (docs/auditing.md): the ledger it publishes, against itself, a head kept
+ * earlier and the own ledger; then every response against that ledger. The own ledger replaces one that the host does
+ * not publish. Findings from before a host became unavailable are still reported.
  *
- * @throws Refusal `usage` when there is nothing to hold the host's answers against
+ * @throws Refusal `usage` without a ledger to compare the host with
  */
 export async function verifyPublished(
   ports: PublishedAuditPorts,
@@ -80,13 +80,13 @@ export async function verifyPublished(
   let comparedWith: 'own' | 'none' = 'none'
   let cause: unknown = null
   try {
-    // The head is asked for first: whatever is published in between only makes the ledger longer.
+    // The head is requested first: a concurrent publication only makes the ledger longer.
     const head = await readDocument(published, 'head', signal)
     const ledger = await readDocument(published, 'ledger', signal)
-    const rounds: Round[] = []
+    const rounds: QueryRound[] = []
     if (ledger.bytes === null) {
-      // Our own ledger stands in for one that the host does not publish.
-      audit = standInFor(ledger, published.base, { own, expectedHead })
+      // The own ledger replaces one that the host does not publish.
+      audit = auditOwnLedger(ledger, published.base, { own, expectedHead })
       comparedWith = own ? 'own' : 'none'
     } else {
       const legacy = await readDocument(published, 'legacyLedger', signal)
@@ -101,15 +101,15 @@ export async function verifyPublished(
         onNote(
           `the archive in the data folder has no entry and no publication in common with ${published.base}; the host was audited alone`,
         )
-      // Our own ledger may be an older copy of theirs; theirs must list whatever they answer with.
-      rounds.push(() => ({ questions: [queryAboutEnd(audit.timeline, startedAt)], findings: [] }))
+      // The own ledger may be an older copy; the host's ledger must list everything it serves.
+      rounds.push(() => ({ queries: [queryAboutEnd(audit.timeline, startedAt)], findings: [] }))
     }
     addFindings(run, audit.findings)
-    // Each publication is asked for at its own time and a millisecond before and after; the end of the ledger last.
-    const some = new Set(chosen(audit.timeline.map(({ manifest }) => manifest)))
-    const items = audit.timeline.filter(({ manifest }) => some.has(manifest))
+    // Each publication is requested at its own time and a millisecond before and after; the end of the ledger last.
+    const chosenManifests = new Set(chosen(audit.timeline.map(({ manifest }) => manifest)))
+    const items = audit.timeline.filter(({ manifest }) => chosenManifests.has(manifest))
     rounds.unshift(...items.map((item) => () => queriesAbout(item, audit.timeline, startedAt)))
-    await askAll(run, rounds)
+    await sendAll(run, rounds)
   } catch (error) {
     if (error instanceof Refusal && error.code === 'usage') throw error
     cause = error
@@ -123,7 +123,7 @@ export async function verifyPublished(
   return { report: { ok, complete, findings, ...counts, durationMs }, cause }
 }
 
-/** The texts a host publishes, by what asks for them. */
+/** Paths of the published texts, by method of the port. */
 const DOCUMENTS = {
   head: PUBLISHED_HEAD,
   ledger: PUBLISHED_LEDGER,
@@ -136,12 +136,12 @@ async function readDocument(
   signal: AbortSignal,
 ): Promise<PublishedDocument> {
   const path = DOCUMENTS[name]
-  const answer = await published[name](signal)
-  const document = publishedDocument(path, answer)
+  const response = await published[name](signal)
+  const document = publishedDocument(path, response)
   if (document === null) {
-    const said = answer.error === null ? '' : ` ${answer.error}`
+    const errorText = response.error === null ? '' : ` ${response.error}`
     throw unavailable(
-      `the host ${published.base} responded with ${answer.status}${said} for ${path}; run the audit again later`,
+      `the host ${published.base} responded with ${response.status}${errorText} for ${path}; run the audit again later`,
     )
   }
   if (document.bytes && hasTooManyLines(document.bytes))
@@ -151,11 +151,11 @@ async function readDocument(
   return document
 }
 
-function unavailable(why: string): Refusal<PublishedRefusal> {
-  return new Refusal('source_unavailable', why)
+function unavailable(reason: string): Refusal<PublishedRefusal> {
+  return new Refusal('source_unavailable', reason)
 }
 
-function standInFor(
+function auditOwnLedger(
   { findings }: PublishedDocument,
   base: string,
   { own, expectedHead }: Reference,
@@ -169,25 +169,25 @@ function standInFor(
   return { ...audit, findings: [...findings, ...audit.findings] }
 }
 
-/** @throws Refusal `source_unavailable` when these are more than are reported of one host */
+/** @throws Refusal `source_unavailable` when the host has too many findings */
 function addFindings(run: Run, findings: readonly Finding[]): void {
-  const room = FINDINGS_MAX - run.findings.length
-  run.findings.push(...findings.slice(0, room))
-  if (findings.length > room) throw tooManyFindings()
+  const remaining = FINDINGS_MAX - run.findings.length
+  run.findings.push(...findings.slice(0, remaining))
+  if (findings.length > remaining) throw tooManyFindings()
 }
 
 function tooManyFindings(): Refusal<PublishedRefusal> {
   return unavailable(`the host has more than ${FINDINGS_MAX} findings; the rest was not audited`)
 }
 
-/** What to ask about one publication, made when its turn comes. */
-type Round = () => { questions: readonly SelectionQuery[]; findings: readonly Finding[] }
+/** Creates the queries about one publication. */
+type QueryRound = () => { queries: readonly SelectionQuery[]; findings: readonly Finding[] }
 
-/** Asks every question and adds to the run what the answers say, however far it came. */
-async function askAll(run: Run, rounds: readonly Round[]): Promise<void> {
+/** Sends every query and adds the findings to the run, also after an error. */
+async function sendAll(run: Run, rounds: readonly QueryRound[]): Promise<void> {
   const { onProgress } = run.ports
   const { jobs, signal } = run.options
-  /** By round, so that the report has them in the order of the ledger. */
+  /** Findings by round, which keeps the order of the ledger. */
   const found = rounds.map((): Finding[] => [])
   const stopped = new AbortController()
   const until = AbortSignal.any([signal, stopped.signal])
@@ -200,9 +200,9 @@ async function askAll(run: Run, rounds: readonly Round[]): Promise<void> {
   }
   const work = async (): Promise<void> => {
     for (const [index, round] of waiting) {
-      const { questions, findings } = round()
+      const { queries, findings } = round()
       add(index, findings)
-      for (const question of questions) add(index, await ask(run, question, state, until))
+      for (const query of queries) add(index, await sendQuery(run, query, state, until))
       state.done += 1
       onProgress(state.done, rounds.length)
     }
@@ -214,39 +214,39 @@ async function askAll(run: Run, rounds: readonly Round[]): Promise<void> {
     stopped.abort(error)
     throw error
   } finally {
-    const room = FINDINGS_MAX - run.findings.length
-    run.findings.push(...distinct(found.flat()).slice(0, room))
+    const remaining = FINDINGS_MAX - run.findings.length
+    run.findings.push(...distinct(found.flat()).slice(0, remaining))
   }
 }
 
-/** A publication that cannot be had is one finding, however often it was asked for. */
+/** A missing publication is one finding, although several queries find it. */
 function distinct(findings: readonly Finding[]): Finding[] {
   return [...new Map(findings.map((one) => [JSON.stringify(one), one])).values()]
 }
 
 /**
- * What one answer shows. A question without an answer is a finding.
+ * Sends one query and examines the response. A missing response is a finding.
  *
- * @throws when too many questions in a row go without one
+ * @throws after too many consecutive queries without a response
  */
-async function ask(
+async function sendQuery(
   run: Run,
-  question: SelectionQuery,
+  query: SelectionQuery,
   state: { unansweredInARow: number },
   signal: AbortSignal,
 ): Promise<Finding[]> {
   signal.throwIfAborted()
   try {
-    const answer = await run.ports.published.at(question.at, question.held, signal)
+    const response = await run.ports.published.at(query.at, query.held, signal)
     state.unansweredInARow = 0
-    if (answer.status === 200) run.objects += 1
-    run.bytes += answer.seen.byteSize
-    return examineResponse(question, answer)
+    if (response.status === 200) run.objects += 1
+    run.bytes += response.summary.byteSize
+    return examineResponse(query, response)
   } catch (error) {
     signal.throwIfAborted()
     if (!(error instanceof Refusal) || error.code !== 'source_unavailable') throw error
     state.unansweredInARow += 1
     if (state.unansweredInARow >= UNANSWERED_MAX) throw error
-    return [withoutResponse(question, error.detail ?? error.code)]
+    return [withoutResponse(query, error.detail ?? error.code)]
   }
 }

@@ -4,7 +4,7 @@ import { describe, expect, onTestFinished, test } from 'vitest'
 import { openPublishedHistory } from '../../src/adapters/published-history.ts'
 import type { PublishedHistoryOptions } from '../../src/adapters/published-history.ts'
 import type { PublicHost } from '../../src/domain/ports.ts'
-import { seeBytes } from '../../src/domain/year/examine.ts'
+import { summarizeBytes } from '../../src/domain/year/examine.ts'
 import { localSource, unreachableUrl } from '../support/local-source.ts'
 import type { LocalSource, SourceQuestion } from '../support/local-source.ts'
 import { SOURCE_UNAVAILABLE } from '../support/refusals.ts'
@@ -42,7 +42,7 @@ describe('an answer', () => {
       requestedAt: '2026-03-01T00:10:00.007Z',
       error: null,
       bytes: body,
-      seen: seeBytes(body),
+      summary: summarizeBytes(body),
     })
   })
 
@@ -156,10 +156,10 @@ describe('a body has a bound for what it is', () => {
       `{"schemaVersion":3,"kind":"k","publicationId":"p","feed":{"marker":${feed}},"archivedAt":"2026-03-01T00:10:00.000Z"}`,
     )
     const host = await answering((response) => response.end(body))
-    const { bytes, seen } = await published(host.url).at(AT, [], never)
+    const { bytes, summary } = await published(host.url).at(AT, [], never)
     expect(bytes).toBeNull()
-    expect(seen).toEqual(seeBytes(body))
-    expect(seen.identity).not.toBeNull()
+    expect(summary).toEqual(summarizeBytes(body))
+    expect(summary.identity).not.toBeNull()
   })
 
   test('and a refusal of more than 16 KiB has no code, and is still a refusal', async () => {

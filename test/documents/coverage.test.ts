@@ -8,7 +8,7 @@ import { interfacesOf, read, rowsOf, sectionOf } from '../support/examples.ts'
 import { openWorkspace } from '../support/workspace.ts'
 import { namedVariables } from '../../src/cli/settings/variables.ts'
 import { REJECTION_REASONS } from '../../src/domain/models/catalogue.ts'
-import { METADATA_MOST } from '../../src/domain/models/score.ts'
+import { METADATA_MAX } from '../../src/domain/models/score.ts'
 
 describe('the documents name', () => {
   test('every path the server answers, in the API guide', async () => {
@@ -98,7 +98,7 @@ describe('the documents', () => {
   test('name every reason of a rejection, and every part of the metadata score with its points', () => {
     for (const [reason] of Object.entries(REJECTION_REASONS))
       expect(read('docs/free-models.md')).toMatch(new RegExp(`^\\| \`${reason}\` `, 'm'))
-    for (const [part, most] of Object.entries(METADATA_MOST))
+    for (const [part, most] of Object.entries(METADATA_MAX))
       expect(read('docs/model-scores.md')).toMatch(new RegExp(`^\\| \`${part}\` +\\| ${most} `, 'm'))
   })
 

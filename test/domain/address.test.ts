@@ -25,7 +25,7 @@ describe('an address', () => {
     ['1:2:3:4:5:6:7::', '1:2:3:4:5:6:7:0'],
     ['::ffff:127.0.0.1', '0:0:0:0:0:ffff:7f00:1'],
     ['64:ff9b::192.0.2.1', '64:ff9b:0:0:0:0:c000:201'],
-  ])('is read: %s', (text, address) => {
+  ])('the address %s is parsed', (text, address) => {
     expect(parseIpAddress(text)?.toNormalizedString()).toBe(address)
   })
 
@@ -33,7 +33,7 @@ describe('an address', () => {
     '', '1', '127.1', '0x7f.0.0.1', '0177.0.0.1', '127.0.0.1.', '256.0.0.1', '1.2.3', '1.2.3.4.5', ' 127.0.0.1', 'localhost',
     ':', ':::', '1::2::3', '1:2:3:4:5:6:7', '1:2:3:4:5:6:7:8:9', '1:2:3:4:5:6:7::8:9', '12345::', 'g::', '[::1]',
     'fe80::1%eth0', '::127.0.0', '::ffff:0x7f.0.0.1', '::ffff:0177.0.0.1', '2606::010.0.0.1', '127.0.0.01', '::1.2.3.4.5', '1.2.3.4::', '1:2:3:4:5:6:7:1.2.3.4',
-  ])('is not read: %j', (text) => {
+  ])('%j is not parsed as an address', (text) => {
     expect(parseIpAddress(text)).toBeNull()
   }) // prettier-ignore
 })
@@ -49,7 +49,7 @@ describe('a range', () => {
     ['::/0', '1.1.1.1', false],
     ['fd00::/8', 'fdff::1', true],
     ['::1/128', '::1', true],
-  ])('%s holds %s: %s', (text, address, holds) => {
+  ])('the range %s holds %s: %s', (text, address, holds) => {
     const [range, parsed] = [parseIpRange(text), parseIpAddress(address)]
     expect(range && parsed && isInRange(parsed, range)).toBe(holds)
   })
@@ -58,7 +58,7 @@ describe('a range', () => {
   test.each([
     '', '10.0.0.0/33', '10.0.0.1/8', '::/129', '10.0.0.0/', '10.0.0.0/a', '10/8', 'x/8',
     '1.2.3.4/-1', '/8',
-  ])('is not read: %j', (text) => {
+  ])('%j is not parsed as a range', (text) => {
     expect(parseIpRange(text)).toBeNull()
   })
 })
@@ -98,11 +98,11 @@ test.each([
   'http://example.com:99999/', 'http://[::1', 'ftp://example.com/', 'file:///etc/passwd',
   'javascript:alert(1)', 'data:text/html,https://example.com', 'xhttp://example.com/',
   'httpss://example.com/', 'blob:https://example.com/1',
-])('%j is no http(s) URL', (text) => {
+])('%j is not an http(s) URL', (text) => {
   expect(isHttpUrl(text)).toBe(false)
 })
 
-test('a URL is judged the same however often it is judged', () => {
+test('a URL is always judged the same, also after many calls', () => {
   const wrong = Array.from({ length: 50_000 }).filter(() => !isHttpUrl('https://\u00ef.at'))
   expect(wrong).toHaveLength(0)
 })

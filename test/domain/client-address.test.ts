@@ -19,7 +19,7 @@ describe('the address of a caller', () => {
     ['fe80::1%eth0', 'fe80:0:0:0::/64'],
     ['/run/dash.sock', 'unknown'],
     ['', 'unknown'],
-  ])('is one spelling of %s', (socket, canonical) => {
+  ])('the counted address has one spelling of %s', (socket, canonical) => {
     expect(clientAddress(socket, null, [])).toBe(canonical)
   })
 
@@ -28,7 +28,7 @@ describe('the address of a caller', () => {
     ['0:0:0:0::/64', '0:0:0::/48'],
     ['203.0.113.7', '203.0.113.7'],
     ['unknown', 'unknown'],
-  ])('%s has the network %s', (address, network) => {
+  ])('the address %s has the network %s', (address, network) => {
     expect(networkOf(address)).toBe(network)
   })
 
@@ -50,11 +50,11 @@ describe('the address of a caller', () => {
     ['with nonsense before a proxy', '10.0.0.1', '6.6.6.6, nonsense, 10.0.0.2', '10.0.0.2'],
     ['with an address nobody writes', '10.0.0.1', '198.51.100.009', '10.0.0.1'],
     ['with a port that is none', '10.0.0.1', '198.51.100.9:', '10.0.0.1'],
-  ])('%s', (_, socket, header, counted) => {
+  ])('the counted address: %s', (_, socket, header, counted) => {
     expect(clientAddress(socket, header, TRUSTED)).toBe(counted)
   })
 
-  test('is never what a caller wrote behind a proxy, whatever that is', () => {
+  test("text that a caller writes before a proxy's entry is never the counted address", () => {
     fc.assert(
       fc.property(fc.string(), (written) => {
         expect(clientAddress('10.0.0.1', `${written}, 198.51.100.9`, TRUSTED)).toBe('198.51.100.9')
@@ -64,17 +64,17 @@ describe('the address of a caller', () => {
   })
 })
 
-describe('what is kept of an address', () => {
+describe('the stored hash of an address', () => {
   const salt = new Uint8Array(32).fill(1)
 
-  test('tells callers of a day apart, and nothing on another day', () => {
+  test('the hash distinguishes callers of one day, and nothing across days', () => {
     const hash = addressHash(salt, '203.0.113.7')
     expect(hash).toMatch(/^[0-9a-f]{32}$/)
     expect(addressHash(salt, '203.0.113.8')).not.toBe(hash)
     expect(addressHash(new Uint8Array(32).fill(2), '203.0.113.7')).not.toBe(hash)
   })
 
-  test('is how a session knows its caller again', () => {
+  test('a session recognises its caller by the hash', () => {
     const ip = addressHash(salt, '203.0.113.7')
     expect(isSameCaller(ip, salt, '203.0.113.7')).toBe(true)
     expect(isSameCaller(ip, salt, '203.0.113.8')).toBe(false)

@@ -5,8 +5,8 @@ const BOUNDS = { perAddress: 4, perNetwork: 16, all: 64 }
 const enterTimes = (places: ReturnType<typeof openSlots>, address: string, times: number): string[] =>
   Array.from({ length: times }, () => places.enter(address))
 
-describe('the open places of callers', () => {
-  test('are sixteen for the addresses of one IPv6 /48, and another /48 has its own', () => {
+describe('the slots of callers', () => {
+  test('the addresses of one IPv6 /48 have sixteen slots, and another /48 has its own', () => {
     const places = openSlots(BOUNDS)
     const admitted = Array.from({ length: 20 }, (_, at) => places.enter(`2001:db8:7:${at.toString(16)}::/64`))
     expect(admitted.filter((each) => each === 'admitted')).toHaveLength(16)
@@ -14,13 +14,13 @@ describe('the open places of callers', () => {
     expect(places.enter('2001:db8:8:0::/64')).toBe('admitted')
   })
 
-  test('of neighbouring IPv4 addresses belong to no common network', () => {
+  test('neighbouring IPv4 addresses share no network', () => {
     const places = openSlots(BOUNDS)
     const admitted = Array.from({ length: 20 }, (_, at) => places.enter(`192.0.2.${at}`))
     expect(new Set(admitted)).toEqual(new Set(['admitted']))
   })
 
-  test('are all taken at 64, which only callers below their own bound are refused for', () => {
+  test('all 64 slots can be taken, and callers within their own limits are refused only then', () => {
     const places = openSlots(BOUNDS)
     for (let at = 0; at < 16; at += 1) enterTimes(places, `192.0.2.${at}`, 4)
     expect(places.enter('198.51.100.1')).toBe('all_full')
@@ -36,14 +36,14 @@ describe('a fair queue', () => {
     return job === undefined ? [] : [job, ...drain(queue)]
   }
 
-  test('serves addresses in turn, and the jobs of one address in their order', () => {
+  test('the queue serves addresses in turn, and the jobs of one address in order', () => {
     const queue = fairQueue<string>(BOUNDS)
     for (const job of ['a1', 'a2', 'a3', 'b1', 'b2', 'c1']) queue.add(job.charAt(0), job)
     expect(drain(queue)).toEqual(['a1', 'b1', 'c1', 'a2', 'b2', 'a3'])
     expect(queue.next()).toBeUndefined()
   })
 
-  test('serves another address before the one that was served last, although that one asked again first', () => {
+  test('the queue serves another address before the last served one, even when that one queued first', () => {
     const queue = fairQueue<string>(BOUNDS)
     queue.add('a', 'a1')
     expect(queue.next()).toBe('a1')
@@ -51,7 +51,7 @@ describe('a fair queue', () => {
     expect(drain(queue)).toEqual(['b1', 'a2', 'a3'])
   })
 
-  test('puts an address that was served behind those that wait', () => {
+  test('the queue puts a served address behind the waiting ones', () => {
     const queue = fairQueue<string>(BOUNDS)
     for (const job of ['a1', 'a2', 'b1']) queue.add(job.charAt(0), job)
     expect(queue.next()).toBe('a1')
@@ -61,7 +61,7 @@ describe('a fair queue', () => {
     expect(drain(queue)).toEqual(['b1', 'a2', 'c1', 'a3'])
   })
 
-  test('lets a waiting job be withdrawn, and no other', () => {
+  test('a waiting job can be withdrawn, and no other', () => {
     const queue = fairQueue<string>(BOUNDS)
     for (const job of ['a1', 'a2', 'b1']) queue.add(job.charAt(0), job)
     expect(['a1', 'a1', 'b1'].map((job) => queue.withdraw(job.charAt(0), job))).toEqual([true, false, true])

@@ -33,11 +33,11 @@ describe('stored text', () => {
     ['no joiners that hide others', 'م\u200c\u200d\u200cم', 'مم'],
     ['no halves of pairs', 'a\ud83db', 'a\ufffdb'],
     ['one end of a line alone', 'a\r\nb\rc\u2028d\u0085e\tf', 'a\nb\nc\nd\ne f'],
-  ])('keeps %s', (_, text, expected = text) => {
+  ])('stored text keeps %s', (_, text, expected = text) => {
     expect(visibleText(text)).toBe(expected)
   })
 
-  test('is left alone once it is clean, and holds nothing hidden', () => {
+  test('cleaned text stays unchanged, and contains nothing hidden', () => {
     // prettier-ignore
     const pieces = [
       'a', '1', '👩', '🏽', '❤', 'م', 'क', '\u094d', '\u0301', '\u20e3', '\u200c', '\u200d', '\ufe0e',

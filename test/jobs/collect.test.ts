@@ -58,7 +58,7 @@ async function sourceApis(): Promise<Parameters<typeof openTexts>[0]> {
   }
 }
 
-test('a run keeps the texts of sources and pages, with where and when each was read', async () => {
+test('a run stores the texts of sources and pages, with their origin and time', async () => {
   const workspace = await openWorkspace()
   const page = await htmlSite(pageHtml('The page'))
   await workspace.feed.importSignals([
@@ -91,7 +91,7 @@ test('a run keeps the texts of sources and pages, with where and when each was r
   expect(await run(workspace, openTexts())).toMatchObject({ wanted: 0, stored: 0 })
 })
 
-test('what one server does costs no other item its text', async () => {
+test('a failing server does not affect the texts of other items', async () => {
   const workspace = await openWorkspace()
   const good = await htmlSite(pageHtml('A good page'))
   const reset = await site((_question, response) => response.socket?.resetAndDestroy())
@@ -130,7 +130,7 @@ test('what one server does costs no other item its text', async () => {
 })
 
 describe('an item whose text could not be read', () => {
-  test('is left alone until its time, tried a few times, and then no more', async () => {
+  test('an unreadable item waits for its next attempt, is tried a few times, and then no more', async () => {
     const workspace = await openWorkspace()
     const { url, questions } = await site((_question, response) => void response.writeHead(500).end())
     await workspace.feed.importSignals([item('1', url)])
@@ -142,7 +142,7 @@ describe('an item whose text could not be read', () => {
     expect(questions.filter(({ target }) => target === '/')).toHaveLength(4)
   })
 
-  test('is read when its server has recovered', async () => {
+  test('an item is read when its server has recovered', async () => {
     const workspace = await openWorkspace()
     let broken = true
     const { url } = await site((_question, response) => {
@@ -158,7 +158,7 @@ describe('an item whose text could not be read', () => {
   })
 })
 
-test('no more items are read than the run may', async () => {
+test('a run reads no more items than its limit', async () => {
   const workspace = await openWorkspace()
   const { url } = await htmlSite(pageHtml('A page'))
   await workspace.feed.importSignals(
@@ -169,7 +169,7 @@ test('no more items are read than the run may', async () => {
   expect(await run(workspace, openTexts(), { limit: 0 })).toMatchObject({ wanted: 0 })
 })
 
-test('a run that is stopped keeps what it has stored and rejects with the reason', async () => {
+test('an aborted run keeps what it has stored and rejects with the reason', async () => {
   const workspace = await openWorkspace()
   const good = await htmlSite(pageHtml('A page'))
   const endless = await site(
@@ -190,7 +190,7 @@ test('a run that is stopped keeps what it has stored and rejects with the reason
   expect(await run(workspace, openTexts({ pageMs: 100 }))).toMatchObject({ wanted: 1 })
 })
 
-test('what the store throws ends the run, and nothing is left at work', async () => {
+test('an error of the store ends the run, and no item is still running', async () => {
   const workspace = await openWorkspace()
   const { url } = await htmlSite(pageHtml('A page'))
   await workspace.feed.importSignals([item('1', url), item('2', `${url}/2`)])

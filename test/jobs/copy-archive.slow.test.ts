@@ -8,7 +8,7 @@ import { ledgerAuditor } from '../../src/adapters/ledger/auditor.ts'
 import type { Objects, Ledger } from '../../src/domain/ports.ts'
 import { addDays } from '../../src/domain/time.ts'
 import { copyArchive } from '../../src/jobs/copy-archive.ts'
-import type { ArchivePlace, CopyPorts, CopyReport } from '../../src/jobs/copy-archive.ts'
+import type { ArchiveStores, CopyPorts, CopyReport } from '../../src/jobs/copy-archive.ts'
 import { importArchive } from '../../src/jobs/import-archive.ts'
 import { verifyArchive } from '../../src/jobs/verify-archive.ts'
 import { FaultPlan, InjectedFault } from '../support/faults.ts'
@@ -52,12 +52,12 @@ function placeOf(
       ledger: ledgerAuditor(location, { nativeBusyMs: 20, retryMs: 5_000 }),
       objects: streamingAuditor(objects),
     },
-  } satisfies ArchivePlace
+  } satisfies ArchiveStores
 }
 
 const NEVER = new AbortController().signal
 
-function copy(source: ArchivePlace, target: ArchivePlace, changes: Partial<CopyPorts> = {}) {
+function copy(source: ArchiveStores, target: ArchiveStores, changes: Partial<CopyPorts> = {}) {
   return copyArchive(
     {
       source,
@@ -107,7 +107,7 @@ const EVERYTHING: Partial<CopyReport> = {
 }
 
 describe('a copy of an archive', () => {
-  test('holds the same rows, objects, heads and attempts, and is sound', async () => {
+  test('a copy holds the same rows, objects, heads and attempts, and is sound', async () => {
     const [source, target] = [await filledWorkspace(), await openWorkspace()]
     const report = await copyOf(source, target)
     const { rows } = await source.ledger.read()
@@ -119,7 +119,7 @@ describe('a copy of an archive', () => {
     expect(await isSound(target)).toBe(true)
   })
 
-  test('brings the legacy ledger, its seal and the mark of its founding', async () => {
+  test('a copy includes the legacy ledger, its seal and the mark of its founding', async () => {
     const source = await openWorkspace()
     await importArchive(importPortsOf(source, SAMPLE_ARCHIVE))
     await source.feed.importSignals(sampleSignals(AS_OF))
@@ -137,7 +137,7 @@ describe('a copy of an archive', () => {
     })
   })
 
-  test('follows its source: what was published since is added', async () => {
+  test('a later copy adds what the source published since', async () => {
     const [source, target] = [await filledWorkspace(), await openWorkspace()]
     await copyOf(source, target)
     const next = addDays(AS_OF, 1)
@@ -152,7 +152,7 @@ describe('a copy of an archive', () => {
     expect(await isSound(target)).toBe(true)
   })
 
-  test('keeps spent attempts spent: a day that failed three times stays a gap', async () => {
+  test('a copy includes counted attempts: a day that failed three times stays a gap', async () => {
     const source = await filledWorkspace()
     const next = addDays(AS_OF, 1)
     const grant = await source.ledger.takeLease({ name: 'x', process: null }, 1, 1_000, () => false)
@@ -170,10 +170,10 @@ describe('a copy of an archive', () => {
   })
 })
 
-describe('a copy is refused', () => {
+describe('the refusal of a copy', () => {
   const refused = (why: RegExp) => ({ code: 'copy_refused', detail: expect.stringMatching(why) as unknown })
 
-  test('by a target with another archive, of which nothing is touched', async () => {
+  test('a target with another archive refuses the copy and is not changed', async () => {
     const source = await filledWorkspace()
     const target = await filledWorkspace(addDays(FIRST_DAY, 1))
     const before = filesOfFolder(target.objectsPath)
@@ -181,7 +181,7 @@ describe('a copy is refused', () => {
     expect(filesOfFolder(target.objectsPath)).toEqual(before)
   })
 
-  test('by a target that is ahead of its source', async () => {
+  test('a target that is ahead of its source refuses the copy', async () => {
     const [source, target] = [await filledWorkspace(), await openWorkspace()]
     await copyOf(source, target)
     const next = addDays(AS_OF, 1)
@@ -190,14 +190,14 @@ describe('a copy is refused', () => {
     await expect(copyOf(source, target)).rejects.toMatchObject(refused(/entry 6 differs from/))
   })
 
-  test('by a target with the heads of another archive', async () => {
+  test('a target with the heads of another archive refuses the copy', async () => {
     const [source, target] = [await filledWorkspace(), await openWorkspace()]
     await target.objects.putHead({ seq: 3, leaf: 'a'.repeat(64), time: 1 })
     await expect(copyOf(source, target)).rejects.toMatchObject(refused(/head 3 is not in/))
     expect((await target.ledger.read()).rows).toEqual([])
   })
 
-  test('while somebody publishes into the target', async () => {
+  test('a copy is refused while another process publishes into the target', async () => {
     const publisher = { name: 'a publisher', process: null }
     const [source, target] = [await filledWorkspace(), await openWorkspace()]
     await target.ledger.takeLease(publisher, RUN_AT + 3_600_000, 60_000, () => false)
@@ -206,12 +206,12 @@ describe('a copy is refused', () => {
     expect(filesOfFolder(target.objectsPath)).toEqual({})
   })
 
-  test('of an empty archive', async () => {
+  test('a copy of an empty archive is refused', async () => {
     const [source, target] = [await openWorkspace(), await openWorkspace()]
     await expect(copyOf(source, target)).rejects.toMatchObject({ code: 'usage' })
   })
 
-  test('when the lease of the target is lost before the rows are written', async () => {
+  test('a copy is refused when the lease of the target is lost before the rows are written', async () => {
     const [source, target] = [await filledWorkspace(), await openWorkspace()]
     // A clock that leaps on between the taking of the lease and the commit.
     let now = RUN_AT
@@ -242,21 +242,24 @@ describe('a source that is damaged', () => {
     ['an older head', writeHead('2', '{}'), /head_mismatch heads\/2/],
   ]
 
-  test.each(DAMAGES)('in %s is refused before the target has a row or a head', async (_what, damage, why) => {
-    const source = await filledWorkspace()
-    damage(source)
-    const target = await openWorkspace()
-    await expect(copyOf(source, target)).rejects.toMatchObject({
-      code: 'storage_damaged',
-      detail: expect.stringMatching(why) as unknown,
-    })
-    expect((await target.ledger.read()).rows).toEqual([])
-    expect(await target.objects.keys('heads')).toEqual([])
-  })
+  test.each(DAMAGES)(
+    'a source that is damaged in %s is refused before the target has a row or a head',
+    async (_what, damage, why) => {
+      const source = await filledWorkspace()
+      damage(source)
+      const target = await openWorkspace()
+      await expect(copyOf(source, target)).rejects.toMatchObject({
+        code: 'storage_damaged',
+        detail: expect.stringMatching(why) as unknown,
+      })
+      expect((await target.ledger.read()).rows).toEqual([])
+      expect(await target.objects.keys('heads')).toEqual([])
+    },
+  )
 })
 
 describe('a target with other bytes in the place of an object', () => {
-  test('keeps them, and the copy is reported unsound', async () => {
+  test('a target keeps its other bytes for an object, and the copy is reported unsound', async () => {
     const [source, target] = [await filledWorkspace(), await openWorkspace()]
     const [name = ''] = Object.keys(filesOfFolder(join(source.objectsPath, 'sha256')))
     const path = join(target.objectsPath, 'sha256', name)
@@ -269,7 +272,7 @@ describe('a target with other bytes in the place of an object', () => {
   })
 })
 
-describe('a copy cut at any effect', () => {
+describe('an interrupted copy', () => {
   const run = async (source: Workspace, target: Workspace, plan: FaultPlan): Promise<CopyReport | null> => {
     const place = placeOf(target, plan.wrap('ledger', target.ledger), plan.wrap('archive', target.objects))
     return copy(placeOf(source), place).catch((error: unknown) => {
@@ -279,7 +282,7 @@ describe('a copy cut at any effect', () => {
   }
 
   test.each(['lost', 'done-but-reported-lost'] satisfies FaultKind[])(
-    'serves nothing or everything, and goes on when it is made again, when the effect is %s',
+    'an interrupted copy serves nothing or everything, and continues when it is repeated, when the effect is %s',
     async (kind) => {
       const source = await filledWorkspace()
       const clean = new FaultPlan(null)

@@ -92,8 +92,8 @@ async function expectRecovery(fault: Fault): Promise<void> {
   expect(headIsBehind(proved.entries, head)).toBe(false)
 }
 
-describe('an import cut at any effect', () => {
-  test('meets its effects in the decided order', async () => {
+describe('an interrupted import', () => {
+  test('an interrupted import has its effects in the decided order', async () => {
     const effects = await effectsOfACleanRun()
     expect(effects.filter((effect) => !effect.startsWith('folder.'))).toEqual([
       'ledger.takeLease',
@@ -101,14 +101,14 @@ describe('an import cut at any effect', () => {
       ...Array.from({ length: 6 }, () => 'archive.put'),
       'ledger.beginFounding',
       'archive.putHead',
-      'ledger.found',
+      'ledger.commitFounding',
       'archive.putHead',
       'ledger.releaseLease',
     ])
   })
 
   test.each(['lost', 'done-but-reported-lost'] satisfies FaultKind[])(
-    'leaves all or nothing, keeps publishers out meanwhile, and the next run completes it, when the effect is %s',
+    'an interrupted import leaves all or nothing, blocks publishers meanwhile, and the next run completes it, when the effect is %s',
     async (kind) => {
       const effects = await effectsOfACleanRun()
       expect(effects.length).toBeGreaterThan(20)
@@ -120,7 +120,7 @@ describe('an import cut at any effect', () => {
     },
   )
 
-  test('leaves the last head to a publisher as well', async () => {
+  test('an interrupted import leaves the last head to a publisher as well', async () => {
     const workspace = await openWorkspace()
     await workspace.feed.importSignals(sampleSignals())
     const archive = recentArchive()

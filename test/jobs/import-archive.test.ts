@@ -48,7 +48,7 @@ async function reasonFor(archive: readonly OldPublication[] | string): Promise<s
 }
 
 describe('an older archive', () => {
-  test('is imported whole: both ledgers in order of time, sealed, with its bytes as they were', async () => {
+  test('an older archive is imported completely: both ledgers in order of time, sealed, with its original bytes', async () => {
     const workspace = await openWorkspace()
     const report = await importFrom(workspace, SAMPLE_ARCHIVE)
     expect(report).toEqual({ imported: 6, unchanged: 0, refused: [], refusedCount: 0 })
@@ -77,7 +77,7 @@ describe('an older archive', () => {
     }
   })
 
-  test('is unchanged by the same import, in another order of its list too, and after own entries', async () => {
+  test('repeating an import changes nothing, also with its list in another order and after own entries', async () => {
     const workspace = await openWorkspace()
     const folder = recentArchive()
     await importFrom(workspace, folder)
@@ -96,7 +96,7 @@ describe('an older archive', () => {
     expect(after.rows.at(-1)?.publicationId).toBe(`top-year-v3-${AS_OF}`)
   })
 
-  test('is followed by gaps from its newest day on, and none for the holes it came with', async () => {
+  test('an imported archive is followed by gaps from its newest day on, and none for its own holes', async () => {
     const workspace = await openWorkspace()
     const days = [addDays(AS_OF, -9), addDays(AS_OF, -4)]
     const folder = writeArchive(days.map((day) => oldPublication('v1', day)))
@@ -114,7 +114,7 @@ describe('an older archive', () => {
     expect(head?.seq).toBe(5)
   })
 
-  test('of versioned publications alone is closed by a seal over nothing, after attempts that came to nothing too', async () => {
+  test('an archive of versioned publications alone is closed by a seal over nothing, also after failed attempts', async () => {
     const workspace = await openWorkspace()
     await workspace.feed.importSignals(
       sampleSignals().map((signal) => ({ ...signal, titleProvenance: null })),
@@ -127,8 +127,8 @@ describe('an older archive', () => {
   })
 })
 
-describe('an import is refused, with nothing written,', () => {
-  test('for every publication that is wrong, all of them reported by line', async () => {
+describe('the refusal of an import', () => {
+  test('an import with wrong publications is refused, all of them reported by line', async () => {
     const workspace = await openWorkspace()
     const good = oldPublication('v1', '2024-01-01')
     const folder = writeArchive([
@@ -150,7 +150,7 @@ describe('an import is refused, with nothing written,', () => {
     await expectUntouched(workspace)
   })
 
-  test('for lines that are no JSON, no UTF-8 or no object', async () => {
+  test('lines that are not JSON, UTF-8 or an object are refused', async () => {
     const workspace = await openWorkspace()
     const folder = copyOfSample()
     writeList(
@@ -169,13 +169,13 @@ describe('an import is refused, with nothing written,', () => {
     await expectUntouched(workspace)
   })
 
-  test.each(['', '\n \n\r\n'])('for a list of nothing: %j', async (text) => {
+  test.each(['', '\n \n\r\n'])('an empty list is refused: %j', async (text) => {
     const folder = copyOfSample()
     writeList(folder, text)
     expect(await reasonFor(folder)).toBe('manifests.ndjson lists no publication')
   })
 
-  test('for an id or bytes that two publications have, and for the same line twice', async () => {
+  test('a repeated id, repeated bytes and a repeated line are refused', async () => {
     const first = oldPublication('v1', '2024-01-01')
     const { publicationId } = first.row
     const second = oldPublication('versioned', '2024-01-02')
@@ -194,14 +194,14 @@ describe('an import is refused, with nothing written,', () => {
     ['another digest', { sha256: 'a'.repeat(64) }, 'digest'],
     ['another day', { asOfDay: '2023-12-31' }, 'has a different asOfDay'],
     ['version 3', { algorithmVersion: 'top-year-v3' }, 'takes top-year-v1, not "top-year-v3"'],
-  ])('for %s', async (_name, changes, reason) => {
+  ])('an import is refused for %s', async (_name, changes, reason) => {
     const publication = oldPublication('v1', '2024-01-01')
     const folder = writeArchive([publication])
     writeList(folder, JSON.stringify({ ...publication.row, ...changes }))
     expect(await reasonFor(folder)).toContain(reason)
   })
 
-  test('into a ledger that has an entry of its own', async () => {
+  test('an import into a ledger with an entry of its own is refused', async () => {
     const workspace = await openWorkspace()
     await workspace.feed.importSignals(sampleSignals())
     await publishDays(workspace, [AS_OF])
@@ -215,7 +215,7 @@ describe('an import is refused, with nothing written,', () => {
     expect(readdirSync(join(workspace.objectsPath, 'sha256'))).toEqual(objects)
   })
 
-  test('into an archive founded by another import: one more, one less, another one, another ledger', async () => {
+  test('an import into an archive founded by another import is refused: one more, one less, another one, another ledger', async () => {
     const legacy = ['2024-01-01', '2024-01-02'].map((day) => oldPublication('v1', day))
     const versioned = oldPublication('versioned', '2024-01-03')
     const three = [...legacy, versioned]
@@ -239,11 +239,11 @@ describe('an import is refused, with nothing written,', () => {
 
 /** A ledger whose lease another has by the time of the commit. */
 function losingItsLease({ ledger }: Workspace): Workspace['ledger'] {
-  return { ...ledger, found: () => Promise.resolve('lease-lost') }
+  return { ...ledger, commitFounding: () => Promise.resolve('lease-lost') }
 }
 
-describe('an import that was begun', () => {
-  test('refuses another archive with as many publications of each ledger, and stores nothing of it', async () => {
+describe('a started import', () => {
+  test('a started import refuses another archive with as many publications of each ledger, and stores nothing of it', async () => {
     const workspace = await openWorkspace()
     const losing = { ledger: losingItsLease(workspace) }
     await expect(importFrom(workspace, recentArchive(), losing)).rejects.toMatchObject({ code: 'lease_lost' })
@@ -264,8 +264,8 @@ describe('an import that was begun', () => {
   })
 })
 
-describe('an import ends without a result', () => {
-  test('when the lease is lost before its commit, and leaves no head of a seal that is not there', async () => {
+describe('a failed import', () => {
+  test('an import fails when the lease is lost before its commit, and leaves no head of a missing seal', async () => {
     const workspace = await openWorkspace()
     await expect(
       importFrom(workspace, SAMPLE_ARCHIVE, { ledger: losingItsLease(workspace) }),
@@ -274,7 +274,7 @@ describe('an import ends without a result', () => {
     expect(await workspace.objects.keys('heads')).toEqual(['heads/3'])
   })
 
-  test('while a publisher has the lease', async () => {
+  test('an import fails while a publisher has the lease', async () => {
     const workspace = await openWorkspace()
     await workspace.ledger.takeLease({ name: 'a publisher', process: null }, RUN_AT, 600_000, () => false)
     await expect(importFrom(workspace, SAMPLE_ARCHIVE)).rejects.toMatchObject({
@@ -284,7 +284,7 @@ describe('an import ends without a result', () => {
     await expectUntouched(workspace)
   })
 
-  test('when a file changes between its verification and its storing', async () => {
+  test('an import fails when a file changes between its verification and its storing', async () => {
     const workspace = await openWorkspace()
     const folder = copyOfSample()
     await expect(
@@ -301,7 +301,7 @@ describe('an import ends without a result', () => {
     expect(await workspace.ledger.read()).toEqual({ rows: [], legacy: [], founding: null })
   })
 
-  test('when it is told to stop, and the next run does it all', async () => {
+  test('an aborted import leaves no result, and the next run completes it', async () => {
     const workspace = await openWorkspace()
     const stop = new AbortController()
     const onPublication = (step: string): void => {
@@ -313,7 +313,7 @@ describe('an import ends without a result', () => {
     expect(await importFrom(workspace, SAMPLE_ARCHIVE)).toMatchObject({ imported: 6 })
   })
 
-  test('when its list is missing', async () => {
+  test('an import fails when its list is missing', async () => {
     const workspace = await openWorkspace()
     const folder = copyOfSample()
     rmSync(join(folder, 'manifests.ndjson'))

@@ -48,7 +48,7 @@ describe('a file with a bad row', () => {
     file('c', good('c1')),
   ]
 
-  test('is left out whole under abort; the files around it are imported', async () => {
+  test('a file with a bad row is left out whole under abort; the files around it are imported', async () => {
     const workspace = await openWorkspace()
     const report = await run(workspace, sources)
     expect(await storedIds(workspace)).toEqual(['a1', 'c1'])
@@ -63,14 +63,14 @@ describe('a file with a bad row', () => {
     expect(report.errors).toMatchObject([{ file: 'b', line: 2, reason: expect.stringContaining('not JSON') }])
   })
 
-  test('gives its good rows under skip', async () => {
+  test('a file with a bad row gives its good rows under skip', async () => {
     const workspace = await openWorkspace()
     const report = await run(workspace, sources, { onError: 'skip' })
     expect(await storedIds(workspace)).toEqual(['a1', 'b1', 'b2', 'c1'])
     expect(report).toMatchObject({ rows: 5, inserted: 4, skipped: 1, errorCount: 1, failedFiles: 0 })
   })
 
-  test('is reported with the first hundred errors and the count of all', async () => {
+  test('a file with bad rows is reported with the first hundred errors and the count of all', async () => {
     const report = await run(await openWorkspace(), [file('bad', ...Array.from({ length: 250 }, () => '[]'))])
     expect(report.errors).toHaveLength(100)
     expect(report).toMatchObject({ errorCount: 250, rows: 250 })
@@ -88,7 +88,7 @@ test('rows of unknown sources are counted by name, outside the errors and the sk
   expect(report).toMatchObject({ rows: 4, inserted: 1, skipped: 0, errorCount: 0, failedFiles: 0 })
 })
 
-test('long names and reasons are cut before they are kept', async () => {
+test('long names and reasons are shortened in the report', async () => {
   const name = 'x'.repeat(100_000)
   const lines = [good('1', { source: name }), good('2', { titleProvenance: '\u0001'.repeat(250) })]
   const report = await run(await openWorkspace(), [file('a', ...lines)])
@@ -96,7 +96,7 @@ test('long names and reasons are cut before they are kept', async () => {
   expect(report.errors[0]?.reason.length).toBe(401)
 })
 
-test('a vouched provenance is counted, and refused for rows of another source', async () => {
+test('a provenance for the whole file is counted, and refused for rows of another source', async () => {
   const workspace = await openWorkspace()
   const own = good('2', { titleProvenance: 'hn:own' })
   const report = await run(workspace, [file('a', good('1'), own, good('3', { source: 'lobsters' }))], {
@@ -108,7 +108,7 @@ test('a vouched provenance is counted, and refused for rows of another source', 
   expect(events.map((event) => event.titleProvenance).sort()).toEqual(['hn:own', 'hn:page-archive'])
 })
 
-test('a file that cannot be read to its end keeps what skip had imported, and fails', async () => {
+test('a file that cannot be read to its end keeps the rows that skip had imported, and fails', async () => {
   const workspace = await openWorkspace()
   const broken = (name: string): LineSource => ({
     name,
@@ -124,7 +124,7 @@ test('a file that cannot be read to its end keeps what skip had imported, and fa
   expect(aborted).toMatchObject({ failedFiles: 1, inserted: 0 })
 })
 
-test('a file that changes between its two readings is not trusted', async () => {
+test('a file that changes between its two reads is refused', async () => {
   const workspace = await openWorkspace()
   let readings = 0
   const changing: LineSource = {
@@ -154,7 +154,7 @@ const row = (key: string, changes: Record<string, unknown> = {}): string =>
 const runArticles = ({ feed }: Workspace, sources: readonly LineSource[]): Promise<LinesReport> =>
   importArticles({ feed, onProgress: () => undefined }, sources, { onError: 'abort', signal: NEVER })
 
-test('texts are stored by the item their key names, made plain', async () => {
+test('texts are stored as plain text for the item of their key', async () => {
   const workspace = await openWorkspace()
   const lines = [row('hn-1', { text: '<p>A  b</p><script>x</script>' }), row('hype-github-owner/a-b')]
   expect(await runArticles(workspace, [file('a', ...lines)])).toEqual({
@@ -175,7 +175,7 @@ test('texts are stored by the item their key names, made plain', async () => {
   })
 })
 
-test('a key that may name several items is that of the one that is stored', async () => {
+test('a key that may name several items is that of the stored one', async () => {
   const workspace = await openWorkspace()
   const { feed } = workspace
   await feed.importSignals([signal({ source: 'hype:hf-papers', sourceId: '1' })])
@@ -186,7 +186,7 @@ test('a key that may name several items is that of the one that is stored', asyn
   expect(await feed.article('hype:hf', 'papers-2')).toMatchObject({ text: 'text of hype-hf-papers-2' })
 })
 
-test('the same rows again change nothing, and a later row replaces, an older time too', async () => {
+test('repeated rows change nothing, and a later row replaces an earlier one, also with an older time', async () => {
   const workspace = await openWorkspace()
   const rows = Array.from({ length: 45 }, (_, index) => row(`hn-${index + 1}`))
   expect(await runArticles(workspace, [file('a', ...rows)])).toMatchObject({ inserted: 45 })

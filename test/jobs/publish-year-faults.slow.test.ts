@@ -91,8 +91,8 @@ async function expectRecovery(fault: Fault): Promise<void> {
   expect((await workspace.ledger.attempts(AS_OF)).length).toBeLessThanOrEqual(2)
 }
 
-describe('a run cut at any effect', () => {
-  test('meets its effects in the decided order', async () => {
+describe('an interrupted run', () => {
+  test('an interrupted run has its effects in the decided order', async () => {
     const effects = await effectsOfACleanRun()
     expect(effects.filter((effect) => ORDERED.has(effect))).toEqual([
       'ledger.takeLease',
@@ -107,7 +107,7 @@ describe('a run cut at any effect', () => {
   })
 
   test.each(['lost', 'done-but-reported-lost'] satisfies FaultKind[])(
-    'leaves a sound archive, and the next run ends published, when the effect is %s',
+    'an interrupted run leaves a sound archive, and the next run ends published, when the effect is %s',
     async (kind) => {
       const effects = await effectsOfACleanRun()
       expect(effects.length).toBeGreaterThan(15)

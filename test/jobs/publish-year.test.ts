@@ -85,7 +85,7 @@ const manyLegacy = (count: number, name: string, changes: Partial<Signal> = {}):
 const NEXT_RUN_AT = RUN_AT + DAY_MS
 
 describe('a day that can be published', () => {
-  test('is published once, with object, entry and head that prove each other', async () => {
+  test('a day is published once, with object, entry and head that prove each other', async () => {
     const workspace = await filledWorkspace()
     const { report } = await publish(publishPortsOf(workspace))
     expect(report).toMatchObject({
@@ -112,7 +112,7 @@ describe('a day that can be published', () => {
     if (manifest) proveBytes(manifest, await workspace.objects.get(manifest.sha256))
   })
 
-  test('has the same bytes for the same signals, titles and clock, whatever was observed after it', async () => {
+  test('a day has the same bytes for the same signals, titles and clock, whatever was observed after it', async () => {
     const later = sampleSignals().map((signal) => ({ ...signal, day: addDays(AS_OF, 1), points: 1_000 }))
     const digests = await Promise.all(
       [[], [], later].map(
@@ -123,7 +123,7 @@ describe('a day that can be published', () => {
     expect(new Set(digests).size).toBe(1)
   })
 
-  test('is neither published nor rehearsed again once it is settled, nor by a clock that went back', async () => {
+  test('a settled day is neither published nor rehearsed again, nor by a clock that went back', async () => {
     const workspace = await filledWorkspace()
     const { sha256 } = (await publish(publishPortsOf(workspace))).report
     const again = async (laterMs: number, dryRun: boolean): Promise<unknown> => {
@@ -137,7 +137,7 @@ describe('a day that can be published', () => {
     expect(await workspace.ledger.attempts(AS_OF)).toHaveLength(1)
   })
 
-  test('is rehearsed by a dry run that writes nothing', async () => {
+  test('a dry run rehearses a day and writes nothing', async () => {
     const workspace = await filledWorkspace(legacySignal)
     await workspace.ledger.read()
     const state = (): Buffer[] => [workspace.ledgerPath, workspace.feedPath].map((path) => readFileSync(path))
@@ -167,20 +167,23 @@ describe('a window that cannot be published', () => {
     ['with three events of a hype cohort', 1, manyLegacy(3, 'hype', hype)],
     ['with one event of the github list', 1, [{ ...github, titleProvenance: 'github:api' }]],
     ['with one event of the github list without provenance', 1, [github]],
-  ])('%s is refused before an attempt is counted, unless that is allowed', async (_name, days, rows) => {
-    const workspace = await openWorkspace()
-    await workspace.feed.importSignals(rows)
-    for (const options of anyRun) {
-      const reason = await refusalOf(workspace, options)
-      expect(reason).toMatch(/the Year would be empty.*dash import signals.*dash collect.*--allow-empty/)
-      expect(reason).toContain(`${days} of 365 days have signals`)
-    }
-    const { report } = await publish(publishPortsOf(workspace), { allowEmpty: true })
-    expect(report).toMatchObject({ outcome: 'published', attempt: 1, distinctItems: 0 })
-    if (days === 0) expect(report.coverage?.materializedDays).toBe(0)
-  })
+  ])(
+    'a window %s is refused before an attempt is counted, unless that is allowed',
+    async (_name, days, rows) => {
+      const workspace = await openWorkspace()
+      await workspace.feed.importSignals(rows)
+      for (const options of anyRun) {
+        const reason = await refusalOf(workspace, options)
+        expect(reason).toMatch(/the Year would be empty.*dash import signals.*dash collect.*--allow-empty/)
+        expect(reason).toContain(`${days} of 365 days have signals`)
+      }
+      const { report } = await publish(publishPortsOf(workspace), { allowEmpty: true })
+      expect(report).toMatchObject({ outcome: 'published', attempt: 1, distinctItems: 0 })
+      if (days === 0) expect(report.coverage?.materializedDays).toBe(0)
+    },
+  )
 
-  test('leaves the gaps of the days before recorded', async () => {
+  test('a refused window leaves the gaps of earlier days recorded', async () => {
     const workspace = await openWorkspace()
     await publish(publishPortsOf(workspace), { allowEmpty: true })
     const later = addDays(AS_OF, 3)
@@ -199,20 +202,23 @@ describe('a window that cannot be published', () => {
     [{ title: 'x'.repeat(1_001) }, 'its title has more than 1000 characters'],
     [{ url: `https://example.org/${'x'.repeat(5_000)}` }, 'its URL has more than 4096 bytes'],
     [{ titleProvenance: `hn:${'x'.repeat(1_000)}` }, 'its title provenance has more than 256 characters'],
-  ])('because stored rows are too long is refused before an attempt is counted', async (change, problem) => {
-    const verified = { titleProvenance: 'hn:firebase-item' }
-    const rows = manyLegacy(60, 'long', { ...verified, ...change })
-    const workspace = await filledWorkspace(...rows)
-    const reason = await refusalOf(workspace)
-    expect(reason).toContain(`60 stored events are too long for a publication, first problem: hn long`)
-    expect(reason).toContain(` of ${AS_OF}: `)
-    expect(reason).toContain(problem)
-    // The same rows within the bounds mend it.
-    await workspace.feed.importSignals(
-      rows.map((row) => ({ ...row, title: 'short', url: null, ...verified })),
-    )
-    expect((await publish(publishPortsOf(workspace))).report.outcome).toBe('published')
-  })
+  ])(
+    'a window with stored rows that are too long is refused before an attempt is counted',
+    async (change, problem) => {
+      const verified = { titleProvenance: 'hn:firebase-item' }
+      const rows = manyLegacy(60, 'long', { ...verified, ...change })
+      const workspace = await filledWorkspace(...rows)
+      const reason = await refusalOf(workspace)
+      expect(reason).toContain(`60 stored events are too long for a publication, first problem: hn long`)
+      expect(reason).toContain(` of ${AS_OF}: `)
+      expect(reason).toContain(problem)
+      // The same rows within the bounds mend it.
+      await workspace.feed.importSignals(
+        rows.map((row) => ({ ...row, title: 'short', url: null, ...verified })),
+      )
+      expect((await publish(publishPortsOf(workspace))).report.outcome).toBe('published')
+    },
+  )
 
   /** Rows within the bounds whose control characters take six bytes each in JSON. */
   const wideRows = (sources: readonly string[]): Signal[] =>
@@ -224,7 +230,7 @@ describe('a window that cannot be published', () => {
       })),
     )
 
-  test('because its result would be too large is refused before an attempt is counted, with the largest rows', async () => {
+  test('a window with a result that is too large is refused before an attempt is counted, with the largest rows', async () => {
     const workspace = await openWorkspace()
     const rows = wideRows(['hn', 'lobsters', 'lesswrong'])
     await workspace.feed.importSignals(rows)
@@ -236,7 +242,7 @@ describe('a window that cannot be published', () => {
     expect((await publish(publishPortsOf(workspace))).report.outcome).toBe('published')
   })
 
-  test('because titles of its sources make it too large costs one attempt and never the day', async () => {
+  test('a window that source titles make too large costs one attempt and never the day', async () => {
     const workspace = await openWorkspace()
     const rows = wideRows(['hn', 'lobsters', 'lesswrong']).map((row) => ({
       ...row,
@@ -263,14 +269,14 @@ describe('a window that cannot be published', () => {
     })
   })
 
-  test('because a stored row fits no payload is refused before an attempt is counted', async () => {
+  test('a window with an invalid stored row is refused before an attempt is counted', async () => {
     const workspace = await filledWorkspace({ ...legacySignal, title: ' ', titleProvenance: 'hn:test' })
     expect(await refusalOf(workspace)).toContain(
       'the stored rows are not valid for a publication: feed.hackerNews.0.title',
     )
   })
 
-  test('because its sources give every title too long costs one attempt and never the day', async () => {
+  test('a window whose sources give every title too long costs one attempt and never the day', async () => {
     const workspace = await openWorkspace()
     await workspace.feed.importSignals([legacySignal])
     const titles: PublishPorts['titles'] = {
@@ -282,7 +288,7 @@ describe('a window that cannot be published', () => {
     expect(await workspace.ledger.attempts(AS_OF)).toHaveLength(1)
   })
 
-  test('is not one with a long row that is not published itself', async () => {
+  test('a long row that is not published itself does not block the window', async () => {
     const long = { ...legacySignal, title: 'x'.repeat(1_001) }
     const workspace = await filledWorkspace(
       long,
@@ -294,8 +300,8 @@ describe('a window that cannot be published', () => {
   })
 })
 
-describe('titles nobody vouched for', () => {
-  test('that their source gives longer than 1,000 characters leave their events out, counted, and are asked for once', async () => {
+describe('unverified titles', () => {
+  test('source titles of more than 1,000 characters exclude their events, counted, and are fetched once', async () => {
     const workspace = await filledWorkspace(legacySignal)
     let asked = 0
     const title = (): ReturnType<PublishPorts['titles']['title']> => {
@@ -311,7 +317,7 @@ describe('titles nobody vouched for', () => {
     expect(asked).toBe(1)
   })
 
-  test('are asked of their source once, kept, and published with the channel that answered', async () => {
+  test('unverified titles are fetched from their source once, stored, and published with the channel of the source', async () => {
     const workspace = await filledWorkspace(legacySignal)
     const { titles, asked } = failingTitles(0)
     await publish(publishPortsOf(workspace, { titles }))
@@ -323,14 +329,14 @@ describe('titles nobody vouched for', () => {
     expect(envelope).toHaveProperty('feed.hackerNews.0.title_provenance', 'hn:asked')
   })
 
-  test('are not asked for any more once one of them could not be had', async () => {
+  test('no more titles are fetched after one has failed', async () => {
     const workspace = await filledWorkspace(...manyLegacy(60, 'legacy'))
     const { titles, asked } = failingTitles(Number.POSITIVE_INFINITY)
     expect((await publish(publishPortsOf(workspace, { titles }))).report.outcome).toBe('failed')
     expect(asked()).toBeLessThanOrEqual(4)
   })
 
-  test('fail the attempt when all of them together take more than five minutes', async () => {
+  test('the attempt fails when all titles together take more than five minutes', async () => {
     const workspace = await filledWorkspace(...manyLegacy(20, 'legacy'))
     let slowMs = 0
     const ticking = tickingClock(RUN_AT)
@@ -345,7 +351,7 @@ describe('titles nobody vouched for', () => {
     expect(report.reason).toContain('timed out after 300000 ms')
   })
 
-  test('fail the attempt and publish nothing when their source is down', async () => {
+  test('the attempt fails and publishes nothing when the source of a title is down', async () => {
     const workspace = await filledWorkspace(legacySignal)
     const { report, cause } = await publish(publishPortsOf(workspace))
     expect(report).toMatchObject({ outcome: 'failed', attempt: 1, sha256: null })
@@ -358,7 +364,7 @@ describe('titles nobody vouched for', () => {
 })
 
 describe('attempts', () => {
-  test('are made again after a pause until one succeeds', async () => {
+  test('attempts are repeated after a pause until one succeeds', async () => {
     const workspace = await filledWorkspace(legacySignal)
     const pauses: number[] = []
     const sleep = (ms: number): Promise<void> => Promise.resolve(void pauses.push(ms))
@@ -368,7 +374,7 @@ describe('attempts', () => {
     expect(pauses).toEqual([1_000, 1_000])
   })
 
-  test('are three over all runs; the third failure is a gap for ever, explained by every later run', async () => {
+  test('a day has three attempts over all runs; the third failure is a gap for ever, explained by every later run', async () => {
     const workspace = await filledWorkspace(legacySignal)
     const outcomes: string[] = []
     for (let run = 0; run < 5; run += 1) {
@@ -388,7 +394,7 @@ describe('attempts', () => {
     expect(await workspace.ledger.attempts(AS_OF)).toHaveLength(3)
   })
 
-  test('spent by runs that died make the day a gap in the next run', async () => {
+  test('attempts of runs that died make the day a gap in the next run', async () => {
     const workspace = await filledWorkspace()
     for (const attempt of [1, 2, 3]) {
       const grant = await takeLease(workspace, 'a run that dies', RUN_AT, 1)
@@ -405,7 +411,7 @@ describe('attempts', () => {
 })
 
 describe('the clock', () => {
-  test('that went back fails the run before an attempt is counted', async () => {
+  test('a clock that went back fails the run before an attempt is counted', async () => {
     const workspace = await filledWorkspace()
     await publishDays(workspace, [AS_OF])
     const { report } = await publish(publishPortsOf(workspace, { clock: tickingClock(RUN_AT - 86_400_000) }))
@@ -417,7 +423,7 @@ describe('the clock', () => {
     expect(await workspace.ledger.attempts(addDays(AS_OF, -1))).toEqual([])
   })
 
-  test('that moved on too far before the commit makes the run seal anew', async () => {
+  test('a clock that advanced too far before the commit makes the run seal again', async () => {
     const workspace = await filledWorkspace()
     const ticking = tickingClock(RUN_AT)
     let [late, puts] = [0, 0]
@@ -437,8 +443,8 @@ describe('the clock', () => {
   })
 })
 
-describe('publishers at once', () => {
-  test('wait for a lease to run out, but not for one whose holder died', async () => {
+describe('concurrent publishers', () => {
+  test('a publisher waits for a lease to expire, but not for one whose holder died', async () => {
     const workspace = await filledWorkspace()
     await takeLease(workspace, 'an old run', RUN_AT)
     await expect(publish(publishPortsOf(workspace))).rejects.toMatchObject({
@@ -450,8 +456,8 @@ describe('publishers at once', () => {
   })
 })
 
-describe('a publisher that was overtaken', () => {
-  test('does not report what another run published as its own', async () => {
+describe('an overtaken publisher', () => {
+  test("a publisher does not report another run's publication as its own", async () => {
     const workspace = await filledWorkspace()
     const ledger: typeof workspace.ledger = {
       ...workspace.ledger,
@@ -468,7 +474,7 @@ describe('a publisher that was overtaken', () => {
     expect((await workspace.year.read()).proved.timeline).toHaveLength(1)
   })
 
-  test('keeps its lease while it works, by renewing it', async () => {
+  test('a publisher keeps its lease during its work by renewing it', async () => {
     vi.useFakeTimers({ toFake: ['setInterval', 'clearInterval'] })
     onTestFinished(() => void vi.useRealTimers())
     const workspace = await filledWorkspace()
@@ -491,7 +497,7 @@ describe('a publisher that was overtaken', () => {
 })
 
 describe('a head that could not be written', () => {
-  test('leaves the day published, says so, and is written by the next run', async () => {
+  test('a head that could not be written leaves the day published, is reported, and is written by the next run', async () => {
     const workspace = await filledWorkspace()
     const objects = { ...workspace.objects, putHead: () => Promise.reject(new Error('no room for heads')) }
     const { report, cause } = await publish(publishPortsOf(workspace, { objects }))

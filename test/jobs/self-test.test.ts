@@ -46,7 +46,7 @@ function scene(
         await each.apply(folder)
       },
     })),
-    async restored() {
+    async restore() {
       damaged = 'clean'
       return 'folder'
     },
@@ -75,7 +75,7 @@ const DAMAGED = { ok: false, findings: [finding('row_tampered')] }
 const never = (): AbortSignal => new AbortController().signal
 
 describe('the self-test of the audit', () => {
-  test('counts what is reported under a code that fits', async () => {
+  test('the self-test counts mutations that are reported under an expected code', async () => {
     const { ports, progress, removed } = scene([mutation('one'), mutation('two')], {
       one: DAMAGED,
       two: DAMAGED,
@@ -99,16 +99,19 @@ describe('the self-test of the audit', () => {
       { ok: false, cause: new Refusal('storage_unavailable', 'gone') },
       ['storage_unavailable'],
     ],
-  ])('names a mutation as missed when the audit reports %s', async (_what, verdict, reported) => {
-    const { ports } = scene([mutation('one'), mutation('two')], { one: verdict, two: DAMAGED })
-    expect(await selfTest(ports, never())).toEqual({
-      mutations: 2,
-      detected: 1,
-      missed: [{ name: 'one', reported }],
-    })
-  })
+  ])(
+    'the self-test names a mutation as missed when the audit reports %s',
+    async (_what, verdict, reported) => {
+      const { ports } = scene([mutation('one'), mutation('two')], { one: verdict, two: DAMAGED })
+      expect(await selfTest(ports, never())).toEqual({
+        mutations: 2,
+        detected: 1,
+        missed: [{ name: 'one', reported }],
+      })
+    },
+  )
 
-  test('takes a note for a detection only while the archive is found sound', async () => {
+  test('the self-test counts a note as a detection only while the archive is found sound', async () => {
     const note = mutation('note', { expects: ['orphan_object'], sound: true })
     const sound = scene([note], { note: { ok: true, findings: [finding('orphan_object')] } })
     expect((await selfTest(sound.ports, never())).detected).toBe(1)
@@ -116,7 +119,7 @@ describe('the self-test of the audit', () => {
     expect((await selfTest(unsound.ports, never())).detected).toBe(0)
   })
 
-  test('gives the kept head only where nothing else can tell', async () => {
+  test('the self-test passes the kept head only where nothing else can detect the mutation', async () => {
     const needsIt = mutation('rolled back', { needsKeptHead: true })
     const { ports, asked } = scene([mutation('one'), needsIt], {})
     await selfTest(ports, never())
@@ -127,7 +130,7 @@ describe('the self-test of the audit', () => {
     ])
   })
 
-  test('says nothing about an audit that finds fault with the undamaged sample', async () => {
+  test('the self-test gives no result when the audit reports the undamaged sample', async () => {
     const { ports, removed } = scene([mutation('one')], { clean: DAMAGED, one: DAMAGED })
     await expect(selfTest(ports, never())).rejects.toThrow(
       'sample of the self-test has findings: row_tampered',
@@ -135,7 +138,7 @@ describe('the self-test of the audit', () => {
     expect(removed()).toBe(true)
   })
 
-  test('ends between two mutations when it is told to, and leaves nothing behind', async () => {
+  test('an aborted self-test ends between two mutations and leaves nothing behind', async () => {
     const stopping = new AbortController()
     const stop = mutation('one', { apply: async () => stopping.abort(new Error('told to stop')) })
     const { ports, asked, removed } = scene([stop, mutation('two')], { one: DAMAGED })
@@ -144,7 +147,7 @@ describe('the self-test of the audit', () => {
     expect(removed()).toBe(true)
   })
 
-  test('leaves nothing behind when a mutation cannot be made', async () => {
+  test('the self-test leaves nothing behind when a mutation cannot be made', async () => {
     const broken = mutation('one', { apply: () => Promise.reject(new Error('no room')) })
     const { ports, removed } = scene([broken], {})
     await expect(selfTest(ports, never())).rejects.toThrow('no room')

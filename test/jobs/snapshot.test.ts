@@ -38,7 +38,7 @@ async function servedBy({ feed }: Workspace): Promise<string | undefined> {
   return (await feed.newestSnapshot())?.id
 }
 
-test('takes rows over the bounds of an event, and what it stores can be read back', async () => {
+test('a snapshot accepts rows beyond the limits of an event, and can be read back', async () => {
   const workspace = await filledWorkspace()
   const long = sampleSignals().find(({ titleProvenance }) => titleProvenance !== null)
   if (!long) throw new Error('the sample has no verified signal')
@@ -51,7 +51,7 @@ test('takes rows over the bounds of an event, and what it stores can be read bac
   expect(snapshot?.feeds).toHaveLength(LIVE_SORTS.length)
 })
 
-test('stores what it reports', async () => {
+test('a run stores what it reports', async () => {
   const workspace = await filledWorkspace()
   const lobster = { source: 'lobsters', sourceId: 'lobsters1', author: 'a', tags: ['t'], description: null }
   await workspace.feed.saveDetails([{ ...lobster, collectedAt: NOW }])
@@ -75,14 +75,14 @@ test('stores what it reports', async () => {
   expect(Buffer.from(bytes).toString()).toContain('"submitter_user":"a","tags":["t"]')
 })
 
-test('gives the same bytes for the same signals and instant, and stores them once', async () => {
+test('a run gives the same bytes for the same signals and instant, and stores them once', async () => {
   const workspace = await filledWorkspace()
   const first = await run(workspace)
   expect(await run(workspace)).toEqual({ ...first, removed: 0 })
 })
 
 test.each(['liveEvents', 'details', 'saveSnapshot'] as const)(
-  'leaves the snapshot that was there when %s fails, and takes the next one when it works again',
+  'the current snapshot stays when %s fails, and the next run takes a new one',
   async (step) => {
     const workspace = await filledWorkspace()
     const before = await run(workspace)
@@ -94,7 +94,7 @@ test.each(['liveEvents', 'details', 'saveSnapshot'] as const)(
   },
 )
 
-test('may store the same again when only its answer was lost', async () => {
+test('a run may store the same snapshot again when only the response was lost', async () => {
   const workspace = await filledWorkspace()
   const lost: RankPeriodsPorts['feed']['saveSnapshot'] = async (...args) => {
     await workspace.feed.saveSnapshot(...args)
@@ -105,7 +105,7 @@ test('may store the same again when only its answer was lost', async () => {
   expect(await servedBy(workspace)).toBe(snapshotId)
 })
 
-test('stores nothing once it is told to stop', async () => {
+test('an aborted run stores nothing', async () => {
   const workspace = await filledWorkspace()
   const stopping = new AbortController()
   const liveEvents: RankPeriodsPorts['feed']['liveEvents'] = (now) => {
@@ -116,7 +116,7 @@ test('stores nothing once it is told to stop', async () => {
   expect(await workspace.feed.newestSnapshot()).toBeNull()
 })
 
-test('is superseded by a snapshot that is later by five minutes at most, and by one of another content of its instant', async () => {
+test('a run is superseded by a snapshot that is later by at most five minutes, and by one of the same instant with other content', async () => {
   const workspace = await filledWorkspace()
   for (const ahead of [0, 300_000]) {
     const later = await run(workspace, {}, NOW + ahead)
@@ -136,7 +136,7 @@ test('is superseded by a snapshot that is later by five minutes at most, and by 
   await expect(run(workspace)).rejects.toMatchObject({ code: 'clock_behind', detail })
 })
 
-test('refuses a snapshot larger than what is read back, and leaves the one that is served', async () => {
+test('a snapshot larger than what is read back is refused, and the served one stays', async () => {
   const workspace = await filledWorkspace()
   const before = await run(workspace)
   const [event] = await workspace.feed.liveEvents(NOW)

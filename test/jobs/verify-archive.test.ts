@@ -1,11 +1,11 @@
 import { describe, expect, test } from 'vitest'
 import type { Auditors, ReadAhead } from '../../src/domain/ports.ts'
 import { storageDamaged, storageUnavailable } from '../../src/domain/refusal.ts'
-import { objectPath, seeBytes } from '../../src/domain/year/examine.ts'
+import { objectPath, summarizeBytes } from '../../src/domain/year/examine.ts'
 import { READ_ERROR } from '../../src/domain/year/finding.ts'
 import type { AuditedContents, LedgerContents, LedgerRow } from '../../src/domain/year/ledger.ts'
 import type { AuditedHead } from '../../src/domain/year/check.ts'
-import type { ObjectOutcome, SeenObject } from '../../src/domain/year/examine.ts'
+import type { ObjectOutcome, ReadObject } from '../../src/domain/year/examine.ts'
 import { formatInstant } from '../../src/domain/time.ts'
 import { proveLedger } from '../../src/domain/year/check.ts'
 import { verifyArchive } from '../../src/jobs/verify-archive.ts'
@@ -51,7 +51,7 @@ const DIFFERING: ObjectOutcome = {
   found: 'bytes',
   byteSize: 12_345,
   problems: [
-    { code: 'digest_mismatch', what: 'does not match its digest', expected: 'a digest', actual: 'x' },
+    { code: 'digest_mismatch', difference: 'does not match its digest', expected: 'a digest', actual: 'x' },
   ],
 }
 
@@ -67,7 +67,7 @@ function stoppedAfter(count: number, { ports }: FakeArchive): AbortSignal {
 }
 
 /** Objects seen ahead, by day; and whether the reading was begun and ended. */
-function readingAhead(objects: Record<string, SeenObject>, batches = 2) {
+function readingAhead(objects: Record<string, ReadObject>, batches = 2) {
   const told = { begun: 0, closed: 0 }
   const all = Object.entries(objects).map(([day, seen]) => {
     const sha256 = MANIFESTS.find(({ asOfDay }) => asOfDay === day)?.sha256 ?? day.padEnd(64, '0')
@@ -76,7 +76,7 @@ function readingAhead(objects: Record<string, SeenObject>, batches = 2) {
   const readAhead = (): ReadAhead => {
     told.begun += 1
     return {
-      async *seen(signal) {
+      async *objects(signal) {
         await Promise.resolve()
         for (let start = 0; start < all.length; start += batches) {
           signal.throwIfAborted()
@@ -90,7 +90,7 @@ function readingAhead(objects: Record<string, SeenObject>, batches = 2) {
 }
 
 /** The object of a day as it was sealed, seen without its manifest. */
-function seenSound(day: string): SeenObject {
+function seenSound(day: string): ReadObject {
   const known = MANIFESTS.find(({ asOfDay }) => asOfDay === day)
   if (!known) throw new Error(`there is no publication of ${day}`)
   const { sha256, byteSize, publishedAt, generatedAt, windowStart, windowEnd, ...rest } = known
@@ -99,7 +99,7 @@ function seenSound(day: string): SeenObject {
   )
   const { archivedAt, ...leading } = Object.fromEntries(texts)
   const text = JSON.stringify({ ...rest, ...leading, feed: {}, archivedAt })
-  return { found: 'bytes', ...seeBytes(new TextEncoder().encode(text)), byteSize, sha256 }
+  return { found: 'bytes', ...summarizeBytes(new TextEncoder().encode(text)), byteSize, sha256 }
 }
 
 /** What the readings of an object give, one after the other; the last one again and again. */
@@ -162,7 +162,7 @@ function verify({ ports }: FakeArchive, changes: Partial<VerifyOptions> = {}): P
 const NEWEST = '2026-01-07'
 
 describe('an audit', () => {
-  test('of a sound archive reads every object and reports no finding', async () => {
+  test('an audit of a sound archive reads every object and reports no finding', async () => {
     const objects = fakeArchive()
     expect(await verify(objects)).toEqual({
       cause: null,
@@ -181,7 +181,7 @@ describe('an audit', () => {
     expect(objects.notes).toEqual([])
   })
 
-  test('names everything that is wrong, not only the first', async () => {
+  test('an audit names every problem, not only the first', async () => {
     const { report } = await verify(
       fakeArchive({
         '2025-12-30': [GONE],
@@ -196,7 +196,7 @@ describe('an audit', () => {
     })
   })
 
-  test('of an archive that was never written to is sound and empty', async () => {
+  test('an audit of an archive without writes is sound and empty', async () => {
     const none = (): Promise<[]> => Promise.resolve([])
     const ledger = { read: () => Promise.resolve(null) }
     const { report } = await verify(fakeArchive({}, { ledger, objects: { heads: none, objectKeys: none } }))
@@ -209,7 +209,7 @@ describe('an audit', () => {
     })
   })
 
-  test('tells objects no entry names as orphans, which harm nothing', async () => {
+  test('an audit reports objects without an entry as orphans, which are no damage', async () => {
     const keys = [...MANIFESTS.map(({ sha256 }) => objectPath(sha256)), 'sha256/zz', 'sha256/aa/left']
     const { report } = await verify(fakeArchive({}, { objects: { objectKeys: () => Promise.resolve(keys) } }))
     const orphan = { code: 'orphan_object', publicationId: null, expected: null, actual: null }
@@ -218,12 +218,12 @@ describe('an audit', () => {
   })
 })
 
-describe('an object that does not hold', () => {
+describe('a failing object', () => {
   test.each([
     ['differs', '2026-01-02', DIFFERING, 'digest_mismatch'],
     ['cannot be read', '2026-01-02', BROKEN, 'object_unreadable'],
     ['differs and is the newest', NEWEST, DIFFERING, 'digest_mismatch'],
-  ])('because it %s, and holds when it is read again, is a note and no finding', async (...given) => {
+  ])('an object that fails once because it %s is a note and no finding', async (...given) => {
     const [, day, first, code] = given
     const objects = fakeArchive({ [day]: [first, SOUND] })
     const { report } = await verify(objects)
@@ -233,14 +233,14 @@ describe('an object that does not hold', () => {
     ])
   })
 
-  test('is read twice and reported as the second reading found it', async () => {
+  test('a failing object is read twice and reported by the second read', async () => {
     const objects = fakeArchive({ '2026-01-02': [DIFFERING, GONE, SOUND] })
     const { report } = await verify(objects)
     expect(report.findings).toMatchObject([{ code: 'object_missing' }])
     expect(objects.asked.filter(({ day }) => day === '2026-01-02')).toHaveLength(2)
   })
 
-  test('for a read error that stays is unreadable, leaves the archive unproved, and is no damage', async () => {
+  test('an object with a lasting read error is unreadable, leaves the archive unproved, and is no damage', async () => {
     const { report, cause } = await verify(fakeArchive({ '2026-01-02': [BROKEN] }))
     expect([cause, report]).toMatchObject([null, { ok: false, complete: true }])
     expect(report.findings).toEqual([
@@ -255,11 +255,11 @@ describe('an object that does not hold', () => {
   })
 })
 
-describe('what is read', () => {
+describe('the selection of objects', () => {
   const daysRead = ({ asked }: FakeArchive, examination: Examination): string[] =>
     asked.filter((one) => one.examination === examination).map(({ day }) => day)
 
-  test('is limited by a day or a sample', async () => {
+  test('a day or a sample limits what is read', async () => {
     const objects = fakeArchive()
     const { report } = await verify(objects, { since: '2026-01-03' })
     expect(objects.asked.map(({ day }) => day)).toEqual([NEWEST, '2026-01-03', '2026-01-06'])
@@ -269,7 +269,7 @@ describe('what is read', () => {
     expect(daysRead(sampled, 'identity')).toHaveLength(3)
   })
 
-  test('always holds the newest publication, whole, and counts it once', async () => {
+  test('the newest publication is always read whole and counted once', async () => {
     const none = fakeArchive()
     const limited = await verify(none, { since: '2027-01-01' })
     expect(none.asked).toEqual([{ day: NEWEST, examination: 'whole' }])
@@ -280,14 +280,19 @@ describe('what is read', () => {
     expect(report.objects).toBe(7)
   })
 
-  test('finds a newest publication no server would serve, although its digest holds', async () => {
-    const problem = { code: 'envelope_invalid' as const, what: 'is no payload', expected: null, actual: null }
+  test('an unservable newest publication is found, although its digest matches', async () => {
+    const problem = {
+      code: 'envelope_invalid' as const,
+      difference: 'is no payload',
+      expected: null,
+      actual: null,
+    }
     const invalid: ObjectOutcome = { found: 'bytes', byteSize: 12_345, problems: [problem] }
     const { report } = await verify(fakeArchive({ [NEWEST]: [invalid] }))
     expect(report).toMatchObject({ ok: false, findings: [{ code: 'envelope_invalid' }] })
   })
 
-  test('is proved whole for every publication when asked for, and the newest not twice', async () => {
+  test('every publication is proved whole on request, and the newest not twice', async () => {
     const objects = fakeArchive()
     await verify(objects, { payloads: true })
     expect(daysRead(objects, 'whole').sort()).toEqual(DAYS)
@@ -296,10 +301,10 @@ describe('what is read', () => {
 })
 
 describe('objects that are read ahead', () => {
-  const allSound = (): Record<string, SeenObject> =>
+  const allSound = (): Record<string, ReadObject> =>
     Object.fromEntries(DAYS.map((day) => [day, seenSound(day)]))
 
-  test('are not read again, but for the newest', async () => {
+  test('objects that were read ahead are not read again, except the newest', async () => {
     const { told, objects } = readingAhead(allSound())
     const fake = fakeArchive({}, { objects })
     const { report, cause } = await verify(fake)
@@ -309,12 +314,12 @@ describe('objects that are read ahead', () => {
     expect(told).toEqual({ begun: 1, closed: 1 })
   })
 
-  test('are examined as any other where they were not seen, or where that does not tell', async () => {
+  test('objects that read-ahead missed or could not decide are examined normally', async () => {
     const { '2025-12-30': _unseen, ...seen } = allSound()
     const { objects } = readingAhead({
       ...seen,
-      '2026-01-02': { ...seenSound('2026-01-02'), identity: null } as SeenObject,
-      '2026-01-03': { ...seenSound('2026-01-06'), sha256: MANIFESTS[4]?.sha256 } as SeenObject,
+      '2026-01-02': { ...seenSound('2026-01-02'), identity: null } as ReadObject,
+      '2026-01-03': { ...seenSound('2026-01-06'), sha256: MANIFESTS[4]?.sha256 } as ReadObject,
     })
     const fake = fakeArchive({ '2026-01-03': [DIFFERING] }, { objects })
     const { report } = await verify(fake)
@@ -323,11 +328,11 @@ describe('objects that are read ahead', () => {
     expect(report).toMatchObject({ ok: false, objects: 7, findings: [{ code: 'digest_mismatch' }] })
   })
 
-  test('count as the first of two readings when they do not hold', async () => {
+  test('read-ahead counts as the first of two reads for failing objects', async () => {
     const { objects } = readingAhead({
       ...allSound(),
       '2026-01-06': GONE,
-      '2026-01-03': { ...seenSound('2026-01-03'), sha256: 'f'.repeat(64) } as SeenObject,
+      '2026-01-03': { ...seenSound('2026-01-03'), sha256: 'f'.repeat(64) } as ReadObject,
       '2026-01-02': BROKEN,
     })
     const fake = fakeArchive({ '2026-01-03': [DIFFERING] }, { objects })
@@ -340,7 +345,7 @@ describe('objects that are read ahead', () => {
     ])
   })
 
-  test('are no finding and are not counted when no entry names them', async () => {
+  test('objects read ahead without an entry are no finding and are not counted', async () => {
     const { objects } = readingAhead({
       ...allSound(),
       '1999-01-01': { found: 'something else', why: 'a link' },
@@ -353,7 +358,7 @@ describe('objects that are read ahead', () => {
     ['of a sample', { sample: { by: 'share', percent: 30 } }],
     ['from a day on', { since: '2026-01-03' }],
     ['with whole payloads', { payloads: true }],
-  ])('are not asked for by an audit %s', async (_which, changes) => {
+  ])('nothing is read ahead by an audit %s', async (_which, changes) => {
     const { told, objects } = readingAhead(allSound())
     expect((await verify(fakeArchive({}, { objects }), changes)).report.ok).toBe(true)
     expect(told).toEqual({ begun: 0, closed: 0 })
@@ -362,14 +367,14 @@ describe('objects that are read ahead', () => {
   test.each<[string, Parameters<typeof fakeArchive>[1]]>([
     ['the ledger cannot be read', { ledger: { read: () => Promise.reject(new Error('EIO')) } }],
     ['the ledger is damaged', { ledger: { read: () => Promise.reject(storageDamaged('no database')) } }],
-  ])('are given up when %s', async (_what, changes) => {
+  ])('reading ahead stops when %s', async (_what, changes) => {
     const { told, objects } = readingAhead(allSound())
     const { report } = await verify(fakeArchive({}, { ...changes, objects }))
     expect(report).toMatchObject({ ok: false, objects: 0 })
     expect(told).toEqual({ begun: 1, closed: 1 })
   })
 
-  test('are reported as far as they were seen when a signal ends the audit', async () => {
+  test('objects read ahead are reported when a signal ends the audit', async () => {
     const { told, objects } = readingAhead({ ...allSound(), '2025-12-30': GONE })
     const fake = fakeArchive({}, { objects })
     const { report, cause } = await verify(fake, { signal: stoppedAfter(5, fake) })
@@ -383,7 +388,7 @@ describe('objects that are read ahead', () => {
 describe('an audit that ends early', () => {
   const broken = new Error('the store went away')
 
-  test('reports what it found until then, that it is not complete, and why', async () => {
+  test('an interrupted audit reports its findings so far, that it is not complete, and the cause', async () => {
     const archive = fakeArchive({ '2025-12-30': [GONE], '2025-12-31': [DIFFERING], '2026-01-02': [broken] })
     const { report, cause } = await verify(archive)
     expect(cause).toBe(broken)
@@ -391,7 +396,7 @@ describe('an audit that ends early', () => {
     expect(report.findings).toMatchObject([{ code: 'object_missing' }, { code: 'digest_mismatch' }])
   })
 
-  test('while it reads for the second time keeps what the first reading found', async () => {
+  test('an audit interrupted during the second read keeps the findings of the first', async () => {
     const { report, cause } = await verify(
       fakeArchive({ '2025-12-30': [GONE], '2026-01-02': [DIFFERING, broken], '2026-01-03': [GONE] }),
     )
@@ -410,20 +415,20 @@ describe('an audit that ends early', () => {
     ['the ledger cannot be read', broken, { ledger: { read: () => Promise.reject(broken) } }],
     ['the heads cannot be read', broken, { objects: { heads: () => Promise.reject(broken) } }],
     ['the store cannot be reached', unreachable, { ledger: { read: () => Promise.reject(unreachable) } }],
-  ])('because %s is not ok and has no finding', async (_what, reason, changes) => {
+  ])('an audit that ends because %s is not ok and has no finding', async (_what, reason, changes) => {
     const { report, cause } = await verify(fakeArchive({}, changes))
     expect(cause).toBe(reason)
     expect(report).toMatchObject({ ok: false, complete: false, publications: 0, objects: 0, findings: [] })
   })
 
-  test('audits all but the orphans when the objects cannot be listed', async () => {
+  test('an audit checks everything but orphans when the objects cannot be listed', async () => {
     const archive = fakeArchive({}, { objects: { objectKeys: () => Promise.reject(broken) } })
     const { report, cause } = await verify(archive)
     expect(cause).toBe(broken)
     expect(report).toMatchObject({ ok: false, complete: false, publications: 7, objects: 7, findings: [] })
   })
 
-  test('by a signal stops reading and keeps what it has', async () => {
+  test('an audit that a signal ends stops reading and keeps its findings', async () => {
     const archive = fakeArchive({ '2025-12-30': [GONE] })
     const { report, cause } = await verify(archive, { signal: stoppedAfter(3, archive) })
     expect(cause).toBe(STOPPED)
@@ -433,8 +438,8 @@ describe('an audit that ends early', () => {
   })
 })
 
-describe('a whole store that cannot be what was written', () => {
-  test('is a finding when it is the ledger', async () => {
+describe('a damaged store', () => {
+  test('a damaged ledger is a finding', async () => {
     const actual = 'the file is not a database'
     const read = (): Promise<never> => Promise.reject(storageDamaged(actual))
     const { report, cause } = await verify(fakeArchive({}, { ledger: { read } }))
@@ -444,7 +449,7 @@ describe('a whole store that cannot be what was written', () => {
     ])
   })
 
-  test('is a finding when it is the list of objects, and the rest is audited all the same', async () => {
+  test('a damaged list of objects is a finding, and the rest is still audited', async () => {
     const objectKeys = (): Promise<never> => Promise.reject(storageDamaged('sha256 is a file'))
     const { report } = await verify(fakeArchive({}, { objects: { objectKeys } }))
     expect(report).toMatchObject({ ok: false, complete: true, objects: 7 })
@@ -454,7 +459,7 @@ describe('a whole store that cannot be what was written', () => {
   })
 })
 
-describe('a publisher at work', () => {
+describe('a running publisher', () => {
   const rows = chainOf(['2026-01-01', '2026-01-02', '2026-01-03'].map((day) => publication(day)))
 
   /** The ledger has this many entries, and each look at the heads sees them a step further on. */
@@ -471,20 +476,20 @@ describe('a publisher at work', () => {
   test.each([
     ['commits once between heads and ledger leaves no finding', 2, [1], 1, 1],
     ['commits twice between them makes both be read again', 3, [1, 3], 2, 2],
-  ])('that %s', async (_what, entries, headsSeen, ledger, heads) => {
+  ])('a publisher that %s', async (_what, entries, headsSeen, ledger, heads) => {
     const { looks, ...changes } = growing(entries, headsSeen)
     expect((await verify(fakeArchive({}, changes))).report).toMatchObject({ ok: true, findings: [] })
     expect(looks).toEqual({ ledger, heads })
   })
 
-  test('cannot hide heads that are really missing', async () => {
+  test('a running publisher cannot hide missing heads', async () => {
     const { looks, ...changes } = growing(3, [1])
     const { report } = await verify(fakeArchive({}, changes))
     expect(report.findings).toMatchObject([{ code: 'head_mismatch', path: 'heads/2', actual: 'absent' }])
     expect(looks).toEqual({ ledger: 1, heads: 2 })
   })
 
-  test('makes no orphan of an object it names while the audit runs', async () => {
+  test('an object that is published during the audit is no orphan', async () => {
     const order: string[] = []
     const archive = fakeArchive()
     const { objectKeys } = archive.ports.objects

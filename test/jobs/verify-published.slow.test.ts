@@ -101,7 +101,7 @@ const encode = (text: string): Uint8Array => new TextEncoder().encode(text)
 const decode = (bytes: Uint8Array | null): string => Buffer.from(bytes ?? []).toString()
 
 describe('a sound host', () => {
-  test('has no findings, and every body is fetched once', async () => {
+  test('a sound host has no findings, and every body is fetched once', async () => {
     const archive = sampleArchive()
     const { findings, ...report } = await verify(publishedBy(openSampleApp(archive)), {
       expectedHead: keptHead(archive, 3),
@@ -115,7 +115,7 @@ describe('a sound host', () => {
     expect(report.head).toEqual({ seq: rows.length, leaf: rows.at(-1)?.leaf })
   })
 
-  test('is asked only for the publications that were chosen, and its ledger is proved whole', async () => {
+  test('only the chosen publications are requested, and the ledger is proved whole', async () => {
     const archive = sampleArchive(5)
     const asked: number[] = []
     const lie: Lie = (answer, { at }) => {
@@ -131,7 +131,7 @@ describe('a sound host', () => {
     expect(asked).toHaveLength(4)
   })
 
-  test('may be one entry ahead of its head, and may publish while it is audited', async () => {
+  test('a sound host may be one entry ahead of its head, and may publish during the audit', async () => {
     const archive = sampleArchive()
     const { rows } = archive.contents
     const behind = { ...archive, head: headAt(rows, rows.length - 1) }
@@ -148,7 +148,7 @@ describe('a sound host', () => {
     }
   })
 
-  test('agrees with our own ledger, of the same length or shorter', async () => {
+  test('a sound host agrees with the own ledger, of the same length or shorter', async () => {
     const archive = sampleArchive()
     const published = publishedBy(openSampleApp(archive))
     const { rows, legacy } = archive.contents
@@ -158,7 +158,7 @@ describe('a sound host', () => {
     }
   })
 
-  test('beside an unrelated archive of ours is audited alone, and one sentence says so', async () => {
+  test('a host with an unrelated own archive is audited alone, with a note', async () => {
     const archive = sampleArchive()
     const notes: string[] = []
     const published = publishedBy(openSampleApp(archive))
@@ -170,12 +170,12 @@ describe('a sound host', () => {
     ])
   })
 
-  test('with an empty archive is sound', async () => {
+  test('a host with an empty archive is sound', async () => {
     const report = await verify(publishedBy(openSampleApp(EMPTY)))
     expect(report).toMatchObject({ findings: [], publications: 0, objects: 0 })
   })
 
-  test('of the product itself is sound over a socket, and tells how far the audit is', async () => {
+  test('the product itself is sound over a socket, and the audit reports its progress', async () => {
     const workspace = await openWorkspace()
     await workspace.feed.importSignals([...sampleSignals(), ...sampleSignals(addDays(AS_OF, 1))])
     await publishDays(workspace, [AS_OF, addDays(AS_OF, 1)])
@@ -195,7 +195,7 @@ describe('a sound host', () => {
   })
 })
 
-describe('a host is found out that', () => {
+describe('a damaged host', () => {
   const archive = sampleArchive()
   const { rows } = archive.contents
   const [, second, last] = rows.filter(({ seq }) => seq >= 4)
@@ -250,31 +250,34 @@ describe('a host is found out that', () => {
       (answer, { at }) => (at === null ? { ...answer, etag: '"other"' } : answer),
       ['head', 'ledger', 'ledger/legacy'].map((name) => `digest_mismatch ${api}/${name}`),
     ],
-  ])('%s', async (_what, lie, found) => {
+  ])('a host that %s is detected', async (_what, lie, found) => {
     expect((await findingsOf(lie)).sort()).toEqual(found)
   })
 
-  test('answers with an older publication, whole and with its own ETag', async () => {
+  test('a host that responds with an older publication and its own ETag is detected', async () => {
     const honest = publishedBy(openSampleApp(archive))
     const older = await honest.at(secondAt, [], new AbortController().signal)
     expect(await findingsOf(atTime(lastAt, () => older))).toContain(`digest_mismatch ${newest}`)
   })
 
-  test('answers a time it was not asked for', async () => {
+  test('a host that responds for another time is detected', async () => {
     const found = await findingsOf((answer, { at }) =>
       at === null ? answer : { ...answer, requestedAt: '2026-01-01T00:00:00.000Z' },
     )
     expect(new Set(found.map((line) => line.split(' ')[0]))).toEqual(new Set(['identity_mismatch']))
   })
 
-  test.each([-1, 1])('selects another publication %i ms away from one', async (offset) => {
-    const honest = publishedBy(openSampleApp(archive))
-    const other = await honest.at(secondAt - offset, [], new AbortController().signal)
-    const lie = atTime(secondAt + offset, ({ requestedAt }) => ({ ...other, requestedAt }))
-    expect(await findingsOf(lie)).toEqual([`chain_broken ${selectionAt(secondAt + offset)}`])
-  })
+  test.each([-1, 1])(
+    'a host that selects another publication %i ms away from one is detected',
+    async (offset) => {
+      const honest = publishedBy(openSampleApp(archive))
+      const other = await honest.at(secondAt - offset, [], new AbortController().signal)
+      const lie = atTime(secondAt + offset, ({ requestedAt }) => ({ ...other, requestedAt }))
+      expect(await findingsOf(lie)).toEqual([`chain_broken ${selectionAt(secondAt + offset)}`])
+    },
+  )
 
-  test('answers before the first publication was made', async () => {
+  test('a host that responds before its first publication is detected', async () => {
     const firstAt = archive.contents.legacy[0]?.publishedAt ?? 0
     const early = await publishedBy(openSampleApp(archive)).at(firstAt, [], new AbortController().signal)
     const found = await findingsOf(atTime(firstAt - 1, () => early))
@@ -288,7 +291,7 @@ describe('a host is found out that', () => {
     ['the first of them', (held) => `"${held[0]}"`],
     ['the last of them', (held) => `"${held.at(-1)}"`],
     ['none', () => null],
-  ])('answers 304 to everything, with %s', async (_what, echo) => {
+  ])('a host that responds with 304 to everything is detected, with %s', async (_what, echo) => {
     const found = await findingsOf((answer, { at, held }) =>
       at === null || held.length === 0 ? answer : { ...answer, ...notModified, etag: echo(held) },
     )
@@ -296,7 +299,7 @@ describe('a host is found out that', () => {
     expect(found.filter((line) => !line.startsWith('chain_broken selection at '))).toEqual([])
   })
 
-  test('answers 304 with the ETags it was sent to the question about the end of its ledger alone', async () => {
+  test('a host that responds with 304 and the sent ETags only to the query about the end of its ledger is detected', async () => {
     const clock = (): number => lastAt + 3_600_000
     const end = clock() - 300_000
     const lie: Lie = (answer, { at, held }) =>
@@ -305,7 +308,7 @@ describe('a host is found out that', () => {
     expect(linesOf(report)).toEqual([`chain_broken ${selectionAt(end)}`])
   })
 
-  test('answers with a publication that its ledger does not list', async () => {
+  test('a host that serves a publication outside its ledger is detected', async () => {
     const honest = publishedBy(openSampleApp(archive))
     const shorter = publishedBy(openSampleApp(shortened(archive, 1)))
     const { ledger, legacyLedger, head, base } = shorter
@@ -336,7 +339,7 @@ describe('a host is found out that', () => {
       atPath('/legacy', () => refusalAnswer(404, 'not_found')),
       'row_tampered legacy_publications',
     ],
-  ])('%s', async (_what, lie, found) => {
+  ])('a host with a damaged ledger is detected: it %s', async (_what, lie, found) => {
     expect(await findingsOf(lie)).toContainEqual(expect.stringMatching(new RegExp(`^${found}`)))
   })
 
@@ -348,13 +351,13 @@ describe('a host is found out that', () => {
       { ...refusalAnswer(200, null), ...textAnswer(formatHead(headAt(rows, rows.length - 2))) },
     ],
     ['a head that it says is damaged', refusalAnswer(503, 'year_history_archive_corrupt')],
-  ])('has %s', async (_what, head) => {
+  ])('a host that has %s is detected', async (_what, head) => {
     expect(await findingsOf(atPath('/head', () => head))).toEqual([
       expect.stringMatching(/^(head_mismatch|chain_broken) \/api\/feed\/history\/head$/),
     ])
   })
 
-  test('rewrote its whole archive consistently: by a head kept from before, and by nothing else', async () => {
+  test('a host that rewrote its whole archive consistently is detected only by a head kept elsewhere', async () => {
     const other = rewritten(archive, 3, { attempts: 3, reason: 'attempts_spent' })
     const found = (seq: number): Promise<string[]> =>
       findingsOf(honestly, { expectedHead: keptHead(archive, seq) }, other)
@@ -377,14 +380,17 @@ describe('a host is found out that', () => {
     ['lost every entry it had', EMPTY, `head_mismatch entries/${rows.length}`],
     ['was rolled back by an entry', shortened(archive, 1), `head_mismatch entries/${rows.length}`],
     ['was rolled back by two entries', shortened(archive, 2), `head_mismatch entries/${rows.length}`],
-  ])('%s: by our own ledger, naming the first entry that differs', async (_what, other, found) => {
-    const own = ownLedger(archive.contents)
-    const report = await verify(publishedBy(openSampleApp(other)), {}, { ledger: own })
-    expect(linesOf(report)).toEqual([found])
-  })
+  ])(
+    'a host that %s is detected by the own ledger, with the first differing entry',
+    async (_what, other, found) => {
+      const own = ownLedger(archive.contents)
+      const report = await verify(publishedBy(openSampleApp(other)), {}, { ledger: own })
+      expect(linesOf(report)).toEqual([found])
+    },
+  )
 })
 
-test('no single byte of a ledger or a body can be another without a finding, whatever its ETag', async () => {
+test('no byte of a ledger or a body can change without a finding, with any ETag', async () => {
   const archive = sampleArchive(2)
   const app = openSampleApp(archive)
   const times = archive.contents.rows.flatMap(({ publishedAt }) => publishedAt ?? [])
@@ -414,7 +420,7 @@ describe('a host that publishes no ledger', () => {
   const archive = sampleArchive()
   const noLedger: Lie = (answer, { at }) => (at === null ? refusalAnswer(404, 'not_found') : answer)
 
-  test('is held against our own', async () => {
+  test('a host without a ledger is compared with the own one', async () => {
     const own = ownLedger(archive.contents)
     const sound = publishedBy(openSampleApp(archive), noLedger)
     const report = await verify(sound, { expectedHead: keptHead(archive) }, { ledger: own })
@@ -424,13 +430,13 @@ describe('a host that publishes no ledger', () => {
     expect(new Set(findings.map(({ code }) => code))).toEqual(new Set(['digest_mismatch', 'chain_broken']))
   })
 
-  test('may have gone on publishing since our copy was made', async () => {
+  test('a host without a ledger may have published more since the own copy', async () => {
     const own = ownLedger({ ...archive.contents, rows: without(archive.contents.rows, 2) })
     const report = await verify(publishedBy(openSampleApp(archive), noLedger), {}, { ledger: own })
     expect(report.findings).toEqual([])
   })
 
-  test('cannot be audited with a kept head alone', async () => {
+  test('a host without a ledger cannot be audited with a kept head alone', async () => {
     const attempt = verify(publishedBy(openSampleApp(archive), noLedger), { expectedHead: keptHead(archive) })
     await expect(attempt).rejects.toMatchObject({
       code: 'usage',
@@ -439,7 +445,7 @@ describe('a host that publishes no ledger', () => {
   })
 })
 
-describe('a host that does not answer', () => {
+describe('a host that does not respond', () => {
   const unreachable = new Refusal('source_unavailable', 'the host cannot be reached (refused)')
 
   /** A host that answers the first of every `count` questions and none of the others. */
@@ -453,13 +459,13 @@ describe('a host that does not answer', () => {
     return { published: { ...honest, at }, asked: () => asked }
   }
 
-  test('at all ends the audit', async () => {
+  test('a host that never responds ends the audit', async () => {
     const fail = (): Promise<never> => Promise.reject(unreachable)
     const published = { base: 'http://dash.test', ledger: fail, legacyLedger: fail, head: fail, at: fail }
     await expect(verify(published)).rejects.toBe(unreachable)
   })
 
-  test('for its ledger ends the audit with what it answered', async () => {
+  test('a host that does not send its ledger ends the audit with its response', async () => {
     const lie = atPath('/ledger', () => refusalAnswer(503, 'year_history_lookup_failed'))
     await expect(verify(publishedBy(openSampleApp(sampleArchive()), lie))).rejects.toMatchObject({
       code: 'source_unavailable',
@@ -467,7 +473,7 @@ describe('a host that does not answer', () => {
     })
   })
 
-  test('one question leaves a read error, which is no damage', async () => {
+  test('one query without a response is a read error and no damage', async () => {
     const archive = sampleArchive()
     const time = archive.contents.rows.at(-1)?.publishedAt ?? 0
     const honest = publishedBy(openSampleApp(archive))
@@ -484,7 +490,7 @@ describe('a host that does not answer', () => {
     }
   })
 
-  test('any more ends the audit after a few questions, with what was found until then', async () => {
+  test('a host that stops responding ends the audit after a few queries, with the findings so far', async () => {
     let asked = 0
     const honest = publishedBy(openSampleApp(sampleArchive(30)))
     const lying: PublicHost['history'] = {
@@ -505,20 +511,20 @@ describe('a host that does not answer', () => {
     expect(asked).toBeLessThan(10)
   })
 
-  test('four questions in a row does not end the audit, however often that happens', async () => {
+  test('four consecutive queries without a response do not end the audit, however often that happens', async () => {
     const { published } = answeringOneOf(5)
     const { findings } = await verify(published, { jobs: 1 })
     expect(findings.length).toBeGreaterThan(30)
     expect(findings.some(isDamage)).toBe(false)
   })
 
-  test('five questions in a row ends the audit with the fifth', async () => {
+  test('five consecutive queries without a response end the audit with the fifth', async () => {
     const { published, asked } = answeringOneOf(6)
     await expect(verify(published, { jobs: 1 })).rejects.toBe(unreachable)
     expect(asked()).toBe(6)
   })
 
-  test('is no longer asked once the audit is told to stop', async () => {
+  test('an aborted audit sends no more queries', async () => {
     const stop = new AbortController()
     let asked = 0
     const honest = publishedBy(openSampleApp(sampleArchive(30)))
@@ -538,15 +544,18 @@ describe('a host that does not answer', () => {
 describe('a hostile host', () => {
   const archive = sampleArchive()
 
-  test.each(['/ledger', '/legacy'])('that sends more lines than %s may have is not audited', async (path) => {
-    const lie = atPath(path, (answer) => ({ ...answer, ...textAnswer('\n'.repeat(50_001)) }))
-    await expect(verify(publishedBy(openSampleApp(archive), lie))).rejects.toMatchObject({
-      code: 'source_unavailable',
-      detail: expect.stringContaining('more than 50000 lines'),
-    })
-  })
+  test.each(['/ledger', '/legacy'])(
+    'a host that sends more lines than %s may have is not audited',
+    async (path) => {
+      const lie = atPath(path, (answer) => ({ ...answer, ...textAnswer('\n'.repeat(50_001)) }))
+      await expect(verify(publishedBy(openSampleApp(archive), lie))).rejects.toMatchObject({
+        code: 'source_unavailable',
+        detail: expect.stringContaining('more than 50000 lines'),
+      })
+    },
+  )
 
-  test('is found out by a line that is longer than any of a ledger, which is not parsed', async () => {
+  test('a host with an overlong line is detected, and the line is not parsed', async () => {
     const lie = ledgerLie((lines) => lines.with(3, `[${'{},'.repeat(3_000)}{}]`))
     const { findings } = await verify(publishedBy(openSampleApp(archive), lie))
     expect(findings).toContainEqual(
@@ -554,7 +563,7 @@ describe('a hostile host', () => {
     )
   })
 
-  test('is no longer audited after a thousand findings', async () => {
+  test('a host is no longer audited after a thousand findings', async () => {
     const lie = ledgerLie(() => Array.from({ length: 2_000 }, () => 'x'))
     const { report, cause } = await audit(publishedBy(openSampleApp(archive), lie))
     expect(report.findings).toHaveLength(1_000)
@@ -562,7 +571,7 @@ describe('a hostile host', () => {
   })
 })
 
-test('a publication whose time lies ahead is told as one that could not be asked for', async () => {
+test('a publication with a time in the future is reported as one that could not be requested', async () => {
   const archive = sampleArchive()
   const last = archive.contents.rows.at(-1)?.publishedAt ?? 0
   const clock = (): number => last - 300_001

@@ -3,7 +3,7 @@ import { copyFileSync, cpSync } from 'node:fs'
 import { join } from 'node:path'
 import { fileURLToPath } from 'node:url'
 import { describe, expect, test } from 'vitest'
-import { afterRun } from '../../src/domain/job-run.ts'
+import { jobStateAfter } from '../../src/domain/job-run.ts'
 import { exposition, jobMetrics } from '../../src/server/metrics/catalogue.ts'
 import { dash, metricsUrlOf, serve, temporaryFolder } from '../support/dash.ts'
 
@@ -48,7 +48,7 @@ describe('Prometheus', () => {
     const scraped = await (await fetch(await metricsUrlOf(server))).text()
     expect(run('promtool', ['check', 'metrics'], { input: scraped })).toEqual({ code: 0, said: '' })
     const job = { job: 'collect', startedAt: 1_000, endedAt: 2_500, exitCode: 69 } as const
-    const written = await exposition(jobMetrics([afterRun(job, null)]))
+    const written = await exposition(jobMetrics([jobStateAfter(job, null)]))
     expect(run('promtool', ['check', 'metrics'], { input: written })).toEqual({ code: 0, said: '' })
   })
 })

@@ -5,7 +5,7 @@ import { libsqlFeed } from '../../src/adapters/feed/feed.ts'
 import { libsqlLedger, yearReader } from '../../src/adapters/ledger/ledger.ts'
 import { database, readOnlyDatabase } from '../../src/adapters/sqlite/database.ts'
 import type { Database } from '../../src/adapters/sqlite/database.ts'
-import { QUERY_TIMEOUT_MS, SEARCH_PLACES } from '../../src/domain/feed/search.ts'
+import { QUERY_TIMEOUT_MS, SEARCH_SLOTS } from '../../src/domain/feed/search.ts'
 import { rankPeriods } from '../../src/jobs/snapshot.ts'
 import { agentSources } from '../../src/server/agent/tool-answers.ts'
 import type { AgentReads, AgentSources } from '../../src/server/agent/tool-answers.ts'
@@ -36,7 +36,7 @@ export function readAsAgent(
   const search = openFeedSearch({
     location: locationOf(feedPath),
     database: feed,
-    bounds: SEARCH_PLACES,
+    bounds: SEARCH_SLOTS,
     timeoutMs: QUERY_TIMEOUT_MS,
     script: SEARCH_WORKER,
   })

@@ -10,7 +10,7 @@ import type { Agent } from '../../src/server/agent/routes.ts'
 import type { PublishedResponse } from '../../src/domain/year/published-ledger.ts'
 import type { PublicHost } from '../../src/domain/ports.ts'
 import { formatInstant } from '../../src/domain/time.ts'
-import { seeBytes } from '../../src/domain/year/examine.ts'
+import { summarizeBytes } from '../../src/domain/year/examine.ts'
 import {
   PUBLISHED_HEAD,
   PUBLISHED_LEDGER,
@@ -95,13 +95,13 @@ export const NO_CHAT: Pick<Agent, 'routes' | 'config' | 'shownStatus'> = {
 }
 
 /** An answer with its whole body. */
-type WholeAnswer = Omit<PublishedResponse, 'bytes' | 'seen'> & { bytes: Uint8Array }
+type WholeAnswer = Omit<PublishedResponse, 'bytes' | 'summary'> & { bytes: Uint8Array }
 
 /** What a lying host makes of an honest answer. `at` is null for its ledgers and its head. */
 export type Lie = (
   answer: WholeAnswer,
   question: { path: string; at: number | null; held: readonly string[] },
-) => Omit<PublishedResponse, 'seen'>
+) => Omit<PublishedResponse, 'summary'>
 
 /** The public answers of an application without a socket, as an auditor asks for them. */
 export function publishedBy(app: Pick<H3, 'request'>, lie: Lie = (answer) => answer): PublicHost['history'] {
@@ -129,7 +129,7 @@ export function publishedBy(app: Pick<H3, 'request'>, lie: Lie = (answer) => ans
       bytes,
     }
     const told = lie(answer, { path, at, held })
-    return { ...told, seen: seeBytes(told.bytes ?? new Uint8Array()) }
+    return { ...told, summary: summarizeBytes(told.bytes ?? new Uint8Array()) }
   }
   return {
     base: 'http://dash.test',

@@ -43,7 +43,7 @@ export function catalogueModel(id: string, changes: Partial<CatalogueModel> = {}
     expirationDay: null,
     expirationUnreadable: false,
     description: '',
-    standsForOthers: false,
+    isRouterOrAlias: false,
     ...changes,
   }
 }

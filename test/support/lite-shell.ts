@@ -76,7 +76,7 @@ async function resultOf(folder: string): Promise<ShellRun> {
     stderr: await readFile(join(folder, 'stderr'), 'utf8'),
     exitCode: null,
     files: new Map(files),
-    why: null,
+    reason: null,
     missingTools: [],
   }
 }

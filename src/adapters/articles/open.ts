@@ -1,7 +1,7 @@
 import { TextDecoder } from 'node:util'
 import type { IpRange } from '../../domain/address.ts'
-import { placesOfText, plainText } from '../../domain/feed/article.ts'
-import type { SkipReason, WantedItem } from '../../domain/feed/article.ts'
+import { textLocations, plainText } from '../../domain/feed/article.ts'
+import type { SkipReason, ItemWithoutText } from '../../domain/feed/article.ts'
 import { isNewsSource } from '../../domain/feed/source.ts'
 import type { NewsSource } from '../../domain/feed/source.ts'
 import type { ArticleTexts, Clock } from '../../domain/ports.ts'
@@ -100,11 +100,11 @@ interface ArticleReader extends Pick<ArticleTextsOptions, 'askJson' | 'urls'> {
 /** The text at the first place that has one. */
 async function readItem(
   reader: ArticleReader,
-  item: Pick<WantedItem, 'source' | 'sourceId' | 'url'>,
+  item: Pick<ItemWithoutText, 'source' | 'sourceId' | 'url'>,
   signal: AbortSignal,
 ): Promise<FoundText> {
   const { source, sourceId, url } = item
-  for (const place of placesOfText(item)) {
+  for (const place of textLocations(item)) {
     if (place === 'page' && url !== null) return pageText(reader, url, signal)
     if (place === 'source' && isNewsSource(source)) {
       const html = await sourceHtml(reader, source, sourceId, signal)

@@ -60,7 +60,7 @@ export async function makeDamageSample(
         apply: async (copy) => apply({ sample, folder: copy, ...pathsIn(copy) }),
       })),
       keptHead: { ...headAt({ sample }, ENTRY.newest), path: 'the head kept from before' },
-      async restored() {
+      async restore() {
         rmSync(folder, { recursive: true, force: true })
         cpSync(sound, folder, { recursive: true })
         return folder

@@ -10,12 +10,12 @@ import { selectObjects } from '../sqlite/rows.ts'
 import type { Reader, StoreClient } from '../sqlite/rows.ts'
 import { importSignals, saveArticles, upsertRow } from './import-rows.ts'
 import {
-  itemsWantingText,
+  itemsNeedingText,
   readArticle,
   readDetails,
   readItem,
   readRevision,
-  recordFailedTry,
+  recordFailedAttempt,
   saveDetails,
   storedItems,
 } from './items.ts'
@@ -42,8 +42,8 @@ export function libsqlFeed(database: Database): FeedStore {
     snapshotFeed: on(snapshotFeed),
     saveArticles: on(saveArticles),
     article: on(readArticle),
-    itemsWantingText: on(itemsWantingText),
-    recordFailedTry: on(recordFailedTry),
+    itemsNeedingText: on(itemsNeedingText),
+    recordFailedAttempt: on(recordFailedAttempt),
     storedItems: on(storedItems),
     item: on(readItem),
     revision: on(readRevision),

@@ -1,5 +1,5 @@
 import { URL_MAX_LENGTH } from '../../domain/feed/article.ts'
-import type { Article, ArticleWish, FailedTry, WantedItem } from '../../domain/feed/article.ts'
+import type { Article, ArticleQuery, FailedAttempt, ItemWithoutText } from '../../domain/feed/article.ts'
 import type { ItemDetails } from '../../domain/feed/live-source.ts'
 import { dayOfItem } from '../../domain/feed/search.ts'
 import type { IndexedItem, StoredItem } from '../../domain/feed/search.ts'
@@ -183,19 +183,19 @@ const WANTED = `
   FROM found ORDER BY place, source LIMIT ?4`
 
 /** Items a wish holds for; see the port. */
-export function itemsWantingText(
+export function itemsNeedingText(
   reader: Reader,
-  { minPoints, seenSince, at, limit }: ArticleWish,
-): Promise<WantedItem[]> {
+  { minPoints, seenSince, at, limit }: ArticleQuery,
+): Promise<ItemWithoutText[]> {
   const args = [JSON.stringify(Object.entries(minPoints)), seenSince, at, limit]
   const members = ['source', 'sourceId', 'url', 'tries'] as const
-  return selectObjects<WantedItem>(reader, members, WANTED, args, 'the feed')
+  return selectObjects<ItemWithoutText>(reader, members, WANTED, args, 'the feed')
 }
 
 const ITEM_KEYS = ['source', 'source_id']
 const UPSERT_TRY = upsertRow('article_tries', ITEM_KEYS, ['tries', 'reason', 'tried_at', 'next_try_at'])
 
-export async function recordFailedTry(client: StoreClient, failed: FailedTry): Promise<void> {
+export async function recordFailedAttempt(client: StoreClient, failed: FailedAttempt): Promise<void> {
   const { source, sourceId, tries, reason, triedAt, nextTryAt } = failed
   await client.execute({
     sql: UPSERT_TRY,

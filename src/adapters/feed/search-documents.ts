@@ -1,7 +1,7 @@
 import { createHash } from 'node:crypto'
 import type { InStatement } from '@libsql/client'
 import { canonicalUrl } from '../../domain/feed/canonical-url.ts'
-import { wordsOf } from '../../domain/feed/search-words.ts'
+import { tokenize } from '../../domain/feed/tokenize.ts'
 import type { ItemRef } from '../../domain/feed/source.ts'
 import { DAY_MS, dayOf, startOfDay } from '../../domain/time.ts'
 import type { Day } from '../../domain/time.ts'
@@ -120,8 +120,8 @@ export function documentsOf(
 function documentOf(event: IndexedEvent, number: number): IndexDocument {
   const { source, sourceId, title, url, firstDay, lastDay, publishedAt, points, comments } = event
   const id = firstIdOf(itemOf(event).day) + number
-  const titleWords = wordsOf(title).join(' ')
-  const text = wordsOf(event.text ?? '').join(' ')
+  const titleWords = tokenize(title).join(' ')
+  const text = tokenize(event.text ?? '').join(' ')
   const words = createHash('sha256').update(`${titleWords}\n${text}`).digest('base64url')
   const page = url === null ? null : canonicalUrl(url)
   return {

@@ -1,4 +1,4 @@
-import { parseSearchText } from '../../domain/feed/search-words.ts'
+import { parseSearchText } from '../../domain/feed/tokenize.ts'
 import { TREND_MAX_DAYS } from '../../domain/feed/search.ts'
 import type {
   ItemTrend,

@@ -1,14 +1,14 @@
 import { createHash } from 'node:crypto'
 import {
-  likeness,
+  titleSimilarity,
   parseSearchText,
-  reasonsOf,
+  similarityReasons,
   weightOf,
-  withLastBegun,
-  wordsOf,
-} from '../../domain/feed/search-words.ts'
-import type { Unit, WordCounts } from '../../domain/feed/search-words.ts'
-import { MATCHES, QUERY_MAX_WORDS, REACH_MAX } from '../../domain/feed/search.ts'
+  withLastAsPrefix,
+  tokenize,
+} from '../../domain/feed/tokenize.ts'
+import type { QueryTerm, WordCounts } from '../../domain/feed/tokenize.ts'
+import { MATCHES, QUERY_MAX_WORDS, PAGED_ITEMS_MAX } from '../../domain/feed/search.ts'
 import type {
   FeedSearchRefusal,
   Match,
@@ -39,7 +39,7 @@ const PARTIAL_MIN_SHARE = 0.5
 /** Items with every word, then those with the last word begun, then those with some words (docs/api.md). */
 export async function search(reader: Reader, query: SearchQuery): Promise<SearchPage> {
   const offset = offsetOf(query)
-  const wanted = Math.min(offset + query.limit, REACH_MAX)
+  const wanted = Math.min(offset + query.limit, PAGED_ITEMS_MAX)
   const units = parseSearchText(query.query)
   const words = units.flatMap((unit) => unit.words)
   const state = await readAnsweringState(reader)
@@ -57,7 +57,7 @@ export async function search(reader: Reader, query: SearchQuery): Promise<Search
     const kept = match === 'some' ? withMostWeight(found, words, counts) : found
     for (const row of kept) hits.set(row.id, { ...itemOf(row), match })
   }
-  const isLast = hits.size <= wanted || wanted === REACH_MAX
+  const isLast = hits.size <= wanted || wanted === PAGED_ITEMS_MAX
   const cursor = isLast ? null : `${digestOf(query)}.${wanted}`
   return { items: [...hits.values()].slice(offset, wanted), cursor }
 }
@@ -66,7 +66,7 @@ export async function search(reader: Reader, query: SearchQuery): Promise<Search
 function offsetOf(query: SearchQuery): number {
   if (query.cursor === null) return 0
   const [, digest, offset] = /^([\w-]{16})\.(\d{1,4})$/.exec(query.cursor) ?? []
-  if (digest !== digestOf(query) || Number(offset) >= REACH_MAX) {
+  if (digest !== digestOf(query) || Number(offset) >= PAGED_ITEMS_MAX) {
     throw new Refusal<FeedSearchRefusal>('invalid_cursor', 'the cursor belongs to another query')
   }
   return Number(offset)
@@ -80,13 +80,13 @@ function digestOf({ query, sources, from, to }: SearchQuery): string {
 /** @param isFound true when a group before has items: where no item holds a phrase, its words are looked for alone */
 function expressionOf(
   match: Match,
-  units: readonly Unit[],
+  units: readonly QueryTerm[],
   counts: WordCounts,
   isFound: boolean,
 ): string | null {
   if (match === 'all') return matching(units, 'AND')
   if (match === 'prefix') {
-    const begun = withLastBegun(units)
+    const begun = withLastAsPrefix(units)
     return begun && matching(begun, 'AND')
   }
   const parts = isFound ? units : unquoted(units)
@@ -101,17 +101,17 @@ function expressionOf(
 }
 
 /** The words of phrases one by one, each once. */
-function unquoted(units: readonly Unit[]): Unit[] {
+function unquoted(units: readonly QueryTerm[]): QueryTerm[] {
   const loose = units.flatMap((unit) => (unit.quoted ? singles(unit.words) : [unit]))
   return [...new Map(loose.map((unit) => [JSON.stringify([unit.words, unit.prefix]), unit])).values()]
 }
 
-function singles(words: readonly string[]): Unit[] {
+function singles(words: readonly string[]): QueryTerm[] {
   return words.map((word) => ({ words: [word], prefix: false, quoted: false }))
 }
 
 /** Units as FTS5 takes them: each one quoted, so that nothing in them is syntax. */
-export function matching(units: readonly Unit[], operator: 'AND' | 'OR'): string {
+export function matching(units: readonly QueryTerm[], operator: 'AND' | 'OR'): string {
   const phrases = units.map(
     ({ words, prefix }) => `"${words.join(' ').replaceAll('"', '""')}"${prefix ? ' *' : ''}`,
   )
@@ -122,7 +122,7 @@ export function matching(units: readonly Unit[], operator: 'AND' | 'OR'): string
 const ALTERNATIVES_MAX = 8_000
 
 /** The units with the rarest words, as many as together occur in few enough titles; at least one that occurs. */
-function rarest(units: readonly Unit[], { of }: WordCounts): Unit[] {
+function rarest(units: readonly QueryTerm[], { of }: WordCounts): QueryTerm[] {
   const counted = units
     .map((unit) => ({ unit, titles: Math.max(0, ...unit.words.map((word) => of.get(word) ?? 0)) }))
     .filter(({ unit, titles }) => titles > 0 || unit.prefix)
@@ -143,7 +143,7 @@ function withMostWeight(rows: readonly Document[], words: readonly string[], cou
   const known = words.filter((word) => counts.of.has(word))
   const least = weightOf(known, counts) * PARTIAL_MIN_SHARE
   const weighed = rows.map((row) => {
-    const held = new Set(wordsOf(row.title))
+    const held = new Set(tokenize(row.title))
     const shared = known.filter((word) => held.has(word))
     return { row, weight: weightOf(shared, counts) }
   })
@@ -190,7 +190,7 @@ function selectDocuments(reader: Reader, from: string, args: (string | number)[]
  * Items that are ranked of each table, on every page alike: with fewer for the first page, which of equal scores come
  * first would differ from page to page. One more than pages reach tells whether there is another.
  */
-const RANKED_MAX = REACH_MAX + 1
+const RANKED_MAX = PAGED_ITEMS_MAX + 1
 
 /** A table of words by BM25, greater is better; equal ones by age, the newest first. */
 function ranked(set: IndexSet, words: 'titles' | 'texts', limit: number): string {
@@ -251,7 +251,7 @@ const TITLE_MAX_WORDS = 64
 export async function similar(reader: Reader, key: string, limit: number): Promise<SimilarItem[]> {
   const state = await readAnsweringState(reader)
   const asked = await readDocument(reader, state.active, key)
-  const words = [...new Set(wordsOf(asked.title))].slice(0, TITLE_MAX_WORDS)
+  const words = [...new Set(tokenize(asked.title))].slice(0, TITLE_MAX_WORDS)
   const counts = await readCounts(reader, state, words)
   const candidates = [
     ...(await ofSamePage(reader, state.active, asked)),
@@ -260,9 +260,9 @@ export async function similar(reader: Reader, key: string, limit: number): Promi
   const others = new Map(candidates.map((row) => [row.id, row]))
   others.delete(asked.id)
   const compared = [...others.values()].flatMap((row) => {
-    const alike = likeness(words, wordsOf(row.title), counts)
+    const alike = titleSimilarity(words, tokenize(row.title), counts)
     const isSamePage = row.page !== null && row.page === asked.page
-    const reasons = reasonsOf(alike, isSamePage, counts)
+    const reasons = similarityReasons(alike, isSamePage, counts)
     const score = Math.round(alike.score * 1_000) / 1_000
     return reasons.length > 0 ? [{ row, isSamePage, reasons, score, sharedWords: alike.shared }] : []
   })
@@ -299,7 +299,7 @@ async function ofSamePage(reader: Reader, set: IndexSet, { page }: Document): Pr
 }
 
 /** The best by BM25 among the items whose titles hold one of some words. */
-async function ofSameWords(reader: Reader, set: IndexSet, words: readonly Unit[]): Promise<Document[]> {
+async function ofSameWords(reader: Reader, set: IndexSet, words: readonly QueryTerm[]): Promise<Document[]> {
   if (words.length === 0) return []
   const found = `(${ranked(set, 'titles', CANDIDATES)})`
   const args = argsOf(matching(words, 'OR'), EVERYTHING)

@@ -93,7 +93,8 @@ export function libsqlLedger(database: Database, fileClock: Clock = Date.now): L
 
     beginFounding: (mark, guard) => database.use(({ client }) => beginFounding(client, mark, guard)),
 
-    found: (beginning, seal, guard) => database.use(({ client }) => found(client, beginning, seal, guard)),
+    commitFounding: (beginning, seal, guard) =>
+      database.use(({ client }) => found(client, beginning, seal, guard)),
 
     everyAttempt: () =>
       database.use(async ({ client }) => {
@@ -155,7 +156,7 @@ function insertEntry(row: LedgerRow, token: string, now: number): InStatement {
   return insertAll(entries, [row], condition, args)
 }
 
-type Guard = Parameters<Ledger['found']>[2]
+type Guard = Parameters<Ledger['commitFounding']>[2]
 
 const LEASE_HELD = 'EXISTS (SELECT 1 FROM lease WHERE token = ? AND expires_at > ?)'
 
@@ -186,11 +187,11 @@ async function beginFounding(
   return row['begun'] === 1 ? null : 'ledger-moved'
 }
 
-/** See {@link Ledger.found}. */
+/** See {@link Ledger.commitFounding}. */
 async function found(
   client: Pick<Client, 'batch'>,
-  { legacy, rows }: Parameters<Ledger['found']>[0],
-  seal: Parameters<Ledger['found']>[1],
+  { legacy, rows }: Parameters<Ledger['commitFounding']>[0],
+  seal: Parameters<Ledger['commitFounding']>[1],
   { token, now }: Guard,
 ): Promise<FoundingRefusal | null> {
   const last = rows.at(-1)

@@ -1,7 +1,7 @@
 import { readdirSync } from 'node:fs'
 import { parentPort, workerData } from 'node:worker_threads'
-import { seeBytes } from '../../domain/year/examine.ts'
-import type { SeenObject } from '../../domain/year/examine.ts'
+import { summarizeBytes } from '../../domain/year/examine.ts'
+import type { ReadObject } from '../../domain/year/examine.ts'
 import { fileReader, objectExaminer } from './examine-file.ts'
 import type { Examination, StoredObject } from './examine-file.ts'
 
@@ -28,7 +28,7 @@ export interface ExamineWorkerData {
 /** One object as it was seen; its name is its digest, when it is sound. */
 export interface SeenByName {
   name: string
-  seen: SeenObject
+  seen: ReadObject
 }
 
 /** What a batch of the work came to. */
@@ -61,9 +61,9 @@ async function examinerOf(given: ExamineTask): Promise<(start: number, end: numb
 /** Looks at the objects in folders, one after the other. What cannot be an object by its name is not opened. */
 function folderReader(): (folder: ObjectFolder) => SeenByName[] {
   const readFile = fileReader()
-  const see = (path: string): SeenObject => {
+  const see = (path: string): ReadObject => {
     const read = readFile(path)
-    return read.found === 'bytes' ? { found: 'bytes', ...seeBytes(read.bytes) } : read
+    return read.found === 'bytes' ? { found: 'bytes', ...summarizeBytes(read.bytes) } : read
   }
   return ({ path, digits }) =>
     namesIn(path)

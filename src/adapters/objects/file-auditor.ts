@@ -51,7 +51,7 @@ export function fileAuditor(objects: Pick<Objects, 'keys'>, root: string): Audit
       if (work.length < WORTH_READING_AHEAD || jobs === 1) return null
       const threads = startExamining<SeenByName>({ examination: 'ahead', work }, 1, jobs)
       return {
-        async *seen(signal) {
+        async *objects(signal) {
           for await (const { told } of threads.examined(signal)) {
             requireRootIfAbsent(
               root,

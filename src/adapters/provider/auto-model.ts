@@ -116,15 +116,15 @@ function rateLimitEnd({ evidence }: FailedRound, now: Instant): Instant | null {
 }
 
 /** No price, nobody who keeps what is said, no list of others: a request that would need any of them is declined. */
-function extraOf({ thinks }: ChatCandidate): Record<string, unknown> {
+function extraOf({ isReasoning }: ChatCandidate): Record<string, unknown> {
   return {
     provider: { max_price: { prompt: 0, completion: 0 }, data_collection: 'deny' },
-    ...(thinks ? { reasoning: { effort: 'low' } } : {}),
+    ...(isReasoning ? { reasoning: { effort: 'low' } } : {}),
   }
 }
 
-function roomFor({ thinks }: ChatCandidate, call: ModelCall): ModelCall {
-  if (!thinks) return call
+function roomFor({ isReasoning }: ChatCandidate, call: ModelCall): ModelCall {
+  if (!isReasoning) return call
   return { ...call, maxOutputTokens: Math.max(call.maxOutputTokens, THINKING_MAX_TOKENS) }
 }
 

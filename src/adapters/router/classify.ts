@@ -65,7 +65,7 @@ export function classifyResponse(response: RouterResponse): Classification {
     remaining: countOf(headers['x-ratelimit-remaining']),
     resetAt,
     providerName: error?.providerName ?? null,
-    reply: decision.class === 'answered' ? reply : null,
+    response: decision.class === 'answered' ? reply : null,
     preview: previewOf(response),
   }
 }
@@ -125,7 +125,7 @@ interface Facts extends Omit<ErrorFacts, 'status'> {
 
 interface Decision {
   class: ResponseClass
-  because: string
+  rule: string
   correlated?: CorrelatedFailure
 }
 
@@ -135,16 +135,16 @@ function decideEnding(
   status: number | null,
   reply: ModelResponse | null,
 ): Decision | null {
-  if (ending === 'timeout') return { class: 'timeout', because: 'no complete response in time' }
+  if (ending === 'timeout') return { class: 'timeout', rule: 'no complete response in time' }
   if (ending === 'unreachable')
-    return { class: 'ambiguous', because: 'no connection', correlated: 'service_down' }
+    return { class: 'ambiguous', rule: 'no connection', correlated: 'service_down' }
   if (status !== null) return null
-  if (ending !== 'whole') return { class: 'invalid_answer', because: `the answer was ${ending}` }
-  if (reply && !saysNothing(reply)) return { class: 'answered', because: 'a message' }
+  if (ending !== 'whole') return { class: 'invalid_answer', rule: `the answer was ${ending}` }
+  if (reply && !saysNothing(reply)) return { class: 'answered', rule: 'a message' }
   if (reply?.finishReason === 'content_filter')
-    return { class: 'refused', because: 'an empty message, filtered' }
-  if (reply) return { class: 'invalid_answer', because: 'an empty message' }
-  return { class: 'invalid_answer', because: body.trim() === '' ? 'an empty answer' : 'no message in a 200' }
+    return { class: 'refused', rule: 'an empty message, filtered' }
+  if (reply) return { class: 'invalid_answer', rule: 'an empty message' }
+  return { class: 'invalid_answer', rule: body.trim() === '' ? 'an empty answer' : 'no message in a 200' }
 }
 
 /** A model that reasoned until its tokens were used up was cut short; any other says something, or was not served. */
@@ -158,7 +158,7 @@ function decide(facts: Facts): Decision {
   return (
     named(`limit_source ${limitSource}`) ??
     named(`availability ${availability}`) ??
-    (filtered ? { class: 'refused', because: 'reasons of a filter' } : null) ??
+    (filtered ? { class: 'refused', rule: 'reasons of a filter' } : null) ??
     byMessage(facts) ??
     byHeaders(facts) ??
     byProvider(facts) ??
@@ -200,28 +200,28 @@ const NAMED: Readonly<Record<string, ResponseClass>> = {
 
 function named(cause: string): Decision | null {
   const found = Object.hasOwn(NAMED, cause) ? NAMED[cause] : undefined
-  return found === undefined ? null : { class: found, because: cause }
+  return found === undefined ? null : { class: found, rule: cause }
 }
 
 /** The service's own words for an error of a status; no provider's count. */
-const MESSAGES: readonly { of: readonly number[]; says: RegExp; class: ResponseClass; because: string }[] = [
-  { of: [404], says: /data policy/i, class: 'account_policy', because: 'message data policy' },
-  { of: [402, 403], says: /key limit exceeded/i, class: 'account_key_limit', because: 'message key limit' },
+const MESSAGES: readonly { of: readonly number[]; says: RegExp; class: ResponseClass; rule: string }[] = [
+  { of: [404], says: /data policy/i, class: 'account_policy', rule: 'message data policy' },
+  { of: [402, 403], says: /key limit exceeded/i, class: 'account_key_limit', rule: 'message key limit' },
   {
     of: [404],
     says: /support (tool use|the provided)/i,
     class: 'model_unsupported',
-    because: 'message no support',
+    rule: 'message no support',
   },
-  { of: [403], says: /\b(region|country|territory)\b/i, class: 'model_gone', because: 'message region' },
+  { of: [403], says: /\b(region|country|territory)\b/i, class: 'model_gone', rule: 'message region' },
 ]
 
 function byMessage({ message, fromProvider, status, within200 }: Facts): Decision | null {
   if (fromProvider) return null
   const [free, per] = /free-models-per-(day|min)/.exec(message) ?? []
-  if (free) return { class: per === 'day' ? 'account_daily' : 'account_minute', because: `message ${free}` }
-  const rule = MESSAGES.find(({ of, says }) => !within200 && of.includes(status) && says.test(message))
-  return rule ? { class: rule.class, because: rule.because } : null
+  if (free) return { class: per === 'day' ? 'account_daily' : 'account_minute', rule: `message ${free}` }
+  const entry = MESSAGES.find(({ of, says }) => !within200 && of.includes(status) && says.test(message))
+  return entry ? { class: entry.class, rule: entry.rule } : null
 }
 
 /** No daily limit is this small, and no minute's limit this large. */
@@ -232,7 +232,7 @@ const LONGEST_MINUTE_WAIT_MS = 120_000
 function byHeaders({ fromProvider, limit, status, resetInMs }: Facts): Decision | null {
   if (status !== 429 || limit === null || fromProvider) return null
   const daily = resetInMs === null ? limit >= SMALLEST_DAILY_LIMIT : resetInMs > LONGEST_MINUTE_WAIT_MS
-  return { class: daily ? 'account_daily' : 'account_minute', because: 'headers of a limit' }
+  return { class: daily ? 'account_daily' : 'account_minute', rule: 'headers of a limit' }
 }
 
 /** A provider's own status, as it describes its model. */
@@ -250,8 +250,8 @@ const OF_PROVIDER: Readonly<Record<number, ResponseClass>> = {
 
 function byProvider({ fromProvider, status, within200 }: Facts): Decision | null {
   if (!fromProvider) return null
-  if (within200) return { class: classWithin200(status), because: `a provider's ${status} in a 200` }
-  return { class: OF_PROVIDER[status] ?? 'provider_down', because: `a provider's ${status}` }
+  if (within200) return { class: classWithin200(status), rule: `a provider's ${status} in a 200` }
+  return { class: OF_PROVIDER[status] ?? 'provider_down', rule: `a provider's ${status}` }
 }
 
 /** A status of the service in a body of JSON; of 500 and above: `provider_down`. */
@@ -266,18 +266,18 @@ const OF_SERVICE: Readonly<Record<number, ResponseClass>> = {
 }
 
 function byStatus({ errorType, status, readable, retryAt }: Facts): Decision {
-  const because = `status ${status}`
-  if ([408, 504, 524].includes(status)) return { class: 'timeout', because }
+  const rule = `status ${status}`
+  if ([408, 504, 524].includes(status)) return { class: 'timeout', rule }
   if (status === 402 && retryAt !== null)
-    return { class: 'account_busy', because: 'status 402 with a time to retry' }
+    return { class: 'account_busy', rule: 'status 402 with a time to retry' }
   const typed = named(`error_type ${errorType}`)
   if (typed) return typed
   const known = OF_SERVICE[status] ?? (status >= 500 ? 'provider_down' : undefined)
-  if (readable && known) return { class: known, because }
+  if (readable && known) return { class: known, rule }
   // A key that is not taken is a 401; a 403 in JSON says in its own words what it forbids.
   const isOfKey = status === 401 || status === 402 || (status === 403 && !readable)
   const other = isOfKey ? 'account_key' : 'service_down'
-  return { class: 'ambiguous', because, correlated: status === 429 ? 'account_minute' : other }
+  return { class: 'ambiguous', rule, correlated: status === 429 ? 'account_minute' : other }
 }
 
 /**
@@ -287,9 +287,9 @@ function byStatus({ errorType, status, readable, retryAt }: Facts): Decision {
 function byStatusWithin200({ errorType, status }: Facts): Decision {
   const typed = named(`error_type ${errorType}`)
   if (typed && ['provider_down', 'timeout', 'refused'].includes(typed.class)) return typed
-  const because = `status ${status} in a 200`
-  if (status === 429) return { class: 'ambiguous', because, correlated: 'account_minute' }
-  return { class: classWithin200(status), because }
+  const rule = `status ${status} in a 200`
+  if (status === 429) return { class: 'ambiguous', rule, correlated: 'account_minute' }
+  return { class: classWithin200(status), rule }
 }
 
 function classWithin200(status: number): ResponseClass {

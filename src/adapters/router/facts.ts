@@ -97,7 +97,7 @@ function modelOf(item: Row, isSecondName: boolean): CatalogueModel {
     expirationDay,
     expirationUnreadable: expiry !== null && expirationDay === null,
     description: item.description,
-    standsForOthers:
+    isRouterOrAlias:
       isSecondName || architecture['tokenizer'] === 'Router' || (item['alias_target'] ?? null) !== null,
   }
 }

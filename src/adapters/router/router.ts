@@ -114,11 +114,11 @@ function pathOf(model: string): string {
 }
 
 /** One model, no list of others to fall back on, and no price: a request that would cost anything is refused. */
-function chatBody({ model, question, maxTokens, temperature, lowEffort }: ChatCall): Record<string, unknown> {
-  const tools = question.tools.map((tool) => ({ type: 'function', function: tool }))
+function chatBody({ model, prompt, maxTokens, temperature, lowEffort }: ChatCall): Record<string, unknown> {
+  const tools = prompt.tools.map((tool) => ({ type: 'function', function: tool }))
   return {
     model,
-    messages: question.messages,
+    messages: prompt.messages,
     ...(tools.length > 0 ? { tools } : {}),
     max_tokens: maxTokens,
     ...(temperature ? { temperature: 0 } : {}),

@@ -113,7 +113,7 @@ async function outcomeOf(bash: Bash, result: BashExecResult, limits: ShellLimits
   const files = await filesBelow(bash, limits.outputBytes)
   if (files === null || stdout.length + stderr.length > limits.outputBytes)
     return ended('too-much-output', `more than ${limits.outputBytes} bytes`)
-  return { outcome: 'ran', stdout, stderr, exitCode, files, why: null, missingTools: [] }
+  return { outcome: 'ran', stdout, stderr, exitCode, files, reason: null, missingTools: [] }
 }
 
 /** How the sandbox says that one of its limits was reached. */
@@ -141,7 +141,7 @@ function ended(outcome: ShellRun['outcome'], why: string, missingTools: readonly
     stderr: '',
     exitCode: null,
     files: new Map(),
-    why: why.slice(0, 200),
+    reason: why.slice(0, 200),
     missingTools,
   }
 }

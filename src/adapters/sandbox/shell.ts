@@ -60,7 +60,7 @@ async function start(): Promise<ChildProcess> {
   const ready = await answerOf(child, START_MS)
   if ('lost' in ready) {
     stop(child)
-    throw new Error(`the sandbox did not start: ${ready.lost.why}`)
+    throw new Error(`the sandbox did not start: ${ready.lost.reason}`)
   }
   rest(child)
   return child
@@ -137,6 +137,6 @@ function crashed(why: string, signal: string | null): ShellRun {
   return signal === 'SIGABRT' ? lost('too-much-output', 'out of memory') : lost('unsupported', why)
 }
 
-function lost(outcome: ShellRun['outcome'], why: string): ShellRun {
-  return { outcome, stdout: '', stderr: '', exitCode: null, files: new Map(), why, missingTools: [] }
+function lost(outcome: ShellRun['outcome'], reason: string): ShellRun {
+  return { outcome, stdout: '', stderr: '', exitCode: null, files: new Map(), reason, missingTools: [] }
 }

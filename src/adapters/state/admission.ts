@@ -1,6 +1,6 @@
 import type { InStatement, ResultSet, Value } from '@libsql/client'
 import { BURST_WINDOW_MS, admissionOf, refusalOf, shareOf } from '../../domain/agent/budget.ts'
-import type { OpenTurn, Standing } from '../../domain/agent/budget.ts'
+import type { OpenTurn, AdmissionState } from '../../domain/agent/budget.ts'
 import type { Admission, TurnClaim, TurnExtension } from '../../domain/agent/bounds.ts'
 import type { Day, Instant } from '../../domain/time.ts'
 import { asJsonRows, decodeJsonRows } from '../sqlite/rows.ts'
@@ -119,14 +119,14 @@ export async function admissionFrom(
   reader: Reader,
 ): Promise<Admission> {
   const [found, inserted] = results.slice(-3)
-  const standing = standingOf(found?.rows[0]?.[0])
+  const state = standingOf(found?.rows[0]?.[0])
   const row = inserted?.rows[0]
   if (row) {
-    const { degraded } = standing
-    return admissionOf(standing, claim, { turn, reserved: Number(row['reserved']), degraded })
+    const { degraded } = state
+    return admissionOf(state, claim, { turn, reserved: Number(row['reserved']), degraded })
   }
-  const isHeldBack = Object.values(standing.missing).some((missing) => missing > 0)
-  return refusalOf(standing, claim, isHeldBack ? await openTurns(reader, claim) : [])
+  const isHeldBack = Object.values(state.missing).some((missing) => missing > 0)
+  return refusalOf(state, claim, isHeldBack ? await openTurns(reader, claim) : [])
 }
 
 async function openTurns(reader: Reader, { day, address, network }: TurnClaim): Promise<OpenTurn[]> {
@@ -165,11 +165,12 @@ type StandingRow = [
   requestsOfNetwork: number,
 ]
 
-function standingOf(cell: Value | undefined): Standing {
+function standingOf(cell: Value | undefined): AdmissionState {
   const [row] = decodeJsonRows(cell, 'the state database') as StandingRow[]
   if (!row) throw new Error('an admission returned no result')
   const [exhausted, burst, day, session, gap, streams, degraded, ...counted] = row
-  const [inSession, inDay, burstSince, lastAt, money, ofAddress, ofNetwork, ...requests] = counted
+  const [sessionTurns, dayTurns, burstSince, lastAdmittedAt, money, ofAddress, ofNetwork, ...requests] =
+    counted
   const [requestsOfAddress, requestsOfNetwork] = requests
   return {
     refuses: {
@@ -181,10 +182,10 @@ function standingOf(cell: Value | undefined): Standing {
       streams: streams === 1,
     },
     missing: { money, ofAddress, ofNetwork, requestsOfAddress, requestsOfNetwork },
-    inSession,
-    inDay,
+    sessionTurns,
+    dayTurns,
     burstSince,
-    lastAt,
+    lastAdmittedAt,
     degraded: degraded === 1,
   }
 }

@@ -99,11 +99,11 @@ export function libsqlEvaluations(database: Database): State['evaluations'] {
       )
     },
 
-    async countAttempt({ run, model, kind, sentAt }, { token, sentBeforeAtMost, countedBeforeAtMost }) {
-      const guards = [dayOf(sentAt), sentAt, model, token, sentBeforeAtMost]
+    async countAttempt({ run, model, kind, sentAt }, { token, maxSentBefore, maxCountedBefore }) {
+      const guards = [dayOf(sentAt), sentAt, model, token, maxSentBefore]
       // The reasons are of the same instant as the refusal: a batch is one transaction.
       const [inserted, looked] = await write(
-        { sql: COUNT_ATTEMPT, args: [...guards, countedBeforeAtMost, run, kind] },
+        { sql: COUNT_ATTEMPT, args: [...guards, maxCountedBefore, run, kind] },
         { sql: `SELECT ${HAS_LEASE}, ${MODEL_HAS_LEFT}`, args: guards },
       )
       const counted = inserted?.rows[0]?.[0]
@@ -160,7 +160,7 @@ export function libsqlEvaluations(database: Database): State['evaluations'] {
       return rows.map(({ sentAt }) => sentAt)
     },
 
-    async learnedSince(since) {
+    async lowestRateSince(since) {
       const known = and(gte(evaluationRuns.startedAt, since), isNotNull(evaluationRuns.startsAMinute))
       const [lowest] = await rowsOf(evaluationRuns, 'starts_a_minute', known)
       return lowest?.startsAMinute ?? null

@@ -1,7 +1,6 @@
 import type { LiveSourceName } from '../../domain/feed/live-source.ts'
 import { collect } from '../../jobs/collect.ts'
-import type { CollectReport } from '../../jobs/collect.ts'
-import type { SourceReport } from '../../jobs/collect-sources.ts'
+import type { CollectReport, SourceReport } from '../../jobs/collect.ts'
 import { prepareFolders } from '../data-folder.ts'
 import { EXIT } from '../exit-codes.ts'
 import type { CommandContext } from '../context.ts'

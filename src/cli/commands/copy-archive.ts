@@ -3,7 +3,7 @@ import { basename, dirname, join } from 'node:path'
 import { Refusal } from '../../domain/refusal.ts'
 import type { DatabaseLocation, StoreLocation } from '../../domain/refusal.ts'
 import { copyArchive, emptyArchive } from '../../jobs/copy-archive.ts'
-import type { ArchivePlace, CopyReport } from '../../jobs/copy-archive.ts'
+import type { ArchiveStores, CopyReport } from '../../jobs/copy-archive.ts'
 import type { Container } from '../container.ts'
 import { readTargetConfig } from '../settings/read-config.ts'
 import { fileOf, isUnfounded, prepareFolders, requireFolders } from '../data-folder.ts'
@@ -56,7 +56,7 @@ export async function copyArchiveCommand(
   }
 }
 
-async function placeIn(container: Container): Promise<ArchivePlace> {
+async function placeIn(container: Container): Promise<ArchiveStores> {
   return {
     ledger: await container.ledger(),
     objects: await container.objects(),

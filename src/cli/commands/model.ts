@@ -62,7 +62,7 @@ function parseFlags({ id, env, needs }: ModelFlags, { json }: Terminal): Need[] 
 async function ownShortlist({ config, container }: CommandContext): Promise<Shortlist> {
   const bytes = hasStoreFolder(config) ? await (await container.recommendations()).current() : null
   const run = { ...(bytes === null ? seedRun() : proveRun(bytes)), baseUrl: config.publishedBaseUrl }
-  const served = { run, seed: bytes === null, storeAnswers: true }
+  const served = { run, seed: bytes === null, storeAvailable: true }
   return topModelsPayload(served, { limit: null, filter: NO_FILTER }, Date.now())
 }
 

@@ -1,12 +1,12 @@
 import type { Instant, Day } from '../time.ts'
 import { SAVE_KEY_MAX_LENGTH } from '../feed/source.ts'
 
-/** What bounds a turn (docs/agent-tools.md). Lengths are in code points, sizes in bytes of UTF-8. */
+/** Limits of a chat turn (docs/agent-tools.md). Lengths are in code points, sizes in bytes of UTF-8. */
 
-/** Longest body of a chat request. */
+/** Largest body of a chat request. */
 export const BODY_MAX_BYTES = 32_768
 
-/** How many of the latest messages are read, and how long each may be. */
+/** Number of latest messages that are read, and the longest message. */
 export const MESSAGES_READ = 12
 export const MESSAGE_MAX_LENGTH = 2_000
 
@@ -16,44 +16,44 @@ export const PRE_PROMPT_MAX_LENGTH = 500
 export const INTERESTS_MAX = 10
 export const INTEREST_MAX_LENGTH = 40
 
-/** How often a model is asked in one turn; the last time it is given no tools. */
+/** Model calls in one turn; the last one has no tools. */
 export const MAX_ROUNDS = 4
 
-/** Tool calls that are run in one turn. */
+/** Tool calls in one turn. */
 export const MAX_CALLS = 8
 
-/** Longest that one call may take. */
+/** Timeout of one tool call. */
 export const CALL_TIMEOUT_MS = 3_000
 
-/** Largest result of one call, and of all calls of a turn together. */
+/** Largest result of one tool call, and of all tool calls of a turn together. */
 export const RESULT_MAX_BYTES = 8_192
 export const TURN_RESULTS_MAX_BYTES = 32_768
 
-/** Largest data block a turn begins with, its marking included. */
+/** Largest data block at the start of a turn, including its marker lines. */
 export const GROUNDING_MAX_BYTES = 8_192
 
-/** Longest arguments a model may write to one call, in UTF-16 code units. */
+/** Longest arguments of one tool call, in UTF-16 code units. */
 export const ARGUMENTS_MAX_LENGTH = 4_096
 
 /** Money in millionths of a US dollar: an integer, so that sums are exact. */
 export type MicroUsd = number
 
-/** What one admission counts against (docs/decisions/0028-chat-turn-admission.md). */
+/** The limits that an admission checks (docs/decisions/0028-chat-turn-admission.md). */
 export interface ChatLimits {
   messagesPerSession: number
   messagesPerDay: number
   burstPerMinute: number
   minGapMs: number
-  /** Turns of one server that may be open at once. */
+  /** Turns that one server may have open at once. */
   maxOpenTurns: number
   budgetPerDay: MicroUsd
-  /** Share of a day's budget, in millionths, that one address may hold and spend; a /48 twice as much. */
+  /** Share of a day's budget, in millionths, that one address may hold and spend; a /48 has twice as much. */
   budgetShare: number
 }
 
-/** The most that the first model call of a turn can cost. */
+/** Highest cost of the first model call of a turn. */
 export interface CallCost {
-  /** And the last call, without tools and results, where there is no room for more. */
+  /** Includes the last call, without tools and results, in case the turn gets no further reservation. */
   withTools: MicroUsd
   withoutTools: MicroUsd
 }
@@ -61,23 +61,23 @@ export interface CallCost {
 export interface TurnClaim {
   session: string
   sessionEndsAt: Instant
-  /** Salted hash of the caller's address under the salt of `day`; nothing else of the caller is ever stored. */
+  /** Salted hash of the caller's address under the salt of `day`; no other data about the caller is stored. */
   address: string
   /** Salted hash of the /48 of an IPv6 address; null for IPv4. */
   network: string | null
-  /** The address under the salt of the day before, in the first minute of a day: a burst counts across midnight. */
+  /** The address under the previous day's salt, set in the first minute of a day: a burst counts across midnight. */
   formerAddress: string | null
-  /** Names the server whose open turns are counted. */
+  /** The server whose open turns are counted. */
   server: string
   now: Instant
-  /** UTC day of `now`: the day charged, whenever the turn ends. */
+  /** UTC day of `now`: the day that is charged, even when the turn ends later. */
   day: Day
   firstCall: CallCost
-  /** The first call of the shortest turn there can be: the bands of the day are measured with it. */
+  /** The first call of the shortest possible turn, which decides the state of the day's budget. */
   shortestCall: CallCost
-  /** What one address may take of the daily requests of a routing service; null where none are counted. */
+  /** Daily requests of a routing service that one address may use; null when they are not counted. */
   requestsPerAddress: number | null
-  /** How long the reservation stands without being settled. */
+  /** Lifetime of a reservation that is not settled. */
   leaseMs: number
   limits: ChatLimits
 }
@@ -85,7 +85,7 @@ export interface TurnClaim {
 /** An open turn that needs another model call. */
 export interface TurnExtension {
   turn: string
-  /** What the turn is to hold in all. */
+  /** Total reservation of the turn after the extension. */
   upTo: MicroUsd
   /** As in {@link TurnClaim}. */
   requestsPerAddress: number | null
@@ -96,16 +96,16 @@ export type Admission =
   | {
       admitted: true
       turn: string
-      /** What is left after this turn. */
+      /** Messages left after this turn. */
       remaining: { session: number; day: number }
-      /** True when the turn is answered without tools: the day is soft, or a call with tools does not fit. */
+      /** True when the turn runs without tools: the day's budget is soft, or a call with tools does not fit. */
       degraded: boolean
-      /** For the first model call. */
+      /** Reservation for the first model call. */
       reserved: MicroUsd
     }
   | { admitted: false; scope: 'ip' | 'session' | 'global-budget'; retryAfterSeconds: number }
 
-/** A complete answer that may be given again. */
+/** A complete answer that can be reused. */
 export interface CachedAnswer {
   text: string
   storedAt: Instant

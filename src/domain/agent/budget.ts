@@ -6,11 +6,14 @@ import type { ChatRequest } from './chat-request.ts'
 import type { Prices, Usage } from './model-call.ts'
 import { SHORTEST_REQUEST, TOOLS_BYTES, largestInputBytes } from './prompt.ts'
 
-/** What a turn may cost, what it did cost, and what that makes of a day (docs/decisions/0028-chat-turn-admission.md). */
+/** The cost of chat turns and the daily budget (docs/decisions/0028-chat-turn-admission.md). */
 
 export type BudgetState = 'ok' | 'soft' | 'exhausted' | 'unknown'
 
-/** The state of a day's budget, as the status reports it; an admission applies the same bands. `spending` null: unreadable. */
+/**
+ * The state of a day's budget, as the status endpoint reports it; admissions use the same thresholds. A null `spending`
+ * is unreadable.
+ */
 export function budgetState(
   spending: { settled: MicroUsd; reserved: MicroUsd } | null,
   budgetPerDay: MicroUsd,
@@ -21,28 +24,28 @@ export function budgetState(
   if (settled >= budgetPerDay || settled + withoutTools > budgetPerDay) return 'exhausted'
   const taken = settled + reserved
   const isLow = taken * 5 >= budgetPerDay * 4 || settled + withTools > budgetPerDay
-  // Reservations may be in the way of every turn before they reach 80 %.
+  // Reservations may block every turn before they reach 80 %.
   return isLow || taken + withoutTools > budgetPerDay ? 'soft' : 'ok'
 }
 
 /** @param share in millionths */
 export function shareOf(amount: number, share: number): number {
-  // Their product may be beyond what a number holds exactly.
+  // The product may exceed the range of exact integers.
   return Number((BigInt(amount) * BigInt(share)) / MILLION)
 }
 
-/** Requests a day that one address may send to a routing service, at least one; `share` in millionths. */
+/** Daily requests that one address may send to a routing service, at least 1; `share` in millionths. */
 export function requestShareOf(requestsPerDay: number, share: number): number {
   return Math.max(1, shareOf(requestsPerDay, share))
 }
 
-/** A million dollars: what is beyond was made up by a provider. */
+/** A million dollars: a higher cost is a provider's error. */
 const COST_MAX: MicroUsd = 1_000_000_000_000
 
-/** What tokens cost, in micro-dollars, rounded up. */
+/** Cost of tokens in micro-dollars, rounded up. */
 export function costOf(usage: Usage, prices: Prices): MicroUsd {
   const cached = Math.min(usage.cached, usage.in)
-  // Tokens and prices together may be beyond what a number holds exactly.
+  // The product may exceed the range of exact integers.
   const sum =
     BigInt(usage.in - cached) * BigInt(prices.input) +
     BigInt(cached) * BigInt(prices.cached) +
@@ -54,12 +57,14 @@ export function costOf(usage: Usage, prices: Prices): MicroUsd {
 /** Prices are per million tokens, shares in millionths. */
 const MILLION = 1_000_000n
 
-/** What a provider may add to one call: the frame of messages and tools. All else is bounded by its bytes. */
+/**
+ * Tokens a provider may add to one call for the framing of messages and tools. Everything else is bounded by its bytes.
+ */
 const CALL_OVERHEAD_TOKENS = 500
 
-/** The most one model call can cost, with at most so many tokens of input: a token is at least one byte of UTF-8. */
+/** Highest cost of one model call. Each token has at least one byte of UTF-8, so that bytes bound the input tokens. */
 export function callCost({ inputTokens, maxOutputTokens, prices }: CallBounds): MicroUsd {
-  // A provider may charge more for its cache than for plain input.
+  // A provider may charge more for cached input than for plain input.
   const input = Math.max(prices.input, prices.cached)
   const usage = { in: inputTokens + CALL_OVERHEAD_TOKENS, out: maxOutputTokens, cached: 0 }
   return costOf(usage, { ...prices, input, cached: input })
@@ -72,8 +77,8 @@ interface CallBounds {
 }
 
 /**
- * The most the first model call of a turn can cost, with its grounding at its largest. With tools that includes a last call
- * without them and without any result, so that a turn which is refused more can always end.
+ * Highest cost of the first model call of a turn, with its largest grounding. The cost with tools includes a last call
+ * without tools and results, so that a turn can end when no further reservation is granted.
  */
 export function firstCallCost(request: ChatRequest, bounds: Omit<CallBounds, 'inputTokens'>): CallCost {
   const inputTokens = largestInputBytes(request)
@@ -87,18 +92,18 @@ export function shortestCallCost(bounds: Omit<CallBounds, 'inputTokens'>): CallC
   return firstCallCost(SHORTEST_REQUEST, bounds)
 }
 
-/** Bytes of text to a token, where the tokens of an aborted call are estimated. */
+/** Bytes per token in the estimate for an aborted call. */
 const ABORTED_BYTES_A_TOKEN = 3
 
-/** What an aborted call is taken to have used, by the UTF-8 bytes sent and those of the text received until then. */
+/** Estimates the usage of an aborted call by the UTF-8 bytes sent and received. */
 export function abortedUsage(sentBytes: number, receivedBytes: number): Usage {
   const tokens = (bytes: number): number => Math.ceil(bytes / ABORTED_BYTES_A_TOKEN)
   return { in: tokens(sentBytes), out: tokens(receivedBytes), cached: 0 }
 }
 
 /**
- * What a call is taken to have used whose provider did not tell: a token for each byte sent, and everything the call was
- * allowed to write, since thoughts and broken tool calls are paid for and not seen.
+ * Upper estimate of a call without reported usage: one token per byte sent, and the whole output limit, because
+ * reasoning and broken tool calls are charged but not visible.
  */
 export function unknownUsage(sentBytes: number, maxOutputTokens: number): Usage {
   return { in: sentBytes + CALL_OVERHEAD_TOKENS, out: maxOutputTokens, cached: 0 }
@@ -108,7 +113,7 @@ export function addUsage(one: Usage, other: Usage): Usage {
   return { in: one.in + other.in, out: one.out + other.out, cached: one.cached + other.cached }
 }
 
-/** What the calls of a turn are charged. An estimate never takes the sum above what was reserved. */
+/** The charge for the calls of a turn. An estimate never raises the sum above the reservation. */
 export function turnCost(known: Usage, estimated: Usage, reserved: MicroUsd, prices: Prices): MicroUsd {
   const estimate = costOf(addUsage(known, estimated), prices)
   return Math.max(costOf(known, prices), Math.min(estimate, reserved))
@@ -117,8 +122,8 @@ export function turnCost(known: Usage, estimated: Usage, reserved: MicroUsd, pri
 const FREE: Prices = { input: 0, cached: 0, output: 0 }
 
 /**
- * What a model costs. One without a price is unknown, and may not be asked, unless it is known to cost nothing: the
- * routing service's `:free` models and `auto`, which asks for no others, and whatever a machine serves to itself.
+ * The prices of a model. A model without a price is `unknown` and must not be called. The routing service's `:free`
+ * models, its `auto` route, which selects only those, and models on this machine cost nothing.
  *
  * @param configured prices an operator has set
  */
@@ -139,7 +144,7 @@ export function priceOf({
   return model.endsWith(':free') && isSameBase(providerUrl, routerUrl) ? FREE : 'unknown'
 }
 
-/** True when a URL leads to this machine itself. */
+/** True for a URL on this machine. */
 export function isLoopbackUrl(url: string): boolean {
   const host = new URL(url).hostname.replace(/^\[(.*)\]$/, '$1')
   if (host === 'localhost') return true
@@ -157,29 +162,31 @@ function isSameBase(one: string, other: string): boolean {
 /** The window a burst is counted in. */
 export const BURST_WINDOW_MS = 60_000
 
-/** The first day whose callers must still be known: those of earlier ones can hold no token and have no burst. */
-export function keepCallersFrom(now: Instant, sessionSeconds: number): Day {
+/**
+ * The first day whose caller hashes are still needed: callers of earlier days have neither a valid token nor a burst.
+ */
+export function firstDayOfKeptCallers(now: Instant, sessionSeconds: number): Day {
   return dayOf(now - Math.max(sessionSeconds * 1000, BURST_WINDOW_MS))
 }
 
-/** How long a caller waits for an open turn of the server, or of its network, to end. */
+/** Suggested wait for an open turn of the server or the network to end. */
 export const SHORT_WAIT_MS = 5_000
 
-/** A turn that holds money, and a request to the routing service while it has sent none. */
+/** A turn with a reservation; it also reserves one request to the routing service until it sends one. */
 export interface OpenTurn {
   leaseUntil: Instant
   reserved: MicroUsd
   ofAddress: boolean
-  /** Of the same /48. */
+  /** True for a turn of the same /48. */
   ofNetwork: boolean
   hasSent: boolean
 }
 
-/** What a store found, in the transaction that admitted or refused a turn, before the turn itself was counted. */
-export interface Standing {
-  /** The checks of an admission, each true when it refuses. */
+/** The counts in the store's transaction, before the turn itself is counted. */
+export interface AdmissionState {
+  /** The checks of an admission; each is true when it refuses the turn. */
   refuses: {
-    /** Settled spend leaves no room for the shortest turn without tools. */
+    /** Settled spending leaves too little for the shortest turn without tools. */
     exhausted: boolean
     burst: boolean
     day: boolean
@@ -188,8 +195,8 @@ export interface Standing {
     streams: boolean
   }
   /**
-   * What is missing for a turn without tools, of the day's budget, of the shares of the address and of its /48, and of their
-   * shares in the requests to the routing service; 0 where it fits.
+   * The amount missing for a turn without tools in the day's budget, in the shares of the address and its /48, and in
+   * their shares of requests to the routing service; 0 when the turn fits.
    */
   missing: {
     money: MicroUsd
@@ -198,32 +205,32 @@ export interface Standing {
     requestsOfAddress: number
     requestsOfNetwork: number
   }
-  inSession: number
-  inDay: number
-  /** Admission of the turn that has to leave the window before another fits. */
+  sessionTurns: number
+  dayTurns: number
+  /** Admission time of the turn that must leave the window before another one fits. */
   burstSince: Instant | null
-  /** The session's last admission. */
-  lastAt: Instant | null
-  /** The turn has no tools. */
+  /** Time of the session's last admission. */
+  lastAdmittedAt: Instant | null
+  /** True when the turn runs without tools. */
   degraded: boolean
 }
 
-/** What an admitted turn was given. */
-export interface Granted {
+/** The grant of an admitted turn. */
+export interface GrantedTurn {
   turn: string
   reserved: MicroUsd
   degraded: boolean
 }
 
-/** The admission of a turn that was not refused (docs/decisions/0028-chat-turn-admission.md). */
-export function admissionOf(standing: Standing, claim: TurnClaim, granted: Granted): Admission {
+/** The admission of a turn that passed every check (docs/decisions/0028-chat-turn-admission.md). */
+export function admissionOf(state: AdmissionState, claim: TurnClaim, granted: GrantedTurn): Admission {
   const { messagesPerSession, messagesPerDay } = claim.limits
   return {
     admitted: true,
     ...granted,
     remaining: {
-      session: Math.max(0, messagesPerSession - standing.inSession - 1),
-      day: Math.max(0, messagesPerDay - standing.inDay - 1),
+      session: Math.max(0, messagesPerSession - state.sessionTurns - 1),
+      day: Math.max(0, messagesPerDay - state.dayTurns - 1),
     },
   }
 }
@@ -231,13 +238,13 @@ export function admissionOf(standing: Standing, claim: TurnClaim, granted: Grant
 type Scope = (Admission & { admitted: false })['scope']
 
 /**
- * The scope of the first check that refuses, and the time after which none of those known now would. The cap of a session
- * is waited for only where it is itself the reason: a caller may have another session at once.
+ * The refusal by the first failed check, with the time until all failed checks would pass. The session's cap counts
+ * only when it is the first, because a caller can start another session at once.
  *
  * @param open turns of the day, in the order in which their leases end; needed where something is missing
  */
-export function refusalOf(standing: Standing, claim: TurnClaim, open: readonly OpenTurn[]): Admission {
-  const waits = waitsOf(standing, claim, open).filter(({ refuses }) => refuses)
+export function refusalOf(state: AdmissionState, claim: TurnClaim, open: readonly OpenTurn[]): Admission {
+  const waits = waitsOf(state, claim, open).filter(({ refuses }) => refuses)
   const [first] = waits
   if (!first) throw new Error('a turn that no check refused was not admitted')
   const counted = waits.filter(({ scope }) => scope !== 'session' || first.scope === 'session')
@@ -245,14 +252,14 @@ export function refusalOf(standing: Standing, claim: TurnClaim, open: readonly O
   return { admitted: false, scope: first.scope, retryAfterSeconds: Math.max(1, Math.ceil(waitMs / 1000)) }
 }
 
-/** In the order of the checks; milliseconds. */
+/** The checks in order, with the wait of each in milliseconds. */
 function waitsOf(
-  { refuses, missing, burstSince, lastAt }: Standing,
+  { refuses, missing, burstSince, lastAdmittedAt }: AdmissionState,
   { now, day, sessionEndsAt, limits }: TurnClaim,
   open: readonly OpenTurn[],
 ): { scope: Scope; refuses: boolean; waitMs: number }[] {
   const untilMidnight = startOfDay(addDays(day, 1)) - now
-  const held = (scope: Scope, needed: number, heldBy: (turn: OpenTurn) => number) => ({
+  const heldUntil = (scope: Scope, needed: number, heldBy: (turn: OpenTurn) => number) => ({
     scope,
     refuses: needed > 0,
     waitMs: Math.min(untilMidnight, freeAt(open, needed, heldBy) - now),
@@ -261,18 +268,18 @@ function waitsOf(
     { scope: 'global-budget', refuses: refuses.exhausted, waitMs: untilMidnight },
     { scope: 'ip', refuses: refuses.burst, waitMs: (burstSince ?? now) + BURST_WINDOW_MS - now },
     { scope: 'ip', refuses: refuses.day, waitMs: untilMidnight },
-    held('ip', missing.ofAddress, (turn) => (turn.ofAddress ? turn.reserved : 0)),
-    held('ip', missing.ofNetwork, (turn) => (turn.ofNetwork ? turn.reserved : 0)),
-    held('ip', missing.requestsOfAddress, (turn) => Number(turn.ofAddress && !turn.hasSent)),
-    held('ip', missing.requestsOfNetwork, (turn) => Number(turn.ofNetwork && !turn.hasSent)),
+    heldUntil('ip', missing.ofAddress, (turn) => (turn.ofAddress ? turn.reserved : 0)),
+    heldUntil('ip', missing.ofNetwork, (turn) => (turn.ofNetwork ? turn.reserved : 0)),
+    heldUntil('ip', missing.requestsOfAddress, (turn) => Number(turn.ofAddress && !turn.hasSent)),
+    heldUntil('ip', missing.requestsOfNetwork, (turn) => Number(turn.ofNetwork && !turn.hasSent)),
     { scope: 'session', refuses: refuses.session, waitMs: sessionEndsAt - now },
-    { scope: 'session', refuses: refuses.gap, waitMs: (lastAt ?? now) + limits.minGapMs - now },
+    { scope: 'session', refuses: refuses.gap, waitMs: (lastAdmittedAt ?? now) + limits.minGapMs - now },
     { scope: 'global-budget', refuses: refuses.streams, waitMs: SHORT_WAIT_MS },
-    held('global-budget', missing.money, (turn) => turn.reserved),
+    heldUntil('global-budget', missing.money, (turn) => turn.reserved),
   ]
 }
 
-/** When so many turns have ended, at the latest, that they held enough together; never when all of them hold less. */
+/** The time at which the leases of enough turns have ended to free `needed`; Infinity when all of them hold less. */
 function freeAt(open: readonly OpenTurn[], needed: number, heldBy: (turn: OpenTurn) => number): number {
   let freed = 0
   for (const turn of open) {

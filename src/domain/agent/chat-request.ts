@@ -20,7 +20,7 @@ const messageSchema = z.object({
   content: z.string().describe(`cut after ${MESSAGE_MAX_LENGTH} characters`),
 })
 
-/** What a user prefers; of a user's authority only. */
+/** Preferences of a user; they have no more authority than a user message. */
 const settingsSchema = z.object({
   preferredLanguage: z.enum(LANGUAGES),
   tone: z.enum(TONES),
@@ -28,7 +28,7 @@ const settingsSchema = z.object({
   interests: z.array(z.string().max(INTEREST_MAX_LENGTH)).max(INTERESTS_MAX),
 })
 
-/** A chat request as clients should send it; {@link parseChatRequest} forgives more. */
+/** The documented chat request; {@link parseChatRequest} accepts more. */
 export const chatRequestSchema = z
   .object({
     messages: z
@@ -46,11 +46,11 @@ export const chatRequestSchema = z
 
 export type ChatSettings = z.infer<typeof settingsSchema>
 
-/** A chat request as the turn sees it: everything known, cut and cleaned. */
+/** A parsed chat request: complete, shortened and cleaned. */
 export interface ChatRequest {
-  /** At least one, the last of them the user's. */
+  /** At least one message; the last one is the user's. */
   messages: readonly InputMessage[]
-  /** Save key of the item the chat is about; null: the whole site. */
+  /** Save key of the item; null for the whole site. */
   itemKey: string | null
   sort: LiveSort
   settings: ChatSettings
@@ -60,25 +60,25 @@ export type ParsedChatRequest =
   { ok: true; request: ChatRequest } | { ok: false; code: 'invalid_json' | 'no_user_message' }
 
 /**
- * A chat request from its body (docs/agent-tools.md). Unknown or wrong-typed `sort`, `scope` and settings count as absent,
- * and long text is cut; what the conversation itself lacks is refused. A body that is no object is `invalid_json`, as an
- * entry is; a question without anything to read is none.
+ * Parses the body of a chat request (docs/agent-tools.md). An unknown or invalid `sort`, `scope` or setting is ignored,
+ * and long text is shortened. A body or message that is not an object is `invalid_json`; a conversation without a
+ * readable user message at its end is `no_user_message`.
  *
  * @param body the text of the body, within {@link BODY_MAX_BYTES}
  */
 export function parseChatRequest(body: string): ParsedChatRequest {
-  const given = fieldsOf(parseJson(body))
-  if (given === null) return { ok: false, code: 'invalid_json' }
-  const { messages, scope, sort, settings } = given
+  const fields = membersOf(parseJson(body))
+  if (fields === null) return { ok: false, code: 'invalid_json' }
+  const { messages, scope, sort, settings } = fields
   if (!Array.isArray(messages) || messages.length === 0) return { ok: false, code: 'no_user_message' }
-  const read = z.array(lenientMessage).safeParse(messages.slice(-MESSAGES_READ)).data
-  if (!read) return { ok: false, code: 'invalid_json' }
-  // Empty messages say nothing, and some providers refuse them.
-  const said = read.filter(({ content }) => content.trim() !== '')
-  const last = read.at(-1)
-  if (last?.role !== 'user' || last !== said.at(-1)) return { ok: false, code: 'no_user_message' }
+  const parsed = z.array(lenientMessage).safeParse(messages.slice(-MESSAGES_READ)).data
+  if (!parsed) return { ok: false, code: 'invalid_json' }
+  // Some providers reject empty messages.
+  const nonEmpty = parsed.filter(({ content }) => content.trim() !== '')
+  const last = parsed.at(-1)
+  if (last?.role !== 'user' || last !== nonEmpty.at(-1)) return { ok: false, code: 'no_user_message' }
   const request = {
-    messages: said,
+    messages: nonEmpty,
     itemKey: scopeSchema.safeParse(scope).data?.key ?? null,
     sort: chatRequestSchema.shape.sort.safeParse(sort).data ?? 'trending',
     settings: readSettings(settings),
@@ -86,12 +86,12 @@ export function parseChatRequest(body: string): ParsedChatRequest {
   return { ok: true, request }
 }
 
-/** The members of an object; null for anything else. `__proto__` in a JSON text is a member like others. */
-function fieldsOf(value: unknown): Readonly<Record<string, unknown>> | null {
+/** The members of an object; null for any other value. `__proto__` in a JSON text is a member like others. */
+function membersOf(value: unknown): Readonly<Record<string, unknown>> | null {
   return typeof value === 'object' && value !== null && !Array.isArray(value) ? { ...value } : null
 }
 
-/** Of roles, `assistant` alone is not the user's. */
+/** Every role except `assistant` is the user's. */
 const lenientMessage = z
   .object({ role: z.unknown().optional(), content: messageSchema.shape.content })
   .transform(({ role, content }): InputMessage => ({
@@ -99,42 +99,42 @@ const lenientMessage = z
     content: firstCodePoints(visibleText(content), MESSAGE_MAX_LENGTH),
   }))
 
-/** The bound of a key counts code points, that of a published schema code units. */
+/** The key's limit counts code points; the limit in the published schema counts code units. */
 const scopeSchema = z.object({
   type: z.literal('item'),
   key: z.string().refine((key) => key !== '' && Array.from(key).length <= SCOPE_KEY_MAX_LENGTH),
 })
 
 function readSettings(given: unknown): ChatSettings {
-  const { preferredLanguage, tone, prePrompt, interests } = fieldsOf(given) ?? {}
+  const { preferredLanguage, tone, prePrompt, interests } = membersOf(given) ?? {}
   const { shape } = settingsSchema
-  const words: unknown[] = Array.isArray(interests) ? interests : []
+  const interestTexts: unknown[] = Array.isArray(interests) ? interests : []
   return {
     preferredLanguage: shape.preferredLanguage.safeParse(preferredLanguage).data ?? 'auto',
     tone: shape.tone.safeParse(tone).data ?? 'neutral',
     prePrompt:
       typeof prePrompt === 'string' ? firstCodePoints(strictLine(prePrompt), PRE_PROMPT_MAX_LENGTH) : '',
-    interests: words
-      .filter((word) => typeof word === 'string')
+    interests: interestTexts
+      .filter((interest) => typeof interest === 'string')
       .slice(0, INTERESTS_MAX)
-      .map((word) => firstCodePoints(strictLine(word), INTEREST_MAX_LENGTH))
-      .filter((word) => word !== ''),
+      .map((interest) => firstCodePoints(strictLine(interest), INTEREST_MAX_LENGTH))
+      .filter((interest) => interest !== ''),
   }
 }
 
-/** Hosts that a wildcard or loopback address of a listener is opened by in a browser of the same machine. */
+/** Hosts by which a browser on the same machine opens a server on a wildcard or loopback address. */
 const LOCAL_HOSTS = ['localhost', '127.0.0.1', '[::1]']
 
 const LISTENING_LOCALLY = new Set([...LOCAL_HOSTS, '0.0.0.0', '[::]'])
 
 /**
- * The origins of a server's own pages. Never a word of a request.
+ * The origins of a server's own pages; never derived from a request.
  *
- * @param listening where it listens, as a URL
- * @param baseUrl where it is reached from outside; null when that was not told
+ * @param listenUrl URL the server listens on
+ * @param baseUrl public URL of the server; null when it is not configured
  */
-export function ownOrigins(listening: string, baseUrl: string | null): string[] {
-  const { origin, protocol, hostname, port } = new URL(listening)
+export function ownOrigins(listenUrl: string, baseUrl: string | null): string[] {
+  const { origin, protocol, hostname, port } = new URL(listenUrl)
   const local = LISTENING_LOCALLY.has(hostname)
     ? LOCAL_HOSTS.map((host) => new URL(`${protocol}//${host}:${port}`).origin)
     : [origin]

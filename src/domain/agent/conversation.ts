@@ -3,76 +3,76 @@ import type { LiveSort } from '../feed/live-sort.ts'
 import { BODY_MAX_BYTES, MESSAGE_MAX_LENGTH, MESSAGES_READ, SCOPE_KEY_MAX_LENGTH } from './bounds.ts'
 import type { ChatSettings } from './chat-request.ts'
 
-/** A question and what was answered, whole or as far as it came. */
+/** A question and its complete or partial answer. */
 export interface Turn {
-  /** Save key of what it was about; null: the whole site. */
+  /** Save key of the item; null for the whole site. */
   itemKey: string | null
   question: string
   answer: string
 }
 
-/** What a client asks for beside the question. */
-export interface Wishes {
-  /** Save key; null: the whole site. */
+/** The options a client sends with a question. */
+export interface TurnOptions {
+  /** Save key of the item; null for the whole site. */
   itemKey: string | null
   sort: LiveSort
   settings: Pick<ChatSettings, 'preferredLanguage' | 'tone'>
 }
 
-/** The body of a chat request, and what of the conversation is not in it. */
+/** The body of a chat request, and counts of what it leaves out. */
 export interface Replay {
   /** JSON, at most {@link BODY_MAX_BYTES} bytes. */
   body: string
-  /** Earlier turns of the same scope that are not sent, counted from the oldest. */
+  /** Number of earlier turns of the same scope that are not sent, from the oldest. */
   leftOut: number
-  /** True when the question is longer than what is read of a message. */
+  /** True when the question was shortened to the longest message. */
   questionCut: boolean
-  /** Sent questions and answers of earlier turns of which only the beginning is sent. */
+  /** Number of earlier questions and answers that are sent shortened. */
   earlierCut: number
 }
 
 type Message = { role: 'user' | 'assistant'; content: string }
 
 /**
- * The conversation as the next turn sends it (docs/chat.md): whole turns of the same scope alone, the latest that fit into
- * the messages a server reads and into the bytes of a request, each text cut where the server would cut it.
+ * Builds the next request of a conversation (docs/chat.md): the latest complete turns of the same scope that fit into
+ * the server's limits for messages and bytes, each text shortened as the server would.
  *
- * @param turns earlier turns, oldest first; one without an answer says nothing and is not sent
+ * @param turns earlier turns, oldest first; turns without an answer are not sent
  */
-export function replayOf(turns: readonly Turn[], question: string, wishes: Wishes): Replay {
-  const asked = cut(question)
-  const answered = turns.filter(({ itemKey, answer }) => itemKey === wishes.itemKey && answer.trim() !== '')
-  const most = Math.floor((MESSAGES_READ - 1) / 2)
-  for (let kept = Math.min(answered.length, most); ; kept -= 1) {
+export function replayOf(turns: readonly Turn[], question: string, options: TurnOptions): Replay {
+  const cutQuestion = cut(question)
+  const answered = turns.filter(({ itemKey, answer }) => itemKey === options.itemKey && answer.trim() !== '')
+  const maxTurns = Math.floor((MESSAGES_READ - 1) / 2)
+  for (let kept = Math.min(answered.length, maxTurns); ; kept -= 1) {
     const sent = answered.slice(answered.length - kept)
     const texts = sent.map((turn) => ({ question: cut(turn.question), answer: cut(turn.answer) }))
     const messages: Message[] = texts.flatMap((turn) => [
       { role: 'user', content: turn.question.text },
       { role: 'assistant', content: turn.answer.text },
     ])
-    const body = bodyOf([...messages, { role: 'user', content: asked.text }], wishes)
+    const body = bodyOf([...messages, { role: 'user', content: cutQuestion.text }], options)
     if (kept > 0 && byteLengthOf(body) > BODY_MAX_BYTES) continue
     const earlier = texts.flatMap((turn) => [turn.question, turn.answer])
     return {
       body,
       leftOut: answered.length - kept,
-      questionCut: asked.isCut,
+      questionCut: cutQuestion.isCut,
       earlierCut: earlier.filter(({ isCut }) => isCut).length,
     }
   }
 }
 
-function bodyOf(messages: readonly Message[], { itemKey, sort, settings }: Wishes): string {
+function bodyOf(messages: readonly Message[], { itemKey, sort, settings }: TurnOptions): string {
   const scope = itemKey === null ? {} : { scope: { type: 'item', key: itemKey } }
   return JSON.stringify({ messages, ...scope, sort, settings })
 }
 
 function cut(text: string): { text: string; isCut: boolean } {
-  const begun = firstCodePoints(text.toWellFormed(), MESSAGE_MAX_LENGTH)
-  return { text: begun, isCut: begun.length < text.length }
+  const start = firstCodePoints(text.toWellFormed(), MESSAGE_MAX_LENGTH)
+  return { text: start, isCut: start.length < text.length }
 }
 
-/** Whether a text could be the save key of an item, `<source-prefix>-<source-id>`. */
+/** True for a text of the form of a save key, `<source-prefix>-<source-id>`. */
 export function isItemKey(text: string): boolean {
   return /^[a-z]+-\S+$/.test(text) && Array.from(text).length <= SCOPE_KEY_MAX_LENGTH
 }

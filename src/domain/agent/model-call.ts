@@ -1,6 +1,6 @@
 import type { MicroUsd } from './bounds.ts'
 
-/** What is sent to a chat model and what comes back. */
+/** Requests to chat models, and their responses as events. */
 
 export const TOOL_NAMES = [
   'search_items',
@@ -12,23 +12,23 @@ export const TOOL_NAMES = [
 ] as const
 export type ToolName = (typeof TOOL_NAMES)[number]
 
-/** A tool as a model is told of it. */
+/** A tool definition as it is sent to a model. */
 export interface ToolDefinition {
   name: ToolName
   description: string
-  /** Strict JSON Schema of an object: every property required, none beside them. */
+  /** Strict JSON Schema of an object: every property is required, no others are allowed. */
   parameters: Readonly<Record<string, unknown>>
 }
 
-/** A message of user authority, or what the assistant said before. */
+/** A message of the user, or an earlier message of the assistant. */
 export interface InputMessage {
   role: 'user' | 'assistant'
   content: string
 }
 
-/** A tool call as a model made it; name and arguments are whatever it wrote. */
+/** A tool call as the model wrote it; name and arguments are unchecked. */
 export interface ToolCall {
-  /** Names the call in the answer to it. Models repeat ids: only its place in the round is its own. */
+  /** Identifies the call in its result. Models repeat ids: only the position in the round is unique. */
   callId: string
   name: string
   arguments: string
@@ -36,19 +36,19 @@ export interface ToolCall {
 
 /** One round of a turn that ended with tool calls. */
 export interface ToolRound {
-  /** What the provider gave out, as it must be given back: whole items, encrypted reasoning included. */
+  /** The provider's output items, sent back unchanged: whole items, encrypted reasoning included. */
   output: unknown
   /** In the order of the calls. */
   results: readonly { call: ToolCall; output: string }[]
 }
 
-/** One question to a model. Its rounds are those of this turn: nothing is kept on the other side. */
+/** One call of a model. It carries all rounds of the turn: the provider keeps no state. */
 export interface ModelCall {
-  /** System authority: never any stored or user text. */
+  /** System instructions; they never contain stored text or user text. */
   instructions: string
   input: readonly InputMessage[]
   rounds: readonly ToolRound[]
-  /** None: the model is given no tools. */
+  /** Empty when the model gets no tools. */
   tools: readonly ToolDefinition[]
   maxOutputTokens: number
 }
@@ -69,28 +69,28 @@ export type FailureCode =
     }
 
 /**
- * What a model says, as it comes. The last event is the only `end` or `failed`, whatever the provider does; an aborted
- * call ends with the signal's reason thrown and with nothing after it.
+ * Events of a model's response. The last event is the only `end` or `failed`; an aborted call throws the signal's
+ * reason and yields nothing after it.
  */
 export type ModelEvent =
   | { kind: 'text'; text: string }
   | {
       kind: 'end'
-      /** Model that answered, as `config.model` would name it. */
+      /** The model that responded, as `config.model` names it. */
       model: string
-      /** None: the answer is whole. */
+      /** Empty when the answer is complete. */
       calls: readonly ToolCall[]
-      /** True when the text is a refusal of the model's. */
+      /** True when the model refused to answer. */
       refused: boolean
       /** For {@link ToolRound}. */
       output: unknown
-      /** null when the provider does not tell or tells nonsense. */
+      /** null when the provider reports no valid usage. */
       usage: Usage | null
     }
   | ({
       kind: 'failed'
       usage: Usage | null
-      /** False when nothing can have been charged: the provider was not reached, or declined the request. */
+      /** False when nothing can have been charged: the provider was not reached or rejected the request. */
       dispatched: boolean
     } & FailureCode)
 

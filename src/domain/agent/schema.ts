@@ -53,7 +53,7 @@ export const statusSchema = z
   })
   .meta({ id: 'AgentStatus' })
 
-/** Payload of each event of an answer; no other events are sent. */
+/** Payload of each event of an answer; no other events exist. */
 export const EVENT_SCHEMAS = {
   meta: z.object({ remaining: z.object({ session: count, day: count }), tier: z.literal('free') }),
   tool: z.object({ name: z.enum(TOOL_NAMES), status: z.enum(['start', 'done']) }),
@@ -70,7 +70,7 @@ type EventName = keyof typeof EVENT_SCHEMAS
 
 const recordOf = (event: EventName) => z.object({ event: z.literal(event), data: EVENT_SCHEMAS[event] })
 
-/** One event of an answer as an object, for the published description; on the wire it is a record of the stream. */
+/** One event of an answer as an object, for the OpenAPI document; the server sends it as a record of the stream. */
 export const streamEventSchema = z
   .discriminatedUnion('event', [
     recordOf('meta'),
@@ -93,27 +93,27 @@ export type AgentEvent = {
 /** The event that ends an answer. */
 export type LastEvent = Extract<AgentEvent, { event: 'done' | 'error' }>
 
-export function isLast(event: AgentEvent): event is LastEvent {
+export function isLastEvent(event: AgentEvent): event is LastEvent {
   return event.event === 'done' || event.event === 'error'
 }
 
-/** What a client needs of `GET /api/agent/config`. */
+/** The part of `GET /api/agent/config` that a client needs. */
 export type ServedConfig = Pick<
   AgentConfig,
   'enabled' | 'requireVerification' | 'itemChat' | 'model' | 'quotas'
 >
 
-/** An event as a client read it; `raw` is its payload as the server sent it, with whatever else stands in it. */
+/** An event as a client reads it; `raw` is the payload as sent, including unknown members. */
 export type ServedEvent = AgentEvent & { raw: unknown }
 
 /**
- * Why a server gave no answer. A code of the interface is thrown as it is, with the members the server
- * sent; the others are the client's own: `server_unreachable` (no connection, or silence), `server_foreign` (whatever
- * answers is no such server), `answer_cut` (the stream ended before its terminal event).
+ * Client-side reasons for a missing answer, besides the codes of the API: `server_unreachable` (no connection or a
+ * timeout), `server_foreign` (the response is not from a dash server), `answer_cut` (the stream ended before its last
+ * event).
  */
 export type ChatApiRefusal = 'server_unreachable' | 'server_foreign' | 'answer_cut'
 
-/** Public codes of `/api/agent/*` (docs/agent-chat.md): the whole, closed list. */
+/** Public error codes of `/api/agent/*` (docs/agent-chat.md): the complete list. */
 export const AGENT_ERRORS = [
   'disabled',
   'misconfigured',
@@ -129,8 +129,8 @@ export const AGENT_ERRORS = [
 ] as const
 
 /**
- * Why the chat declines: a public code, or one of two reasons that share a public code with another status.
- * `wrong_method` is a `not_found`, `quota_unavailable` an `internal_error`.
+ * Reasons of a refusal: a public code, or one of two reasons that share a public code under another status.
+ * `wrong_method` is sent as `not_found`, `quota_unavailable` as `internal_error`.
  */
 export type AgentRefusal =
   Exclude<(typeof AGENT_ERRORS)[number], 'not_found'> | 'wrong_method' | 'quota_unavailable'

@@ -3,36 +3,36 @@ import { areSameBytes, deriveKey, hmacSha256 } from '../digest.ts'
 import { dayOf, parseDay } from '../time.ts'
 import type { Day, Instant } from '../time.ts'
 
-/** Sessions as signed tokens, `v1.<payload>.<signature>`: nothing of them is stored (docs/agent-chat.md). */
+/** Sessions as signed tokens, `v1.<payload>.<signature>`; the server stores none of them (docs/agent-chat.md). */
 
 export interface SessionPayload {
   v: 1
-  /** What quotas count by: 128 random bits. The token itself is none: nobody may have two of one session. */
+  /** Session id that quotas count by: 128 random bits. Quotas never count by the token text. */
   sid: string
   /** Seconds since the epoch. */
   iat: number
   /** Seconds since the epoch; from then on the token is expired. */
   exp: number
-  /** Salted hash of the address the session was made from. */
+  /** Salted hash of the address that started the session. */
   ip: string
-  /** The UTC day whose salt that is. */
+  /** The UTC day of that salt. */
   day: Day
 }
 
-/** Why a token is refused: `reason` of 401 `invalid_session`. `ip_mismatch` is told by {@link isSameCaller} alone. */
+/** Reasons to reject a token: `reason` of 401 `invalid_session`. Only {@link isSameCaller} decides `ip_mismatch`. */
 export type TokenProblem = 'missing' | 'malformed' | 'bad_signature' | 'expired' | 'ip_mismatch'
 
-type Verified = { ok: true; payload: SessionPayload } | { ok: false; reason: TokenProblem }
+type Verification = { ok: true; payload: SessionPayload } | { ok: false; reason: TokenProblem }
 
 export interface SessionSigner {
   sign(payload: SessionPayload): string
   /** @param token as it came, whatever it is; null where there was none */
-  verify(token: string | null, now: Instant): Verified
+  verify(token: string | null, now: Instant): Verification
 }
 
 export const SESSION_ID_BYTES = 16
 
-/** The longest session there is: a day (docs/configuration.md). */
+/** Longest session: one day (docs/configuration.md). */
 export const SESSION_MAX_SECONDS = 86_400
 
 const TOKEN_MAX_LENGTH = 1024
@@ -47,14 +47,14 @@ const payloadSchema = z
     ip: z.string().regex(/^[0-9a-f]{32}$/),
     day: z.string().refine((day) => parseDay(day) !== null),
   })
-  // Milliseconds where seconds belong would make a token that outlives everybody.
+  // Rejects milliseconds in place of seconds, which would give a token that never expires.
   .refine(({ iat, exp }) => exp > iat && exp - iat <= SESSION_MAX_SECONDS && iat < 1e11)
 
 /**
- * A session that begins now.
+ * Creates the payload of a session that starts now.
  *
  * @param random 16 random bytes
- * @param seconds how long it lasts
+ * @param seconds lifetime of the session
  * @param ip salted hash of the caller's address under the salt of the day of `now`
  */
 export function beginSession(random: Uint8Array, now: Instant, seconds: number, ip: string): SessionPayload {
@@ -64,9 +64,9 @@ export function beginSession(random: Uint8Array, now: Instant, seconds: number, 
 }
 
 /**
- * Signs sessions and verifies them, under one secret that is not kept elsewhere.
+ * Creates a signer and verifier of sessions.
  *
- * @param secret at least 32 bytes; another one makes every token of this one worthless
+ * @param secret at least 32 bytes; a change invalidates every token
  */
 export function sessionSigner(secret: string): SessionSigner {
   const key = deriveKey(secret, 'dash agent session token v1')
@@ -77,23 +77,23 @@ export function sessionSigner(secret: string): SessionSigner {
       return `${signed}.${encode(signatureOf(signed))}`
     },
     verify(token, now) {
-      if (token === null || token === '') return refused('missing')
-      // Nothing is parsed before the signature has been found right.
-      const [version, body, signature, ...more] = token.length > TOKEN_MAX_LENGTH ? [] : token.split('.')
-      if (version !== VERSION || body === undefined || signature === undefined || more.length > 0) {
-        return refused('malformed')
+      if (token === null || token === '') return rejected('missing')
+      // The signature is verified before the payload is parsed.
+      const [version, body, signature, ...rest] = token.length > TOKEN_MAX_LENGTH ? [] : token.split('.')
+      if (version !== VERSION || body === undefined || signature === undefined || rest.length > 0) {
+        return rejected('malformed')
       }
       const [bytes, given] = [decode(body), decode(signature)]
-      if (bytes === null || given === null) return refused('malformed')
-      if (!areSameBytes(given, signatureOf(`${VERSION}.${body}`))) return refused('bad_signature')
+      if (bytes === null || given === null) return rejected('malformed')
+      if (!areSameBytes(given, signatureOf(`${VERSION}.${body}`))) return rejected('bad_signature')
       const payload = parsePayload(bytes)
-      if (payload === null) return refused('malformed')
-      return now < payload.exp * 1000 ? { ok: true, payload } : refused('expired')
+      if (payload === null) return rejected('malformed')
+      return now < payload.exp * 1000 ? { ok: true, payload } : rejected('expired')
     },
   }
 }
 
-function refused(reason: TokenProblem): Verified {
+function rejected(reason: TokenProblem): Verification {
   return { ok: false, reason }
 }
 
@@ -101,7 +101,7 @@ function parsePayload(bytes: Uint8Array): SessionPayload | null {
   try {
     return payloadSchema.parse(JSON.parse(new TextDecoder('utf-8', { fatal: true }).decode(bytes)))
   } catch {
-    // Signed by us and yet not ours: written by another release.
+    // Correctly signed but not valid: written by another release.
     return null
   }
 }
@@ -110,7 +110,7 @@ function encode(bytes: string | Uint8Array): string {
   return Buffer.from(bytes).toString('base64url')
 }
 
-/** The bytes of base64url in its canonical form; null for any other spelling, which Node would decode as well. */
+/** Decodes canonical base64url; null for any other spelling, which Node would accept. */
 function decode(text: string): Uint8Array | null {
   const bytes = Buffer.from(text, 'base64url')
   return bytes.toString('base64url') === text ? bytes : null

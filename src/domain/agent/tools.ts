@@ -7,7 +7,7 @@ import { ARGUMENTS_MAX_LENGTH } from './bounds.ts'
 import { TOOL_NAMES } from './model-call.ts'
 import type { ToolCall, ToolDefinition, ToolName } from './model-call.ts'
 
-/** The six tools: one schema each, from which definitions, types and the reading of calls follow (docs/agent-tools.md). */
+/** The six tools. Definitions, types and the parser of calls derive from one schema per tool (docs/agent-tools.md). */
 
 const TEXT_MAX_LENGTH = 200
 
@@ -30,15 +30,14 @@ const key = z
   .string()
   .refine((value) => itemsOfKey(value).length > 0, 'must be the key of an item, as other results give it')
   .describe('key of an item, as the data gives it, like hn-123')
-const words = z
+const searchText = z
   .string()
   .refine((value) => value.trim() !== '', 'is empty')
   .refine((value) => value.length <= TEXT_MAX_LENGTH, `is longer than ${TEXT_MAX_LENGTH} characters`)
 const day = z.string().refine((value) => parseDay(value) !== null, 'must be a real YYYY-MM-DD day')
 const from = day.nullable().describe('first UTC day, YYYY-MM-DD; null: no bound')
 const to = day.nullable().describe('last UTC day, YYYY-MM-DD; null: no bound')
-const limit = (most: number) =>
-  z.int().min(1).max(most).nullable().describe(`how many, 1 to ${most}; null: 10`)
+const limit = (max: number) => z.int().min(1).max(max).nullable().describe(`how many, 1 to ${max}; null: 10`)
 
 const at = z
   .string()
@@ -58,7 +57,7 @@ const TOOLS = {
     description: 'Finds stored items by words, best first.',
     parameters: z
       .strictObject({
-        query: words.describe(
+        query: searchText.describe(
           'words to look for in titles and texts; "quotes" for a phrase, begin* for a beginning',
         ),
         sources: z
@@ -125,7 +124,7 @@ const TOOLS = {
     parameters: z
       .strictObject({
         key: key.nullable().describe('an item: its points and rank by day; null when term is given'),
-        term: words
+        term: searchText
           .nullable()
           .describe('a word or phrase: how many items mention it by day; null when key is given'),
         from,
@@ -142,32 +141,32 @@ const TOOLS = {
 /** The arguments of each tool. */
 export type Arguments = { [Name in ToolName]: z.infer<(typeof TOOLS)[Name]['parameters']> }
 
-/** A call as the product understands it. */
+/** A tool call with valid arguments. */
 export type KnownCall<Name extends ToolName = ToolName> = {
   [Each in Name]: { name: Each; arguments: Arguments[Each] }
 }[Name]
 
-/** In one order for ever: they are part of what a provider may cache. */
+/** The order is fixed, because providers cache the definitions as part of the prompt. */
 export const TOOL_DEFINITIONS: readonly ToolDefinition[] = TOOL_NAMES.map((name) => ({
   name,
   description: TOOLS[name].description,
   parameters: jsonSchemaOf(TOOLS[name].parameters),
 }))
 
-/** Names of the tools for people. */
+/** Tool names for people. */
 export const TOOL_TITLES = Object.fromEntries(
   TOOL_NAMES.map((name) => [name, TOOLS[name].title]),
 ) as Readonly<Record<ToolName, string>>
 
 /**
- * The JSON Schema of arguments, in what providers take for strict schemas: null is one of two types, and nothing says how
- * long a text may be.
+ * JSON Schema of the arguments in the subset that providers accept as strict: null is one of two types, and texts have
+ * no length limits.
  */
 function jsonSchemaOf(schema: z.ZodObject): Record<string, unknown> {
-  const made = z.toJSONSchema(schema, {
+  const result = z.toJSONSchema(schema, {
     override: ({ jsonSchema }) => {
-      const [value, nothing] = jsonSchema.anyOf ?? []
-      if (!value || typeof value !== 'object' || typeof nothing !== 'object' || nothing.type !== 'null')
+      const [value, nullSchema] = jsonSchema.anyOf ?? []
+      if (!value || typeof value !== 'object' || typeof nullSchema !== 'object' || nullSchema.type !== 'null')
         return
       delete jsonSchema.anyOf
       const { type, enum: values, ...rest } = value
@@ -175,31 +174,29 @@ function jsonSchemaOf(schema: z.ZodObject): Record<string, unknown> {
       if (values) jsonSchema.enum = [...values, null]
     },
   })
-  delete made.$schema
-  return made
+  delete result.$schema
+  return result
 }
 
-export type ReadCall = { ok: true; call: KnownCall } | { ok: false; problem: string }
+export type ParsedCall = { ok: true; call: KnownCall } | { ok: false; problem: string }
 
-/**
- * What a model wrote, as a call; else what is wrong with it, in words that let the model mend it. Nothing is guessed.
- */
-export function readCall({ name, arguments: text }: Pick<ToolCall, 'name' | 'arguments'>): ReadCall {
-  const known = TOOL_NAMES.find((each) => each === name)
-  if (known === undefined) return bad(`unknown tool; the tools are ${TOOL_NAMES.join(', ')}`)
+/** Parses a tool call. The problem of an invalid call is worded so that the model can correct it. */
+export function parseToolCall({ name, arguments: text }: Pick<ToolCall, 'name' | 'arguments'>): ParsedCall {
+  const toolName = TOOL_NAMES.find((each) => each === name)
+  if (toolName === undefined) return invalidCall(`unknown tool; the tools are ${TOOL_NAMES.join(', ')}`)
   if (text.length > ARGUMENTS_MAX_LENGTH)
-    return bad(`the arguments are longer than ${ARGUMENTS_MAX_LENGTH} characters`)
-  const given = parseJson(text)
-  if (given === undefined) return bad('the arguments are not JSON')
-  const parsed = TOOLS[known].parameters.safeParse(given)
-  if (!parsed.success) return bad(describe(parsed.error))
-  return { ok: true, call: { name: known, arguments: parsed.data } as KnownCall }
+    return invalidCall(`the arguments are longer than ${ARGUMENTS_MAX_LENGTH} characters`)
+  const argumentsValue = parseJson(text)
+  if (argumentsValue === undefined) return invalidCall('the arguments are not JSON')
+  const parsed = TOOLS[toolName].parameters.safeParse(argumentsValue)
+  if (!parsed.success) return invalidCall(describeArgumentIssues(parsed.error))
+  return { ok: true, call: { name: toolName, arguments: parsed.data } as KnownCall }
 }
 
 const PROBLEMS_MAX = 5
 
-/** Names of ours and what is wrong with their values; nothing of what was written there. */
-function describe(error: z.ZodError): string {
+/** Describes invalid arguments by their names; never repeats the values. */
+function describeArgumentIssues(error: z.ZodError): string {
   const problems = error.issues.slice(0, PROBLEMS_MAX).map((issue) => {
     const where = issue.path.join('.') || 'arguments'
     if (issue.code === 'unrecognized_keys')
@@ -209,6 +206,6 @@ function describe(error: z.ZodError): string {
   return problems.join('; ')
 }
 
-function bad(problem: string): ReadCall {
+function invalidCall(problem: string): ParsedCall {
   return { ok: false, problem }
 }

@@ -5,22 +5,20 @@ import type { Day, Instant } from '../time.ts'
 import { describeIssues, isNewsSource, itemsOfKey, readAs, rowText } from './source.ts'
 import type { ItemRef } from './source.ts'
 
-/**
- * Text of strangers made plain (docs/articles.md): what is left can be shown, searched and quoted, and hides nothing.
- */
+/** Article texts as plain text, and the schedule of reading them (docs/articles.md). */
 
 /** Longest article text kept, in characters (code points): some twenty times the length of a news article. */
 export const ARTICLE_MAX_LENGTH = 60_000
 
 /**
- * Controls (tab and newline apart), everything Unicode calls ignorable when it is drawn (zero-width and bidirectional
- * characters, soft hyphens, variation selectors, tag characters), noncharacters and annotation marks.
+ * Control characters except tab and newline, characters that Unicode calls default-ignorable (zero-width and
+ * bidirectional characters, soft hyphens, variation selectors, tag characters), noncharacters and annotation marks.
  */
 const INVISIBLE =
   /(?![\t\n])[\p{Cc}\p{Default_Ignorable_Code_Point}\p{Noncharacter_Code_Point}\uFFF9-\uFFFB]/gu
 
 /** Elements whose content is not text for a reader. */
-const UNREAD = ['script', 'style']
+const UNREAD_ELEMENTS = ['script', 'style']
 
 const INLINE =
   'a abbr acronym b bdi bdo big cite code data del dfn em embed font i img input ins kbd label mark math meter object ' +
@@ -32,21 +30,21 @@ const BLOCK =
   'ol optgroup option p pre search section slot summary table tbody td tfoot th thead title tr ul'
 
 const INLINE_NAMES: ReadonlySet<string> = new Set(INLINE.split(' '))
-const BLOCK_NAMES: ReadonlySet<string> = new Set([...BLOCK.split(' '), ...UNREAD])
+const BLOCK_NAMES: ReadonlySet<string> = new Set([...BLOCK.split(' '), ...UNREAD_ELEMENTS])
 
 /**
- * Plain text of anything: well-formed Unicode without markup and invisible characters, with white space normalised and
- * paragraphs kept, cut at {@link ARTICLE_MAX_LENGTH} characters. The same text again is left as it is.
+ * Converts a text to plain text: well-formed Unicode without markup and invisible characters, with normalised white
+ * space and paragraphs, at most {@link ARTICLE_MAX_LENGTH} characters. Plain text is returned unchanged.
  *
- * Tags of HTML elements and comments go, and no `<` that is left stands where an HTML parser would read a tag: a space
- * follows it (`vector<int>` becomes `vector< int>`).
+ * Removes HTML tags and comments. A `<` that an HTML parser could read as a tag gets a space after it (`vector<int>`
+ * becomes `vector< int>`).
  */
 export function plainText(text: string): string {
   const visible = text.toWellFormed().replace(LINE_ENDS, '\n').replace(INVISIBLE, '')
   return firstCodePoints(normaliseSpace(withoutMarkup(visible)), ARTICLE_MAX_LENGTH).trimEnd()
 }
 
-/** White space as one space or one newline, a blank line between paragraphs, none at either end. */
+/** Normalises white space to single spaces, newlines and blank lines between paragraphs. */
 function normaliseSpace(text: string): string {
   return text
     .replace(/[^\S\n]+/g, ' ')
@@ -59,7 +57,7 @@ function normaliseSpace(text: string): string {
 
 function withoutMarkup(text: string): string {
   if (!text.includes('<')) return text
-  const readable = UNREAD.reduce(
+  const readable = UNREAD_ELEMENTS.reduce(
     (left, name) => withoutSpans(left, new RegExp(`<${name}\\b`, 'gi'), new RegExp(`</${name}\\s*>`, 'gi')),
     withoutSpans(text, /<!--/g, /-->/g),
   )
@@ -75,7 +73,7 @@ function withoutMarkup(text: string): string {
     .replace(/<(?=[a-z/!?])/gi, '< ')
 }
 
-/** Leaves out everything from each opening to the next closing; what is never closed stays. */
+/** Removes the text from each opening to the next closing; an opening without a closing stays. */
 function withoutSpans(text: string, opening: RegExp, closing: RegExp): string {
   const kept: string[] = []
   let from = 0
@@ -91,18 +89,18 @@ function withoutSpans(text: string, opening: RegExp, closing: RegExp): string {
   return [...kept, text.slice(from)].join('\n')
 }
 
-/** The text of an item, kept with where and when it was read (docs/articles.md). */
+/** The text of an item, with its origin and time (docs/articles.md). */
 export interface Article {
   source: string
   sourceId: string
   /** As {@link plainText} leaves it, and not empty. */
   text: string
-  /** How the text was read: `<where>:<how>`, and for a page its final URL after a space. */
+  /** Origin of the text: `<where>:<how>`, and for a page its final URL after a space. */
   provenance: string
   fetchedAt: Instant
 }
 
-/** An article of a file, whose key may name several items, likeliest first; at least one. */
+/** An article of an imported file. Its key may name several items, likeliest first; at least one. */
 export interface KeyedArticle extends Omit<Article, 'source' | 'sourceId'> {
   items: readonly ItemRef[]
 }
@@ -130,7 +128,7 @@ const articleRow = z.object({
 })
 
 /**
- * One decoded NDJSON row to an article, its text made plain, or why not (docs/importing.md).
+ * Parses one decoded NDJSON row to an article with plain text, or to the reason why it is invalid (docs/importing.md).
  *
  * @param row the value JSON.parse gave for the line
  */
@@ -144,42 +142,42 @@ export function parseArticle(row: unknown): ParsedArticle {
   return { kind: 'article', article: { items, ...values } }
 }
 
-/** Which items are worth a text, and when one that could not be read is tried again (docs/articles.md). */
+/** Selection of the items whose text is read, and retries (docs/articles.md). */
 
-/** The points from which on an item of a source is given a text; sources that are not named get none. */
+/** Least points of an item whose text is read, by source; sources that are absent have none. */
 export type MinPoints = Readonly<Record<string, number>>
 
-/** A question for items that want a text. */
-export interface ArticleWish {
+/** A query for items that need a text. */
+export interface ArticleQuery {
   minPoints: MinPoints
-  /** Items last seen before this day are left alone. */
+  /** Excludes items last observed before this day. */
   seenSince: Day
   at: Instant
   limit: number
 }
 
-export interface WantedItem {
+export interface ItemWithoutText {
   source: string
   sourceId: string
-  /** What the item links to; null for a text post, and for a URL longer than {@link URL_MAX_LENGTH}. */
+  /** Link of the item; null for a text post, and for a URL longer than {@link URL_MAX_LENGTH}. */
   url: string | null
-  /** Tries that failed. */
+  /** Number of failed attempts. */
   tries: number
 }
 
-/** A try that failed, as it is kept. */
-export interface FailedTry {
+/** A failed attempt, as stored. */
+export interface FailedAttempt {
   source: string
   sourceId: string
-  /** All tries of the item so far. */
+  /** Attempts for the item so far. */
   tries: number
   reason: string
   triedAt: Instant
-  /** null: never again. */
+  /** null when there are no more attempts. */
   nextTryAt: Instant | null
 }
 
-/** Why a text is not kept although nothing failed. */
+/** Reasons to skip a text. */
 export type SkipReason =
   | 'robots' // the site's robots.txt, header or page asks not to
   | 'private' // the address is not a public one, and is not allowed
@@ -192,71 +190,72 @@ export type SkipReason =
   | 'noText' // read, but it holds no article
   | 'busy' // not requested, since its host asked to be left alone for a while
 
-/** What came of reading one text. */
+/** Result of reading one text. */
 export type ArticleReading =
   | { kind: 'text'; text: string; provenance: string }
   | { kind: 'skipped'; why: SkipReason; detail: string; notBefore: Instant | null }
   | { kind: 'failed'; reason: string; notBefore: Instant | null }
 
-/** Longest URL that is asked for, in characters. */
+/** Longest URL that is requested, in characters. */
 export const URL_MAX_LENGTH = 2_048
 
-/** An item is tried no more often than this. */
+/** Most attempts for an item. */
 export const ARTICLE_TRIES = 4
 
-/** How long an item is wanted after it was last seen, its last day included. */
+/** Days after the last observation in which the text is still read, including the last day. */
 export const WANTED_DAYS = 7
 
-/** A first failed try is repeated after six hours, the next after a day, then after four. */
+/** The first retry follows after six hours, the next after a day, then after four days. */
 const FIRST_WAIT_MS = DAY_MS / 4
 const WAIT_GROWTH = 4
 
-/** What a site declines is asked again after a week, should it still be wanted then. */
+/** A skipped text is requested again after a week. */
 const SKIPPED_WAIT_MS = 7 * DAY_MS
 
-/** The longest a host can put the next try off. */
+/** Longest delay that a host can request. */
 const LONGEST_WAIT_MS = 30 * DAY_MS
 
 /**
- * What to keep of a reading that gave no text.
+ * The record of an attempt without a text, with the time of the next one.
  *
- * @param triedAt when it was read
+ * @param triedAt time of the attempt
  */
-export function planNextTry(
-  { source, sourceId, tries }: WantedItem,
+export function planNextAttempt(
+  { source, sourceId, tries }: ItemWithoutText,
   reading: Exclude<ArticleReading, { kind: 'text' }>,
   triedAt: Instant,
-): FailedTry {
+): FailedAttempt {
   const skipped = reading.kind === 'skipped'
-  const asked = !(skipped && reading.why === 'busy')
-  const made = tries + (asked ? 1 : 0)
-  const own = skipped ? SKIPPED_WAIT_MS : FIRST_WAIT_MS * WAIT_GROWTH ** (made - 1)
-  const wait = Math.max(asked ? own : 0, (reading.notBefore ?? triedAt) - triedAt)
+  const attempted = !(skipped && reading.why === 'busy')
+  const attempts = tries + (attempted ? 1 : 0)
+  const defaultWaitMs = skipped ? SKIPPED_WAIT_MS : FIRST_WAIT_MS * WAIT_GROWTH ** (attempts - 1)
+  const waitMs = Math.max(attempted ? defaultWaitMs : 0, (reading.notBefore ?? triedAt) - triedAt)
   return {
     source,
     sourceId,
-    tries: made,
+    tries: attempts,
     reason: skipped ? `${reading.why}: ${reading.detail}` : reading.reason,
     triedAt,
-    nextTryAt: made >= ARTICLE_TRIES ? null : triedAt + Math.min(wait, LONGEST_WAIT_MS),
+    nextTryAt: attempts >= ARTICLE_TRIES ? null : triedAt + Math.min(waitMs, LONGEST_WAIT_MS),
   }
 }
 
 /**
- * Where the text of an item is looked for, in this order: at its source, or on the page it links to. LessWrong holds
- * the text of every post; the other news sources that of posts without a link.
+ * Locations of an item's text, in order: its source, or the page it links to. LessWrong returns the text of every post;
+ * the other news sources that of posts without a link.
  */
-export function placesOfText({ source, url }: Pick<WantedItem, 'source' | 'url'>): ('source' | 'page')[] {
+export function textLocations({
+  source,
+  url,
+}: Pick<ItemWithoutText, 'source' | 'url'>): ('source' | 'page')[] {
   if (source === 'lesswrong') return url === null ? ['source'] : ['source', 'page']
   if (url !== null) return ['page']
   return isNewsSource(source) ? ['source'] : []
 }
 
-/**
- * What may be read at the same time: items of different lanes. Each API is one, and each host.
- */
-export function laneOf(item: Pick<WantedItem, 'source' | 'url'>): string {
-  if (placesOfText(item)[0] !== 'page' || item.url === null) return `source ${item.source}`
+/** The lane of an item: items of different lanes are read concurrently. Each API and each host is one lane. */
+export function laneOf(item: Pick<ItemWithoutText, 'source' | 'url'>): string {
+  if (textLocations(item)[0] !== 'page' || item.url === null) return `source ${item.source}`
   try {
     return `host ${new URL(item.url).hostname}`
   } catch {

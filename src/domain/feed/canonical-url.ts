@@ -1,13 +1,13 @@
 /**
- * The address of a page without what does not change the page (docs/api.md): items with the same canonical URL are
- * one discussion.
+ * URLs without the parts that do not change the page (docs/api.md): items with the same canonical URL belong to one
+ * discussion.
  */
 
-/** Parameters that tell where a reader came from. */
+/** Tracking parameters. */
 const TRACKING =
   /^(utm_\w+|fbclid|gclid|dclid|gbraid|wbraid|msclkid|yclid|twclid|igshid|igsh|mc_cid|mc_eid|_hsenc|_hsmi|mkt_tok|ref_src|ref_url|cmpid|smid|smtyp|ncid|spm|vero_id|oly_anon_id|oly_enc_id|at_medium|at_campaign|guccounter|guce_referrer|guce_referrer_sig|sr_share)$/i
 
-/** Hosts that show the same pages as another. */
+/** Mirror hosts and their primary host. */
 const SAME_HOST: Readonly<Record<string, string>> = {
   'm.youtube.com': 'youtube.com',
   'music.youtube.com': 'youtube.com',
@@ -25,16 +25,16 @@ const SAME_HOST: Readonly<Record<string, string>> = {
   'amp.theguardian.com': 'theguardian.com',
 }
 
-/** Hosts where the fragment is the page: old applications that route in it. */
+/** Fragments that select a page: older applications route by fragment. */
 const FRAGMENT_IS_PAGE = /^#!?\//
 
 /**
- * One string for every spelling of a page's address, for comparing only: it need not open.
+ * Canonical form of a page's URL, for comparison only: it need not open.
  *
  * Dropped or folded: scheme, `www.`, case of the host, default ports, user and password, tracking parameters, the order
- * of parameters, fragments (but those that route, `#/…` and `#!…`), slashes at the end, `index.html`, mobile hosts known
- * to mirror another, `/amp` endings, forms of arXiv papers and their versions, short forms of YouTube videos, the case
- * of a GitHub repository, and the words after the number of a Reddit thread. Everything else is kept: two pages are never folded for being on one site.
+ * of parameters, fragments (except routes, `#/…` and `#!…`), trailing slashes, `index.html`, known mobile mirrors,
+ * `/amp` endings, forms and versions of arXiv papers, short forms of YouTube videos, the case of a GitHub repository,
+ * and the words after the number of a Reddit thread. Everything else is kept.
  *
  * @param url an absolute http(s) URL
  * @returns null when it cannot be parsed or is not http(s)
@@ -44,7 +44,7 @@ export function canonicalUrl(url: string): string | null {
   if (parsed === null) return null
   const bare = parsed.hostname.replace(/\.+$/, '').replace(/^(www\d?\.)+(?=[^.]+\.[^.])/, '')
   if (bare === '') return null
-  const host = mirrored(bare)
+  const host = primaryHost(bare)
   const port = parsed.port === '' || parsed.port === '80' || parsed.port === '443' ? '' : `:${parsed.port}`
   const params = [...parsed.searchParams].filter(([name]) => !TRACKING.test(name))
   const path = pagePath(parsed.pathname)
@@ -58,7 +58,7 @@ export function canonicalUrl(url: string): string | null {
   return `${host}${port}${path}${query === '' ? '' : `?${query}`}${fragment}`
 }
 
-/** A URL may also be a canonical one, which has no scheme. */
+/** Accepts canonical URLs too, which have no scheme. */
 function parse(url: string): URL | null {
   try {
     const parsed = new URL(/^[a-z][a-z0-9+.-]*:\/\//i.test(url) ? url : `https://${url}`)
@@ -68,7 +68,7 @@ function parse(url: string): URL | null {
   }
 }
 
-function mirrored(host: string): string {
+function primaryHost(host: string): string {
   return SAME_HOST[host] ?? host.replace(/^([a-z-]+)\.m\.(wikipedia|wiktionary)\.org$/, '$1.$2.org')
 }
 
@@ -85,7 +85,7 @@ function pagePath(pathname: string): string {
   }
 }
 
-/** Pages whose site has several addresses for them. */
+/** Canonical forms of sites that have several addresses for a page. */
 function knownPage(host: string, path: string, params: ReadonlyMap<string, string>): string | null {
   if (host === 'arxiv.org') {
     const paper =

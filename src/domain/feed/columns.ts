@@ -2,12 +2,12 @@ import { compareCodeUnits } from '../text.ts'
 import type { Instant } from '../time.ts'
 import { saveKey } from './source.ts'
 
-/** What every ranking of the product is made of: the percentile inside a source, and orders over it (docs/ranking.md). */
+/** The building blocks of every ranking: the percentile inside a source, and the orders over it (docs/ranking.md). */
 
 /** Length of each column and of `popular`. */
 export const COLUMN_LENGTH = 100
 
-/** An event with its place among those it was compared with. */
+/** An event with its percentile among the events it was compared with. */
 export interface Scored {
   event: FeedEvent
   key: string
@@ -15,7 +15,7 @@ export interface Scored {
   percentile: number
 }
 
-/** Below zero when the first event ranks lower; zero makes them equal. */
+/** Compares events: below zero when the first ranks lower, zero when they are equal. */
 export type CompareEvents = (a: FeedEvent, b: FeedEvent) => number
 
 export const comparePoints: CompareEvents = (a, b) => a.points - b.points
@@ -73,9 +73,9 @@ export function topOf<T extends Scored>(scored: readonly T[], compare: (a: T, b:
 }
 
 /**
- * Walks an order and skips an event whose exact URL or exact title was already taken, until a column is full.
+ * Takes events in order, skipping those whose exact URL or exact title was already taken, until a column is full.
  *
- * @param titleOf the title that is compared; null while it is unknown, which makes it like no other
+ * @param titleOf the title to compare; null while it is unknown, which equals no other
  */
 export function takeDistinct<T extends Scored>(
   order: readonly T[],
@@ -120,7 +120,7 @@ function midpointPercentiles<T>(members: readonly T[], compare: (a: T, b: T) => 
   return percentiles
 }
 
-/** An event at the values of its latest signal up to some day; published, with known points. */
+/** An event with the values of its latest signal up to a given day: published, with known points. */
 export interface FeedEvent {
   source: string
   sourceId: string
@@ -129,6 +129,6 @@ export interface FeedEvent {
   points: number
   comments: number | null
   publishedAt: Instant
-  /** Null for a legacy signal, whose title nobody vouched for. */
+  /** null for a legacy signal, whose title is unverified. */
   titleProvenance: string | null
 }

@@ -12,7 +12,7 @@ import type { NewsSource } from './source.ts'
  * its source under the names readers of that source know.
  */
 
-/** Version of the rules and of this layout together: whoever changes either gives it another. */
+/** Version of the rules and of this layout; change it with either of them. */
 export const LIVE_VERSION = 'live-v1'
 
 const instant = z.iso.datetime({ precision: 3 }).describe('ISO-8601 with milliseconds and Z')
@@ -114,11 +114,11 @@ export const liveFeedSchema = z
 export type LiveItem = z.infer<typeof liveItemSchema>
 export type LiveFeed = z.infer<typeof liveFeedSchema>
 
-/** Entries as items of the wire: the product's own fields, then the source's own names (docs/api.md). */
+/** Entries as wire items: the product's own fields, then the names of the source (docs/api.md). */
 
 type HypeItem = LiveFeed['hypeReplicate'][number]
 
-/** What sources say of items beside their numbers, by save key. */
+/** Item details from the sources, by save key. */
 export type Details = ReadonlyMap<string, ItemDetails>
 
 type MakeItem<T> = (item: LiveItem, details: ItemDetails | undefined) => T
@@ -151,7 +151,7 @@ const NEWS_ITEMS = {
   }),
 } satisfies Record<NewsSource, MakeItem<LiveFeed['popular'][number]>>
 
-/** An id of the form `owner/name` tells both; anything else has its author and its title. */
+/** An id of the form `owner/name` gives both; other ids use author and title. */
 function hypeItem(item: LiveItem, details: ItemDetails | undefined): HypeItem {
   const [, owner, name] = /^([^/]+)\/([^/]+)$/.exec(item.sourceId) ?? []
   return {
@@ -200,6 +200,6 @@ export function listsOf({ columns, hype, midjourney, popular }: RankedLive, deta
     hypeReplicate: items(hype, hypeItem),
     midjourney: midjourney.map(itemOf),
     github: { status: 'collecting', items: [] },
-    popular: items(popular, (item, told) => NEWS_ITEMS[item.source as NewsSource](item, told)),
+    popular: items(popular, (item, ofItem) => NEWS_ITEMS[item.source as NewsSource](item, ofItem)),
   }
 }

@@ -2,11 +2,11 @@ import { z } from 'zod'
 import { parseQuery } from '../query.ts'
 import { DAY_MS } from '../time.ts'
 
-/** The live periods (docs/ranking.md). The Year is none of them: it is archived, and has an interface of its own. */
+/** The live periods (docs/ranking.md). The Year is not one of them: it is archived and has its own API. */
 export const LIVE_SORTS = ['trending', 'day', 'week', 'month'] as const
 export type LiveSort = (typeof LIVE_SORTS)[number]
 
-/** Length of each period, counted back from the run's instant. `trending` forgets by its formula, within a month. */
+/** Length of each period, counted back from the run's instant. `trending` decays by its formula within a month. */
 export const PERIOD_MS: Readonly<Record<LiveSort, number>> = {
   trending: 30 * DAY_MS,
   day: DAY_MS,
@@ -14,7 +14,7 @@ export const PERIOD_MS: Readonly<Record<LiveSort, number>> = {
   month: 30 * DAY_MS,
 }
 
-/** The longest period: no older event is ever read. */
+/** The longest period: older events are never read. */
 export const LONGEST_PERIOD_MS = Math.max(...Object.values(PERIOD_MS))
 
 const DEFAULT_SORT: LiveSort = 'trending'
@@ -33,7 +33,7 @@ export const liveQuery = z.object({
 })
 
 /**
- * The sort a request asks for (docs/api.md).
+ * Parses the `sort` of a request (docs/api.md).
  *
  * @throws Refusal `year_is_archived` for the Year, `invalid_sort` for anything else unknown or given twice
  */

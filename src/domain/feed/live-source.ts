@@ -15,44 +15,44 @@ export const LIVE_SOURCES = [
 ] as const
 export type LiveSourceName = (typeof LIVE_SOURCES)[number]
 
-/** A source could not be read, or not now; `retryAt` is when it asked to be asked again, or null. */
+/** A source is unavailable; `retryAt` is the earliest retry it requested, or null. */
 export class SourceUnavailable extends Refusal<Extract<TitleRefusal, 'source_unavailable'>> {
   readonly retryAt: Instant | null
 
   constructor(detail: string, { cause, retryAt = null }: { cause?: unknown; retryAt?: Instant | null } = {}) {
-    const whenToCome = retryAt === null ? '' : `; it allows the next request at ${formatInstant(retryAt)}`
-    super('source_unavailable', `${detail}${whenToCome}`, { cause })
+    const retryText = retryAt === null ? '' : `; it allows the next request at ${formatInstant(retryAt)}`
+    super('source_unavailable', `${detail}${retryText}`, { cause })
     this.retryAt = retryAt
   }
 }
 
-/** A row of a reply that was left out. */
+/** A row of a response that was left out. */
 interface BadRow {
-  /** The source's id of the row, or null when it has none that could be read. */
+  /** The source's id of the row; null when it is missing or unreadable. */
   sourceId: string | null
   reason: string
 }
 
-/** Something that was asked of a source and could not be had; what else it gave is not touched by it. */
+/** A failed request to a source; its other results are not affected. */
 export interface SourceFailure {
   reason: string
   retryAt: Instant | null
 }
 
-/** A part of what a source gave. */
+/** A batch of results of a source. */
 export interface SourceBatch {
   /** Observations of the run's day, each event once a run. */
   signals: Signal[]
   details: ItemDetails[]
   badRows: BadRow[]
   failures: SourceFailure[]
-  /** Questions sent for this batch, repetitions included. */
+  /** Requests sent for this batch, including retries. */
   requests: number
-  /** Of these, answered with "not modified". */
+  /** Requests among these that returned "not modified". */
   notModified: number
 }
 
-/** An answer of a source, kept so that it need not be sent again while it is unchanged. */
+/** A stored response of a source, for conditional requests. */
 export interface KeptResponse {
   etag: string | null
   lastModified: string | null
@@ -61,11 +61,11 @@ export interface KeptResponse {
   keptAt: Instant
 }
 
-/** What a source says of an item beside its daily numbers; shown with it, never ranked by. */
+/** Details of an item from its source; shown, but never used for ranking. */
 export interface ItemDetails {
   source: string
   sourceId: string
-  /** Name or account of who submitted or wrote it; null where the source names nobody. */
+  /** Name or account of the submitter or author; null when the source gives none. */
   author: string | null
   /** The source's own tags, as it spells them. */
   tags: readonly string[]

@@ -16,7 +16,7 @@ import type { LiveSort } from './live-sort.ts'
 import { HYPE_PROVIDERS, NEWS_SOURCES } from './source.ts'
 import type { NewsSource } from './source.ts'
 
-/** An event with its place in one list of a live period. */
+/** An event with its rank in one list of a live period. */
 export interface LiveEntry extends Scored {
   rank: number
   /** `agg_score`: comparable over all lists of one sort, and never growing down a list. */
@@ -31,12 +31,12 @@ export interface RankedLive {
   popular: LiveEntry[]
 }
 
-/** What sets one sort apart: what is compared, what it is worth, and in which orders it stands. */
+/** The rule of a sort: comparison, weight and orders. */
 interface Rule {
-  /** Everywhere but in hype cohorts, which compare points alone. */
+  /** Used everywhere except in hype cohorts, which compare points alone. */
   compare: CompareEvents
   weigh: (scored: Scored) => number
-  /** A weight as it is published. */
+  /** Rounds a weight for publication. */
   round: (weight: number) => number
   order: { column: Order; hype: Order; popular: Order }
 }
@@ -48,9 +48,9 @@ interface Weighted extends Scored {
 type Order = (a: Weighted, b: Weighted) => number
 
 /**
- * Ranks a live period (docs/ranking.md): a pure function of events and instant, whatever the order of the events.
+ * Ranks a live period (docs/ranking.md). The result depends on the events and the instant alone, not on their order.
  *
- * @param events at most one for each (source, sourceId); those outside the period do not count
+ * @param events at most one for each (source, sourceId); those outside the period are ignored
  * @param now the run's instant, at which the period ends, inclusive
  */
 export function rankLive(sort: LiveSort, events: readonly FeedEvent[], now: Instant): RankedLive {
@@ -91,10 +91,10 @@ const PERIOD_RULE: Rule = {
   order: { column: compareInColumn, hype: compareInHype, popular: compareInPopular },
 }
 
-/** Digits of a trend as it is published: it spans too many orders of magnitude for a number of decimals. */
+/** Significant digits of a published trend, which spans too many orders of magnitude for fixed decimals. */
 const TREND_DIGITS = 6
 
-/** Trending: points alone, among the source's events of a month, decaying with age; one order for every list. */
+/** Trending: points alone among the source's events of a month, decaying with age, in one order for every list. */
 function trendingRule(now: Instant): Rule {
   const order: Order = (a, b) =>
     b.weight - a.weight || b.event.publishedAt - a.event.publishedAt || compareInPopular(a, b)
@@ -110,12 +110,12 @@ function trendingRule(now: Instant): Rule {
 export const HALF_LIFE_MS = 6 * 60 * 60 * 1000
 
 /**
- * How much an event trends (docs/ranking.md): `1 / (1 - p) * 2^(-age / 6 h)`. The first factor says that one event in
- * so many of its source stands as high, in no unit, so that sources compare; the second halves it every six hours.
+ * The trend of an event (docs/ranking.md): `1 / (1 - p) * 2^(-age / 6 h)`. The first factor is the rarity of its
+ * position in its source, without a unit, so that sources compare; the second halves it every six hours.
  *
- * @param percentile of the event's points among its source, in (0, 1)
- * @param ageMs since its publication
- * @returns above 0; two events of one percentile differ by their age alone
+ * @param percentile of the event's points in its source, in (0, 1)
+ * @param ageMs milliseconds since its publication
+ * @returns above 0
  */
 export function trendOf(percentile: number, ageMs: number): number {
   return (1 / (1 - percentile)) * 2 ** (-ageMs / HALF_LIFE_MS)
@@ -129,7 +129,7 @@ export function rankLivePeriods(events: readonly FeedEvent[], now: Instant): Ran
   return LIVE_SORTS.map((sort) => [sort, rankLive(sort, events, now)] as const)
 }
 
-/** Every event that stands in a list, each once. */
+/** Every event of any list, each once. */
 export function listedEvents(ranked: RankedPeriods): FeedEvent[] {
   const listed = ranked.flatMap(([, { columns, hype, midjourney, popular }]) =>
     [...Object.values(columns), hype, midjourney, popular].flat(),

@@ -6,32 +6,32 @@ import { parseDay } from '../time.ts'
 import type { Day } from '../time.ts'
 import { isKnownSource, itemsOfKey } from './source.ts'
 
-/** Queries of stored items, and their results (docs/api.md). */
+/** Search queries and their results (docs/api.md). */
 
-/** Most items of one page. */
+/** Most items on a page. */
 export const LIMIT_MAX = 100
 const LIMIT_DEFAULT = 20
 
-/** How many items of a ranking can be reached by its pages. */
-export const REACH_MAX = 1_000
+/** Most items that the pages of a search can reach. */
+export const PAGED_ITEMS_MAX = 1_000
 
-/** Longest text a query may hold, in UTF-16 units, and the most words of it that are looked for. */
+/** Longest text of a query in UTF-16 units, and the most words that are used. */
 export const QUERY_MAX_LENGTH = 1_000
 export const QUERY_MAX_WORDS = 32
 
 /** Most days a trend of a term covers. */
 export const TREND_MAX_DAYS = 3_660
 
-/** Most sources one query names. */
+/** Most sources of a query. */
 const SOURCES_MAX = 20
 
-/** Open queries: of one address, of one network, and in all (docs/api.md). */
-export const SEARCH_PLACES: SlotBounds = { perAddress: 4, perNetwork: 16, all: 64 }
+/** Most open queries of one address, of one network, and in all (docs/api.md). */
+export const SEARCH_SLOTS: SlotBounds = { perAddress: 4, perNetwork: 16, all: 64 }
 
-/** Longest time of a query, from its turn on. */
+/** Timeout of a query, from its start. */
 export const QUERY_TIMEOUT_MS = 2_000
 
-/** When a refused caller may try again: every query that ran has ended by then. */
+/** Suggested retry of a refused caller: every running query has ended by then. */
 export const SEARCH_RETRY_AFTER_SECONDS = QUERY_TIMEOUT_MS / 1_000
 
 /** Refusal codes of `/api/search`, `/api/similar` and `/api/trend` (docs/api.md): the whole, closed list. */
@@ -54,8 +54,8 @@ export const SEARCH_REFUSALS = [
 export type SearchRefusal = (typeof SEARCH_REFUSALS)[number]
 
 /**
- * Refusals of {@link CallerSearch} beside those of stores: `search_limit` when the caller's address or network has too
- * many open queries, `search_busy` when all places are taken.
+ * Refusals of {@link CallerSearch} besides those of stores: `search_limit` when the caller's address or network has too
+ * many open queries, `search_busy` when no slot is free.
  */
 export type FeedSearchRefusal = Extract<
   SearchRefusal,
@@ -89,7 +89,7 @@ const limit = z
     maximum: LIMIT_MAX,
   })
 
-function dayOrNone(description: string) {
+function optionalDay(description: string) {
   return z
     .string()
     .refine((text) => parseDay(text) !== null)
@@ -99,11 +99,13 @@ function dayOrNone(description: string) {
 }
 
 const range = {
-  from: dayOrNone('First day of items, `YYYY-MM-DD`, UTC.'),
-  to: dayOrNone('Last day of items, `YYYY-MM-DD`, UTC.'),
+  from: optionalDay('First day of items, `YYYY-MM-DD`, UTC.'),
+  to: optionalDay('Last day of items, `YYYY-MM-DD`, UTC.'),
 }
 
-/** Days in their order; checked beside other errors, so that the first wrong parameter is refused. */
+/**
+ * Requires days in order; runs even when other members are invalid, so that the first invalid parameter is reported.
+ */
 function inOrder<Query extends z.ZodType<{ from: Day | null; to: Day | null }>>(query: Query): Query {
   return query.refine(({ from, to }) => !(from && to && from > to), { path: ['from'], when: () => true })
 }
@@ -154,11 +156,11 @@ const CODES = {
   term: 'invalid_trend',
 } satisfies Record<string, SearchRefusal>
 
-/** A search as {@link CallerSearch} takes it; `query` and `sources` are `q` and `source` of the route. */
+/** A search query; `query` and `sources` are `q` and `source` of the route. */
 export interface SearchQuery extends Omit<z.infer<typeof searchQuery>, 'q' | 'source'> {
-  /** Text as a person typed it; no text is an error (docs/api.md). */
+  /** The typed text; every text is valid (docs/api.md). */
   query: string
-  /** As in a signal; none: all. */
+  /** Names as in a signal; empty for all. */
   sources: readonly string[]
 }
 
@@ -196,29 +198,29 @@ export function parseKey(params: URLSearchParams): string {
 
 // Callers
 
-/** Who asks the search. */
+/** The caller of a search. */
 export interface SearchCaller {
-  /** As `clientAddress` gives it: open queries are counted by it, and addresses are served in turn. */
+  /** The address as `clientAddress` returns it: it limits open queries, and addresses take turns. */
   address: string
-  /** True for the chat's tools: their queries go before all others. */
+  /** True for the chat's tools, whose queries run before all others. */
   isChat: boolean
-  /** Aborted when the caller no longer waits: a query that waits for its turn is then dropped. Null: never. */
+  /** Aborts a query that still waits for its turn; null for never. */
   signal: AbortSignal | null
 }
 
-/** The pages of the server: all visitors share what they read. They have places and turns beside those of clients. */
+/** The pages of the server, shared by all visitors; their slots and turns are separate from those of API clients. */
 export const PAGES_CALLER: SearchCaller = { address: 'pages', isChat: false, signal: null }
 
-/** The program itself, where it searches for its own user. */
+/** The program itself, for its local user. */
 export const LOCAL_CALLER: SearchCaller = { address: 'local', isChat: false, signal: null }
 
 // Results
 
-/** How much of a query an item holds: every word, every word with the last one begun, or some. */
+/** How an item matches a query: every word, every word with the last one as a prefix, or some words. */
 export const MATCHES = ['all', 'prefix', 'some'] as const
 export type Match = (typeof MATCHES)[number]
 
-/** Why an item is similar to another. */
+/** Reasons of similarity. */
 const SIMILARITIES = ['same-discussion', 'near-duplicate-title', 'same-subject'] as const
 export type Similarity = (typeof SIMILARITIES)[number]
 
@@ -246,7 +248,7 @@ export type IndexedItem = z.infer<typeof indexedItemSchema>
 
 /** A stored item under its verified title where there is one. */
 export interface StoredItem extends IndexedItem {
-  /** What its source says of it beside its numbers; null or none where it said nothing. */
+  /** Details from the item's source; null or empty when unknown. */
   author: string | null
   tags: readonly string[]
   description: string | null
@@ -312,15 +314,15 @@ export type TermTrend = Omit<z.infer<typeof termTrendSchema>, 'term'>
 
 export const trendSchema = z.union([itemTrendSchema, termTrendSchema]).meta({ id: 'Trend' })
 
-/** UTC day an item counts for: of its publication, or of its first observation where that is unknown. */
+/** The UTC day of an item: of its publication, or of its first observation when that is unknown. */
 export function dayOfItem(publishedAt: string | null, firstDay: Day): Day {
   return publishedAt === null ? firstDay : publishedAt.slice(0, 10)
 }
 
 /** Result of one step of indexing. */
 export interface IndexProgress {
-  /** Events taken in by this step. */
+  /** Events indexed by this step. */
   indexed: number
-  /** True when nothing is left to do. */
+  /** True when the index is up to date. */
   done: boolean
 }

@@ -27,7 +27,7 @@ export interface Signal {
   points: number | null
   comments: number | null
   publishedAt: Instant | null
-  /** How the owning source itself vouched for the title, or null for a legacy row. */
+  /** Channel by which the owning source verified the title; null for a legacy row. */
   titleProvenance: string | null
 }
 
@@ -59,10 +59,10 @@ const signalRow = z.object({
 })
 
 /**
- * One decoded NDJSON row to a signal, or why not (docs/importing.md).
+ * Parses one decoded NDJSON row to a signal, or to the reason why it is invalid (docs/importing.md).
  *
- * @param row the value JSON.parse gave for the line
- * @param vouchedProvenance provenance that vouches for rows without their own, `<source>:<channel>`, or null
+ * @param row the value of JSON.parse for the line
+ * @param vouchedProvenance provenance for rows without their own, `<source>:<channel>`, or null
  */
 export function parseSignal(row: unknown, vouchedProvenance: string | null): ParsedSignal {
   if (typeof row !== 'object' || row === null || Array.isArray(row)) {
@@ -95,12 +95,12 @@ export function parseSignal(row: unknown, vouchedProvenance: string | null): Par
   return { kind: 'signal', signal: { source, ...values, titleProvenance: provenance }, vouched }
 }
 
-/** True when a provenance value has the form `<source>:<channel>` for this very source. */
+/** True for a provenance `<source>:<channel>` of this source. */
 function vouchesFor(provenance: string, source: string): boolean {
   return provenance.startsWith(`${source}:`) && provenance.slice(source.length + 1).trim() !== ''
 }
 
-/** How many of a batch of signals were new, changed a stored one, or changed nothing. */
+/** Numbers of new, changed and unchanged signals. */
 export interface ImportCounts {
   inserted: number
   replaced: number

@@ -9,7 +9,7 @@ import type { RankedPeriods } from './rank-live.ts'
 
 type SnapshotRefusal = 'snapshot_too_large'
 
-/** What a snapshot holds for one sort. */
+/** The feed of one sort in a snapshot. */
 export interface SnapshotFeed {
   sort: LiveSort
   /** Digest of the payload's bytes. */
@@ -17,7 +17,7 @@ export interface SnapshotFeed {
   byteSize: number
 }
 
-/** One run over the live periods: its name, its instant, and the digests of its payloads. */
+/** A snapshot of the live periods: id, time, and digests of its payloads. */
 export interface Snapshot {
   /** `feed-<instant>-<first 8 hex digits of the digest of its lists>`; sorts by time. */
   id: string
@@ -28,23 +28,23 @@ export interface Snapshot {
 /** A snapshot ready to be stored. */
 export interface SealedSnapshot {
   snapshot: Snapshot
-  /** The bytes of each feed, as they are served. */
+  /** The bytes of each feed as served. */
   payloads: ReadonlyMap<LiveSort, Uint8Array>
   feeds: readonly LiveFeed[]
 }
 
 /**
- * Whether a snapshot was stored and how many others were removed, or which one is not earlier; `generatedAt` is null when
- * its stored time is damaged.
+ * The result of saving a snapshot: the number of removed ones, or the newest one when it is not earlier. Its
+ * `generatedAt` is null when the stored time is damaged.
  */
 export type SnapshotSaving =
   { saved: true; removed: number } | { saved: false; newest: { id: string; generatedAt: Instant | null } }
 
 /**
- * The bytes of a snapshot: UTF-8 JSON without indentation. The same arguments give the same bytes.
+ * Seals a snapshot: UTF-8 JSON without indentation. The same arguments give the same bytes.
  *
- * @throws ZodError when an item does not fit its schema, Refusal `snapshot_too_large` when a feed is larger than what is
- *   read back; nothing is sealed then
+ * @throws ZodError when an item does not fit its schema, Refusal `snapshot_too_large` when a feed is larger than what
+ *   is read back; nothing is sealed then
  */
 export function sealSnapshot(ranked: RankedPeriods, details: Details, generatedAt: Instant): SealedSnapshot {
   const lists = ranked.map(([sort, period]) => ({ sort, inSort: listsOf(period, details) }))
@@ -69,27 +69,27 @@ export function sealSnapshot(ranked: RankedPeriods, details: Details, generatedA
 
 function tooLarge(sort: LiveSort, byteSize: number): Refusal<SnapshotRefusal> {
   const sizes = `the feed ${sort} would have ${byteSize} bytes; the maximum is ${OBJECT_MAX_BYTES}`
-  const mend = 'import shorter titles and URLs for the stored signals of the last 30 days'
-  return new Refusal('snapshot_too_large', `${sizes}; ${mend}`)
+  const remedy = 'import shorter titles and URLs for the stored signals of the last 30 days'
+  return new Refusal('snapshot_too_large', `${sizes}; ${remedy}`)
 }
 
 function idStart(generatedAt: Instant): string {
   return `feed-${formatInstant(generatedAt).replace(/[-:.]/g, '')}-`
 }
 
-/** Milliseconds on either side of 1970 beyond which there are no dates. */
+/** The largest number of milliseconds before or after 1970 that a date can hold. */
 const LAST_INSTANT = 8.64e15
 
-/** Whether a stored time is the one a snapshot's id was made with. */
+/** True when the stored time matches the snapshot's id. */
 export function isInstantOf(id: string, generatedAt: number): boolean {
   return Math.abs(generatedAt) <= LAST_INSTANT && id.startsWith(idStart(generatedAt))
 }
 
 /**
- * Proves stored bytes to be the payload a snapshot names.
+ * Proves that stored bytes are the payload of a snapshot.
  *
- * @param bytes as the store returned them, or null when they are absent
- * @throws Refusal `storage_damaged` naming what differs
+ * @param bytes as the store returned them; null when they are missing
+ * @throws Refusal `storage_damaged` naming the difference
  */
 export function proveFeed(id: string, feed: SnapshotFeed, bytes: Uint8Array | null): Uint8Array {
   const where = `the feed ${feed.sort} of snapshot ${id}`

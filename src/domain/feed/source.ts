@@ -12,13 +12,13 @@ export type NewsSource = (typeof NEWS_SOURCES)[number]
 export const HYPE_PROVIDERS = ['github', 'huggingface', 'replicate', 'reddit'] as const
 export type HypeProvider = (typeof HYPE_PROVIDERS)[number]
 
-/** Facts of a source; one that is not in the table has none of them. */
+/** Facts of a source. */
 interface SourceFacts {
   /** Name as people write it. */
   name: string
-  /** What its points count, in the plural; `points` where it is absent. */
+  /** Unit of its points, in the plural; default `points`. */
   unit?: string
-  /** Address of a discussion, up to the source's id of the item. */
+  /** URL of a discussion, without the item's id at its end. */
   discussions?: string
 }
 
@@ -36,7 +36,7 @@ const SOURCES: Readonly<Record<NewsSource | `hype:${HypeProvider}` | 'midjourney
     github: { name: 'github' },
   }
 
-/** Facts of a source; null for one that the table does not name. */
+/** Facts of a source; null for a source outside the table. */
 export function factsOf(source: string): SourceFacts | null {
   return isKeyOfSources(source) ? SOURCES[source] : null
 }
@@ -50,7 +50,7 @@ export const SAVE_KEY_MAX_LENGTH = 132
 
 const HYPE_PATTERN = /^hype:([a-z0-9][a-z0-9-]*)$/
 
-/** An item by what its source calls it. */
+/** An item, by its source and the source's id. */
 export interface ItemRef {
   source: string
   sourceId: string
@@ -81,14 +81,13 @@ export function saveKey(source: string, sourceId: string): string {
 }
 
 /**
- * The items a save key may name, likeliest first; the reverse of {@link saveKey}.
+ * The items that a save key may name, likeliest first; the reverse of {@link saveKey}.
  *
- * Providers and ids may both contain `-`, so that `hype-hf-papers-1` is `papers-1` of `hype:hf` or `1` of
- * `hype:hf-papers`: which of them is meant, only what is stored can tell. The first has the shortest provider, which is
- * always right for the ranked ones.
+ * Providers and ids may both contain `-`: `hype-hf-papers-1` is `papers-1` of `hype:hf` or `1` of `hype:hf-papers`.
+ * Only the stored items decide. The first has the shortest provider, which is always right for the ranked ones.
  *
- * @returns none for anything that is not the key of a known source with a nonempty id, of at most
- *   {@link SAVE_KEY_MAX_LENGTH} characters
+ * @returns empty for anything but the key of a known source with a nonempty id, of at most {@link SAVE_KEY_MAX_LENGTH}
+ *   characters
  */
 export function itemsOfKey(key: string): ItemRef[] {
   const found: ItemRef[] = []
@@ -108,7 +107,7 @@ export function discussionUrl(source: string, sourceId: string): string | null {
   return discussions === undefined ? null : `${discussions}${sourceId}`
 }
 
-/** The source a provenance `<source>:<channel>` belongs to, or null when it has not that form. */
+/** The source of a provenance `<source>:<channel>`; null when it has another form. */
 export function vouchingSource(provenance: string): string | null {
   const parts = provenance.split(':')
   for (let length = parts.length - 1; length > 0; length -= 1) {
@@ -127,13 +126,13 @@ export const URL_MAX_BYTES = 4_096
 /** Longest provenance of a title, in code points. */
 export const TITLE_PROVENANCE_MAX_LENGTH = 256
 
-/** A text of an imported row: what a database of UTF-8 text keeps as it is. */
+/** A text of an imported row that a UTF-8 database stores unchanged. */
 export const rowText = z
   .string()
   .refine((value) => !value.includes('\0'), 'contains a NUL character')
   .refine((value) => value.isWellFormed(), 'is not well-formed Unicode (half of a surrogate pair)')
 
-/** For `transform`: the value that a parser makes of a text; a text of which it makes null is refused. */
+/** Creates a zod transform from a parser that returns null for invalid texts. */
 export function readAs<T>(parse: (text: string) => T | null, message: string) {
   return (text: string, context: z.RefinementCtx<string>): T => {
     const value = parse(text)
@@ -143,7 +142,7 @@ export function readAs<T>(parse: (text: string) => T | null, message: string) {
   }
 }
 
-/** What is wrong with a row, field by field, in one line. */
+/** Describes the problems of a row by field, in one line. */
 export function describeIssues(error: z.ZodError): string {
   return error.issues.map((issue) => `${issue.path.join('.') || 'row'}: ${issue.message}`).join('; ')
 }
@@ -163,7 +162,7 @@ export function isUrlTooLong(url: string): boolean {
   return url.length > URL_MAX_BYTES || byteLengthOf(url) > URL_MAX_BYTES
 }
 
-/** True for a text of more code points; of one of many megabytes no more is read. */
+/** True for a text of more code points; reads no more of it than needed. */
 function isLonger(text: string, codePoints: number): boolean {
   return firstCodePoints(text, codePoints).length < text.length
 }

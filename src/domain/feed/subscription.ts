@@ -3,18 +3,18 @@ import { COLUMN_LENGTH } from './columns.ts'
 import type { LiveFeed, LiveItem } from './live-items.ts'
 import { factsOf } from './source.ts'
 
-/** One item of the feeds that people subscribe to (docs/api.md); its rank is the one in this feed. */
+/** One item of the subscription feeds (docs/api.md); its rank is the one in this feed. */
 export interface SubscriptionItem extends LiveItem {
-  /** The item itself, or its discussion where it has no page of its own; null where it has neither. */
+  /** URL of the item, else of its discussion; null when both are missing. */
   link: string | null
   unit: string
   author: string | null
   tags: readonly string[]
-  /** One line in plain text: the numbers, and what the source says of the item. */
+  /** One line of plain text: the numbers and the description. */
   summary: string
 }
 
-/** An item of any list, under whichever names its source has for these. */
+/** An item of any list, with the source's own member names. */
 type AnyItem = LiveItem & {
   by?: string | null
   submitter_user?: string | null
@@ -25,8 +25,8 @@ type AnyItem = LiveItem & {
 }
 
 /**
- * The items of a subscription: `popular`, the hype column and the images as one list in the order of `agg_score`, which
- * compares them; among equals by save key. The first hundred.
+ * The items of a subscription: `popular`, the hype column and the images in one list by `agg_score`, then by save key.
+ * The first hundred.
  */
 export function subscriptionItems({ popular, hypeReplicate, midjourney }: LiveFeed): SubscriptionItem[] {
   const items: AnyItem[] = [...popular, ...hypeReplicate, ...midjourney]
@@ -50,13 +50,13 @@ function authorOf({ by, submitter_user, author, username }: AnyItem): string | n
 }
 
 function summaryOf({ source, points, comments, description }: AnyItem): string {
-  const said = comments === null ? '' : `, ${counted(comments, 'comments')}`
-  const numbers = `${counted(points, unitOf(source))}${said} on ${nameOfSource(source)}`
-  const words = description?.trim() ?? ''
-  return words === '' ? numbers : `${numbers}: ${words}`
+  const commentText = comments === null ? '' : `, ${withUnit(comments, 'comments')}`
+  const numbers = `${withUnit(points, unitOf(source))}${commentText} on ${nameOfSource(source)}`
+  const descriptionText = description?.trim() ?? ''
+  return descriptionText === '' ? numbers : `${numbers}: ${descriptionText}`
 }
 
-function counted(count: number, plural: string): string {
+function withUnit(count: number, plural: string): string {
   return `${count} ${count === 1 ? plural.replace(/s$/, '') : plural}`
 }
 
@@ -65,7 +65,7 @@ export function unitOf(source: string): string {
   return factsOf(source)?.unit ?? 'points'
 }
 
-/** A source's name as people write it; the source itself where it has none. */
+/** The display name of a source; its id when it has none. */
 export function nameOfSource(source: string): string {
   return factsOf(source)?.name ?? source
 }

@@ -2,36 +2,36 @@ import type { LiteKind } from './lite/suite.ts'
 import type { CallPlan } from './quota.ts'
 
 /**
- * The calls of a run that are still to come, and their pace. Times are milliseconds of a clock that only goes forward, so
- * that a wall clock that is set cannot crowd a minute.
+ * The pending calls of a run and their pace. Times are milliseconds of a monotonic clock, so that a change of the wall
+ * clock cannot exceed a limit.
  */
 
-/** Fewer than the service's limit of 20 a minute. */
-export const STARTS_A_MINUTE = 19
+/** Below the service's limit of 20 a minute. */
+export const STARTS_PER_MINUTE = 19
 
-/** A minute, and the longest delay of a call on its way. */
+/** One minute plus the longest network delay of a call. */
 export const WINDOW_MS = 61_000
 
-/** Calls open at the same time. */
+/** Most concurrent calls. */
 const OPEN_AT_ONCE = 4
 
-/** No model is waited for longer than this; a limit of its own that lasts longer costs the call. */
+/** Longest wait for a model's own limit; a longer one fails the call. */
 const LONGEST_PAUSE_MS = 65_000
 
-/** The account is waited for no longer than this at a time; a limit that lasts longer ends the run. */
+/** Longest single wait for the account's limit; a longer one ends the run. */
 const LONGEST_ACCOUNT_PAUSE_MS = 300_000
 
-/** How often in a row the account's limit is waited for before it is taken to last. */
+/** Most consecutive waits for the account's limit. */
 const WAITS_FOR_ACCOUNT = 3
 
-/** Before a retry when the response names no time. */
+/** Delay of a retry when the response names no time. */
 export const SHORT_PAUSE_MS = 5_000
 
-/** A call that waits for its turn. */
+/** A pending call. */
 export interface QueuedCall {
   model: string
   kind: LiteKind
-  /** The part of the model's id before the slash: one call at a time goes to each. */
+  /** The part of the model's id before the slash. Each vendor has at most one open call. */
   vendor: string
   readyAt: number
   retry: boolean
@@ -39,18 +39,18 @@ export interface QueuedCall {
 
 export type NextStart =
   | { do: 'start'; call: QueuedCall }
-  /** Nothing may start before this time, unless an open call ends. */
+  /** No call may start before this time, unless an open call ends. */
   | { do: 'wait'; until: number }
-  /** Only the end of an open call can change anything. */
+  /** Wait for the end of an open call. */
   | { do: 'settle' }
   | { do: 'done' }
 
 export interface CallQueueOptions {
   plan: Pick<CallPlan, 'calls' | 'budget'>
-  /** Requests each model may be sent. */
-  left: ReadonlyMap<string, number>
-  startsAMinute: number
-  /** Ages in milliseconds of requests that still fill the window. */
+  /** Requests left for each model. */
+  requestsLeft: ReadonlyMap<string, number>
+  startsPerMinute: number
+  /** Ages in milliseconds of recent requests that count in the window. */
   recentAges: readonly number[]
   monotonic: () => number
 }
@@ -58,50 +58,50 @@ export interface CallQueueOptions {
 export class CallQueue {
   readonly #monotonic: () => number
   readonly #budget: number
-  readonly #left: Map<string, number>
+  readonly #requestsLeft: Map<string, number>
   readonly #starts: number[]
-  #others: number[] = []
+  #otherStarts: number[] = []
   #waiting: QueuedCall[]
-  #startsAMinute: number
-  #learnedAt = -Infinity
+  #startsPerMinute: number
+  #rateLoweredAt = -Infinity
   #notBefore = 0
-  /** When the account's limit was met last, and how many windows it was met in with no answer in between. */
+  /** Time of the last account limit, and the number of limited windows in a row without a response. */
   #limitedAt = -Infinity
-  #windows = 0
-  /** Calls that started. */
+  #limitedWindows = 0
+  /** Number of started calls. */
   sent = 0
-  /** The rate that was learned in this run; null while none was. */
-  learned: number | null = null
+  /** Calls a minute after a limit in this run; null without one. */
+  learnedRate: number | null = null
 
-  constructor({ plan, left, startsAMinute, recentAges, monotonic }: CallQueueOptions) {
+  constructor({ plan, requestsLeft, startsPerMinute, recentAges, monotonic }: CallQueueOptions) {
     const now = monotonic()
     this.#monotonic = monotonic
     this.#budget = plan.budget
-    this.#left = new Map(left)
+    this.#requestsLeft = new Map(requestsLeft)
     this.#starts = recentAges.map((ageMs) => now - ageMs)
-    this.#startsAMinute = startsAMinute
+    this.#startsPerMinute = startsPerMinute
     this.#waiting = plan.calls.map(({ model, kind }) => {
       const [vendor = model] = model.split('/', 1)
       return { model, kind, vendor, readyAt: now, retry: false }
     })
   }
 
-  /** Calls to come. */
+  /** Number of pending calls. */
   get length(): number {
     return this.#waiting.length
   }
 
   /**
-   * The next thing to do; a call that is to start is taken out of the queue.
+   * The next step; removes a call that starts from the queue.
    *
    * @param open vendors of the open calls
-   * @param careful true to let one call go ahead of the others
+   * @param isSerial true to allow only one open call
    */
-  next(open: readonly string[], careful: boolean): NextStart {
+  next(open: readonly string[], isSerial: boolean): NextStart {
     if (this.#waiting.length === 0) return { do: open.length === 0 ? 'done' : 'settle' }
     const free = this.#waiting.filter(({ vendor }) => !open.includes(vendor))
-    const most = careful || this.#windows > 0 ? 1 : OPEN_AT_ONCE
-    if (open.length >= most || free.length === 0) return { do: 'settle' }
+    const maxOpen = isSerial || this.#limitedWindows > 0 ? 1 : OPEN_AT_ONCE
+    if (open.length >= maxOpen || free.length === 0) return { do: 'settle' }
     const soonest = Math.min(...free.map(({ readyAt }) => readyAt))
     const now = this.#monotonic()
     const at = Math.max(soonest, this.#notBefore, this.#windowOpensAt())
@@ -111,88 +111,88 @@ export class CallQueue {
     return { do: 'start', call }
   }
 
-  /** The earliest time at which one more start keeps every window under its limit. */
+  /** The earliest time at which another start keeps every window within the limit. */
   #windowOpensAt(): number {
-    const starts = [...this.#starts, ...this.#others].sort((a, b) => a - b)
-    return (starts.at(-this.#startsAMinute) ?? -Infinity) + WINDOW_MS
+    const starts = [...this.#starts, ...this.#otherStarts].sort((a, b) => a - b)
+    return (starts.at(-this.#startsPerMinute) ?? -Infinity) + WINDOW_MS
   }
 
   clear(): void {
     this.#waiting = []
   }
 
-  /** Takes the calls of a model out that are still to come. */
+  /** Removes and returns the pending calls of a model. */
   drop(model: string): QueuedCall[] {
     const dropped = this.#waiting.filter((call) => call.model === model)
     this.#waiting = this.#waiting.filter((call) => call.model !== model)
     return dropped
   }
 
-  /** Notes that a call starts now; returns when that is. */
+  /** Records the start of a call; returns its time. */
   start({ model }: Pick<QueuedCall, 'model'>): number {
     const now = this.#monotonic()
     this.#starts.push(now)
     this.sent += 1
-    this.#left.set(model, (this.#left.get(model) ?? 0) - 1)
+    this.#requestsLeft.set(model, (this.#requestsLeft.get(model) ?? 0) - 1)
     return now
   }
 
-  /** Notes the requests of others with the same key that still fill the window, by their ages in milliseconds. */
-  alsoSent(agesMs: readonly number[]): void {
+  /** Records requests by others with the same key in the window, by their ages in milliseconds. */
+  noteOtherRequests(agesMs: readonly number[]): void {
     const now = this.#monotonic()
-    this.#others = agesMs.map((ageMs) => now - ageMs)
+    this.#otherStarts = agesMs.map((ageMs) => now - ageMs)
   }
 
   /**
-   * Lets no call start until the account's limit has ended; after that one call goes ahead of the others.
+   * Pauses all calls until the account's limit has ended; then one call starts alone.
    *
-   * @param startedAt when the call started that met it
-   * @param waitMs as the response says, or null
-   * @param otherwiseMs the wait when it does not
-   * @returns false when the limit lasts too long, or was waited for too often with no answer in between
+   * @param startedAt start of the limited call
+   * @param waitMs wait named by the response, or null
+   * @param otherwiseMs the wait when the response names none
+   * @returns false when the limit lasts too long, or was met too often in a row
    */
   waitForAccount(startedAt: number, waitMs: number | null, otherwiseMs: number): boolean {
     const now = this.#monotonic()
-    // Calls that were open when the limit was met say nothing new.
-    if (startedAt > this.#limitedAt) this.#windows += 1
+    // Calls that were already open add no information.
+    if (startedAt > this.#limitedAt) this.#limitedWindows += 1
     this.#limitedAt = now
-    const named = waitMs === null ? otherwiseMs : waitMs + 1_000
-    // A time that did not help was named by another clock.
-    const ms = this.#windows > 1 ? Math.max(named, WINDOW_MS) : named
-    if (this.#windows > WAITS_FOR_ACCOUNT || ms > LONGEST_ACCOUNT_PAUSE_MS) return false
+    const waitedMs = waitMs === null ? otherwiseMs : waitMs + 1_000
+    // A wait that did not help came from a different clock.
+    const ms = this.#limitedWindows > 1 ? Math.max(waitedMs, WINDOW_MS) : waitedMs
+    if (this.#limitedWindows > WAITS_FOR_ACCOUNT || ms > LONGEST_ACCOUNT_PAUSE_MS) return false
     this.#notBefore = Math.max(this.#notBefore, now + ms)
     return true
   }
 
-  /** Notes that the service let a call pass that started at a time. */
-  passed(startedAt: number): void {
-    if (startedAt > this.#limitedAt) this.#windows = 0
+  /** Records that the service accepted a call that started at this time. */
+  noteAccepted(startedAt: number): void {
+    if (startedAt > this.#limitedAt) this.#limitedWindows = 0
   }
 
   /**
-   * Keeps two below the limit that was met from now on; calls that started before the last lesson teach nothing new.
+   * Lowers the rate to two below the limit that was met. Calls that started before the last change are ignored.
    *
-   * @param limit requests a minute, where the account's limit names them
+   * @param limit requests a minute, when the response names them
    */
-  learn(limit: number | null, startedAt: number): void {
-    if (startedAt < this.#learnedAt) return
-    this.#learnedAt = this.#monotonic()
-    const rate = this.#startsAMinute
+  lowerRate(limit: number | null, startedAt: number): void {
+    if (startedAt < this.#rateLoweredAt) return
+    this.#rateLoweredAt = this.#monotonic()
+    const rate = this.#startsPerMinute
     const below = limit === null || limit < 1 ? rate - 2 : Math.min(rate, limit - 2)
-    this.#startsAMinute = Math.max(1, below)
-    this.learned = this.#startsAMinute
+    this.#startsPerMinute = Math.max(1, below)
+    this.learnedRate = this.#startsPerMinute
   }
 
   /**
-   * Puts a call back in front that the account's limit kept from its model, in place of its retry where one waits. It is
-   * not sent in this run any more when the model or the run has no request left for it.
+   * Puts a call that met the account's limit back to the front, replacing its retry. It is dropped when the model or
+   * the run has no request left.
    */
-  putBack(call: QueuedCall): void {
+  requeue(call: QueuedCall): void {
     this.#waiting = this.#waiting.filter(({ model, kind }) => model !== call.model || kind !== call.kind)
     if (this.#hasRequestFor(call)) this.#waiting.unshift({ ...call, readyAt: this.#monotonic() })
   }
 
-  /** Puts a call at the end; false when it may not be sent again, or would have to wait too long. */
+  /** Queues a retry; false when the call must not be retried, or the wait is too long. */
   retry(call: QueuedCall, waitMs: number): boolean {
     if (call.retry || waitMs > LONGEST_PAUSE_MS || !this.#hasRequestFor(call)) return false
     const readyAt = this.#monotonic() + Math.max(waitMs, SHORT_PAUSE_MS)
@@ -200,9 +200,9 @@ export class CallQueue {
     return true
   }
 
-  /** True while the model and the run have a request left once every call to come is taken off. */
+  /** True when the model and the run have requests left beyond the pending calls. */
   #hasRequestFor({ model }: QueuedCall): boolean {
-    const toCome = this.#waiting.filter((waiting) => waiting.model === model).length
-    return (this.#left.get(model) ?? 0) > toCome && this.sent + this.#waiting.length < this.#budget
+    const queued = this.#waiting.filter((waiting) => waiting.model === model).length
+    return (this.#requestsLeft.get(model) ?? 0) > queued && this.sent + this.#waiting.length < this.#budget
   }
 }

@@ -1,43 +1,43 @@
 import { addDays, dayOf } from '../time.ts'
 import type { Day, Instant } from '../time.ts'
 
-/** One model as the routing service lists it. What the service does not say, or says in no known way, is null. */
+/** A model in the routing service's catalogue. Missing or unreadable values are null. */
 export interface CatalogueModel {
   id: string
   name: string
   createdAt: Instant | null
   contextLength: number | null
   maxCompletionTokens: number | null
-  /** Every price, those of steps and overrides too, by its path (`overrides.0.prompt`); null: not a number. */
+  /** Every price, including tiers and overrides, by its path (`overrides.0.prompt`); null when it is not a number. */
   prices: Readonly<Record<string, number | null>>
   inputModalities: readonly string[]
   outputModalities: readonly string[]
   supportedParameters: readonly string[]
   expirationDay: Day | null
-  /** True when the service gives an expiry that is no day. */
+  /** True when the expiry is not a valid day. */
   expirationUnreadable: boolean
   description: string
-  /** True of what the service itself calls a router or an alias, and of a second name of a listed free model. */
-  standsForOthers: boolean
+  /** True when the service calls it a router or an alias, or when it is a second name of a listed free model. */
+  isRouterOrAlias: boolean
 }
 
-/** What a catalogue holds. */
+/** A catalogue. */
 export interface Catalogue {
   models: CatalogueModel[]
-  /** Rows that could not be read, or whose id was listed before. */
+  /** Number of unreadable rows and of repeated ids. */
   badRows: number
 }
 
 /** API base of the public routing service. */
 export const BASE_URL = 'https://openrouter.ai/api/v1'
 
-/** Ids are printed for shells and put into paths: nothing in them needs quoting. */
+/** Model ids appear in shell commands and paths, so that they must not need quoting. */
 export const MODEL_ID_PATTERN = /^~?[A-Za-z0-9][\w.-]*\/[A-Za-z0-9][\w.:-]*$/
 
-/** How the free variant of a model is named. */
+/** Suffix of free variants. */
 export const FREE_SUFFIX = ':free'
 
-/** Every reason not to rank a model, with its meaning (docs/free-models.md). A model has one: the first that holds. */
+/** Every reason to reject a model, with its meaning (docs/free-models.md). A model has one: the first that applies. */
 export const REJECTION_REASONS = {
   router: 'a router or an alias for other models',
   zero_price_without_suffix: 'free now, but not a `:free` variant: a price error or a preview',
@@ -57,21 +57,21 @@ export const REJECTION_REASONS = {
 } as const
 export type RejectionReason = keyof typeof REJECTION_REASONS
 
-const CONTEXT_LEAST = 8_192
+const CONTEXT_MIN = 8_192
 
-/** A model must outlast this many days. */
+/** A model must remain available for this many days. */
 const DAYS_AHEAD = 3
 
-/** An expiry from here on is a sentinel of the service, not a plan. */
+/** The service uses expiries from this day on as placeholders. */
 const SENTINEL_DAY = '2090-01-01'
 
-/** The service's routers by name, for a catalogue that does not tell. */
+/** The service's routers by name, in case the catalogue does not mark them. */
 const OWN_ROUTERS = /^openrouter\/(?:auto|bodybuilder|free|fusion|pareto)(?:[-:]|$)/
 
 /** The stable router that is always the fallback. */
 export const FALLBACK_ROUTER = 'openrouter/free'
 
-/** Words of ids and names, which name the kind of a model; descriptions mention safety and images in passing. */
+/** Words in ids and names that identify the kind of a model; descriptions also mention other kinds in passing. */
 const KINDS: readonly (readonly [RejectionReason, RegExp])[] = [
   [
     'guard_model',
@@ -86,11 +86,11 @@ const KINDS: readonly (readonly [RejectionReason, RegExp])[] = [
   ['router', /(?:^|[^a-z])router(?:[^a-z]|$)/i],
 ]
 
-/** Words of descriptions that fit nothing but a guard. */
+/** Words in descriptions that only guard models have. */
 const GUARD_DESCRIPTION =
   /\b(?:guardrails?|(?:content[- ])?(?:safety|moderation)) (?:model|classifier)\b|\b(?:safety|moderation) classification model\b/i
 
-/** A catalogue, divided into the models that are ranked and the others with their reasons. */
+/** Eligible models of a catalogue, and the others with their reasons. */
 export interface Candidates {
   eligible: CatalogueModel[]
   rejections: { id: string; reason: RejectionReason }[]
@@ -107,17 +107,17 @@ export function filterCatalogue(models: readonly CatalogueModel[], now: Instant)
   return candidates
 }
 
-/** Why a model must not be ranked and recommended (docs/free-models.md); null when it may. */
+/** The reason to reject a model (docs/free-models.md); null when it is eligible. */
 export function rejectionOf(model: CatalogueModel, now: Instant): RejectionReason | null {
   const { id, name, description } = model
-  const priced = priceRejection(model)
-  // The service's own name stands for its routers, whatever their suffix, and for previews under a code name that cost
-  // nothing for a while.
-  const isPreview = !id.endsWith(FREE_SUFFIX) && !OWN_ROUTERS.test(id) && priced === null
-  if (model.standsForOthers || id.startsWith('~') || (id.startsWith('openrouter/') && !isPreview))
+  const priceReason = priceRejection(model)
+  // The prefix `openrouter/` marks routers, with any suffix, and previews under a code name that cost nothing for a
+  // while.
+  const isPreview = !id.endsWith(FREE_SUFFIX) && !OWN_ROUTERS.test(id) && priceReason === null
+  if (model.isRouterOrAlias || id.startsWith('~') || (id.startsWith('openrouter/') && !isPreview))
     return 'router'
-  if (!id.endsWith(FREE_SUFFIX)) return priced === null ? 'zero_price_without_suffix' : 'not_free'
-  if (priced !== null) return priced
+  if (!id.endsWith(FREE_SUFFIX)) return priceReason === null ? 'zero_price_without_suffix' : 'not_free'
+  if (priceReason !== null) return priceReason
   if (!model.inputModalities.includes('text')) return 'no_text_input'
   if (model.outputModalities.length === 0 || model.outputModalities.some((kind) => kind !== 'text'))
     return 'not_only_text_output'
@@ -125,7 +125,7 @@ export function rejectionOf(model: CatalogueModel, now: Instant): RejectionReaso
   if (kind !== null) return kind
   if (GUARD_DESCRIPTION.test(description)) return 'guard_model'
   if (model.contextLength === null) return 'context_unknown'
-  if (model.contextLength < CONTEXT_LEAST) return 'context_too_short'
+  if (model.contextLength < CONTEXT_MIN) return 'context_too_short'
   return expiryRejection(model, now)
 }
 

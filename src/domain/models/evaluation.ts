@@ -1,86 +1,86 @@
 import { DAY_MS, dayOf, formatInstant, startOfDay } from '../time.ts'
 import type { Day, Instant } from '../time.ts'
-import type { LiteKind, LiteQuestion, ModelResponse, TaskResult } from './lite/suite.ts'
+import type { LiteKind, LitePrompt, ModelResponse, TaskResult } from './lite/suite.ts'
 import { publishedText } from './schema.ts'
 import type { RankedModel } from './schema.ts'
 
-/** The meaning of a class of responses (docs/model-errors.md). */
-interface Meaning {
-  /** Whose matter it is. */
+/** Traits of a response class (docs/model-errors.md). */
+interface ClassTraits {
+  /** The side that caused the response. */
   scope: 'none' | 'account' | 'model' | 'unknown'
-  /** True when one paced retry may change it. */
+  /** True when one paced retry may succeed. */
   retries?: true
   /** True when it counts against the model's stability. */
-  ownFailure?: true
-  /** Whose rate limit it was. */
+  countsAgainstModel?: true
+  /** Owner of the rate limit that was met. */
   rateLimit?: 'account' | 'model'
-  /** A limit of the account that ends by itself, for the report of a run that it stops. */
+  /** A temporary limit of the account, as the report of a stopped run names it. */
   limit?: string
-  /** The setting of the account or of this program that mends it, for the same report. */
+  /** The setting of the account or of this program that fixes it, for the same report. */
   setting?: string
 }
 
-const OWN_FAILURE = { scope: 'model', ownFailure: true } as const
-const passing = (limit: string) => ({ scope: 'account', limit }) as const
-const stopping = (setting: string) => ({ scope: 'account', setting }) as const
+const MODEL_FAILURE = { scope: 'model', countsAgainstModel: true } as const
+const temporaryLimit = (limit: string) => ({ scope: 'account', limit }) as const
+const needsSetting = (setting: string) => ({ scope: 'account', setting }) as const
 
 const DAY_LIMIT = 'the daily requests of the account are used up'
 const MINUTE_LIMIT = 'the limit of requests per minute of the account did not reset while the run waited'
 
-/** Every class of responses of the routing service: the whole, closed list. */
+/** Every response class of the routing service: the complete list. */
 const CLASSES = {
   answered: { scope: 'none' },
-  account_daily: { ...passing(DAY_LIMIT), rateLimit: 'account' },
-  account_minute: { ...passing(MINUTE_LIMIT), rateLimit: 'account', retries: true },
-  account_busy: { ...passing(MINUTE_LIMIT), retries: true },
-  account_key: stopping('the service rejects the key; correct OPENROUTER_API_KEY'),
-  account_key_limit: stopping('the limit of the key is used up; raise it where the key was created'),
-  account_balance: stopping(
+  account_daily: { ...temporaryLimit(DAY_LIMIT), rateLimit: 'account' },
+  account_minute: { ...temporaryLimit(MINUTE_LIMIT), rateLimit: 'account', retries: true },
+  account_busy: { ...temporaryLimit(MINUTE_LIMIT), retries: true },
+  account_key: needsSetting('the service rejects the key; correct OPENROUTER_API_KEY'),
+  account_key_limit: needsSetting('the limit of the key is used up; raise it where the key was created'),
+  account_balance: needsSetting(
     'the balance of the account is negative, which blocks free models too; add credits',
   ),
-  account_policy: stopping(
+  account_policy: needsSetting(
     'the data policy of the account forbids free models; allow them at https://openrouter.ai/settings/privacy',
   ),
-  /** Given when models of two vendors got the same response that nothing attributes. */
+  /** Set when models of two vendors got the same ambiguous response. */
   service_down: { scope: 'account' },
-  model_rate_limit: { ...OWN_FAILURE, rateLimit: 'model', retries: true },
-  provider_down: { ...OWN_FAILURE, retries: true },
-  timeout: OWN_FAILURE,
-  invalid_answer: { ...OWN_FAILURE, retries: true },
-  /** Given when a reply reached its limit of tokens before it came to what was asked for. */
+  model_rate_limit: { ...MODEL_FAILURE, rateLimit: 'model', retries: true },
+  provider_down: { ...MODEL_FAILURE, retries: true },
+  timeout: MODEL_FAILURE,
+  invalid_answer: { ...MODEL_FAILURE, retries: true },
+  /** Set when a response reached its token limit before it answered the prompt. */
   cut_answer: { scope: 'model' },
   model_gone: { scope: 'model' },
   model_unsupported: { scope: 'model' },
   refused: { scope: 'model' },
-  ambiguous: { scope: 'unknown', retries: true, ownFailure: true },
-} as const satisfies Record<string, Meaning>
+  ambiguous: { scope: 'unknown', retries: true, countsAgainstModel: true },
+} as const satisfies Record<string, ClassTraits>
 
 export type ResponseClass = keyof typeof CLASSES
 
-export const RESPONSE_CLASSES: Readonly<Record<ResponseClass, Meaning>> = CLASSES
+export const RESPONSE_CLASSES: Readonly<Record<ResponseClass, ClassTraits>> = CLASSES
 
-/** The class of an ambiguous response once models of different vendors got it too. */
+/** The class of an ambiguous response after models of different vendors got it too. */
 export type CorrelatedFailure = 'account_minute' | 'account_key' | 'service_down'
 
 /** The classification of a response. */
 export interface Classification {
   class: ResponseClass
-  /** The rule that decided. */
-  because: string
-  /** HTTP status of the error, in a 200 too; null when there is none. */
+  /** The classification rule that applied. */
+  rule: string
+  /** HTTP status of the error, also of an error inside a 200; null without an error. */
   status: number | null
-  /** Earliest time of another request, where the response names one. */
+  /** Earliest retry, when the response names one. */
   retryAt: Instant | null
-  /** Requests the named limit allows, where the response names them. */
+  /** Requests the limit allows, when the response names them. */
   limit: number | null
   remaining: number | null
-  /** When that limit resets. */
+  /** Reset time of that limit. */
   resetAt: Instant | null
   providerName: string | null
-  /** For `ambiguous`. */
+  /** Set for `ambiguous`. */
   correlated: CorrelatedFailure | null
-  /** For `answered`. */
-  reply: ModelResponse | null
+  /** Set for `answered`. */
+  response: ModelResponse | null
   /** The beginning of the body, on one line. */
   preview: string
 }
@@ -91,9 +91,9 @@ export function rateLimitKind(kind: ResponseClass): RankedModel['rateLimitKind']
 }
 
 /**
- * The published details of tasks without a reply (docs/free-models.md).
+ * The published details of tasks without a response (docs/free-models.md).
  *
- * @param failure a whole verdict, or the stored part of one
+ * @param failure a classification, or its stored part
  */
 export function failureDetails(
   failure: Pick<Classification, 'class' | 'status'> & Partial<Classification>,
@@ -117,34 +117,33 @@ export function failureDetails(
   }
 }
 
-/** One evaluation of a model by the lite suite, as it was graded. */
+/** A graded evaluation of a model by the lite suite. */
 export interface LiteEvaluation {
   updatedAt: Instant
   tasks: readonly TaskResult[]
 }
 
-/** An evaluation that still counts, and how much. */
+/** An evaluation that still counts, with its weight. */
 export interface CountedEvaluation extends LiteEvaluation {
   status: 'completed' | 'cached_recent'
-  /** Whole UTC days since it was made. */
+  /** Age in whole UTC days. */
   ageDays: number
-  /** 1, or less with each day (docs/free-models.md). */
+  /** 1 on the first day, less on each later day (docs/free-models.md). */
   multiplier: number
-  /** Sum over the tasks, before the multiplier. */
+  /** Points of all tasks, before the multiplier. */
   points: number
-  /** What tasks without an answer that could be judged could still bring; 0 for a complete evaluation. */
+  /** Most points that tasks without a gradable response could add; 0 for a complete evaluation. */
   openPoints: number
 }
 
 /** By age in UTC days; older evaluations do not count. */
 const MULTIPLIERS = [1, 0.9, 0.8, 0.7] as const
 
-/** The most points of the suite, and with it of `liteEvalScore`. */
-export const LITE_POINTS_MOST = 750
+/** Most points of the suite and of `liteEvalScore`. */
+export const LITE_POINTS_MAX = 750
 
 /**
- * An evaluation as it counts now: in full on its own UTC day, with 0.9, 0.8 and 0.7 on the three days after, then not
- * at all.
+ * Weighs an evaluation by its age: 1 on its own UTC day, 0.9, 0.8 and 0.7 on the next three days, then nothing.
  *
  * @returns null when there is none that counts
  */
@@ -160,13 +159,13 @@ export function countedEvaluation(evaluation: LiteEvaluation | null, now: Instan
   return { ...evaluation, status, ageDays, multiplier, points, openPoints }
 }
 
-/** True when both questions were answered, and the answers could be judged. */
+/** True when both prompts have a gradable response. */
 export function isComplete({ tasks }: Pick<LiteEvaluation, 'tasks'>): boolean {
   return !tasks.some(isOpen)
 }
 
-/** True when at least one question was answered: only then there is something to score. */
-export function hasAnswer({ tasks }: Pick<LiteEvaluation, 'tasks'>): boolean {
+/** True when at least one prompt has a gradable response. */
+export function hasResponse({ tasks }: Pick<LiteEvaluation, 'tasks'>): boolean {
   return tasks.some((task) => !isOpen(task))
 }
 
@@ -174,7 +173,9 @@ function isOpen({ status }: TaskResult): boolean {
   return status === 'http_timeout_or_error'
 }
 
-/** Points times multiplier, half up. In tenths, since 0.7 and 0.9 have no exact binary form. */
+/**
+ * Points times multiplier, rounded half up. The calculation uses tenths, because 0.7 and 0.9 have no exact binary form.
+ */
 export function liteScoreOf({
   points,
   multiplier,
@@ -182,7 +183,7 @@ export function liteScoreOf({
   return Math.floor((points * Math.round(multiplier * 10) + 5) / 10)
 }
 
-/** Whether a model used a tool when it was asked to: measured, not claimed. */
+/** Tool use of a model as measured, not as claimed. */
 export function toolUseOf(evaluation: LiteEvaluation | null): RankedModel['toolUse'] {
   const task = evaluation?.tasks.find(({ id }) => id === 'task_files_lite')
   const usedTool = task?.details['usedTool']
@@ -193,7 +194,7 @@ export function toolUseOf(evaluation: LiteEvaluation | null): RankedModel['toolU
 /** How a run of `evaluate-models` ended. */
 export type RunOutcome = 'complete' | 'partial' | 'unchanged' | 'failed'
 
-/** A request to a model as it is recorded before it is sent. */
+/** The record of a request to a model before it is sent. */
 export interface AttemptStart {
   run: number
   model: string
@@ -204,23 +205,23 @@ export interface AttemptStart {
 /** How a request ended. */
 export interface AttemptEnd {
   settledAt: Instant
-  /** `abandoned`: its run was killed before it ended. */
+  /** `abandoned` when the run was killed first. */
   class: ResponseClass | 'abandoned'
   /** HTTP status of the error, or null. */
   status: number | null
   latencyMs: number | null
-  /** True when the reply had the form that was asked for; null without a reply. */
+  /** True when the response had the requested form; null without a response. */
   asAsked: boolean | null
-  /** The graded tasks of its question; null without a reply. */
+  /** The graded tasks of the prompt; null without a response. */
   tasks: readonly TaskResult[] | null
 }
 
-/** A recorded request, sent or not: all count. */
+/** A recorded request. It counts even when it was never sent. */
 export interface ModelAttempt extends AttemptStart {
   id: number
   /** UTC day of `sentAt`. */
   day: Day
-  /** Null while it is open. */
+  /** null while the request is open. */
   end: AttemptEnd | null
 }
 
@@ -229,32 +230,32 @@ export interface DayScore {
   model: string
   day: Day
   evaluatedAt: Instant
-  /** False when a question got no answer: its tasks then have no points. */
+  /** False when a prompt got no response; its tasks have no points. */
   complete: boolean
   tasks: readonly TaskResult[]
 }
 
-/** The endpoints of a model, as the service described them. */
+/** The endpoint data of a model from the routing service. */
 export interface EndpointRecord {
   model: string
   checkedAt: Instant
-  /** True when at least one endpoint takes requests. */
+  /** True when at least one endpoint accepts requests. */
   usable: boolean
-  /** Median of the fastest usable endpoint, in milliseconds; null where there is none. */
+  /** Median latency of the fastest usable endpoint in milliseconds; null without one. */
   latencyMs: number | null
 }
 
-/** Conditions of recording a request, checked in the statement that records it. */
+/** Conditions for recording a request, checked in the same statement. */
 export interface AttemptGuard {
-  /** Of the lease. */
+  /** Token of the lease. */
   token: string
-  /** Requests the model may have been sent this UTC day before this one. */
-  sentBeforeAtMost: number
-  /** Requests of the UTC day, the chat's too, that may have been recorded before this one; null without a limit. */
-  countedBeforeAtMost: number | null
+  /** Most requests of the model on this UTC day before this one. */
+  maxSentBefore: number
+  /** Most requests of the UTC day, including the chat's, before this one; null without a limit. */
+  maxCountedBefore: number | null
 }
 
-/** The number of an attempt, or why none was recorded. */
+/** The number of an attempt, or the reason why none was recorded. */
 export type CountedAttempt = { counted: number } | { refused: 'lease_lost' | 'model_spent' | 'day_spent' }
 
 /** The record of a run that ended. */
@@ -262,34 +263,34 @@ export interface RunEnd {
   endedAt: Instant
   outcome: RunOutcome
   rankingVersion: string | null
-  /** The rate that was learned by meeting the account's minute limit; null when it was not met. */
+  /** Requests a minute after the account's minute limit was met; null when it was not met. */
   startsAMinute: number | null
   reason: string | null
 }
 
-/** Nothing looks further back than three days; the rest is for operators. */
+/** Evaluation reads three days; older records are for operators. */
 export const EVALUATIONS_KEPT_DAYS = 90
 
 /** One chat call of an evaluation. */
 export interface ChatCall {
   /** `vendor/model:free` */
   model: string
-  question: LiteQuestion
-  /** Limit of the answer, in tokens, reasoning included. */
+  prompt: LitePrompt
+  /** Limit of the response in tokens, including reasoning. */
   maxTokens: number
-  /** False for a model that takes no temperature. */
+  /** False for a model without a temperature parameter. */
   temperature: boolean
-  /** True to ask a model that reasons to do little of it. */
+  /** True to request low reasoning effort. */
   lowEffort: boolean
 }
 
-/** The verdict on a chat call. */
+/** The classified result of a chat call. */
 export interface ChatOutcome extends Classification {
-  /** When the response was whole, or given up. */
+  /** Time at which the response was complete or abandoned. */
   endedAt: Instant
-  /** From the call to the end of its response, in milliseconds. */
+  /** Milliseconds from the call to the end of the response. */
   latencyMs: number
 }
 
-/** The facts in a response, null when none can be read; or the verdict on a call that failed. */
+/** The facts in a response, null when unreadable; or the classification of a failed call. */
 export type RouterFacts<T> = { facts: T | null } | { failed: Classification }

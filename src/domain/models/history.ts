@@ -4,7 +4,7 @@ import type { Day, Instant } from '../time.ts'
 import {
   RESPONSE_CLASSES,
   failureDetails,
-  hasAnswer,
+  hasResponse,
   isComplete,
   rateLimitKind,
   toolUseOf,
@@ -21,46 +21,46 @@ import { tasksOfKind, unansweredTasks } from './lite/suite.ts'
 import type { LiteKind, TaskResult } from './lite/suite.ts'
 import type { HealthStatus, RankedModel } from './schema.ts'
 
-/** Failures count against a model's stability for this long. */
+/** Period in which failures count against a model's stability. */
 export const FAILURES_MS = 3 * DAY_MS
 
-/** The health of a probe stands for this long. */
+/** Period in which a probe's health is valid. */
 const HEALTH_MS = DAY_MS
 
 /** The stored rows of every model. */
 export interface EvaluationRows {
-  /** Of the last {@link FAILURES_MS}, ascending. */
+  /** Attempts of the last {@link FAILURES_MS}, ascending. */
   attempts: readonly ModelAttempt[]
-  /** Of the days that may still count, ascending by day. */
+  /** Scores of the days that may still count, ascending by day. */
   scores: readonly DayScore[]
   endpoints: readonly EndpointRecord[]
 }
 
-/** Everything measured by which a model is ranked. */
+/** The measurements that rank a model. */
 export interface Measurements {
   health: {
     status: HealthStatus
     latencyMs: number | null
     rateLimitKind: RankedModel['rateLimitKind']
-    /** When status and latency were measured; null when they were not. */
+    /** Time of the measurement; null without one. */
     checkedAt: Instant | null
   }
-  /** The evaluation that counts: see {@link historyOf}. One that is too old does not. */
+  /** The evaluation that counts: see {@link historyOf}. It may be too old to score. */
   evaluation: LiteEvaluation | null
-  /** By the last answer to the tool question, whichever evaluation counts. */
+  /** Tool use in the last response to the tool prompt, independent of `evaluation`. */
   toolUse: RankedModel['toolUse']
-  /** True when the last response said that no provider serves it: it cannot be the primary. */
+  /** True when the last response said that no provider serves the model: it cannot be the primary. */
   gone: boolean
-  /** Failed attempts of the model's own (its 429, timeout, 5xx, error inside a 200) in the last 72 hours. */
+  /** Failed attempts caused by the model (its 429, timeout, 5xx, error inside a 200) in the last 72 hours. */
   failuresIn72h: number
 }
 
-/** All that the stored rows tell of one model. */
+/** The history of one model. */
 export interface ModelHistory extends Measurements {
-  /** Requests recorded since midnight UTC, whatever came of them. */
+  /** Requests recorded since midnight UTC, with any result. */
   sentToday: number
-  /** Tasks of today's answered questions, by the last answer of each. */
-  answers: Partial<Record<LiteKind, readonly TaskResult[]>>
+  /** Graded tasks of today by prompt, from the last response to each. */
+  tasksToday: Partial<Record<LiteKind, readonly TaskResult[]>>
   lastEvaluatedAt: Instant | null
 }
 
@@ -72,8 +72,8 @@ export const NOT_PROBED: Measurements['health'] = {
 }
 
 /**
- * The history of a model. The newest evaluation with answers to both questions counts; one that lacks an answer only when
- * there is no other. Of a model without a provider none counts.
+ * The history of a model. The newest complete evaluation counts; an incomplete one only when there is no other. A model
+ * without a provider has none.
  */
 export function historyOf(
   model: string,
@@ -81,27 +81,27 @@ export function historyOf(
   now: Instant,
 ): ModelHistory {
   const day = dayOf(now)
-  const own = attempts.filter((attempt) => attempt.model === model)
-  const settled = own.filter(isSettled)
-  const answered = settled.filter(({ end }) => end.tasks !== null)
+  const ofModel = attempts.filter((attempt) => attempt.model === model)
+  const settled = ofModel.filter(isSettled)
+  const withResponse = settled.filter(({ end }) => end.tasks !== null)
   const ofDays = scores.filter((score) => score.model === model)
   const byDay = evaluationsByDay(ofDays, settled)
   const evaluations = [...byDay.values()]
   const today = byDay.get(day)
-  const { health, gone } = healthByProbes(settled, now)
-  const said = endpoints.find((each) => each.model === model)
-  const last = evaluations.findLast(isComplete) ?? evaluations.findLast(hasAnswer) ?? evaluations.at(-1)
-  const failure = today && !hasAnswer(today) ? today : null
+  const { health, gone } = probedHealth(settled, now)
+  const endpoint = endpoints.find((each) => each.model === model)
+  const last = evaluations.findLast(isComplete) ?? evaluations.findLast(hasResponse) ?? evaluations.at(-1)
+  const failure = today && !hasResponse(today) ? today : null
   const failures = settled.filter(({ sentAt, end }) => {
-    return now - sentAt <= FAILURES_MS && RESPONSE_CLASSES[end.class].ownFailure
+    return now - sentAt <= FAILURES_MS && RESPONSE_CLASSES[end.class].countsAgainstModel
   })
   return {
-    sentToday: own.filter((attempt) => attempt.day === day).length,
-    answers: Object.fromEntries(
-      answered.filter((each) => each.day === day).map(({ kind, end }) => [kind, end.tasks]),
+    sentToday: ofModel.filter((attempt) => attempt.day === day).length,
+    tasksToday: Object.fromEntries(
+      withResponse.filter((each) => each.day === day).map(({ kind, end }) => [kind, end.tasks]),
     ),
-    health: withEndpoints(health, said, now),
-    toolUse: gone ? 'unknown' : newestToolUse(evaluations, answered),
+    health: withEndpoints(health, endpoint, now),
+    toolUse: gone ? 'unknown' : newestToolUse(evaluations, withResponse),
     gone,
     failuresIn72h: failures.length,
     evaluation: gone ? failure : (last ?? null),
@@ -115,22 +115,24 @@ function isSettled(attempt: ModelAttempt): attempt is SettledAttempt {
   return attempt.end !== null && attempt.end.class !== 'abandoned'
 }
 
-/** An answer of today counts before an evaluation that is complete, and a forced one before the one it did not replace. */
+/**
+ * A response of today counts before a complete evaluation, and a forced evaluation before the one it did not replace.
+ */
 function newestToolUse(
   evaluations: readonly LiteEvaluation[],
   answered: readonly SettledAttempt[],
 ): RankedModel['toolUse'] {
-  const answers = answered.map(({ end }) => ({ updatedAt: end.settledAt, tasks: end.tasks ?? [] }))
-  const uses = [...evaluations, ...answers].map(toolUseOf)
+  const responses = answered.map(({ end }) => ({ updatedAt: end.settledAt, tasks: end.tasks ?? [] }))
+  const uses = [...evaluations, ...responses].map(toolUseOf)
   return uses.findLast((use) => use !== 'unknown') ?? 'unknown'
 }
 
 /**
- * Health by the last probe of each question: `passed` when all were answered as asked, `imperfect` when one was not, and
- * the failure when none was answered, or when the last probe found no provider for the model. Failures of the account say
- * nothing of the model.
+ * Health by the last probe of each prompt: `passed` when all responses had the requested form, `imperfect` when one did
+ * not, and the failure when there was no response or the last probe found no provider. Failures of the account are
+ * ignored.
  */
-function healthByProbes(
+function probedHealth(
   settled: readonly SettledAttempt[],
   now: Instant,
 ): Pick<Measurements, 'health' | 'gone'> {
@@ -143,14 +145,14 @@ function healthByProbes(
   const both = (['text', 'tool'] as const).flatMap(
     (kind) => probes.findLast((each) => each.kind === kind) ?? [],
   )
-  const asked = gone ? [last] : both
-  const answered = asked.filter(({ end }) => end.class === 'answered')
-  const passed = asked.every(({ end }) => end.class === 'answered' && end.asAsked === true)
+  const probed = gone ? [last] : both
+  const answered = probed.filter(({ end }) => end.class === 'answered')
+  const passed = probed.every(({ end }) => end.class === 'answered' && end.asAsked === true)
   const health = {
     status: answered.length === 0 ? healthOfFailure(last.end) : passed ? 'passed' : 'imperfect',
     latencyMs: answered[0]?.end.latencyMs ?? null,
     rateLimitKind: limit,
-    checkedAt: Math.max(...asked.map(({ end }) => end.settledAt)),
+    checkedAt: Math.max(...probed.map(({ end }) => end.settledAt)),
   } as const
   return { health, gone }
 }
@@ -161,8 +163,8 @@ function healthOfFailure({ class: kind, status }: AttemptEnd): HealthStatus {
 }
 
 /**
- * Health after the service was asked for a model's endpoints since its last probe: without a usable one `failed`; else
- * the status of the probe stands, and without one `imperfect`.
+ * Health with endpoint data that is newer than the last probe: `failed` without a usable endpoint; else the probe's
+ * status, or `imperfect` without a probe.
  */
 function withEndpoints(
   probed: Measurements['health'],
@@ -172,14 +174,14 @@ function withEndpoints(
   if (!endpoints || now - endpoints.checkedAt > HEALTH_MS) return probed
   const { checkedAt, usable, latencyMs } = endpoints
   if (probed.checkedAt !== null && probed.checkedAt > checkedAt) return probed
-  const standing = probed.status === 'not_probed' ? 'imperfect' : probed.status
-  return { ...probed, status: usable ? standing : 'failed', latencyMs, checkedAt }
+  const probedStatus = probed.status === 'not_probed' ? 'imperfect' : probed.status
+  return { ...probed, status: usable ? probedStatus : 'failed', latencyMs, checkedAt }
 }
 
 /**
- * A model's evaluation of each day, ascending: the one that was kept when it is complete, else what its answers of that
- * day come to, so that nothing measured is lost with a run that ended before both questions did. A day has none while a
- * question was not asked, or the account's limits kept it from the model: the next run asks it (docs/decisions/0056).
+ * A model's evaluation of each day, ascending: the stored one when it is complete, else the responses of that day, so
+ * that an interrupted run loses no measurement. A day has none while a prompt was not sent, or the account's limits
+ * blocked it: the next run sends it (docs/decisions/0056).
  *
  * @param scores of one model
  * @param settled attempts of the same model, ascending
@@ -191,28 +193,28 @@ function evaluationsByDay(
   const answered = settled.filter(({ end }) => end.tasks !== null)
   const days = [...new Set([...scores, ...answered].map(({ day }) => day))].toSorted(compareCodeUnits)
   const evaluations = days.map((day) => {
-    const kept = scores.find((score) => score.day === day)
+    const stored = scores.find((score) => score.day === day)
     const ofDay = settled.filter((attempt) => attempt.day === day)
-    if (!kept?.complete) return [day, measured(day, kept, ofDay)] as const
-    return [day, { updatedAt: kept.evaluatedAt, tasks: kept.tasks }] as const
+    if (!stored?.complete) return [day, evaluationOfDay(day, stored, ofDay)] as const
+    return [day, { updatedAt: stored.evaluatedAt, tasks: stored.tasks }] as const
   })
   return new Map(evaluations.flatMap(([day, evaluation]) => (evaluation ? [[day, evaluation]] : [])))
 }
 
-/** @returns null while a question has neither an answer nor a failure of the model */
-function measured(
+/** @returns null while a prompt has neither a response nor a failure of the model */
+function evaluationOfDay(
   day: Day,
-  kept: DayScore | undefined,
+  stored: DayScore | undefined,
   attempts: readonly SettledAttempt[],
 ): LiteEvaluation | null {
   const tasks = (['tool', 'text'] as const).map((kind): readonly TaskResult[] => {
     const ends = attempts.filter((attempt) => attempt.kind === kind).map(({ end }) => end)
-    const answer = ends.findLast((end) => end.tasks !== null)?.tasks ?? tasksOfKind(kind, kept?.tasks ?? [])
+    const answer = ends.findLast((end) => end.tasks !== null)?.tasks ?? tasksOfKind(kind, stored?.tasks ?? [])
     const last = ends.at(-1)
     const failed = last && last.tasks === null && RESPONSE_CLASSES[last.class].scope !== 'account'
     return answer.length === 0 && failed ? unansweredTasks(kind, day, failureDetails(last)) : answer
   })
   if (tasks.some((each) => each.length === 0)) return null
   const ends = attempts.filter(({ end }) => end.tasks !== null).map(({ end }) => end.settledAt)
-  return { updatedAt: Math.max(...ends, ...(kept ? [kept.evaluatedAt] : [])), tasks: tasks.flat() }
+  return { updatedAt: Math.max(...ends, ...(stored ? [stored.evaluatedAt] : [])), tasks: tasks.flat() }
 }

@@ -2,19 +2,19 @@ import type { Instant } from '../time.ts'
 import type { LiteKind } from './lite/suite.ts'
 import type { StoredRun } from './schema.ts'
 
-/** Requests a day that are left to the account's owner and to answers that were lost (docs/model-errors.md). */
+/** Daily requests reserved for the account's owner and for lost responses (docs/model-errors.md). */
 export const RESERVED_REQUESTS = 10
 
-/** Two questions and one retry: the most requests of one model, on a UTC day or in a forced run. */
-export const REQUESTS_A_MODEL = 3
+/** Most requests of one model on a UTC day or in a forced run: two prompts and one retry. */
+export const REQUESTS_PER_MODEL = 3
 
-/** What an account has that never bought credits, for a service that does not tell. */
+/** Daily limit of an account without purchases, used when the service reports none. */
 export const DEFAULT_DAILY_LIMIT = 50
 
-/** The service may answer for the key with numbers this old, and so may miss what was sent since. */
+/** The service may report key usage of this age, and so miss recent requests. */
 export const KEY_STALE_MS = 90_000
 
-/** The daily requests of a key, as the service counts them; null where it does not tell. */
+/** The daily requests of a key, as the service counts them. */
 export interface KeyRequests {
   limit: number
   /** May exceed the limit. */
@@ -22,36 +22,36 @@ export interface KeyRequests {
 }
 
 /**
- * Requests that may still be sent today. The count of the service may be old and the count here may be incomplete,
- * so that the greater sum is taken for true.
+ * Requests that may still be sent today. The service's count may be old and the local one incomplete, so that the
+ * greater sum counts.
  *
- * @param countedToday requests written down since midnight UTC, those of killed runs too
- * @param countedLately of these, those of the last {@link KEY_STALE_MS}
+ * @param countedToday requests recorded since midnight UTC, including those of killed runs
+ * @param countedRecently those of the last {@link KEY_STALE_MS} among them
  */
-export function requestsLeft(key: KeyRequests | null, countedToday: number, countedLately: number): number {
+export function requestsLeft(key: KeyRequests | null, countedToday: number, countedRecently: number): number {
   const limit = key?.limit ?? DEFAULT_DAILY_LIMIT
-  const spent = Math.max(countedToday, (key?.used ?? 0) + countedLately)
+  const spent = Math.max(countedToday, (key?.used ?? 0) + countedRecently)
   return Math.max(0, limit - RESERVED_REQUESTS - spent)
 }
 
 /**
- * Requests a model may be sent in a run. A forced run evaluates every model again, however often it was asked that day;
- * any other shares the requests of the day with the runs before it.
+ * Requests left for a model in a run. A forced run evaluates every model again; other runs share the day's requests
+ * with earlier runs.
  *
- * @param sentToday requests written down for the model since midnight UTC
+ * @param sentToday requests recorded for the model since midnight UTC
  */
 export function requestsLeftOfModel(mode: StoredRun['refreshMode'], sentToday: number): number {
-  return mode === 'forceEval' ? REQUESTS_A_MODEL : Math.max(0, REQUESTS_A_MODEL - sentToday)
+  return mode === 'forceEval' ? REQUESTS_PER_MODEL : Math.max(0, REQUESTS_PER_MODEL - sentToday)
 }
 
-/** What is known of a model before its questions are planned. */
+/** A model that needs requests in a run. */
 export interface QuotaClaim {
   model: string
-  /** Questions that have no answer of today which may be used. */
-  open: readonly LiteKind[]
-  /** Requests it may be sent: see {@link requestsLeftOfModel}. */
+  /** Prompts without a usable response of today. */
+  openKinds: readonly LiteKind[]
+  /** Requests left for the model: see {@link requestsLeftOfModel}. */
   left: number
-  /** True when a perfect evaluation could make it the primary. */
+  /** True when a perfect evaluation would make it the primary. */
   canWin: boolean
   lastEvaluatedAt: Instant | null
 }
@@ -63,27 +63,27 @@ interface PlannedCall {
 
 export interface CallPlan {
   calls: PlannedCall[]
-  /** Models whose open questions do not fit into what is left of the day. */
+  /** Models whose prompts exceed the requests left today. */
   postponed: string[]
-  /** Models that have too few of their own requests left. */
+  /** Models with too few of their own requests left. */
   spent: string[]
-  /** Requests the run may send in all, retries included. */
+  /** Most requests of the run, including retries. */
   budget: number
 }
 
 /**
- * Plans first calls, both of a model's or none: who can still win first, then whose evaluation is the oldest. Retries take
- * what the first calls leave.
+ * Plans the first calls: both prompts of a model or none. Models that can still become the primary come first, then
+ * those with the oldest evaluation. Retries use the remaining requests.
  *
  * @param left see {@link requestsLeft}
  */
 export function planCalls(claims: readonly QuotaClaim[], left: number): CallPlan {
   const plan: CallPlan = { calls: [], postponed: [], spent: [], budget: left }
-  for (const { model, open, left: leftOfModel } of claims.toSorted(byUrgency)) {
-    if (open.length > leftOfModel) plan.spent.push(model)
-    if (open.length === 0 || open.length > leftOfModel) continue
-    if (plan.calls.length + open.length > left) plan.postponed.push(model)
-    else plan.calls.push(...open.map((kind) => ({ model, kind })))
+  for (const { model, openKinds, left: leftOfModel } of claims.toSorted(byUrgency)) {
+    if (openKinds.length > leftOfModel) plan.spent.push(model)
+    if (openKinds.length === 0 || openKinds.length > leftOfModel) continue
+    if (plan.calls.length + openKinds.length > left) plan.postponed.push(model)
+    else plan.calls.push(...openKinds.map((kind) => ({ model, kind })))
   }
   return plan
 }

@@ -1,7 +1,7 @@
 import { DAY_MS, dayOf, formatInstant } from '../time.ts'
 import type { Instant } from '../time.ts'
 import type { CatalogueModel } from './catalogue.ts'
-import { LITE_POINTS_MOST, countedEvaluation, hasAnswer } from './evaluation.ts'
+import { LITE_POINTS_MAX, countedEvaluation, hasResponse } from './evaluation.ts'
 import type { CountedEvaluation } from './evaluation.ts'
 import type { Measurements, ModelHistory } from './history.ts'
 import { LITE_SUITE } from './lite/suite.ts'
@@ -12,29 +12,26 @@ import type { EvalCoverage, EvalSummary, RankedModel, StoredRun } from './schema
 import { healthScoreOf, latencyScoreOf, scoreModel, scoreOf } from './score.ts'
 import type { ModelScore } from './score.ts'
 
-/** Tasks of the suite, for a model without a result. */
+/** Number of tasks, for a model without a result. */
 const TASKS_IN_SUITE = 3
 
-/** Everything known of one eligible model. */
+/** An eligible model with its measurements. */
 export interface Candidate extends Measurements {
   model: CatalogueModel
 }
 
-/** A candidate with its place, its score and the parts of its score. */
+/** A ranked candidate with the components of its score. */
 export interface Ranked extends Pick<ModelScore, 'components'> {
   model: RankedModel
-  /** With answers to one question at least. */
+  /** The evaluation, when at least one prompt has a response. */
   evaluation: CountedEvaluation | null
   gone: boolean
 }
 
-/** The fields that decide between two models. */
+/** The fields that order two models. */
 type Contender = Pick<RankedModel, 'id' | 'score' | 'liteEvalScore' | 'metadataScore'>
 
-/**
- * The order of the ranking: score, then what was measured (lite evaluation), then what was published (metadata), then
- * id in code-unit order. Nothing else moves a model.
- */
+/** The order of the ranking: score, lite evaluation, metadata, id in code-unit order. */
 function compareContenders(a: Contender, b: Contender): number {
   return (
     b.score - a.score ||
@@ -57,7 +54,7 @@ export function rankCandidates(
 ): Ranked[] {
   const scored = candidates.map((candidate): Ranked => {
     const shown = countedEvaluation(candidate.evaluation, now)
-    const evaluation = shown && hasAnswer(shown) ? shown : null
+    const evaluation = shown && hasResponse(shown) ? shown : null
     const { components, ...score } = scoreModel(candidate, evaluation, now)
     const previousRank = previousRanks.get(candidate.model.id) ?? null
     const model = rankedModel(candidate, score, summaryOf(shown), previousRank)
@@ -69,62 +66,62 @@ export function rankCandidates(
 }
 
 /**
- * Models that would lead although they have no provider: a recommendation must not begin with them. A model that is gone
- * further down stays in the ranking with its failure.
+ * Models without a provider that would rank first: a recommendation must not begin with them. Others without a provider
+ * stay in the ranking with their failure.
  *
  * @returns their ids; all of them when no candidate has a provider
  */
-export function goneLeaders(candidates: readonly Candidate[], now: Instant): ReadonlySet<string> {
+export function unservedLeaders(candidates: readonly Candidate[], now: Instant): ReadonlySet<string> {
   const ranked = rankCandidates(candidates, new Map(), now)
   const first = ranked.findIndex(({ gone }) => !gone)
   return new Set(ranked.slice(0, first < 0 ? ranked.length : first).map(({ model }) => model.id))
 }
 
 /**
- * The score that a model could reach today by perfect and quick answers: they bring health and latency too. Today's
- * answers stay as they are, and so does what counts against it.
+ * The best score a model could reach today with perfect and fast responses, which raise health and latency too. Results
+ * of today and penalties stay.
  *
- * @param evaluation null for a model that would be asked both questions
+ * @param evaluation null when both prompts would be sent
  */
-function withPerfectAnswers({ model, evaluation }: Pick<Ranked, 'model' | 'evaluation'>): Contender {
+function withPerfectResults({ model, evaluation }: Pick<Ranked, 'model' | 'evaluation'>): Contender {
   const ofToday = evaluation?.ageDays === 0 ? evaluation : null
   const parts = {
     ...model,
     healthScore: healthScoreOf('passed'),
     latencyScore: latencyScoreOf(0),
-    liteEvalScore: ofToday ? ofToday.points + ofToday.openPoints : LITE_POINTS_MOST,
+    liteEvalScore: ofToday ? ofToday.points + ofToday.openPoints : LITE_POINTS_MAX,
   }
   return { ...parts, score: scoreOf(parts) }
 }
 
 /**
- * The questions each candidate would have to be asked, and whether it could become the primary by them. `forceEval` asks
- * again what was answered today.
+ * The prompts that each candidate needs, and whether they could make it the primary. `forceEval` repeats the prompts of
+ * today.
  */
 export function claimsOf(
   candidates: readonly (Candidate & ModelHistory)[],
   mode: StoredRun['refreshMode'],
   now: Instant,
 ): QuotaClaim[] {
-  const again = mode === 'forceEval'
+  const isForced = mode === 'forceEval'
   const ranked = rankCandidates(candidates, new Map(), now)
   const leader = ranked.find(({ gone }) => !gone)?.model
   const canWin = new Set(
     ranked.flatMap(({ model, evaluation }) => {
-      const best = withPerfectAnswers({ model, evaluation: again ? null : evaluation })
+      const best = withPerfectResults({ model, evaluation: isForced ? null : evaluation })
       return leader && compareContenders(best, leader) <= 0 ? [model.id] : []
     }),
   )
-  return candidates.map(({ model: { id }, answers, sentToday, lastEvaluatedAt }) => ({
+  return candidates.map(({ model: { id }, tasksToday, sentToday, lastEvaluatedAt }) => ({
     model: id,
-    open: (['tool', 'text'] as const).filter((kind) => again || answers[kind] === undefined),
+    openKinds: (['tool', 'text'] as const).filter((kind) => isForced || tasksToday[kind] === undefined),
     left: requestsLeftOfModel(mode, sentToday),
     canWin: canWin.has(id),
     lastEvaluatedAt,
   }))
 }
 
-/** The published form of a candidate, in the order of its fields; the rank follows once all are scored. */
+/** The published form of a candidate; its rank is set after scoring. */
 function rankedModel(
   { model, health, toolUse }: Candidate,
   {
@@ -147,7 +144,7 @@ function rankedModel(
     healthScore,
     latencyScore,
     liteEvalScore,
-    // Eligible models have one: see `rejectionOf`.
+    // `rejectionOf` rejects models without one.
     contextLength: model.contextLength ?? 0,
     maxCompletionTokens: model.maxCompletionTokens,
     ...mapCapabilities(({ parameter }) => model.supportedParameters.includes(parameter)),
@@ -165,14 +162,14 @@ function rankedModel(
 }
 
 function summaryOf(evaluation: CountedEvaluation | null): EvalSummary {
-  // Details hold text of models and services.
+  // Details contain text of models and services.
   const tasks = (evaluation?.tasks ?? []).map((task) => ({
     ...task,
     details: mapTexts(task.details, withoutModelIds) as Record<string, unknown>,
   }))
   const passed = tasks.filter((task) => task.status === 'passed').length
   const total = tasks.length || TASKS_IN_SUITE
-  if (evaluation === null || !hasAnswer(evaluation))
+  if (evaluation === null || !hasResponse(evaluation))
     return { suite: LITE_SUITE, status: 'not_evaluated', passed, total, updatedAt: null, tasks }
   const { status, ageDays, multiplier } = evaluation
   const updatedAt = formatInstant(evaluation.updatedAt)
@@ -181,7 +178,7 @@ function summaryOf(evaluation: CountedEvaluation | null): EvalSummary {
   return { ...summary, cachedFromUpdatedAt: updatedAt, cacheAgeDays: ageDays, cacheMultiplier: multiplier }
 }
 
-/** Up to three phrases on what a model can do, and how many tasks it passed. */
+/** Up to three capabilities, and the number of passed tasks. */
 function reasonFor(model: CatalogueModel, { passed, total }: EvalSummary): string {
   const tokens = model.contextLength ?? 0
   const context =
@@ -194,36 +191,37 @@ function reasonFor(model: CatalogueModel, { passed, total }: EvalSummary): strin
   return `${text.charAt(0).toUpperCase()}${text.slice(1)}; lite eval ${passed}/${total}`
 }
 
-/** A recommended model the chat may run on. */
+/** A recommended model for the chat. */
 export interface ChatCandidate {
   id: string
-  /** True for a model that thinks, and can be asked to do little of it. */
-  thinks: boolean
+  /** True for a reasoning model, whose effort can be lowered. */
+  isReasoning: boolean
 }
 
-/** The recommended models the chat may run on, best first: those that can call tools, as far as is known. */
+/** The recommended models for the chat, best first: those that can call tools, as far as known. */
 export function chatCandidates({ models }: StoredRun): ChatCandidate[] {
   return models
     .filter(({ supportsTools, toolUse }) => supportsTools && toolUse !== 'disproven')
-    .map(({ id, supportsReasoning }) => ({ id, thinks: supportsReasoning }))
+    .map(({ id, supportsReasoning }) => ({ id, isReasoning: supportsReasoning }))
 }
 
-/** So many of the best must have a fresh score: four of five of the first eight. */
+/** The first eight models, of which four in five must have a fresh score. */
 const TOP = 8
 const FRESH_MS = DAY_MS
 
 /**
- * How much of a ranking rests on evaluations (docs/free-models.md): those whose published summary is not `not_evaluated`.
+ * The share of a ranking that rests on evaluations (docs/free-models.md): those whose published summary is not
+ * `not_evaluated`.
  *
  * @param ranked in rank order
- * @param attemptedToday evaluations begun this UTC day
+ * @param attemptedToday evaluations started on this UTC day
  */
 export function coverageOf(ranked: readonly Ranked[], attemptedToday: number, now: Instant): EvalCoverage {
   const [primary] = ranked
   const evaluations = ranked.flatMap(({ evaluation }) => evaluation ?? [])
   const possible = ranked
     .filter(({ evaluation, gone }) => evaluation === null && !gone)
-    .map(({ model }) => withPerfectAnswers({ model, evaluation: null }))
+    .map(({ model }) => withPerfectResults({ model, evaluation: null }))
     .sort(compareContenders)
   const threats = possible.filter(
     (one) => primary && one.id !== primary.model.id && compareContenders(one, primary.model) < 0,
@@ -242,28 +240,29 @@ export function coverageOf(ranked: readonly Ranked[], attemptedToday: number, no
 }
 
 /**
- * `high` when no unevaluated model can overtake the primary, and four of five of the first eight have an evaluation of
- * the last 24 hours; `medium` when none can overtake and the primary has a score; else `low`. The reason is one sentence.
+ * Confidence of a ranking with a reason of one sentence: `high` when no unevaluated model can overtake the primary and
+ * four in five of the first eight have an evaluation of the last 24 hours; `medium` when none can overtake and the
+ * primary has a score; else `low`.
  */
 export function confidenceOf(
   ranked: readonly Ranked[],
   { unevaluatedThreatCount: threats }: EvalCoverage,
   now: Instant,
 ): Pick<StoredRun, 'rankingConfidence' | 'rankingConfidenceReason'> {
-  const because = (level: StoredRun['rankingConfidence'], reason: string) => ({
+  const confidence = (level: StoredRun['rankingConfidence'], reason: string) => ({
     rankingConfidence: level,
     rankingConfidenceReason: reason,
   })
   if (threats > 0) {
     const many = threats === 1 ? 'One unevaluated model' : `${threats} unevaluated models`
-    return because('low', `${many} could overtake the primary with a perfect lite eval score.`)
+    return confidence('low', `${many} could overtake the primary with a perfect lite eval score.`)
   }
-  if (!ranked[0]?.evaluation) return because('low', 'The primary itself has no valid lite eval score.')
+  if (!ranked[0]?.evaluation) return confidence('low', 'The primary itself has no valid lite eval score.')
   const top = ranked.slice(0, TOP)
   const fresh = top.filter(({ evaluation }) => evaluation && now - evaluation.updatedAt <= FRESH_MS)
   const none = 'No unevaluated candidate can overtake the primary even with a perfect lite eval score'
   const share = `${fresh.length} of the top ${top.length} have a score of the last 24 hours`
   return fresh.length * 5 >= top.length * 4
-    ? because('high', `${none}; ${share}.`)
-    : because('medium', `${none}, but only ${share}.`)
+    ? confidence('high', `${none}; ${share}.`)
+    : confidence('medium', `${none}, but only ${share}.`)
 }

@@ -10,28 +10,28 @@ import type { RankedModel, StoredRun } from './schema.ts'
 const CREATE_KEY_URL = 'https://openrouter.ai/settings/keys'
 const FALLBACK = { id: FALLBACK_ROUTER, reason: 'OpenRouter-managed free model router' } as const
 
-/** A note as it is published. */
+/** Prepares a note for publication. */
 function publishedNote(note: string): string {
   return publishedText(withoutModelIds(note), 500)
 }
 
-/** The recommendation before another. */
-type Previous = Pick<StoredRun, 'models' | 'rankingVersion'> | null
+/** The previous recommendation. */
+type PreviousRun = Pick<StoredRun, 'models' | 'rankingVersion'> | null
 
-/** The findings of a run, before they are ranked. */
+/** The data of a run before ranking. */
 export interface RunFacts extends Pick<
   StoredRun,
   'rankingVersion' | 'refreshMode' | 'probeMode' | 'liteEvalMode' | 'baseUrl' | 'rejections' | 'notes'
 > {
   now: Instant
-  /** At least one. */
+  /** At least one candidate. */
   candidates: readonly Candidate[]
-  /** Evaluations begun this UTC day. */
+  /** Evaluations started on this UTC day. */
   attemptedToday: number
-  previous: Previous
+  previous: PreviousRun
 }
 
-/** The whole recommendation of one run: ranking, confidence, notes, and why each model is where it is. */
+/** Creates the recommendation of a run: ranking, confidence, notes, and the components of each score. */
 export function recommend(facts: RunFacts): StoredRun {
   const { now, candidates, previous, rejections } = facts
   const previousRanks = new Map(previous?.models.map(({ id, rank }) => [id, rank]))
@@ -39,9 +39,9 @@ export function recommend(facts: RunFacts): StoredRun {
   const models = ranked.map(({ model }) => model)
   const evalCoverage = coverageOf(ranked, facts.attemptedToday, now)
   const glitches = zeroPriced(rejections)
-  const glitchNote = `Not candidates, because they are free without the free suffix (a price error or a preview): ${listed(glitches)}.`
+  const glitchNote = `Not candidates, because they are free without the free suffix (a price error or a preview): ${joinNames(glitches)}.`
   const notes = [
-    ...STANDING_NOTES,
+    ...FIXED_NOTES,
     ...facts.notes,
     ...(glitches.length > 0 ? [glitchNote] : []),
     ...movementNotes(models, previous),
@@ -66,8 +66,8 @@ export function recommend(facts: RunFacts): StoredRun {
   }
 }
 
-/** True when two recommendations of the same day say the same. */
-export function saysTheSame(previous: StoredRun, ranked: StoredRun): boolean {
+/** True when two recommendations have the same content and the same day. */
+export function hasSameContent(previous: StoredRun, ranked: StoredRun): boolean {
   const contentOf = ({ models, rejections, updatedAt, baseUrl }: StoredRun): string => {
     const ranking = models.map((model) => ({ ...model, previousRank: null }))
     return JSON.stringify([updatedAt.slice(0, 10), baseUrl, ranking, zeroPriced(rejections).toSorted()])
@@ -75,26 +75,26 @@ export function saysTheSame(previous: StoredRun, ranked: StoredRun): boolean {
   return contentOf(previous) === contentOf(ranked)
 }
 
-/** Rejected models that cost nothing without being a free variant: the notes name them. */
+/** Rejected models with zero price that are not free variants: the notes name them. */
 function zeroPriced(rejections: StoredRun['rejections']): string[] {
   return rejections.flatMap(({ id, reason }) => (reason === 'zero_price_without_suffix' ? [id] : []))
 }
 
-/** The version after the last one of the same day: `<UTC day>.v1`, then `.v2`. */
+/** The next version of a day: `<UTC day>.v1`, then `.v2`. */
 export function nextRankingVersion(day: string, versions: readonly string[]): string {
   const ofDay = versions.filter((each) => RANKING_VERSION.test(each) && each.startsWith(day))
   const numbers = ofDay.map((version) => Number(version.slice(`${day}.v`.length)))
   return `${day}.v${Math.max(0, ...numbers) + 1}`
 }
 
-/** Part of every recommendation. */
-export const STANDING_NOTES = [
+/** Notes of every recommendation. */
+export const FIXED_NOTES = [
   'Free model availability and rate limits can vary.',
   'The lite eval is a small practical heuristic (writing files through a tool, one shell command, a decoding puzzle), not an official benchmark result.',
   'Use openrouter/free if the recommended model is temporarily unavailable.',
 ] as const
 
-/** The moves that are described one by one. */
+/** Most moves that are described individually. */
 const MOVES_DESCRIBED = 5
 const NAMES_LISTED = 10
 
@@ -107,49 +107,51 @@ const PARTS = {
 } as const
 
 /**
- * The moves since the recommendation before, and why: the primary's change always, then the five longest moves, then the
- * models that came and left.
+ * Changes since the previous recommendation: the primary's first, then the five longest moves, then models that entered
+ * and left.
  */
-function movementNotes(models: readonly RankedModel[], previous: Previous): string[] {
+function movementNotes(models: readonly RankedModel[], previous: PreviousRun): string[] {
   if (previous === null) return ['No previous recommendation to compare with.']
   const before = new Map(previous.models.map((model) => [model.id, model]))
   const current = new Set(models.map(({ id }) => id))
-  const [primary, deposed] = [models[0]?.id, previous.models[0]?.id]
-  const changed = primary !== undefined && deposed !== undefined && primary !== deposed
+  const [primary, previousPrimary] = [models[0]?.id, previous.models[0]?.id]
+  const changed = primary !== undefined && previousPrimary !== undefined && primary !== previousPrimary
   const moves = models.flatMap((model) => {
-    const old = before.get(model.id)
-    if (!old || old.rank === model.rank) return []
-    const first = changed && (model.id === primary || model.id === deposed) ? 1 : 0
-    return [{ model, old, first, distance: Math.abs(model.rank - old.rank) }]
+    const previousModel = before.get(model.id)
+    if (!previousModel || previousModel.rank === model.rank) return []
+    const first = changed && (model.id === primary || model.id === previousPrimary) ? 1 : 0
+    return [{ model, old: previousModel, first, distance: Math.abs(model.rank - previousModel.rank) }]
   })
   moves.sort((a, b) => b.first - a.first || b.distance - a.distance || a.model.rank - b.model.rank)
-  const came = models.filter(({ id }) => !before.has(id)).map(({ id, rank }) => `${id} (rank ${rank})`)
-  const gone = previous.models.filter(({ id }) => !current.has(id))
-  const left = gone.map(({ id, rank }) => `${id} (was ${rank})`)
+  const entered = models.filter(({ id }) => !before.has(id)).map(({ id, rank }) => `${id} (rank ${rank})`)
+  const leavers = previous.models.filter(({ id }) => !current.has(id))
+  const leaverNames = leavers.map(({ id, rank }) => `${id} (was ${rank})`)
   const more = moves.length - MOVES_DESCRIBED
   return [
     changed
-      ? `The primary changed from ${deposed} to ${primary} since ${previous.rankingVersion}.`
+      ? `The primary changed from ${previousPrimary} to ${primary} since ${previous.rankingVersion}.`
       : `The primary is the same as in ${previous.rankingVersion}.`,
-    ...moves.slice(0, MOVES_DESCRIBED).map(({ model, old }) => describeMove(model, old)),
+    ...moves
+      .slice(0, MOVES_DESCRIBED)
+      .map(({ model, old: previousModel }) => describeMove(model, previousModel)),
     ...(more > 0 ? [`${more} more moved.`] : []),
-    ...(came.length > 0 ? [`New in the ranking: ${listed(came)}.`] : []),
-    ...(left.length > 0 ? [`No longer ranked: ${listed(left)}.`] : []),
+    ...(entered.length > 0 ? [`New in the ranking: ${joinNames(entered)}.`] : []),
+    ...(leaverNames.length > 0 ? [`No longer ranked: ${joinNames(leaverNames)}.`] : []),
   ]
 }
 
-function describeMove(model: RankedModel, old: RankedModel): string {
-  const verb = model.rank < old.rank ? 'rose' : 'fell'
+function describeMove(model: RankedModel, previousModel: RankedModel): string {
+  const verb = model.rank < previousModel.rank ? 'rose' : 'fell'
   const deltas = (Object.keys(PARTS) as (keyof typeof PARTS)[]).flatMap((name) => {
-    const delta = model[name] - old[name]
+    const delta = model[name] - previousModel[name]
     return delta === 0 ? [] : [`${PARTS[name]} ${delta > 0 ? '+' : ''}${delta}`]
   })
-  const why = deltas.length > 0 ? deltas.join(', ') : 'its score is the same, others moved'
-  return `${model.id} ${verb} from ${old.rank} to ${model.rank}: ${why}.`
+  const cause = deltas.length > 0 ? deltas.join(', ') : 'its score is the same, others moved'
+  return `${model.id} ${verb} from ${previousModel.rank} to ${model.rank}: ${cause}.`
 }
 
-/** Names in a row, the first ten. */
-export function listed(names: readonly string[]): string {
+/** Joins the first ten names and counts the others. */
+export function joinNames(names: readonly string[]): string {
   const more = names.length - NAMES_LISTED
   return more > 0 ? `${names.slice(0, NAMES_LISTED).join(', ')} and ${more} more` : names.join(', ')
 }

@@ -2,15 +2,18 @@ import { z } from 'zod'
 import { firstCodePoints } from '../text.ts'
 import { LITE_SUITE, taskSchema } from './lite/suite.ts'
 
-/** `passed` answered as asked, `imperfect` answered in another form, or the failure (docs/free-models.md). */
+/**
+ * `passed`: responded in the requested form; `imperfect`: responded in another form; otherwise the failure
+ * (docs/free-models.md).
+ */
 export type HealthStatus = 'passed' | 'imperfect' | 'not_probed' | 'timeout' | 'failed' | `http_${number}`
 
-/** Every {@link HealthStatus}. */
+/** Matches every {@link HealthStatus}. */
 export const HEALTH_STATUS_PATTERN = /^(?:passed|imperfect|not_probed|timeout|failed|http_[1-5]\d\d)$/
 
 /**
- * The claims of the catalogue on a model: the published field, the parameter of the service that stands for it, and its
- * name in a filter of the shortlist.
+ * Capabilities that the catalogue claims for a model: the published field, the service's parameter, and the name in a
+ * filter of the shortlist.
  */
 export const CAPABILITIES = {
   supportsTools: { parameter: 'tools', need: 'tools' },
@@ -24,7 +27,7 @@ export const CAPABILITIES = {
 } as const
 export type Capability = keyof typeof CAPABILITIES
 
-/** A value for every capability, in their order. */
+/** Maps every capability to a value, in order. */
 export function mapCapabilities<T>(
   valueOf: (capability: (typeof CAPABILITIES)[Capability]) => T,
 ): Record<Capability, T> {
@@ -32,13 +35,12 @@ export function mapCapabilities<T>(
   return Object.fromEntries(entries) as Record<Capability, T>
 }
 
-/** Versions of a ranking: `<UTC day>.v1`; a second run of the day `.v2`. */
+/** Version of a ranking: `<UTC day>.v1`; a second run of the day is `.v2`. */
 export const RANKING_VERSION = /^\d{4}-\d{2}-\d{2}\.v\d{1,6}$/
 
 /**
- * Wire schemas of the free-model interface (docs/free-models.md), keys in the order in which they are sent. The job
- * seals what fits them, the server serves the seed for stored bytes that do not, the OpenAPI document is derived from
- * them.
+ * Wire schemas of the free-model API (docs/free-models.md), keys in wire order. The job seals valid data only, the
+ * server serves the seed in place of invalid stored bytes, and the OpenAPI document derives from them.
  */
 
 const instant = z.iso.datetime({ precision: 3 }).describe('ISO-8601 with milliseconds and Z')
@@ -103,7 +105,7 @@ const evalCoverageSchema = z
   })
   .meta({ id: 'FreeModelEvalCoverage' })
 
-/** The fields both payloads begin with. */
+/** The first fields of both payloads. */
 const head = {
   updatedAt: instant,
   source: z.enum(['openrouter-models-api', 'seed']),
@@ -120,7 +122,7 @@ const head = {
   fallback: z.object({ id: modelId, reason: z.string() }),
 }
 
-/** The fields both payloads end with. */
+/** The last fields of both payloads. */
 const tail = {
   notes: z.array(z.string()),
   seed: z.boolean().describe('true for the built-in seed'),
@@ -158,7 +160,7 @@ export const statusSchema = z
   })
   .meta({ id: 'FreeModelStatus' })
 
-/** One part of a score: its points, the most there are, and one phrase of evidence. */
+/** One component of a score: its points, the maximum, and one phrase of evidence. */
 const componentSchema = z.object({
   name: z.string(),
   points: z.int(),
@@ -166,7 +168,7 @@ const componentSchema = z.object({
   evidence: z.string(),
 })
 
-/** What a run leaves in the store: everything both endpoints need, and why it came about. */
+/** The stored run: all data of both endpoints, with rejections and explanations. */
 export const storedRunSchema = z.object({
   ...head,
   models: z.array(rankedModelSchema).min(1),
@@ -186,9 +188,10 @@ export type Status = z.infer<typeof statusSchema>
 export type StoredRun = z.infer<typeof storedRunSchema>
 
 /**
- * Text of a service as it may be published: well-formed Unicode, control characters as spaces, cut by code point.
+ * Prepares text of a service for publication: well-formed Unicode, control characters as spaces, shortened by code
+ * points.
  *
- * @param most code points kept
+ * @param most most code points
  */
 export function publishedText(text: string, most: number): string {
   const plain = text
@@ -199,14 +202,14 @@ export function publishedText(text: string, most: number): string {
 }
 
 /**
- * A published text that no reader takes for a recommendation: readers collect every text with a slash and `:free` as the
- * id of a model to use.
+ * Removes model ids from a published text: consumers collect every text with a slash and `:free` as the id of a
+ * recommended model.
  */
 export function withoutModelIds(text: string): string {
   return text.replaceAll(':free', ' (free)')
 }
 
-/** A JSON value with every text changed, names of fields included. */
+/** Maps every text of a JSON value, including member names. */
 export function mapTexts(value: unknown, change: (text: string) => string): unknown {
   if (typeof value === 'string') return change(value)
   if (Array.isArray(value)) return value.map((item) => mapTexts(item, change))
@@ -216,7 +219,7 @@ export function mapTexts(value: unknown, change: (text: string) => string): unkn
   )
 }
 
-/** A JSON value whose every text, names of fields included, is well-formed Unicode. */
+/** Makes every text of a JSON value well-formed Unicode, including member names. */
 export function wellFormed(value: unknown): unknown {
   return mapTexts(value, (text) => text.toWellFormed())
 }

@@ -1,12 +1,12 @@
 import { DAY_MS, dayOf } from '../time.ts'
 import type { Instant } from '../time.ts'
 import type { CatalogueModel } from './catalogue.ts'
-import { LITE_POINTS_MOST, liteScoreOf } from './evaluation.ts'
+import { LITE_POINTS_MAX, liteScoreOf } from './evaluation.ts'
 import type { CountedEvaluation } from './evaluation.ts'
 import type { Measurements } from './history.ts'
 import type { HealthStatus, RankedModel, ScoreComponent } from './schema.ts'
 
-/** The additive parts of a score, as they are published. */
+/** The published parts of a score. */
 type ScoreParts = Pick<
   RankedModel,
   'metadataScore' | 'healthScore' | 'latencyScore' | 'liteEvalScore' | 'instabilityPenalty'
@@ -14,11 +14,11 @@ type ScoreParts = Pick<
 
 export interface ModelScore extends ScoreParts {
   score: number
-  /** Every part with its evidence; their points add up to `score`. */
+  /** Every component with its evidence; the points add up to `score`. */
   components: ScoreComponent[]
 }
 
-/** Metadata, health, latency and lite evaluation, less the penalty (docs/free-models.md). */
+/** The score: metadata, health, latency and lite evaluation, minus the penalty (docs/free-models.md). */
 export function scoreOf(parts: ScoreParts): number {
   const { metadataScore, healthScore, latencyScore, liteEvalScore, instabilityPenalty } = parts
   return metadataScore + healthScore + latencyScore + liteEvalScore - instabilityPenalty
@@ -31,7 +31,7 @@ export function healthScoreOf(status: HealthStatus): number {
   return status === 'not_probed' || status === 'http_429' ? 100 : 0
 }
 
-/** Points of a latency in milliseconds, 5 to 75; 25 for one that was not measured. */
+/** Points of a latency in milliseconds, 5 to 75; 25 when it was not measured. */
 export function latencyScoreOf(latencyMs: number | null): number {
   if (latencyMs === null) return 25
   if (latencyMs <= 1_000) return 75
@@ -41,10 +41,10 @@ export function latencyScoreOf(latencyMs: number | null): number {
 }
 
 /**
- * A model's score and every part it is made of.
+ * Scores a model.
  *
  * @param lite the evaluation that counts
- * @param now from which the model's age is counted
+ * @param now time from which ages are counted
  */
 export function scoreModel(
   {
@@ -64,24 +64,24 @@ export function scoreModel(
     liteEvalScore: lite === null ? 0 : liteScoreOf(lite),
     instabilityPenalty: Math.min(150, 25 * failuresIn72h),
   }
-  const quickness = latencyMs === null ? 'not measured' : `${latencyMs} ms`
-  const evaluated =
+  const latencyEvidence = latencyMs === null ? 'not measured' : `${latencyMs} ms`
+  const liteEvidence =
     lite === null
       ? 'no valid evaluation'
       : `${lite.points} points times ${lite.multiplier}, ${lite.ageDays} days old`
-  const failures = `${failuresIn72h} failed attempts in 72 hours`
+  const failureEvidence = `${failuresIn72h} failed attempts in 72 hours`
   const components = [
     ...metadata.map((part) => ({ ...part, name: `metadata.${part.name}` })),
     { name: 'health', points: parts.healthScore, most: 400, evidence: status },
-    { name: 'latency', points: parts.latencyScore, most: 75, evidence: quickness },
-    { name: 'liteEval', points: parts.liteEvalScore, most: LITE_POINTS_MOST, evidence: evaluated },
-    { name: 'instability', points: 0 - parts.instabilityPenalty, most: 0, evidence: failures },
+    { name: 'latency', points: parts.latencyScore, most: 75, evidence: latencyEvidence },
+    { name: 'liteEval', points: parts.liteEvalScore, most: LITE_POINTS_MAX, evidence: liteEvidence },
+    { name: 'instability', points: 0 - parts.instabilityPenalty, most: 0, evidence: failureEvidence },
   ]
   return { ...parts, score: scoreOf(parts), components }
 }
 
-/** The most points of each part of the metadata; docs/model-scores.md defends each by recorded catalogues. */
-export const METADATA_MOST = {
+/** Most points of each metadata part; docs/model-scores.md justifies them with recorded catalogues. */
+export const METADATA_MAX = {
   recency: 170,
   parameters: 120,
   context: 60,
@@ -94,25 +94,25 @@ export const METADATA_MOST = {
   toolChoice: 10,
 } as const
 
-/** The share of a part's points that a model gets, 0 to 1, and the evidence. */
+/** A model's share of a part's points, 0 to 1, and the evidence. */
 type Share = [share: number, evidence: string]
 
-/** Newer than this counts as new, older than that as old. */
+/** Models up to this age in days get full points, models beyond the second age none. */
 const NEW_DAYS = 30
 const OLD_DAYS = 540
 
 /**
- * The points of a model's published facts, 0 to 600 in all (docs/model-scores.md).
+ * Scores a model's published facts, 0 to 600 in all (docs/model-scores.md).
  *
- * @param now from which the age is counted
- * @returns every part, those without points too
+ * @param now time from which the age is counted
+ * @returns every part, including parts without points
  */
 export function metadataComponents(model: CatalogueModel, now: Instant): ScoreComponent[] {
   const supports = (name: string): Share => {
     const listed = model.supportedParameters.includes(name)
     return [listed ? 1 : 0, `${name} ${listed ? 'listed' : 'not listed'}`]
   }
-  const shares: Record<keyof typeof METADATA_MOST, Share> = {
+  const shares: Record<keyof typeof METADATA_MAX, Share> = {
     recency: recency(model, now),
     parameters: parameters(model),
     context: logarithmic(model.contextLength, 'tokens of context', [2 ** 13, 2 ** 18], 0),
@@ -124,7 +124,7 @@ export function metadataComponents(model: CatalogueModel, now: Instant): ScoreCo
     responseFormat: supports('response_format'),
     toolChoice: supports('tool_choice'),
   }
-  return Object.entries(METADATA_MOST).map(([name, most]) => {
+  return Object.entries(METADATA_MAX).map(([name, most]) => {
     const [share, evidence] = shares[name as keyof typeof shares]
     return { name, points: Math.round(share * most), most, evidence }
   })
@@ -133,19 +133,23 @@ export function metadataComponents(model: CatalogueModel, now: Instant): ScoreCo
 function recency({ createdAt }: CatalogueModel, now: Instant): Share {
   if (createdAt === null) return [0, 'listing date unknown']
   const days = Math.max(0, Math.floor((now - createdAt) / DAY_MS))
-  return [between(OLD_DAYS - days, 0, OLD_DAYS - NEW_DAYS), `listed on ${dayOf(createdAt)}, ${days} days ago`]
+  return [
+    fraction(OLD_DAYS - days, 0, OLD_DAYS - NEW_DAYS),
+    `listed on ${dayOf(createdAt)}, ${days} days ago`,
+  ]
 }
 
-/** Models whose size is not published are rather great ones: they count like one of about 120 billion parameters. */
+/** Models of unpublished size are usually large: they count like about 120 billion parameters. */
 function parameters(model: CatalogueModel): Share {
   const billions = parameterBillions(model)
   if (billions === null) return [0.7, 'number of parameters not published']
-  return [between(Math.log2(billions), 2, 9), `${billions} billion parameters`]
+  return [fraction(Math.log2(billions), 2, 9), `${billions} billion parameters`]
 }
 
 /**
- * The number of parameters in billions that id and name speak of, else the description; null when none does. Active
- * and total parameters stand side by side: the total is the greater. Descriptions also name a model's relatives.
+ * The number of parameters in billions in id and name, else in the description; null when missing. The greatest number
+ * counts, because active and total parameters appear together. Descriptions come last, because they also name related
+ * models.
  */
 export function parameterBillions({ id, name, description }: CatalogueModel): number | null {
   return greatestSize(`${id} ${name}`) ?? greatestSize(description)
@@ -159,7 +163,7 @@ function greatestSize(text: string): number | null {
   return Math.max(0, ...sizes) || null
 }
 
-/** Each doubling between the bounds is worth the same; beyond them more or less makes no difference. */
+/** Logarithmic share between two bounds. */
 function logarithmic(
   value: number | null,
   unit: string,
@@ -167,10 +171,10 @@ function logarithmic(
   unknown: number,
 ): Share {
   if (value === null) return [unknown, `${unit}: not published`]
-  return [between(Math.log2(value), Math.log2(least), Math.log2(most)), `${value} ${unit}`]
+  return [fraction(Math.log2(value), Math.log2(least), Math.log2(most)), `${value} ${unit}`]
 }
 
-/** Where a value lies between two bounds, 0 to 1. */
-function between(value: number, low: number, high: number): number {
+/** Position of a value between two bounds, limited to 0 to 1. */
+function fraction(value: number, low: number, high: number): number {
   return Math.min(1, Math.max(0, (value - low) / (high - low)))
 }

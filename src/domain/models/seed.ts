@@ -3,10 +3,10 @@ import type { Day } from '../time.ts'
 import { BASE_URL } from './catalogue.ts'
 import { NOT_PROBED } from './history.ts'
 import type { Candidate } from './ranking.ts'
-import { STANDING_NOTES, recommend } from './recommend.ts'
+import { FIXED_NOTES, recommend } from './recommend.ts'
 import type { StoredRun } from './schema.ts'
 
-/** The day on which the facts below were read from what the makers and the routing service publish. */
+/** The day on which these facts were published by their makers and the routing service. */
 const FACTS_DAY: Day = '2026-08-22'
 
 /** Published facts of one model. */
@@ -16,9 +16,9 @@ interface Facts {
   listed: Day
   context: number
   output: number
-  /** Parameters, where published. */
+  /** Parameters in billions, when published. */
   billions?: number
-  /** Besides {@link COMMON}. */
+  /** Supported parameters besides {@link COMMON}. */
   supports: string
 }
 
@@ -71,10 +71,7 @@ const FACTS: readonly Facts[] = [
   },
 ]
 
-/**
- * The recommendation while none is stored: a few models by their published facts alone. Nothing of it was measured, and
- * it says so.
- */
+/** The built-in recommendation while none is stored: a few models ranked by published facts, marked as not measured. */
 export function seedRun(): StoredRun {
   const run = recommend({
     now: startOfDay(FACTS_DAY),
@@ -96,7 +93,7 @@ export function seedRun(): StoredRun {
     rankingConfidenceReason: 'Built-in seed: ranked only by published facts, not measured.',
     notes: [
       `This is the built-in seed, with facts as published on ${FACTS_DAY}: no stored recommendation could be read.`,
-      ...STANDING_NOTES,
+      ...FIXED_NOTES,
     ],
   }
 }
@@ -115,7 +112,7 @@ function candidateOf({ id, name, listed, context, output, billions, supports }: 
     expirationDay: null,
     expirationUnreadable: false,
     description: billions === undefined ? '' : `${billions}B parameters`,
-    standsForOthers: false,
+    isRouterOrAlias: false,
   }
   return { model, health: NOT_PROBED, evaluation: null, toolUse: 'unknown', gone: false, failuresIn72h: 0 }
 }

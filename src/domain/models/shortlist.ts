@@ -31,27 +31,27 @@ export const NEEDS = Object.fromEntries(
   Object.entries(CAPABILITIES).flatMap(([field, { need }]) => (need === null ? [] : [[need, field]])),
 ) as Record<Need, NeededField>
 
-/** Every need, as it is written in a query and on a command line. */
+/** Every need by its name in queries and on the command line. */
 export const NEED_NAMES = Object.keys(NEEDS) as Need[]
 
-/** Which models of the shortlist are wanted; nothing is left out by an empty filter. */
+/** A filter of the shortlist; an empty one selects every model. */
 export interface ShortlistFilter {
   needs: readonly Need[]
-  /** Tokens; null for any. */
+  /** Least context length in tokens; null for any. */
   minContext: number | null
-  /** Only models that answered as asked. */
+  /** True for models with health `passed` only. */
   passedOnly: boolean
 }
 
 export interface ShortlistQuery {
-  /** Null for the whole list. */
+  /** null for the whole list. */
   limit: number | null
   filter: ShortlistFilter
 }
 
 export const NO_FILTER: ShortlistFilter = { needs: [], minContext: null, passedOnly: false }
 
-/** At least 1; more digits than any list or context has are still a number. */
+/** A whole number from 1; very large numbers are accepted. */
 function wholeNumber(description: string) {
   return z
     .string()
@@ -85,9 +85,9 @@ const CODES = {
 } satisfies Record<string, FreeModelsRefusal>
 
 /**
- * What a top-models request asks for.
+ * Parses a top-models request.
  *
- * @param params the query as parsed; a name given twice is invalid
+ * @param params the parsed query string; a name given twice is invalid
  * @throws Refusal `invalid_limit`, then `invalid_filter`
  */
 export function parseShortlistQuery(params: URLSearchParams): ShortlistQuery {
@@ -95,19 +95,19 @@ export function parseShortlistQuery(params: URLSearchParams): ShortlistQuery {
   return { limit, filter: { needs: needs ?? [], minContext, passedOnly: health !== undefined } }
 }
 
-/** Needs separated by commas, or null when one of them is none. */
+/** Parses needs separated by commas; null when one is unknown. */
 export function parseNeeds(text: string): Need[] | null {
   const names = text.split(',')
   return names.every((name) => Object.hasOwn(NEEDS, name)) ? (names as Need[]) : null
 }
 
-/** The fields that the filters look at. */
+/** The fields that filters use. */
 type Filterable = Pick<RankedModel, NeededField | 'contextLength' | 'healthStatus'> & {
   toolUse?: RankedModel['toolUse'] | undefined
 }
 
-/** Whether a model is wanted; `tools` leaves out those whose tool use was disproven. */
-function meets(model: Filterable, { needs, minContext, passedOnly }: ShortlistFilter): boolean {
+/** True when a model matches the filter; `tools` excludes models whose tool use was disproven. */
+function matchesFilter(model: Filterable, { needs, minContext, passedOnly }: ShortlistFilter): boolean {
   if (passedOnly && model.healthStatus !== 'passed') return false
   if (minContext !== null && model.contextLength < minContext) return false
   return needs.every((need) => model[NEEDS[need]] && !(need === 'tools' && model.toolUse === 'disproven'))
@@ -120,34 +120,38 @@ export const MAX_FRESH_HOURS = 36
 const UPDATE_EVERY_HOURS = 24
 const HOUR_MS = 3_600_000
 
-/** What is served: the stored run, or the built-in seed in its place. */
-export interface Served {
+/** The served run: the stored one, or the built-in seed. */
+export interface ServedRun {
   run: StoredRun
   seed: boolean
-  /** The store of recommendations is configured and answers. */
-  storeAnswers: boolean
+  /** True when the store of recommendations is configured and reachable. */
+  storeAvailable: boolean
 }
 
 /**
- * The body of top-models: the shortlist, filtered, then cut; ranks stay what they are in the whole list.
+ * The body of top-models: the shortlist, filtered, then limited; ranks are those of the whole list.
  *
- * @param now decides age and staleness
+ * @param now determines age and staleness
  */
-export function topModelsPayload(served: Served, { limit, filter }: ShortlistQuery, now: Instant): TopModels {
+export function topModelsPayload(
+  served: ServedRun,
+  { limit, filter }: ShortlistQuery,
+  now: Instant,
+): TopModels {
   const { head, tail } = envelopeOf(served, now)
-  const wanted = served.run.models.filter((model) => meets(model, filter))
+  const wanted = served.run.models.filter((model) => matchesFilter(model, filter))
   const models = wanted.slice(0, limit ?? wanted.length)
   return { ...head, count: models.length, models, ...tail }
 }
 
 /** The body of recommendation: the first model of the list, and all others after it. */
-export function recommendationPayload(served: Served, now: Instant): Recommendation {
+export function recommendationPayload(served: ServedRun, now: Instant): Recommendation {
   const { head, tail } = envelopeOf(served, now)
   return { ...head, primary: primaryOf(served.run), alternatives: served.run.models.slice(1), ...tail }
 }
 
-/** The body of health; always given, whatever the store is like. */
-export function healthPayload({ run, seed, storeAnswers }: Served, now: Instant): Health {
+/** The body of health; available in every state of the store. */
+export function healthPayload({ run, seed, storeAvailable }: ServedRun, now: Instant): Health {
   const ageMs = ageOf(run, now)
   return {
     ok: !seed && isFresh(ageMs),
@@ -155,12 +159,12 @@ export function healthPayload({ run, seed, storeAnswers }: Served, now: Instant)
     ageHours: seed ? null : Math.floor((ageMs / HOUR_MS) * 100) / 100,
     maxFreshHours: MAX_FRESH_HOURS,
     usingSeedFallback: seed,
-    hasKvBinding: storeAnswers,
+    hasKvBinding: storeAvailable,
   }
 }
 
 /** The body of `/api/status/free-llm`. */
-export function statusPayload(served: Served, now: Instant): Status {
+export function statusPayload(served: ServedRun, now: Instant): Status {
   const { rankingVersion, rankingConfidence } = served.run
   const primary = primaryOf(served.run).id
   return { ...healthPayload(served, now), service: 'free-llm', primary, rankingVersion, rankingConfidence }
@@ -168,9 +172,9 @@ export function statusPayload(served: Served, now: Instant): Status {
 
 type Tail = Pick<TopModels, 'notes' | 'seed' | 'stale' | 'ageHours' | 'nextUpdateAt'>
 
-/** The first and the last fields of both payloads. Nothing in them changes more than once an hour. */
+/** The first and the last fields of both payloads. They change at most once an hour. */
 function envelopeOf(
-  { run, seed }: Served,
+  { run, seed }: ServedRun,
   now: Instant,
 ): { head: Omit<StoredRun, 'models' | 'notes' | 'rejections' | 'explanations'>; tail: Tail } {
   const { models: _models, notes, rejections: _rejections, explanations: _explanations, ...head } = run
@@ -194,7 +198,7 @@ function primaryOf({ models }: StoredRun): RankedModel {
   return primary
 }
 
-/** In milliseconds; a clock behind the update makes it new. */
+/** Age in milliseconds, at least 0. */
 function ageOf({ updatedAt }: Pick<StoredRun, 'updatedAt'>, now: Instant): number {
   return Math.max(0, now - Date.parse(updatedAt))
 }
@@ -203,7 +207,7 @@ function isFresh(ageMs: number): boolean {
   return ageMs <= MAX_FRESH_HOURS * HOUR_MS
 }
 
-/** The fields that a reader needs of a ranked model of any host; older hosts lack `toolUse`. */
+/** The fields of a ranked model that a client needs; older hosts lack `toolUse`. */
 const modelSchema = rankedModelSchema
   .pick(Object.fromEntries(Object.values(NEEDS).map((field) => [field, true])) as Record<NeededField, true>)
   .extend({
@@ -226,28 +230,28 @@ const shortlistSchema = z.looseObject({
   stale: z.boolean().optional(),
 })
 
-/** A shortlist as its reader sees it; further fields are kept. */
+/** A shortlist as a client reads it; further fields are kept. */
 export type Shortlist = z.infer<typeof shortlistSchema>
 
-/** The shortlist in the body of a top-models answer, as it was sent; null for a body that is none. */
+/** Returns the body of a top-models response unchanged when it is a valid shortlist; null otherwise. */
 export function parseShortlist(body: unknown): Shortlist | null {
   return shortlistSchema.safeParse(body).success ? (body as Shortlist) : null
 }
 
-/** Whether a shortlist is too old to rely on; hosts that do not say are judged by its time. */
+/** True when a shortlist is stale; without the member `stale` its time decides. */
 export function isStale({ stale, updatedAt }: Shortlist, now: Instant): boolean {
   return stale ?? !isFresh(now - Date.parse(updatedAt))
 }
 
 /**
- * The best model that passes a filter, and the shortlist as a recommendation: `primary` and `alternatives` stand in place
- * of `count` and `models`. Null when no model passes.
+ * The best model that passes a filter, and the shortlist as a recommendation: `primary` and `alternatives` replace
+ * `count` and `models`. null when no model passes.
  */
 export function pickModel(
   shortlist: Shortlist,
   filter: ShortlistFilter,
 ): { primary: Shortlist['models'][number]; recommendation: Record<string, unknown> } | null {
-  const [primary, ...alternatives] = shortlist.models.filter((model) => meets(model, filter))
+  const [primary, ...alternatives] = shortlist.models.filter((model) => matchesFilter(model, filter))
   if (primary === undefined) return null
   const fields = Object.entries(shortlist)
     .filter(([name]) => name !== 'count')

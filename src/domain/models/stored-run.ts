@@ -9,15 +9,15 @@ import { scoreOf } from './score.ts'
 const SEALED = /^\{"sha256":"(.{64})","run":(.*)\}\n$/s
 
 /**
- * A run as it is stored: `{"sha256":"…","run":{…}}` and a newline, where the digest covers the text of `run`. Every text
- * in it is well-formed Unicode.
+ * Seals a run: `{"sha256":"…","run":{…}}` and a newline, where the digest covers the text of `run`. Every text is
+ * well-formed Unicode.
  *
- * @throws Error when the run does not hold together, or is larger than what is read back
+ * @throws Error when the run is inconsistent or too large to be read back
  */
 export function sealRun(run: StoredRun): Uint8Array {
   const sealed = storedRunSchema.parse(wellFormed(run))
-  const fault = faultOf(sealed)
-  if (fault !== null) throw new Error(`the ranking is inconsistent: ${fault}`)
+  const inconsistency = inconsistencyOf(sealed)
+  if (inconsistency !== null) throw new Error(`the ranking is inconsistent: ${inconsistency}`)
   const text = JSON.stringify(sealed)
   const bytes = new TextEncoder().encode(`{"sha256":"${sha256Hex(text)}","run":${text}}\n`)
   if (bytes.byteLength > OBJECT_MAX_BYTES)
@@ -26,7 +26,7 @@ export function sealRun(run: StoredRun): Uint8Array {
 }
 
 /**
- * The run that {@link sealRun} made bytes of.
+ * Proves and parses the bytes of {@link sealRun}.
  *
  * @throws Refusal `storage_damaged` for any other bytes
  */
@@ -37,30 +37,30 @@ export function proveRun(bytes: Uint8Array): StoredRun {
   if (sha256Hex(inner) !== digest) throw damaged('does not match its digest')
   const { data, error } = storedRunSchema.safeParse(orDamaged('is not JSON', () => JSON.parse(inner)))
   if (error) throw damaged(`has an unexpected format at ${error.issues[0]?.path.join('.') ?? ''}`, error)
-  const fault = faultOf(data)
-  if (fault !== null) throw damaged(`is inconsistent: ${fault}`)
+  const inconsistency = inconsistencyOf(data)
+  if (inconsistency !== null) throw damaged(`is inconsistent: ${inconsistency}`)
   return data
 }
 
 const decoder = new TextDecoder('utf-8', { fatal: true, ignoreBOM: true })
 
-function orDamaged<T>(what: string, read: () => T): T {
+function orDamaged<T>(fault: string, read: () => T): T {
   try {
     return read()
   } catch (error) {
-    throw damaged(what, error)
+    throw damaged(fault, error)
   }
 }
 
-function damaged(what: string, cause?: unknown): Refusal<StorageRefusal> {
+function damaged(fault: string, cause?: unknown): Refusal<StorageRefusal> {
   return storageDamaged(
-    `the stored recommendation ${what}; create a new one with dash evaluate-models`,
+    `the stored recommendation ${fault}; create a new one with dash evaluate-models`,
     cause,
   )
 }
 
-/** The first thing that cannot be right in a ranking, or null. */
-function faultOf({ models }: StoredRun): string | null {
+/** The first inconsistency of a ranking, or null. */
+function inconsistencyOf({ models }: StoredRun): string | null {
   if (new Set(models.map(({ id }) => id)).size !== models.length) return 'a model is ranked twice'
   for (const [index, model] of models.entries()) {
     const { id, rank, score, liteEvalScore, evalSummary } = model

@@ -6,37 +6,37 @@ import { lastCompleteDay } from './ledger.ts'
 import type { GapReason } from './ledger.ts'
 import type { YearItem } from './schema.ts'
 
-/** The history by as-of days: where it can be stopped at, and what a time falls on (docs/page.md). */
+/** The history by as-of days: its timeline stops, and the stop that a time selects (docs/page.md). */
 
 /** Days without a publication. */
 export interface GapStop {
   kind: 'gap'
   firstDay: Day
   lastDay: Day
-  /** What the ledger recorded; null where it says nothing of these days, as in an imported archive. */
+  /** The gap entry of the ledger; null when no entry covers these days, as in an imported archive. */
   recorded: { reason: GapReason; attempts: number; seq: number } | null
 }
 
-/** A place to stop at on the way through the history. */
+/** A stop of the timeline: a publication or a gap. */
 export type TimelineStop = { kind: 'publication'; item: TimelineItem } | GapStop
 
-/** What a time falls on. */
+/** The state of the history at a time. */
 export interface Moment {
   at: Instant
-  /** The last day that was complete at this time. */
+  /** Last complete day at this time. */
   dueDay: Day
-  /** What the history answers with; null before the first publication. */
+  /** The publication that the history selects; null before the first one. */
   selected: TimelineItem | null
-  /** What became of the due day: it was published by then, only later, never, or the ledger says nothing yet. */
+  /** The due day: published by then, published later, a gap, or still open. */
   due:
     { is: 'published' } | { is: 'later'; item: TimelineItem } | { is: 'gap'; gap: GapStop } | { is: 'open' }
-  /** Place among the stops; -1 before the first. */
-  place: number
+  /** Index of the stop; -1 before the first. */
+  stopIndex: number
 }
 
 /**
- * Every publication that can be selected and every gap, by as-of day. Days between two publications that no entry names
- * are a gap as well, one stop together.
+ * Every selectable publication and every gap, by as-of day. Days between two publications without an entry form one
+ * gap.
  */
 export function timelineStops({ entries, timeline }: ProvedLedger): TimelineStop[] {
   const published = new Map<Day, TimelineItem[]>()
@@ -51,21 +51,21 @@ export function timelineStops({ entries, timeline }: ProvedLedger): TimelineStop
     const recorded = { reason, attempts, seq }
     gaps.set(asOfDay, { kind: 'gap', firstDay: asOfDay, lastDay: asOfDay, recorded })
   }
-  const selectable = new Set(timeline.filter((item, index) => !isHidden(item, timeline[index + 1])))
+  const selectable = new Set(timeline.filter((item, index) => !isSuperseded(item, timeline[index + 1])))
   const days = [...new Set([...published.keys(), ...gaps.keys()])].sort()
   return days.flatMap((day, index): TimelineStop[] => {
     const previous = days[index - 1]
     const firstDay = previous === undefined ? day : addDays(previous, 1)
-    const hole: TimelineStop[] =
+    const unrecordedGap: TimelineStop[] =
       firstDay < day ? [{ kind: 'gap', firstDay, lastDay: addDays(day, -1), recorded: null }] : []
     const gap = gaps.get(day)
-    if (gap) return [...hole, gap]
+    if (gap) return [...unrecordedGap, gap]
     const items = (published.get(day) ?? []).filter((item) => selectable.has(item))
-    return [...hole, ...items.map((item) => ({ kind: 'publication' as const, item }))]
+    return [...unrecordedGap, ...items.map((item) => ({ kind: 'publication' as const, item }))]
   })
 }
 
-/** What a time falls on. A publication's own time always stops at that publication. */
+/** The state of the history at a time. A publication's own time always selects that publication. */
 export function momentAt(
   timeline: readonly TimelineItem[],
   stops: readonly TimelineStop[],
@@ -75,10 +75,10 @@ export function momentAt(
   const selected = latestAt(timeline, at)
   const due = dueAt(stops, selected, dueDay)
   const isExact = selected?.manifest.publishedAt === at
-  const place = stops.findLastIndex((stop) =>
+  const stopIndex = stops.findLastIndex((stop) =>
     due.is === 'gap' && !isExact ? stop === due.gap : stop.kind === 'publication' && stop.item === selected,
   )
-  return { at, dueDay, selected, due, place }
+  return { at, dueDay, selected, due, stopIndex }
 }
 
 function dueAt(stops: readonly TimelineStop[], selected: TimelineItem | null, dueDay: Day): Moment['due'] {
@@ -89,8 +89,8 @@ function dueAt(stops: readonly TimelineStop[], selected: TimelineItem | null, du
 }
 
 /**
- * The `at` that leads to a stop: a publication's own time, or the end of the day on which a gap's publication was due,
- * as text of the form that the history takes.
+ * The `at` value of a stop: a publication's own time, or the end of the day on which a gap's publication was due,
+ * formatted for the history.
  */
 export function atOfStop(stop: TimelineStop, now: Instant): string {
   return stop.kind === 'publication'
@@ -98,7 +98,7 @@ export function atOfStop(stop: TimelineStop, now: Instant): string {
     : atOfDueDay(stop.lastDay, now)
 }
 
-/** The `at` that leads to a day: to its last publication where it has one, else to the end of the day after it. */
+/** The `at` value of a day: the time of its last publication, else the end of the following day. */
 export function atOfDay(stops: readonly TimelineStop[], day: Day, now: Instant): string {
   const stop = stops.findLast((one) => one.kind === 'publication' && firstDayOf(one) === day)
   return stop ? atOfStop(stop, now) : atOfDueDay(day, now)
@@ -117,24 +117,24 @@ function atOfDueDay(day: Day, now: Instant): string {
   return formatInstant(Math.min(end, now))
 }
 
-/** Of several publications of one time only the last is ever selected. */
-function isHidden(item: TimelineItem, next: TimelineItem | undefined): boolean {
+/** True for a publication that is never selected, because a later one has the same time. */
+function isSuperseded(item: TimelineItem, next: TimelineItem | undefined): boolean {
   return next !== undefined && next.manifest.publishedAt === item.manifest.publishedAt
 }
 
-/** One list of a Year held against the same list of another (docs/page.md). */
+/** Comparison of a list in two Years (docs/page.md). */
 
-/** What an item needs to be compared. */
-interface Ranked {
+/** An item that can be compared. */
+interface RankedEntry {
   key: string
   rank: number
 }
 
-/** An item that stands in both lists. */
-interface Kept<T> {
+/** An item of both lists. */
+interface CommonEntry<T> {
   before: T
   after: T
-  /** How many ranks it rose; below zero, fell. */
+  /** Ranks it rose; negative when it fell. */
   rose: number
 }
 
@@ -144,13 +144,16 @@ export interface Comparison<T> {
   /** Items of the earlier list alone, by the rank they had. */
   left: T[]
   /** Items of both whose rank differs, by the later rank. */
-  moved: Kept<T>[]
+  moved: CommonEntry<T>[]
   /** Items of both at the same rank. */
-  stayed: Kept<T>[]
+  stayed: CommonEntry<T>[]
 }
 
-/** What became of a list; items are known by their save keys. */
-export function compareLists<T extends Ranked>(earlier: readonly T[], later: readonly T[]): Comparison<T> {
+/** Compares two lists by save key. */
+export function compareLists<T extends RankedEntry>(
+  earlier: readonly T[],
+  later: readonly T[],
+): Comparison<T> {
   const earlierByKey = new Map(earlier.map((item) => [item.key, item]))
   const laterKeys = new Set(later.map(({ key }) => key))
   const kept = later.flatMap((item) => {
@@ -165,9 +168,9 @@ export function compareLists<T extends Ranked>(earlier: readonly T[], later: rea
   }
 }
 
-/** Where an item stands in one Year. */
-export interface YearStanding {
-  /** Rank in the column of its own source; null when it stands in `popular` alone. */
+/** Ranks of an item in one Year. */
+export interface YearPosition {
+  /** Rank in the column of its own source; null for an item of `popular` alone. */
   rank: number | null
   /** Rank in `popular`; null outside of it. */
   popular: number | null
@@ -176,18 +179,18 @@ export interface YearStanding {
 
 const OWN_COLUMNS = ['hackerNews', 'lobsters', 'lessWrong', 'hypeReplicate', 'midjourney'] as const
 
-/** The standing of every item of a Year, by save key. */
-export function standingsOf(
+/** The ranks of every item of a Year, by save key. */
+export function positionsOf(
   feed: Readonly<
     Record<(typeof OWN_COLUMNS)[number] | 'popular', readonly Pick<YearItem, 'key' | 'rank' | 'points'>[]>
   >,
-): Map<string, YearStanding> {
-  const standings = new Map<string, YearStanding>()
+): Map<string, YearPosition> {
+  const positions = new Map<string, YearPosition>()
   for (const name of OWN_COLUMNS) {
-    for (const { key, rank, points } of feed[name]) standings.set(key, { rank, popular: null, points })
+    for (const { key, rank, points } of feed[name]) positions.set(key, { rank, popular: null, points })
   }
   for (const { key, rank, points } of feed.popular) {
-    standings.set(key, { rank: null, points, ...standings.get(key), popular: rank })
+    positions.set(key, { rank: null, points, ...positions.get(key), popular: rank })
   }
-  return standings
+  return positions
 }

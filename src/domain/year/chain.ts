@@ -23,7 +23,7 @@ export const GENESIS_LEAF = '0'.repeat(64)
 const NO_CELLS = Object.fromEntries(Object.keys(ENTRY_COLUMNS).map((name) => [name, null]))
 
 /**
- * The row that would stand at `seq`: all columns, with the leaf computed.
+ * Creates the row at `seq` with its leaf.
  *
  * @param recordedAt when the entry is written; for a publication its `publishedAt`
  * @param previousLeaf leaf of entry `seq - 1`, or {@link GENESIS_LEAF}
@@ -34,8 +34,8 @@ export function sealEntry(
   recordedAt: Instant,
   previousLeaf: string,
 ): LedgerRow {
-  const place = { seq, kind: content.kind, recordedAt, previousLeaf }
-  const row = { ...NO_CELLS, ...columnsOf(content), ...place } as Omit<LedgerRow, 'leaf'>
+  const position = { seq, kind: content.kind, recordedAt, previousLeaf }
+  const row = { ...NO_CELLS, ...columnsOf(content), ...position } as Omit<LedgerRow, 'leaf'>
   return { ...row, leaf: leafOf(row) }
 }
 
@@ -52,17 +52,17 @@ function columnsOf(content: EntryContent): Partial<LedgerRow> {
   }
 }
 
-/** The leaf that covers a row: every other column, the leaf before it among them. */
+/** The leaf of a row, which covers every other column, including the previous leaf. */
 export function leafOf(row: Omit<LedgerRow, 'leaf'>): string {
   return sha256Hex(leafText(row))
 }
 
-/** Digest over every column of every legacy row, in order of position: what the seal entry records. */
+/** Digest of every column of every legacy row in order of position; the seal entry records it. */
 export function sealLegacy(legacy: readonly LegacyRow[]): { rows: number; digest: string } {
   return { rows: legacy.length, digest: sha256Hex(legacyText(legacy)) }
 }
 
-/** What a row says, or null when its columns fit no kind. */
+/** The content of a row; null when its columns fit no kind. */
 export function contentOf(row: LedgerRow): EntryContent | null {
   const { asOfDay, reason, attempts, legacyRows, legacyDigest } = row
   switch (row.kind) {
@@ -83,11 +83,11 @@ export function contentOf(row: LedgerRow): EntryContent | null {
   }
 }
 
-/** The manifest in a row of either ledger, or null when its columns are none. */
+/** The manifest in a row of either ledger; null when its columns are incomplete or invalid. */
 export function manifestOf(row: LedgerRow | LegacyRow): Manifest | null {
   const { publicationId, algorithmVersion, schemaVersion, envelopeKind: kind, asOfDay } = row
   const { windowStart, windowEnd, generatedAt, publishedAt, sha256, byteSize } = row
-  // By hand: a proof reads one of every entry.
+  // Checked by hand for speed: a proof reads one manifest per entry.
   if (publicationId === null || algorithmVersion === null || schemaVersion === null || kind === null)
     return null
   if (asOfDay === null || parseDay(asOfDay) === null) return null
@@ -108,7 +108,7 @@ export function manifestOf(row: LedgerRow | LegacyRow): Manifest | null {
   }
 }
 
-/** A publication as selection sees it. */
+/** A publication for the selection. */
 export interface TimelineItem {
   manifest: Manifest
   ledger: 'v1' | 'versioned'
@@ -119,20 +119,20 @@ export interface TimelineItem {
 /** Both ledgers, proved: the chain holds from the first entry to the head. */
 export interface ProvedLedger {
   entries: LedgerEntry[]
-  /** Publications of both ledgers, in the order selection prefers the last of. */
+  /** Publications of both ledgers in selection order: the last one wins. */
   timeline: TimelineItem[]
   /** The last leaf, or {@link GENESIS_LEAF} for an empty ledger. */
   lastLeaf: string
-  /** The founding that was begun and not committed: nothing but that very founding may be written. Else null. */
+  /** A founding that was started but not committed: only that founding may be written. null otherwise. */
   unfinished: FoundingMark | null
 }
 
-/** True when the entry after `head` is missing a head of its own: what a crash between commit and head leaves. */
+/** True when the entry after `head` has no head of its own, as after a crash between commit and head. */
 export function headIsBehind(entries: readonly LedgerEntry[], head: Head | null): boolean {
   return entries.length > (head?.seq ?? 0)
 }
 
-/** Publications of both ledgers in the order selection prefers the last of. */
+/** Sorts publications of both ledgers into selection order. */
 export function timelineOf(items: readonly TimelineItem[]): TimelineItem[] {
   const preference = { v1: 0, versioned: 1 }
   return items.toSorted(

@@ -1,7 +1,7 @@
 import { storageDamaged } from '../refusal.ts'
 import { GENESIS_LEAF, contentOf, latestAt, leafOf, manifestOf, sealLegacy, timelineOf } from './chain.ts'
 import type { ProvedLedger, TimelineItem } from './chain.ts'
-import { describeFinding, finding, timeOf } from './finding.ts'
+import { describeFinding, finding, formatTime } from './finding.ts'
 import type { Finding } from './finding.ts'
 import type {
   AuditedContents,
@@ -19,19 +19,19 @@ import type {
  * its first finding ({@link proveLedger}); an audit reports all of them ({@link auditLedger}).
  */
 
-/** A head file as an audit reads it; `head` is null when the file is not a valid one. */
+/** A head file in an audit; `head` is null when the file is invalid. */
 export interface AuditedHead {
   path: string
   seq: number
   head: Head | null
-  /** Why the file could not be read, which says nothing of what is in it. */
+  /** Read error of the file; its content is unknown then. */
   readError?: string
 }
 
-/** What the ledgers and the heads say, whether or not everything holds. */
+/** The result of a ledger audit, with or without findings. */
 export interface LedgerAudit {
   findings: Finding[]
-  /** Publications of both ledgers whose rows can be read, in the order selection prefers the last of. */
+  /** Publications of both ledgers with readable rows, in selection order. */
   timeline: TimelineItem[]
   gaps: number
   /** Sequence number and leaf of the last entry; 0 and the genesis leaf for an empty ledger. */
@@ -53,9 +53,9 @@ export function proveLedger(contents: LedgerContents, newest: Head | null): Prov
 }
 
 /**
- * Everything that does not hold in both ledgers, and in the selection from them.
+ * Audits both ledgers and the selection from them.
  *
- * @param heads every head; null when they cannot be seen, as at another host
+ * @param heads every head; null when they are not available, as for another host
  */
 export function auditLedger(
   contents: LedgerContents | AuditedContents,
@@ -77,32 +77,32 @@ export function auditLedger(
   }
 }
 
-/** The heads of an archive that were read: all of them, or the newest alone. */
-interface SeenHeads {
+/** The heads of an archive: all of them, or the newest alone. */
+interface KnownHeads {
   heads: readonly AuditedHead[]
   all: boolean
 }
 
 function checkLedger(
   contents: LedgerContents | AuditedContents,
-  seen: SeenHeads | null,
+  knownHeads: KnownHeads | null,
 ): Pick<ProvedLedger, 'entries' | 'timeline'> & { findings: Finding[] } {
   const { rows, legacy, founding } = contents
   const unreadable = 'unreadable' in contents ? contents.unreadable : []
-  const isWhole = (table: string): boolean => unreadable.every((row) => row.table !== table)
-  const read = rows.map(entryOf)
+  const isComplete = (table: string): boolean => unreadable.every((row) => row.table !== table)
+  const entriesByRow = rows.map(entryOf)
   const manifests = legacy.map(manifestOf)
   const findings = [
     ...unreadable.map(({ table, at, problem, publicationId }) =>
       finding('row_tampered', `${table}/${at}`, null, problem, publicationId),
     ),
-    ...checkChain(rows, read, isWhole('entries')),
-    ...checkSeal(contents, manifests, isWhole('legacy_publications')),
+    ...checkChain(rows, entriesByRow, isComplete('entries')),
+    ...checkSeal(contents, manifests, isComplete('legacy_publications')),
     ...checkFounding(rows, founding),
     ...checkTimes(contents),
-    ...(seen ? checkHeads(rows, seen, founding) : []),
+    ...(knownHeads ? checkHeads(rows, knownHeads, founding) : []),
   ]
-  const entries = read.filter((entry) => entry !== null)
+  const entries = entriesByRow.filter((entry) => entry !== null)
   const versioned = entries.flatMap((entry): TimelineItem[] =>
     entry.kind === 'publication' ? [{ manifest: entry.manifest, ledger: 'versioned', seq: entry.seq }] : [],
   )
@@ -113,51 +113,55 @@ function checkLedger(
   return { findings, entries, timeline: timelineOf([...preserved, ...versioned]) }
 }
 
-/** Null for a row whose columns fit no kind of entry. */
+/** The entry in a row; null when its columns fit no kind. */
 function entryOf(row: LedgerRow): LedgerEntry | null {
   const content = contentOf(row)
   const { seq, recordedAt, previousLeaf, leaf } = row
   return content && { ...content, seq, recordedAt, previousLeaf, leaf }
 }
 
-/** @param isWhole false when rows are left out because they cannot be read: what they leave is no second finding */
+/** @param isComplete false when rows are left out because they cannot be read: what they leave is no second finding */
 function checkChain(
   rows: readonly LedgerRow[],
-  read: readonly (LedgerEntry | null)[],
-  isWhole: boolean,
+  entries: readonly (LedgerEntry | null)[],
+  isComplete: boolean,
 ): Finding[] {
   const findings: Finding[] = []
   let previous = { seq: 0, leaf: GENESIS_LEAF, recordedAt: Number.NEGATIVE_INFINITY }
   for (const [index, row] of rows.entries()) {
-    const at = (code: Finding['code'], expected: Finding['expected'], actual: Finding['actual']): void => {
+    const report = (
+      code: Finding['code'],
+      expected: Finding['expected'],
+      actual: Finding['actual'],
+    ): void => {
       findings.push(finding(code, `entries/${row.seq}`, expected, actual, row.publicationId))
     }
     const seq = previous.seq + 1
-    if (row.seq !== seq && isWhole) at('chain_broken', `entry ${seq}`, `entry ${row.seq}`)
+    if (row.seq !== seq && isComplete) report('chain_broken', `entry ${seq}`, `entry ${row.seq}`)
     if (row.previousLeaf !== previous.leaf && row.seq === seq)
-      at('chain_broken', previous.leaf, row.previousLeaf)
+      report('chain_broken', previous.leaf, row.previousLeaf)
     const leaf = leafOf(row)
-    if (leaf !== row.leaf) at('row_tampered', row.leaf, leaf)
-    else if (!read[index]) at('row_tampered', 'columns that fit a kind of entry', row.kind)
+    if (leaf !== row.leaf) report('row_tampered', row.leaf, leaf)
+    else if (!entries[index]) report('row_tampered', 'columns that fit a kind of entry', row.kind)
     if (row.recordedAt < previous.recordedAt)
-      at('chain_broken', `recorded after ${timeOf(previous.recordedAt)}`, timeOf(row.recordedAt))
+      report('chain_broken', `recorded after ${formatTime(previous.recordedAt)}`, formatTime(row.recordedAt))
     previous = row
   }
   return findings
 }
 
-/** One seal covers the legacy ledger, whose rows are publications, numbered from 1 on. */
+/** Checks that one seal covers the legacy ledger, whose rows are publications numbered from 1. */
 function checkSeal(
   { rows, legacy }: LedgerContents,
   manifests: readonly (Manifest | null)[],
-  isWhole: boolean,
+  isComplete: boolean,
 ): Finding[] {
   const path = 'legacy_publications'
   const [seal, second] = rows.filter(({ kind }) => kind === 'legacy-seal')
   if (second) return [finding('chain_broken', path, 'one seal', `a second in entry ${second.seq}`)]
   if (!seal && legacy.length > 0)
     return [finding('row_tampered', path, 'no rows, as no entry seals them', `${legacy.length} rows`)]
-  if (!seal || !isWhole) return []
+  if (!seal || !isComplete) return []
   const { rows: count, digest } = sealLegacy(legacy)
   if (count !== seal.legacyRows)
     return [finding('row_tampered', path, `${seal.legacyRows} rows`, `${count} rows`)]
@@ -168,7 +172,7 @@ function checkSeal(
   )
 }
 
-/** What an import said of the chain it founded must hold, once it was committed. */
+/** Checks the founding mark of a committed import against the chain. */
 function checkFounding(rows: readonly LedgerRow[], founding: FoundingMark | null): Finding[] {
   if (founding === null || rows.length === 0) return []
   const { seq, leaf } = founding
@@ -179,8 +183,8 @@ function checkFounding(rows: readonly LedgerRow[], founding: FoundingMark | null
 }
 
 /**
- * Publications stand in the order of their times. An own one must be later than every one before it, in both ledgers:
- * an earlier time rewrites answers. Imported ones may share a time.
+ * Checks the order of publication times. A publication made here must be later than every earlier one in both ledgers:
+ * an earlier time would change past selections. Imported ones may share a time.
  */
 function checkTimes({ rows, legacy }: LedgerContents): Finding[] {
   const findings: Finding[] = []
@@ -193,8 +197,10 @@ function checkTimes({ rows, legacy }: LedgerContents): Finding[] {
     const isOwn = seq > sealed
     const before = isOwn ? Math.max(newest, newestLegacy) : newest
     if (isOwn ? publishedAt <= before : publishedAt < before) {
-      const expected = `published after ${timeOf(before)}`
-      findings.push(finding('chain_broken', `entries/${seq}`, expected, timeOf(publishedAt), publicationId))
+      const expected = `published after ${formatTime(before)}`
+      findings.push(
+        finding('chain_broken', `entries/${seq}`, expected, formatTime(publishedAt), publicationId),
+      )
     }
     newest = Math.max(newest, publishedAt)
   }
@@ -202,18 +208,18 @@ function checkTimes({ rows, legacy }: LedgerContents): Finding[] {
 }
 
 /**
- * Every head against its entry, and that none is missing: the newest may be one entry behind the ledger, and an import
- * that founded the archive wrote none before the entry it ends with.
+ * Checks every head against its entry, and that none is missing. The newest may be one entry behind the ledger, and a
+ * founding import writes no head before its last entry.
  */
 function checkHeads(
   rows: readonly LedgerRow[],
-  { heads, all }: SeenHeads,
+  { heads, all }: KnownHeads,
   founding: FoundingMark | null,
 ): Finding[] {
   const findings = heads.flatMap(({ path, seq, head, readError }) => {
     if (readError !== undefined) return [finding('object_unreadable', path, null, readError)]
     if (head === null) return [finding('head_mismatch', path, 'a head file', 'something else')]
-    // An import that has begun and not committed: the ledger is empty, and a head says where its chain will stand.
+    // A started, uncommitted import: the ledger is empty, and a head pins its future chain.
     const isFounding = rows.length === 0 && founding?.seq === seq && founding.leaf === head.leaf
     return isFounding ? [] : checkPinned(rows, { ...head, path })
   })
@@ -226,7 +232,7 @@ function checkHeads(
   ]
 }
 
-/** The entry a head pins, in the ledger as it stands now; `path` is where the head was found. */
+/** Checks the entry that a head pins against the ledger; `path` is the location of the head. */
 export function checkPinned(rows: readonly LedgerRow[], { seq, leaf, path }: KeptHead): Finding[] {
   const entry = entryAt(rows, seq)
   if (entry?.leaf === leaf) return []
@@ -234,7 +240,7 @@ export function checkPinned(rows: readonly LedgerRow[], { seq, leaf, path }: Kep
   return [finding('head_mismatch', path, leaf, actual)]
 }
 
-/** In a damaged ledger an entry may stand out of its place. */
+/** The row of an entry. In a damaged ledger it may be out of position. */
 function entryAt(rows: readonly LedgerRow[], seq: number): LedgerRow | undefined {
   const row = rows[seq - 1]
   return row?.seq === seq ? row : rows.find((other) => other.seq === seq)
@@ -246,19 +252,19 @@ function sealSeq(rows: readonly LedgerRow[]): number | undefined {
 }
 
 /**
- * Replays the selection one millisecond before, at and after every publication time, against the rule applied plainly:
- * of all publications up to that time, the latest; of equally late ones the versioned, then the greater number.
+ * Replays the selection one millisecond before, at and after every publication time, against a plain version of the
+ * rule: the latest publication up to that time; of equally late ones the versioned, then the greater number.
  */
 export function replaySelection(timeline: readonly TimelineItem[], select: typeof latestAt): Finding[] {
-  const standing = new Map<number, TimelineItem>()
+  const preferred = new Map<number, TimelineItem>()
   for (const item of timeline) {
-    const best = standing.get(item.manifest.publishedAt)
-    if (best === undefined || isPreferred(item, best)) standing.set(item.manifest.publishedAt, item)
+    const best = preferred.get(item.manifest.publishedAt)
+    if (best === undefined || isPreferred(item, best)) preferred.set(item.manifest.publishedAt, item)
   }
-  // Of two expectations for one time the later one counts: it knows the publication of that time.
+  // The later expectation for a time counts: it includes the publication of that time.
   const expected = new Map<number, TimelineItem | null>()
   let before: TimelineItem | null = null
-  for (const [time, item] of [...standing].sort(([a], [b]) => a - b)) {
+  for (const [time, item] of [...preferred].sort(([a], [b]) => a - b)) {
     expected
       .set(time - 1, before)
       .set(time, item)
@@ -270,7 +276,7 @@ export function replaySelection(timeline: readonly TimelineItem[], select: typeo
     if (selected === item) return []
     const id = item?.manifest.publicationId ?? null
     const actual = selected?.manifest.publicationId ?? null
-    return [finding('chain_broken', `selection at ${timeOf(at)}`, id, actual, id)]
+    return [finding('chain_broken', `selection at ${formatTime(at)}`, id, actual, id)]
   })
 }
 

@@ -14,15 +14,15 @@ const ALGORITHM_VERSION = 'top-year-v3'
 const SCHEMA_VERSION = 3
 const ENVELOPE_KIND = 'top-year-publication'
 
-/** Most bytes of a publication made here; older and imported ones keep the bound of every object. */
+/** Largest publication made here; older and imported ones have the limit of every object. */
 const PUBLICATION_MAX_BYTES = 8 * 1024 * 1024
 
-/** The sealed bytes exceed the bound of a publication made here. */
+/** The sealed bytes exceed the limit of a publication made here. */
 export class PublicationTooLarge extends Error {
   override readonly name = 'PublicationTooLarge'
 }
 
-/** A publication ready to be stored: its exact bytes and the manifest that names them. */
+/** A sealed publication: its exact bytes and their manifest. */
 export interface SealedYear {
   manifest: Manifest
   bytes: Uint8Array
@@ -82,14 +82,14 @@ export function sealYear(
  * @throws Refusal `storage_damaged` naming what differs
  */
 export function proveBytes(manifest: Manifest, bytes: Uint8Array | null): Uint8Array {
-  const where = `object ${manifest.sha256} of ${manifest.publicationId}`
-  if (bytes === null) throw storageDamaged(`${where} is missing`)
+  const object = `object ${manifest.sha256} of ${manifest.publicationId}`
+  if (bytes === null) throw storageDamaged(`${object} is missing`)
   const [problem] = examineWhole(manifest, bytes)
-  if (problem) throw storageDamaged(`${where} ${problem.what}`)
+  if (problem) throw storageDamaged(`${object} ${problem.difference}`)
   return bytes
 }
 
-/** Everything that {@link proveBytes} proves, as a list of what does not hold. */
+/** Checks everything that {@link proveBytes} proves, and lists the problems. */
 export function examineWhole(manifest: Manifest, bytes: Uint8Array): ObjectProblem[] {
   const changed = examineDigest(manifest, { byteSize: bytes.byteLength, sha256: sha256Hex(bytes) })
   if (changed.length > 0) return changed
@@ -101,23 +101,23 @@ export function examineWhole(manifest: Manifest, bytes: Uint8Array): ObjectProbl
   if (!issue) return problems
   const valid = `a valid ${ALGORITHM_VERSION} payload`
   const actual = `${issue.path.join('.')}: ${issue.message}`
-  return [...problems, { code: 'envelope_invalid', what: `is not ${valid}`, expected: valid, actual }]
+  return [...problems, { code: 'envelope_invalid', difference: `is not ${valid}`, expected: valid, actual }]
 }
 
-/** Items in each list of a feed, by feed key: what a publish report shows. */
+/** Number of items in each list of a feed, by feed key. */
 export function countItems({ virality: _virality, github, ...lists }: YearFeed): Record<string, number> {
   const counted = Object.entries({ ...lists, github: github.items })
   return Object.fromEntries(counted.map(([name, items]) => [name, items.length]))
 }
 
-/** Items of a feed, each once in however many lists it stands. */
+/** Number of distinct items of a feed. */
 export function countDistinctItems({ github, virality: _virality, ...lists }: YearFeed): number {
   return new Set([...Object.values(lists), github.items].flat().map(({ key }) => key)).size
 }
 
 function feedOf(ranked: RankedYear): YearFeed {
   const { columns, hype, popular, midjourney } = ranked
-  const shown = [columns.hn, columns.lobsters, columns.lesswrong, hype, popular].flat()
+  const listedItems = [columns.hn, columns.lobsters, columns.lesswrong, hype, popular].flat()
   return {
     hackerNews: columns.hn.map(itemOf),
     lobsters: columns.lobsters.map(itemOf),
@@ -127,7 +127,7 @@ function feedOf(ranked: RankedYear): YearFeed {
     midjourney: midjourney.map(itemOf),
     github: { status: 'collecting', items: [] },
     virality: Object.fromEntries(
-      shown.map(({ key, percentile }) => [key, Math.round(percentile * 10_000) / 100]),
+      listedItems.map(({ key, percentile }) => [key, Math.round(percentile * 10_000) / 100]),
     ),
   }
 }

@@ -6,44 +6,44 @@ import type { Finding } from './finding.ts'
 import type { Manifest } from './ledger.ts'
 
 /**
- * Stored bytes against the manifest that names them: size, digest and identity, at little more than the cost of the
- * digest. What lies inside `coverage` and `feed` is not looked at: the digest says that it is what was sealed
- * (docs/decisions/0012-archive-audit.md). The whole payload: {@link file://./envelope.ts}.
+ * Examination of stored bytes against their manifest: size, digest and identity, at little more than the cost of the
+ * digest. It does not parse `coverage` and `feed`, which the digest covers (docs/decisions/0012-archive-audit.md). The
+ * whole payload: {@link file://./envelope.ts}.
  */
 
-/** One way in which stored bytes are not the publication that a manifest names. */
+/** A difference between stored bytes and their manifest. */
 export interface ObjectProblem {
   code: 'size_mismatch' | 'digest_mismatch' | 'envelope_invalid' | 'identity_mismatch'
-  /** What differs, as the end of a sentence that begins with the object. */
-  what: string
+  /** The difference as a predicate: the sentence starts with the object. */
+  difference: string
   expected: string | number | null
   actual: string | number | null
 }
 
-/** What can be told of stored bytes before it is known which publication they should be. */
-export interface SeenBytes {
+/** Facts about stored bytes that need no manifest. */
+export interface BytesSummary {
   byteSize: number
-  /** Their digest, 64 lower-case hex digits. */
+  /** Digest of the bytes, 64 lower-case hex digits. */
   sha256: string
-  /** The identity by the two ends of the text; null when only the whole text can tell. */
+  /** The identity from both ends of the text; null when the whole text must be parsed. */
   identity: string | null
 }
 
-/** What became of reading one object and examining it. */
+/** Result of reading and examining one object. */
 export type ObjectOutcome = { found: 'bytes'; byteSize: number; problems: ObjectProblem[] } | NoBytes
 
-/** What became of reading one object before its manifest was known. */
-export type SeenObject = ({ found: 'bytes' } & SeenBytes) | NoBytes
+/** Result of reading one object before its manifest was known. */
+export type ReadObject = ({ found: 'bytes' } & BytesSummary) | NoBytes
 
-/** Why there were no bytes; `why` begins with `READ_ERROR` when the store failed, not the object. */
+/** Reason for missing bytes; `why` begins with `READ_ERROR` when the store failed, not the object. */
 export type NoBytes = { found: 'nothing' } | { found: 'something else'; why: string }
 
-/** Where an object stands in the store. */
+/** Key of an object in the store. */
 export function objectPath(sha256: string): string {
   return `sha256/${sha256.slice(0, 2)}/${sha256}`
 }
 
-/** What became of reading the object of a manifest, as findings; none when it is what was sealed. */
+/** Findings of an examined object; empty when it is intact. */
 export function objectFindings({ publicationId, sha256 }: Manifest, outcome: ObjectOutcome): Finding[] {
   const path = objectPath(sha256)
   switch (outcome.found) {
@@ -58,13 +58,13 @@ export function objectFindings({ publicationId, sha256 }: Manifest, outcome: Obj
   }
 }
 
-/** Size, digest and identity; none when the bytes are those that were sealed. */
+/** Examines size, digest and identity; empty when the bytes are intact. */
 export function examineBytes(manifest: Manifest, bytes: Uint8Array): ObjectProblem[] {
-  return examineSeen(manifest, seeBytes(bytes)) ?? examineMembers(manifest, bytes)
+  return examineSummary(manifest, summarizeBytes(bytes)) ?? examineMembers(manifest, bytes)
 }
 
 /** The part of {@link examineBytes} that needs no manifest. */
-export function seeBytes(bytes: Uint8Array): SeenBytes {
+export function summarizeBytes(bytes: Uint8Array): BytesSummary {
   const ends = { first: bytes.subarray(0, ENDS_BYTES.first), last: bytes.subarray(-ENDS_BYTES.last) }
   return { byteSize: bytes.byteLength, sha256: sha256Hex(bytes), identity: readIdentity(ends) }
 }
@@ -72,40 +72,40 @@ export function seeBytes(bytes: Uint8Array): SeenBytes {
 /**
  * The part of {@link examineBytes} that needs no bytes.
  *
- * @returns null when only the whole text can tell: between its two ends a member may stand a second time, and then the
- *   last one counts
+ * @returns null when the whole text must be parsed, because a member may be repeated between the two ends, and the last
+ *   one counts
  */
-export function examineSeen(manifest: Manifest, seen: SeenBytes): ObjectProblem[] | null {
-  const problems = examineDigest(manifest, seen)
+export function examineSummary(manifest: Manifest, summary: BytesSummary): ObjectProblem[] | null {
+  const problems = examineDigest(manifest, summary)
   if (problems.length > 0) return problems
-  return seen.identity === identityText(identityOf(manifest)) ? [] : null
+  return summary.identity === identityText(identityOf(manifest)) ? [] : null
 }
 
-/** An object that was read ahead, against its manifest; null when it must be examined with it. */
-export function examineSeenObject(manifest: Manifest, seen: SeenObject): ObjectOutcome | null {
-  if (seen.found !== 'bytes') return seen
-  const problems = examineSeen(manifest, seen)
-  return problems && { found: 'bytes', byteSize: seen.byteSize, problems }
+/** Examines an object that was read ahead; null when its bytes must be read again. */
+export function examineReadObject(manifest: Manifest, read: ReadObject): ObjectOutcome | null {
+  if (read.found !== 'bytes') return read
+  const problems = examineSummary(manifest, read)
+  return problems && { found: 'bytes', byteSize: read.byteSize, problems }
 }
 
-/** Size and digest of stored bytes against their manifest. */
+/** Examines size and digest. */
 export function examineDigest(
   manifest: Manifest,
-  { byteSize, sha256 }: Pick<SeenBytes, 'byteSize' | 'sha256'>,
+  { byteSize, sha256 }: Pick<BytesSummary, 'byteSize' | 'sha256'>,
 ): ObjectProblem[] {
   const problems: ObjectProblem[] = []
   if (byteSize !== manifest.byteSize) {
-    const what = `has ${byteSize} bytes instead of ${manifest.byteSize}`
-    problems.push({ code: 'size_mismatch', what, expected: manifest.byteSize, actual: byteSize })
+    const difference = `has ${byteSize} bytes instead of ${manifest.byteSize}`
+    problems.push({ code: 'size_mismatch', difference, expected: manifest.byteSize, actual: byteSize })
   }
   if (sha256 !== manifest.sha256) {
-    const what = 'does not match its digest'
-    problems.push({ code: 'digest_mismatch', what, expected: manifest.sha256, actual: sha256 })
+    const difference = 'does not match its digest'
+    problems.push({ code: 'digest_mismatch', difference, expected: manifest.sha256, actual: sha256 })
   }
   return problems
 }
 
-/** The identity by the whole text, where {@link examineSeen} cannot tell it. */
+/** Examines the identity by parsing the whole text, when {@link examineSummary} cannot decide. */
 export function examineMembers(manifest: Manifest, bytes: Uint8Array): ObjectProblem[] {
   const parsed = parseEnvelope(bytes)
   return 'problem' in parsed ? [parsed.problem] : examineIdentity(manifest, parsed.members)
@@ -115,13 +115,13 @@ export function examineMembers(manifest: Manifest, bytes: Uint8Array): ObjectPro
 type EnvelopeMembers = Readonly<Record<string, unknown>>
 
 /**
- * The members of an envelope, from the whole text.
+ * Parses the members of an envelope.
  *
  * @returns the problem when the bytes are not a JSON object in UTF-8
  */
 export function parseEnvelope(bytes: Uint8Array): { members: EnvelopeMembers } | { problem: ObjectProblem } {
-  const invalid = (what: string): { problem: ObjectProblem } => ({
-    problem: { code: 'envelope_invalid', what, expected: 'a JSON object', actual: null },
+  const invalid = (difference: string): { problem: ObjectProblem } => ({
+    problem: { code: 'envelope_invalid', difference, expected: 'a JSON object', actual: null },
   })
   let value: unknown
   try {
@@ -134,7 +134,7 @@ export function parseEnvelope(bytes: Uint8Array): { members: EnvelopeMembers } |
   return { members: value as EnvelopeMembers }
 }
 
-/** Every identity field of an envelope against its manifest (docs/api.md). */
+/** Examines every identity field of an envelope (docs/api.md). */
 export function examineIdentity(manifest: Manifest, members: EnvelopeMembers): ObjectProblem[] {
   const actual = identityIn(members)
   return Object.entries(identityOf(manifest)).flatMap(([field, expected]): ObjectProblem[] => {
@@ -143,7 +143,7 @@ export function examineIdentity(manifest: Manifest, members: EnvelopeMembers): O
     return [
       {
         code: 'identity_mismatch',
-        what: `has a different ${field} than its manifest`,
+        difference: `has a different ${field} than its manifest`,
         expected: `${field} ${expected}`,
         actual: `${field} ${found}`,
       },
@@ -159,7 +159,7 @@ function identityOf(manifest: Manifest): Record<string, string | number> {
   return { ...values, generatedAt, windowStart, windowEnd, archivedAt }
 }
 
-/** As {@link identityOf}, from the members themselves. */
+/** The same members as {@link identityOf}, from the envelope. */
 function identityIn(members: EnvelopeMembers): Record<string, unknown> {
   const { schemaVersion, kind, publicationId, algorithmVersion, asOfDay } = members
   const { generatedAt, windowStart, windowEnd, archivedAt } = members
@@ -184,23 +184,23 @@ function identityText(identity: Record<string, unknown>): string {
   return JSON.stringify(Object.values(identity))
 }
 
-/** Bytes of each end of an envelope that {@link readIdentity} looks at. */
+/** Bytes that {@link readIdentity} needs from each end of an envelope. */
 export const ENDS_BYTES = { first: 1024, last: 128 }
 
 const ascii = new TextDecoder('latin1')
 
-/** The leading members whose values are plain texts or numbers, each with the comma that follows it. */
+/** The leading members with plain texts or numbers, each with its comma. */
 const LEADING_MEMBERS =
   /^[\t\n\r ]*\{((?:[\t\n\r ]*"[A-Za-z]+"[\t\n\r ]*:[\t\n\r ]*(?:"[\x20\x21\x23-\x5b\x5d-\x7e]*"|-?(?:0|[1-9]\d*)(?:\.\d+)?)[\t\n\r ]*,)+)/
 
-/** The last member of an object, after one whose value is an object. */
+/** The last member, after one whose value is an object. */
 const LAST_MEMBER =
   /\}[\t\n\r ]*,[\t\n\r ]*"archivedAt"[\t\n\r ]*:[\t\n\r ]*("[\x20\x21\x23-\x5b\x5d-\x7e]*")[\t\n\r ]*\}[\t\n\r ]*$/
 
 /**
- * The identity of an envelope from its two ends, when it is laid out as the contract lists its members: the scalar ones
- * first, `archivedAt` last, and nothing escaped. null when it is not, and then the whole text must be parsed. Of a name
- * that stands twice at an end the last one counts, as in the whole text.
+ * Reads the identity of an envelope from its two ends, when its members are in the order of the contract: scalar ones
+ * first, `archivedAt` last, nothing escaped. null otherwise; the whole text must be parsed then. Of a repeated name at
+ * one end the last one counts.
  */
 export function readIdentity(ends: { first: Uint8Array; last: Uint8Array }): string | null {
   const leading = LEADING_MEMBERS.exec(ascii.decode(ends.first))?.[1]

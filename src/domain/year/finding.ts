@@ -1,9 +1,9 @@
 import type { Instant } from '../time.ts'
 import type { KeptHead } from './ledger.ts'
 
-/** The words of the audit (docs/auditing.md): what can be found, and what of it is damage. */
+/** Findings of an audit (docs/auditing.md), and which of them are damage. */
 
-/** What an audit reports; the last one is a note and no damage. */
+/** Codes of findings. `orphan_object` is a note, all others are damage. */
 export type FindingCode =
   | 'digest_mismatch'
   | 'size_mismatch'
@@ -16,17 +16,17 @@ export type FindingCode =
   | 'head_mismatch'
   | 'orphan_object'
 
-/** One thing that is not as it should be. */
+/** One deviation. */
 export interface Finding {
   code: FindingCode
   publicationId: string | null
-  /** Where: `entries/<seq>`, `legacy_publications/<position>`, or the object's key in the store. */
+  /** Location: `entries/<seq>`, `legacy_publications/<position>`, or the object's key. */
   path: string | null
   expected: string | number | null
   actual: string | number | null
 }
 
-/** A finding; of no particular publication, unless one is named. */
+/** Creates a finding. */
 export function finding(
   code: FindingCode,
   path: string | null,
@@ -37,7 +37,7 @@ export function finding(
   return { code, publicationId, path, expected, actual }
 }
 
-/** A finding on one line, for a person. */
+/** Describes a finding on one line. */
 export function describeFinding({ code, publicationId, path, expected, actual }: Finding): string {
   const where = [path, publicationId === null ? null : `(${publicationId})`].filter(Boolean).join(' ')
   if (code === 'orphan_object') return `${code} ${where}: no ledger entry refers to it`
@@ -45,49 +45,49 @@ export function describeFinding({ code, publicationId, path, expected, actual }:
   return `${code} ${where}: ${expected === null ? '' : `expected ${expected}, `}${found}`
 }
 
-/** A time of the ledger for a person; a damaged number may be no time at all. */
-export function timeOf(instant: number): string {
+/** Formats a time of the ledger; an invalid number is printed as it is. */
+export function formatTime(instant: number): string {
   const date = new Date(instant)
   return Number.isNaN(date.getTime()) ? String(instant) : date.toISOString()
 }
 
-/** True for what makes an archive unsound, as opposed to a note or to bytes that could not be read. */
+/** True for damage, as opposed to a note or a read error. */
 export function isDamage({ code, actual }: Finding): boolean {
   return code !== 'orphan_object' && !(code === 'object_unreadable' && isReadError(actual))
 }
 
-/** How a read error is told in `actual` of an `object_unreadable` finding; anything else there is damage. */
+/** Prefix of `actual` in an `object_unreadable` finding that is a read error, not damage. */
 export const READ_ERROR = 'read error: '
 
 export function isReadError(actual: Finding['actual']): boolean {
   return typeof actual === 'string' && actual.startsWith(READ_ERROR)
 }
 
-/** True when nothing is damaged, and nothing that was to be read was left unread. */
+/** True without damage and without read errors. */
 export function isSound(findings: readonly Finding[]): boolean {
   return !findings.some((one) => isDamage(one) || isReadError(one.actual))
 }
 
-/** What is remembered of an audit of the own archive (docs/auditing.md). */
+/** The stored result of an audit of the own archive (docs/auditing.md). */
 export interface AuditRecord {
   endedAt: Instant
-  /** No damage, and nothing left unread that was to be read. */
+  /** No damage and no read errors. */
   ok: boolean
-  /** False when something kept the audit from reading all it was asked to. */
+  /** False when the audit ended early. */
   complete: boolean
-  /** False when it was asked to read only some of the objects. */
+  /** False when only some objects were selected. */
   whole: boolean
   publications: number
   /** Objects and bytes read. */
   objects: number
   bytes: number
   gaps: number
-  /** Findings that are damage. */
+  /** Number of findings that are damage. */
   damage: number
   head: { seq: number; leaf: string }
 }
 
-/** What of a report is remembered: its counts, not its findings. */
+/** The stored part of a report: its counts, not its findings. */
 export function auditRecord(
   report: Omit<AuditRecord, 'endedAt' | 'whole' | 'damage'> & { findings: readonly Finding[] },
   whole: boolean,
@@ -98,26 +98,26 @@ export function auditRecord(
   return { endedAt, ok, complete, whole, publications, objects, bytes, gaps, damage, head }
 }
 
-/** One way to damage an archive, and what an audit must then say. */
+/** A mutation that damages an archive, and the findings it must cause. */
 export interface Mutation {
   name: string
-  /** Of these an audit must report one. */
+  /** Codes of which an audit must report at least one. */
   expects: readonly FindingCode[]
-  /** True for what is reported as a note and leaves the archive sound. */
+  /** True for a mutation that is only a note. */
   sound: boolean
-  /** True when no trace is left inside the archive, so that only a head kept elsewhere can tell. */
+  /** True when only a head kept elsewhere can reveal the mutation. */
   needsKeptHead: boolean
-  /** Damages the archive in the folder that {@link DamageSample.restored} gave. */
+  /** Damages the archive in the folder that {@link DamageSample.restore} gave. */
   apply(folder: string): Promise<void>
 }
 
-/** A small sound archive of its own making, in a temporary folder, to be damaged again and again. */
+/** A small sound sample archive in a temporary folder, for repeated damage. */
 export interface DamageSample {
   mutations: readonly Mutation[]
-  /** The newest head, as an auditor would have kept it. */
+  /** The newest head, as an auditor keeps it. */
   keptHead: KeptHead
-  /** The sample's data folder as it was made, whatever was done to it since. */
-  restored(): Promise<string>
+  /** Restores the sample and returns its data folder. */
+  restore(): Promise<string>
   /** Removes the sample. */
   remove(): Promise<void>
 }

@@ -7,7 +7,7 @@ import type { Instant } from '../time.ts'
 import type { ProvedLedger } from './chain.ts'
 import type { Head } from './ledger.ts'
 
-/** How far ahead of now a question may lie; exactly this much is allowed (docs/api.md). */
+/** Most milliseconds that `at` may be ahead of now, inclusive (docs/api.md). */
 export const FUTURE_TOLERANCE_MS = 300_000
 
 const instantSchema = z
@@ -25,10 +25,10 @@ export const historyQuerySchema = z.object({
 })
 
 /**
- * The time a history request asks for.
+ * Parses a history request.
  *
- * @param params the query as parsed; a name given twice is invalid
- * @param now answers `at` when it is absent
+ * @param params the parsed query string; a name given twice is invalid
+ * @param now default of `at`
  * @throws Refusal `invalid_sort`, then `invalid_at`
  */
 export function parseHistoryQuery(params: URLSearchParams, now: Instant): { at: Instant } {
@@ -38,7 +38,7 @@ export function parseHistoryQuery(params: URLSearchParams, now: Instant): { at: 
   return { at }
 }
 
-/** The one instant that values of a parameter name, at most five minutes ahead of `now`; null for anything else. */
+/** Parses the single value of a parameter to an instant at most five minutes ahead of `now`; null for anything else. */
 export function parsePastInstant(values: readonly string[], now: Instant): Instant | null {
   const { data } = instantSchema.safeParse(values.length === 1 ? values[0] : null)
   return data !== undefined && isPast(data, now) ? data : null
@@ -60,7 +60,7 @@ export const HISTORY_REFUSALS = [
 ] as const
 export type HistoryRefusal = (typeof HISTORY_REFUSALS)[number]
 
-/** The history's list of contents (docs/api.md): every publication and every gap, without the publications. */
+/** The history index (docs/api.md): every publication and every gap, without the contents. */
 
 const instant = z.iso.datetime({ precision: 3 })
 const day = z.iso.date().describe('UTC day')
@@ -108,14 +108,18 @@ export const historyIndexSchema = z
 
 type HistoryIndex = z.infer<typeof historyIndexSchema>
 
-/** What the index says of both ledgers. @param head the newest head whose entry is there */
+/**
+ * Creates the index of both ledgers.
+ *
+ * @param head the newest head whose entry is there
+ */
 export function historyIndex(proved: ProvedLedger, head: Head | null): HistoryIndex {
   const { entries } = proved
-  // What an import founded an archive with ends with its seal.
+  // Imported entries end with the seal.
   const sealSeq = entries.find(({ kind }) => kind === 'legacy-seal')?.seq ?? 0
   return {
     head: head && { seq: head.seq, leaf: head.leaf, time: formatInstant(head.time) },
-    publications: proved.timeline.map(({ manifest, ledger, seq: place }) => ({
+    publications: proved.timeline.map(({ manifest, ledger, seq: entrySeq }) => ({
       publicationId: manifest.publicationId,
       asOfDay: manifest.asOfDay,
       publishedAt: formatInstant(manifest.publishedAt),
@@ -124,9 +128,9 @@ export function historyIndex(proved: ProvedLedger, head: Head | null): HistoryIn
       algorithmVersion: manifest.algorithmVersion,
       schemaVersion: manifest.schemaVersion,
       ledger,
-      own: ledger === 'versioned' && place > sealSeq,
-      seq: place,
-      leaf: ledger === 'versioned' ? (entries[place - 1]?.leaf ?? null) : null,
+      own: ledger === 'versioned' && entrySeq > sealSeq,
+      seq: entrySeq,
+      leaf: ledger === 'versioned' ? (entries[entrySeq - 1]?.leaf ?? null) : null,
     })),
     gaps: entries.flatMap((entry) =>
       entry.kind === 'gap'

@@ -3,9 +3,9 @@ import { parseJson } from '../text.ts'
 import { DAY_MS, addDays, dayOf, formatInstant, parseInstant, startOfDay } from '../time.ts'
 import type { Day, Instant } from '../time.ts'
 
-/** The words of the ledger (docs/publishing.md). Rows are what the database holds, entries what a row means. */
+/** Types and texts of the ledger (docs/publishing.md). Rows are database records; entries are their meaning. */
 
-/** What identifies one immutable publication: the facts its envelope must repeat, and the digest of its bytes. */
+/** Identity of an immutable publication: the facts its envelope repeats, and the digest of its bytes. */
 export interface Manifest {
   publicationId: string
   algorithmVersion: string
@@ -22,16 +22,16 @@ export interface Manifest {
   byteSize: number
 }
 
-/** Why a day has no publication: every attempt failed, or no run came that day. */
+/** Reason of a gap: every attempt failed, or no run took place that day. */
 export type GapReason = 'attempts_spent' | 'missed'
 
-/** What one entry of the versioned ledger says. */
+/** Content of an entry of the versioned ledger. */
 export type EntryContent =
   | { kind: 'publication'; manifest: Manifest }
   | { kind: 'gap'; asOfDay: Day; reason: GapReason; attempts: number }
   | { kind: 'legacy-seal'; rows: number; digest: string }
 
-/** A chained entry: its place, its time and the leaf hash that covers it and the leaf before. */
+/** A chained entry: sequence number, time, and the leaf that covers it and the previous leaf. */
 export type LedgerEntry = EntryContent & {
   seq: number
   recordedAt: Instant
@@ -39,7 +39,7 @@ export type LedgerEntry = EntryContent & {
   leaf: string
 }
 
-/** What a column of a ledger table holds; `?` where a cell may be NULL. */
+/** Type of a ledger column; `?` allows NULL. */
 export type ColumnType = 'integer' | 'text' | 'integer?' | 'text?'
 
 export type Columns = Readonly<Record<string, ColumnType>>
@@ -104,47 +104,47 @@ export const LEGACY_COLUMNS = {
 export type LegacyRow = RowOf<typeof LEGACY_COLUMNS>
 
 /**
- * Where the chain of a founding stands before its seal: written before the founding is committed, so that a head that
- * is already there can be told from one whose ledger was lost (docs/decisions/0010-archive-import.md).
+ * The state of a founding's chain before its seal. It is written before the commit, so that an existing head can be
+ * told from one whose ledger was lost (docs/decisions/0010-archive-import.md).
  */
 export interface FoundingMark {
-  /** Entries the founding has before the seal. */
+  /** Number of entries before the seal. */
   seq: number
-  /** Leaf of the last of them. */
+  /** Leaf of the last entry. */
   leaf: string
   beganAt: Instant
 }
 
-/** Both ledgers as one reading found them. */
+/** Both ledgers from one consistent read. */
 export interface LedgerContents {
   rows: LedgerRow[]
   legacy: LegacyRow[]
-  /** Of the founding that was begun, ended or not; null when there was none, or one without versioned entries. */
+  /** Mark of a started founding, finished or not; null without one, or for one without versioned entries. */
   founding: FoundingMark | null
 }
 
-/** A row of a ledger table that cannot be one, and why. */
+/** An invalid row of a ledger table, and the reason. */
 export interface UnreadableRow {
   table: 'entries' | 'legacy_publications'
-  /** Its number or position; where that cannot be read either, its place in the table. */
+  /** Its number or position; its index in the table when that is unreadable. */
   at: number
   publicationId: string | null
   problem: string
 }
 
-/** Both ledgers as an audit reads them: past the rows that cannot be read. */
+/** Both ledgers in an audit, which skips unreadable rows. */
 export interface AuditedContents extends LedgerContents {
   unreadable: UnreadableRow[]
 }
 
-/** The newest `heads/<seq>` of the object store: where the ledger stood when it was last known. */
+/** The newest `heads/<seq>` of the object store: the last known end of the ledger. */
 export interface Head {
   seq: number
   leaf: string
   time: Instant
 }
 
-/** A head kept from before, and where it was kept. */
+/** A head that was kept elsewhere, and its location. */
 export type KeptHead = Head & { path: string }
 
 /** One attempt to publish an as-of day; `failedAt` is null while it runs, when it succeeded, or when it was killed. */
@@ -156,18 +156,18 @@ export interface Attempt {
   reason: string | null
 }
 
-/** Why an entry was not appended although the ledger works. */
+/** Reason why a working ledger refused an entry. */
 export type AppendRefusal = 'lease-lost' | 'ledger-moved' | 'clock-went-back' | 'too-late'
 
-/** Why an archive was not founded although the ledger works. */
+/** Reason why a working ledger refused a founding. */
 export type FoundingRefusal = Extract<AppendRefusal, 'lease-lost' | 'ledger-moved'>
 
 /**
- * The texts whose digests chain and seal the ledgers (docs/decisions/0003-ledger-hash-chain.md). They are what a
- * host publishes of its ledgers, so that anyone can hash them (docs/auditing.md).
+ * The texts whose digests chain and seal the ledgers (docs/decisions/0003-ledger-hash-chain.md). A host publishes them,
+ * so that anyone can hash them (docs/auditing.md).
  */
 
-/** First element of every hashed array, so that a leaf can never be mistaken for another document. */
+/** First element of every hashed array; separates leaves from other documents. */
 const LEAF_FORMAT = 'dash-year-ledger/1'
 
 const LEAF_NAMES: Exclude<keyof LedgerRow, 'leaf'>[] = [
@@ -188,9 +188,9 @@ export function legacyText(legacy: readonly LegacyRow[]): string {
 }
 
 /**
- * The row a line of a published ledger stands for, with the leaf the line hashes to.
+ * Parses a line of a published ledger to its row and leaf.
  *
- * @returns null for anything {@link leafText} would not have written, character by character
+ * @returns null unless {@link leafText} would write exactly this line
  */
 export function parseLeafText(line: string): LedgerRow | null {
   const [, ...cells] = parseArray(line)
@@ -199,9 +199,9 @@ export function parseLeafText(line: string): LedgerRow | null {
 }
 
 /**
- * The row a line of a published legacy ledger stands for.
+ * Parses a line of a published legacy ledger.
  *
- * @returns null for anything {@link legacyText} would not have written, character by character
+ * @returns null unless {@link legacyText} would write exactly this line
  */
 export function parseLegacyLine(line: string): LegacyRow | null {
   const row = rowOf(LEGACY_COLUMNS, LEGACY_NAMES, parseArray(line)) as LegacyRow | null
@@ -212,11 +212,11 @@ function namesOf<C extends Columns>(columns: C): (keyof C & string)[] {
   return Object.keys(columns)
 }
 
-/** Cells by the names of their columns, or null when one of them does not belong there. */
+/** Cells by column name; null when one has the wrong type. */
 function rowOf(columns: Columns, names: readonly string[], cells: readonly unknown[]): object | null {
   const row: Record<string, unknown> = {}
-  for (const [place, name] of names.entries()) {
-    const cell = cells[place]
+  for (const [index, name] of names.entries()) {
+    const cell = cells[index]
     if (!fits(cell, columns[name])) return null
     row[name] = cell
   }
@@ -229,7 +229,7 @@ function fits(cell: unknown, type: ColumnType | undefined): boolean {
   return typeof cell === 'string' && cell.isWellFormed()
 }
 
-/** The elements of a JSON array; none for anything else. */
+/** The elements of a JSON array; empty for anything else. */
 function parseArray(line: string): unknown[] {
   const value = parseJson(line)
   return Array.isArray(value) ? value : []
@@ -242,7 +242,7 @@ export function formatHead({ seq, leaf, time }: Head): string {
   return `${JSON.stringify({ seq, leaf, time: formatInstant(time) })}\n`
 }
 
-/** The head in a head file, or null when its bytes are none. */
+/** Parses a head file; null when it is invalid. */
 export function parseHead(bytes: Uint8Array): Head | null {
   let value: unknown
   try {
@@ -250,7 +250,7 @@ export function parseHead(bytes: Uint8Array): Head | null {
   } catch {
     return null
   }
-  // By hand: an audit reads one a day of the archive's whole life, and a schema takes longer than reading the file.
+  // Checked by hand for speed: an audit reads one head per entry, and a schema takes longer than reading the file.
   if (typeof value !== 'object' || value === null) return null
   const { seq, leaf, time: text, ...others } = value as Record<string, unknown>
   if (typeof seq !== 'number' || !Number.isSafeInteger(seq) || seq < 1) return null

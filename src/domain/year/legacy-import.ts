@@ -8,20 +8,20 @@ import { GENESIS_LEAF, sealEntry, sealLegacy } from './chain.ts'
 import type { LedgerEntry, LedgerRow, LegacyRow, Manifest } from './ledger.ts'
 
 /**
- * The import of an older archive (docs/importing.md): its manifests, and the beginning of the ledger they make
+ * The import of an older archive (docs/importing.md): its manifests, and the ledger rows they found
  * (docs/decisions/0010-archive-import.md).
  */
 
-/** The file of an archive's folder that lists its publications. */
+/** The file in an archive's folder that lists its publications. */
 export const MANIFESTS_FILE = 'manifests.ndjson'
 
-/** Each ledger keeps one version: version 3 enters only by being published, and none is ever relabeled. */
+/** Each ledger has one version: version 3 is only published, never imported or relabeled. */
 const ALGORITHM_OF = { v1: 'top-year-v1', versioned: 'top-year-v2' } as const
 
-/** Ids the publisher gives. A publication that came from elsewhere must not stand in the way of a day to come. */
+/** Prefix of the publisher's own ids, which imported publications must not use. */
 const OWN_ID_PREFIX = 'top-year-v3-'
 
-/** One manifest as its line gives it. */
+/** A manifest from its line. */
 export interface ListedPublication {
   /** Line number in the list, from 1. */
   line: number
@@ -31,14 +31,14 @@ export interface ListedPublication {
   file: string
 }
 
-/** A publication that cannot be imported; without a line, the import as a whole. */
+/** A publication that cannot be imported; the line is null for the import as a whole. */
 export interface ImportRefusal {
   publicationId: string | null
   line: number | null
   reason: string
 }
 
-/** The beginning of a ledger: everything but the seal, whose time is that of the commit. */
+/** The first rows of a ledger, without the seal, whose time is that of the commit. */
 export interface Founding {
   /** Rows of the legacy ledger, positions 1…n. */
   legacy: LegacyRow[]
@@ -79,13 +79,18 @@ const manifestRow = z.object({
 })
 
 /**
- * One decoded line of the list to a publication, or why not (docs/importing.md). Fields it does not know are ignored.
+ * Parses one decoded line of the list to a publication, or to the reason why it is refused (docs/importing.md). Unknown
+ * members are ignored.
  *
- * @param row the value JSON.parse gave for the line
- * @param line its number
- * @param now nothing can have been published after it
+ * @param row the value of JSON.parse for the line
+ * @param line line number
+ * @param now latest valid publication time
  */
-export function parseListed(row: unknown, line: number, now: Instant): ListedPublication | ImportRefusal {
+export function parseManifestRow(
+  row: unknown,
+  line: number,
+  now: Instant,
+): ListedPublication | ImportRefusal {
   const publicationId = idOf(row)
   const refused = (reason: string): ImportRefusal => ({ publicationId, line, reason })
   if (typeof row !== 'object' || row === null || Array.isArray(row)) return refused('not a JSON object')
@@ -94,8 +99,8 @@ export function parseListed(row: unknown, line: number, now: Instant): ListedPub
   const { ledger, file, ...manifest } = parsed.data
   const { algorithmVersion, asOfDay, publishedAt } = manifest
   if (algorithmVersion !== ALGORITHM_OF[ledger]) {
-    const what = `algorithmVersion: the ledger ${ledger} takes ${ALGORITHM_OF[ledger]}`
-    return refused(`${what}, not ${JSON.stringify(algorithmVersion)}`)
+    const expectation = `algorithmVersion: the ledger ${ledger} takes ${ALGORITHM_OF[ledger]}`
+    return refused(`${expectation}, not ${JSON.stringify(algorithmVersion)}`)
   }
   if (publishedAt > now) {
     return refused(
@@ -106,8 +111,8 @@ export function parseListed(row: unknown, line: number, now: Instant): ListedPub
   return { line, ledger, manifest, file }
 }
 
-/** The refusals of publications whose id an earlier line, of either ledger, already has. */
-export function repeatedIds(listed: readonly ListedPublication[]): ImportRefusal[] {
+/** Refusals of publications whose id an earlier line of either ledger already has. */
+export function duplicateIdRefusals(listed: readonly ListedPublication[]): ImportRefusal[] {
   const lines = new Map<string, number>()
   const refusals: ImportRefusal[] = []
   for (const { line, manifest } of listed) {
@@ -120,8 +125,8 @@ export function repeatedIds(listed: readonly ListedPublication[]): ImportRefusal
 }
 
 /**
- * The beginning of a ledger that the publications make: both ledgers in order of `publishedAt`, equal times in the
- * order of the list. The same list always makes the same rows.
+ * Plans the first rows of a ledger: both ledgers by `publishedAt`, equal times in the order of the list. The same list
+ * always gives the same rows.
  */
 export function planFounding(listed: readonly ListedPublication[]): Founding {
   const inOrder = listed.toSorted((a, b) => a.manifest.publishedAt - b.manifest.publishedAt)
@@ -140,7 +145,7 @@ export function planFounding(listed: readonly ListedPublication[]): Founding {
   return { legacy, rows }
 }
 
-/** The entry that closes a founding: the seal over its legacy rows, never dated before the entry it follows. */
+/** The seal entry of a founding, which covers its legacy rows; its time is never before the previous entry. */
 export function sealFounding({ legacy, rows }: Founding, now: Instant): LedgerRow {
   const last = rows.at(-1)
   const recordedAt = Math.max(now, last?.recordedAt ?? now)
@@ -149,10 +154,10 @@ export function sealFounding({ legacy, rows }: Founding, now: Instant): LedgerRo
 }
 
 /**
- * True when a proved ledger began with this very founding, whatever followed: the leaf of its last imported entry
- * covers those entries, the seal after it the legacy rows.
+ * True when a proved ledger starts with this founding: the leaf of the last imported entry covers those entries, and
+ * the seal after it covers the legacy rows.
  */
-export function beganWith(entries: readonly LedgerEntry[], { legacy, rows }: Founding): boolean {
+export function startsWithFounding(entries: readonly LedgerEntry[], { legacy, rows }: Founding): boolean {
   const seal = entries[rows.length]
   if (seal?.kind !== 'legacy-seal' || seal.previousLeaf !== (rows.at(-1)?.leaf ?? GENESIS_LEAF)) return false
   const { rows: count, digest } = sealLegacy(legacy)
@@ -164,7 +169,7 @@ function isPathBelow(path: string): boolean {
   return !path.split('/').includes('..')
 }
 
-/** The id a line names, however wrong the rest of it is. */
+/** The id in a line, even when the rest is invalid. */
 function idOf(row: unknown): string | null {
   if (typeof row !== 'object' || row === null || !('publicationId' in row)) return null
   return typeof row.publicationId === 'string' ? row.publicationId : null

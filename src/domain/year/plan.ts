@@ -19,10 +19,13 @@ import type { Attempt, GapReason, LedgerEntry, Manifest, YearWindow } from './le
 import { COHORT_MINIMUM, coverageOf, listedEvents, rankYear } from './rank.ts'
 import type { RankedEvent, RankedYear, SourceObservation, VerifiedTitle, YearEvent } from './rank.ts'
 
-/** Attempts an as-of day has, over all runs and machines (docs/publishing.md). */
+/** Attempts per as-of day, over all runs and machines (docs/publishing.md). */
 export const ATTEMPTS_PER_DAY = 3
 
-/** A commit this much later than its `publishedAt` is abandoned and sealed anew (docs/publishing.md). */
+/**
+ * Milliseconds after `publishedAt` within which a commit must succeed; a later one is sealed again
+ * (docs/publishing.md).
+ */
 export const COMMIT_WITHIN_MS = 10_000
 
 export type PublicationPlan =
@@ -32,7 +35,7 @@ export type PublicationPlan =
   | { do: 'nothing'; because: 'gap'; reason: GapReason; attempts: number }
 
 /**
- * What to do for an as-of day.
+ * Plans the next step for an as-of day.
  *
  * @param entries the proved versioned ledger
  * @param attempts the day's counted attempts
@@ -55,9 +58,8 @@ export function planPublication(
 }
 
 /**
- * The finished days before `asOfDay` that have no entry and must become gaps: all since the last day that has an entry
- * or an imported publication, or, where there is none, since the first attempt ever counted
- * (docs/decisions/0006-gaps-for-missed-days.md).
+ * The complete days before `asOfDay` that must become gaps: all since the last day with an entry or an imported
+ * publication, or, without one, since the first counted attempt (docs/decisions/0006-gaps-for-missed-days.md).
  */
 export function missedDays(
   { entries, timeline }: Pick<ProvedLedger, 'entries' | 'timeline'>,
@@ -74,10 +76,10 @@ export function missedDays(
 }
 
 /**
- * The time already given to an entry or publication that `now` does not follow, or null when the clock may be
- * trusted. Publishing at an older time would rewrite answers already given (docs/publishing.md).
+ * The time of an entry or publication that is not before `now`; null when the clock is plausible. Publishing at an
+ * older time would change past selections (docs/publishing.md).
  */
-export function timeAhead(
+export function laterTimeInLedger(
   now: Instant,
   entries: readonly LedgerEntry[],
   timeline: readonly TimelineItem[],
@@ -93,32 +95,32 @@ function dayOfEntry(entry: LedgerEntry): Day | null {
   return entry.kind === 'gap' ? entry.asOfDay : entry.manifest.asOfDay
 }
 
-/** A window as it is read before the attempt that publishes it. */
+/** A window, read before the attempt to publish it. */
 export interface FoundWindow {
   window: YearWindow
   events: readonly YearEvent[]
   observed: readonly SourceObservation[]
 }
 
-/** Why a window must not be published. */
+/** Reason why a window must not be published. */
 export interface WindowProblem {
-  /** Rows that the message names. */
+  /** Rows named in the message. */
   rows: readonly YearEvent[]
-  /** One line that ends with what to do. */
+  /** One line that ends with the remedy. */
   message: (daysOfRows: readonly (Day | null)[]) => string
 }
 
-/** Rows that a message names when the publication is too large. */
+/** Number of rows named when the publication is too large. */
 const LARGEST_NAMED = 3
 
-const SHORTEN = 'import shorter rows for the same days with dash import signals'
-const CORRECT = 'import correct rows for the same days with dash import signals'
+const SHORTEN_HINT = 'import shorter rows for the same days with dash import signals'
+const CORRECT_HINT = 'import correct rows for the same days with dash import signals'
 
 /**
- * Why a window must not be published, or null: rows that would be published break the bounds of an event, every list
- * would be empty, or the result cannot be sealed. Checked before an attempt is counted, since every attempt would fail
- * for the same reason. A title that is not verified yet counts at the row's own; once a source was asked, its stored
- * title counts.
+ * The problem of a window that must not be published, or null: rows to be published exceed the limits of an event,
+ * every list would be empty, or the result cannot be sealed. It is checked before an attempt is counted, because every
+ * attempt would fail the same way. An unverified title counts with the row's own text, or with its stored title once a
+ * source was read.
  *
  * @param titles stored verified titles of the window's events, by save key
  * @param now any instant of the run
@@ -134,7 +136,7 @@ export function windowProblem(
   return tooLongRows(listed) ?? sealingProblem(found, year, now)
 }
 
-/** Events whose title is asked of their source unless it is stored already. */
+/** Events whose title is fetched from their source unless it is stored. */
 export function withoutProvenance(events: readonly YearEvent[]): YearEvent[] {
   return events.filter(({ titleProvenance }) => titleProvenance === null)
 }
@@ -154,7 +156,7 @@ function rankWithStoredTitles(
   }
 }
 
-/** The source's own title replaces a stored one that is too long or empty. */
+/** The expected title before verification; the save key replaces a title that is too long or empty. */
 function expectedTitle({ source, title }: YearEvent, key: string): VerifiedTitle {
   const isUsable = title.trim() !== '' && !isTitleTooLong(title)
   return { title: isUsable ? title : key, provenance: `${source}:not-verified-yet` }
@@ -176,11 +178,12 @@ function tooLongRows(listed: readonly RankedEvent[]): WindowProblem | null {
   const count = `${problems.length} stored ${problems.length === 1 ? 'event is' : 'events are'} too long for a publication`
   return {
     rows: [first.event],
-    message: ([day]) => `${count}, first problem: ${rowName(first.event, day)}: ${first.problem}; ${SHORTEN}`,
+    message: ([day]) =>
+      `${count}, first problem: ${rowName(first.event, day)}: ${first.problem}; ${SHORTEN_HINT}`,
   }
 }
 
-/** A title without provenance is not published: its source is asked for another. */
+/** A title without provenance is not checked, because the source's own title replaces it. */
 function lengthProblem({ title, url, titleProvenance }: YearEvent): string | null {
   if (url !== null && isUrlTooLong(url)) return `its URL has more than ${URL_MAX_BYTES} bytes`
   if (titleProvenance === null) return null
@@ -204,7 +207,7 @@ function sealingProblem(
     const issues = describeIssues(error)
     return {
       rows: [],
-      message: () => `the stored rows are not valid for a publication: ${issues}; ${CORRECT}`,
+      message: () => `the stored rows are not valid for a publication: ${issues}; ${CORRECT_HINT}`,
     }
   }
 }
@@ -221,7 +224,7 @@ function tooLarge(size: string, year: RankedYear): WindowProblem {
     largest.map(({ event, bytes }, index) => `${rowName(event, days[index])} (${bytes} bytes)`).join(', ')
   return {
     rows: largest.map(({ event }) => event),
-    message: (days) => `${size}; largest rows: ${named(days)}; ${SHORTEN}`,
+    message: (days) => `${size}; largest rows: ${named(days)}; ${SHORTEN_HINT}`,
   }
 }
 

@@ -1,79 +1,83 @@
 import { auditLedger, checkPinned } from './check.ts'
 import type { LedgerAudit } from './check.ts'
-import type { SeenBytes } from './examine.ts'
+import type { BytesSummary } from './examine.ts'
 import { finding } from './finding.ts'
 import type { Finding } from './finding.ts'
 import { parseHead, parseLeafText, parseLegacyLine } from './ledger.ts'
 import type { AuditedContents, Head, KeptHead, LedgerContents, LedgerRow, UnreadableRow } from './ledger.ts'
 
-/** The rules by which the ledgers that a host publishes are audited (docs/auditing.md). */
+/** Audit rules for the ledgers that a host publishes (docs/auditing.md). */
 
-/** What a host answered to one question. Its header values are plain ASCII, or null. */
+/** A response of a host. Header values are plain ASCII, or null. */
 export interface PublishedResponse {
   status: number
   etag: string | null
   lastModified: string | null
   /** `X-Year-History-Requested-At` */
   requestedAt: string | null
-  /** The code in a refusal's `error`, or null. */
+  /** `error` code of a refusal, or null. */
   error: string | null
-  /** The body as it was sent; null when it is too large to be kept, or a refusal too long to be read. */
+  /** The body; null when it is too large to keep, or a refusal too long to read. */
   bytes: Uint8Array | null
-  /** Of the body, whether or not it is kept. */
-  seen: SeenBytes
+  /** Summary of the body, kept or not. */
+  summary: BytesSummary
 }
 
 /** Refusals of {@link PublicHost.history}. */
 export type PublishedRefusal = 'source_unavailable'
 
-/** Where a host publishes its ledgers and its head. */
+/** Paths of the published ledgers and of the head. */
 export const PUBLISHED_LEDGER = '/api/feed/history/ledger'
 export const PUBLISHED_LEGACY_LEDGER = '/api/feed/history/ledger/legacy'
 export const PUBLISHED_HEAD = '/api/feed/history/head'
 
-/** What a host's ledgers are held against, besides themselves. */
+/** Independent references for a host's ledgers. */
 export interface Reference {
-  /** The auditor's own ledgers; null when there are none. */
+  /** The auditor's own ledgers; null without any. */
   own: LedgerContents | null
-  /** A head kept from before. */
+  /** A head that was kept earlier. */
   expectedHead: KeptHead | null
 }
 
-/** One of the texts as a host answered: null when the host has no such route, or says itself that it is damaged. */
+/** A text that a host publishes: `bytes` is null when the host lacks the route or reports damage itself. */
 export interface PublishedDocument {
   path: string
   bytes: Uint8Array | null
   findings: Finding[]
 }
 
-/** True when a host says itself that its archive is damaged. */
+/** True when a host reports damage itself. */
 export function admitsDamage({ status, error }: PublishedResponse): boolean {
   return status === 503 && error === 'year_history_archive_corrupt'
 }
 
 /**
- * What a host answered when it was asked for one of its texts.
+ * Examines the response to a request for one of the host's texts.
  *
- * @returns null for an answer that is neither the text nor its absence
+ * @returns null for a response that is neither the text nor a 404
  */
-export function publishedDocument(path: string, answer: PublishedResponse): PublishedDocument | null {
-  const { status, etag, bytes, seen } = answer
+export function publishedDocument(path: string, response: PublishedResponse): PublishedDocument | null {
+  const { status, etag, bytes, summary } = response
   if (status === 404) return { path, bytes: null, findings: [] }
-  if (admitsDamage(answer)) {
+  if (admitsDamage(response)) {
     const admitted = finding('chain_broken', path, 200, '503 year_history_archive_corrupt')
     return { path, bytes: null, findings: [admitted] }
   }
   if (status !== 200) return null
-  const right = `"${seen.sha256}"`
-  return { path, bytes, findings: etag === right ? [] : [finding('digest_mismatch', path, etag, right)] }
+  const expected = `"${summary.sha256}"`
+  return {
+    path,
+    bytes,
+    findings: etag === expected ? [] : [finding('digest_mismatch', path, etag, expected)],
+  }
 }
 
 /**
- * The ledgers a host publishes: their chain, their seal, the host's newest head, a head kept from before, and the
- * auditor's own ledgers.
+ * Audits a host's ledgers: their chain, their seal, the host's newest head, a head kept earlier, and the auditor's own
+ * ledgers.
  *
- * @param texts the ledger, the legacy ledger, the newest head as it was told before the ledger, and once more after it
- *   when {@link isOvertaken}
+ * @param texts the ledger, the legacy ledger, the newest head from before the ledger, and once more after it when
+ *   {@link isOvertaken}
  */
 export function auditPublishedLedger(
   texts: {
@@ -98,20 +102,20 @@ export function auditPublishedLedger(
 }
 
 /**
- * True when two archives share no entry and no publication, so that neither is a copy of the other. A copy whose entries
- * were all rewritten still names the same publications, and one without entries may have lost them.
+ * True when two archives share no entry and no publication, so that neither is a copy of the other. A copy with
+ * rewritten entries still names the same publications; an archive without entries may have lost them.
  */
 function areUnrelated(theirs: LedgerContents, own: LedgerContents): boolean {
-  const marks = new Set(marksOf(theirs))
-  return marks.size > 0 && !marksOf(own).some((mark) => marks.has(mark))
+  const identifiers = new Set(identifiersOf(theirs))
+  return identifiers.size > 0 && !identifiersOf(own).some((identifier) => identifiers.has(identifier))
 }
 
 /** The leaves of the entries and the digests of the publications. */
-function marksOf({ rows, legacy }: LedgerContents): string[] {
+function identifiersOf({ rows, legacy }: LedgerContents): string[] {
   return [...rows.map(({ leaf }) => leaf), ...[...rows, ...legacy].flatMap(({ sha256 }) => sha256 ?? [])]
 }
 
-/** True when the host went on publishing between its head and its ledger: its head must be asked for again. */
+/** True when the host published between its head and its ledger: its head must be requested again. */
 export function isOvertaken(head: Uint8Array | null, ledger: Uint8Array): boolean {
   const lines = countLineEnds(ledger)
   const seq = head === null ? 0 : parseHead(head)?.seq
@@ -126,13 +130,13 @@ function countLineEnds(bytes: Uint8Array): number {
 
 const NEWLINE = 0x0a
 
-/** Lines of a ledger of a day each for more than a century. */
+/** Most lines of a ledger: one a day for more than a century. */
 export const LINES_MAX = 50_000
 
-/** No entry has texts of this length; a host may send any. */
+/** Longest line that is parsed; real entries are far shorter. */
 const LINE_MAX_BYTES = 8 * 1024
 
-/** True for a text with more lines than any ledger has: what is made of each line needs more memory than the line. */
+/** True for a text with more lines than any ledger: parsed lines need more memory than their text. */
 export function hasTooManyLines(bytes: Uint8Array): boolean {
   return countLineEnds(bytes) > LINES_MAX
 }
@@ -142,15 +146,15 @@ function publishedContents(ledger: Uint8Array, legacy: Uint8Array | null): Audit
   const entries = readLines('entries', lines, parseLeafText)
   if (rest.byteLength > 0)
     entries.unreadable.push(unreadableRow('entries', lines.length + 1, 'a truncated line'))
-  // Legacy lines are only parted by newlines: the last one has none.
-  const parted = linesOf(legacy ?? new Uint8Array())
-  const legacyLines = legacy?.byteLength ? [...parted.lines, parted.rest] : []
+  // Newlines separate legacy lines: the last one has none.
+  const split = linesOf(legacy ?? new Uint8Array())
+  const legacyLines = legacy?.byteLength ? [...split.lines, split.rest] : []
   const publications = readLines('legacy_publications', legacyLines, parseLegacyLine)
   const problems = [...entries.unreadable, ...publications.unreadable]
   return { rows: entries.rows, legacy: publications.rows, founding: null, unreadable: problems }
 }
 
-/** The lines that end with a newline, and what comes after the last of them. */
+/** Splits bytes into lines that end with a newline, and the rest. */
 function linesOf(bytes: Uint8Array): { lines: Uint8Array[]; rest: Uint8Array } {
   const lines: Uint8Array[] = []
   let start = 0
@@ -191,8 +195,8 @@ function unreadableRow(table: UnreadableRow['table'], at: number, problem: strin
 const utf8 = new TextDecoder('utf-8', { fatal: true, ignoreBOM: true })
 
 /**
- * The ledger must hold the head told before it, and must not be more than one entry ahead of the newest: one is what a
- * crash between commit and head leaves.
+ * The ledger must contain the head from before it, and must not be more than one entry ahead of the newest head, as
+ * after a crash between commit and head.
  */
 function checkPublishedHead(
   rows: readonly LedgerRow[],
@@ -201,13 +205,13 @@ function checkPublishedHead(
 ): Finding[] {
   const first = readHead(head, rows.length)
   const newest = laterHead ? readHead(laterHead, rows.length) : first
-  const unread = first.findings.length > 0 ? first.findings : newest.findings
-  if (unread.length > 0) return unread
+  const unreadable = first.findings.length > 0 ? first.findings : newest.findings
+  if (unreadable.length > 0) return unreadable
   const last = rows.at(-1)?.seq ?? 0
-  // A head told after the ledger may name an entry that was not there yet.
+  // A head from after the ledger may name a later entry.
   const inLedger = [first, ...(newest.head && newest.head.seq <= last ? [newest] : [])]
-  const differing = inLedger.flatMap((told) =>
-    told.head ? checkPinned(rows, { ...told.head, path: head.path }) : [],
+  const differing = inLedger.flatMap((headState) =>
+    headState.head ? checkPinned(rows, { ...headState.head, path: head.path }) : [],
   )
   const behind = isWhole && last > (newest.head?.seq ?? 0) + 1
   if (differing.length > 0) return differing.slice(0, 1)
@@ -231,7 +235,7 @@ function headMismatch(path: string, expected: string, actual: string): Finding {
   return finding('head_mismatch', path, expected, actual)
 }
 
-/** The same leaf at every sequence number both have; only the first difference is told, for all after it follow. */
+/** Compares the leaves of both ledgers; reports only the first difference, because all later ones follow from it. */
 function compareWithOwn(rows: readonly LedgerRow[], own: readonly LedgerRow[]): Finding[] {
   const leaves = new Map(own.map(({ seq, leaf }) => [seq, leaf]))
   const differing = rows.find(({ seq, leaf }) => (leaves.get(seq) ?? leaf) !== leaf)

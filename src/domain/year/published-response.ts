@@ -3,66 +3,67 @@ import { formatInstant } from '../time.ts'
 import type { Instant } from '../time.ts'
 import { latestAt } from './chain.ts'
 import type { TimelineItem } from './chain.ts'
-import { examineMembers, examineSeen, objectFindings, objectPath } from './examine.ts'
+import { examineMembers, examineSummary, objectFindings, objectPath } from './examine.ts'
 import type { ObjectProblem } from './examine.ts'
-import { READ_ERROR, finding, timeOf } from './finding.ts'
+import { READ_ERROR, finding, formatTime } from './finding.ts'
 import type { Finding } from './finding.ts'
 import { FUTURE_TOLERANCE_MS } from './history.ts'
 import type { Manifest } from './ledger.ts'
 import { admitsDamage } from './published-ledger.ts'
 
-/** The rules by which a host's answers are held against its ledger (docs/auditing.md). */
+/** Audit rules for a host's responses, by its own ledger (docs/auditing.md). */
 
-/** One question to a host, and the publication its ledger obliges it to answer with; null: none, a 404. */
+/** A query to a host, and the publication that its ledger requires; null for a 404. */
 export interface SelectionQuery {
   at: Instant
   expected: Manifest | null
   /**
-   * Digests said to be held already. With the right one stands its neighbour, so that a 304 must choose between them:
-   * a host that repeats what it was sent does not pass.
+   * Digests for `If-None-Match`: the expected one and its neighbours, so that a 304 must choose. A host that only
+   * repeats a sent digest fails.
    */
   held: readonly string[]
 }
 
 /**
- * What to ask about one publication: its bytes at its own time, and the selection a millisecond before and after.
+ * Creates the queries about one publication: its bytes at its own time, and the selection a millisecond before and
+ * after.
  *
- * @returns none for a publication that another of the same time hides; a time that lies ahead of `now` is left out of
- *   `questions` and told as a finding
+ * @returns nothing for a publication that another one of the same time supersedes; a publication time ahead of `now` is
+ *   a finding instead of a query
  */
 export function queriesAbout(
   item: TimelineItem,
   timeline: readonly TimelineItem[],
   now: Instant,
-): { questions: SelectionQuery[]; findings: Finding[] } {
+): { queries: SelectionQuery[]; findings: Finding[] } {
   const { publishedAt } = item.manifest
-  if (latestAt(timeline, publishedAt) !== item) return { questions: [], findings: [] }
+  if (latestAt(timeline, publishedAt) !== item) return { queries: [], findings: [] }
   const limit = now + FUTURE_TOLERANCE_MS
   if (publishedAt > limit) {
-    const why = `${READ_ERROR}its time, ${timeOf(publishedAt)}, is later than this clock`
+    const reason = `${READ_ERROR}its time, ${formatTime(publishedAt)}, is later than this clock`
     return {
-      questions: [],
-      findings: [unreadable({ at: publishedAt, expected: item.manifest, held: [] }, why)],
+      queries: [],
+      findings: [unreadable({ at: publishedAt, expected: item.manifest, held: [] }, reason)],
     }
   }
   const before = latestAt(timeline, publishedAt - 1)?.manifest ?? null
   const after = latestAt(timeline, publishedAt + 1)?.manifest ?? null
   const neighbours = [...new Set([before, item.manifest, after].flatMap((one) => one?.sha256 ?? []))].sort()
-  const questions: SelectionQuery[] = [
+  const queries: SelectionQuery[] = [
     { at: publishedAt, expected: item.manifest, held: [] },
     { at: publishedAt - 1, expected: before, held: before ? neighbours : [] },
     { at: publishedAt + 1, expected: after, held: neighbours },
   ]
-  return { questions: questions.filter(({ at }) => at <= limit), findings: [] }
+  return { queries: queries.filter(({ at }) => at <= limit), findings: [] }
 }
 
-/** How long before an audit a publication must have been made for its ledger to have to list it. */
+/** Age of a publication from which the host's ledger must list it. */
 const SETTLED_MS = 300_000
 
 /**
- * What to ask about the end of a ledger: a publication that the host answers with and does not list shows there.
+ * Creates the query about the end of a ledger, which reveals a publication that the host serves but does not list.
  *
- * @param startedAt before the ledger was asked for
+ * @param startedAt time before the ledger was requested
  */
 export function queryAboutEnd(timeline: readonly TimelineItem[], startedAt: Instant): SelectionQuery {
   const at = startedAt - SETTLED_MS
@@ -73,57 +74,59 @@ export function queryAboutEnd(timeline: readonly TimelineItem[], startedAt: Inst
   return { at, expected, held }
 }
 
-/** What a host's answer to a question shows; none when it is the answer its ledger obliges it to. */
-export function examineResponse(question: SelectionQuery, answer: PublishedResponse): Finding[] {
-  switch (answer.status) {
+/** Examines a host's response; empty when it is the one its ledger requires. */
+export function examineResponse(query: SelectionQuery, response: PublishedResponse): Finding[] {
+  switch (response.status) {
     case 200:
-      return examineBody(question, answer)
+      return examineBody(query, response)
     case 304:
-      return examineNotModified(question, answer)
+      return examineNotModified(query, response)
     case 404:
-      return question.expected === null ? [] : [missing(question, question.expected, answer)]
+      return query.expected === null ? [] : [missing(query, query.expected, response)]
     default: {
-      const said = describeRefusal(answer)
+      const refusal = describeRefusal(response)
       return [
-        unreadable(question, admitsDamage(answer) ? said : `${READ_ERROR}the host responded with ${said}`),
+        unreadable(
+          query,
+          admitsDamage(response) ? refusal : `${READ_ERROR}the host responded with ${refusal}`,
+        ),
       ]
     }
   }
 }
 
-/** A question that got no answer. */
-export function withoutResponse(question: SelectionQuery, why: string): Finding {
-  return unreadable(question, `${READ_ERROR}${why}`)
+/** The finding for a query without a response. */
+export function withoutResponse(query: SelectionQuery, reason: string): Finding {
+  return unreadable(query, `${READ_ERROR}${reason}`)
 }
 
-function examineBody(question: SelectionQuery, answer: PublishedResponse): Finding[] {
-  const { expected, held } = question
-  const { sha256: digest, byteSize } = answer.seen
-  if (expected === null) return [otherSelection(question, digest)]
-  const problems = examineObject(expected, answer)
-  if (problems === null)
-    return [unreadable(question, `${READ_ERROR}${byteSize} bytes are too large to parse`)]
+function examineBody(query: SelectionQuery, response: PublishedResponse): Finding[] {
+  const { expected, held } = query
+  const { sha256: digest, byteSize } = response.summary
+  if (expected === null) return [otherSelection(query, digest)]
+  const problems = examineObject(expected, response)
+  if (problems === null) return [unreadable(query, `${READ_ERROR}${byteSize} bytes are too large to parse`)]
   if (problems.length > 0) {
-    if (held.length > 0) return [otherSelection(question, digest)]
+    if (held.length > 0) return [otherSelection(query, digest)]
     return objectFindings(expected, { found: 'bytes', byteSize, problems })
   }
-  if (answer.etag === `"${digest}"`) return examineHeaders(question, expected, answer)
+  if (response.etag === `"${digest}"`) return examineHeaders(query, expected, response)
   const path = objectPath(expected.sha256)
-  const [right, actual] = [`ETag "${digest}"`, `ETag ${answer.etag ?? 'absent'}`]
+  const [right, actual] = [`ETag "${digest}"`, `ETag ${response.etag ?? 'absent'}`]
   return [finding('digest_mismatch', path, right, actual, expected.publicationId)]
 }
 
-/** Null when only the whole text can tell, and it was not kept or has more values than are parsed of a stranger's text. */
-function examineObject(expected: Manifest, { seen, bytes }: PublishedResponse): ObjectProblem[] | null {
-  const problems = examineSeen(expected, seen)
+/** Examines a body; null when it must be parsed, but was not kept or has too many values for untrusted text. */
+function examineObject(expected: Manifest, { summary, bytes }: PublishedResponse): ObjectProblem[] | null {
+  const problems = examineSummary(expected, summary)
   if (problems !== null) return problems
   return bytes === null || countValues(bytes) > VALUES_MAX ? null : examineMembers(expected, bytes)
 }
 
-/** A publication of a hundred items a list has about 15,000. */
+/** Most JSON values of a body; a publication with full lists has about 15,000. */
 const VALUES_MAX = 200_000
 
-/** At least as many as a JSON text has values: parsing needs memory for each of them, however short it is. */
+/** Upper bound of the values in a JSON text: parsing needs memory for each of them. */
 function countValues(bytes: Uint8Array): number {
   let count = 1
   for (const byte of bytes) if (byte === COMMA || byte === BRACKET || byte === BRACE) count += 1
@@ -134,27 +137,27 @@ const COMMA = 0x2c
 const BRACKET = 0x5b
 const BRACE = 0x7b
 
-function examineNotModified(question: SelectionQuery, answer: PublishedResponse): Finding[] {
-  const { expected, held } = question
+function examineNotModified(query: SelectionQuery, response: PublishedResponse): Finding[] {
+  const { expected, held } = query
   if (expected === null || held.length === 0) {
-    return [unreadable(question, '304 for a request without an ETag')]
+    return [unreadable(query, '304 for a request without an ETag')]
   }
-  if (answer.etag !== `"${expected.sha256}"`) return [otherSelection(question, answer.etag)]
-  return examineHeaders(question, expected, answer)
+  if (response.etag !== `"${expected.sha256}"`) return [otherSelection(query, response.etag)]
+  return examineHeaders(query, expected, response)
 }
 
-/** A 304 may leave out what it does not change. */
-function examineHeaders(question: SelectionQuery, expected: Manifest, answer: PublishedResponse): Finding[] {
-  const required = answer.status === 200
+/** Examines the headers; a 304 may omit unchanged ones. */
+function examineHeaders(query: SelectionQuery, expected: Manifest, response: PublishedResponse): Finding[] {
+  const required = response.status === 200
   const headers: [name: string, expected: string, actual: string | null][] = [
-    ['Last-Modified', new Date(expected.publishedAt).toUTCString(), answer.lastModified],
-    ['X-Year-History-Requested-At', formatInstant(question.at), answer.requestedAt],
+    ['Last-Modified', new Date(expected.publishedAt).toUTCString(), response.lastModified],
+    ['X-Year-History-Requested-At', formatInstant(query.at), response.requestedAt],
   ]
   const wrong = headers.filter(([, value, actual]) => actual !== value && (actual !== null || required))
   return wrong.map(([name, value, actual]) =>
     finding(
       'identity_mismatch',
-      selectionPath(question),
+      selectionPath(query),
       `${name} ${value}`,
       `${name} ${actual ?? 'absent'}`,
       expected.publicationId,
@@ -162,28 +165,28 @@ function examineHeaders(question: SelectionQuery, expected: Manifest, answer: Pu
   )
 }
 
-function missing(question: SelectionQuery, expected: Manifest, answer: PublishedResponse): Finding {
-  const actual = describeRefusal(answer)
-  if (question.held.length > 0) return otherSelection(question, actual)
+function missing(query: SelectionQuery, expected: Manifest, response: PublishedResponse): Finding {
+  const actual = describeRefusal(response)
+  if (query.held.length > 0) return otherSelection(query, actual)
   const { publicationId, sha256 } = expected
   return finding('object_missing', objectPath(sha256), sha256, actual, publicationId)
 }
 
-/** Another publication than the one that was current at that time. */
-function otherSelection(question: SelectionQuery, actual: string | null): Finding {
-  const { sha256 = null, publicationId = null } = question.expected ?? {}
-  return finding('chain_broken', selectionPath(question), sha256, actual, publicationId)
+/** The finding for another publication than the one that was current. */
+function otherSelection(query: SelectionQuery, actual: string | null): Finding {
+  const { sha256 = null, publicationId = null } = query.expected ?? {}
+  return finding('chain_broken', selectionPath(query), sha256, actual, publicationId)
 }
 
-function unreadable(question: SelectionQuery, actual: string): Finding {
-  const { expected } = question
-  if (expected === null) return finding('object_unreadable', selectionPath(question), null, actual)
+function unreadable(query: SelectionQuery, actual: string): Finding {
+  const { expected } = query
+  if (expected === null) return finding('object_unreadable', selectionPath(query), null, actual)
   const { sha256, publicationId } = expected
   return finding('object_unreadable', objectPath(sha256), sha256, actual, publicationId)
 }
 
 function selectionPath({ at }: SelectionQuery): string {
-  return `selection at ${timeOf(at)}`
+  return `selection at ${formatTime(at)}`
 }
 
 function describeRefusal({ status, error }: PublishedResponse): string {

@@ -34,10 +34,12 @@ import type { Coverage } from './schema.ts'
 /** The fewest eligible events that make a hype cohort comparable. */
 export const COHORT_MINIMUM = 5
 
-/** An event with the values of its latest signal up to the as-of day; published inside the window, points known. */
+/**
+ * An event with the values of its latest signal up to the as-of day: published inside the window, with known points.
+ */
 export type YearEvent = FeedEvent
 
-/** A title together with the channel of the owning source that vouched for it. */
+/** A title, and the channel of the owning source that verified it. */
 export interface VerifiedTitle {
   title: string
   provenance: string
@@ -58,20 +60,23 @@ export interface RankedYear {
   popular: RankedEvent[]
   midjourney: RankedEvent[]
   excludedCohorts: { provider: string; eligibleEvents: number }[]
-  /** Events left out for their title: hype and image events without provenance, and hydrated titles that are too long. */
+  /**
+   * Number of events excluded for their title: hype and image events without provenance, and fetched titles that are
+   * too long.
+   */
   unverified: number
-  /** Eligible events of each source that has any. */
+  /** Number of eligible events by source. */
   eligible: Map<string, number>
 }
 
-/** Either the ranking, or the events whose titles must be asked of their sources before it can exist. */
+/** The ranking, or the events whose titles must be fetched first. */
 export type RankOutcome = { do: 'ranked'; year: RankedYear } | { do: 'hydrate'; events: YearEvent[] }
 
 /**
- * Ranks a Year, or names the events whose titles are still unverified and would stand in it.
+ * Ranks a Year, or returns the events to be listed whose titles are unverified.
  *
- * @param events at most one for each (source, sourceId), all eligible but for missing provenance
- * @param hydrated titles by save key, as their owning sources gave them
+ * @param events at most one for each (source, sourceId), all eligible except for missing provenance
+ * @param hydrated titles by save key, from their owning sources
  */
 export function rankYear(
   events: readonly YearEvent[],
@@ -116,13 +121,13 @@ export function rankYear(
   return { do: 'ranked', year }
 }
 
-/** The events that stand in a list, each once. */
+/** Every listed event, once. */
 export function listedEvents({ columns, hype, popular, midjourney }: RankedYear): RankedEvent[] {
   const listed = [...Object.values(columns), hype, popular, midjourney].flat()
   return [...new Map(listed.map((ranked) => [ranked.key, ranked])).values()]
 }
 
-/** Rule 7: an event is not eligible when its owning source gives it a title longer than an event may have. */
+/** Rule 7: an event is not eligible when its source's title is too long. */
 function withoutOverlongTitles(
   events: readonly YearEvent[],
   hydrated: ReadonlyMap<string, VerifiedTitle>,
@@ -163,8 +168,8 @@ function rankHype(bySource: ReadonlyMap<string, YearEvent[]>): {
 }
 
 /**
- * Rule 5: walk all news events in percentile order and skip an exact URL or title already taken. An event whose
- * title is unknown is noted in `missing` and stands in for itself, so that one pass finds a whole batch to ask for.
+ * Rule 5: walks all news events in percentile order and skips an exact URL or title already taken. An event with an
+ * unknown title is added to `missing` and keeps its position, so that one pass finds a whole batch of titles to fetch.
  */
 function walkPopular(
   news: readonly Scored[],
@@ -182,7 +187,7 @@ function walkPopular(
   return popular
 }
 
-/** What one source left in a window: the days it was observed on, and how many distinct events. */
+/** Observations of one source in a window. */
 export interface SourceObservation {
   source: string
   /** Days inside the window with at least one signal of the source, ascending. */

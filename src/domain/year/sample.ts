@@ -1,7 +1,7 @@
 import type { Day } from '../time.ts'
 import type { Manifest } from './ledger.ts'
 
-/** Which objects an audit reads (docs/auditing.md): a share or an amount, drawn by chance, or one bucket of several. */
+/** The sample of objects that an audit reads (docs/auditing.md): a random share or amount, or one bucket of several. */
 export type Sample =
   | { by: 'share'; percent: number }
   | { by: 'size'; bytes: number }
@@ -10,8 +10,8 @@ export type Sample =
 const UNITS: Readonly<Record<string, number>> = { '': 1, K: 2 ** 10, M: 2 ** 20, G: 2 ** 30, T: 2 ** 40 }
 
 /**
- * A sample as a command line names it: `5%`, `500M` (bytes, or K, M, G, T of 1024) or `2/7` (the second of seven
- * buckets, which together hold every object).
+ * Parses a sample: `5%`, `500M` (bytes, or K, M, G, T of 1024) or `2/7` (the second of seven buckets, which together
+ * hold every object).
  *
  * @returns null for anything else
  */
@@ -33,9 +33,9 @@ export function parseSample(text: string): Sample | null {
 }
 
 /**
- * The publications whose objects an audit reads, in the order given.
+ * Selects the publications whose objects an audit reads, in the given order.
  *
- * @param since leaves out those of an earlier as-of day
+ * @param since excludes earlier as-of days
  * @param random numbers from 0 (inclusive) to 1 (exclusive)
  */
 export function chooseManifests(
@@ -55,9 +55,9 @@ export function chooseManifests(
     }
     case 'size': {
       let left = sample.bytes
-      const drawn = shuffled(recent, random).filter(({ byteSize }, place) => {
-        // The first one always: a sample smaller than any object still reads something.
-        if (place > 0 && byteSize > left) return false
+      const drawn = shuffled(recent, random).filter(({ byteSize }, index) => {
+        // The first one is always included: a sample smaller than any object still reads something.
+        if (index > 0 && byteSize > left) return false
         left -= byteSize
         return true
       })
@@ -66,7 +66,7 @@ export function chooseManifests(
   }
 }
 
-/** 1 to `buckets`, evenly, and the same for a digest for ever. */
+/** Bucket of a digest, 1 to `buckets`: evenly distributed and permanent. */
 function bucketOf(sha256: string, buckets: number): number {
   return (Number.parseInt(sha256.slice(0, 12), 16) % buckets) + 1
 }
@@ -76,7 +76,7 @@ function inOrder(all: readonly Manifest[], some: readonly Manifest[]): Manifest[
   return all.filter((manifest) => chosen.has(manifest))
 }
 
-/** Fisher and Yates. */
+/** Shuffles by Fisher and Yates. */
 function shuffled<T>(items: readonly T[], random: () => number): T[] {
   const order = [...items]
   for (let last = order.length - 1; last > 0; last -= 1) {

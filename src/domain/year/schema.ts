@@ -1,8 +1,8 @@
 import { z } from 'zod'
 
 /**
- * Wire schemas of the Year publication, version 3 (docs/ranking.md). The job
- * seals what fits them, the server refuses archived bytes that do not, the OpenAPI document is derived from them.
+ * Wire schemas of the Year publication, version 3 (docs/ranking.md). The job seals valid data only, the server refuses
+ * invalid archived bytes, and the OpenAPI document derives from them.
  */
 
 const instant = z.iso.datetime({ precision: 3 }).describe('ISO-8601 with milliseconds and Z')

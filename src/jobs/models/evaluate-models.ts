@@ -1,12 +1,12 @@
 import { filterCatalogue } from '../../domain/models/catalogue.ts'
-import { RESPONSE_CLASSES, hasAnswer, toolUseOf } from '../../domain/models/evaluation.ts'
+import { RESPONSE_CLASSES, hasResponse, toolUseOf } from '../../domain/models/evaluation.ts'
 import type { EndpointRecord, RunOutcome } from '../../domain/models/evaluation.ts'
 import { FAILURES_MS, historyOf } from '../../domain/models/history.ts'
 import type { EvaluationRows, ModelHistory } from '../../domain/models/history.ts'
 import { KEY_STALE_MS, planCalls, requestsLeft } from '../../domain/models/quota.ts'
-import { claimsOf, goneLeaders } from '../../domain/models/ranking.ts'
+import { claimsOf, unservedLeaders } from '../../domain/models/ranking.ts'
 import type { Candidate } from '../../domain/models/ranking.ts'
-import { nextRankingVersion, recommend, saysTheSame } from '../../domain/models/recommend.ts'
+import { nextRankingVersion, recommend, hasSameContent } from '../../domain/models/recommend.ts'
 import type { StoredRun } from '../../domain/models/schema.ts'
 import { proveRun, sealRun } from '../../domain/models/stored-run.ts'
 import type { State } from '../../domain/ports.ts'
@@ -14,8 +14,8 @@ import { Refusal, messageOf } from '../../domain/refusal.ts'
 import { addDays, dayOf, startOfDay } from '../../domain/time.ts'
 import type { Instant } from '../../domain/time.ts'
 import { withLease } from '../lease.ts'
-import { askModels } from './ask-models.ts'
-import type { RecordedRun } from './ask-models.ts'
+import { sendPrompts } from './send-prompts.ts'
+import type { RecordedRun } from './send-prompts.ts'
 import { newRun, reportOf, skippedWork, stopSentence } from './evaluation-run.ts'
 import type {
   EvaluateOptions,
@@ -27,15 +27,15 @@ import type {
 
 export interface EvaluateResult {
   report: EvaluationReport
-  /** True when a setting of the account or of this program mends the failure. */
+  /** True when a setting of the account or of this program would fix the failure. */
   misconfigured: boolean
-  /** True when the service is to blame for a failure. */
+  /** True when the service caused the failure. */
   unavailable: boolean
 }
 
 /**
- * Finds out which free model to recommend, within the quota of a free account, and stores the recommendation
- * (docs/free-models.md). Every request is recorded, however the run ends.
+ * Evaluates the free models within the quota of a free account, and stores the recommendation (docs/free-models.md).
+ * Every request is recorded, also when the run fails.
  *
  * @throws Refusal `source_unavailable` when there is no catalogue, `lease_held`, `lease_lost`, those of the stores
  */
@@ -47,66 +47,67 @@ export async function evaluateModels(
   const { evaluations, recommendations, clock, onNote } = ports
   // A crash from here on: the lease expires, or the next run takes it over once this process is known to be dead.
   return withLease(evaluations, 'evaluating models', ports, async (token) => {
-    // Runs that were killed end here. A crash: the next run does the same.
+    // Ends killed runs. A crash: the next run repeats it.
     const killed = await evaluations.sweep(clock())
     if (killed > 0) onNote('the last evaluation was interrupted; its requests are counted')
-    // Only reads: a crash leaves nothing.
+    // Reads only: a crash leaves nothing.
     const run = await readRun(ports, options)
 
-    // A crash from here on: a run without an end, which the next one ends as killed, with its open attempts.
+    // A crash from here on leaves an open run, which the next one ends as killed, with its open attempts.
     const number = await evaluations.beginRun({
       day: run.day,
       refreshMode: run.mode,
       startedAt: run.startedAt,
     })
-    const result = await orAbandon(ports, number, options.signal, async (): Promise<EvaluateResult> => {
+    const result = await abandonOnError(ports, number, options.signal, async (): Promise<EvaluateResult> => {
       if (run.eligible.length === 0) return failure(ports, run, NO_CANDIDATE)
-      await planQuestions(ports, run, options.signal)
+      await planPrompts(ports, run, options.signal)
 
-      // Requests are recorded before they are sent. A crash: all of them count, and the next run of the day asks only what
-      // has no answer.
+      // Requests are recorded before they are sent. After a crash all of them count, and the next run of the day sends
+      // only prompts without a response.
       if (!run.stop) await measure(ports, run, { number, token, signal: options.signal })
-      if (run.stop && run.probed.size === 0 && !isPassing(run.stop)) return stoppedBy(ports, run, run.stop)
+      if (run.stop && run.probed.size === 0 && !isTemporary(run.stop))
+        return stoppedEarly(ports, run, run.stop)
 
       const now = Math.min(clock(), startOfDay(addDays(run.day, 1)) - 1)
       if (run.requests + run.probed.size > 0) await readHistory(ports, run, now)
       const ranked = rankRun(run, now, await nextVersion(ports, run), ports.baseUrl)
       if (ranked === null) return failure(ports, run, UNSERVED, 'service')
       const skipped = skippedWork(run).length > 0
-      if (run.requests === 0 && !skipped && run.previous && saysTheSame(run.previous, ranked))
+      if (run.requests === 0 && !skipped && run.previous && hasSameContent(run.previous, ranked))
         return success(ports, run, 'unchanged', ranked)
 
-      // The commit point, one atomic step. A crash before: the stored recommendation stays. A crash after: the new one is
-      // served, although its run counts as killed, and its version is never given again.
+      // The commit point, one atomic step. A crash before it: the stored recommendation stays. A crash after it: the
+      // new one is served, its run counts as killed, and its version is never reused.
       await recommendations.put(ranked.rankingVersion, sealRun(ranked))
       return success(ports, run, skipped ? 'partial' : 'complete', ranked)
     })
 
-    // A crash before: the recommendation stands, and the next run ends this one as killed.
+    // A crash before it: the recommendation is stored, and the next run ends this one as killed.
     const { outcome, rankingVersion, reason, rejected } = result.report
-    const end = { endedAt: clock(), outcome, rankingVersion, startsAMinute: run.learned, reason }
+    const end = { endedAt: clock(), outcome, rankingVersion, startsAMinute: run.learnedRate, reason }
     const rejections = rejected.map((each) => ({ id: each.model, reason: each.reason }))
     await evaluations.endRun(number, end, rejections)
     return result
   })
 }
 
-/** The same steps without asking a model and without writing. */
+/** A dry run: the same steps without prompts and without writing. */
 async function rehearse(ports: EvaluatePorts, options: EvaluateOptions): Promise<EvaluateResult> {
   const run = await readRun(ports, options)
   if (run.eligible.length === 0) return failure(ports, run, NO_CANDIDATE)
-  await planQuestions(ports, run, options.signal)
-  if (run.stop) return stoppedBy(ports, run, run.stop)
+  await planPrompts(ports, run, options.signal)
+  if (run.stop) return stoppedEarly(ports, run, run.stop)
   const planned = new Set(run.plan.calls.map(({ model }) => model))
   const version = nextRankingVersion(run.day, [])
-  const ranked = rankRun({ ...run, unasked: planned }, run.startedAt, version, ports.baseUrl)
+  const ranked = rankRun({ ...run, unfinished: planned }, run.startedAt, version, ports.baseUrl)
   if (ranked === null) return failure(ports, run, UNSERVED, 'service')
   run.requests = run.plan.calls.length
   return success(ports, { ...run, previous: null }, 'unchanged', ranked)
 }
 
-/** A run that cannot go on ends at once, so that its open attempts are not taken for those of one that goes on. */
-async function orAbandon<T>(
+/** Ends a failed run at once, so that its open attempts do not belong to an open run. */
+async function abandonOnError<T>(
   { evaluations, clock }: EvaluatePorts,
   run: number,
   signal: AbortSignal,
@@ -116,7 +117,7 @@ async function orAbandon<T>(
     return await work()
   } catch (error) {
     const reason = signal.aborted ? 'interrupted' : messageOf(error)
-    // Where the ledger itself fails, the next run ends this one.
+    // If the store itself fails, the next run ends this one.
     await evaluations.abandonRun(run, clock(), reason).catch(() => undefined)
     throw error
   }
@@ -139,7 +140,7 @@ async function readRun(
   return { ...run, ...filterCatalogue(models, run.startedAt), previous }
 }
 
-/** The recommendation before this one; one that is damaged is replaced, and said to be. */
+/** The previous recommendation; a damaged one is replaced and reported in the notes. */
 async function previousRun(
   store: EvaluatePorts['recommendations'],
   notes: string[],
@@ -154,7 +155,7 @@ async function previousRun(
   }
 }
 
-/** Everything {@link historyOf} goes by. */
+/** Reads the rows for {@link historyOf}. */
 export async function readRows(
   evaluations: Pick<State['evaluations'], 'attemptsSince' | 'scoresSince' | 'endpointsSince'>,
   now: Instant,
@@ -172,29 +173,29 @@ async function readHistory({ evaluations }: EvaluatePorts, run: EvaluationRun, n
   run.models = new Map(run.eligible.map(({ id }) => [id, historyOf(id, rows, now)]))
 }
 
-/** Plans the questions and their order: none in the modes that ask no model, nor with a key that is refused. */
-async function planQuestions(ports: EvaluatePorts, run: EvaluationRun, signal: AbortSignal): Promise<void> {
+/** Plans the prompts and their order: none in the modes without prompts, nor with a rejected key. */
+async function planPrompts(ports: EvaluatePorts, run: EvaluationRun, signal: AbortSignal): Promise<void> {
   const { mode, startedAt, day } = run
   await readHistory(ports, run, startedAt)
-  if (!asksModels(mode)) return
+  if (!sendsPrompts(mode)) return
   const chatRequests = await ports.evaluations.chatRequestsSince(startOfDay(day))
-  const answer = await ports.router.key(signal)
-  if ('failed' in answer && RESPONSE_CLASSES[answer.failed.class].setting !== undefined) {
-    run.stop = { reason: answer.failed.class, resetAt: null, preview: answer.failed.preview }
+  const response = await ports.router.key(signal)
+  if ('failed' in response && RESPONSE_CLASSES[response.failed.class].setting !== undefined) {
+    run.stop = { reason: response.failed.class, resetAt: null, preview: response.failed.preview }
     return
   }
-  const key = 'facts' in answer ? answer.facts : null
-  const ours = run.attempts.filter((attempt) => attempt.day === day)
-  const today = [...ours.map(({ sentAt }) => sentAt), ...chatRequests]
-  const lately = today.filter((sentAt) => startedAt - sentAt <= KEY_STALE_MS)
-  // The service said so itself, and nothing newer says otherwise: it counts what was sent from elsewhere too.
-  const spent = key === null && ours.some(({ end }) => end?.class === 'account_daily')
-  const left = spent ? 0 : requestsLeft(key, today.length, lately.length)
+  const key = 'facts' in response ? response.facts : null
+  const ownAttempts = run.attempts.filter((attempt) => attempt.day === day)
+  const today = [...ownAttempts.map(({ sentAt }) => sentAt), ...chatRequests]
+  const recent = today.filter((sentAt) => startedAt - sentAt <= KEY_STALE_MS)
+  // The service reported the limit, and no newer data contradicts it: it also counts requests from elsewhere.
+  const spent = key === null && ownAttempts.some(({ end }) => end?.class === 'account_daily')
+  const left = spent ? 0 : requestsLeft(key, today.length, recent.length)
   run.plan = planCalls(claimsOf(candidatesOf(run), mode, startedAt), left)
-  run.countedBeforeAtMost = today.length + left - 1
+  run.maxCountedBefore = today.length + left - 1
 }
 
-function asksModels(mode: StoredRun['refreshMode']): boolean {
+function sendsPrompts(mode: StoredRun['refreshMode']): boolean {
   return mode === 'fullEval' || mode === 'forceEval'
 }
 
@@ -205,13 +206,13 @@ function candidatesOf({ eligible, models }: EvaluationRun): (Candidate & ModelHi
   })
 }
 
-/** Asks models, or for their endpoints, as the mode says; all of it is in the ledger on return. */
+/** Sends prompts or probes endpoints, depending on the mode; everything is stored on return. */
 async function measure(ports: EvaluatePorts, run: EvaluationRun, recorded: RecordedRun): Promise<void> {
   if (run.mode === 'healthOnly') await probeEndpoints(ports, run, recorded.signal)
-  else if (run.plan.calls.length > 0) await askModels(ports, run, recorded)
+  else if (run.plan.calls.length > 0) await sendPrompts(ports, run, recorded)
 }
 
-/** Requests for endpoints at the same time; no model is asked. */
+/** Concurrent endpoint requests; they send no prompt. */
 const PROBES_AT_ONCE = 4
 
 async function probeEndpoints(
@@ -223,24 +224,24 @@ async function probeEndpoints(
   const waiting = run.eligible.map(({ id }) => id)
   const probe = async (): Promise<void> => {
     for (let model = waiting.shift(); model !== undefined && !run.stop; model = waiting.shift()) {
-      const answer = await router.endpoints(model, signal)
-      if ('failed' in answer)
-        run.stop = { reason: 'account_key', resetAt: null, preview: answer.failed.preview }
-      else if (answer.facts) records.push(answer.facts)
+      const response = await router.endpoints(model, signal)
+      if ('failed' in response)
+        run.stop = { reason: 'account_key', resetAt: null, preview: response.failed.preview }
+      else if (response.facts) records.push(response.facts)
     }
   }
   await Promise.all(Array.from({ length: PROBES_AT_ONCE }, probe))
   await evaluations.saveEndpoints(records)
   run.probed = new Set(records.map(({ model }) => model))
-  run.unasked = new Set(run.eligible.map(({ id }) => id).filter((id) => !run.probed.has(id)))
+  run.unfinished = new Set(run.eligible.map(({ id }) => id).filter((id) => !run.probed.has(id)))
 }
 
 async function nextVersion(
   { evaluations, recommendations }: EvaluatePorts,
   { day, previous }: EvaluationRun,
 ): Promise<string> {
-  const given = [...(await evaluations.versionsOf(day)), ...(await recommendations.versions())]
-  return nextRankingVersion(day, previous ? [...given, previous.rankingVersion] : given)
+  const usedVersions = [...(await evaluations.versionsOf(day)), ...(await recommendations.versions())]
+  return nextRankingVersion(day, previous ? [...usedVersions, previous.rankingVersion] : usedVersions)
 }
 
 /** The recommendation of a run; null when no candidate has a provider. */
@@ -251,23 +252,23 @@ function rankRun(
   baseUrl: string,
 ): StoredRun | null {
   const { mode, day, previous } = run
-  // A forced run uses scores from before it only for what the account did not let it ask.
-  const excused = new Set([...run.unasked, ...run.plan.postponed])
+  // A forced run reuses earlier scores only for prompts that the account's limits blocked.
+  const mayReuseScores = new Set([...run.unfinished, ...run.plan.postponed])
   const all = candidatesOf(run).map((candidate): Candidate => {
-    if (mode !== 'forceEval' || excused.has(candidate.model.id)) return candidate
+    if (mode !== 'forceEval' || mayReuseScores.has(candidate.model.id)) return candidate
     const fresh = run.evaluations.get(candidate.model.id) ?? null
-    const counts = fresh && !(candidate.gone && hasAnswer(fresh))
+    const counts = fresh && !(candidate.gone && hasResponse(fresh))
     return { ...candidate, toolUse: toolUseOf(fresh), evaluation: counts ? fresh : null }
   })
-  const leaders = goneLeaders(all, now)
+  const leaders = unservedLeaders(all, now)
   const candidates = all.filter(({ model }) => !leaders.has(model.id))
   if (candidates.length === 0) return null
   const evaluations = candidates.flatMap(({ evaluation }) =>
-    evaluation && hasAnswer(evaluation) ? evaluation : [],
+    evaluation && hasResponse(evaluation) ? evaluation : [],
   )
   const ofToday = evaluations.some(({ updatedAt }) => dayOf(updatedAt) === day)
-  const begunToday = run.attempts.filter((attempt) => attempt.day === day).map(({ model }) => model)
-  const active = asksModels(mode)
+  const modelsTriedToday = run.attempts.filter((attempt) => attempt.day === day).map(({ model }) => model)
+  const active = sendsPrompts(mode)
   return recommend({
     now,
     rankingVersion,
@@ -277,7 +278,7 @@ function rankRun(
     baseUrl,
     candidates,
     rejections: [...run.rejections, ...[...leaders].map((id) => ({ id, reason: 'gone' }))],
-    attemptedToday: new Set(begunToday).size,
+    attemptedToday: new Set(modelsTriedToday).size,
     notes: [...run.notes, ...skippedWork(run).map(({ note }) => note)],
     previous,
   })
@@ -286,7 +287,7 @@ function rankRun(
 const NO_CANDIDATE = 'the catalogue has no free text model that can be recommended'
 const UNSERVED = 'no candidate has an endpoint at the service'
 
-/** The stored recommendation stays. */
+/** The result of a failed run: the stored recommendation stays. */
 function failure(
   { monotonic }: EvaluatePorts,
   run: EvaluationRun,
@@ -308,13 +309,13 @@ function failure(
   }
 }
 
-function stoppedBy(ports: EvaluatePorts, run: EvaluationRun, stop: EarlyEnd): EvaluateResult {
+function stoppedEarly(ports: EvaluatePorts, run: EvaluationRun, stop: EarlyEnd): EvaluateResult {
   const isSetting = stop.reason !== 'day_ended' && RESPONSE_CLASSES[stop.reason].setting !== undefined
   return failure(ports, run, stopSentence(stop), isSetting ? 'settings' : 'service')
 }
 
-/** Stops after which older scores make a recommendation although nothing was measured. */
-function isPassing({ reason }: EarlyEnd): boolean {
+/** True for an early end after which older scores still give a recommendation. */
+function isTemporary({ reason }: EarlyEnd): boolean {
   return reason === 'day_ended' || RESPONSE_CLASSES[reason].limit !== undefined
 }
 

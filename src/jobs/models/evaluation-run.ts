@@ -9,7 +9,7 @@ import type {
 import type { ModelHistory } from '../../domain/models/history.ts'
 import type { LiteSuite } from '../../domain/models/lite/suite.ts'
 import type { CallPlan } from '../../domain/models/quota.ts'
-import { listed } from '../../domain/models/recommend.ts'
+import { joinNames } from '../../domain/models/recommend.ts'
 import type { StoredRun } from '../../domain/models/schema.ts'
 import type { ModelRouter, Objects, State } from '../../domain/ports.ts'
 import { dayOf, formatInstant } from '../../domain/time.ts'
@@ -20,44 +20,48 @@ export interface EvaluatePorts extends HolderPorts {
   router: ModelRouter
   evaluations: State['evaluations']
   recommendations: Objects['recommendations']
-  /** Makes the suite of a UTC day. @throws Refusal `lite_suite_refused` */
+  /**
+   * Creates the suite of a UTC day.
+   *
+   * @throws Refusal `lite_suite_refused`
+   */
   makeSuite: (day: Day) => Promise<LiteSuite>
-  /** API base of the routing service as it is published: readers send their keys there. */
+  /** Published API base of the routing service: clients send their keys there. */
   baseUrl: string
-  /** Milliseconds of a clock that only goes forward. */
+  /** Milliseconds of a monotonic clock. */
   monotonic: () => number
   /** Rejects with the signal's reason. */
   sleep: (ms: number, signal: AbortSignal) => Promise<void>
-  /** A message for operators. */
+  /** Reports a message to operators. */
   onNote: (message: string) => void
 }
 
 export interface EvaluateOptions {
   mode: StoredRun['refreshMode']
-  /** True to plan and rank with what is known, send no chat request and write nothing. */
+  /** True to plan and rank with known data, without chat requests and writes. */
   dryRun: boolean
   signal: AbortSignal
 }
 
-/** Why no more models were asked, although more were planned. */
+/** The reason why a run stopped before its plan was done. */
 export interface EarlyEnd {
   reason: ResponseClass | 'day_ended'
   resetAt: Instant | null
   preview: string
 }
 
-/** All that a run of `evaluate-models` has learned so far. */
+/** State of a run of `evaluate-models`. */
 export interface EvaluationRun extends Candidates {
   /** The requested mode, or `metadataOnly` without a key. */
   mode: StoredRun['refreshMode']
   dryRun: boolean
-  /** By the clock that only goes forward. */
-  began: number
+  /** Start by the monotonic clock, in milliseconds. */
+  beganMs: number
   startedAt: Instant
   day: Day
-  /** The recommendation before this one. */
+  /** The previous recommendation. */
   previous: StoredRun | null
-  /** For readers of the recommendation. */
+  /** Notes for the recommendation. */
   notes: string[]
 
   /** The history of every candidate, by its id. */
@@ -66,27 +70,27 @@ export interface EvaluationRun extends Candidates {
   attempts: readonly ModelAttempt[]
 
   plan: CallPlan
-  /** Requests of the day, the chat's too, that may be recorded before another one. */
-  countedBeforeAtMost: number
+  /** Most requests of the day, including the chat's, before another one. */
+  maxCountedBefore: number
 
   /** Chat requests sent. */
   requests: number
   stop: EarlyEnd | null
-  /** The rate a minute that was learned by meeting the account's limit. */
-  learned: number | null
-  /** Whose limits were met. */
+  /** Requests a minute after the account's limit was met; null when it was not met. */
+  learnedRate: number | null
+  /** The limits that were met. */
   limits: { account: boolean; model: boolean; resetAt: Instant | null }
-  /** Models with a planned question that was not asked, or that the account's limits kept from them. */
-  unasked: ReadonlySet<string>
-  /** Models that answered, or failed to by themselves, in this run. */
+  /** Models with a planned prompt that was not sent, or that the account's limits blocked. */
+  unfinished: ReadonlySet<string>
+  /** Models that responded or failed on their own in this run. */
   probed: Set<string>
-  /** Models whose evaluation is complete since this run. */
+  /** Models whose evaluation this run completed. */
   evaluated: Set<string>
-  /** The evaluations of this run by model, with the answers from before it. */
+  /** The evaluations of this run by model, including earlier results. */
   evaluations: Map<string, LiteEvaluation>
 }
 
-/** What `evaluate-models` prints under `--json`. */
+/** The JSON result of `evaluate-models`. */
 export interface EvaluationReport {
   job: 'evaluate-models'
   outcome: RunOutcome
@@ -99,26 +103,26 @@ export interface EvaluationReport {
   probed: number
   /** Models whose evaluation was completed in this run. */
   evaluated: number
-  /** Chat requests sent; for a dry run those that would be, without retries. */
+  /** Number of chat requests; for a dry run the planned ones without retries. */
   requests: number
   rateLimit: { kind: 'account' | 'model'; resetAt: string | null } | null
   durationMs: number
-  /** Why it failed or is partial. */
+  /** Reason of a failed or partial run. */
   reason: string | null
   dryRun: boolean
   rejected: { model: string; reason: string }[]
 }
 
-/** A run that has learned nothing yet. */
+/** Creates the state of a new run. */
 export function newRun(
   { mode, dryRun }: Pick<EvaluationRun, 'mode' | 'dryRun'>,
-  began: number,
+  beganMs: number,
   startedAt: Instant,
 ): EvaluationRun {
   return {
     mode,
     dryRun,
-    began,
+    beganMs,
     startedAt,
     day: dayOf(startedAt),
     eligible: [],
@@ -128,19 +132,19 @@ export function newRun(
     models: new Map(),
     attempts: [],
     plan: { calls: [], postponed: [], spent: [], budget: 0 },
-    countedBeforeAtMost: -1,
+    maxCountedBefore: -1,
     requests: 0,
     stop: null,
-    learned: null,
+    learnedRate: null,
     limits: { account: false, model: false, resetAt: null },
-    unasked: new Set(),
+    unfinished: new Set(),
     probed: new Set(),
     evaluated: new Set(),
     evaluations: new Map(),
   }
 }
 
-/** The report of a run that ended before it could make one. */
+/** The report of a run that failed before its report. */
 export function failedReport(
   flags: Pick<EvaluateOptions, 'mode' | 'dryRun'>,
   durationMs: number,
@@ -150,7 +154,7 @@ export function failedReport(
   return reportOf(newRun(flags, 0, 0), end, [], durationMs)
 }
 
-/** The report of a run, by its end. */
+/** Creates the report of a run. */
 export function reportOf(
   run: EvaluationRun,
   end: Pick<EvaluationReport, 'outcome' | 'rankingVersion' | 'primary' | 'ranked' | 'reason'>,
@@ -168,49 +172,49 @@ export function reportOf(
     evaluated: run.evaluated.size,
     requests: run.requests,
     rateLimit: rateLimitOf(run.limits),
-    durationMs: Math.round(now - run.began),
+    durationMs: Math.round(now - run.beganMs),
     reason: end.reason,
     dryRun: run.dryRun,
     rejected: rejections.map(({ id, reason }) => ({ model: id, reason })),
   }
 }
 
-/** Whose limit was met, the account's before a model's. */
+/** The limit that was met; the account's before a model's. */
 function rateLimitOf({ account, model, resetAt }: EvaluationRun['limits']): EvaluationReport['rateLimit'] {
   if (account) return { kind: 'account', resetAt: resetAt === null ? null : formatInstant(resetAt) }
   return model ? { kind: 'model', resetAt: null } : null
 }
 
-/** One sentence on why no more models were asked. */
+/** Explains an early end in one sentence. */
 export function stopSentence({ reason, preview }: EarlyEnd): string {
   if (reason === 'day_ended') return 'the UTC day ended, and its test suite with it'
   const { setting, limit } = RESPONSE_CLASSES[reason]
   return setting ?? limit ?? `the service cannot be used: ${preview}`
 }
 
-/** What a run left out although its mode asks for it, the weightiest cause first; any of it makes the run `partial`. */
+/** The work of the mode that a run skipped, the most important cause first; any of it makes the run `partial`. */
 export function skippedWork({
   mode,
   stop,
   requests,
-  unasked,
+  unfinished,
   plan,
 }: EvaluationRun): { reason: string; note: string }[] {
   const stopped = stop && stopSentence(stop)
   const skipped = (models: readonly string[], reason: (count: string) => string, note: string) => {
     const count = models.length === 1 ? '1 model' : `${models.length} models`
-    return models.length > 0 ? [{ reason: reason(count), note: `${note}: ${listed(models)}.` }] : []
+    return models.length > 0 ? [{ reason: reason(count), note: `${note}: ${joinNames(models)}.` }] : []
   }
   return [
     ...(stopped ? [{ reason: stopped, note: `Stopped after ${requests} requests: ${stopped}.` }] : []),
     ...(mode === 'healthOnly'
       ? skipped(
-          [...unasked],
+          [...unfinished],
           (models) => `the service returned no endpoint data for ${models}`,
           'The service returned no endpoint data for',
         )
       : skipped(
-          [...unasked],
+          [...unfinished],
           (models) => `${models} not fully evaluated: the account hit its rate limit`,
           'Not fully evaluated, because the account hit its rate limit',
         )),

@@ -1,23 +1,23 @@
 import { REJECTION_REASONS, filterCatalogue } from '../../domain/models/catalogue.ts'
 import type { RejectionReason } from '../../domain/models/catalogue.ts'
 import { historyOf } from '../../domain/models/history.ts'
-import { goneLeaders, rankCandidates } from '../../domain/models/ranking.ts'
+import { unservedLeaders, rankCandidates } from '../../domain/models/ranking.ts'
 import type { EvalSummary, ScoreComponent } from '../../domain/models/schema.ts'
 import type { Clock, ModelRouter, State } from '../../domain/ports.ts'
 import { Refusal } from '../../domain/refusal.ts'
 import { formatInstant } from '../../domain/time.ts'
 import { readRows } from './evaluate-models.ts'
 
-/** Why a model stands where it stands, or is no candidate. */
+/** Explanation of a model's rank, or of its rejection. */
 export interface ModelExplanation {
   model: string
   eligible: boolean
-  /** For a model that is no candidate. */
+  /** Set for a rejected model. */
   rejection: { reason: RejectionReason | 'gone'; meaning: string } | null
   rank: number | null
   ranked: number
   score: number | null
-  /** They add up to the score. */
+  /** Components whose points add up to the score. */
   components: ScoreComponent[]
   tasks: EvalSummary['tasks']
   /** Requests of the last three days, the newest first. */
@@ -42,7 +42,7 @@ interface ExplainPorts {
 }
 
 /**
- * Explains a model by the catalogue as it is now and by the stored evaluations; asks no model and writes nothing.
+ * Explains a model by the current catalogue and the stored evaluations; sends no prompt and writes nothing.
  *
  * @throws Refusal `source_unavailable` when there is no catalogue, `model_unknown` when the model is not in it
  */
@@ -62,7 +62,7 @@ export async function explainModel(
   const rows = await readRows(evaluations, now)
   const { eligible, rejections } = filterCatalogue(models, now)
   const all = eligible.map((model) => ({ model, ...historyOf(model.id, rows, now) }))
-  const leaders = goneLeaders(all, now)
+  const leaders = unservedLeaders(all, now)
   const candidates = all.filter(({ model }) => !leaders.has(model.id))
   const ranked = rankCandidates(candidates, new Map(), now)
   const found = ranked.find(({ model }) => model.id === id)

@@ -1,4 +1,4 @@
-import { readAnswer } from '../../domain/models/lite/answer.ts'
+import { parseTextResponse } from '../../domain/models/lite/text-response.ts'
 import { gradeClock } from '../../domain/models/lite/clock-task.ts'
 import { gradeFiles } from '../../domain/models/lite/file-task.ts'
 import { drawItems, solutions, worthlessResponses } from '../../domain/models/lite/items.ts'
@@ -12,42 +12,43 @@ import { Refusal } from '../../domain/refusal.ts'
 import type { Day } from '../../domain/time.ts'
 
 /**
- * The suite of one UTC day, after it has judged its own solutions and worthless replies (docs/lite-suite.md).
+ * Creates the suite of a UTC day and verifies it with its own solutions and with worthless responses
+ * (docs/lite-suite.md).
  *
- * @param day must be a real day
- * @param shell runs the commands; it is used by the suite's graders as long as they are used
- * @throws Refusal `lite_suite_refused` when a solution does not earn every point, or a worthless reply earns any
+ * @param day must be a valid day
+ * @param shell runs the commands; must stay open as long as the suite grades
+ * @throws Refusal `lite_suite_refused` when a solution does not earn all points, or a worthless response earns any
  */
 export function makeLiteSuite(day: Day, shell: Shell): Promise<LiteSuite> {
-  return provedSuite(drawItems(day), shell)
+  return verifiedSuite(drawItems(day), shell)
 }
 
-/** As {@link makeLiteSuite}, of items that were drawn before. */
-export async function provedSuite(items: LiteItems, shell: Shell): Promise<LiteSuite> {
+/** {@link makeLiteSuite} for given items. */
+export async function verifiedSuite(items: LiteItems, shell: Shell): Promise<LiteSuite> {
   const suite = suiteOf(items, shell)
-  const solved = solutions(items)
+  const solutionOf = solutions(items)
   const worthless = worthlessResponses(items)
   for (const kind of ['tool', 'text'] as const) {
-    for (const result of await suite.grade(kind, solved[kind])) {
+    for (const result of await suite.grade(kind, solutionOf[kind])) {
       if (result.points < result.maxPoints || 'sandboxUnsupported' in result.details)
         throw refused(items.day, result, 'its own solution')
     }
-    for (const [name, reply] of Object.entries(worthless[kind])) {
-      const paid = (await suite.grade(kind, reply)).find(({ points }) => points > 0)
-      if (paid) throw refused(items.day, paid, name)
+    for (const [name, response] of Object.entries(worthless[kind])) {
+      const rewarded = (await suite.grade(kind, response)).find(({ points }) => points > 0)
+      if (rewarded) throw refused(items.day, rewarded, name)
     }
   }
   return suite
 }
 
 function suiteOf(items: LiteItems, shell: Shell): LiteSuite {
-  const { day, questions } = items
+  const { day, prompts } = items
   return {
     day,
-    questions,
-    async grade(kind, reply) {
-      if (kind === 'tool') return [taskResult('task_files_lite', day, gradeFiles(items.files, reply))]
-      const { command, time } = readAnswer(reply.text)
+    prompts,
+    async grade(kind, response) {
+      if (kind === 'tool') return [taskResult('task_files_lite', day, gradeFiles(items.files, response))]
+      const { command, time } = parseTextResponse(response.text)
       const runs = command === null ? null : await runEverywhere(items, command, shell)
       return [
         taskResult('task_shell_command_lite', day, gradeShell(items.shell, command, runs)),
@@ -66,11 +67,11 @@ async function runEverywhere({ shell: job }: LiteItems, command: string, shell: 
   }
 }
 
-function refused(day: Day, result: TaskResult, whose: string): Refusal<LiteRefusal> {
+function refused(day: Day, result: TaskResult, responseName: string): Refusal<LiteRefusal> {
   const { id, points, maxPoints, details } = result
   const found = cutText(JSON.stringify(details))
   return new Refusal(
     'lite_suite_refused',
-    `${id} of ${day} gives ${whose} ${points} of ${maxPoints} points: ${found}`,
+    `${id} of ${day} gives ${responseName} ${points} of ${maxPoints} points: ${found}`,
   )
 }

@@ -4,7 +4,7 @@ import type { Admission, TurnClaim } from '../../domain/agent/bounds.ts'
 import {
   BURST_WINDOW_MS,
   firstCallCost,
-  keepCallersFrom,
+  firstDayOfKeptCallers,
   requestShareOf,
   shortestCallCost,
 } from '../../domain/agent/budget.ts'
@@ -119,7 +119,7 @@ async function hashedCaller(
   now: Instant,
 ): Promise<Pick<TurnClaim, 'address' | 'network' | 'formerAddress'>> {
   const day = dayOf(now)
-  const salt = await ledger.makeSalt(day, keepCallersFrom(now, settings.sessionSeconds))
+  const salt = await ledger.makeSalt(day, firstDayOfKeptCallers(now, settings.sessionSeconds))
   // In the first minute of a day a burst may have begun under the salt of the day before.
   const formerSalt = now - startOfDay(day) < BURST_WINDOW_MS ? await ledger.salt(addDays(day, -1)) : null
   const network = networkOf(address)

@@ -1,4 +1,4 @@
-import { answerText } from '../../domain/agent/answer-text.ts'
+import { answerFilter } from '../../domain/agent/answer-text.ts'
 import { MAX_CALLS, MAX_ROUNDS, RESULT_MAX_BYTES, TURN_RESULTS_MAX_BYTES } from '../../domain/agent/bounds.ts'
 import type { MicroUsd } from '../../domain/agent/bounds.ts'
 import {
@@ -147,7 +147,7 @@ async function* askModel(
 ): AsyncGenerator<AgentEvent, ModelEnd> {
   signal.throwIfAborted()
   tally.rounds += 1
-  const filter = answerText()
+  const filter = answerFilter()
   let end: ModelEnd | null = null
   let receivedBytes = 0
   // What a model says after its calls is a paragraph of its own.

@@ -5,7 +5,7 @@ import { GROUNDING_DATA_MAX_BYTES } from '../../domain/agent/prompt.ts'
 import {
   fitLists,
   fitText,
-  shownItem,
+  toShownItem,
   shownLine,
   shownLink,
   UNTRUSTED,
@@ -125,7 +125,7 @@ async function readItem(item: StoredItem, sources: CallerSources): Promise<Shown
 function factsOf(item: StoredItem): object {
   const { author, description } = item
   return {
-    ...shownItem(item),
+    ...toShownItem(item),
     discussion: shownLink(item.discussionUrl),
     publishedAt: item.publishedAt,
     firstSeen: item.firstDay,

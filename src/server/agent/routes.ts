@@ -1,5 +1,5 @@
 import type { H3Event } from 'h3'
-import { budgetState, keepCallersFrom, shortestCallCost } from '../../domain/agent/budget.ts'
+import { budgetState, firstDayOfKeptCallers, shortestCallCost } from '../../domain/agent/budget.ts'
 import { parseJson } from '../../domain/text.ts'
 import { addressHash } from '../../domain/client-address.ts'
 import { sessionRequestSchema } from '../../domain/agent/schema.ts'
@@ -138,7 +138,7 @@ async function makeSession(ports: AgentPorts, callers: Callers, event: H3Event):
   const token = await readVerificationToken(event)
   const now = clock()
   const salt = await fromQuotaStore(
-    ledger.makeSalt(dayOf(now), keepCallersFrom(now, settings.sessionSeconds)),
+    ledger.makeSalt(dayOf(now), firstDayOfKeptCallers(now, settings.sessionSeconds)),
   )
   const address = addressHash(salt, callers.address(event))
   if (!(await isHuman(ports, token, address, new URL(origin).hostname))) {

@@ -1,4 +1,4 @@
-import { keepCallersFrom } from '../../domain/agent/budget.ts'
+import { firstDayOfKeptCallers } from '../../domain/agent/budget.ts'
 import type { Prices } from '../../domain/agent/model-call.ts'
 import type { AgentRefusal } from '../../domain/agent/schema.ts'
 import type { SessionSigner } from '../../domain/agent/token.ts'
@@ -163,7 +163,7 @@ export function startSweeper(
   const sweep = async (): Promise<void> => {
     try {
       const now = clock()
-      const settled = await ledger.sweep(now, keepCallersFrom(now, sessionSeconds))
+      const settled = await ledger.sweep(now, firstDayOfKeptCallers(now, sessionSeconds))
       if (settled > 0) log.warn({ turns: settled }, 'chat turns were settled at their reserved cost')
       failing = false
     } catch (error) {

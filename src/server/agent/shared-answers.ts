@@ -1,5 +1,5 @@
 import { EventEmitter, once } from 'node:events'
-import { isLast } from '../../domain/agent/schema.ts'
+import { isLastEvent } from '../../domain/agent/schema.ts'
 import type { AgentEvent } from '../../domain/agent/schema.ts'
 
 /** The reason of a signal that stops a turn, or the making of an answer. */
@@ -112,7 +112,7 @@ class Making {
     const { signal } = this.#stop
     for await (const event of make(signal, () => this.#withdraw())) {
       this.#events.push(event)
-      this.#isWhole = isLast(event)
+      this.#isWhole = isLastEvent(event)
       this.#bell.emit('event')
       while (!this.#isWhole && this.#wanted < this.#events.length && !signal.aborted)
         await once(this.#bell, 'wanted')
@@ -125,7 +125,7 @@ class Making {
       for (let at = 0; ; at += 1) {
         const event = await this.#eventAt(at, leads, signal)
         if (event) yield event
-        if (!event || isLast(event)) return
+        if (!event || isLastEvent(event)) return
       }
     } finally {
       if (leads) this.#leaderReads = false

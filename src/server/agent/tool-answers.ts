@@ -1,5 +1,5 @@
 import type { ToolName } from '../../domain/agent/model-call.ts'
-import { UNTRUSTED, fitLists, fitText, shownItem, shownLine } from '../../domain/agent/shown-data.ts'
+import { UNTRUSTED, fitLists, fitText, toShownItem, shownLine } from '../../domain/agent/shown-data.ts'
 import type { NamedItem } from '../../domain/agent/shown-data.ts'
 import { LISTS } from '../../domain/agent/tools.ts'
 import type { Arguments, KnownCall } from '../../domain/agent/tools.ts'
@@ -63,7 +63,7 @@ const ANSWERS: {
   async search_items({ query, sources, from, to, limit }, { search }) {
     const asked = { query, sources: sources ?? [], from, to, limit: limit ?? LIMIT_DEFAULT, cursor: null }
     const page = await search.search(asked)
-    const items = page.items.map((item) => ({ ...shownItem(item), match: item.match }))
+    const items = page.items.map((item) => ({ ...toShownItem(item), match: item.match }))
     return { facts: { more: page.cursor !== null }, lists: { items } }
   },
 
@@ -83,7 +83,7 @@ const ANSWERS: {
   async read_article({ key, offset }, { items }) {
     const item = await items.item(key)
     if (!item) return notStored(key)
-    const shown = { found: true, item: shownItem(item) }
+    const shown = { found: true, item: toShownItem(item) }
     const stored = await items.article(item.source, item.sourceId)
     if (!stored) return { facts: { ...shown, text: null, note: 'No text of this item is stored.' } }
     const readAt = formatInstant(stored.fetchedAt)
@@ -101,7 +101,7 @@ const ANSWERS: {
   async find_similar_items({ key, limit }, { search }) {
     const similar = await unlessNotFound(search.similar(key, limit ?? LIMIT_DEFAULT))
     if (!similar) return notStored(key)
-    const items = similar.map((item) => ({ ...shownItem(item), reasons: item.reasons, score: item.score }))
+    const items = similar.map((item) => ({ ...toShownItem(item), reasons: item.reasons, score: item.score }))
     return { facts: { found: true, to: shownLine(key) }, lists: { items } }
   },
 
@@ -118,7 +118,7 @@ const ANSWERS: {
     const trend = await unlessNotFound(search.itemTrend(key))
     if (!item || !trend) return notStored(key, facts)
     const days = trend.days.filter(({ day }) => (from ?? day) <= day && day <= (to ?? day))
-    return { facts: { ...facts, found: true, item: shownItem(item) }, lists: { days: days.toReversed() } }
+    return { facts: { ...facts, found: true, item: toShownItem(item) }, lists: { days: days.toReversed() } }
   },
 }
 
@@ -162,7 +162,7 @@ export function snapshotLists(feed: LiveFeed, limit: number): Record<string, obj
 }
 
 function ranked(items: readonly (NamedItem & { rank: number })[], limit: number): object[] {
-  return items.slice(0, limit).map((item) => ({ rank: item.rank, ...shownItem(item) }))
+  return items.slice(0, limit).map((item) => ({ rank: item.rank, ...toShownItem(item) }))
 }
 
 function notStored(key: string, facts: object = {}): Answer {

@@ -1,7 +1,7 @@
 import { CALL_TIMEOUT_MS, RESULT_MAX_BYTES } from '../../domain/agent/bounds.ts'
 import type { ToolCall, ToolName } from '../../domain/agent/model-call.ts'
 import { withoutMarkers } from '../../domain/agent/prompt.ts'
-import { readCall } from '../../domain/agent/tools.ts'
+import { parseToolCall } from '../../domain/agent/tools.ts'
 import type { FeedSearchRefusal, SearchCaller } from '../../domain/feed/search.ts'
 import { Refusal } from '../../domain/refusal.ts'
 import { withTimeout } from '../single-flight.ts'
@@ -40,7 +40,7 @@ export async function runCall(
   signal: AbortSignal,
 ): Promise<ToolRun> {
   signal.throwIfAborted()
-  const read = readCall(call)
+  const read = parseToolCall(call)
   if (!read.ok) return failure(read.problem)
   const over = new AbortController()
   try {

@@ -3,7 +3,7 @@ import type { H3Event } from 'h3'
 import { SHORT_WAIT_MS } from '../../domain/agent/budget.ts'
 import type { ToolName } from '../../domain/agent/model-call.ts'
 import { INSTRUCTIONS, cacheKey, largestInputBytes, turnInput } from '../../domain/agent/prompt.ts'
-import { isLast } from '../../domain/agent/schema.ts'
+import { isLastEvent } from '../../domain/agent/schema.ts'
 import type { AgentEvent, LastEvent } from '../../domain/agent/schema.ts'
 import { TOOL_DEFINITIONS } from '../../domain/agent/tools.ts'
 import { openSlots } from '../../domain/fair-queue.ts'
@@ -206,7 +206,7 @@ async function sendAnswer(turn: Turn, answer: SharedAnswer): Promise<LastEvent |
   // After what came of another answer, this one is a paragraph of its own.
   let gap = turn.firstDeltaMs === null ? '' : '\n\n'
   for await (const event of answer.read(signal)) {
-    if (isLast(event)) return answer.leads || event.event === 'error' ? event : unpaid(event)
+    if (isLastEvent(event)) return answer.leads || event.event === 'error' ? event : unpaid(event)
     let sent: AgentEvent = event
     if (event.event === 'tool') turn.openTool = event.data.status === 'start' ? event.data.name : null
     if (event.event === 'delta') {

@@ -1,4 +1,4 @@
-import { wordsOf } from '../../domain/feed/search-words.ts'
+import { tokenize } from '../../domain/feed/tokenize.ts'
 import { FILLER, PHRASES, fieldsOf, listOf, textOf } from './chat-question.ts'
 import type { DemoQuestion, Fields, Phrases } from './chat-question.ts'
 
@@ -87,7 +87,7 @@ function planOf(question: DemoQuestion, phrases: Phrases): Plan {
 }
 
 function subjectWords(text: string): string[] {
-  return [...new Set(wordsOf(text))].filter((word) => word.length > 1 && !FILLER.has(word))
+  return [...new Set(tokenize(text))].filter((word) => word.length > 1 && !FILLER.has(word))
 }
 
 /** An item that is open is told of from the data of the turn, and read on where its text is longer. */

@@ -132,7 +132,7 @@ function completionOf(models: readonly ScriptedModel[], body: string, clock: Clo
   if (!model) return failure(404, `No endpoints found for ${id}.`)
   const items = drawItems(dayOf(clock()))
   const kind = tools === undefined ? 'text' : 'tool'
-  const isOfSuite = messages.at(-1)?.content === items.questions[kind].messages.at(-1)?.content
+  const isOfSuite = messages.at(-1)?.content === items.prompts[kind].messages.at(-1)?.content
   const reply = isOfSuite ? replyOf(model.character, kind, items) : GREETING
   const calls = reply.toolCalls.map((call, at) => ({ id: `call_${at}`, type: 'function', function: call }))
   const content = { role: 'assistant', content: reply.text }

@@ -3,7 +3,7 @@ import {
   LIMIT_MAX,
   QUERY_MAX_LENGTH,
   QUERY_TIMEOUT_MS,
-  SEARCH_PLACES,
+  SEARCH_SLOTS,
   parseSearchRequest,
   parseSimilarRequest,
   parseTrendRequest,
@@ -79,13 +79,13 @@ const STATUS = {
   search_limit: {
     status: 429,
     when:
-      `the address of the caller has ${SEARCH_PLACES.perAddress} open queries, ` +
-      `or its IPv6 /48 has ${SEARCH_PLACES.perNetwork}`,
+      `the address of the caller has ${SEARCH_SLOTS.perAddress} open queries, ` +
+      `or its IPv6 /48 has ${SEARCH_SLOTS.perNetwork}`,
     ...RETRYING,
   },
   search_busy: {
     status: 503,
-    when: `${SEARCH_PLACES.all} queries are open, the maximum`,
+    when: `${SEARCH_SLOTS.all} queries are open, the maximum`,
     expected: true,
     ...RETRYING,
   },

@@ -15,7 +15,7 @@ import {
   statusPayload,
   topModelsPayload,
 } from '../../domain/models/shortlist.ts'
-import type { FreeModelsRefusal, Served } from '../../domain/models/shortlist.ts'
+import type { FreeModelsRefusal, ServedRun } from '../../domain/models/shortlist.ts'
 import type { Clock } from '../../domain/ports.ts'
 import type { Instant } from '../../domain/time.ts'
 import { xml } from '../feed/feeds.ts'
@@ -27,7 +27,7 @@ import type { ServedRecommendation } from './served-recommendation.ts'
 
 /** The free-model interface: parse the request, read what is stored, respond from it alone. */
 export function freeModelRoutes(served: ServedRecommendation, demo: boolean, clock: Clock): Route[] {
-  const json = async (event: H3Event, payloadOf: (current: Served) => unknown): Promise<Response> => {
+  const json = async (event: H3Event, payloadOf: (current: ServedRun) => unknown): Promise<Response> => {
     const current = await served()
     const body = Buffer.from(JSON.stringify(payloadOf(current)))
     return respond(event, current, body, 'application/json; charset=utf-8')
@@ -58,7 +58,7 @@ const BADGE_HEADERS = {
 
 function respond(
   event: H3Event,
-  { seed }: Served,
+  { seed }: ServedRun,
   body: Buffer,
   contentType: string,
   own: Readonly<Record<string, string>> = {},
@@ -202,7 +202,7 @@ const LABEL = 'free model'
 const COLOURS = { fresh: '#17642f', stale: '#804500', seed: '#585d66' } as const
 
 /** The recommended model as a picture of one line. It says so when the recommendation is stale, or the built-in seed. */
-export function badgeSvg(served: Served, demo: boolean, now: Instant): string {
+export function badgeSvg(served: ServedRun, demo: boolean, now: Instant): string {
   const { primary, ok, usingSeedFallback } = statusPayload(served, now)
   const state = usingSeedFallback ? 'seed' : ok ? 'fresh' : 'stale'
   const id = publishedText(primary, ID_MAX_LENGTH)

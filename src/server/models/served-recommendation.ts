@@ -1,6 +1,6 @@
 import type { StoredRun } from '../../domain/models/schema.ts'
 import { seedRun } from '../../domain/models/seed.ts'
-import type { Served } from '../../domain/models/shortlist.ts'
+import type { ServedRun } from '../../domain/models/shortlist.ts'
 import { proveRun } from '../../domain/models/stored-run.ts'
 import type { Objects } from '../../domain/ports.ts'
 import { Refusal } from '../../domain/refusal.ts'
@@ -8,7 +8,7 @@ import type { Log } from '../route.ts'
 import { singleFlight } from '../single-flight.ts'
 
 /** Reads the recommendation that is served now. */
-export type ServedRecommendation = () => Promise<Served>
+export type ServedRecommendation = () => Promise<ServedRun>
 
 /**
  * The stored recommendation, read and proved for every request, or the built-in seed while there is none, none that can
@@ -22,17 +22,17 @@ export function servedRecommendation(
   log: Log,
 ): ServedRecommendation {
   const seedRunHere = { ...seedRun(), baseUrl: publishedBaseUrl }
-  const seed = (storeAnswers: boolean): Served => ({ run: seedRunHere, seed: true, storeAnswers })
+  const seed = (storeAvailable: boolean): ServedRun => ({ run: seedRunHere, seed: true, storeAvailable })
   // The same bytes are proved once: between two runs nothing else is read.
   let proved: { bytes: Uint8Array; run: StoredRun } | null = null
-  return singleFlight(async (): Promise<Served> => {
+  return singleFlight(async (): Promise<ServedRun> => {
     let bytes: Uint8Array | null | undefined
     try {
       bytes = await store.current()
       if (bytes === null) return seed(true)
       if (proved === null || Buffer.compare(proved.bytes, bytes) !== 0)
         proved = { bytes, run: { ...proveRun(bytes), baseUrl: publishedBaseUrl } }
-      return { run: proved.run, seed: false, storeAnswers: true }
+      return { run: proved.run, seed: false, storeAvailable: true }
     } catch (error) {
       const code = error instanceof Refusal ? error.code : 'internal_error'
       const flaw = bytes ? 'is damaged' : 'cannot be read'

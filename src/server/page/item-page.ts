@@ -4,8 +4,8 @@ import { discussionUrl, itemsOfKey } from '../../domain/feed/source.ts'
 import { nameOfSource, unitOf } from '../../domain/feed/subscription.ts'
 import { addDays } from '../../domain/time.ts'
 import type { Day, Instant } from '../../domain/time.ts'
-import { atOfStop, momentAt, standingsOf } from '../../domain/year/calendar.ts'
-import type { TimelineStop, YearStanding } from '../../domain/year/calendar.ts'
+import { atOfStop, momentAt, positionsOf } from '../../domain/year/calendar.ts'
+import type { TimelineStop, YearPosition } from '../../domain/year/calendar.ts'
 import type { YearFeed } from '../../domain/year/schema.ts'
 import { trendContract } from '../feed/search-routes.ts'
 import { codeOf } from '../route.ts'
@@ -184,9 +184,9 @@ const YEAR_RANKS_PANEL: Panel = {
     const at = parseTime(query.params, 'at', 'invalid_at', now) ?? now
     const proved = await publications.entries()
     const stops = stopsOnce(proved)
-    const { place } = momentAt(proved.timeline, stops, at)
-    const shown = stops.slice(Math.max(0, place + 1 - STOPS_SHOWN), place + 1)
-    const rows: ChartRow<YearStanding>[] = []
+    const { stopIndex } = momentAt(proved.timeline, stops, at)
+    const shown = stops.slice(Math.max(0, stopIndex + 1 - STOPS_SHOWN), stopIndex + 1)
+    const rows: ChartRow<YearPosition>[] = []
     // One after another: each is proved on the one thread that answers everybody.
     for (const stop of shown) {
       if (stop.kind === 'gap') rows.push(gapRow(stop))
@@ -195,7 +195,7 @@ const YEAR_RANKS_PANEL: Panel = {
     return html`<p>
         The published rank in the list of its source and in <em>Popular</em>; a published rank never changes.
       </p>
-      ${shown.length === 0 ? NOTHING_YET : table(rows)} ${pages(stops, place, query, now)}`
+      ${shown.length === 0 ? NOTHING_YET : table(rows)} ${pages(stops, stopIndex, query, now)}`
   },
   refusalOf: (error, view) =>
     codeOf(trendContract, error) === 'invalid_key' ? INVALID_KEY : refusalOfYear(error, view),
@@ -204,13 +204,13 @@ const YEAR_RANKS_PANEL: Panel = {
 const INVALID_KEY = { status: 400, code: 'invalid_key', when: trendContract.refusals.invalid_key.when }
 
 /** Where each item stood in a publication of the known layout. */
-const standingsIn = onceFor(({ published }: ProvedPublication): ReadonlyMap<string, YearStanding> => {
+const standingsIn = onceFor(({ published }: ProvedPublication): ReadonlyMap<string, YearPosition> => {
   // Proved bytes of this version have the schema of the Year.
   const { feed } = JSON.parse(published.body.toString('utf8')) as { feed: YearFeed }
-  return standingsOf(feed)
+  return positionsOf(feed)
 })
 
-function rankRow(publication: ProvedPublication, key: string): ChartRow<YearStanding> {
+function rankRow(publication: ProvedPublication, key: string): ChartRow<YearPosition> {
   const { algorithmVersion, asOfDay } = publication.manifest
   if (algorithmVersion !== KNOWN_ALGORITHM)
     return { days: asOfDay, absent: `not shown: ${algorithmVersion} has an older layout` }
@@ -218,14 +218,14 @@ function rankRow(publication: ProvedPublication, key: string): ChartRow<YearStan
   return standing ? { day: asOfDay, row: standing } : { days: asOfDay, absent: 'not in the first hundred' }
 }
 
-function gapRow(stop: TimelineStop): ChartRow<YearStanding> {
+function gapRow(stop: TimelineStop): ChartRow<YearPosition> {
   return { days: daysOf(stop), absent: 'gap: nothing was published' }
 }
 
 const NOTHING_YET = html`<p class="empty">Nothing had been published by this time.</p>`
 
-function table(rows: readonly ChartRow<YearStanding>[]): Html {
-  return chartTable<YearStanding>({
+function table(rows: readonly ChartRow<YearPosition>[]): Html {
+  return chartTable<YearPosition>({
     id: 'year-ranks-table',
     caption: 'Rank in the Year, by as-of day',
     series: [

@@ -1,6 +1,6 @@
 import pLimit from 'p-limit'
 import { sha256Hex } from '../../domain/digest.ts'
-import { PAGES_CALLER, SEARCH_PLACES } from '../../domain/feed/search.ts'
+import { PAGES_CALLER, SEARCH_SLOTS } from '../../domain/feed/search.ts'
 import type { FeedSearchRefusal } from '../../domain/feed/search.ts'
 import type { State, Clock, CallerSearch, FeedSearch } from '../../domain/ports.ts'
 import { Refusal } from '../../domain/refusal.ts'
@@ -23,7 +23,7 @@ export interface PageSources {
 }
 
 /** Readings at a time, of all pages together: a publication may be a proof, and an item asks the search. */
-const AT_A_TIME = { publications: 4, items: SEARCH_PLACES.perAddress }
+const AT_A_TIME = { publications: 4, items: SEARCH_SLOTS.perAddress }
 
 /**
  * What pages read from, with a bound on the costly readings of all renders together. What is read serves every visitor, so
@@ -119,10 +119,10 @@ export function recordReads(real: PageSources): RecordedReads {
         ),
     },
     recommendation: () =>
-      recorded('recommendation', real.recommendation, ({ run, seed, storeAnswers }) => [
+      recorded('recommendation', real.recommendation, ({ run, seed, storeAvailable }) => [
         run,
         seed,
-        storeAnswers,
+        storeAvailable,
       ]),
     agent: {
       config: () => recorded('chat', () => agent.config(), tokenOfValue),

@@ -151,7 +151,7 @@ export interface Travel {
 export function travelControls({ moment, stops, query, now, comparedWith }: Travel): Html {
   const [first, last] = [stops[0], stops.at(-1)]
   if (!first || !last) return NOTHING
-  const current = stops[moment.place]
+  const current = stops[moment.stopIndex]
   const [firstDay, lastDay] = [firstDayOf(first), lastDayOf(last)]
   const day = current ? lastDayOf(current) : ''
   const to: LinkTo = (at, text, attributes) => {
@@ -160,8 +160,8 @@ export function travelControls({ moment, stops, query, now, comparedWith }: Trav
   }
   return html`<nav class="travel" aria-label="Time travel">
     <p class="steps">
-      ${step('previous', stops[moment.place - 1], to, now)} ${step('next', stops[moment.place + 1], to, now)}
-      ${to(null, html`Newest`, html`id="newest"`)}
+      ${step('previous', stops[moment.stopIndex - 1], to, now)}
+      ${step('next', stops[moment.stopIndex + 1], to, now)} ${to(null, html`Newest`, html`id="newest"`)}
     </p>
     ${slider(stops, firstDay, lastDay, current)}
     ${dayForm(query, { name: 'day', label: 'Year up to', button: 'Go', value: day, first: firstDay, now })}

@@ -50,7 +50,7 @@ function stateOf(folder: string): Map<string, string> {
 
 describe('the sample', () => {
   test('is an archive that proves itself as a server proves it, down to every payload', async () => {
-    const { ledger, objects, year } = reopenWorkspace(await sample.restored())
+    const { ledger, objects, year } = reopenWorkspace(await sample.restore())
     const { proved, head } = await year.read()
     expect(head).toMatchObject({ seq: sample.keptHead.seq, leaf: sample.keptHead.leaf })
     expect(proveLedger(await ledger.read(), sample.keptHead).timeline).toHaveLength(9)
@@ -60,7 +60,7 @@ describe('the sample', () => {
   })
 
   test('holds every kind of row there is', async () => {
-    const { proved } = await reopenWorkspace(await sample.restored()).year.read()
+    const { proved } = await reopenWorkspace(await sample.restore()).year.read()
     const kinds = proved.entries.map((entry) =>
       entry.kind === 'publication'
         ? entry.manifest.algorithmVersion
@@ -85,7 +85,7 @@ describe('the sample', () => {
   test('is the same each time it is made, but for the file of its ledger', async () => {
     const other = await makeDamageSample(await temporaryFolder())
     const objects = (folder: string): Map<string, string> => stateOf(join(folder, 'objects'))
-    expect(objects(await other.restored())).toEqual(objects(await sample.restored()))
+    expect(objects(await other.restore())).toEqual(objects(await sample.restore()))
     expect(other.keptHead).toEqual(sample.keptHead)
     await other.remove()
   })
@@ -135,7 +135,7 @@ describe('every mutation', () => {
   })
 
   test('changes the archive, is noticed for what it is, and is undone without a trace', async () => {
-    const before = stateOf(await all.restored())
+    const before = stateOf(await all.restore())
     const makeSample = async (): Promise<DamageSample> => ({
       ...all,
       mutations: all.mutations.map((mutation) => ({
@@ -163,12 +163,12 @@ describe('every mutation', () => {
     const report = await selfTest(ports, NEVER)
     expect(report).toEqual({ mutations: all.mutations.length, detected: all.mutations.length, missed: [] })
     expect(judged).toBeGreaterThan(150)
-    expect(stateOf(await all.restored())).toEqual(before)
+    expect(stateOf(await all.restore())).toEqual(before)
   })
 
   test('needs a kept head only where both stores still prove each other', async () => {
     for (const mutation of all.mutations.filter(({ needsKeptHead }) => needsKeptHead)) {
-      const folder = await all.restored()
+      const folder = await all.restore()
       await mutation.apply(folder)
       const { year, objects } = reopenWorkspace(folder)
       const { proved } = await year.read()
@@ -180,7 +180,7 @@ describe('every mutation', () => {
   })
 
   test('that lose only the newest head are none: a crash after a commit leaves it so', async () => {
-    const folder = await sample.restored()
+    const folder = await sample.restore()
     rmSync(join(folder, 'objects', 'heads', String(sample.keptHead.seq)))
     await expect(reopenWorkspace(folder).year.read()).resolves.toBeDefined()
     const objects = openObjects({ kind: 'file', path: join(folder, 'objects') })

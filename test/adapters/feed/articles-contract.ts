@@ -1,13 +1,18 @@
 import fc from 'fast-check'
 import { describe, expect, test } from 'vitest'
-import type { Article, ArticleWish, FailedTry } from '../../../src/domain/feed/article.ts'
+import type { Article, ArticleQuery, FailedAttempt } from '../../../src/domain/feed/article.ts'
 import type { ImportCounts } from '../../../src/domain/feed/signal.ts'
 import { signal } from '../../support/signals.ts'
 import type { FeedOpener, OpenFeed } from './open-feed.ts'
 
 const NOW = Date.UTC(2026, 2, 2)
 
-const WISH: ArticleWish = { minPoints: { hn: 10, lobsters: 5 }, seenSince: '2026-03-01', at: NOW, limit: 100 }
+const WISH: ArticleQuery = {
+  minPoints: { hn: 10, lobsters: 5 },
+  seenSince: '2026-03-01',
+  at: NOW,
+  limit: 100,
+}
 
 const counts = (inserted: number, replaced: number, unchanged: number): ImportCounts => ({
   inserted,
@@ -15,7 +20,7 @@ const counts = (inserted: number, replaced: number, unchanged: number): ImportCo
   unchanged,
 })
 
-const failedTry = (changes: Partial<FailedTry> = {}): FailedTry => ({
+const failedTry = (changes: Partial<FailedAttempt> = {}): FailedAttempt => ({
   source: 'hn',
   sourceId: '1',
   tries: 1,
@@ -25,8 +30,8 @@ const failedTry = (changes: Partial<FailedTry> = {}): FailedTry => ({
   ...changes,
 })
 
-const wantedIds = async ({ feed }: OpenFeed, changes: Partial<ArticleWish> = {}): Promise<string[]> =>
-  (await feed.itemsWantingText({ ...WISH, ...changes })).map(
+const wantedIds = async ({ feed }: OpenFeed, changes: Partial<ArticleQuery> = {}): Promise<string[]> =>
+  (await feed.itemsNeedingText({ ...WISH, ...changes })).map(
     ({ source, sourceId }) => `${source} ${sourceId}`,
   )
 
@@ -183,8 +188,8 @@ export function articlesContract(name: string, engine: FeedOpener): void {
         signal({ sourceId: '2', points: 20, url: null }),
         signal({ sourceId: '3', points: 10, url: `https://example.org/${'x'.repeat(2_048)}` }),
       ])
-      await feed.recordFailedTry(failedTry({ tries: 3, nextTryAt: NOW }))
-      expect(await feed.itemsWantingText(WISH)).toEqual([
+      await feed.recordFailedAttempt(failedTry({ tries: 3, nextTryAt: NOW }))
+      expect(await feed.itemsNeedingText(WISH)).toEqual([
         { source: 'hn', sourceId: '1', url: 'https://example.org/1', tries: 3 },
         { source: 'hn', sourceId: '2', url: null, tries: 0 },
         { source: 'hn', sourceId: '3', url: null, tries: 0 },
@@ -194,18 +199,18 @@ export function articlesContract(name: string, engine: FeedOpener): void {
     test('are left alone after a failed try until the next one, or for ever', async () => {
       const opened = await engine.open()
       await opened.feed.importSignals(['1', '2', '3'].map((sourceId) => signal({ sourceId })))
-      await opened.feed.recordFailedTry(failedTry())
-      await opened.feed.recordFailedTry(failedTry({ sourceId: '2', nextTryAt: null }))
+      await opened.feed.recordFailedAttempt(failedTry())
+      await opened.feed.recordFailedAttempt(failedTry({ sourceId: '2', nextTryAt: null }))
       expect(await wantedIds(opened)).toEqual(['hn 3'])
       expect(await wantedIds(opened, { at: NOW + 1 })).toEqual(['hn 1', 'hn 3'])
-      await opened.feed.recordFailedTry(failedTry({ tries: 2, nextTryAt: null }))
+      await opened.feed.recordFailedAttempt(failedTry({ tries: 2, nextTryAt: null }))
       expect(await wantedIds(opened, { at: Number.MAX_SAFE_INTEGER })).toEqual(['hn 3'])
     })
 
     test('have their failed tries forgotten once a text is kept', async () => {
       const { feed, raw } = await engine.open()
-      await feed.recordFailedTry(failedTry())
-      await feed.recordFailedTry(failedTry({ sourceId: '2' }))
+      await feed.recordFailedAttempt(failedTry())
+      await feed.recordFailedAttempt(failedTry({ sourceId: '2' }))
       await feed.saveArticles([article()])
       const { rows } = await raw().execute('SELECT source_id FROM article_tries')
       expect(rows.map((row) => row['source_id'])).toEqual(['2'])

@@ -69,9 +69,9 @@ export function foundingContract(engine: string, open: LedgerOpener): void {
       }
       const rows = chainOf([publication('2026-01-01', { publicationId: 'other' })])
       const other = { legacy: [], rows }
-      expect(await ledger.found(other, sealFounding(other, NOW), guard)).toBe('ledger-moved')
+      expect(await ledger.commitFounding(other, sealFounding(other, NOW), guard)).toBe('ledger-moved')
       const none = { legacy: LEGACY, rows: [] }
-      expect(await ledger.found(none, sealFounding(none, NOW), guard)).toBe('ledger-moved')
+      expect(await ledger.commitFounding(none, sealFounding(none, NOW), guard)).toBe('ledger-moved')
       expect(await ledger.read()).toEqual({ ...EMPTY, founding: MARK })
     })
 
@@ -110,11 +110,11 @@ export function foundingContract(engine: string, open: LedgerOpener): void {
   describe(`founding in ${engine}`, () => {
     test('writes both ledgers and the seal, and they prove', async () => {
       const { ledger, guard } = await begun()
-      expect(await ledger.found(FOUNDING, SEAL, guard)).toBeNull()
+      expect(await ledger.commitFounding(FOUNDING, SEAL, guard)).toBeNull()
       const contents = await ledger.read()
       expect(contents).toEqual({ legacy: LEGACY, rows: [...FOUNDING.rows, SEAL], founding: MARK })
       expect(proveLedger(contents, headAt(contents.rows, 3)).timeline).toHaveLength(4)
-      expect(await ledger.found(FOUNDING, SEAL, guard)).toBe('ledger-moved')
+      expect(await ledger.commitFounding(FOUNDING, SEAL, guard)).toBe('ledger-moved')
     })
 
     test('takes a thousand rows of each ledger in their order', async () => {
@@ -135,7 +135,7 @@ export function foundingContract(engine: string, open: LedgerOpener): void {
       const guard = { token: await anyLease(ledger), now: NOW }
       await ledger.beginFounding({ seq: last?.seq ?? 0, leaf: last?.leaf ?? '', beganAt: NOW }, guard)
       const seal = sealFounding(founding, NOW)
-      expect(await ledger.found(founding, seal, guard)).toBeNull()
+      expect(await ledger.commitFounding(founding, seal, guard)).toBeNull()
       const contents = await ledger.read()
       expect(contents).toMatchObject({ legacy: founding.legacy, rows: [...founding.rows, seal] })
     })
@@ -144,27 +144,29 @@ export function foundingContract(engine: string, open: LedgerOpener): void {
       const { ledger } = await open()
       const founding = { legacy: LEGACY, rows: [] }
       const guard = { token: await anyLease(ledger), now: NOW }
-      expect(await ledger.found(founding, sealFounding(founding, NOW), guard)).toBeNull()
+      expect(await ledger.commitFounding(founding, sealFounding(founding, NOW), guard)).toBeNull()
       expect(proveLedger(await ledger.read(), null).timeline).toHaveLength(2)
     })
 
     test('of versioned rows needs the mark', async () => {
       const { ledger } = await open()
       const guard = { token: await anyLease(ledger), now: NOW }
-      expect(await ledger.found(FOUNDING, SEAL, guard)).toBe('ledger-moved')
+      expect(await ledger.commitFounding(FOUNDING, SEAL, guard)).toBe('ledger-moved')
       expect(await ledger.read()).toEqual(EMPTY)
     })
 
     test('writes nothing once the lease is lost or the ledger has an entry', async () => {
       const { ledger, guard } = await begun()
-      expect(await ledger.found(FOUNDING, SEAL, { ...guard, token: 'nobody' })).toBe('lease-lost')
+      expect(await ledger.commitFounding(FOUNDING, SEAL, { ...guard, token: 'nobody' })).toBe('lease-lost')
       expect(await ledger.read()).toEqual({ ...EMPTY, founding: MARK })
       const used = await open()
       const token = await anyLease(used.ledger)
       const rows = chainOf([gap('2026-01-05')])
       for (const row of rows) await appendNow(used.ledger, row, token)
       const none = { legacy: LEGACY, rows: [] }
-      expect(await used.ledger.found(none, sealFounding(none, NOW), { token, now: NOW })).toBe('ledger-moved')
+      expect(await used.ledger.commitFounding(none, sealFounding(none, NOW), { token, now: NOW })).toBe(
+        'ledger-moved',
+      )
       expect(await used.ledger.read()).toEqual({ rows, legacy: [], founding: null })
     })
 
@@ -174,7 +176,7 @@ export function foundingContract(engine: string, open: LedgerOpener): void {
     ])('writes nothing into a legacy ledger that has %s', async (_what, there) => {
       const { ledger, addLegacy, guard } = await begun()
       await addLegacy(there)
-      expect(await ledger.found(FOUNDING, SEAL, guard)).toBe('ledger-moved')
+      expect(await ledger.commitFounding(FOUNDING, SEAL, guard)).toBe('ledger-moved')
       expect(await ledger.read()).toEqual({ ...EMPTY, legacy: there, founding: MARK })
     })
 
@@ -183,9 +185,9 @@ export function foundingContract(engine: string, open: LedgerOpener): void {
       expect(await ledger.beginFounding(MARK, ended)).toBe('lease-lost')
       expect(await ledger.read()).toEqual(EMPTY)
       expect(await ledger.beginFounding(MARK, held)).toBeNull()
-      expect(await ledger.found(FOUNDING, SEAL, ended)).toBe('lease-lost')
+      expect(await ledger.commitFounding(FOUNDING, SEAL, ended)).toBe('lease-lost')
       expect(await ledger.read()).toEqual({ ...EMPTY, founding: MARK })
-      expect(await ledger.found(FOUNDING, SEAL, held)).toBeNull()
+      expect(await ledger.commitFounding(FOUNDING, SEAL, held)).toBeNull()
     })
 
     test('writes nothing when a row in the middle cannot be written', async () => {
@@ -195,7 +197,7 @@ export function foundingContract(engine: string, open: LedgerOpener): void {
         ...FOUNDING,
         legacy: [...LEGACY, { ...(first ?? legacyRow(1, '2025-12-30')), position: 3 }],
       }
-      await expect(ledger.found(twice, SEAL, guard)).rejects.toThrow('the legacy ledger is closed')
+      await expect(ledger.commitFounding(twice, SEAL, guard)).rejects.toThrow('the legacy ledger is closed')
       expect(await ledger.read()).toEqual({ ...EMPTY, founding: MARK })
     })
   })

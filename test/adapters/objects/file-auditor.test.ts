@@ -17,8 +17,8 @@ import { sha256Hex } from '../../../src/domain/digest.ts'
 import type { Auditors } from '../../../src/domain/ports.ts'
 import { OBJECT_MAX_BYTES } from '../../../src/domain/refusal.ts'
 import { addDays, formatInstant } from '../../../src/domain/time.ts'
-import { examineSeenObject, objectPath } from '../../../src/domain/year/examine.ts'
-import type { ObjectOutcome, SeenObject } from '../../../src/domain/year/examine.ts'
+import { examineReadObject, objectPath } from '../../../src/domain/year/examine.ts'
+import type { ObjectOutcome, ReadObject } from '../../../src/domain/year/examine.ts'
 import type { Manifest } from '../../../src/domain/year/ledger.ts'
 import { manifest } from '../../domain/year/ledger-rows.ts'
 import { temporaryFolder } from '../../support/temporary-folder.ts'
@@ -226,12 +226,12 @@ describe.each([
 })
 
 /** What is seen of a store ahead, by key; each is given once. */
-async function seenAhead({ auditor }: Store, jobs = 2): Promise<Map<string, SeenObject>> {
+async function seenAhead({ auditor }: Store, jobs = 2): Promise<Map<string, ReadObject>> {
   const ahead = auditor.readAhead(jobs)
   if (ahead === null) throw new Error('nothing is read ahead')
-  const found = new Map<string, SeenObject>()
+  const found = new Map<string, ReadObject>()
   try {
-    for await (const batch of ahead.seen(NEVER)) {
+    for await (const batch of ahead.objects(NEVER)) {
       for (const { key, seen } of batch) {
         expect(found.has(key), `${key} came twice`).toBe(false)
         found.set(key, seen)
@@ -253,7 +253,7 @@ describe('the objects of a folder, read ahead', () => {
     expect(found.size).toBe(SPREAD)
     for (const known of store.manifests) {
       const seen = found.get(objectPath(known.sha256))
-      expect(seen && examineSeenObject(known, seen)).toEqual({
+      expect(seen && examineReadObject(known, seen)).toEqual({
         found: 'bytes',
         byteSize: known.byteSize,
         problems: [],
@@ -271,7 +271,7 @@ describe('the objects of a folder, read ahead', () => {
       const seen = found.get(objectPath(known.sha256))
       if (seen === undefined) continue
       told += 1
-      expect(examineSeenObject(known, seen), `object ${index}`).toEqual(examined[index])
+      expect(examineReadObject(known, seen), `object ${index}`).toEqual(examined[index])
     }
     expect(told).toBe(SPREAD - 1 - inFolder.length)
     expect(existsSync(join(store.root, 'sha256'))).toBe(true)
@@ -309,7 +309,7 @@ describe('the objects of a folder, read ahead', () => {
     const before = threadsOfThisProcess()
     await seenAhead(store)
     const ahead = store.auditor.readAhead(2)
-    await expectGivenUp((signal) => ahead?.seen(signal) ?? [])
+    await expectGivenUp((signal) => ahead?.objects(signal) ?? [])
     await ahead?.close()
     await store.auditor.readAhead(2)?.close()
     expect(threadsOfThisProcess()).toBeLessThanOrEqual(before)

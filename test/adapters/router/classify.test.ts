@@ -28,9 +28,9 @@ describe('an answer of the routing service', () => {
 
   test('is told in the documents as it is classified', () => {
     const rows = ANSWER_SHAPES.map(({ shape, answer }) => {
-      const { class: kind, because, correlated } = classifyResponse(answer)
+      const { class: kind, rule, correlated } = classifyResponse(answer)
       const meaning = correlated === null ? `\`${kind}\`` : `\`${kind}\`, maybe \`${correlated}\``
-      return [shape, meaning, because]
+      return [shape, meaning, rule]
     })
     const page = readFileSync(PAGE, 'utf8').split('\n')
     const cells = page.map((line) =>
@@ -40,14 +40,14 @@ describe('an answer of the routing service', () => {
   })
 
   test('carries the reply, whole, from a message and from a stream alike', () => {
-    const { reply } = classifyResponse(shapeOf('with comments'))
-    expect(reply).toEqual({ text: 'hello', toolCalls: [], finishReason: 'stop' })
+    const { response } = classifyResponse(shapeOf('with comments'))
+    expect(response).toEqual({ text: 'hello', toolCalls: [], finishReason: 'stop' })
     const call = { index: 0, function: { name: 'write_file', arguments: '{"pa' } }
     const rest = { index: 0, function: { arguments: 'th":"a"}' } }
     const events = [call, rest].map(
       (each) => `data: ${JSON.stringify({ choices: [{ delta: { tool_calls: [each] } }] })}`,
     )
-    expect(classifyResponse(answered(200, events.join('\n\n'))).reply?.toolCalls).toEqual([
+    expect(classifyResponse(answered(200, events.join('\n\n'))).response?.toolCalls).toEqual([
       { name: 'write_file', arguments: '{"path":"a"}' },
     ])
   })

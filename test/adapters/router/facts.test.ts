@@ -26,7 +26,7 @@ test('a row is read with its facts in our words', () => {
       expirationDay: '2026-09-30',
       expirationUnreadable: false,
       description: 'A model made for the tests.',
-      standsForOthers: false,
+      isRouterOrAlias: false,
     },
   ])
 })
@@ -67,7 +67,7 @@ test.each([
 describe('a row that stands for others', () => {
   const standing = (...rows: Record<string, unknown>[]): string[] =>
     read({ data: rows })
-      .models.filter(({ standsForOthers }) => standsForOthers)
+      .models.filter(({ isRouterOrAlias }) => isRouterOrAlias)
       .map(({ id }) => id)
   const slug = (id: string, canonical_slug: unknown) => catalogueRow(id, { canonical_slug })
 

@@ -11,7 +11,7 @@ const LIVING = new AbortController().signal
 
 const CALL: ChatCall = {
   model: 'example/model-1:free',
-  question: {
+  prompt: {
     kind: 'tool',
     messages: [{ role: 'user', content: 'write a file' }],
     tools: [{ name: 'write_file', description: 'writes', parameters: { type: 'object' } }],
@@ -43,14 +43,14 @@ test('gives no answer that repeats the key', async () => {
   })
   const router = routerAt(source.url)
   const answers = [await router.chat(CALL, LIVING), await router.key(LIVING)]
-  expect(answers).toMatchObject([{ reply: { text: '(key)' } }, { failed: { providerName: '(key)' } }])
+  expect(answers).toMatchObject([{ response: { text: '(key)' } }, { failed: { providerName: '(key)' } }])
   expect(JSON.stringify(answers)).not.toContain('secret')
 })
 
 test('asks a model for nothing that could cost anything, and for no other model', async () => {
   const source = await localSource((_question, response) => response.end('{"choices":[]}'))
   const answer = await routerAt(`${source.url}/api/v1`).chat(CALL, LIVING)
-  expect(answer).toMatchObject({ because: 'no message in a 200', preview: '{"choices":[]}', endedAt: NOW })
+  expect(answer).toMatchObject({ rule: 'no message in a 200', preview: '{"choices":[]}', endedAt: NOW })
   expect(answer.latencyMs).toBeGreaterThanOrEqual(0)
   const [question] = source.questions
   expect(question).toMatchObject({
@@ -67,7 +67,7 @@ test('asks a model for nothing that could cost anything, and for no other model'
   expect(JSON.parse(question?.body ?? '')).toEqual({
     model: 'example/model-1:free',
     messages: [{ role: 'user', content: 'write a file' }],
-    tools: [{ type: 'function', function: CALL.question.tools[0] }],
+    tools: [{ type: 'function', function: CALL.prompt.tools[0] }],
     max_tokens: 3_000,
     temperature: 0,
     reasoning: { effort: 'low' },
@@ -78,8 +78,8 @@ test('asks a model for nothing that could cost anything, and for no other model'
 
 test('sends no tools, temperature or effort to a model that gets none', async () => {
   const source = await localSource((_question, response) => response.end('{}'))
-  const question = { ...CALL.question, kind: 'text' as const, tools: [] }
-  await routerAt(source.url).chat({ ...CALL, question, temperature: false, lowEffort: false }, LIVING)
+  const prompt = { ...CALL.prompt, kind: 'text' as const, tools: [] }
+  await routerAt(source.url).chat({ ...CALL, prompt, temperature: false, lowEffort: false }, LIVING)
   const body = JSON.parse(source.questions[0]?.body ?? '') as object
   expect(Object.keys(body)).toEqual(['model', 'messages', 'max_tokens', 'stream', 'provider'])
 })
@@ -131,7 +131,7 @@ test.each([
   ['the answer was cut', 'breaks off'],
   ['the answer was too-large', 'never ends'],
   ['no complete response in time', 'stops in the middle'],
-] as const)('tells that %s when it %s, and keeps what came', async (because, how) => {
+] as const)('tells that %s when it %s, and keeps what came', async (rule, how) => {
   const source = await localSource((_question, response) => {
     response.writeHead(200)
     response.write('{"choices":')
@@ -140,12 +140,12 @@ test.each([
   })
   const router = routerAt(source.url, how === 'stops in the middle' ? { chatTimeoutMs: 200 } : {})
   const answer = await router.chat(CALL, LIVING)
-  expect(answer).toMatchObject({ status: null, because, preview: '{"choices":' })
+  expect(answer).toMatchObject({ status: null, rule, preview: '{"choices":' })
 })
 
 test('tells that nobody is there', async () => {
   const outcome = await routerAt(await unreachableUrl()).chat(CALL, LIVING)
-  expect(outcome).toMatchObject({ status: null, because: 'no connection', preview: 'unreachable' })
+  expect(outcome).toMatchObject({ status: null, rule: 'no connection', preview: 'unreachable' })
 })
 
 const ROW = { id: 'a/b:free', pricing: { prompt: '0', completion: '0' } }

@@ -44,7 +44,7 @@ const ENDLESS: Record<string, readonly ShellOutcome[]> = {
 describe('a command that does not end', () => {
   test.each(Object.entries(ENDLESS))('%j is ended', async (command, outcomes) => {
     const run = await runIn(shell, command, { 'a.txt': 'a\nb\nc\n' }, { timeMs: 2000, outputBytes: 65_536 })
-    expect(outcomes, run.why ?? '').toContain(run.outcome)
+    expect(outcomes, run.reason ?? '').toContain(run.outcome)
     expect(run.stdout.length).toBeLessThanOrEqual(65_536)
   })
 
@@ -165,7 +165,7 @@ describe('a command that is none', () => {
   ])('%s is told apart', async (_name, command) => {
     const run = await runIn(shell, command)
     expect(run.outcome).toBe('not-executable')
-    expect(run.why?.length).toBeLessThanOrEqual(200)
+    expect(run.reason?.length).toBeLessThanOrEqual(200)
   })
 
   test.each(['', ' ', '\n', '#', '\u202e\u0000', '\ud800', '\u{1F600}'])(

@@ -43,7 +43,7 @@ describe('what the sandbox cannot do', () => {
     if (why === null) expect(run).toMatchObject({ outcome: 'ran', stdout: 'a\n' })
     else {
       expect(run).toMatchObject({ outcome: 'unsupported', stdout: '', exitCode: null })
-      expect(run.why).toEqual(typeof why === 'string' ? why : expect.stringMatching(why))
+      expect(run.reason).toEqual(typeof why === 'string' ? why : expect.stringMatching(why))
     }
   })
 

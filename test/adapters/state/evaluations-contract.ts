@@ -62,7 +62,7 @@ async function begun(open: StateOpener) {
   return { ...opened, token, run: await begin(opened.evaluations) }
 }
 
-const guardOf = (token: string): AttemptGuard => ({ token, sentBeforeAtMost: 2, countedBeforeAtMost: null })
+const guardOf = (token: string): AttemptGuard => ({ token, maxSentBefore: 2, maxCountedBefore: null })
 
 function numberOf(attempt: CountedAttempt): number {
   if ('counted' in attempt) return attempt.counted
@@ -123,7 +123,7 @@ export function evaluationsContract(engine: string, open: StateOpener): void {
       const ask = (model: string): Promise<CountedAttempt> =>
         evaluations.countAttempt(
           { run, model, kind: 'text', sentAt: NOW },
-          { ...guardOf(token), countedBeforeAtMost: 2 },
+          { ...guardOf(token), maxCountedBefore: 2 },
         )
       expect(await another().allowance.countChatRequest(MODEL, NOW, 50)).toBe(true)
       expect(await allowance.countChatRequest(MODEL, NOW - DAY_MS, 50)).toBe(true)
@@ -214,9 +214,9 @@ export function evaluationsContract(engine: string, open: StateOpener): void {
         ])
       }
       expect(await evaluations.versionsOf(DAY)).toEqual([`${DAY}.v1`, `${DAY}.v2`, `${DAY}.v3`])
-      expect(await evaluations.learnedSince(NOW)).toBe(14)
-      expect(await evaluations.learnedSince(NOW + 2)).toBe(17)
-      expect(await evaluations.learnedSince(NOW + 3)).toBeNull()
+      expect(await evaluations.lowestRateSince(NOW)).toBe(14)
+      expect(await evaluations.lowestRateSince(NOW + 2)).toBe(17)
+      expect(await evaluations.lowestRateSince(NOW + 3)).toBeNull()
     })
 
     test('keep one evaluation a model and day: the last complete one, else the last', async () => {

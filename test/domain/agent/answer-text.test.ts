@@ -1,10 +1,10 @@
 import fc from 'fast-check'
 import { marked } from 'marked'
 import { describe, expect, test } from 'vitest'
-import { answerText } from '../../../src/domain/agent/answer-text.ts'
+import { answerFilter } from '../../../src/domain/agent/answer-text.ts'
 
 function filtered(...chunks: string[]): string {
-  const filter = answerText()
+  const filter = answerFilter()
   return chunks.map((chunk) => filter.push(chunk)).join('') + filter.end()
 }
 
@@ -39,7 +39,7 @@ function harmsOf(text: string): string[] {
   return [...images, ...elsewhere, ...markup]
 }
 
-test('the reader these tests ask would notice', () => {
+test('the Markdown reader of these tests recognises images and links', () => {
   const found = targetsOf('![a](https://e.org/i) [b](javascript:x)\n\n![c][d] <img src=x>\n\n[d]: data:x')
   expect(found).toEqual({
     images: ['https://e.org/i', 'data:x'],
@@ -63,13 +63,13 @@ describe('plain answers', () => {
     'See <https://example.org/x> or https://example.org/y.', 'a!b ! [c] !',
     '@user, https://example.org/@user/a@1.2.3, [a](https://example.org/b@2.0/c) and user@host.',
     'Note: a & b &amp; c; `x@latest`; sftp: no',
-  ])('stay as they are: %j', (text) => {
+  ])('a plain answer stays as it is: %j', (text) => {
     expect(filtered(text)).toBe(text)
     expect(filtered(...text.split(''))).toBe(text)
   })
 
-  test('are given out at once', () => {
-    const filter = answerText()
+  test('a plain answer is returned immediately', () => {
+    const filter = answerFilter()
     expect(filter.push('Hello ')).toBe('Hello ')
     expect(filter.push('world!')).toBe('world')
     expect(filter.push(' And')).toBe('! And')
@@ -125,13 +125,13 @@ test.each([
   ['<https://e.org onmouseover=alert(1)>', '< https://e.org onmouseover=alert(1)>'],
   ['<script>alert(1)</script><!-- x -->', '< script>alert(1)< /script>< !-- x -->'],
   ['<\u200bimg src=x>', '< img src=x>'],
-])('%j is given out as %j, whole or unit by unit', (text, expected) => {
+])('the filter turns %j into %j, whole or by code unit', (text, expected) => {
   expect(filtered(text)).toBe(expected)
   expect(filtered(...text.split(''))).toBe(expected)
   expect(harmsOf(filtered(text))).toEqual([])
 })
 
-test('controls and hidden characters go, line ends become one', () => {
+test('the filter removes controls and hidden characters and normalises line ends', () => {
   expect(filtered('a\u001b[31mb\u0007\u009bc\u202ed\u{e0041}e')).toBe('a[31mbcde')
   expect(filtered('a\r\nb\rc\u2028d', '\r', '\n', 'e')).toBe('a\nb\nc\nd\ne')
   expect(filtered('\ud83d', '\ude00', 'x\ud83d')).toBe('😀x\ufffd')
@@ -141,7 +141,7 @@ test('controls and hidden characters go, line ends become one', () => {
 test.each([
   '![abc', 'a!', 'a]', 'a<', '![a]', '[a](', '[a](http', '<htt', '<https://x', 'a@b', 'a@b.', 'ftp:/',
   '&#6',
-])('what is never finished is given out at the end: %s', (text) => {
+])('unfinished markup is returned at the end: %s', (text) => {
   expect(filtered(text).replaceAll(' ', '')).toBe(text)
 })
 
@@ -150,8 +150,8 @@ test.each([
   ['![', 'a'], ['![', '['], ['![', '\\'], ['<https://', 'a'], ['[a](', ' '], ['', '!'], ['', '<'],
   ['', ']'],
   ['a@', 'b'], ['&#', '0'],
-])('holds back no more than a little of %j and endless %j', (opening, filling) => {
-  const filter = answerText()
+])('the filter holds back only a little of %j followed by endless %j', (opening, filling) => {
+  const filter = answerFilter()
   let given = filter.push(opening).length
   for (let count = 0; count < 20_000; count += 1) given += filter.push(filling).length
   expect(opening.length + 20_000 - given).toBeLessThan(2_100)
@@ -166,7 +166,7 @@ test('no Markdown makes an image, markup, or a link to anything but a web page',
   )
 })
 
-test('however an answer is cut, the same is given out', () => {
+test('the filtered text does not depend on the chunks', () => {
   fc.assert(
     fc.property(hostile, fc.array(fc.nat(40), { maxLength: 10 }), (text, cuts) => {
       const places = [...new Set(cuts.filter((cut) => cut <= text.length))].sort((a, b) => a - b)
@@ -178,7 +178,7 @@ test('however an answer is cut, the same is given out', () => {
   )
 })
 
-test('nothing that can be seen is lost', () => {
+test('the filter removes only invisible characters', () => {
   fc.assert(
     fc.property(hostile, (text) => {
       const seen = (of: string) => of.replace(/[\s!\p{C}\ufffd]|image/gu, '')

@@ -9,7 +9,7 @@ import {
   costOf,
   firstCallCost,
   isLoopbackUrl,
-  keepCallersFrom,
+  firstDayOfKeptCallers,
   priceOf,
   requestShareOf,
   shareOf,
@@ -42,20 +42,20 @@ describe("a day's budget", () => {
     [50, 40, 61, 0, 100, 'exhausted'],
     // A budget of nothing is exhausted, even for a model that costs nothing.
     [0, 0, 0, 0, 0, 'exhausted'],
-  ])('with calls of %i and %i, %i settled and %i reserved of %i is %s', (...row) => {
+  ])('a budget with calls of %i and %i, %i settled and %i reserved of %i is %s', (...row) => {
     const [withTools, withoutTools, settled, reserved, budget, state] = row
     expect(budgetState({ settled, reserved }, budget, { withTools, withoutTools })).toBe(state)
   })
 
-  test('of which nothing is known is unknown', () => {
+  test('a budget that cannot be read is unknown', () => {
     expect(budgetState(null, 1_000, { withTools: 40, withoutTools: 30 })).toBe('unknown')
   })
 
-  test('has a share of requests that is one at least, so that a small share closes the chat to nobody', () => {
+  test('an address always has a share of at least one request', () => {
     expect([requestShareOf(50, 10_000), requestShareOf(50, 200_000)]).toEqual([1, 10])
   })
 
-  test('has shares that are exact and rounded down, whatever the amount', () => {
+  test('shares are exact and rounded down for any amount', () => {
     expect(shareOf(1_000_000, 200_000)).toBe(200_000)
     expect(shareOf(1_999, 200_000)).toBe(399)
     expect(shareOf(1_000_000_000_000, 999_999)).toBe(999_999_000_000)
@@ -63,7 +63,7 @@ describe("a day's budget", () => {
 })
 
 describe('the cost of tokens', () => {
-  test('counts cached ones as a part of the input, and rounds up', () => {
+  test('the cost counts cached tokens as a part of the input and rounds up', () => {
     expect(costOf({ in: 1_000_000, out: 0, cached: 0 }, PRICES)).toBe(250_000)
     expect(costOf({ in: 1_000_000, out: 1_000_000, cached: 400_000 }, PRICES)).toBe(2_160_000)
     expect(costOf({ in: 1, out: 0, cached: 0 }, PRICES)).toBe(1)
@@ -71,7 +71,7 @@ describe('the cost of tokens', () => {
     expect(costOf(NONE, PRICES)).toBe(0)
   })
 
-  test('is a whole number however much was used, and never beyond a million dollars', () => {
+  test('the cost is a whole number of at most a million dollars for any usage', () => {
     const tokens = fc.nat(Number.MAX_SAFE_INTEGER)
     const price = fc.nat(1_000_000_000_000)
     fc.assert(
@@ -86,10 +86,10 @@ describe('the cost of tokens', () => {
   })
 })
 
-describe('the most a call can cost', () => {
+describe('the highest cost of a call', () => {
   const bounds = { maxOutputTokens: 1_000, prices: PRICES }
 
-  test('is above whatever its text can cost, and more with tools', () => {
+  test('the highest cost of a call exceeds the cost of any text, and more so with tools', () => {
     fc.assert(
       fc.property(fc.string({ maxLength: 2_000, unit: 'binary' }), fc.nat(1_000), (content, out) => {
         const request = { ...SHORTEST_REQUEST, messages: [{ role: 'user' as const, content }] }
@@ -103,46 +103,46 @@ describe('the most a call can cost', () => {
     )
   })
 
-  test('stands a cache that is dearer than plain input', () => {
+  test('the highest cost covers a cache that costs more than plain input', () => {
     const dear = { input: 1_000_000, cached: 3_000_000, output: 0 }
     const cost = callCost({ inputTokens: 10, maxOutputTokens: 0, prices: dear })
     expect(cost).toBeGreaterThanOrEqual(costOf({ in: 10, out: 0, cached: 10 }, dear))
   })
 
-  test('is nothing where nothing is charged', () => {
+  test('the highest cost of a free model is 0', () => {
     const prices = { input: 0, cached: 0, output: 0 }
     expect(shortestCallCost({ ...bounds, prices })).toEqual({ withTools: 0, withoutTools: 0 })
   })
 })
 
-describe('the cost of a turn that was cut', () => {
+describe('the cost of an interrupted turn', () => {
   const told = { in: 1_000, out: 100, cached: 0 }
   const unknown = unknownUsage(8_000, 1_000)
   const cost = (known = NONE, estimated = NONE, reserved = 100_000) =>
     turnCost(known, estimated, reserved, PRICES)
 
-  test('is what was told where everything was, below the reservation or above it', () => {
+  test('a turn with reported usage costs that usage, below or above the reservation', () => {
     expect(cost()).toBe(0)
     expect(cost(told)).toBe(costOf(told, PRICES))
     expect(cost(told, NONE, 10)).toBe(costOf(told, PRICES))
     expect(cost(told, unknown, 10)).toBe(costOf(told, PRICES))
   })
 
-  test('counts the input of a call of unknown usage and all it was allowed to write', () => {
+  test('a call of unknown usage counts its input and its whole output limit', () => {
     expect(cost(NONE, unknown)).toBe(costOf({ in: 8_500, out: 1_000, cached: 0 }, PRICES))
     expect(cost(told, unknown)).toBe(costOf({ in: 9_500, out: 1_100, cached: 0 }, PRICES))
     const three = addUsage(addUsage(unknown, unknown), unknown)
     expect(cost(NONE, three)).toBe(costOf({ in: 25_500, out: 3_000, cached: 0 }, PRICES))
   })
 
-  test('estimates an aborted call at 3 bytes a token, sent and received, rounded up', () => {
+  test('an aborted call is estimated at 3 bytes a token, sent and received, rounded up', () => {
     const aborted = abortedUsage(8_000, 10)
     expect(cost(NONE, aborted)).toBe(costOf({ in: 2_667, out: 4, cached: 0 }, PRICES))
     expect(cost(told, aborted)).toBe(costOf({ in: 3_667, out: 104, cached: 0 }, PRICES))
     expect(cost(NONE, abortedUsage(1, 0))).toBe(1)
   })
 
-  test('is by estimate never more than was reserved', () => {
+  test('an estimate never exceeds the reservation', () => {
     expect(cost(NONE, abortedUsage(90_000, 0), 4_000)).toBe(4_000)
     expect(cost(NONE, unknown, 4_000)).toBe(4_000)
     expect(cost(told, unknown, 3_000)).toBe(3_000)
@@ -164,7 +164,7 @@ describe('the price of a model', () => {
     ['is unknown for what looks like a free one', 'a/b:free:x', routerUrl, null, 'unknown'],
     ['is nothing on this machine', 'llama', 'http://127.0.0.1:11434/v1', null, FREE],
     ['is what was set on this machine too', 'llama', 'http://[::1]:1/v1', PRICES, PRICES],
-  ] as const)('%s', (_, model, url, configured, price) => {
+  ] as const)('the price of a model %s', (_, model, url, configured, price) => {
     expect(priceOf({ routerUrl, model, providerUrl: url, configured })).toEqual(price)
   })
 
@@ -176,7 +176,7 @@ describe('the price of a model', () => {
     ['http://localhost.example', false],
     ['http://[::2]', false],
     ['http://10.0.0.1', false],
-  ])('knows this machine: %s is %s', (url, local) => {
+  ])('the URL is recognised as this machine or not: %s is %s', (url, local) => {
     expect(isLoopbackUrl(url)).toBe(local)
   })
 })
@@ -187,5 +187,5 @@ test.each([
   ['for the minute of a burst at least', '2026-03-02T00:00:59.999Z', 1, '2026-03-01'],
   ['for a day at most', '2026-03-02T23:59:59.999Z', 86_400, '2026-03-01'],
 ])('the callers of a day are known %s', (_, now, sessionSeconds, day) => {
-  expect(keepCallersFrom(Date.parse(now), sessionSeconds)).toBe(day)
+  expect(firstDayOfKeptCallers(Date.parse(now), sessionSeconds)).toBe(day)
 })

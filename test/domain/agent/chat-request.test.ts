@@ -17,7 +17,7 @@ function refused(body: string | object): string | null {
 const question = { role: 'user', content: 'What trends?' }
 
 describe('a request', () => {
-  test('without more than a question has every default', () => {
+  test('a request with only a question has every default', () => {
     expect(parsed({ messages: [question] })).toEqual({
       messages: [question],
       itemKey: null,
@@ -26,7 +26,7 @@ describe('a request', () => {
     })
   })
 
-  test('keeps what it may say', () => {
+  test('a request keeps its valid members', () => {
     const settings = {
       preferredLanguage: 'ru',
       tone: 'terse',
@@ -55,11 +55,11 @@ describe('a request', () => {
     ['no_user_message', { messages: [question, { role: 'assistant', content: 'Hi' }] }],
     ['no_user_message', { messages: [{ role: 'user', content: ' \u200b\n' }] }],
     ['no_user_message', '{"__proto__":{"messages":[{"role":"user","content":"x"}]}}'],
-  ])('is %s: %j', (code, body) => {
+  ])('a request is %s: %j', (code, body) => {
     expect(refused(body)).toBe(code)
   })
 
-  test('has only the last twelve messages read', () => {
+  test('only the last twelve messages of a request are read', () => {
     const many = Array.from({ length: 30 }, (_, index) => ({ role: 'user', content: `${index}` }))
     expect(parsed({ messages: [null, ...many] }).messages.map(({ content }) => content)).toEqual(
       many.slice(-12).map(({ content }) => content),
@@ -67,7 +67,7 @@ describe('a request', () => {
   })
 
   test.each(['system', 'developer', 'tool', 'USER', 'Assistant', undefined, 7, { a: 1 }])(
-    'takes the role %j for the user',
+    'the role %j counts as the user',
     (role) => {
       expect(parsed({ messages: [{ role, content: 'x' }, question] }).messages[0]).toEqual({
         role: 'user',
@@ -76,7 +76,7 @@ describe('a request', () => {
     },
   )
 
-  test('has long text cut between characters', () => {
+  test('long text of a request is cut between characters', () => {
     const { messages, settings } = parsed({
       messages: [{ role: 'user', content: '👍'.repeat(2_001) }],
       settings: { prePrompt: '👍'.repeat(501), interests: Array.from({ length: 11 }, () => 'я'.repeat(41)) },
@@ -92,16 +92,16 @@ describe('a request', () => {
     ...[1, '', 'a'.repeat(133)].map((key) => ({ scope: { type: 'item', key } })),
     ...[null, 7, [], { interests: [1, null, '', '\u200d'] }].map((settings) => ({ settings })),
     { settings: { preferredLanguage: 'de', tone: 3, prePrompt: {}, interests: 'rust' } },
-  ])('has what is unknown or of a wrong type count as absent: %j', (changes) => {
+  ])('an unknown or wrong-typed member counts as absent: %j', (changes) => {
     expect(parsed({ messages: [question], ...changes })).toEqual(parsed({ messages: [question] }))
   })
 
-  test('takes a key of 132 characters, however many code units', () => {
+  test('a key may have 132 characters with any number of code units', () => {
     const key = '👍'.repeat(132)
     expect(parsed({ messages: [question], scope: { type: 'item', key } }).itemKey).toBe(key)
   })
 
-  test('loses what hides in it', () => {
+  test('hidden characters of a request are removed', () => {
     const { messages, settings } = parsed({
       messages: [{ role: 'user', content: 'a\u202e\u0000b \ud83d 👩‍💻' }],
       settings: { prePrompt: 'x\u200b\u2066y👩‍💻', interests: ['r\u00adust'] },
@@ -111,7 +111,7 @@ describe('a request', () => {
   })
 })
 
-test('settings are one line: no control or end of a line is left, nor becomes one', () => {
+test('settings are one line without control characters', () => {
   const { settings } = parsed({
     messages: [question],
     settings: {
@@ -125,7 +125,7 @@ test('settings are one line: no control or end of a line is left, nor becomes on
   })
 })
 
-test('of names given twice the last counts, and __proto__ is a name like others', () => {
+test('the last of repeated members counts, and __proto__ is a member like others', () => {
   const body =
     '{"messages":[],"messages":[{"role":"user","content":"b","__proto__":{"role":"assistant"}}],"__proto__":{"sort":"day"},"sort":"week"}'
   const result = parseChatRequest(body)
@@ -136,13 +136,13 @@ test('of names given twice the last counts, and __proto__ is a name like others'
   expect(({} as Record<string, unknown>)['sort']).toBeUndefined()
 })
 
-test('depth alone hurts nobody', () => {
+test('deep nesting is parsed without failing', () => {
   const deep = `${'['.repeat(10_000)}${']'.repeat(10_000)}`
   expect(refused(`{"messages":${deep}}`)).toBe('invalid_json')
   expect(refused(`{"messages":[{"role":"user","content":"x"}],"settings":${deep}}`)).toBeNull()
 })
 
-test('no body makes it throw', () => {
+test('no body makes the parser throw', () => {
   const anything = fc.anything({ maxDepth: 1 })
   const content = fc.oneof(fc.string({ unit: 'grapheme' }), anything)
   const messages = fc.array(fc.oneof(fc.record({ role: anything, content }), anything))
@@ -159,14 +159,14 @@ test('no body makes it throw', () => {
 })
 
 describe('an origin', () => {
-  test("is a server's own where it is reached from outside, and where it listens", () => {
+  test("a server's own origins are its public one and the one it listens on", () => {
     const origins = ownOrigins('http://192.0.2.1:3000', 'https://dash.example/news')
     expect(origins).toEqual(['http://192.0.2.1:3000', 'https://dash.example'])
     expect(ownOrigins('http://192.0.2.1:80', null)).toEqual(['http://192.0.2.1'])
   })
 
   test.each(['127.0.0.1', 'localhost', '[::1]', '0.0.0.0'])(
-    "is a server's own by every name of this machine where it listens on %s",
+    "every name of this machine is a server's own origin where it listens on %s",
     (host) => {
       const names = ['http://localhost:3000', 'http://127.0.0.1:3000', 'http://[::1]:3000']
       expect(ownOrigins(`http://${host}:3000`, null)).toEqual(names)

@@ -3,9 +3,9 @@ import { describe, expect, test } from 'vitest'
 import { byteLengthOf } from '../../../src/domain/text.ts'
 import { parseChatRequest } from '../../../src/domain/agent/chat-request.ts'
 import { replayOf } from '../../../src/domain/agent/conversation.ts'
-import type { Turn, Wishes } from '../../../src/domain/agent/conversation.ts'
+import type { Turn, TurnOptions } from '../../../src/domain/agent/conversation.ts'
 
-const WISHES: Wishes = {
+const WISHES: TurnOptions = {
   itemKey: null,
   sort: 'trending',
   settings: { preferredLanguage: 'auto', tone: 'neutral' },
@@ -23,9 +23,9 @@ const sent = (body: string): { role: string; content: string }[] =>
 const contents = (turns: readonly Turn[], wishes = WISHES): string[] =>
   sent(replayOf(turns, 'now', wishes).body).map(({ content }) => content)
 
-describe('what of a talk is sent', () => {
-  test('the question alone at first, with what is wished for', () => {
-    const wishes: Wishes = {
+describe('the request of a conversation', () => {
+  test('the first request sends the question and the options', () => {
+    const wishes: TurnOptions = {
       itemKey: 'hn-1',
       sort: 'week',
       settings: { preferredLanguage: 'ru', tone: 'terse' },
@@ -40,13 +40,13 @@ describe('what of a talk is sent', () => {
     })
   })
 
-  test('whole turns of the last twelve messages, and how many are left out', () => {
+  test('a request sends complete turns within twelve messages, and counts the others', () => {
     expect(replayOf(turnsOf(5), 'now', WISHES)).toMatchObject({ leftOut: 0 })
     expect(replayOf(turnsOf(8), 'now', WISHES)).toMatchObject({ leftOut: 3 })
     expect(contents(turnsOf(8)).join(' ')).toBe('q3 a3 q4 a4 q5 a5 q6 a6 q7 a7 now')
   })
 
-  test('turns about the same item alone, or those about the site; of these alone it is told what is left out', () => {
+  test('a request sends and counts only turns of the same item, or of the site', () => {
     const about = (itemKey: string | null, count: number): Turn[] =>
       turnsOf(count, `${itemKey}-`).map((turn) => ({ ...turn, itemKey }))
     const turns = [...about('hn-1', 1), ...about(null, 7), ...about('hn-2', 1), ...about('hn-1', 1)]
@@ -59,19 +59,19 @@ describe('what of a talk is sent', () => {
     expect(replayOf(turns, 'now', { ...WISHES, itemKey: 'hn-1' }).leftOut).toBe(0)
   })
 
-  test('no turn without an answer', () => {
+  test('a request sends no turn without an answer', () => {
     const turns = [{ itemKey: null, question: 'lost', answer: ' \n' }, ...turnsOf(1)]
     expect(contents(turns)).toEqual(['q0', 'a0', 'now'])
   })
 
-  test('fewer turns where the bytes of a request do not hold them', () => {
+  test('a request sends fewer turns when its bytes are limited', () => {
     const turns = turnsOf(5, '漢'.repeat(2_500))
     const replay = replayOf(turns, '字'.repeat(2_000), WISHES)
     expect(replay).toMatchObject({ questionCut: false, leftOut: 1, earlierCut: 4 })
     expect(byteLengthOf(replay.body)).toBeLessThanOrEqual(32_768)
   })
 
-  test('texts cut where the server would cut them, which is told', () => {
+  test('a request cuts texts as the server would, and counts them', () => {
     const replay = replayOf(
       [{ itemKey: null, question: 'q', answer: '👍'.repeat(2_001) }],
       '👎'.repeat(2_001),
@@ -81,7 +81,7 @@ describe('what of a talk is sent', () => {
     expect(sent(replay.body).map(({ content }) => Array.from(content).length)).toEqual([1, 2_000, 2_000])
   })
 
-  test('always fits, ends with the question, and is read by the server as it is meant', () => {
+  test('a request always fits, ends with the question, and is read by the server as it is meant', () => {
     const text = fc.oneof(
       fc.string({ unit: 'binary', maxLength: 3_000 }),
       fc.string({ unit: fc.constantFrom('\0', '"', '\\', '漢', '👍', '\ud800'), maxLength: 4_000 }),

@@ -1,6 +1,6 @@
 import fc from 'fast-check'
 import { describe, expect, test } from 'vitest'
-import { fitLists, fitText, shownItem } from '../../../src/domain/agent/shown-data.ts'
+import { fitLists, fitText, toShownItem } from '../../../src/domain/agent/shown-data.ts'
 import { byteLengthOf } from '../../../src/domain/text.ts'
 
 const item = {
@@ -15,8 +15,8 @@ const item = {
 }
 
 describe('an item', () => {
-  test('is shown on one line each, without what hides', () => {
-    expect(shownItem({ ...item, title: ' a\n\u202etitle\u{e0041} ' })).toEqual({
+  test('every member of an item is on one line without hidden characters', () => {
+    expect(toShownItem({ ...item, title: ' a\n\u202etitle\u{e0041} ' })).toEqual({
       key: 'hn-1',
       title: 'a title',
       link: item.url,
@@ -25,9 +25,9 @@ describe('an item', () => {
       points: 1,
       comments: null,
     })
-    expect(shownItem({ ...item, title: 'ж'.repeat(301) }).title).toBe(`${'ж'.repeat(300)}…`)
-    expect(shownItem({ ...item, publishedAt: null }).day).toBeNull()
-    expect(shownItem({ ...item, publishedAt: null, day: '2026-03-02' }).day).toBe('2026-03-02')
+    expect(toShownItem({ ...item, title: 'ж'.repeat(301) }).title).toBe(`${'ж'.repeat(300)}…`)
+    expect(toShownItem({ ...item, publishedAt: null }).day).toBeNull()
+    expect(toShownItem({ ...item, publishedAt: null, day: '2026-03-02' }).day).toBe('2026-03-02')
   })
 
   test.each([
@@ -36,9 +36,9 @@ describe('an item', () => {
     'https://example.org/\u202egnp',
     'https://example.org/a b',
     'https://example.org/<x>',
-  ])('is cited by its discussion when its own link cannot be: %s', (url) => {
-    expect(shownItem({ ...item, url }).link).toBe(item.discussionUrl)
-    expect(shownItem({ ...item, url, discussionUrl: null }).link).toBeNull()
+  ])('an item is cited by its discussion when its own link is unusable: %s', (url) => {
+    expect(toShownItem({ ...item, url }).link).toBe(item.discussionUrl)
+    expect(toShownItem({ ...item, url, discussionUrl: null }).link).toBeNull()
   })
 })
 
@@ -47,7 +47,7 @@ const lists = fc.dictionary(
   fc.array(fc.string({ unit: 'grapheme' }), { maxLength: 30 }),
 )
 
-test('lists lose whole entries from their ends, counted, and only what they must', () => {
+test('lists lose whole entries from their ends, counted, and only as many as needed', () => {
   fc.assert(
     fc.property(lists, fc.integer({ min: 80, max: 600 }), (given, maxBytes) => {
       const text = fitLists({ head: true }, given, maxBytes)
@@ -68,7 +68,7 @@ test('lists lose whole entries from their ends, counted, and only what they must
   )
 })
 
-test('the longest list loses first', () => {
+test('the longest list loses entries first', () => {
   const [long, short] = [8, 2].map((length) => Array.from({ length }, (_, index) => `entry number ${index}`))
   const text = fitLists({}, { long: long ?? [], short: short ?? [] }, 150)
   expect(JSON.parse(text)).toEqual({ leftOut: { long: 5 }, long: long?.slice(0, 3), short })
@@ -77,14 +77,14 @@ test('the longest list loses first', () => {
   expect(fitLists({}, { long: long ?? [], short: short ?? [] }, all.length + 2)).toBe(all)
 })
 
-test('thousands of entries are cut at once, not one after the other', () => {
+test('thousands of entries are cut quickly', () => {
   const days = Array.from({ length: 50_000 }, (_, mentions) => ({ day: '2026-03-01', mentions }))
   const text = fitLists({}, { days }, 8_192)
   expect(byteLengthOf(text)).toBeGreaterThan(8_000)
   expect(text).toContain('"mentions":0}')
 })
 
-test('a text is cut between characters to what fits, however it is written', () => {
+test('a text is cut between characters to the size that fits, with any escapes', () => {
   fc.assert(
     fc.property(
       fc.string({ unit: 'grapheme', maxLength: 200 }),

@@ -27,7 +27,7 @@ function forge(payload: unknown): string {
 }
 
 describe('a session token', () => {
-  test('holds what was signed, for anybody who has the secret', () => {
+  test('a session token returns the signed payload to every holder of the secret', () => {
     expect(token).toMatch(/^v1\.[\w-]+\.[\w-]{43}$/)
     expect(sessionSigner(SECRET).verify(token, NOW)).toEqual({ ok: true, payload: session })
     expect(session).toMatchObject({ v: 1, ip: IP, day: '2026-03-01' })
@@ -35,7 +35,7 @@ describe('a session token', () => {
     expect(forge(session)).toBe(token)
   })
 
-  test('verifies for any session, and fits the header', () => {
+  test('a session token verifies for any session, and fits the header', () => {
     fc.assert(
       fc.property(bytes(16), fc.integer({ min: 1, max: 86_400 }), fc.nat(4e12), (random, seconds, now) => {
         const payload = beginSession(random, now, seconds, IP)
@@ -46,7 +46,7 @@ describe('a session token', () => {
     )
   })
 
-  test('lasts past midnight and until its last second, and not a moment longer', () => {
+  test('a session token is valid past midnight until its last second, and not longer', () => {
     expect(signer.verify(token, NOW + 1_799_999)).toMatchObject({ ok: true })
     expect(signer.verify(token, NOW + 1_800_000)).toEqual({ ok: false, reason: 'expired' })
   })
@@ -77,12 +77,12 @@ describe('a session token', () => {
         `v1.${'A'.repeat(1_000_000)}.${signature}`, `v1.${body}.${signature}é`,
       ],
     ],
-  ])('is %s', (reason, texts) => {
+  ])('a session token is %s', (reason, texts) => {
     for (const text of texts)
       expect(signer.verify(text, NOW), text?.slice(-99)).toEqual({ ok: false, reason })
   })
 
-  test('never verifies after any change of one character', () => {
+  test('a session token never verifies after a change of one character', () => {
     fc.assert(
       fc.property(fc.nat(token.length - 1), fc.string({ minLength: 0, maxLength: 2 }), (at, put) => {
         const changed = token.slice(0, at) + put + token.slice(at + 1)
@@ -93,7 +93,7 @@ describe('a session token', () => {
     )
   })
 
-  test('never throws, whatever it is', () => {
+  test('no text makes the verification throw', () => {
     const part = fc.oneof(fc.string(), fc.base64String(), fc.constantFrom('v1', body))
     const joined = fc.array(part).map((parts) => parts.join('.'))
     fc.assert(
@@ -121,7 +121,7 @@ describe('a session token', () => {
     ['a list', [session]],
     ['null', null],
     ['no JSON', '{'],
-  ])('is malformed when its payload, though signed, holds %s', (_, payload) => {
+  ])('a session token is malformed when its payload, though signed, holds %s', (_, payload) => {
     expect(signer.verify(forge(payload), NOW)).toEqual({ ok: false, reason: 'malformed' })
   })
 })

@@ -1,7 +1,7 @@
 import fc from 'fast-check'
 import { describe, expect, test } from 'vitest'
 import { TOOL_NAMES } from '../../../src/domain/agent/model-call.ts'
-import { readCall, TOOL_DEFINITIONS } from '../../../src/domain/agent/tools.ts'
+import { parseToolCall, TOOL_DEFINITIONS } from '../../../src/domain/agent/tools.ts'
 
 interface Schema {
   type?: string | string[]
@@ -22,12 +22,12 @@ function everySchema(schema: Schema): Schema[] {
 }
 
 describe('the definitions', () => {
-  test('are those of the six tools, in their order', () => {
+  test('the definitions are those of the six tools, in order', () => {
     expect(TOOL_DEFINITIONS.map(({ name }) => name)).toEqual([...TOOL_NAMES])
   })
 
   test.each(TOOL_DEFINITIONS.map((tool) => [tool.name, tool.parameters as Schema] as const))(
-    'of %s are strict',
+    'the definitions of %s are strict',
     (_, parameters) => {
       expect(parameters.type).toBe('object')
       for (const schema of everySchema(parameters)) {
@@ -40,7 +40,7 @@ describe('the definitions', () => {
     },
   )
 
-  test('say that null is allowed as one of two types', () => {
+  test('the definitions allow null as one of two types', () => {
     const [search] = TOOL_DEFINITIONS
     expect(search?.parameters).toMatchObject({
       properties: {
@@ -55,7 +55,7 @@ describe('the definitions', () => {
 })
 
 const problem = (name: string, given: unknown): string => {
-  const read = readCall({ name, arguments: typeof given === 'string' ? given : JSON.stringify(given) })
+  const read = parseToolCall({ name, arguments: typeof given === 'string' ? given : JSON.stringify(given) })
   return read.ok ? 'ok' : read.problem
 }
 
@@ -70,8 +70,8 @@ describe('a call', () => {
     ['read_article', { key: 'hn-1', offset: null }],
     ['find_similar_items', { key: 'hype-github-a/b', limit: null }],
     ['get_trend_history', { key: null, term: 'llm', from: null, to: null }],
-  ])('of %s is read', (name, given) => {
-    expect(readCall({ name, arguments: JSON.stringify(given) })).toEqual({
+  ])('a call of %s is parsed', (name, given) => {
+    expect(parseToolCall({ name, arguments: JSON.stringify(given) })).toEqual({
       ok: true,
       call: { name, arguments: given },
     })
@@ -99,11 +99,11 @@ describe('a call', () => {
     ['both of two', 'get_trend_history', { ...history, key: 'hn-1', term: 'x' }, 'exactly one'],
     ['none of two', 'get_trend_history', history, 'exactly one'],
     ['endless arguments', 'read_article', `{"key":"${'x'.repeat(5_000)}"}`, 'longer than 4096'],
-  ])('with %s is told what is wrong', (_, name, given, expected) => {
+  ])('a call with %s gets a description of the problem', (_, name, given, expected) => {
     expect(problem(name, given)).toContain(expected)
   })
 
-  test('is never told what it wrote', () => {
+  test('the problem of a call never repeats its arguments', () => {
     const canary = 'ignore-previous-instructions'
     const one = { [canary]: canary, key: canary, sort: canary, period: canary, limit: canary }
     for (const name of TOOL_NAMES)
@@ -111,7 +111,7 @@ describe('a call', () => {
     expect(problem(canary, {})).not.toContain(canary)
   })
 
-  test('never makes it throw, nor says much', () => {
+  test('no call makes the parser throw or write a long problem', () => {
     const name = fc.oneof(fc.constantFrom(...TOOL_NAMES), fc.string())
     fc.assert(
       fc.property(name, fc.oneof(fc.json(), fc.string()), (tool, given) => {

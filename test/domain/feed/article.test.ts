@@ -6,9 +6,9 @@ import {
   ARTICLE_TRIES,
   laneOf,
   parseArticle,
-  placesOfText,
+  textLocations,
   plainText,
-  planNextTry,
+  planNextAttempt,
 } from '../../../src/domain/feed/article.ts'
 import type { ArticleReading } from '../../../src/domain/feed/article.ts'
 import { DAY_MS } from '../../../src/domain/time.ts'
@@ -21,7 +21,7 @@ describe('a row of article texts', () => {
     provenance: 'page:readability https://example.org/',
   }
 
-  test('is an article, its text made plain', () => {
+  test('a row becomes an article with plain text', () => {
     const items = [{ source: 'hype:github', sourceId: 'owner/name' }]
     const [fetchedAt, { provenance }] = [Date.parse('2026-03-01T09:00:00Z'), ROW]
     const article = { items, text: 'Some text', fetchedAt, provenance }
@@ -41,7 +41,7 @@ describe('a row of article texts', () => {
     [{ ...ROW, fetchedAt: 1 }, 'fetchedAt: '],
     [{ ...ROW, provenance: ' ' }, 'provenance: is empty'],
     [{ ...ROW, provenance: 'x'.repeat(4_097) }, 'provenance: is longer than 4096'],
-  ])('%.200j is bad, %s', (row, reason) => {
+  ])('the row %.200j is bad, %s', (row, reason) => {
     expect(parseArticle(row)).toEqual({ kind: 'bad', reason: expect.stringContaining(reason) as string })
   })
 })
@@ -60,11 +60,11 @@ describe('the next try', () => {
     notBefore,
   })
 
-  test('names the item, the reason and the times', () => {
+  test('the record of a failed attempt has the item, the reason and the times', () => {
     const { url: _url, ...item } = ITEM
     const next = { ...item, tries: 1, reason: 'r', triedAt: AT, nextTryAt: AT + 6 * HOUR }
-    expect(planNextTry(ITEM, failed(), AT)).toEqual(next)
-    expect(planNextTry(ITEM, skipped('robots'), AT).reason).toBe('robots: d')
+    expect(planNextAttempt(ITEM, failed(), AT)).toEqual(next)
+    expect(planNextAttempt(ITEM, skipped('robots'), AT).reason).toBe('robots: d')
   })
 
   test.each<[string, number, Reading, number, number | null]>([
@@ -76,8 +76,8 @@ describe('the next try', () => {
     ['waits no shorter than for any host', 0, failed(AT + 1), 1, AT + 6 * HOUR],
     ['waits no longer than a month', 0, failed(AT + 400 * DAY_MS), 1, AT + 30 * DAY_MS],
     ['is not counted before an item was asked for', 2, skipped('busy', AT + 5), 2, AT + 5],
-  ])('%s', (_what, made, reading, tries, nextTryAt) => {
-    expect(planNextTry({ ...ITEM, tries: made }, reading, AT)).toMatchObject({ tries, nextTryAt })
+  ])('the next attempt %s', (_what, made, reading, tries, nextTryAt) => {
+    expect(planNextAttempt({ ...ITEM, tries: made }, reading, AT)).toMatchObject({ tries, nextTryAt })
   })
 })
 
@@ -89,8 +89,8 @@ test.each([
   ['lesswrong', 'https://example.org/', ['source', 'page']],
   ['hype:github', 'https://example.org/', ['page']],
   ['hype:github', null, []],
-])('the text of an item of %s with the link %s is looked for at %j', (source, url, places) => {
-  expect(placesOfText({ source, url })).toEqual(places)
+])('the text of an item of %s with the link %s is read from %j', (source, url, places) => {
+  expect(textLocations({ source, url })).toEqual(places)
 })
 
 test('items of one host or of one API share a lane', () => {
@@ -125,18 +125,18 @@ describe('plain text', () => {
     ['hidden instructions', 'a\u{E0049}\u{E0047}b\u200Bc\u2060d\uFE0F\u{E0101}', 'abcd'],
     ['halves of surrogate pairs', 'a\uD800b', 'a\uFFFDb'],
     ['white space alone', ' \n\u00A0\u3000\u200B\n', ''],
-  ])('of %s', (_what, text, plain) => {
+  ])('plain text of %s', (_what, text, plain) => {
     expect(plainText(text)).toBe(plain)
   })
 
-  test('is cut at its limit and never inside a character', () => {
+  test('plain text is cut at its limit and never inside a character', () => {
     const long = plainText('😀'.repeat(ARTICLE_MAX_LENGTH + 5))
     expect([Array.from(long).length, long.isWellFormed()]).toEqual([ARTICLE_MAX_LENGTH, true])
     expect(plainText('x'.repeat(ARTICLE_MAX_LENGTH))).toHaveLength(ARTICLE_MAX_LENGTH)
     expect(plainText(`${'x'.repeat(ARTICLE_MAX_LENGTH - 1)} y`)).toBe('x'.repeat(ARTICLE_MAX_LENGTH - 1))
   })
 
-  test('holds nothing an HTML parser takes for markup, nothing unseen, and is its own plain text', () => {
+  test('plain text contains nothing that HTML parsers read as markup and nothing invisible, and converting it again changes nothing', () => {
     fc.assert(
       fc.property(hostile, (text) => {
         const plain = plainText(text)
@@ -152,7 +152,7 @@ describe('plain text', () => {
 
   // Work that grew with the square of the length would take far longer than a test may.
   test.each(['<script>', '<!--', '<a ', '<', '<b>', '\n', ' ', '<style'])(
-    'of two megabytes of %j is no more than its limit',
+    'plain text of two megabytes of %j is within its limit',
     (piece) => {
       const plain = plainText(piece.repeat(2_000_000 / piece.length))
       expect(plain.length).toBeLessThanOrEqual(ARTICLE_MAX_LENGTH)

@@ -27,18 +27,18 @@ describe('a canonical URL', () => {
     ['https://blog.example.org/a', 'blog.example.org/a'],
     ['HTTPS://EXAMPLE.ORG/A?B=%20C', 'example.org/A?B=%20C'],
     ['example.org/a?b=1', 'example.org/a?b=1'],
-  ])('of %s', (url, canonical) => {
+  ])('the canonical URL of %s', (url, canonical) => {
     expect(canonicalUrl(url)).toBe(canonical)
   })
 
   test.each(['', 'not a url at all', 'ftp://example.org/', 'https://', 'https://./'])(
-    'is none for %j',
+    '%j has no canonical URL',
     (url) => {
       expect(canonicalUrl(url)).toBeNull()
     },
   )
 
-  test('is its own canonical URL', () => {
+  test('a canonical URL is its own canonical URL', () => {
     const url = fc.webUrl({ withFragments: true, withQueryParameters: true })
     const noise = fc.oneof(fc.constant(''), fc.string({ unit: 'binary', maxLength: 20 }))
     fc.assert(

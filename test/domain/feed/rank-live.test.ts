@@ -46,7 +46,7 @@ const sorts = fc.constantFrom(...LIVE_SORTS)
 const keysOf = (list: readonly LiveEntry[]): string[] => list.map(({ key }) => key)
 
 describe('every live ranking', () => {
-  test('is the same whatever the order of the events', () => {
+  test('a ranking does not depend on the order of the events', () => {
     const shuffled = events.chain((all) =>
       fc.tuple(fc.constant(all), fc.shuffledSubarray(all, { minLength: all.length })),
     )
@@ -57,7 +57,7 @@ describe('every live ranking', () => {
     )
   })
 
-  test('holds exactly the events of its period, each once a list, ranked from 1 by a falling agg_score', () => {
+  test('a ranking holds exactly the events of its period, each once a list, ranked from 1 by a falling agg_score', () => {
     fc.assert(
       fc.property(events, sorts, (all, sort) => {
         const ranked = rankLive(sort, all, NOW)
@@ -83,7 +83,7 @@ describe('every live ranking', () => {
     )
   })
 
-  test('cuts every list at a hundred', () => {
+  test('every list has at most a hundred items', () => {
     const all = SOURCES.flatMap((source) => feedEvents(source, 150))
     for (const sort of LIVE_SORTS)
       expect(listsOf(rankLive(sort, all, NOW)).map((list) => list.length)).toEqual(Array(6).fill(100))
@@ -91,7 +91,7 @@ describe('every live ranking', () => {
 })
 
 describe('day, week and month', () => {
-  test('orders a column by points, then comments, then id', () => {
+  test('a column is ordered by points, then comments, then id', () => {
     const counts = { b: [5, null], a: [5, 0], c: [5, 1], d: [6, null], e: [-1, 99] } as const
     const all = Object.entries(counts).map(([sourceId, [most, comments]]) =>
       feedEvent({ sourceId, points: most, comments }),
@@ -99,7 +99,7 @@ describe('day, week and month', () => {
     expect(keysOf(rankLive('day', all, NOW).columns.hn)).toEqual(['hn-d', 'hn-c', 'hn-a', 'hn-b', 'hn-e'])
   })
 
-  test('compares an event with those of its own period alone', () => {
+  test('an event is compared only with those of its own period', () => {
     const all = [
       feedEvent({ points: 5 }),
       ...feedEvents('lobsters', 4),
@@ -109,7 +109,7 @@ describe('day, week and month', () => {
     expect(rankLive('week', all, NOW).columns.hn).toMatchObject([{ aggScore: 75 }, { aggScore: 25 }])
   })
 
-  test('lets providers of any unit meet in the hype column by their percentiles', () => {
+  test('providers of any unit are compared in the hype column by their percentiles', () => {
     const all = [
       ...feedEvents('hype:github', 2, (index) => ({ points: 90_000 - index })),
       ...feedEvents('hype:reddit', 4),
@@ -139,7 +139,7 @@ describe('trending', () => {
       .flat()
       .find((entry) => entry.key === key)?.rank ?? Infinity
 
-  test('never ranks the older of two events with equal points above the younger', () => {
+  test('the older of two events with equal points never ranks above the younger', () => {
     fc.assert(
       fc.property(events, pair, (others, { points: equal, ageMs, laterMs, comments }) => {
         const event = (sourceId: string, place: 0 | 1, publishedAt: number): FeedEvent =>
@@ -151,7 +151,7 @@ describe('trending', () => {
     )
   })
 
-  test('never ranks an event lower for having more points', () => {
+  test('an event never ranks lower for having more points', () => {
     fc.assert(
       fc.property(events, fc.nat(), points, (all, which, more) => {
         const news = all.filter(({ source, publishedAt }) => source === 'hn' && publishedAt <= NOW)
@@ -165,7 +165,7 @@ describe('trending', () => {
     )
   })
 
-  test('decays to nothing: halves every six hours, whatever the points', () => {
+  test('a trend halves every six hours, for any points', () => {
     fc.assert(
       fc.property(
         fc.double({ min: 1e-9, max: 1 - 1e-9, noNaN: true }),
@@ -188,7 +188,7 @@ describe('trending', () => {
     [0.9, [10, 5, 2.5, 0.63, 0.04]],
     [0.99, [100, 50, 25, 6.25, 0.39]],
     [0.999, [1000, 500, 250, 62.5, 3.91]],
-  ])('gives the percentile %d the numbers of docs/ranking.md', (percentile, scores) => {
+  ])('the percentile %d has the numbers of docs/ranking.md', (percentile, scores) => {
     const round = (hour: number): number => Math.round(trendOf(percentile, hour * HOUR_MS) * 100) / 100
     expect([0, 6, 12, 24, 48].map(round)).toEqual(scores)
   })

@@ -24,19 +24,19 @@ const badField = (field: string): object => bad(new RegExp(`^${field}: `))
 describe('a row', () => {
   const fields = { ...ROW, publishedAt: Date.UTC(2026, 2, 13, 10) }
 
-  test('of every field is read, the times as epoch milliseconds, and others are ignored', () => {
+  test('every field of a row is parsed, times as epoch milliseconds, and others are ignored', () => {
     const titleProvenance = 'hn:firebase-item'
     const parsed = parse({ titleProvenance, rank: 1, observedAt: 'x', kind: {}, vouched: true })
     expect(parsed).toEqual({ kind: 'signal', vouched: false, signal: { ...fields, titleProvenance } })
   })
 
-  test('may have nulls, and without a provenance is a legacy row', () => {
+  test('a row may have nulls, and without a provenance is a legacy row', () => {
     const nulls = { url: null, points: null, comments: null, publishedAt: null }
     const signal = { ...ROW, ...nulls, titleProvenance: null }
     expect(parse(nulls)).toEqual({ kind: 'signal', vouched: false, signal })
   })
 
-  test('that is valid is kept verbatim', () => {
+  test('a valid row is kept verbatim', () => {
     const textual = fc
       .string({ unit: 'grapheme' })
       .filter((text) => !text.includes('\0') && text.isWellFormed())
@@ -66,7 +66,7 @@ describe('a row', () => {
     )
   })
 
-  test('of any JSON is read without fail, and is bad when it is no object', () => {
+  test('any JSON can be parsed as a row, and is bad when it is not an object', () => {
     fc.assert(
       fc.property(fc.jsonValue(), (value) => {
         const isObject = typeof value === 'object' && value !== null && !Array.isArray(value)
@@ -84,24 +84,27 @@ describe('a row', () => {
     ['title', '😀'.repeat(1_000), '1000 characters'],
     ['url', longestUrl, '4096 bytes'],
     ['titleProvenance', `hn:${'x'.repeat(253)}`, '256 characters'],
-  ])('may have a %s as long as is allowed, and no longer', (field, longest, most) => {
+  ])('a row may have a %s of the greatest length, and no longer', (field, longest, most) => {
     expect(parse({ [field]: longest })).toMatchObject({ signal: { [field]: longest } })
     const reason = `${field}: is longer than ${most}`
     expect(parse({ [field]: `${longest}x` })).toEqual({ kind: 'bad', reason })
     if (field === 'titleProvenance') expect(parse({}, `${longest}x`)).toEqual({ kind: 'bad', reason })
   })
 
-  test.each(['hn', 'lesswrong', 'hype:huggingface'])('of %s has a save key of at most 132', (source) => {
-    const prefix = `${source.replace(':', '-')}-`
-    for (const unit of ['x', '😀']) {
-      const longest = unit.repeat(132 - prefix.length)
-      expect(parse({ source, sourceId: longest })).toMatchObject({ signal: { sourceId: longest } })
-      expect(parse({ source, sourceId: longest + unit })).toMatchObject(bad(/^sourceId: .*133/))
-    }
-  })
+  test.each(['hn', 'lesswrong', 'hype:huggingface'])(
+    'a row of %s has a save key of at most 132 characters',
+    (source) => {
+      const prefix = `${source.replace(':', '-')}-`
+      for (const unit of ['x', '😀']) {
+        const longest = unit.repeat(132 - prefix.length)
+        expect(parse({ source, sourceId: longest })).toMatchObject({ signal: { sourceId: longest } })
+        expect(parse({ source, sourceId: longest + unit })).toMatchObject(bad(/^sourceId: .*133/))
+      }
+    },
+  )
 })
 
-describe('a bad row is refused with the name of the field', () => {
+describe('the refusal of a bad row', () => {
   test.each<[string, unknown[]]>([
     ['source', [undefined, null, 5, {}, ['hn']]],
     ['sourceId', [undefined, '', 42, null, {}]],
@@ -114,13 +117,13 @@ describe('a bad row is refused with the name of the field', () => {
     ['publishedAt', [undefined, '', '2026-03-13', '2026-03-13T10:00:00', 'yesterday', 1773396000000]],
     ['publishedAt', ['2026-02-30T00:00:00Z', '2026-03-13T24:00:00Z', '2026-03-13T23:59:60Z']],
     ['titleProvenance', ['', 'hn', 'hn:', 'hn: ', ':x', 'x:hn', 'HN:x', 'hnx:y', ' hn:x', 5, null, {}]],
-  ])('%s: %j', (field, values) => {
+  ])('a bad row names the field: %s: %j', (field, values) => {
     for (const value of values)
       expect(parse({ [field]: value }), String(value)).toMatchObject(badField(field))
   })
 
   test.each(['sourceId', 'day', 'title', 'url', 'publishedAt', 'titleProvenance'])(
-    '%s with a NUL character or half of a surrogate pair',
+    'a bad row names the field: %s with a NUL character or half of a surrogate pair',
     (field) => {
       const start = { ...ROW, titleProvenance: 'hn:x' }[field]
       for (const hidden of ['\0', '\ud83d', '\ude00', '\ude00\ud83d'])
@@ -128,7 +131,7 @@ describe('a bad row is refused with the name of the field', () => {
     },
   )
 
-  test('and with those of all bad fields', () => {
+  test('a bad row names all bad fields', () => {
     const changes = { title: '', points: '5', comments: 1.5 }
     expect(parse(changes)).toMatchObject(bad(/title: .*points: .*comments: /))
   })
@@ -136,7 +139,7 @@ describe('a bad row is refused with the name of the field', () => {
 
 describe('a source', () => {
   test.each(['producthunt', 'HN', 'hype:', 'hype:Big', 'hype:a:b', 'hype', '__proto__'])(
-    '%s is reported by name, whatever else the row holds',
+    'the unknown source %s is reported by name, whatever else the row holds',
     (source) => {
       expect(parse({ source })).toEqual({ kind: 'unknown-source', source })
       expect(parseSignal({ source }, 'hn:archive')).toEqual({ kind: 'unknown-source', source })
@@ -150,7 +153,7 @@ describe('a provenance', () => {
     ['hype:github', 'hype:github:search'],
     ['hype:reddit', 'hype:reddit:a:b c'],
     ['midjourney', 'midjourney:list'],
-  ])('of %s may be %s', (source, titleProvenance) => {
+  ])('a provenance of %s may be %s', (source, titleProvenance) => {
     expect(parse({ source, titleProvenance })).toMatchObject({ signal: { titleProvenance } })
   })
 
@@ -162,7 +165,7 @@ describe('a provenance', () => {
     ['hype:github', 'hype:github'],
     ['hype:git', 'hype:github:search'],
     ['github', 'hype:github:search'],
-  ])('of %s is not %s', (source, titleProvenance) => {
+  ])('a provenance of %s is not %s', (source, titleProvenance) => {
     expect(parse({ source, titleProvenance })).toMatchObject(badField('titleProvenance'))
   })
 
@@ -179,7 +182,7 @@ describe('a provenance', () => {
     ["does not mend a row's own bad one", { titleProvenance: 'lobsters:json' }, badField('titleProvenance')],
     ['cannot vouch for a row of another source', { source: 'lobsters' }, badField('titleProvenance')],
     ['is not needed by a row of another source', lobsters, { kind: 'signal', vouched: false }],
-  ])('given for a whole file %s', (_what, changes, parsed) => {
+  ])('a provenance for a whole file %s', (_what, changes, parsed) => {
     expect(parse(changes, whole)).toMatchObject(parsed)
   })
 })

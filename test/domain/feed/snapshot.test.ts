@@ -30,14 +30,14 @@ describe('a sealed snapshot', () => {
   const events = sources.flatMap((source) => feedEvents(source, 3))
   const { snapshot, payloads } = seal(events)
 
-  test('has an id that tells its instant and its contents, and sorts by time', () => {
+  test('the id of a snapshot contains its time and digest, and sorts by time', () => {
     expect(snapshot.id).toMatch(/^feed-20260315T120000000Z-[0-9a-f]{8}$/)
     expect(seal(events.toReversed()).snapshot).toEqual(snapshot)
     expect(seal(events.slice(1)).snapshot.id).not.toBe(snapshot.id)
     expect(seal(events, [], NOW + 1).snapshot.id > snapshot.id).toBe(true)
   })
 
-  test('holds for each sort the bytes its digest names, which say the sort, the run and its instant', () => {
+  test('a snapshot holds for each sort the bytes of its digest, with the sort, the run and its time', () => {
     expect(snapshot.feeds.map(({ sort }) => sort)).toEqual([...LIVE_SORTS])
     for (const feed of snapshot.feeds) {
       const bytes = payloads.get(feed.sort) ?? new Uint8Array()
@@ -49,13 +49,13 @@ describe('a sealed snapshot', () => {
     }
   })
 
-  test('has the keys of the contract in their order', () => {
+  test('a snapshot has its keys in the order of the contract', () => {
     const keys =
       'generatedAt algoVersion sortMode snapshotId hackerNews lobsters lessWrong hypeReplicate midjourney github popular'
     expect(Object.keys(dayOf(events)).join(' ')).toBe(keys)
   })
 
-  test('is refused when its bytes are absent, cut or changed', () => {
+  test('a snapshot is refused when its bytes are missing, cut or changed', () => {
     const [feed] = snapshot.feeds
     const bytes = payloads.get('trending') ?? new Uint8Array()
     const damaged = expect.objectContaining({ code: 'storage_damaged' }) as unknown
@@ -63,11 +63,11 @@ describe('a sealed snapshot', () => {
       expect(() => feed && proveFeed(snapshot.id, feed, wrong)).toThrow(damaged)
   })
 
-  test('is not made of an item that does not fit its schema', () => {
+  test('an item that violates its schema cannot be sealed', () => {
     expect(() => seal([feedEvent({ title: ' ' })])).toThrow('hackerNews')
   })
 
-  test('lists every event of any of its lists once', () => {
+  test('the listed events hold every event of any list once', () => {
     const listed = listedEvents(rankLivePeriods(events, NOW))
     expect([listed.length, new Set(listed)]).toEqual([15, new Set(events)])
   })
@@ -76,7 +76,7 @@ describe('a sealed snapshot', () => {
 describe('an item', () => {
   const createdAt = '2026-03-15T11:00:00.000Z'
 
-  test('says in our own fields what every item says', () => {
+  test("every item has the product's own fields", () => {
     const event = feedEvent({ sourceId: '77', titleProvenance: null, comments: null })
     expect(dayOf([event]).hackerNews).toMatchObject([
       {
@@ -127,20 +127,20 @@ describe('an item', () => {
       {},
       { author: null, baseScore: -3, commentCount: 2, postedAt: createdAt },
     ],
-  ])('of %s has the names of its API, also in popular', (_source, list, changes, details, names) => {
+  ])('an item of %s has the names of its API, also in popular', (_source, list, changes, details, names) => {
     const event = feedEvent(changes)
     const feed = dayOf([event], [[event, details]])
     const item = { title: event.title, url: event.url, ...names }
     expect([feed[list], feed.popular]).toMatchObject([[item], [item]])
   })
 
-  test('of Hacker News keeps an id that is no number', () => {
+  test('an item of Hacker News keeps an id that is not a number', () => {
     const ids = ['0012', '1e3', '99999999999999999999', 'x']
     const { hackerNews } = dayOf(ids.map((sourceId) => feedEvent({ sourceId })))
     expect(hackerNews.map(({ id }) => id).sort()).toEqual(ids)
   })
 
-  test('of a hype provider has the names of the hype feed', () => {
+  test('an item of a hype provider has the names of the hype feed', () => {
     const model = feedEvent({ source: 'hype:huggingface', sourceId: 'owner/model', comments: null })
     const post = feedEvent({ source: 'hype:reddit', sourceId: '1abc' })
     const told: Told[] = [

@@ -23,32 +23,38 @@ const TABLE: [string, string, boolean, string | null, string | null][] = [
   ['github', 'github', false, null, null],
 ]
 
-test.each(TABLE)('%s has the save keys %s-, is news: %s, hype of %s, discussed at %s', (...row) => {
-  const [source, prefix, news, provider, discussion] = row
-  expect(isKnownSource(source)).toBe(true)
-  expect(saveKey(source, 'a/b:c-1')).toBe(`${prefix}-a/b:c-1`)
-  expect([isNewsSource(source), hypeProviderOf(source)]).toEqual([news, provider])
-  expect(isRankedProvider(provider ?? '')).toBe(provider !== null)
-  expect(discussionUrl(source, '42')).toBe(discussion)
-})
+test.each(TABLE)(
+  'the source %s has the save keys %s-, is news: %s, hype of %s, discussed at %s',
+  (...row) => {
+    const [source, prefix, news, provider, discussion] = row
+    expect(isKnownSource(source)).toBe(true)
+    expect(saveKey(source, 'a/b:c-1')).toBe(`${prefix}-a/b:c-1`)
+    expect([isNewsSource(source), hypeProviderOf(source)]).toEqual([news, provider])
+    expect(isRankedProvider(provider ?? '')).toBe(provider !== null)
+    expect(discussionUrl(source, '42')).toBe(discussion)
+  },
+)
 
-test.each(['civitai', 'a', '0', 'two-words'])('knows hype of %s but ranks no such cohort', (provider) => {
-  expect(isKnownSource(`hype:${provider}`)).toBe(true)
-  expect(hypeProviderOf(`hype:${provider}`)).toBe(provider)
-  expect(isRankedProvider(provider)).toBe(false)
-})
+test.each(['civitai', 'a', '0', 'two-words'])(
+  'the source is hype of %s, but not a ranked cohort',
+  (provider) => {
+    expect(isKnownSource(`hype:${provider}`)).toBe(true)
+    expect(hypeProviderOf(`hype:${provider}`)).toBe(provider)
+    expect(isRankedProvider(provider)).toBe(false)
+  },
+)
 
 // prettier-ignore
 test.each([
   '', 'HN', 'hn ', 'hackernews', 'reddit', 'hype', 'hype:', 'hype: github', 'hype:GitHub', 'hype:a:b',
   'hype:a_b', 'hype:é', 'xhype:github', 'hype:github\n', 'constructor', '__proto__',
-])('does not know %j', (source) => {
+])('the source %j is unknown', (source) => {
   expect([isKnownSource(source), isNewsSource(source)]).toEqual([false, false])
   expect(hypeProviderOf(source)).toBeNull()
 })
 
 describe('a save key', () => {
-  test('gives back the item it was made of', () => {
+  test('a save key returns the item it was made from', () => {
     const source = fc.constantFrom(...TABLE.map(([name]) => name), 'hype:civitai', 'hype:0', 'hype:a-b-c')
     const id = fc.string({ unit: 'binary', minLength: 1, maxLength: 110 })
     fc.assert(
@@ -67,7 +73,7 @@ describe('a save key', () => {
     )
   })
 
-  test('that can be parsed is the one its items make', () => {
+  test('a parsable save key is the one its items make', () => {
     const prefix = fc.constantFrom('hn', 'hype', 'hype-', 'hype-github', 'hype-a-b', 'github', 'x', '')
     fc.assert(
       fc.property(prefix, fc.constantFrom('-', '', ':'), fc.string(), (start, between, rest) => {
@@ -79,17 +85,17 @@ describe('a save key', () => {
 
   const none = ' hn hn- -1 HN-1 digg-1 hype-github hype-github- hype-1 hype:github-1'.split(' ')
 
-  test.each([...none, ' hn-1', `hn-${'1'.repeat(130)}`])('is not %j', (key) => {
+  test.each([...none, ' hn-1', `hn-${'1'.repeat(130)}`])('%j is not a save key', (key) => {
     expect(itemsOfKey(key)).toEqual([])
   })
 
-  test('has at most 132 characters, however many code units', () => {
+  test('a save key has at most 132 characters, with any number of code units', () => {
     const sourceId = '😀'.repeat(129)
     expect(itemsOfKey(`hn-${sourceId}`)).toEqual([{ source: 'hn', sourceId }])
     expect(itemsOfKey(`hn-${sourceId}x`)).toEqual([])
   })
 
-  test('names an item by every hyphen its provider may end at, the first first', () => {
+  test('a save key names an item for every possible end of its provider, the shortest first', () => {
     expect(itemsOfKey('hype-two-words-x')).toEqual([
       { source: 'hype:two', sourceId: 'words-x' },
       { source: 'hype:two-words', sourceId: 'x' },

@@ -10,7 +10,7 @@ function itemsOf(...args: Parameters<typeof sealEvents>): ReturnType<typeof subs
   return subscriptionItems(day)
 }
 
-test('is a hundred items of popular, hype and images, ranked anew, each once', () => {
+test('a subscription is a hundred items of popular, hype and images, ranked together, each once', () => {
   const sources = ['hn', 'lesswrong', 'hype:github', 'hype:reddit', 'midjourney']
   const items = itemsOf(sources.flatMap((source) => feedEvents(source, 60)))
   expect(items.map(({ rank }) => rank)).toEqual(Array.from({ length: 100 }, (_, index) => index + 1))
@@ -20,7 +20,7 @@ test('is a hundred items of popular, hype and images, ranked anew, each once', (
   expect(scores).toEqual(scores.toSorted((a, b) => b - a))
 })
 
-test('leads to the discussion where an item has no page of its own, and nowhere where it has neither', () => {
+test('an item links to its discussion when it has no page of its own, and to nothing when both are missing', () => {
   const image = feedEvent({ source: 'midjourney', sourceId: '6', url: null })
   const items = itemsOf([feedEvent({ sourceId: '5', url: null }), image])
   const discussion = 'https://news.ycombinator.com/item?id=5'
@@ -30,7 +30,7 @@ test('leads to the discussion where an item has no page of its own, and nowhere 
   ])
 })
 
-test('says the numbers in plain words, and what a provider tells; a blank author or tag is none', () => {
+test('a summary has the numbers and the description; a blank author or tag is omitted', () => {
   const repository = feedEvent({ source: 'hype:github', sourceId: 'o/n', comments: null })
   const story = feedEvent({ source: 'lobsters', sourceId: 'x', points: 1 })
   const told = (author: string, description: string | null, tags: string[]): ItemDetails => ({
@@ -62,6 +62,6 @@ test.each([
   ['hype:reddit', 'Reddit', 'upvotes'],
   ['midjourney', 'Midjourney', 'points'],
   ['hype:other', 'hype:other', 'points'],
-])('%s is called %s and counts %s', (source, name, unit) => {
+])('the source %s is called %s and counts %s', (source, name, unit) => {
   expect([nameOfSource(source), unitOf(source)]).toEqual([name, unit])
 })

@@ -16,7 +16,7 @@ const JUDGED: [string, Partial<CatalogueModel>, string][] = [
   ['openrouter/pareto-code:free', {}, 'router'],
   ['openrouter/owl-alpha:free', {}, 'router'],
   ['~maker/model-latest:free', {}, 'router'],
-  ['maker/model-latest:free', { standsForOthers: true }, 'router'],
+  ['maker/model-latest:free', { isRouterOrAlias: true }, 'router'],
   ['maker/automatic:free', {}, 'eligible'],
   ['maker/model', { prices: { prompt: 0.1, completion: 0.1 } }, 'not_free'],
   ['maker/model', {}, 'zero_price_without_suffix'],
@@ -58,17 +58,17 @@ const JUDGED: [string, Partial<CatalogueModel>, string][] = [
   ['maker/model:free', { expirationUnreadable: true }, 'expiry_unreadable'],
 ]
 
-test.each(JUDGED)('%s with %j is %s', (id, changes, expected) => {
+test.each(JUDGED)('the model %s with %j is %s', (id, changes, expected) => {
   expect(rejectionOf(catalogueModel(id, changes), RUN_AT) ?? 'eligible').toBe(expected)
 })
 
-test('every reason is given for something', () => {
+test('every rejection reason occurs', () => {
   expect(new Set(JUDGED.map(([, , reason]) => reason))).toEqual(
     new Set(['eligible', ...Object.keys(REJECTION_REASONS)]),
   )
 })
 
-test('a catalogue is divided without a loss, each rejection with its reason', () => {
+test('a catalogue is divided without loss, each rejection with its reason', () => {
   const models = [
     catalogueModel('maker/good:free'),
     catalogueModel('maker/glitch'),

@@ -43,11 +43,11 @@ const score = (daysAgo: number, complete = true): DayScore => {
 const known = (...made: ModelAttempt[]): ReturnType<typeof historyOf> =>
   historyOf(MODEL, { attempts: made, scores: [], endpoints: [] }, NOW)
 
-describe('what is known of a model', () => {
-  test('is nothing without attempts and scores', () => {
+describe('the history of a model', () => {
+  test('a model without attempts and scores has no history', () => {
     expect(known()).toEqual({
       sentToday: 0,
-      answers: {},
+      tasksToday: {},
       health: { status: 'not_probed', latencyMs: null, rateLimitKind: 'none', checkedAt: null },
       toolUse: 'unknown',
       gone: false,
@@ -57,7 +57,7 @@ describe('what is known of a model', () => {
     })
   })
 
-  test('counts what was sent on this UTC day, open and abandoned attempts too, and no other model', () => {
+  test('the history counts the requests of this UTC day, including open and abandoned ones, of this model alone', () => {
     const midnight = Date.UTC(2026, 2, 4)
     const made = [
       attempt('tool', midnight - 1, reply(true, 1)),
@@ -65,20 +65,20 @@ describe('what is known of a model', () => {
       attempt('text', midnight + 1, null),
       attempt('text', midnight + 2, reply(true, 1), 'another/model:free'),
     ]
-    expect(known(...made)).toMatchObject({ sentToday: 2, answers: {}, failuresIn72h: 0 })
+    expect(known(...made)).toMatchObject({ sentToday: 2, tasksToday: {}, failuresIn72h: 0 })
   })
 
-  test('is passed when both questions were answered as asked, with the latency of the text', () => {
+  test('the health is passed when both responses had the requested form, with the latency of the text', () => {
     const made = [
       attempt('tool', NOW - 5000, reply(true, 700)),
       attempt('text', NOW - 3000, reply(true, 400)),
     ]
-    const { health, answers } = known(...made)
+    const { health, tasksToday } = known(...made)
     expect(health).toMatchObject({ status: 'passed', latencyMs: 400, checkedAt: NOW - 2100 })
-    expect(Object.keys(answers).sort()).toEqual(['text', 'tool'])
+    expect(Object.keys(tasksToday).sort()).toEqual(['text', 'tool'])
   })
 
-  test('is imperfect when one was answered in another form, or not at all', () => {
+  test('the health is imperfect when one response had another form or was missing', () => {
     const tool = attempt('tool', NOW - 5000, reply(false, 700))
     expect(known(tool, attempt('text', NOW - 3000, reply(true, 400))).health.status).toBe('imperfect')
     const down = attempt('text', NOW - 3000, { class: 'provider_down', status: 502 })
@@ -86,14 +86,14 @@ describe('what is known of a model', () => {
     expect(known(asked, down).health).toMatchObject({ status: 'imperfect', latencyMs: 700 })
   })
 
-  test('is the failure when neither was answered, and what a retry answered counts', () => {
+  test('the health is the failure without any response, and the response of a retry counts', () => {
     const limited = attempt('tool', NOW - 5000, { class: 'model_rate_limit', status: 429 })
     expect(known(limited).health).toMatchObject({ status: 'http_429', rateLimitKind: 'model' })
     const retried = attempt('tool', NOW - 1000, reply(true, 300))
     expect(known(limited, retried).health).toMatchObject({ status: 'passed', rateLimitKind: 'none' })
   })
 
-  test("says nothing by what was the account's", () => {
+  test('failures of the account do not count for the model', () => {
     const daily = attempt('tool', NOW - 5000, { class: 'account_daily', status: 429 })
     expect(known(daily)).toMatchObject({
       health: { status: 'not_probed', rateLimitKind: 'account' },
@@ -101,13 +101,13 @@ describe('what is known of a model', () => {
     })
   })
 
-  test('forgets health after a day and failures after three', () => {
+  test('health expires after a day and failures after three', () => {
     const old = attempt('text', NOW - 25 * HOUR_MS, { class: 'timeout' })
     const older = attempt('text', NOW - FAILURES_MS - 1, { class: 'timeout' })
     expect(known(older, old)).toMatchObject({ health: { status: 'not_probed' }, failuresIn72h: 1 })
   })
 
-  test('takes the newest complete evaluation, and one without an answer only when there is no other', () => {
+  test('the newest complete evaluation counts, and an incomplete one only without another', () => {
     const of = (...scores: DayScore[]) => historyOf(MODEL, { attempts: [], scores, endpoints: [] }, NOW)
     expect(of(score(2), score(1), score(0, false))).toMatchObject({
       evaluation: { updatedAt: NOW - DAY_MS },
@@ -118,7 +118,7 @@ describe('what is known of a model', () => {
   const text = [task('task_shell_command_lite', 300), task('babylonian_clock_lite', 100)]
   const answeredText = { asAsked: true, latencyMs: 400, tasks: text }
 
-  test('is gone by the last probe alone, whatever was answered before', () => {
+  test('a model is gone by its last probe alone, whatever it responded before', () => {
     const before = attempt('text', NOW - 20 * HOUR_MS, answeredText)
     const gone = attempt('tool', NOW - 1000, { class: 'model_gone', status: 404 })
     const rows = { attempts: [before, gone], scores: [score(1)], endpoints: [] }
@@ -131,18 +131,18 @@ describe('what is known of a model', () => {
     expect(known(before, gone, back)).toMatchObject({ gone: false, health: { status: 'imperfect' } })
   })
 
-  test("is not evaluated by one question while the account's limits keep the other from it", () => {
+  test("a model is not evaluated by one prompt while the account's limits block the other", () => {
     const answer = attempt('text', NOW - 1000, answeredText)
     const daily = attempt('tool', NOW - 500, { class: 'account_daily', status: 429 })
     for (const made of [[answer, daily], [answer]]) {
       expect(known(...made).evaluation).toBeNull()
-      expect(Object.keys(known(...made).answers)).toEqual(['text'])
+      expect(Object.keys(known(...made).tasksToday)).toEqual(['text'])
       const rows = { attempts: made, scores: [score(1)], endpoints: [] }
       expect(historyOf(MODEL, rows, NOW).evaluation).toMatchObject({ updatedAt: NOW - DAY_MS })
     }
   })
 
-  test('includes what one question brought, although the model failed at the other', () => {
+  test("the evaluation includes one prompt's result although the model failed the other", () => {
     const down = attempt('tool', NOW - 500, { class: 'provider_down', status: 502 })
     const { evaluation: measured } = known(attempt('text', NOW - 1000, answeredText), down)
     expect(measured?.tasks.map(({ id, points, status }) => [id, points, status])).toEqual([
@@ -153,7 +153,7 @@ describe('what is known of a model', () => {
     expect(measured?.tasks[0]?.details).toMatchObject({ responseStatus: 502, rateLimitKind: 'none' })
   })
 
-  test('includes both answers of a run that ended before it kept the evaluation', () => {
+  test('the evaluation includes both responses of a run that ended before it stored them', () => {
     const tool = { asAsked: true, latencyMs: 900, tasks: [task('task_files_lite', 350)] }
     const { evaluation: measured } = known(
       attempt('tool', NOW - 9000, tool),
@@ -162,7 +162,7 @@ describe('what is known of a model', () => {
     expect(measured).toEqual({ updatedAt: NOW - 100, tasks: [...tool.tasks, ...text] })
   })
 
-  test('is healthy as the service said last of its endpoints, until it is probed again', () => {
+  test('the health follows the latest endpoint data until the next probe', () => {
     const at = (endpoints: Partial<EndpointRecord>, ...probes: ModelAttempt[]) => {
       const record = { model: MODEL, checkedAt: NOW - 5000, usable: true, latencyMs: 700, ...endpoints }
       return historyOf(MODEL, { attempts: probes, scores: [], endpoints: [record] }, NOW).health

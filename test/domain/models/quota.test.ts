@@ -2,7 +2,7 @@ import fc from 'fast-check'
 import { describe, expect, test } from 'vitest'
 import {
   planCalls,
-  REQUESTS_A_MODEL,
+  REQUESTS_PER_MODEL,
   requestsLeft,
   requestsLeftOfModel,
   RESERVED_REQUESTS,
@@ -13,8 +13,8 @@ const BOTH = ['tool', 'text'] as const
 
 const claim = (model: string, changes: Partial<QuotaClaim> = {}): QuotaClaim => ({
   model,
-  open: BOTH,
-  left: REQUESTS_A_MODEL,
+  openKinds: BOTH,
+  left: REQUESTS_PER_MODEL,
   canWin: false,
   lastEvaluatedAt: null,
   ...changes,
@@ -31,11 +31,11 @@ describe('the requests of a key', () => {
     ['nothing of these', null, 45, 0, 0],
     ['less what the service may not know yet', { limit: 50, used: 0 }, 10, 10, 30],
     ['less that of either', { limit: 50, used: 20 }, 10, 10, 10],
-  ])('leave %s', (_what, told, sent, lately, left) => {
+  ])('the requests of a key leave %s', (_what, told, sent, lately, left) => {
     expect(requestsLeft(told, sent, lately)).toBe(left)
   })
 
-  test('are never overdrawn, however stale the answer and however often a run begins', () => {
+  test('the requests of a key are never exceeded, with any stale response and any number of runs', () => {
     const run = fc.record({ others: fc.nat(8), stale: fc.boolean(), killedAfter: fc.nat(30) })
     fc.assert(
       fc.property(fc.array(run, { maxLength: 12 }), fc.integer({ min: 0, max: 80 }), (runs, limit) => {
@@ -66,7 +66,7 @@ test.each([
 })
 
 describe('the plan of calls', () => {
-  test('asks who can still win first, then whose evaluation is the oldest', () => {
+  test('the plan starts with models that can still win, then with the oldest evaluation', () => {
     const claims = [
       claim('a/fresh', { lastEvaluatedAt: 900 }),
       claim('b/old', { lastEvaluatedAt: 100 }),
@@ -83,11 +83,11 @@ describe('the plan of calls', () => {
     expect(postponed).toEqual(['b/old', 'a/fresh'])
   })
 
-  test('asks both questions of a model or none, and only those that are open', () => {
+  test('the plan has both prompts of a model or none, and only open ones', () => {
     const claims = [
-      claim('a/one', { open: ['text'], left: 2 }),
+      claim('a/one', { openKinds: ['text'], left: 2 }),
       claim('b/two'),
-      claim('c/done', { open: [] }),
+      claim('c/done', { openKinds: [] }),
     ]
     expect(planCalls(claims, 2)).toEqual({
       calls: [{ model: 'a/one', kind: 'text' }],
@@ -97,8 +97,8 @@ describe('the plan of calls', () => {
     })
   })
 
-  test('leaves a model out that has no requests left today, without calling it postponed', () => {
-    const claims = [claim('a/one', { left: 1 }), claim('b/two', { open: ['text'], left: 0 })]
+  test('the plan leaves out a model without requests left today, and does not postpone it', () => {
+    const claims = [claim('a/one', { left: 1 }), claim('b/two', { openKinds: ['text'], left: 0 })]
     expect(planCalls(claims, 40)).toEqual({ calls: [], postponed: [], spent: ['a/one', 'b/two'], budget: 40 })
   })
 })

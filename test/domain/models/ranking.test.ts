@@ -41,7 +41,7 @@ const anyField = fc
   )
 
 describe('a ranking', () => {
-  test('follows the score alone, with contiguous ranks, whatever the order of the catalogue', () => {
+  test('a ranking follows the score alone, with contiguous ranks, for any order of the catalogue', () => {
     fc.assert(
       fc.property(anyField, fc.nat(), (field, turn) => {
         const models = rank(field).map(({ model }) => model)
@@ -54,7 +54,7 @@ describe('a ranking', () => {
     )
   })
 
-  test('decides ties by what was measured, then by what is published, then by id in code-unit order', () => {
+  test('ties are decided by measurements, then by published facts, then by id in code-unit order', () => {
     // Passed and quick without points, against a perfect evaluation that makes up for failed health to the point.
     const measured = candidate('z/measured:free', {
       health: { status: 'failed', latencyMs: null, rateLimitKind: 'none', checkedAt: RUN_AT },
@@ -73,7 +73,7 @@ describe('a ranking', () => {
     ])
   })
 
-  test('carries everything measured to the published model', () => {
+  test('a published model carries all measurements', () => {
     const previous = new Map([['maker/good:free', 3]])
     const [good, ...others] = rankCandidates(sampleCandidates(), previous, RUN_AT).map(({ model }) => model)
     const [now, yesterday] = ['2026-08-22T03:17:01.124Z', '2026-08-21T03:17:01.124Z']
@@ -123,7 +123,7 @@ const perfect: Partial<Candidate> = {
 }
 
 describe('coverage', () => {
-  test('names a threat exactly when a perfect evaluation would put a model in the first place', () => {
+  test('the coverage names a threat exactly when a perfect evaluation would make a model the primary', () => {
     fc.assert(
       fc.property(anyField, (field) => {
         const ranked = rank(field)
@@ -154,7 +154,7 @@ describe('coverage', () => {
     )
   })
 
-  test('is never highly confident while somebody can overtake or the primary was not evaluated', () => {
+  test('the confidence is never high while a model can overtake or the primary is not evaluated', () => {
     fc.assert(
       fc.property(anyField, (field) => {
         const ranked = rank(field)
@@ -177,7 +177,7 @@ describe('coverage', () => {
   }
   const eight = Array.from({ length: 8 }, (_, index) => candidate(`m/m${index}:free`))
 
-  test('counts a score of exactly 24 hours, of yesterday though it is, as fresh and not as of today', () => {
+  test('a score of exactly 24 hours counts as fresh, but not as of today', () => {
     const field = eight.map((one) => ({ ...one, evaluation: evaluation(RUN_AT - DAY_MS) }))
     expect(level(field)).toBe('high')
     expect(coverageOf(rank(field), 8, RUN_AT)).toMatchObject({
@@ -199,7 +199,7 @@ describe('coverage', () => {
     }
   }
 
-  test('counts an evaluation in which the model failed to answer a question, with 0 points for it', () => {
+  test('the coverage counts an evaluation with a failed prompt, with 0 points for it', () => {
     const rival = candidate('m/a:free', halfOf('tool'))
     const ranked = rank([candidate('m/b:free'), rival])
     expect(ranked.map(({ model }) => model.liteEvalScore)).toEqual([750, 350])
@@ -214,7 +214,7 @@ describe('coverage', () => {
     expect(ranked[1]?.model.evalSummary).toMatchObject({ status: 'completed', passed: 1, total: 3 })
   })
 
-  test('does not fear a model that nobody serves', () => {
+  test('a model without a provider is no threat', () => {
     const gone = candidate('m/a:free', { ...NEVER, gone: true })
     const coverage = coverageOf(rank([candidate('m/b:free'), gone]), 1, RUN_AT)
     expect(coverage).toMatchObject({ unevaluatedCanStillWin: false, maxUnevaluatedPossibleScore: null })

@@ -7,12 +7,12 @@ import { candidate, evaluation, RUN_AT, sampleCandidates, sampleRun } from '../.
 describe('the notes', () => {
   const before = sampleRun({ rankingVersion: '2026-08-21.v1' })
 
-  test('say that nothing moved when nothing did', () => {
+  test('the notes report when nothing moved', () => {
     const { notes } = sampleRun({ previous: before })
     expect(notes.slice(3)).toEqual(['The primary is the same as in 2026-08-21.v1.'])
   })
 
-  test('tell the new primary, what moved and by which parts, who came and who left', () => {
+  test('the notes report the new primary, the moves with their causes, and the models that entered and left', () => {
     const [good, ...others] = sampleCandidates()
     if (!good) throw new Error('the sample has four models')
     const run = sampleRun({
@@ -51,7 +51,7 @@ test.each([
 })
 
 describe('published text', () => {
-  test('is cut by code point, never inside one', () => {
+  test('published text is cut by code point, never inside one', () => {
     fc.assert(
       fc.property(fc.string({ unit: 'binary' }), fc.integer({ min: 1, max: 20 }), (text, most) => {
         const cut = publishedText(text, most)
@@ -64,7 +64,7 @@ describe('published text', () => {
     expect(publishedText('😀😀', 2)).toBe('😀😀')
   })
 
-  test('is well-formed in the names of fields too', () => {
+  test('published text is well-formed, including member names', () => {
     expect(wellFormed({ 'a\ud800': ['\udc00', 1, null, true] })).toEqual({
       'a\ufffd': ['\ufffd', 1, null, true],
     })

@@ -4,7 +4,7 @@ import { HEALTH_STATUS_PATTERN } from '../../../src/domain/models/schema.ts'
 import {
   healthScoreOf,
   latencyScoreOf,
-  METADATA_MOST,
+  METADATA_MAX,
   metadataComponents,
   parameterBillions,
 } from '../../../src/domain/models/score.ts'
@@ -24,7 +24,7 @@ test.each([
   ['http_404', 0],
   ['timeout', 0],
   ['failed', 0],
-] as const)('health %s is worth %i', (status, points) => {
+] as const)('the health %s is worth %i', (status, points) => {
   expect(healthScoreOf(status)).toBe(points)
   expect(status).toMatch(HEALTH_STATUS_PATTERN)
 })
@@ -55,11 +55,11 @@ describe('an evaluation', () => {
     ['of the last moment of yesterday', lastMoment, { status: 'cached_recent', ageDays: 1, multiplier: 0.9 }],
     ['two days old', lastMoment - DAY_MS, { ageDays: 2, multiplier: 0.8 }],
     ['three days old', lastMoment - 2 * DAY_MS, { ageDays: 3, multiplier: 0.7 }],
-  ])('%s counts', (_what, updatedAt, expected) => {
+  ])('an evaluation %s counts', (_what, updatedAt, expected) => {
     expect(countedEvaluation(evaluation(updatedAt), RUN_AT)).toMatchObject({ ...expected, points: 750 })
   })
 
-  test('four days old, without tasks, or absent does not count', () => {
+  test('an evaluation that is four days old, without tasks, or absent does not count', () => {
     expect(countedEvaluation(evaluation(lastMoment - 3 * DAY_MS), RUN_AT)).toBeNull()
     expect(countedEvaluation({ updatedAt: RUN_AT, tasks: [] }, RUN_AT)).toBeNull()
     expect(countedEvaluation(null, RUN_AT)).toBeNull()
@@ -74,11 +74,11 @@ describe('an evaluation', () => {
     [745, 0.7, 522],
     [5, 0.9, 5],
     [750, 0.7, 525],
-  ])('of %i points times %f scores %i, half up', (points, multiplier, score) => {
+  ])('an evaluation of %i points times %f scores %i, half up', (points, multiplier, score) => {
     expect(liteScoreOf({ points, multiplier })).toBe(score)
   })
 
-  test('tells use of a tool by measurement alone: proven, disproven, and unknown where the task did not run', () => {
+  test('tool use is measured: proven, disproven, and unknown when the task did not run', () => {
     const use = (usedTool: boolean | null) =>
       toolUseOf(countedEvaluation(evaluation(RUN_AT, [0, 0, 0], usedTool), RUN_AT))
     expect([use(true), use(false), use(null), toolUseOf(null)]).toEqual([
@@ -93,8 +93,8 @@ describe('an evaluation', () => {
 })
 
 describe('the metadata score', () => {
-  test('has 600 points in all, every one of which some model gets, and a model of nothing gets next to none', () => {
-    expect(Object.values(METADATA_MOST).reduce((sum, points) => sum + points, 0)).toBe(600)
+  test('the metadata score has 600 points, each of which some model gets, and a model without facts gets almost none', () => {
+    expect(Object.values(METADATA_MAX).reduce((sum, points) => sum + points, 0)).toBe(600)
     const best = catalogueModel('a/best-600b:free', {
       createdAt: RUN_AT,
       contextLength: 1_000_000,
@@ -114,7 +114,7 @@ describe('the metadata score', () => {
     for (const part of metadataComponents(best, RUN_AT))
       expect([part.name, part.points]).toEqual([part.name, part.most])
     expect(metadataComponents(worst, RUN_AT).map(({ points }) => points)).toEqual(
-      Object.keys(METADATA_MOST).map(() => 0),
+      Object.keys(METADATA_MAX).map(() => 0),
     )
   })
 
@@ -133,7 +133,7 @@ describe('the metadata score', () => {
     ['output', { maxCompletionTokens: 16_384 }, 25],
     ['tools', { supportedParameters: ['tools'] }, 45],
     ['toolChoice', { supportedParameters: ['tools'] }, 0],
-  ])('gives %s of %j %i points', (name, changes, points) => {
+  ])('the metadata score gives %s of %j %i points', (name, changes, points) => {
     expect(pointsOf(name, changes)).toBe(points)
   })
 
@@ -146,7 +146,7 @@ describe('the metadata score', () => {
     ['a/m:free', 'costs $3B, version v2.5b, 3Bs of it', null],
     ['a/qwen3-a3b:free', '', null],
     ['a/m-0b:free', '', null],
-  ])('reads the size of %s (%s) as %s billions', (id, description, billions) => {
+  ])('the metadata score reads the size of %s (%s) as %s billions', (id, description, billions) => {
     expect(parameterBillions(catalogueModel(id, { name: 'M', description }))).toBe(billions)
   })
 })

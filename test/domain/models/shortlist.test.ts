@@ -17,15 +17,15 @@ import {
   statusPayload,
   topModelsPayload,
 } from '../../../src/domain/models/shortlist.ts'
-import type { Served } from '../../../src/domain/models/shortlist.ts'
+import type { ServedRun } from '../../../src/domain/models/shortlist.ts'
 import { proveRun, sealRun } from '../../../src/domain/models/stored-run.ts'
 import { DAY_MS } from '../../../src/domain/time.ts'
 import { candidate, catalogueModel, RUN_AT, sampleRun } from '../../support/free-models.ts'
 
 const HOUR_MS = 3_600_000
 const ALL_OF_IT = { limit: null, filter: NO_FILTER }
-const stored = (run = sampleRun()): Served => ({ run, seed: false, storeAnswers: true })
-const seed = (storeAnswers = true): Served => ({ run: seedRun(), seed: true, storeAnswers })
+const stored = (run = sampleRun()): ServedRun => ({ run, seed: false, storeAvailable: true })
+const seed = (storeAvailable = true): ServedRun => ({ run: seedRun(), seed: true, storeAvailable })
 
 const ENVELOPE =
   'updatedAt source rankingVersion probeMode refreshMode liteEvalMode liteEvalSuite rankingConfidence rankingConfidenceReason evalCoverage baseUrl createKeyUrl fallback'
@@ -37,7 +37,7 @@ const COVERAGE =
 const SUMMARY = 'suite status passed total updatedAt tasks'
 
 describe('the payloads', () => {
-  test('have their fields in the order in which readers find them, stored and seed alike', () => {
+  test('the payloads have their fields in the order of the contract, stored and seed alike', () => {
     for (const served of [stored(), stored(proveRun(sealRun(sampleRun()))), seed()]) {
       const top = topModelsPayload(served, ALL_OF_IT, RUN_AT)
       const recommendation = recommendationPayload(served, RUN_AT)
@@ -66,7 +66,7 @@ describe('the payloads', () => {
     [36 * HOUR_MS, { ageHours: 36, stale: false }, { ok: true, ageHours: 36 }],
     [36 * HOUR_MS + 1, { ageHours: 36, stale: true }, { ok: false, ageHours: 36 }],
     [-5 * HOUR_MS, { ageHours: 0, stale: false }, { ok: true, ageHours: 0 }],
-  ])('%i ms after the update tell their age', (ageMs, inBody, inHealth) => {
+  ])('the payloads report their age %i ms after the update', (ageMs, inBody, inHealth) => {
     const now = RUN_AT + ageMs
     const body = topModelsPayload(stored(), ALL_OF_IT, now)
     expect(body).toMatchObject({ ...inBody, seed: false, nextUpdateAt: '2026-08-23T03:17:01.124Z' })
@@ -83,7 +83,7 @@ describe('the payloads', () => {
 })
 
 describe('the seed', () => {
-  test('holds several models by published facts alone, none of it measured, and says so', () => {
+  test('the seed holds several models by published facts alone, and reports that nothing was measured', () => {
     const { models, notes, ...rest } = topModelsPayload(seed(), ALL_OF_IT, RUN_AT)
     expect(models.length).toBeGreaterThanOrEqual(3)
     for (const model of models) {
@@ -185,7 +185,7 @@ function textsOf(value: unknown): string[] {
   return typeof value === 'object' && value !== null ? Object.values(value).flatMap(textsOf) : []
 }
 
-test('any payload agrees with itself', () => {
+test('every payload is consistent', () => {
   fc.assert(
     fc.property(payloads, ({ top, drawn }) => {
       for (const model of top.models) {
@@ -222,7 +222,7 @@ function expectScore(model: RankedModel): void {
   expect(reason.endsWith(`lite eval ${evalSummary.passed}/${evalSummary.total}`)).toBe(true)
 }
 
-test('no published text but the id of a ranked model has a slash and the free suffix', () => {
+test('no published text except the id of a ranked model has a slash and the free suffix', () => {
   fc.assert(
     fc.property(payloads, ({ top, recommendation }) => {
       const ids = new Set(top.models.map(({ id }) => id))
@@ -260,12 +260,12 @@ describe('a shortlist query', () => {
     ['health=passed', ALL.slice(0, 2)],
     ['health=passed&needs=tools&minContext=1&limit=9', ['maker/good:free']],
     ['unknown=1&sort=x', ALL],
-  ])('%j gives %j', (query, expected) => {
+  ])('the query %j gives %j', (query, expected) => {
     expect(ids(query)).toEqual(expected)
     expect(ask(query).count).toBe(expected.length)
   })
 
-  test('filters before it cuts, and keeps the ranks of the whole list', () => {
+  test('a query filters before it limits, and keeps the ranks of the whole list', () => {
     const { models } = ask('needs=stop&limit=2')
     expect(models.map(({ rank, id }) => [rank, id])).toEqual([
       [1, 'maker/good:free'],
@@ -274,7 +274,7 @@ describe('a shortlist query', () => {
   })
 
   test.each(['0', '-1', '1.5', '01', '+1', ' 1', '1e3', '', 'all', '1&limit=1'])(
-    'refuses limit=%s',
+    'a query with limit=%s is refused',
     (value) => {
       expect(() =>
         parseShortlistQuery(new URLSearchParams(`limit=${encodeURI(value).replace('+', '%2B')}`)),
@@ -288,30 +288,30 @@ describe('a shortlist query', () => {
     'needs=constructor', 'needs=tools&needs=seed', 'minContext=', 'minContext=0',
     'minContext=128k', 'minContext=1&minContext=1', 'health=imperfect', 'health=',
     'health=passed&health=passed',
-  ])('refuses %s', (query) => {
+  ])('a query with %s is refused', (query) => {
     expect(() => parseShortlistQuery(new URLSearchParams(query))).toThrow(
       expect.objectContaining({ code: 'invalid_filter' }),
     )
   })
 
-  test('refuses the limit first', () => {
+  test('an invalid limit is refused first', () => {
     expect(() => parseShortlistQuery(new URLSearchParams('needs=x&limit=x'))).toThrow(
       expect.objectContaining({ code: 'invalid_limit' }),
     )
   })
 })
 
-describe('a shortlist that was read', () => {
+describe('a received shortlist', () => {
   const body = (): unknown => JSON.parse(JSON.stringify(ask('')))
 
-  test('gives its best model, and the recommendation just as the other endpoint does', () => {
+  test('a shortlist gives its best model, and the same recommendation as the other endpoint', () => {
     const shortlist = parseShortlist(body())
     const pick = shortlist && pickModel(shortlist, NO_FILTER)
     expect(pick?.primary.id).toBe('maker/good:free')
     expect(JSON.stringify(pick?.recommendation)).toBe(JSON.stringify(recommendationPayload(stored(), RUN_AT)))
   })
 
-  test('may come from a host that knows none of the newer fields', () => {
+  test('a shortlist may come from a host without the newer fields', () => {
     const older = body() as Record<string, unknown> & { models: Record<string, unknown>[] }
     for (const name of ['seed', 'stale', 'ageHours', 'nextUpdateAt']) delete older[name]
     for (const model of older.models)
@@ -332,7 +332,7 @@ describe('a shortlist that was read', () => {
     ['no models', { ...(body() as object), models: undefined }],
     ['an id for a shell', { ...(body() as object), models: [{ ...ask('').models[0], id: '$(reboot)/x' }] }],
     ['a base that is no http URL', { ...(body() as object), baseUrl: 'javascript:alert(1)' }],
-  ])('%s is none', (_what, value) => {
+  ])('%s is not a shortlist', (_what, value) => {
     expect(parseShortlist(value)).toBeNull()
   })
 })

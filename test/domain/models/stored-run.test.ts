@@ -2,14 +2,14 @@ import fc from 'fast-check'
 import { describe, expect, test } from 'vitest'
 import { sha256Hex } from '../../../src/domain/digest.ts'
 import { recommendationPayload } from '../../../src/domain/models/shortlist.ts'
-import type { Served } from '../../../src/domain/models/shortlist.ts'
+import type { ServedRun } from '../../../src/domain/models/shortlist.ts'
 import { proveRun, sealRun } from '../../../src/domain/models/stored-run.ts'
 import { candidate, catalogueModel, RUN_AT, sampleRun, task } from '../../support/free-models.ts'
 
-const served = (run: Served['run']): Served => ({ run, seed: false, storeAnswers: true })
+const served = (run: ServedRun['run']): ServedRun => ({ run, seed: false, storeAvailable: true })
 
 describe('a stored run', () => {
-  test('keeps every rejection and why each model is where it is', () => {
+  test('a stored run keeps every rejection and the components of every score', () => {
     const { rejections, explanations, models } = proveRun(sealRun(sampleRun()))
     expect(rejections).toEqual([{ id: 'maker/guard:free', reason: 'guard_model' }])
     expect(Object.keys(explanations)).toEqual(models.map(({ id }) => id))
@@ -19,13 +19,13 @@ describe('a stored run', () => {
 
   const bytes = sealRun(sampleRun())
 
-  test('is JSON that anyone can read, sealed by the digest of its run', () => {
+  test('a stored run is plain JSON, sealed by the digest of its run', () => {
     const { sha256, run, ...rest } = JSON.parse(new TextDecoder().decode(bytes)) as Record<string, unknown>
     expect([sha256, rest]).toEqual([sha256Hex(JSON.stringify(run)), {}])
     expect(run).toEqual(sampleRun())
   })
 
-  test('is refused with any bit changed and at any shorter length', () => {
+  test('a stored run is refused with any bit changed and at any shorter length', () => {
     fc.assert(
       fc.property(fc.nat(bytes.length - 1), fc.nat(7), (at, bit) => {
         const changed = bytes.with(at, (bytes[at] ?? 0) ^ (1 << bit))
@@ -36,7 +36,7 @@ describe('a stored run', () => {
     )
   })
 
-  test('is not made of a ranking that does not hold together', () => {
+  test('an inconsistent ranking cannot be sealed', () => {
     const run = sampleRun()
     const [first, second, ...others] = run.models
     if (!first || !second) throw new Error('the sample has four models')
@@ -51,7 +51,7 @@ describe('a stored run', () => {
     expect(() => sealRun({ ...run, models: [] })).toThrow()
   })
 
-  test('holds well-formed Unicode whatever models and services wrote', () => {
+  test('a stored run holds well-formed Unicode whatever models and services wrote', () => {
     const odd = fc.string({ unit: 'binary', maxLength: 12 }).map((text) => `${text}\ud83d`)
     fc.assert(
       fc.property(odd, odd, odd, (name, received, field) => {

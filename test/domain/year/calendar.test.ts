@@ -8,7 +8,7 @@ import {
   firstDayOf,
   lastDayOf,
   momentAt,
-  standingsOf,
+  positionsOf,
   timelineStops,
 } from '../../../src/domain/year/calendar.ts'
 import { legacyRow, legacySeal, manifest, gap, proved, publication } from './ledger-rows.ts'
@@ -29,7 +29,7 @@ const STOPS = timelineStops(HISTORY)
 const moment = (at: string) => momentAt(HISTORY.timeline, STOPS, instant(at))
 
 describe('the stops of a history', () => {
-  test('are every publication and every gap by day, holes that no entry names among them', () => {
+  test('the stops are every publication and every gap by day, including unrecorded gaps', () => {
     expect(STOPS.map((stop) => [stop.kind, firstDayOf(stop), lastDayOf(stop)])).toEqual([
       ['publication', '2026-01-01', '2026-01-01'],
       ['gap', '2026-01-02', '2026-01-02'],
@@ -42,7 +42,7 @@ describe('the stops of a history', () => {
     expect(timelineStops(proved([]))).toEqual([])
   })
 
-  test('leave out what another publication of the same time hides, and make no gap of its day', () => {
+  test('the stops omit a publication superseded at the same time, and make no gap of its day', () => {
     const { publishedAt } = manifest('2026-01-02')
     const legacy = [legacyRow(1, '2026-01-01'), legacyRow(2, '2026-01-02')]
     const hiding = publication('2026-01-03', { publishedAt })
@@ -54,10 +54,10 @@ describe('the stops of a history', () => {
   })
 
   test.each(STOPS.map((stop, place) => [place, stop] as const))(
-    'lead to a time that falls on stop %i again',
+    'the time of a stop selects stop %i again',
     (place, stop) => {
       const at = atOfStop(stop, NOW)
-      expect(moment(at).place).toBe(place)
+      expect(moment(at).stopIndex).toBe(place)
       expect(atOfDay(STOPS, lastDayOf(stop), NOW)).toBe(at)
     },
   )
@@ -72,20 +72,20 @@ describe('a time', () => {
     ['before the next publication', '2026-01-04T00:01:00Z', '2026-01-01', 'later', 0],
     ['in a hole', '2026-01-06T12:00:00Z', '2026-01-03', 'gap', 3],
     ['after the last entry', '2026-02-01T00:00:00Z', '2026-01-06', 'open', 4],
-  ])('%s falls on what was served, and tells what became of the due day', (_when, at, day, is, place) => {
-    const { selected, due, place: found } = moment(at)
+  ])('%s selects the served publication and the state of the due day', (_when, at, day, is, place) => {
+    const { selected, due, stopIndex: found } = moment(at)
     expect([selected?.manifest.asOfDay ?? null, due.is, found]).toEqual([day, is, place])
   })
 
-  test('of a publication that came while a gap was due stops at the publication', () => {
+  test('the time of a publication made while a gap was due selects the publication', () => {
     const at = startOfDay('2026-01-03') + 1_000
     const history = proved([publication('2026-01-01', { publishedAt: at }), gap('2026-01-02')])
     const stops = timelineStops(history)
-    expect(momentAt(history.timeline, stops, at)).toMatchObject({ place: 0, due: { is: 'gap' } })
-    expect(momentAt(history.timeline, stops, at + 1)).toMatchObject({ place: 1, due: { is: 'gap' } })
+    expect(momentAt(history.timeline, stops, at)).toMatchObject({ stopIndex: 0, due: { is: 'gap' } })
+    expect(momentAt(history.timeline, stops, at + 1)).toMatchObject({ stopIndex: 1, due: { is: 'gap' } })
   })
 
-  test('of a day that is not over is now', () => {
+  test('the time of an unfinished day is now', () => {
     expect(atOfDay(STOPS, '2026-05-31', NOW)).toBe('2026-06-01T12:00:00.000Z')
   })
 })
@@ -94,7 +94,7 @@ describe('a comparison of lists', () => {
   const list = (keys: string[]) => keys.map((key, index) => ({ key, rank: index + 1 }))
   const compare = (before: string[], after: string[]) => compareLists(list(before), list(after))
 
-  test('puts every item of both in exactly one part, and the other way round what entered left', () => {
+  test('a comparison puts every item of both lists in exactly one part, and reversed swaps entered and left', () => {
     const lists = fc.uniqueArray(fc.constantFrom<string>('a', 'b', 'c', 'd', 'e', 'f', 'g', 'h'))
     fc.assert(
       fc.property(lists, lists, (before, after) => {
@@ -112,7 +112,7 @@ describe('a comparison of lists', () => {
     )
   })
 
-  test('finds an item in the list of its source, in Popular, or in both', () => {
+  test('an item is found in the list of its source, in Popular, or in both', () => {
     const item = (key: string, rank: number, points: number) => ({ key, rank, points })
     const none = { lobsters: [], lessWrong: [], midjourney: [] }
     const feed = {
@@ -121,7 +121,7 @@ describe('a comparison of lists', () => {
       hypeReplicate: [item('hype-github-1', 1, 7)],
       popular: [item('hn-1', 2, 10), item('hn-2', 3, 9)],
     }
-    expect(Object.fromEntries(standingsOf(feed))).toEqual({
+    expect(Object.fromEntries(positionsOf(feed))).toEqual({
       'hn-1': { rank: 4, popular: 2, points: 10 },
       'hn-2': { rank: null, popular: 3, points: 9 },
       'hype-github-1': { rank: 1, popular: null, points: 7 },

@@ -9,14 +9,14 @@ import { chainOf, gap, headAt, legacyRow, legacySeal, publication } from './ledg
 const versioned = (rows: LedgerRow[]): LedgerContents => ({ rows, legacy: [], founding: null })
 
 describe('a sound ledger', () => {
-  test('is empty', () => {
+  test('an empty ledger is sound', () => {
     const proved = proveLedger(versioned([]), null)
     expect(proved).toEqual({ entries: [], timeline: [], lastLeaf: GENESIS_LEAF, unfinished: null })
     expect(headIsBehind(proved.entries, null)).toBe(false)
   })
 
   test.each([publication('2026-01-01'), gap('2026-01-01'), legacySeal([])])(
-    'has one entry and no head yet: a $kind',
+    'a ledger with one entry and no head yet is sound: a $kind',
     (content) => {
       const { entries } = proveLedger(versioned(chainOf([content])), null)
       expect(entries).toHaveLength(1)
@@ -24,7 +24,7 @@ describe('a sound ledger', () => {
     },
   )
 
-  test('says what was sealed into it, and leaves the columns of other kinds empty', () => {
+  test('an entry holds what was sealed into it, and leaves the columns of other kinds empty', () => {
     const contents: EntryContent[] = [
       publication('2026-01-01'),
       { kind: 'gap', asOfDay: '2026-01-02', reason: 'attempts_spent', attempts: 3 },
@@ -67,7 +67,7 @@ describe('the newest publication at a time', () => {
     return a.ledger === b.ledger ? a.seq > b.seq : a.ledger === 'versioned'
   }
 
-  test('is the naive maximum, at, before and after every publication', () => {
+  test('the newest publication is the naive maximum, at, before and after every publication', () => {
     fc.assert(
       fc.property(times, times, fc.integer({ min: -1, max: 14 }), (legacy, own, at) => {
         const timeline = timelineOf(legacy, own)

@@ -23,7 +23,7 @@ function isDamaged(contents: LedgerContents, head: Head | null): boolean {
   }
 }
 
-describe('the check of the ledgers agrees with the rules written a second time', () => {
+describe('the check of the ledgers', () => {
   function agree(archive: AnyArchive): boolean {
     const contents = contentsOf(archive)
     const heads = archive.heads.map(({ seq, leaf }) => ({
@@ -48,7 +48,7 @@ describe('the check of the ledgers agrees with the rules written a second time',
     return broken.length === 0
   }
 
-  test('on every sound archive', () => {
+  test('the check agrees with the second implementation on every sound archive', () => {
     fc.assert(
       fc.property(soundArchive, (archive) => {
         expect(agree(archive)).toBe(true)
@@ -57,7 +57,7 @@ describe('the check of the ledgers agrees with the rules written a second time',
     )
   })
 
-  test('on every archive that was damaged once or twice, whatever was made to fit the damage', () => {
+  test('the check agrees with the second implementation on every archive damaged once or twice', () => {
     let damaged = 0
     const damages = fc.array(archiveDamage, { minLength: 1, maxLength: 2 })
     fc.assert(
@@ -70,7 +70,7 @@ describe('the check of the ledgers agrees with the rules written a second time',
   })
 })
 
-test('a ledger whose founding was begun and not committed is empty, and says so', () => {
+test('a ledger whose founding was started and not committed is empty, and reports it', () => {
   const founding = { seq: 2, leaf: 'ab'.repeat(32), beganAt: 7 }
   const proved = proveLedger({ rows: [], legacy: [], founding }, null)
   expect(proved).toEqual({ entries: [], timeline: [], lastLeaf: GENESIS_LEAF, unfinished: founding })
@@ -101,7 +101,7 @@ const withRow = (seq: number, change: (row: LedgerRow) => LedgerRow): LedgerCont
 const resealed = (row: LedgerRow): LedgerRow => ({ ...row, leaf: leafOf(row) })
 
 describe('the audit of the ledgers', () => {
-  test('finds nothing in a sound archive, and says what it holds', () => {
+  test('a sound archive has no finding, and its counts are reported', () => {
     const audit = auditLedger(SAMPLE, HEADS, null)
     const { timeline } = proveLedger(SAMPLE, headAt(SAMPLE.rows, 7))
     const head = { seq: 7, leaf: SAMPLE.rows[6]?.leaf }
@@ -110,7 +110,7 @@ describe('the audit of the ledgers', () => {
   })
 
   test.each(Object.keys(SAMPLE.rows[2] ?? {}).filter((column) => column !== 'leaf'))(
-    'names the row whose column %s was edited',
+    'the audit names the row whose column %s was edited',
     (column) => {
       for (const { seq } of SAMPLE.rows) {
         const edited = withRow(seq, (row) => {
@@ -139,7 +139,7 @@ describe('the audit of the ledgers', () => {
       'chain_broken entries/4',
     ],
     ['was moved', { ...SAMPLE, rows: shuffled }, HEADS, 'chain_broken entries/3'],
-  ])('notices an entry that %s', (_how, contents, heads, finding) => {
+  ])('the audit detects an entry that %s', (_how, contents, heads, finding) => {
     expect(found(contents, heads)).toContain(finding)
   })
 
@@ -164,11 +164,11 @@ describe('the audit of the ledgers', () => {
       HEADS.map((head) => (head.seq === 4 ? { ...head, head: null } : head)),
       ['head_mismatch heads/4'],
     ],
-  ])('holds the ledger against its heads when %s', (_what, rows, heads, findings) => {
+  ])('the audit compares the ledger with its heads when %s', (_what, rows, heads, findings) => {
     expect(found({ ...SAMPLE, rows }, heads)).toEqual(findings)
   })
 
-  test('names a row that cannot be read, and goes on with the others', () => {
+  test('the audit names an unreadable row, and checks the others', () => {
     const problem = 'kind contains bytes that are not UTF-8'
     const unreadable = [{ table: 'entries' as const, problem, at: 3, publicationId: 'x' }]
     const rows = SAMPLE.rows.toSpliced(2, 1)
@@ -178,13 +178,13 @@ describe('the audit of the ledgers', () => {
     expect(audit.timeline).toHaveLength(6)
   })
 
-  test('notices an own publication that is not later than the legacy ones', () => {
+  test('the audit detects an own publication that is not later than the legacy ones', () => {
     const legacy = [legacyRow(1, '2026-05-01')]
     const rows = chainOf([legacySeal(legacy), publication('2026-01-03')])
     expect(found({ rows, legacy })).toEqual(['chain_broken entries/2'])
   })
 
-  test('replays the selection, and would notice one that selects anything else', () => {
+  test('the audit replays the selection, and detects any other one', () => {
     const { timeline } = proveLedger(SAMPLE, headAt(SAMPLE.rows, 7))
     expect(replaySelection(timeline, latestAt)).toEqual([])
     const late: typeof latestAt = (items, at) => latestAt(items, at + 1)
@@ -194,12 +194,12 @@ describe('the audit of the ledgers', () => {
       expect(replaySelection(timeline, wrong)[0]?.code).toBe('chain_broken')
   })
 
-  test('stays small, whatever number the last entry claims', () => {
+  test('the audit stays small, whatever number the last entry claims', () => {
     const last = withRow(7, (row) => ({ ...row, seq: 2 ** 53 - 1 }))
     expect(found(last, HEADS).length).toBeLessThan(5)
   })
 
-  test('holds the ledger against a head kept from before', () => {
+  test('the audit compares the ledger with a head that was kept elsewhere', () => {
     const kept = { ...headAt(SAMPLE.rows, 5), path: 'kept.json' }
     const against = (changes: Partial<typeof kept>): unknown[] =>
       auditLedger(SAMPLE, HEADS, { ...kept, ...changes }).findings

@@ -4,7 +4,7 @@ import { sha256Hex } from '../../../src/domain/digest.ts'
 import { Refusal } from '../../../src/domain/refusal.ts'
 import { formatInstant } from '../../../src/domain/time.ts'
 import { examineWhole, proveBytes, sealYear } from '../../../src/domain/year/envelope.ts'
-import { examineBytes, examineSeen, seeBytes } from '../../../src/domain/year/examine.ts'
+import { examineBytes, examineSummary, summarizeBytes } from '../../../src/domain/year/examine.ts'
 import type { SealedYear } from '../../../src/domain/year/envelope.ts'
 import { windowEnding } from '../../../src/domain/year/ledger.ts'
 import type { Manifest } from '../../../src/domain/year/ledger.ts'
@@ -55,7 +55,7 @@ const isDamagedJson = (value: unknown): boolean => isDamaged(...resealed(JSON.st
 const withFeed = (change: object): unknown => ({ ...stored, feed: { ...stored.feed, ...change } })
 
 describe('sealed bytes', () => {
-  test('are at most 8 MiB', () => {
+  test('sealed bytes are at most 8 MiB', () => {
     /** A hundred verified events whose titles are as long as given, in one column and in `popular`. */
     const sealedWithTitles = (length: number) =>
       sampleSealed(yearEvents('hn', 100, (index) => ({ title: `${index} ${'x'.repeat(length)}` })))
@@ -65,7 +65,7 @@ describe('sealed bytes', () => {
     )
   })
 
-  test('are the same for the same arguments, in whatever order the events were read', () => {
+  test('sealed bytes are the same for the same arguments, in any order of the events', () => {
     const events = sampleEvents()
     fc.assert(
       fc.property(fc.shuffledSubarray(events, { minLength: events.length }), (shuffled) => {
@@ -75,7 +75,7 @@ describe('sealed bytes', () => {
     )
   })
 
-  test('are UTF-8 JSON without indentation, byte order mark or trailing newline', () => {
+  test('sealed bytes are UTF-8 JSON without indentation, byte order mark or trailing newline', () => {
     expect([SEALED.bytes[0], SEALED.bytes.at(-1)]).toEqual([0x7b, 0x7d])
     expect(JSON.stringify(stored)).toBe(TEXT)
     expect(TEXT).not.toContain('\n')
@@ -83,7 +83,7 @@ describe('sealed bytes', () => {
     expect(stored).toEqual(SEALED.envelope)
   })
 
-  test('have their keys in the order of the contract, the provider for hype alone', () => {
+  test('sealed bytes have their keys in the order of the contract, the provider for hype alone', () => {
     const orderOf = (value: object): string => Object.keys(value).join(' ')
     expect(orderOf(stored)).toBe(
       'schemaVersion kind publicationId algorithmVersion asOfDay generatedAt windowStart windowEnd coverage feed archivedAt',
@@ -100,7 +100,7 @@ describe('sealed bytes', () => {
     }
   })
 
-  test('have items as the rules spell them out, and an empty code-hosting section', () => {
+  test('sealed items follow the rules, and the code-hosting section is empty', () => {
     expect(stored.feed.lobsters[0]).toEqual({
       key: 'lobsters-1',
       source: 'lobsters',
@@ -125,7 +125,7 @@ describe('sealed bytes', () => {
     expect(stored.feed.github).toEqual({ status: 'collecting', items: [] })
   })
 
-  test('name themselves, the window and the times with milliseconds, as their manifest does', () => {
+  test('sealed bytes contain their id, the window and the times with milliseconds, as their manifest does', () => {
     const own = {
       schemaVersion: 3,
       kind: 'top-year-publication',
@@ -153,7 +153,7 @@ describe('sealed bytes', () => {
   })
 
   test.each([{ title: '' }, { titleProvenance: '' }, { points: 1.5 }])(
-    'are not made of an event with %j',
+    'an event with %j cannot be sealed',
     (overrides) => {
       expect(() => sealOf([yearEvent(overrides)])).toThrow()
     },
@@ -161,12 +161,12 @@ describe('sealed bytes', () => {
 })
 
 describe('the virality map', () => {
-  test('has every item of the news columns, the hype column and popular, and no image', () => {
+  test('the virality map has every item of the news columns, the hype column and popular, and no image', () => {
     const shown = LISTS.slice(0, 5).flatMap((list) => stored.feed[list].map(({ key }) => key))
     expect(Object.keys(stored.feed.virality).toSorted()).toEqual([...new Set(shown)].toSorted())
   })
 
-  test('has the items of popular that stand behind their column', () => {
+  test('the virality map has the items of popular that are not in their column', () => {
     const sameLink = (index: number) => (index < 60 ? { url: 'https://example.com/same' } : {})
     const { feed } = sealOf(yearEvents('hn', 180, sameLink)).envelope
     expect(feed.popular.at(-1)?.key).toBe('hn-159')
@@ -174,27 +174,30 @@ describe('the virality map', () => {
     expect(feed.virality['hn-159']).toBe(11.94)
   })
 
-  test.each([1, 3, 7, 90, 333])('is 100 times the percentile with two decimals, of %i events', (size) => {
-    const { feed } = sealOf(yearEvents('hn', size)).envelope
-    for (const { key, percentile } of feed.hackerNews)
-      expect(feed.virality[key]).toBe(Number((100 * percentile).toFixed(2)))
-  })
+  test.each([1, 3, 7, 90, 333])(
+    'the virality is 100 times the percentile with two decimals, of %i events',
+    (size) => {
+      const { feed } = sealOf(yearEvents('hn', size)).envelope
+      for (const { key, percentile } of feed.hackerNews)
+        expect(feed.virality[key]).toBe(Number((100 * percentile).toFixed(2)))
+    },
+  )
 })
 
 describe('stored bytes', () => {
-  test('that are proved are handed back untouched, however their JSON is spelled', () => {
+  test('proved bytes are returned unchanged, with any spelling of their JSON', () => {
     expect(proveBytes(SEALED.manifest, SEALED.bytes)).toBe(SEALED.bytes)
     const [named, bytes] = resealed(JSON.stringify(stored, null, 2))
     expect(proveBytes(named, bytes)).toBe(bytes)
   })
 
-  test('are damaged when they are absent, shorter or longer', () => {
+  test('stored bytes are damaged when they are missing, shorter or longer', () => {
     const { manifest: named, bytes } = SEALED
     for (const other of [null, new Uint8Array(), bytes.subarray(0, -1), new Uint8Array([...bytes, 0x0a])])
       expect(isDamaged(named, other)).toBe(true)
   })
 
-  test('are damaged by one flipped bit, anywhere', () => {
+  test('one flipped bit anywhere damages stored bytes', () => {
     fc.assert(
       fc.property(fc.nat(SEALED.bytes.length - 1), fc.nat(7), (index, bit) => {
         const bytes = SEALED.bytes.with(index, (SEALED.bytes[index] ?? 0) ^ (1 << bit))
@@ -204,13 +207,16 @@ describe('stored bytes', () => {
     )
   })
 
-  test.each(Object.keys(SEALED.manifest))('are damaged when the manifest differs in %s', (field) => {
-    const value = SEALED.manifest[field as keyof Manifest]
-    const other = typeof value === 'number' ? value + 1 : `${value}x`
-    expect(isDamaged({ ...SEALED.manifest, [field]: other }, SEALED.bytes)).toBe(true)
-  })
+  test.each(Object.keys(SEALED.manifest))(
+    'stored bytes are damaged when the manifest differs in %s',
+    (field) => {
+      const value = SEALED.manifest[field as keyof Manifest]
+      const other = typeof value === 'number' ? value + 1 : `${value}x`
+      expect(isDamaged({ ...SEALED.manifest, [field]: other }, SEALED.bytes)).toBe(true)
+    },
+  )
 
-  test.each(LISTS)('of version 3 are damaged without evidence for every title in %s', (list) => {
+  test.each(LISTS)('stored bytes of version 3 are damaged without evidence for every title in %s', (list) => {
     const evidence = [
       ...[false, 'true', null, undefined].map((value) => ({ event_title_verified: value })),
       ...['', null, undefined].map((value) => ({ title_provenance: value })),
@@ -232,12 +238,12 @@ describe('stored bytes', () => {
     ['the code-hosting section is not collecting', { github: { status: 'ready', items: [] } }],
     ['a virality is over 100', { virality: { 'hn-1': 100.01 } }],
     ['an item has no title', { hackerNews: [{ ...item, title: '' }] }],
-  ])('of version 3 are damaged when %s', (_, change) => {
+  ])('stored bytes of version 3 are damaged when %s', (_, change) => {
     expect(isDamagedJson(withFeed(change))).toBe(true)
   })
 
   test.each([[[0xff]], [[0xc3]], [[0xed, 0xa0, 0x80]], [[0xc0, 0xaf]]])(
-    'are damaged by the bytes %j, which are not UTF-8',
+    'the bytes %j, which are not UTF-8, damage an object',
     (bad) => {
       const at = Buffer.from(TEXT).indexOf('hn 1')
       const bytes = Uint8Array.from([...SEALED.bytes.subarray(0, at), ...bad, ...SEALED.bytes.subarray(at)])
@@ -265,7 +271,7 @@ const imported = (changes: object = {}, archivedAt = ARCHIVED_AT): string =>
 const codes = (text: string): string[] => examineBytes(...resealed(text, V2)).map(({ code }) => code)
 
 describe('the identity of stored bytes', () => {
-  test('holds for a sealed version 3, by its ends as by the whole', () => {
+  test('the identity of a sealed version 3 holds, by its ends as by the whole', () => {
     const { manifest: named, bytes } = SEALED
     expect([examineBytes(named, bytes), examineWhole(named, bytes)]).toEqual([[], []])
   })
@@ -283,12 +289,12 @@ describe('the identity of stored bytes', () => {
     ['with archivedAt among the first', JSON.stringify({ archivedAt: ARCHIVED_AT, ...SCALARS, feed: {} })],
     ['with more members than the contract lists', imported({ extra: 1, nested: { kind: 'x' } })],
     ['without any nested member', JSON.stringify({ ...SCALARS, archivedAt: ARCHIVED_AT })],
-  ])('holds %s', (_how, text) => {
+  ])('the identity holds %s', (_how, text) => {
     expect(codes(text)).toEqual([])
     expect(isDamaged(...resealed(text, V2))).toBe(false)
   })
 
-  test.each(Object.entries(SCALARS))('names the member %s when it differs', (name, value) => {
+  test.each(Object.entries(SCALARS))('the identity names the member %s when it differs', (name, value) => {
     const other = typeof value === 'number' ? value + 1 : `${value}x`
     const text = imported({ [name]: other })
     const problem = { code: 'identity_mismatch', actual: `${name} ${JSON.stringify(other)}` }
@@ -301,20 +307,20 @@ describe('the identity of stored bytes', () => {
     ['no archivedAt', JSON.stringify({ ...SCALARS, feed: {} }), 1],
     ['the last of two members of one name', imported().replace('"asOfDay"', '"kind":"other","asOfDay"'), 1],
     ['no member at all', '{}', 9],
-  ])('names what differs by %s', (_what, text, count) => {
+  ])('the identity names the difference by %s', (_what, text, count) => {
     expect(codes(text)).toEqual(Array(count).fill('identity_mismatch'))
   })
 
-  test.each(['\f', '\v', '\xa0'])('takes %j for no space between members', (character) => {
+  test.each(['\f', '\v', '\xa0'])('%j is not white space between members', (character) => {
     for (const name of [',"kind"', ',"archivedAt"'])
       expect(codes(imported().replace(name, `,${character}${name.slice(1)}`))).toEqual(['envelope_invalid'])
   })
 
-  test.each(['', 'null', '[]', '"text"', '{', '\uFEFF{}', '{"a":1}}'])('%j is no envelope', (text) => {
+  test.each(['', 'null', '[]', '"text"', '{', '\uFEFF{}', '{"a":1}}'])('%j is not an envelope', (text) => {
     expect(codes(text)).toEqual(['envelope_invalid'])
   })
 
-  test('is judged by the ends as by the whole, whatever the members say', () => {
+  test('the identity from the ends equals the one from the whole, whatever the members contain', () => {
     const text = fc.oneof(fc.string({ unit: 'binary' }), fc.constantFrom('"', '\\', '{', '}', '\u2028', ' '))
     const value = fc.oneof(text, fc.integer(), fc.double({ noNaN: true }), fc.constant(null))
     const member = fc.constantFrom(...Object.keys(SCALARS), 'coverage', 'feed', 'archivedAt')
@@ -328,13 +334,13 @@ describe('the identity of stored bytes', () => {
   })
 })
 
-describe('bytes that were seen before their manifest was known', () => {
+describe('bytes without a manifest', () => {
   test.each([
     ['in another order', JSON.stringify({ archivedAt: ARCHIVED_AT, ...SCALARS, feed: {} })],
     ['that name another publication by their ends', imported({ publicationId: 'other' })],
     ['that are no envelope', '[]'],
-  ])('are not judged without the whole text %s', (_how, text) => {
+  ])('bytes without a manifest are not judged without the whole text %s', (_how, text) => {
     const [known, bytes] = resealed(text, V2)
-    expect(examineSeen(known, seeBytes(bytes))).toBeNull()
+    expect(examineSummary(known, summarizeBytes(bytes))).toBeNull()
   })
 })

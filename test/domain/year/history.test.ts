@@ -11,7 +11,7 @@ const askAt = (at: string): number => parseHistoryQuery(new URLSearchParams({ so
 const refusal = (code: string): unknown => expect.objectContaining({ code })
 
 describe('`at`', () => {
-  test('defaults to now, whatever other parameters say', () => {
+  test('the parameter `at` defaults to now, whatever other parameters say', () => {
     expect(ask('sort=year&limit=5&At=x&asof=y')).toBe(NOW)
   })
 
@@ -22,7 +22,7 @@ describe('`at`', () => {
     ['2024-02-29T23:59:59.999Z', Date.UTC(2024, 1, 29, 23, 59, 59, 999)],
     ['0001-01-01T00:00:00Z', -62_135_596_800_000],
     ['2026-03-15T12:05:00.123Z', NOW + 300_000],
-  ])('%s is understood', (at, instant) => {
+  ])('the parameter `at` may be %s', (at, instant) => {
     expect(askAt(at)).toBe(instant)
   })
 
@@ -38,12 +38,12 @@ describe('`at`', () => {
     ...['\u200b', '\ufeff', '\u00a0', ' ', '\r\n'].map((before) => `${before}${noon}`),
     ...['\u200b', '\ufeff', '\u00a0', '\t', '\n', '\0'].map((after) => `${noon}${after}`),
     '2026-03-15T12:05:00.124Z', '2026-03-15T12:05:01Z', '9999-12-31T23:59:59.999Z',
-  ])('%j is invalid_at', (at) => {
+  ])('the value %j is invalid_at', (at) => {
     expect(() => askAt(at)).toThrow(refusal('invalid_at'))
   })
 
   test.each([`sort=year&at=${noon}&at=`, `sort=year&at=${noon}&at=2025-01-02T00:00:00Z`, 'sort=year&at'])(
-    '%j is invalid_at',
+    'the value %j is invalid_at',
     (query) => {
       expect(() => ask(query)).toThrow(refusal('invalid_at'))
     },

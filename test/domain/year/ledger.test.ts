@@ -33,7 +33,7 @@ describe('a published text', () => {
     return fc.record(Object.fromEntries(cells))
   }
 
-  test('of any row is read back, with the leaf the text hashes to', () => {
+  test('the published text of any row is parsed back, with the leaf the text hashes to', () => {
     fc.assert(
       fc.property(
         anyRow(SAMPLE.rows, (column) => required.has(column)),
@@ -45,7 +45,7 @@ describe('a published text', () => {
     )
   })
 
-  test('of any legacy row is read back', () => {
+  test('the published text of any legacy row is parsed back', () => {
     fc.assert(
       fc.property(
         anyRow(SAMPLE.legacy, () => true),
@@ -77,12 +77,12 @@ describe('a published text', () => {
     ['a text is not well-formed', line.replace('top-year-publication', '\\ud800')],
     ['a required column is null', line.replace('"publication"', 'null')],
     ['it stands in the other ledger', legacyLine],
-  ])('is no row when %s', (_what, other) => {
+  ])('a line is not a row when %s', (_what, other) => {
     expect(other).not.toBe(line)
     expect(parseLeafText(other)).toBeNull()
   })
 
-  test.each([line, `${legacyLine} `])('is no legacy row: %.40s', (other) => {
+  test.each([line, `${legacyLine} `])('the line is not a legacy row: %.40s', (other) => {
     expect(parseLegacyLine(other)).toBeNull()
   })
 })
@@ -91,7 +91,7 @@ describe('a head file', () => {
   const HEAD = { seq: 7, leaf: 'ab'.repeat(32), time: Date.UTC(2026, 2, 1, 0, 10, 0, 5) }
   const text = formatHead(HEAD)
 
-  test('is one line of JSON, and is read back', () => {
+  test('a head file is one line of JSON, and is parsed back', () => {
     expect(text).toBe(`{"seq":7,"leaf":"${HEAD.leaf}","time":"2026-03-01T00:10:00.005Z"}\n`)
     expect(parseHead(Buffer.from(text))).toEqual(HEAD)
   })
@@ -101,7 +101,7 @@ describe('a head file', () => {
     '', 'null', '[]', text.replace('7', '0'), text.replace('7', '"7"'), text.replace('ab', 'AB'),
     text.replace('2026-03-01', '2026-02-30'), text.replace('{', '{"more":1,'),
     Uint8Array.of(0x7b, 0xc3, 0x28),
-  ])('is not %j', (other) => {
+  ])('%j is not a head file', (other) => {
     expect(parseHead(Buffer.from(other))).toBeNull()
   })
 })
@@ -111,13 +111,16 @@ describe('the window of a day', () => {
     ['2026-03-14', '2025-03-15'],
     ['2024-12-31', '2024-01-02'],
     ['2024-02-29', '2023-03-02'],
-  ])('%s has 365 days, the first %s, and ends at the midnight after it', (asOfDay, firstDay) => {
-    const [windowStart, windowEnd] = [Date.parse(firstDay), Date.parse(asOfDay) + DAY_MS]
-    expect(windowEnding(asOfDay)).toEqual({ asOfDay, firstDay, windowStart, windowEnd })
-    expect(windowEnd - windowStart).toBe(365 * DAY_MS)
-  })
+  ])(
+    'the window of %s has 365 days, the first %s, and ends at the midnight after it',
+    (asOfDay, firstDay) => {
+      const [windowStart, windowEnd] = [Date.parse(firstDay), Date.parse(asOfDay) + DAY_MS]
+      expect(windowEnding(asOfDay)).toEqual({ asOfDay, firstDay, windowStart, windowEnd })
+      expect(windowEnd - windowStart).toBe(365 * DAY_MS)
+    },
+  )
 
-  test('that is the last complete one is over within a day', () => {
+  test('the window of the last complete day ended less than a day ago', () => {
     fc.assert(
       fc.property(fc.integer({ min: Date.UTC(1970, 0, 2), max: Date.UTC(2199, 11, 31) }), (now) => {
         const { windowEnd } = windowEnding(lastCompleteDay(now))

@@ -3,7 +3,12 @@ import { describe, expect, test } from 'vitest'
 import { OBJECT_MAX_BYTES } from '../../../src/domain/refusal.ts'
 import { proveLedger } from '../../../src/domain/year/check.ts'
 import type { ProvedLedger } from '../../../src/domain/year/chain.ts'
-import { beganWith, parseListed, planFounding, sealFounding } from '../../../src/domain/year/legacy-import.ts'
+import {
+  startsWithFounding,
+  parseManifestRow,
+  planFounding,
+  sealFounding,
+} from '../../../src/domain/year/legacy-import.ts'
 import type { ListedPublication } from '../../../src/domain/year/legacy-import.ts'
 import { headAt, manifest } from './ledger-rows.ts'
 
@@ -25,11 +30,11 @@ const ROW = {
   file: 'objects/ab/cd',
 }
 
-const parse = (changes: object, now = NOW) => parseListed({ ...ROW, ...changes }, 4, now)
+const parse = (changes: object, now = NOW) => parseManifestRow({ ...ROW, ...changes }, 4, now)
 const reason = (text: string | RegExp): object => ({ line: 4, reason: expect.stringMatching(text) as string })
 
 describe('a line of the list', () => {
-  test('gives the manifest with its times as instants, cut to the millisecond', () => {
+  test('a line gives the manifest with its times as instants, cut to the millisecond', () => {
     const { ledger, file, ...named } = ROW
     const times = {
       windowStart: Date.UTC(2025, 0, 1),
@@ -50,16 +55,16 @@ describe('a line of the list', () => {
     { ledger: 'v1', algorithmVersion: 'top-year-v1' },
     { asOfDay: '2026-01-01' },
     { publishedAt: new Date(NOW).toISOString() },
-  ])('may have %j', (changes) => {
+  ])('a line may have %j', (changes) => {
     expect(parse(changes)).toHaveProperty('manifest')
   })
 
-  test('is published in the future one millisecond after now', () => {
+  test('a line is from the future one millisecond after now', () => {
     const publishedAt = new Date(NOW).toISOString()
     expect(parse({ publishedAt }, NOW - 1)).toMatchObject(reason('is in the future'))
   })
 
-  test.each(Object.keys(ROW))('without %s is refused by that name', (field) => {
+  test.each(Object.keys(ROW))('a line without %s is refused by that name', (field) => {
     for (const value of [undefined, null, []]) {
       const publicationId = field === 'publicationId' ? null : 'an id'
       expect(parse({ [field]: value })).toEqual({ publicationId, ...reason(new RegExp(`^${field}: `)) })
@@ -80,23 +85,27 @@ describe('a line of the list', () => {
     ['sha256', ['AB'.repeat(32), 'ab'.repeat(31)]],
     ['byteSize', [-1, OBJECT_MAX_BYTES + 1]],
     ['file', ['', '/etc/passwd', '../x', 'a/../../x', 'a/..', 'a\0']],
-  ])('is refused by a wrong %s: %j', (field, values) => {
+  ])('a line with a wrong %s is refused: %j', (field, values) => {
     for (const value of values)
       expect(parse({ [field]: value })).toMatchObject(reason(new RegExp(`^${field}: `)))
   })
 
-  test.each([[null], [[]], ['text'], [1]])('that is %j is refused', (row) => {
-    expect(parseListed(row, 9, NOW)).toEqual({ publicationId: null, line: 9, reason: 'not a JSON object' })
+  test.each([[null], [[]], ['text'], [1]])('a line that is %j is refused', (row) => {
+    expect(parseManifestRow(row, 9, NOW)).toEqual({
+      publicationId: null,
+      line: 9,
+      reason: 'not a JSON object',
+    })
   })
 
   test.each(['top-year-v2', 'top-year-v3', 'top-year-v4'])(
-    'of version %s is not taken into the ledger of the first',
+    'a line of version %s is not taken into the ledger of the first',
     (algorithmVersion) => {
       expect(parse({ ledger: 'v1', algorithmVersion })).toHaveProperty('reason')
     },
   )
 
-  test('tells everything that is wrong with it at once', () => {
+  test('a refused line reports all of its problems at once', () => {
     const reasons = 'kind: is empty; byteSize: must be an integer'
     expect(parse({ kind: '', byteSize: '7' })).toMatchObject({ reason: reasons })
   })
@@ -115,7 +124,7 @@ describe('a founding', () => {
     return proveLedger({ rows, legacy, founding: null }, headAt(rows, rows.length))
   }
 
-  test('is a ledger that proves, in order of time and, at equal times, of the list', () => {
+  test('a founding is a provable ledger, in order of time and, at equal times, of the list', () => {
     const item = fc.tuple(fc.constantFrom('v1', 'versioned'), fc.integer({ min: 0, max: 5 }))
     fc.assert(
       fc.property(fc.array(item, { maxLength: 12 }), (items) => {
@@ -129,7 +138,7 @@ describe('a founding', () => {
         }
         const times = expected.map((one) => (one.ledger === 'versioned' ? one.manifest.publishedAt : 0))
         expect(entries.at(-1)).toMatchObject({ kind: 'legacy-seal', recordedAt: Math.max(3, ...times) })
-        expect(beganWith(entries, planFounding(list))).toBe(true)
+        expect(startsWithFounding(entries, planFounding(list))).toBe(true)
       }),
     )
   })

@@ -10,7 +10,7 @@ import {
   COMMIT_WITHIN_MS,
   missedDays,
   planPublication,
-  timeAhead,
+  laterTimeInLedger,
 } from '../../../src/domain/year/plan.ts'
 import { chainOf, gap, headAt, legacyRow, legacySeal, manifest, proved, publication } from './ledger-rows.ts'
 
@@ -40,21 +40,21 @@ describe('the plan for a day', () => {
     [1, { do: 'publish', attempt: 2 }],
     [2, { do: 'publish', attempt: 3 }],
     [3, { do: 'record-gap', attempts: 3 }],
-  ])('after %i counted attempts is %j, however they ended, whatever other days hold', (count, plan) => {
+  ])('the plan after %i counted attempts is %j, with any ends of them and any other days', (count, plan) => {
     for (const failedAt of [null, 5]) {
       expect(planPublication(DAY, [], attempts(count, failedAt))).toEqual(plan)
       expect(planPublication(DAY, others, attempts(count, failedAt))).toEqual(plan)
     }
   })
 
-  test.each([1, 2, 3])('is nothing when the day is published, after %i attempts', (count) => {
+  test.each([1, 2, 3])('the plan is to do nothing when the day is published, after %i attempts', (count) => {
     const { entries } = proved([publication('2026-03-13'), publication(DAY)])
     const because = 'already-published'
     const plan = { do: 'nothing', because, manifest: manifest(DAY) }
     expect(planPublication(DAY, entries, attempts(count))).toEqual(plan)
   })
 
-  test('is nothing for ever when the day is a gap, even with attempts left', () => {
+  test('the plan is to do nothing for ever when the day is a gap, even with attempts left', () => {
     const spent: EntryContent = { kind: 'gap', asOfDay: DAY, reason: 'attempts_spent', attempts: 3 }
     const { entries } = proved([spent, gap('2026-03-15'), publication('2026-03-16')])
     const nothing = { do: 'nothing', because: 'gap' }
@@ -92,7 +92,7 @@ describe('the missed days', () => {
       null,
       daysBetween('2026-02-01', '2026-03-13'),
     ],
-  ])('when %s are none or those since the newest day', (_when, ledger, attempted, days) => {
+  ])('the missed days when %s are none or those since the newest day', (_when, ledger, attempted, days) => {
     expect(missedDays(ledger, attempted, DAY)).toEqual(days)
   })
 })
@@ -100,16 +100,16 @@ describe('the missed days', () => {
 describe('the time ahead of the clock', () => {
   const at = Date.UTC(2026, 2, 15, 0, 5)
 
-  test('is the last entry when that is a gap, whose own millisecond may be shared', () => {
+  test('the time ahead is that of the last entry when it is a gap, whose own millisecond may be shared', () => {
     const [first] = chainOf([publication(DAY, { publishedAt: at })])
     if (!first) throw new Error('no entry')
     const rows = [first, sealEntry(gap('2026-03-15'), 2, at + 900, first.leaf)]
     const { entries, timeline } = proveLedger({ rows, legacy: [], founding: null }, headAt(rows, 2))
-    expect(timeAhead(at + 899, entries, timeline)).toBe(at + 900)
-    expect(timeAhead(at + 900, entries, timeline)).toBeNull()
+    expect(laterTimeInLedger(at + 899, entries, timeline)).toBe(at + 900)
+    expect(laterTimeInLedger(at + 900, entries, timeline)).toBeNull()
   })
 
-  test('is the greatest publication of either ledger until the clock is past it', () => {
+  test('the time ahead is that of the greatest publication of either ledger until the clock is past it', () => {
     const times = fc.array(fc.integer({ min: 1, max: 20 }), { maxLength: 5 })
     fc.assert(
       fc.property(times, times, fc.integer({ min: 0, max: 21 }), (versioned, old, now) => {
@@ -118,9 +118,9 @@ describe('the time ahead of the clock', () => {
         const own = ascending.map((publishedAt) => publication(DAY, { publishedAt }))
         const { entries, timeline } = proved([...own, legacySeal(legacy)], legacy)
         const newest = Math.max(0, ...versioned, ...old)
-        expect(timeAhead(now, entries, timeline)).toBe(newest > 0 && now <= newest ? newest : null)
+        expect(laterTimeInLedger(now, entries, timeline)).toBe(newest > 0 && now <= newest ? newest : null)
       }),
     )
-    expect(timeAhead(0, [], [])).toBeNull()
+    expect(laterTimeInLedger(0, [], [])).toBeNull()
   })
 })

@@ -124,16 +124,19 @@ describe('a ranking', () => {
     ['over one news source alone', 200, { sources: ['lobsters'], points: 2, names: 3, maxLength: 14 }],
   ]
 
-  test.each(cases)('agrees with the naive reading of the rules, %s', (_over, numRuns, shape) => {
-    fc.assert(
-      fc.property(scenes({ ...MIXED, ...shape }), (scene) => {
-        expect(hydrateAndRank(scene)).toEqual(naiveRanking(scene.events, scene.truth))
-      }),
-      { numRuns },
-    )
-  })
+  test.each(cases)(
+    'the ranking agrees with the naive implementation of the rules, %s',
+    (_over, numRuns, shape) => {
+      fc.assert(
+        fc.property(scenes({ ...MIXED, ...shape }), (scene) => {
+          expect(hydrateAndRank(scene)).toEqual(naiveRanking(scene.events, scene.truth))
+        }),
+        { numRuns },
+      )
+    },
+  )
 
-  test('is a function of the events in any order and of the titles, and leaves both as they were', () => {
+  test('the ranking depends on the titles and the events in any order, and changes neither', () => {
     const shuffled = mixed.chain(({ events, truth }) =>
       fc
         .shuffledSubarray(events, { minLength: events.length })
@@ -226,7 +229,7 @@ describe('coverage', () => {
       unverified,
     }))
 
-  test('agrees with a reading of the rule signal by signal, fits its schema, and has one order', () => {
+  test('the coverage agrees with a count signal by signal, fits its schema, and has one order', () => {
     fc.assert(
       fc.property(seenSignals, rankings, (seen, ranked) => {
         const coverage = coverageOf(WINDOW, observed(seen), ranked)
@@ -239,7 +242,7 @@ describe('coverage', () => {
     )
   })
 
-  test('is complete with sources that fill the days between each other', () => {
+  test('the coverage is complete when sources fill the days together', () => {
     const observations = NEWS.map((source, share): SourceObservation => {
       const days = ALL_DAYS.filter((_, index) => index % 3 === share)
       return { source, days, events: days.length }

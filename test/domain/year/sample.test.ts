@@ -16,13 +16,13 @@ describe('a sample', () => {
     ['700', { by: 'size', bytes: 700 }],
     ['500M', { by: 'size', bytes: 500 * 1024 * 1024 }],
     ['2gib', { by: 'size', bytes: 2 * 1024 ** 3 }],
-  ])('is understood as %s', (text, sample) => {
+  ])('a sample is parsed as %s', (text, sample) => {
     expect(parseSample(text)).toEqual(sample)
   })
 
   const none = ' 0% 101% -5% 5_% 0/7 8/7 1/0 1/ 0 0M 5X 1e3 all'.split(' ')
 
-  test.each(none.map((text) => text.replace('_', ' ')))('is not %j', (text) => {
+  test.each(none.map((text) => text.replace('_', ' ')))('a sample is not %j', (text) => {
     expect(parseSample(text)).toBeNull()
   })
 
@@ -32,12 +32,12 @@ describe('a sample', () => {
   const choose = (sample: string | null, since: string | null = null, random = () => 0.42): Manifest[] =>
     chooseManifests(all, { since, sample: sample === null ? null : parseSample(sample) }, random)
 
-  test('is every publication where none is asked for, or those from a day on', () => {
+  test('a sample without a size is every publication, or those from a day on', () => {
     expect(choose(null)).toEqual(all)
     expect(choose('100%', '2026-04-01')).toEqual(all.slice(90))
   })
 
-  test('of all buckets is each publication exactly once', () => {
+  test('all buckets together hold each publication exactly once', () => {
     fc.assert(
       fc.property(fc.integer({ min: 1, max: 40 }), (buckets) => {
         const chosen = Array.from({ length: buckets }, (_, index) => choose(`${index + 1}/${buckets}`)).flat()
@@ -47,7 +47,7 @@ describe('a sample', () => {
     )
   })
 
-  test('of a share is that many, at least one, in their order, and another at each draw', () => {
+  test('a share has that many publications, at least one, in order, and differs by draw', () => {
     const some = choose('7%')
     expect(some).toHaveLength(7)
     expect(some).toEqual(all.filter((each) => some.includes(each)))
@@ -56,7 +56,7 @@ describe('a sample', () => {
     expect(new Set(draws.map((draw) => JSON.stringify(draw))).size).toBeGreaterThan(1)
   })
 
-  test('of a size holds no more than that, but at least one', () => {
+  test('a size has no more bytes than that, but at least one publication', () => {
     expect([choose('5500').length, choose('1').length]).toEqual([5, 1])
   })
 })

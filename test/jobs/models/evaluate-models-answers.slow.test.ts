@@ -8,8 +8,8 @@ const OTHER = MODELS[1]?.id ?? ''
 const said = (content: string | null): { status: number; body: unknown } =>
   inside({ choices: [{ finish_reason: 'stop', message: { role: 'assistant', content } }] })
 
-describe('an answer', () => {
-  test('without text and calls is the failure of who served it, and asked for once more', async () => {
+describe('a response', () => {
+  test('a response without text and calls is a provider failure, and is retried once', async () => {
     const bench = await openBench({
       fault: ({ model, kind, number }) =>
         model === OTHER && kind === 'tool' && number < 3 ? said(null) : null,
@@ -20,7 +20,7 @@ describe('an answer', () => {
     expect(model).toMatchObject({ toolUse: 'proven', instabilityPenalty: 25 })
   })
 
-  test('that disproves the use of tools today counts before an older one that proved it', async () => {
+  test('a response that disproves tool use counts before an older one that proved it', async () => {
     const bench = await openBench()
     await bench.run()
     bench.time.now += DAY_MS
@@ -33,7 +33,7 @@ describe('an answer', () => {
     expect(model).toMatchObject({ toolUse: 'disproven', evalSummary: { status: 'cached_recent' } })
   })
 
-  test('is given no more room than the model has, and all of the question where it has more', async () => {
+  test('a prompt has no larger token limit than the model, and its full limit where the model has more', async () => {
     const [first, ...others] = MODELS
     const small = { ...first, maxCompletionTokens: 1_024 } as (typeof MODELS)[number]
     const bench = await openBench({ models: [small, ...others] })
@@ -45,8 +45,8 @@ describe('an answer', () => {
   })
 })
 
-describe('a run after others of its day', () => {
-  test('is partial when killed ones took the requests of its models, and names them', async () => {
+describe('a later run of the day', () => {
+  test('a later run of the day is partial when killed runs used the requests of its models, and names them', async () => {
     const hanging = await openBench({ fault: () => 'hang' })
     const asked = new Set<string>()
     for (let killed = 0; killed < 2; killed += 1) {
@@ -74,7 +74,7 @@ describe('a run after others of its day', () => {
     expect(bench.service.breaches).toEqual([])
   })
 
-  test('asks nobody once the day is spent, while the service does not tell what is left', async () => {
+  test("a run sends nothing once the day's requests are used, while the service does not report the rest", async () => {
     const untold = { factFault: (path: string) => (path === '/key' ? SHARED_POOL : null) }
     const bench = await openBench({ ...untold, aDay: 50, usedByOthers: 50 })
     const first = await bench.run()
@@ -90,7 +90,7 @@ describe('a run after others of its day', () => {
     expect((await next.run()).report).toMatchObject({ outcome: 'complete', evaluated: 6 })
   })
 
-  test('asks again on a spent day when the service tells of requests that are left', async () => {
+  test('a run sends prompts again on such a day when the service reports requests left', async () => {
     const bench = await openBench({ aDay: 2, factFault: (path) => (path === '/key' ? SHARED_POOL : null) })
     await bench.run()
     bench.time.now += 3_600_000

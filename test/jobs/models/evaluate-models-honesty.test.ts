@@ -9,8 +9,8 @@ const NEVER = new AbortController().signal
 const reply = (message: object, finishReason: string): { status: number; body: unknown } =>
   inside({ choices: [{ index: 0, finish_reason: finishReason, message: { role: 'assistant', ...message } }] })
 
-describe('a model that nobody serves any more', () => {
-  test('leads no ranking, even of models that all fail', async () => {
+describe('a model without a provider', () => {
+  test('a model without a provider leads no ranking, even of models that all fail', async () => {
     const bench = await openBench({
       fault: ({ model }) => (model === SOLVER ? errorOf(404, 'No endpoints found for it.') : PROVIDER_DOWN),
     })
@@ -20,7 +20,7 @@ describe('a model that nobody serves any more', () => {
     expect(await explainModel(bench.ports, SOLVER, NEVER)).toMatchObject({ rejection: { reason: 'gone' } })
   })
 
-  test('keeps the stored recommendation where no other is left', async () => {
+  test('the stored recommendation stays when no model has a provider', async () => {
     const bench = await openBench()
     await bench.run()
     bench.time.now += DAY_MS
@@ -45,8 +45,8 @@ test('a catalogue without a candidate keeps the stored recommendation', async ()
   expect(await empty.stored()).toEqual(before)
 })
 
-describe('how sure a ranking is', () => {
-  test('tells of a model that answered neither question why, task by task', async () => {
+describe('the confidence of a ranking', () => {
+  test('a model without any response is reported with the reason, task by task', async () => {
     const down = errorOf(503, 'Provider returned error', { provider_name: 'Example Cloud' })
     const bench = await openBench({ fault: ({ model }) => (model === SOLVER ? down : null) })
     await bench.run()
@@ -62,7 +62,7 @@ describe('how sure a ranking is', () => {
   test.each([
     ['no content', { content: null }],
     ['thoughts alone', { content: 'Let me think about which files' }],
-  ])('disproves nothing by an answer that was cut with %s', async (_name, message) => {
+  ])('a response that was cut with %s disproves nothing', async (_name, message) => {
     const bench = await openBench({
       fault: ({ model, kind }) => (model === SOLVER && kind === 'tool' ? reply(message, 'length') : null),
     })
@@ -80,7 +80,7 @@ describe('how sure a ranking is', () => {
 })
 
 describe('healthOnly', () => {
-  test('keeps what it learned for whoever asks next', async () => {
+  test('healthOnly stores its results for later runs', async () => {
     const gone = MODELS[5]?.id ?? ''
     const bench = await openBench({
       factFault: (path) => (path === `/models/${gone}/endpoints` ? errorOf(404, 'Not found') : null),
@@ -98,7 +98,7 @@ describe('healthOnly', () => {
     expect(await ranking()).toEqual(before)
   })
 
-  test('that learns nothing says so', async () => {
+  test('healthOnly without results reports that', async () => {
     const bench = await openBench({
       factFault: (path) => (path.endsWith('/endpoints') ? { status: 503, body: '<html>' } : null),
     })
@@ -114,8 +114,8 @@ describe('healthOnly', () => {
   })
 })
 
-describe('a run that does less than it was asked for', () => {
-  test('a forced one evaluates every candidate again as often as it is run, until the account has no requests left', async () => {
+describe('a partial run', () => {
+  test('a forced run evaluates every candidate again, as often as it runs, until the account has no requests left', async () => {
     const bench = await openBench()
     await bench.run()
     const requests: number[] = []
@@ -135,7 +135,7 @@ describe('a run that does less than it was asked for', () => {
     expect(run?.notes.join(' ')).toContain('no requests left')
   })
 
-  test('a forced one that a model fails takes no score of earlier that day for it', async () => {
+  test('a forced run that a model fails uses no earlier score of that day', async () => {
     const bench = await openBench()
     await bench.run()
     bench.time.now += 120_000
@@ -149,14 +149,14 @@ describe('a run that does less than it was asked for', () => {
     expect(fallen).toMatchObject({ liteEvalScore: 0, evalSummary: { status: 'not_evaluated' } })
   })
 
-  test('does not take words it does not know for a bad key', async () => {
+  test('an unknown error text is not taken for a bad key', async () => {
     const bench = await openBench({ fault: () => errorOf(403, 'Closed for maintenance of the vault') })
     const result = await bench.run()
     expect(result).toMatchObject({ misconfigured: false, unavailable: true, report: { outcome: 'failed' } })
     expect(result.report.reason).toContain('maintenance of the vault')
   })
 
-  test('stores a new one when nothing but a price glitch came, and keeps why that model is no candidate', async () => {
+  test('a run stores a new recommendation when only a price glitch was added, and keeps the reason of the rejection', async () => {
     const bench = await openBench()
     await bench.run()
     const glitch = { ...MODELS[0], id: 'alder/paid' } as (typeof MODELS)[number]

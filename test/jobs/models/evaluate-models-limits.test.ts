@@ -18,7 +18,7 @@ const spent = errorOf(429, 'Rate limit exceeded: free-models-per-day')
 const BARE = { status: 429, body: '<html>slow down</html>' }
 
 describe("the account's minute limit", () => {
-  test('is waited for when it lasts longer than any model is waited for', async () => {
+  test("the account's minute limit is waited for longer than a model's limit", async () => {
     const resetAt = START + 100_000
     const bench = await openBench({ fault: ({ at }) => (at < resetAt ? minuteLimit(resetAt) : null) })
     const { report } = await bench.run()
@@ -31,7 +31,7 @@ describe("the account's minute limit", () => {
     { met: 1, outcome: 'complete', status: 'completed', requests: 3 },
     { met: 2, outcome: 'partial', status: 'not_evaluated', requests: 3 },
   ])(
-    'met $met times by one model leaves the run $outcome, with no more than three requests for it',
+    'the minute limit met $met times by one model leaves the run $outcome, with no more than three requests for it',
     async ({ met, outcome, status, requests }) => {
       let refused = 0
       const bench = await openBench({
@@ -54,7 +54,7 @@ describe("the account's minute limit", () => {
     },
   )
 
-  test('that nobody tells apart and that never ends leaves the run partial, and says who was not asked', async () => {
+  test('an ambiguous minute limit that never ends leaves the run partial, and names the models that were not prompted', async () => {
     const bench = await openBench({ fault: () => BARE })
     const { report } = await bench.run()
     expect(report).toMatchObject({
@@ -73,7 +73,7 @@ describe("the account's minute limit", () => {
     }
   })
 
-  test('that lasts longer than a run waits ends it at once', async () => {
+  test('a minute limit beyond the longest wait ends the run at once', async () => {
     const bench = await openBench({ fault: ({ at }) => minuteLimit(at + 3_600_000) })
     const { report } = await bench.run()
     expect(report).toMatchObject({ outcome: 'partial', rateLimit: { kind: 'account' } })
@@ -82,7 +82,7 @@ describe("the account's minute limit", () => {
     expect(report.requests).toBeLessThanOrEqual(4)
   })
 
-  test('lets one call go ahead when it may have ended', async () => {
+  test('one call starts alone after a minute limit may have ended', async () => {
     const bench = await openBench({ fault: ({ at }) => (at < START + 130_000 ? BARE : null) })
     const { report } = await bench.run()
     // Two of them spent so many of their three requests on the limit that not both of their questions were left.
@@ -97,7 +97,7 @@ describe("the account's minute limit", () => {
     expect(penalties).toEqual([0, 0, 0, 0, 0, 0])
   })
 
-  test('lets a forced run use older scores of those it kept from being asked', async () => {
+  test('a forced run may use older scores of models that the minute limit blocked', async () => {
     const bench = await openBench()
     await bench.run()
     bench.time.now += DAY_MS
@@ -115,7 +115,7 @@ describe("the account's minute limit", () => {
 })
 
 describe("the account's daily limit", () => {
-  test('leaves a model not evaluated while one of its questions is open, and what it answered is kept', async () => {
+  test('a model is not evaluated while the daily limit blocks one of its prompts, and its response is kept', async () => {
     const bench = await openBench({
       fault: ({ kind }) => (kind === 'text' ? spent : null),
       models: MODELS.slice(0, 1),
@@ -140,7 +140,7 @@ describe("the account's daily limit", () => {
     })
   })
 
-  test("counts the chat's requests with the same key, before and during a run", async () => {
+  test("the daily limit counts the chat's requests with the same key, before and during a run", async () => {
     const bench = await openBench()
     const { allowance } = bench
     for (let sent = 0; sent < 34; sent += 1) await allowance.countChatRequest('a/b:free', START - 100_000, 50)
@@ -168,7 +168,7 @@ describe("the account's daily limit", () => {
     expect(filled + raced.report.requests).toBe(40)
   })
 
-  test("leaves the minute's window to the chat too", async () => {
+  test("the run leaves the chat its share of the minute's window", async () => {
     const bench = await openBench()
     for (let sent = 0; sent < 17; sent += 1) await bench.allowance.countChatRequest('a/b:free', START, 1000)
     const { report } = await bench.run()
@@ -178,7 +178,7 @@ describe("the account's daily limit", () => {
 })
 
 describe('an evaluation across midnight', () => {
-  test('asks nothing after it, and ranks what it measured as scores of the day it began', async () => {
+  test('an evaluation sends nothing after midnight, and ranks its measurements as scores of the day it began', async () => {
     const midnight = startOfDay(addDays(DAY, 1))
     const models = scriptedModels(15)
     const bench = await openBench({ models }, midnight - 20_000)
@@ -214,32 +214,35 @@ describe('an account limit that lasts', () => {
   test.each([
     ['of a minute', (at: number) => minuteLimit(at + 3_600_000)],
     ['of the day', () => spent],
-  ])('%s serves the stored scores, marked as cached, and blames no model', async (_which, limit) => {
-    const bench = await openBench()
-    await bench.run()
-    bench.time.now += DAY_MS
-    const limited = await bench.against({ fault: ({ at }) => limit(at) })
-    const { report } = await limited.run()
-    expect(report).toMatchObject({
-      outcome: 'partial',
-      primary: SOLVER,
-      evaluated: 0,
-      rateLimit: { kind: 'account' },
-    })
-    const run = await limited.stored()
-    expect(run?.models).toHaveLength(MODELS.length)
-    for (const { evalSummary, instabilityPenalty } of run?.models ?? []) {
-      expect(evalSummary).toMatchObject({ status: 'cached_recent', cacheMultiplier: 0.9, cacheAgeDays: 1 })
-      expect(instabilityPenalty).toBe(0)
-    }
-  })
+  ])(
+    'an account limit serves the stored scores, marked as cached, and blames no model: %s',
+    async (_which, limit) => {
+      const bench = await openBench()
+      await bench.run()
+      bench.time.now += DAY_MS
+      const limited = await bench.against({ fault: ({ at }) => limit(at) })
+      const { report } = await limited.run()
+      expect(report).toMatchObject({
+        outcome: 'partial',
+        primary: SOLVER,
+        evaluated: 0,
+        rateLimit: { kind: 'account' },
+      })
+      const run = await limited.stored()
+      expect(run?.models).toHaveLength(MODELS.length)
+      for (const { evalSummary, instabilityPenalty } of run?.models ?? []) {
+        expect(evalSummary).toMatchObject({ status: 'cached_recent', cacheMultiplier: 0.9, cacheAgeDays: 1 })
+        expect(instabilityPenalty).toBe(0)
+      }
+    },
+  )
 })
 
 test.each([
   [32, 'high', '4 of the top 5'],
   [34, 'medium', '3 of the top 5'],
 ])(
-  'with %i requests of the day used by others the status has the confidence %s: %s have a fresh score',
+  'the status with %i requests of the day used by others has the confidence %s: %s have a fresh score',
   async (usedByOthers, confidence, share) => {
     const models = MODELS.slice(0, 5)
     const bench = await openBench({ models })

@@ -20,7 +20,7 @@ function kept({ breaches, chats }: RouterSimulator): number {
 }
 
 describe('a full evaluation', () => {
-  test('asks every model two questions and recommends the one that answers them', async () => {
+  test('a full evaluation sends every model two prompts and recommends the one that solves them', async () => {
     const bench = await openBench()
     const { report } = await bench.run()
     expect(report).toMatchObject({
@@ -52,7 +52,7 @@ describe('a full evaluation', () => {
     expect(run?.evalCoverage).toMatchObject({ evaluated: 6, completedToday: 6, attemptedToday: 6 })
   })
 
-  test('of eighteen models, eight of one vendor, stays under twenty a minute in the least time that allows', async () => {
+  test('an evaluation of eighteen models, eight of one vendor, stays under twenty a minute in the least time that allows', async () => {
     const vendors = ['oak', 'pine', 'oak', 'ash', 'oak', 'yew', 'oak', 'rowan', 'hazel']
     const bench = await openBench({ models: scriptedModels(18, vendors) })
     const { report } = await bench.run()
@@ -61,7 +61,7 @@ describe('a full evaluation', () => {
     expect(bench.time.now - START).toBeLessThan(62_000)
   })
 
-  test('uses the scores of the day when it runs again, and says that nothing changed', async () => {
+  test('a second evaluation of the day uses its scores, and reports that nothing changed', async () => {
     const bench = await openBench()
     await bench.run()
     bench.time.now += 600_000
@@ -76,7 +76,7 @@ describe('a full evaluation', () => {
     expect((await bench.stored())?.models[0]?.evalSummary).toMatchObject({ status: 'completed' })
   })
 
-  test('that meets the daily limit half-way stops at once, and the next day works from the cache', async () => {
+  test('an evaluation that meets the daily limit half-way stops at once, and the next day uses the cache', async () => {
     const bench = await openBench()
     await bench.run()
     bench.time.now += DAY_MS
@@ -107,7 +107,7 @@ describe('a full evaluation', () => {
     expect((await spent.stored())?.liteEvalMode).toBe('cached')
   })
 
-  test('asks who can win and whose score is oldest when the quota does not reach all', async () => {
+  test('an evaluation with too few requests prefers models that can win, then the oldest scores', async () => {
     const bench = await openBench({ usedByOthers: 34 })
     const { report } = await bench.run()
     expect(report).toMatchObject({ outcome: 'partial', requests: 6, evaluated: 3 })
@@ -115,13 +115,13 @@ describe('a full evaluation', () => {
     expect((await bench.stored())?.evalCoverage).toMatchObject({ evaluated: 3, attemptedToday: 3 })
   })
 
-  test('waits for the window when the account allows less a minute than it says, and learns', async () => {
+  test('an evaluation waits for the window when the account allows less a minute than it reports, and lowers its rate', async () => {
     const bench = await openBench({ models: scriptedModels(12), aMinute: 8 })
     const { report } = await bench.run()
     expect(report).toMatchObject({ outcome: 'complete', rateLimit: { kind: 'account' } })
     expect(report.evaluated).toBeGreaterThanOrEqual(11)
     kept(bench.service)
-    expect(await bench.ports.evaluations.learnedSince(START)).toBe(6)
+    expect(await bench.ports.evaluations.lowestRateSince(START)).toBe(6)
     const refused = bench.service.chats.length - 24
     expect(refused).toBeLessThanOrEqual(4)
     bench.time.now += 3_600_000
@@ -138,7 +138,7 @@ describe('a full evaluation', () => {
     ['no response in time', 'hang', 'timeout'],
     ['an answer without an end', 'endless', 'failed'],
     ['its end', errorOf(404, 'No endpoints found for it.'), 'http_404'],
-  ] as const)('costs a model %s and no other anything', async (_name, fault, health) => {
+  ] as const)('a failure affects no other model: %s', async (_name, fault, health) => {
     const fails = ({ model }: { model: string }) => (model === MODELS[1]?.id ? fault : null)
     const bench = await openBench({ fault: fails, ...(fault === 'hang' ? { chatTimeoutMs: 2_000 } : {}) })
     const { report, ...blamed } = await bench.run()
@@ -154,7 +154,7 @@ describe('a full evaluation', () => {
     expect(run?.evalCoverage).toMatchObject({ attemptedToday: 6, completedToday: 5 })
   })
 
-  test('asks once more at the end of the queue when that may help, and keeps the answer', async () => {
+  test('an evaluation retries once at the end of the queue when that may help, and keeps the response', async () => {
     const failing = { model: SOLVER, kind: 'tool' }
     const bench = await openBench({
       fault: ({ model, kind, number }) =>
@@ -181,7 +181,7 @@ describe('a full evaluation', () => {
 })
 
 describe('a full evaluation under limits and faults', () => {
-  test('that nobody can attribute a limit to waits once two vendors agree, and blames no model', async () => {
+  test('an evaluation waits for an ambiguous limit once two vendors agree, and blames no model', async () => {
     const bench = await openBench({
       fault: ({ at }) => (at < START + 1000 ? { status: 429, body: '<html>slow down</html>' } : null),
     })
@@ -201,7 +201,7 @@ describe('a full evaluation under limits and faults', () => {
       'settings/privacy',
     ],
     ["a key's own limit", errorOf(403, 'Key limit exceeded (total limit).'), 'raise it'],
-  ])('stops at %s and says what to change', async (_name, fault, words) => {
+  ])('an evaluation stops at %s and reports what to change', async (_name, fault, words) => {
     const bench = await openBench({ fault: () => fault })
     const result = await bench.run()
     expect(result).toMatchObject({ misconfigured: true, report: { outcome: 'failed', rankingVersion: null } })
@@ -210,7 +210,7 @@ describe('a full evaluation under limits and faults', () => {
     expect(await bench.stored()).toBeNull()
   })
 
-  test('that loses its key half-way keeps what was measured', async () => {
+  test('an evaluation that loses its key half-way keeps its measurements', async () => {
     const bench = await openBench({
       fault: ({ vendor }) => (vendor === 'fir' ? errorOf(401, 'User not found.') : null),
     })
@@ -219,14 +219,14 @@ describe('a full evaluation under limits and faults', () => {
     expect((await bench.stored())?.models).toHaveLength(6)
   })
 
-  test('stops when the service itself is down for two vendors', async () => {
+  test('an evaluation stops when the service itself is down for two vendors', async () => {
     const bench = await openBench({ fault: () => ({ status: 502, body: '<html>' }) })
     const result = await bench.run()
     expect(result).toMatchObject({ unavailable: true, report: { outcome: 'failed' } })
     expect(kept(bench.service)).toBeLessThan(8)
   })
 
-  test('that was cut off forgets nothing: the next one asks only what is open', async () => {
+  test('an interrupted evaluation loses nothing: the next one sends only the open prompts', async () => {
     const bench = await openBench()
     const stopping = new AbortController()
     const stopped = await bench.against({
@@ -254,7 +254,7 @@ describe('a full evaluation under limits and faults', () => {
   })
 })
 
-describe('the modes that ask no model', () => {
+describe('the modes without prompts', () => {
   test('healthOnly takes health from the endpoints, and the last probe of the day where there is one', async () => {
     const bench = await openBench({ usedByOthers: 34 })
     await bench.run()
@@ -284,7 +284,7 @@ describe('the modes that ask no model', () => {
   test.each([
     ['metadataOnly', 'test-key', { mode: 'metadataOnly' }, []],
     ['a run without a key', null, {}, ['OPENROUTER_API_KEY is not set; only metadata is refreshed']],
-  ] as const)('%s asks for the catalogue alone', async (_what, key, options, notes) => {
+  ] as const)('%s requests the catalogue alone', async (_what, key, options, notes) => {
     const bench = await (await openBench()).against({}, key)
     const { report } = await bench.run(options)
     expect(report).toMatchObject({ outcome: 'complete', refreshMode: 'metadataOnly', probed: 0, requests: 0 })

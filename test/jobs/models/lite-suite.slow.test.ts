@@ -144,13 +144,13 @@ function spelled({ kind, solution }: ShellJob): string[] {
 }
 
 describe('the shell jobs in a real bash', () => {
-  test('are solved there by their solutions, on 60 days', { timeout: 120_000 }, async () => {
+  test('the solutions solve the shell jobs in a real bash, on 60 days', { timeout: 120_000 }, async () => {
     const each = jobsOf(60).map((job) => ({ job, command: job.solution }))
     expect(await pointsInRealBash(each)).toEqual(each.map(() => 300))
   })
 
   test.each(Object.keys(SPELLINGS))(
-    '%s: what solves it there solves it in the sandbox',
+    'a command that solves %s in bash solves it in the sandbox',
     { timeout: 120_000 },
     async (kind) => {
       const job = jobsOf(200).find((each) => each.kind === kind)

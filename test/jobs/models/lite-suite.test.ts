@@ -3,10 +3,10 @@ import { fileURLToPath } from 'node:url'
 import { describe, expect, test } from 'vitest'
 import { drawItems, solutions } from '../../../src/domain/models/lite/items.ts'
 import type { LiteItems } from '../../../src/domain/models/lite/items.ts'
-import { answeredAsAsked } from '../../../src/domain/models/lite/answer.ts'
+import { responseFollowsFormat } from '../../../src/domain/models/lite/text-response.ts'
 import type { TaskResult } from '../../../src/domain/models/lite/suite.ts'
 import { addDays } from '../../../src/domain/time.ts'
-import { makeLiteSuite, provedSuite } from '../../../src/jobs/models/lite-suite.ts'
+import { makeLiteSuite, verifiedSuite } from '../../../src/jobs/models/lite-suite.ts'
 import { sandbox } from '../../support/lite-shell.ts'
 
 const shell = await sandbox()
@@ -28,30 +28,30 @@ const text = (content: string): { text: string; toolCalls: []; finishReason: str
 const pointsOf = (results: readonly TaskResult[]): number[] => results.map(({ points }) => points)
 
 describe('the suite of a day', () => {
-  test('is made on 12 days in a row', { timeout: 240_000 }, async () => {
+  test('a suite is created on 12 days in a row', { timeout: 240_000 }, async () => {
     for (let index = 0; index < 12; index += 1) {
       const day = addDays('2026-11-01', index)
       const suite = await makeLiteSuite(day, shell)
       expect(suite).toMatchObject({
         day,
-        questions: { tool: { kind: 'tool' }, text: { kind: 'text', tools: [] } },
+        prompts: { tool: { kind: 'tool' }, text: { kind: 'text', tools: [] } },
       })
       const solved = solutions(drawItems(day))
       expect(pointsOf(await suite.grade('tool', solved.tool))).toEqual([350])
       expect(pointsOf(await suite.grade('text', solved.text))).toEqual([300, 100])
-      expect(answeredAsAsked('tool', solved.tool)).toBe(true)
-      expect(answeredAsAsked('text', solved.text)).toBe(true)
+      expect(responseFollowsFormat('tool', solved.tool)).toBe(true)
+      expect(responseFollowsFormat('text', solved.text)).toBe(true)
     }
   })
 
-  test('grades the same answer the same twice', async () => {
+  test('a suite grades the same response the same twice', async () => {
     const items = dayOf('count')
     const suite = await makeLiteSuite(items.day, shell)
     const reply = text(`COMMAND: grep -rh '${items.clock.expected}' . | wc -l\nTIME: ${items.clock.expected}`)
     expect(await suite.grade('text', reply)).toEqual(await suite.grade('text', reply))
   })
 
-  test('gives no points for a written-out result, and part of them for a command that trips over spaces', async () => {
+  test('a suite gives no points for a written-out result, and part of them for a command that fails on spaces', async () => {
     const { day, shell: job, clock } = dayOf('search')
     const [, ext, mark] = /\*\.(\w+)' '(\w+:)'/.exec(job.solution) ?? []
     const suite = await makeLiteSuite(day, shell)
@@ -69,10 +69,10 @@ describe('the suite of a day', () => {
       details: { command: loop, rightOnOtherFiles: true, rightOnAwkwardFiles: false },
     })
     expect(time).toMatchObject({ points: 100, status: 'passed' })
-    expect(answeredAsAsked('text', text(`COMMAND: ${loop}`))).toBe(false)
+    expect(responseFollowsFormat('text', text(`COMMAND: ${loop}`))).toBe(false)
   })
 
-  test('tells what the sandbox cannot do, and takes what was judged nowhere neither for right nor for wrong', async () => {
+  test('a suite reports what the sandbox cannot do, and counts a command that was judged nowhere neither as right nor as wrong', async () => {
     const { day, shell: job } = dayOf('search')
     const [, ext, mark] = /\*\.(\w+)' '(\w+:)'/.exec(job.solution) ?? []
     const suite = await makeLiteSuite(day, shell)
@@ -93,10 +93,10 @@ describe('the suite of a day', () => {
   })
 })
 
-describe('a day is refused', () => {
+describe('the refusal of a day', () => {
   const items = dayOf('top')
   const refused = (changed: Partial<LiteItems>): Promise<unknown> =>
-    provedSuite({ ...items, ...changed }, shell)
+    verifiedSuite({ ...items, ...changed }, shell)
 
   test.each([
     ['does not do the job', 'true', /task_shell_command_lite of .* gives its own solution 0 of 300 points/],
@@ -107,35 +107,35 @@ describe('a day is refused', () => {
       /its own solution 0 of 300 .*"sandboxUnsupported":"perl"/,
     ],
     ['steps into a gap', `${items.shell.solution} | xargs -L1 echo`, /its own solution 0 of 300 .*xargs/],
-  ])('when the solution of its command %s', async (_why, solution, message) => {
+  ])('a day is refused when the solution of its command %s', async (_why, solution, message) => {
     const wrong = refused({ shell: { ...items.shell, solution } })
     await expect(wrong).rejects.toMatchObject({ code: 'lite_suite_refused' })
     await expect(wrong).rejects.toThrow(message)
   })
 
-  test('when its clock or its files are not solved by their solutions', async () => {
-    const [first, ...others] = items.files.asked
+  test('a day is refused when its clock or its files are not solved by their solutions', async () => {
+    const [first, ...others] = items.files.requested
     if (!first) throw new Error('no file is asked for')
     await expect(refused({ clock: { ...items.clock, expected: '25:00' } })).rejects.toThrow(
       /babylonian_clock_lite/,
     )
-    const unsolved = { ...items.files, asked: [{ ...first, solution: '' }, ...others] }
+    const unsolved = { ...items.files, requested: [{ ...first, solution: '' }, ...others] }
     await expect(refused({ files: unsolved })).rejects.toThrow(
       /task_files_lite .* its own solution 290 of 350/,
     )
   })
 
-  test('when the shown result is the hidden one, too', async () => {
+  test('a day is refused when the shown result equals a hidden one', async () => {
     const { cases } = items.shell
     const same = { ...items.shell, cases: { shown: cases.shown, other: cases.shown, awkward: cases.shown } }
     await expect(refused({ shell: same })).rejects.toThrow(/the shown result 300 of 300/)
   })
 
-  test('when an echo or nothing solves its files', async () => {
-    const file = items.files.asked[0]
+  test('a day is refused when an echo or nothing solves its files', async () => {
+    const file = items.files.requested[0]
     if (!file) throw new Error('no file is asked for')
     const echo = { ...file, path: 'a.txt', properties: { any: () => true } }
-    const easy = { ...items.files, asked: [echo, ...items.files.asked.slice(1)] }
+    const easy = { ...items.files, requested: [echo, ...items.files.requested.slice(1)] }
     await expect(refused({ files: easy })).rejects.toMatchObject({ code: 'lite_suite_refused' })
   })
 })
@@ -144,11 +144,11 @@ describe('the example of docs/lite-suite.md', () => {
   const page = readFileSync(fileURLToPath(new URL('../../../docs/lite-suite.md', import.meta.url)), 'utf8')
   const items = drawItems('2026-11-21')
 
-  test('shows the questions of its day', () => {
-    for (const { messages } of Object.values(items.questions)) expect(page).toContain(messages[0]?.content)
+  test('the example shows the prompts of its day', () => {
+    for (const { messages } of Object.values(items.prompts)) expect(page).toContain(messages[0]?.content)
   })
 
-  test('tells what each answer earns', async () => {
+  test('the example shows the points of each response', async () => {
     const suite = await makeLiteSuite('2026-11-21', shell)
     const rows = [
       ...page.matchAll(/^\| ([^|\n]*`(?:COMMAND|TIME): (?:[^|\n]|\\\|)*)\|\s+(\d+) \|\s+(\d+) \|$/gm),

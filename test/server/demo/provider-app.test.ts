@@ -1,7 +1,7 @@
 import { describe, expect, test } from 'vitest'
 import { parseChatRequest } from '../../../src/domain/agent/chat-request.ts'
 import { INSTRUCTIONS, turnInput } from '../../../src/domain/agent/prompt.ts'
-import { TOOL_DEFINITIONS, readCall } from '../../../src/domain/agent/tools.ts'
+import { TOOL_DEFINITIONS, parseToolCall } from '../../../src/domain/agent/tools.ts'
 import type { ToolRound } from '../../../src/domain/agent/model-call.ts'
 import {
   DEMO_CHAT_MODEL,
@@ -78,7 +78,7 @@ async function turn(
       expect(event.usage?.in).toBeGreaterThan(0)
       if (event.calls.length === 0) return { ...told, text: told.texts.join('') }
       const results = event.calls.map((each) => {
-        expect(readCall(each)).toMatchObject({ ok: true })
+        expect(parseToolCall(each)).toMatchObject({ ok: true })
         told.tools.push(each.name)
         return { call: each, output: JSON.stringify({ ...RESULTS, ...changes.results }[each.name]) }
       })

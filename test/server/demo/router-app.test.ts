@@ -40,7 +40,7 @@ test('tells a key and endpoints, to whoever has a key', async () => {
 test('answers for its own models alone: the suite in their manner, and everything else with a greeting', async () => {
   expect((await ask('/chat/completions', { model: 'nobody/nothing:free' })).response.status).toBe(404)
   const model = DEMO_MODELS[0]?.id
-  const { messages, tools } = drawItems(dayOf(NOW)).questions.tool
+  const { messages, tools } = drawItems(dayOf(NOW)).prompts.tool
   expect((await ask('/chat/completions', { model, messages, tools })).text).toContain('"tool_calls"')
   const greeted = await ask('/chat/completions', { model, messages: [{ role: 'user', content: 'Hi' }] })
   expect(greeted.text).toContain('"content":"Hello."')

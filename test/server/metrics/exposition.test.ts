@@ -1,5 +1,5 @@
 import { describe, expect, test } from 'vitest'
-import { afterRun } from '../../../src/domain/job-run.ts'
+import { jobStateAfter } from '../../../src/domain/job-run.ts'
 import { exposition, jobMetrics, lastSuccessIn } from '../../../src/server/metrics/catalogue.ts'
 
 test('an exposition has what was read under its help and type, and nothing else', async () => {
@@ -33,10 +33,10 @@ describe('metrics of a job', () => {
   } as const
 
   test('keep when it last succeeded through runs that fail', async () => {
-    const good = await exposition(jobMetrics([afterRun({ ...run, exitCode: 0 }, null)]))
+    const good = await exposition(jobMetrics([jobStateAfter({ ...run, exitCode: 0 }, null)]))
     expect(lastSuccessIn(good)).toBe(run.endedAt)
     const bad = await exposition(
-      jobMetrics([afterRun({ ...run, endedAt: run.endedAt + 1_000 }, lastSuccessIn(good))]),
+      jobMetrics([jobStateAfter({ ...run, endedAt: run.endedAt + 1_000 }, lastSuccessIn(good))]),
     )
     expect(bad).toContain('dash_job_last_success_timestamp_seconds{command="collect"} 1795219212.345\n')
     expect(bad).toContain('dash_job_last_exit_code{command="collect"} 69\n')
@@ -44,7 +44,7 @@ describe('metrics of a job', () => {
   })
 
   test('are older than any limit while it never succeeded', async () => {
-    const text = await exposition(jobMetrics([afterRun(run, null)]))
+    const text = await exposition(jobMetrics([jobStateAfter(run, null)]))
     expect(text).toContain('dash_job_last_success_timestamp_seconds{command="collect"} 0\n')
     expect(lastSuccessIn(text)).toBeNull()
   })

@@ -200,7 +200,7 @@ function withPrimary(id: string): StoredRun {
   return { ...run, models: first ? [{ ...first, id }, ...others] : [] }
 }
 
-const served = (id: string) => ({ run: withPrimary(id), seed: false, storeAnswers: true })
+const served = (id: string) => ({ run: withPrimary(id), seed: false, storeAvailable: true })
 
 describe('the badge', () => {
   test('is a picture that may load nothing, and says that it is the seed', async () => {

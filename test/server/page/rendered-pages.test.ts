@@ -59,7 +59,7 @@ function sourcesOf(shown: Shown, began: string[] = []): PageSources {
         })),
       publication: () => read('object', (sha256) => ({ manifest: { sha256 } })),
     },
-    recommendation: () => read('run', (run) => ({ run, seed: false, storeAnswers: true })),
+    recommendation: () => read('run', (run) => ({ run, seed: false, storeAvailable: true })),
     agent: {
       config: () => read('model', (model) => ({ model })),
       status: () => read('budget', (budget) => ({ budget })),

@@ -192,7 +192,7 @@ test('an import that was begun and not committed reads as an empty archive', asy
   const cut = new Error('cut')
   const ports = importPortsOf(workspace, SAMPLE_ARCHIVE, {
     folder: archiveFolder(SAMPLE_ARCHIVE),
-    ledger: { ...workspace.ledger, found: () => Promise.reject(cut) },
+    ledger: { ...workspace.ledger, commitFounding: () => Promise.reject(cut) },
   })
   await expect(importArchive(ports)).rejects.toBe(cut)
   expect((await workspace.year.read()).head?.seq).toBe(3)

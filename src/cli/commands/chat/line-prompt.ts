@@ -1,5 +1,5 @@
 import { createInterface } from 'node:readline'
-import { cleaned } from '../../../domain/agent/answer-text.ts'
+import { cleanText } from '../../../domain/agent/answer-text.ts'
 import { KeyStream } from './keyboard.ts'
 import type { Keyboard } from './keyboard.ts'
 import { completionsOf } from './slash-commands.ts'
@@ -93,7 +93,7 @@ function readLine(
 
 /** A text on one line, without anything a terminal would obey. */
 function toLine(text: string): string {
-  return cleaned(text).replace(/\n+$/, '').replaceAll('\n', LINE_END).replaceAll('\t', ' ')
+  return cleanText(text).replace(/\n+$/, '').replaceAll('\n', LINE_END).replaceAll('\t', ' ')
 }
 
 function fromLine(line: string): string {

@@ -1,7 +1,7 @@
 import { writeFile } from 'node:fs/promises'
 import { resolve } from 'node:path'
 import { isItemKey } from '../../../domain/agent/conversation.ts'
-import type { Turn, Wishes } from '../../../domain/agent/conversation.ts'
+import type { Turn, TurnOptions } from '../../../domain/agent/conversation.ts'
 import { messageOf } from '../../../domain/refusal.ts'
 import { KeyStream } from './keyboard.ts'
 import { interruptible } from './show-turn.ts'
@@ -54,7 +54,7 @@ async function choose<Choice extends string>(
   { name, about, choices }: Choices<Choice>,
   given: string,
   current: Choice,
-  optionsOf: (chosen: Choice) => Partial<Wishes>,
+  optionsOf: (chosen: Choice) => Partial<TurnOptions>,
 ): Promise<void> {
   const { talk, say } = chat
   const picked = given === '' ? await pick(chat, about, choices, current) : given.toLowerCase()

@@ -1,6 +1,6 @@
 import { replayOf } from '../../../domain/agent/conversation.ts'
-import type { Replay, Turn, Wishes } from '../../../domain/agent/conversation.ts'
-import { cleanText } from '../../../domain/agent/answer-text.ts'
+import type { Replay, Turn, TurnOptions } from '../../../domain/agent/conversation.ts'
+import { cleaningFilter } from '../../../domain/agent/answer-text.ts'
 import type { AgentSession, ServedEvent } from '../../../domain/agent/schema.ts'
 import type { PublicHost } from '../../../domain/ports.ts'
 import { Refusal } from '../../../domain/refusal.ts'
@@ -26,11 +26,11 @@ export class Talk {
   #lastQuestion: string | null = null
   /** True when the last question is the one of the last turn. */
   #lastAnswered = false
-  wishes: Wishes
+  wishes: TurnOptions
   /** As the server last told it; null before the first answer of a session. */
   quota: Quota | null = null
 
-  constructor(api: PublicHost['chat'], wishes: Wishes) {
+  constructor(api: PublicHost['chat'], wishes: TurnOptions) {
     this.#api = api
     this.wishes = wishes
   }
@@ -61,7 +61,7 @@ export class Talk {
     const { itemKey } = this.wishes
     this.#lastQuestion = question
     if (!again) this.#lastAnswered = false
-    const text = cleanText()
+    const text = cleaningFilter()
     let answer = ''
     const take = function* (part: string): Generator<TalkEvent, void> {
       if (part === '') return

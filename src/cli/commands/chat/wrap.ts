@@ -1,5 +1,5 @@
 import fastStringWidth from 'fast-string-width'
-import { cleaned } from '../../../domain/agent/answer-text.ts'
+import { cleanText } from '../../../domain/agent/answer-text.ts'
 import { printable } from '../../terminal.ts'
 
 /** How text is shown: begin and end of each SGR attribute that is used. */
@@ -108,7 +108,7 @@ export function wrap(
 function* cellsOf(spans: readonly Span[]): Generator<Cell> {
   for (const { text: given, styles } of spans) {
     // A parser makes characters of what stands for them (`&#27;`): nothing a terminal obeys passes here.
-    const text = cleaned(given)
+    const text = cleanText(given)
     // Plain characters are their own graphemes, and most texts are of them.
     if (/^[\n\x20-\x7e]*$/.test(text)) for (const each of text) yield { text: each, width: 1, styles }
     else

@@ -1,7 +1,7 @@
 import type { Draw } from './draw.ts'
-import type { Graded } from './suite.ts'
+import type { Grade } from './suite.ts'
 
-/** One day's puzzle: a time written with wedges in base 60, by a clock that runs ahead. */
+/** The puzzle of a day: a time written with wedges in base 60, by a clock that runs ahead. */
 export interface ClockItem {
   task: string
   /** `hh:mm:ss` */
@@ -11,11 +11,11 @@ export interface ClockItem {
 /** Pairs of signs, for ten and for one. */
 const SIGNS = ['<Y', '#o', 'xi', 'Lv', '=-', '@t'].map((pair) => Array.from(pair))
 
-/** Signs in the three places together: the same every day, so that no day is easier to count. */
+/** Number of signs in all three places: the same every day, so that every day is equally hard to count. */
 const WEDGES = 24
 
 /**
- * Draws the puzzle. Hours have one ten, every place has at least one of either sign, and taking the clock's lead off
+ * Draws the puzzle. The hours have one ten, every number has at least one of each sign, and subtracting the clock's lead
  * always borrows exactly one hour.
  */
 export function drawClock(draw: Draw): ClockItem {
@@ -33,10 +33,10 @@ The clock is exactly ${lead} minutes ahead of the true time. Give the true time 
   return { task, expected: right.map((value) => String(value).padStart(2, '0')).join(':') }
 }
 
-/** Full points for the time, some for two right places. `received` null: no time was given. */
-export function gradeClock({ expected }: ClockItem, received: string | null): Graded {
-  const given = /^(\d{1,2}):(\d{1,2}):(\d{1,2})$/.exec(received ?? '')?.slice(1) ?? []
-  const right = expected.split(':').filter((place, index) => Number(given[index]) === Number(place)).length
+/** Grades a time: full points when it is right, some for two right places. A null `received` is a missing time. */
+export function gradeClock({ expected }: ClockItem, received: string | null): Grade {
+  const places = /^(\d{1,2}):(\d{1,2}):(\d{1,2})$/.exec(received ?? '')?.slice(1) ?? []
+  const right = expected.split(':').filter((place, index) => Number(places[index]) === Number(place)).length
   return {
     points: right === 3 ? 100 : right === 2 ? 40 : 0,
     details: { expected, received: received ?? '' },

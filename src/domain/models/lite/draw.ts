@@ -1,14 +1,14 @@
 import { sha256Hex } from '../../digest.ts'
 
-/** Numbers drawn from a seed: the same seed gives the same draws, on every machine and in every version. */
+/** A seeded random generator: the same seed gives the same draws on every machine and in every version. */
 export interface Draw {
   /** A whole number from `least` to `greatest`, both included. */
   integer(least: number, greatest: number): number
-  /** One of a list that is not empty. */
+  /** An element of a nonempty list. */
   pick<T>(from: readonly T[]): T
-  /** `count` different ones of at least as many, in drawn order. */
+  /** `count` different elements in drawn order; the list must have at least as many. */
   sample<T>(from: readonly T[], count: number): T[]
-  /** Lower-case letters and digits, beginning with a letter. */
+  /** A word of lower-case letters and digits that begins with a letter. */
   word(length: number): string
 }
 
@@ -16,8 +16,8 @@ const LETTERS = Array.from('abcdefghijkmnpqrstuvwxyz')
 const LETTERS_AND_DIGITS = [...LETTERS, ...Array.from('23456789')]
 
 /**
- * The draws of a seed text: SHA-256 of the text gives the four words with which the generator sfc32 (Chris
- * Doty-Humphrey's, 32-bit arithmetic only) begins; its first twelve numbers are thrown away.
+ * Creates a generator from a seed text: SHA-256 of the text gives the four initial words of the generator sfc32 (Chris
+ * Doty-Humphrey, 32-bit arithmetic only); its first twelve numbers are discarded.
  */
 export function drawsFrom(seed: string): Draw {
   const next = sfc32(sha256Hex(seed))
@@ -33,9 +33,9 @@ export function drawsFrom(seed: string): Draw {
   return { integer, pick, sample, word }
 }
 
-/** Unsigned 32-bit numbers. */
+/** Generates unsigned 32-bit numbers. */
 function sfc32(hex: string): () => number {
-  const word = (place: number): number => Number.parseInt(hex.slice(place * 8, place * 8 + 8), 16) | 0
+  const word = (index: number): number => Number.parseInt(hex.slice(index * 8, index * 8 + 8), 16) | 0
   let [a, b, c, counter] = [word(0), word(1), word(2), word(3)]
   const next = (): number => {
     const sum = (((a + b) | 0) + counter) | 0

@@ -1,61 +1,63 @@
 import { z } from 'zod'
 import { parseJson } from '../../text.ts'
 import type { Draw } from './draw.ts'
-import { sumOf } from './suite.ts'
-import type { Graded, LiteQuestion, ModelResponse } from './suite.ts'
+import { sumPoints } from './suite.ts'
+import type { Grade, LitePrompt, ModelResponse } from './suite.ts'
 
-/** One day's files. */
+/** The files task of a day. */
 export interface FilesItem {
-  question: LiteQuestion
-  asked: readonly AskedFile[]
+  prompt: LitePrompt
+  requested: readonly RequestedFile[]
 }
 
-/** A file that a day's task asks for, and how it is judged. */
-interface AskedFile {
-  /** First word of the names of its properties: `readmeCreated`. */
+/** A requested file and its grading. */
+interface RequestedFile {
+  /** Prefix of its property names: `readmeCreated`. */
   kind: string
   path: string
-  /** The paragraph of the question that asks for it. */
-  asks: string
-  /** A content that has every property. */
+  /** The paragraph of the prompt that requests it. */
+  instruction: string
+  /** A content with every property. */
   solution: string
-  /** Two properties of the content by name. */
+  /** Two checks of the content, by name. */
   properties: Readonly<Record<string, (content: string) => boolean>>
 }
 
-/** Files a day asks for. */
+/** Files in a day's task. */
 const FILES = 3
 
 /** Points; 350 together with three files of two properties each. */
 const POINTS = { usedTool: 35, validCalls: 35, noUnsafePaths: 25, created: 25, property: 30 } as const
 
-/** Enough for the longest solution ten times over, and for models that reason first. */
+/** Ten times the longest solution, with room for reasoning. */
 const MAX_TOKENS = 3000
 
-/** Draws which files are asked for, their paths and contents. */
+/** Draws the requested files, their paths and contents. */
 export function drawFiles(draw: Draw): FilesItem {
-  const asked = draw.sample(FILE_KINDS, FILES).map((kind) => kind(draw))
-  const list = asked.map(({ path, asks }, index) => `${index + 1}. ${path}: ${asks}`).join('\n')
+  const requested = draw.sample(FILE_KINDS, FILES).map((kind) => kind(draw))
+  const list = requested
+    .map(({ path, instruction }, index) => `${index + 1}. ${path}: ${instruction}`)
+    .join('\n')
   const content = `Write these ${FILES} files with the tool ${WRITE_FILE}, one call for each file. Use the paths exactly as given. Do not print the files in your answer.\n\n${list}`
   const messages = [{ role: 'user' as const, content }]
-  return { question: { kind: 'tool', messages, tools: [WRITE_FILE_TOOL], maxTokens: MAX_TOKENS }, asked }
+  return {
+    prompt: { kind: 'tool', messages, tools: [WRITE_FILE_TOOL], maxTokens: MAX_TOKENS },
+    requested,
+  }
 }
 
-/** The calls that earn every point. */
-export function solveFiles({ asked }: FilesItem): ModelResponse {
-  const toolCalls = asked.map(({ path, solution }) => ({
+/** The calls that earn all points. */
+export function solveFiles({ requested }: FilesItem): ModelResponse {
+  const toolCalls = requested.map(({ path, solution }) => ({
     name: WRITE_FILE,
     arguments: JSON.stringify({ path, content: solution }),
   }))
   return { text: '', toolCalls, finishReason: 'tool_calls' }
 }
 
-/**
- * Grades the calls of a reply. The form of the calls earns points only once a file that was asked for is there: a call
- * that writes something else has shown nothing.
- */
-export function gradeFiles({ asked }: FilesItem, reply: ModelResponse): Graded {
-  const written = writeFiles(reply)
+/** Grades the calls of a response. The form of the calls earns points only when at least one requested file exists. */
+export function gradeFiles({ requested }: FilesItem, response: ModelResponse): Grade {
+  const written = writeFiles(response)
   const { files, calls, invalidJson, unknownName, schemaMismatch, unsafePaths } = written
   const usedTool = calls > unknownName
   const form = {
@@ -63,19 +65,19 @@ export function gradeFiles({ asked }: FilesItem, reply: ModelResponse): Graded {
     validCalls: usedTool && isValid(written),
     noUnsafePaths: usedTool && unsafePaths === 0,
   }
-  const judged = asked.flatMap(({ kind, path, properties }): [string, boolean][] => {
+  const judged = requested.flatMap(({ kind, path, properties }): [string, boolean][] => {
     const content = files.get(path)
-    const held = Object.entries(properties).map(([name, holds]): [string, boolean] => [
+    const judgedProperties = Object.entries(properties).map(([name, holds]): [string, boolean] => [
       name,
       content !== undefined && holds(content),
     ])
-    return [[`${kind}Created`, content !== undefined], ...held]
+    return [[`${kind}Created`, content !== undefined], ...judgedProperties]
   })
-  const created = asked.filter(({ path }) => files.has(path)).length
-  const held = judged.filter(([, holds]) => holds).length - created
-  const formPoints = sumOf(form, POINTS)
+  const created = requested.filter(({ path }) => files.has(path)).length
+  const judgedProperties = judged.filter(([, holds]) => holds).length - created
+  const formPoints = sumPoints(form, POINTS)
   return {
-    points: created === 0 ? 0 : formPoints + created * POINTS.created + held * POINTS.property,
+    points: created === 0 ? 0 : formPoints + created * POINTS.created + judgedProperties * POINTS.property,
     details: {
       ...form,
       ...Object.fromEntries(judged),
@@ -83,14 +85,14 @@ export function gradeFiles({ asked }: FilesItem, reply: ModelResponse): Graded {
       invalidJson,
       unknownName,
       schemaMismatch,
-      toolCallAsText: !usedTool && looksLikeCall(reply.text),
+      toolCallAsText: !usedTool && looksLikeCall(response.text),
     },
   }
 }
 
-/** True when every call is valid and there is one: the form that was asked for, whatever was written. */
-export function calledAsAsked(reply: ModelResponse): boolean {
-  const written = writeFiles(reply)
+/** True when there is at least one call and all are valid, whatever they write. */
+export function callsFollowFormat(response: ModelResponse): boolean {
+  const written = writeFiles(response)
   return written.calls > 0 && isValid(written)
 }
 
@@ -104,10 +106,17 @@ const PLACES = ['Größe', 'Café', 'Łódź', 'São Paulo', 'Malmö', 'Curaçao
 
 const lines = (content: string): string[] => content.split(/\r?\n/).map((line) => line.trimEnd())
 
-/** Every kind of file that a day may ask for. */
-const FILE_KINDS: readonly ((draw: Draw) => AskedFile)[] = [settings, makefile, readme, ignore, table, script]
+/** Every kind of requested file. */
+const FILE_KINDS: readonly ((draw: Draw) => RequestedFile)[] = [
+  settings,
+  makefile,
+  readme,
+  ignore,
+  table,
+  script,
+]
 
-function settings(draw: Draw): AskedFile {
+function settings(draw: Draw): RequestedFile {
   const [name, drive, word] = [draw.word(6), draw.word(5), draw.pick(NAMES)]
   const retries = draw.integer(11, 99)
   const motto = `say "${word}" to C:\\${drive}`
@@ -116,7 +125,7 @@ function settings(draw: Draw): AskedFile {
   return {
     kind: 'settings',
     path: `${draw.word(5)}/${draw.pick(NAMES)}.json`,
-    asks: `a JSON object with exactly three members: "name" is the string ${name}, "retries" is the number ${retries}, and "motto" is a string whose value, once parsed, is exactly: ${motto}`,
+    instruction: `a JSON object with exactly three members: "name" is the string ${name}, "retries" is the number ${retries}, and "motto" is a string whose value, once parsed, is exactly: ${motto}`,
     solution: `${JSON.stringify(values, null, 2)}\n`,
     properties: {
       settingsValues(content) {
@@ -128,13 +137,13 @@ function settings(draw: Draw): AskedFile {
   }
 }
 
-function makefile(draw: Draw): AskedFile {
+function makefile(draw: Draw): RequestedFile {
   const [target, word] = [draw.pick(NAMES), draw.word(6)]
   const recipe = new RegExp(`^\t@?echo "?${word}"?$`)
   return {
     kind: 'makefile',
     path: `${draw.word(5)}/${draw.word(4)}.mk`,
-    asks: `a makefile with one target named ${target}, without prerequisites, whose only recipe line is the command: echo ${word} (a recipe line begins with a tab character)`,
+    instruction: `a makefile with one target named ${target}, without prerequisites, whose only recipe line is the command: echo ${word} (a recipe line begins with a tab character)`,
     solution: `${target}:\n\techo ${word}\n`,
     properties: {
       makefileHasTarget: (content) => lines(content).includes(`${target}:`),
@@ -143,14 +152,14 @@ function makefile(draw: Draw): AskedFile {
   }
 }
 
-function readme(draw: Draw): AskedFile {
-  const words = draw.sample(NAMES, 2).map((word) => word.slice(0, 1).toUpperCase() + word.slice(1))
-  const title = words.join(' ')
+function readme(draw: Draw): RequestedFile {
+  const titleWords = draw.sample(NAMES, 2).map((word) => word.slice(0, 1).toUpperCase() + word.slice(1))
+  const title = titleWords.join(' ')
   const line = `${draw.pick(PLACES)} – ${draw.integer(11, 99)} µm`
   return {
     kind: 'readme',
     path: `${draw.word(5)}/README.md`,
-    asks: `Markdown whose first line is a level-one heading with the text ${title}, and which has this line, unchanged, on its own: ${line}`,
+    instruction: `Markdown whose first line is a level-one heading with the text ${title}, and which has this line, unchanged, on its own: ${line}`,
     solution: `# ${title}\n\n${line}\n`,
     properties: {
       readmeHasTitle: (content) => lines(content)[0] === `# ${title}`,
@@ -159,12 +168,12 @@ function readme(draw: Draw): AskedFile {
   }
 }
 
-function ignore(draw: Draw): AskedFile {
+function ignore(draw: Draw): RequestedFile {
   const both = [`*.${draw.word(3)}`, `${draw.pick(NAMES)}-${draw.word(3)}/`]
   return {
     kind: 'ignore',
     path: `${draw.word(5)}/.gitignore`,
-    asks: `two lines and nothing else: ${both.join(' first, then ')}`,
+    instruction: `two lines and nothing else: ${both.join(' first, then ')}`,
     solution: `${both.join('\n')}\n`,
     properties: {
       ignoreHasLines: (content) => both.every((line) => lines(content).includes(line)),
@@ -176,14 +185,14 @@ function ignore(draw: Draw): AskedFile {
   }
 }
 
-function table(draw: Draw): AskedFile {
+function table(draw: Draw): RequestedFile {
   const [person, points] = [draw.pick(PEOPLE), draw.integer(11, 99)]
   const header = `${draw.word(4)},name,points`
   const row = `${draw.integer(1, 9)},"${person}",${points}`
   return {
     kind: 'table',
     path: `${draw.word(5)}/${draw.pick(NAMES)}.csv`,
-    asks: `comma-separated values: the header line ${header} and then one row with the three values ${row.slice(0, 1)} and ${person} and ${points}, the middle one in double quotes because it has a comma`,
+    instruction: `comma-separated values: the header line ${header} and then one row with the three values ${row.slice(0, 1)} and ${person} and ${points}, the middle one in double quotes because it has a comma`,
     solution: `${header}\n${row}\n`,
     properties: {
       tableHasHeader: (content) => lines(content)[0] === header,
@@ -192,14 +201,14 @@ function table(draw: Draw): AskedFile {
   }
 }
 
-function script(draw: Draw): AskedFile {
+function script(draw: Draw): RequestedFile {
   const greeting = `Hello, ${draw.word(6)}!`
   const shebang = '#!/usr/bin/env python3'
   const prints = [`print("${greeting}")`, `print('${greeting}')`]
   return {
     kind: 'script',
     path: `${draw.word(5)}/${draw.pick(NAMES)}.py`,
-    asks: `a Python script whose first line is ${shebang} and which prints the text ${greeting} with one call of print at the start of a line`,
+    instruction: `a Python script whose first line is ${shebang} and which prints the text ${greeting} with one call of print at the start of a line`,
     solution: `${shebang}\n${prints[0]}\n`,
     properties: {
       scriptHasShebang: (content) => lines(content)[0] === shebang,
@@ -208,7 +217,7 @@ function script(draw: Draw): AskedFile {
   }
 }
 
-/** Name of the one tool that the files task offers. */
+/** Name of the only tool of the files task. */
 const WRITE_FILE = 'write_file'
 
 const writeFileSchema = z.strictObject({
@@ -216,41 +225,41 @@ const writeFileSchema = z.strictObject({
   content: z.string().describe('The whole content of the file'),
 })
 
-// Some services refuse a schema that names its own draft.
+// Some services reject a schema with `$schema`.
 const { $schema: _draft, ...parameters } = z.toJSONSchema(writeFileSchema, { target: 'draft-7' })
 
-/** The tool as a request offers it; its calls are held against the same schema. */
+/** The tool definition; its calls are checked against the same schema. */
 export const WRITE_FILE_TOOL = {
   name: WRITE_FILE,
   description: 'Writes one text file. Folders are made as needed; a file that is there is replaced.',
   parameters: parameters as Record<string, unknown>,
 }
 
-/** What a reply's calls did. A call that is not valid, or whose path is not safe, writes nothing. */
+/** The effect of a response's calls. An invalid call, or one with an unsafe path, writes nothing. */
 interface WrittenFiles {
   /** Content by path, without a leading `./`. */
   files: ReadonlyMap<string, string>
   calls: number
-  /** The ways in which a call writes nothing, each call counted once, in this order. */
+  /** Calls that write nothing, by their first problem in this order. */
   unknownName: number
   invalidJson: number
   schemaMismatch: number
   unsafePaths: number
 }
 
-/** Carries out the calls of a reply, on a map. */
+/** Applies the calls of a response to a map. */
 export function writeFiles({ toolCalls }: Pick<ModelResponse, 'toolCalls'>): WrittenFiles {
   const files = new Map<string, string>()
   const counts = { unknownName: 0, invalidJson: 0, schemaMismatch: 0, unsafePaths: 0 }
   for (const call of toolCalls) {
-    const read = readCall(call)
+    const read = parseWriteCall(call)
     if (typeof read === 'string') counts[read] += 1
     else files.set(read.path, read.content)
   }
   return { files, calls: toolCalls.length, ...counts }
 }
 
-function readCall(
+function parseWriteCall(
   call: ModelResponse['toolCalls'][number],
 ): z.infer<typeof writeFileSchema> | Exclude<keyof WrittenFiles, 'files' | 'calls'> {
   if (call.name !== WRITE_FILE) return 'unknownName'
@@ -263,8 +272,8 @@ function readCall(
 }
 
 /**
- * A path below the working folder without its leading `./`, or null for any that could lead elsewhere: absolute, with
- * `..`, `~` or a drive letter in front, with a backslash, NUL or another control character, or longer than 255.
+ * Normalises a relative path; null for one that could lead elsewhere: absolute, with `..`, with a leading `~` or drive
+ * letter, with a backslash or control character, or longer than 255.
  */
 export function safePath(path: string): string | null {
   if (/^(?:\/|~|[A-Za-z]:)|[\\\p{Cc}]|\/$/u.test(path) || path.length > 255) return null
@@ -273,7 +282,7 @@ export function safePath(path: string): string | null {
   return kept.length === 0 || segments.includes('..') ? null : kept.join('/')
 }
 
-/** The forms in which models print a call that they should have made. */
+/** Text forms of calls that models print instead of calling the tool. */
 const CALLS_AS_TEXT = [
   /<\/?(?:minimax:)?tool_calls?>/i,
   /<\|?(?:tool_call|tool▁call|python_tag)/i,
@@ -284,7 +293,7 @@ const CALLS_AS_TEXT = [
   /\bwrite_file\s*\(/,
 ]
 
-/** True for text that looks like a call of a tool. */
+/** True for text that looks like a tool call. */
 export function looksLikeCall(text: string): boolean {
   return CALLS_AS_TEXT.some((form) => form.test(text))
 }

@@ -2,13 +2,13 @@ import type { Draw } from './draw.ts'
 import type { ShellFiles } from './suite.ts'
 
 /**
- * The trees on which a command is judged. Only `shown` is shown to the model; `other` has other names and contents;
- * `awkward` has names with spaces, files that only look like those that are meant, values of other lengths.
+ * The file trees that grade a command. The model sees only `shown`; `other` has other names and contents; `awkward` has
+ * names with spaces, look-alike files and values of other lengths.
  */
 export const SHELL_CASES = ['shown', 'other', 'awkward'] as const
 export type ShellCaseName = (typeof SHELL_CASES)[number]
 
-/** One file tree of a job, and what the job's command must leave there. */
+/** A file tree of a job, and the expected result. */
 export interface ShellCase {
   files: ShellFiles
   /** Lines of standard output; null when only the files count. */
@@ -17,19 +17,19 @@ export interface ShellCase {
   after: ShellFiles
 }
 
-/** One day's job. */
+/** The shell job of a day. */
 export interface ShellJob {
   kind: string
-  /** What the command shall do, in words. */
+  /** Description of the job. */
   task: string
-  /** True when the lines must come in the order given. */
+  /** True when the order of the lines counts. */
   ordered: boolean
   cases: Readonly<Record<ShellCaseName, ShellCase>>
-  /** A command that does the job in any shell. */
+  /** A command that solves the job in any shell. */
   solution: string
 }
 
-/** Draws the job. Names and values are drawn again while two of its trees would have the same result. */
+/** Draws the job; draws names and values again while two trees have the same result. */
 export function drawShellJob(draw: Draw): ShellJob {
   const drawJob = draw.pick(JOBS)
   for (;;) {
@@ -44,36 +44,36 @@ export function drawShellJob(draw: Draw): ShellJob {
 /** A tree of text files, each given by its lines. */
 type Tree = Readonly<Record<string, readonly string[]>>
 
-/** Draws the words of a job, one of `puts` among them where the job has such a word, and its trees. */
-type Field<W> = (draw: Draw, puts: readonly string[] | undefined) => [W, Record<ShellCaseName, Tree>]
+/** Draws the parameters of a job, with one of `replacements` when the job has them, and its trees. */
+type Field<W> = (draw: Draw, replacements: readonly string[] | undefined) => [W, Record<ShellCaseName, Tree>]
 
-/** A job as a row of the table. Its rule is a program of its own, so that no command judges another. */
+/** A job definition. Its expected result comes from its own function, so that no command judges another. */
 interface JobRow<W> {
-  task(words: W): string
+  task(params: W): string
   ordered?: boolean
-  solution(words: W): string
-  /** The lines that a tree must give. */
-  prints?(tree: Tree, words: W): string[]
-  /** The path and the lines that a file of a tree must get. */
-  changes?(file: [path: string, lines: readonly string[]], words: W): [string, readonly string[]]
-  puts?: readonly string[]
+  solution(params: W): string
+  /** The expected lines of output. */
+  prints?(tree: Tree, params: W): string[]
+  /** The expected path and lines of a file. */
+  changes?(file: [path: string, lines: readonly string[]], params: W): [string, readonly string[]]
+  replacements?: readonly string[]
 }
 
 function job<W>(kind: string, field: Field<W>, row: JobRow<W>): (draw: Draw) => ShellJob {
   return (draw) => {
-    const [words, trees] = field(draw, row.puts)
+    const [params, trees] = field(draw, row.replacements)
     const shellCase = (tree: Tree): ShellCase => {
-      const after = Object.entries(tree).map((file) => row.changes?.(file, words) ?? file)
+      const after = Object.entries(tree).map((file) => row.changes?.(file, params) ?? file)
       return {
         files: filesOf(Object.entries(tree)),
-        prints: row.prints?.(tree, words) ?? null,
+        prints: row.prints?.(tree, params) ?? null,
         after: filesOf(after),
       }
     }
     const { shown, other, awkward } = trees
     const cases = { shown: shellCase(shown), other: shellCase(other), awkward: shellCase(awkward) }
     const { ordered = false } = row
-    return { kind, task: row.task(words), ordered, cases, solution: row.solution(words) }
+    return { kind, task: row.task(params), ordered, cases, solution: row.solution(params) }
   }
 }
 
@@ -88,12 +88,12 @@ const PLAIN = ['ready', 'start', 'sleep', 'check', 'reset', 'close']
 const TREES = ['amber', 'birch', 'cedar', 'delta', 'ember', 'fjord', 'grove', 'heron']
 
 /** Lines with and without a mark, spread over files in nested folders. */
-const marked: Field<{ ext: string; mark: string; put: string }> = (draw, puts) => {
+const marked: Field<{ ext: string; mark: string; put: string }> = (draw, replacements) => {
   const [ext = '', otherExt = ''] = draw.sample(EXTENSIONS, 2)
   const [first = '', second = '', third = ''] = draw.sample(FOLDERS, 3)
   const mark = draw.pick(MARKS)
   const [a = '', b = '', c = '', d = ''] = draw.sample(PLAIN, 4)
-  const put = puts ? draw.pick(puts) : ''
+  const replacement = replacements ? draw.pick(replacements) : ''
   const [one, two, three, four] = [draw.word(4), draw.word(4), draw.word(4), draw.word(4)]
   const shown = {
     [`${first}/${one}.${ext}`]: [a, `${mark}: ${b}`, c],
@@ -117,16 +117,16 @@ const marked: Field<{ ext: string; mark: string; put: string }> = (draw, puts) =
     [`${third}/${two} ${four}.${ext}`]: [a, `${mark}: ${a}`, `${mark}: ${mark}: ${d}`],
   }
   return [
-    { ext, mark, put },
+    { ext, mark, put: replacement },
     { shown, other, awkward },
   ]
 }
 
 /** One folder of files whose names matter. */
-const listed: Field<{ folder: string; ext: string; put: string }> = (draw, puts) => {
+const listed: Field<{ folder: string; ext: string; put: string }> = (draw, replacements) => {
   const [ext = '', otherExt = ''] = draw.sample(EXTENSIONS, 2)
   const folder = draw.pick(FOLDERS)
-  const put = puts ? draw.pick(puts) : ''
+  const replacement = replacements ? draw.pick(replacements) : ''
   const [a = '', b = '', c = '', d = '', e = '', f = ''] = draw.sample(TREES, 6)
   const [one, two, three] = [draw.word(4), draw.word(4), draw.word(4)]
   const shown = {
@@ -148,7 +148,7 @@ const listed: Field<{ folder: string; ext: string; put: string }> = (draw, puts)
     [`${folder}/${three}.${ext}.${otherExt}`]: [f],
   }
   return [
-    { folder, ext, put },
+    { folder, ext, put: replacement },
     { shown, other, awkward },
   ]
 }
@@ -162,7 +162,7 @@ const SEPARATORS = [
 const GROUPS = ['north', 'south', 'east', 'west', 'inner', 'outer']
 const PEOPLE = ['ada', 'bea', 'cyr', 'dov', 'eli', 'fay', 'gus', 'hal', 'ivy', 'jon', 'kim', 'lou']
 
-interface TableWords {
+interface TableParams {
   path: string
   sign: string
   group: string
@@ -171,7 +171,7 @@ interface TableWords {
 }
 
 /** One table of values. Points differ within a table, and in the awkward one by their number of digits. */
-const tabular: Field<TableWords> = (draw) => {
+const tabular: Field<TableParams> = (draw) => {
   const { sign, signs } = draw.pick(SEPARATORS)
   const path = `${draw.word(4)}/${draw.word(5)}.dat`
   const [a = '', b = '', c = ''] = draw.sample(GROUPS, 3)
@@ -204,7 +204,7 @@ const tabular: Field<TableWords> = (draw) => {
 }
 
 /** The name, the group and the points of every row. */
-function rowsOf(tree: Tree, { path, sign }: TableWords): [name: string, group: string, points: number][] {
+function rowsOf(tree: Tree, { path, sign }: TableParams): [name: string, group: string, points: number][] {
   return (tree[path] ?? []).map((line) => {
     const [name = '', group = '', points] = line.split(sign)
     return [name, group, Number(points)]
@@ -237,14 +237,14 @@ const JOBS = [
     },
   }),
   job('replace', marked, {
-    puts: PLAIN.map((word) => word.toUpperCase()),
-    task: ({ ext, mark, put }) =>
-      `In every file below the current folder, at any depth, whose name ends in .${ext}: replace every occurrence of ${mark}: (in capitals, with the colon) by ${put}: and save the file in place. Change no other file and create none.`,
-    solution: ({ ext, mark, put }) =>
-      `find . -type f -name '*.${ext}' -exec sed -i 's/${mark}:/${put}:/g' {} +`,
-    changes: ([path, lines], { ext, mark, put }) => [
+    replacements: PLAIN.map((word) => word.toUpperCase()),
+    task: ({ ext, mark, put: replacement }) =>
+      `In every file below the current folder, at any depth, whose name ends in .${ext}: replace every occurrence of ${mark}: (in capitals, with the colon) by ${replacement}: and save the file in place. Change no other file and create none.`,
+    solution: ({ ext, mark, put: replacement }) =>
+      `find . -type f -name '*.${ext}' -exec sed -i 's/${mark}:/${replacement}:/g' {} +`,
+    changes: ([path, lines], { ext, mark, put: replacement }) => [
       path,
-      path.endsWith(`.${ext}`) ? lines.map((line) => line.replaceAll(`${mark}:`, `${put}:`)) : lines,
+      path.endsWith(`.${ext}`) ? lines.map((line) => line.replaceAll(`${mark}:`, `${replacement}:`)) : lines,
     ],
   }),
   job('distinct', listed, {
@@ -258,14 +258,14 @@ const JOBS = [
     },
   }),
   job('rename', listed, {
-    puts: ['bak', 'old', 'new', 'tmp'],
-    task: ({ folder, ext, put }) =>
-      `Rename every file directly in the folder ${folder} whose name ends in .${ext} so that this last .${ext} becomes .${put}. Leave every other file as it is.`,
-    solution: ({ folder, ext, put }) =>
-      `for f in ${folder}/*.${ext}; do mv -- "$f" "\${f%.${ext}}.${put}"; done`,
-    changes([path, lines], { folder, ext, put }) {
-      const meant = path.startsWith(`${folder}/`) && path.endsWith(`.${ext}`)
-      return [meant ? `${path.slice(0, -ext.length)}${put}` : path, lines]
+    replacements: ['bak', 'old', 'new', 'tmp'],
+    task: ({ folder, ext, put: replacement }) =>
+      `Rename every file directly in the folder ${folder} whose name ends in .${ext} so that this last .${ext} becomes .${replacement}. Leave every other file as it is.`,
+    solution: ({ folder, ext, put: replacement }) =>
+      `for f in ${folder}/*.${ext}; do mv -- "$f" "\${f%.${ext}}.${replacement}"; done`,
+    changes([path, lines], { folder, ext, put: replacement }) {
+      const isAffected = path.startsWith(`${folder}/`) && path.endsWith(`.${ext}`)
+      return [isAffected ? `${path.slice(0, -ext.length)}${replacement}` : path, lines]
     },
   }),
   job('column', tabular, {
@@ -273,17 +273,17 @@ const JOBS = [
       `${described} Print the name (nothing else) of every row whose group is exactly ${group}, in the order of the file.`,
     ordered: true,
     solution: ({ path, sign, group }) => `awk -F'${sign}' '$2 == "${group}" { print $1 }' ${path}`,
-    prints: (tree, words) =>
-      rowsOf(tree, words).flatMap(([name, group]) => (group === words.group ? [name] : [])),
+    prints: (tree, params) =>
+      rowsOf(tree, params).flatMap(([name, group]) => (group === params.group ? [name] : [])),
   }),
   job('top', tabular, {
     task: ({ described }) =>
       `${described} Print the three whole rows with the most points, the greatest first.`,
     ordered: true,
     solution: ({ path, sign }) => `sort -t '${sign}' -k 3,3nr ${path} | head -n 3`,
-    prints(tree, words) {
-      const best = rowsOf(tree, words).sort((one, two) => two[2] - one[2])
-      return best.slice(0, 3).map((row) => row.join(words.sign))
+    prints(tree, params) {
+      const best = rowsOf(tree, params).sort((one, two) => two[2] - one[2])
+      return best.slice(0, 3).map((row) => row.join(params.sign))
     },
   }),
   job('sum', tabular, {
@@ -292,8 +292,8 @@ const JOBS = [
     ordered: true,
     solution: ({ path, sign, group }) =>
       `awk -F'${sign}' '$2 == "${group}" { sum += $3 } END { print sum }' ${path}`,
-    prints(tree, words) {
-      const own = rowsOf(tree, words).filter(([, group]) => group === words.group)
+    prints(tree, params) {
+      const own = rowsOf(tree, params).filter(([, group]) => group === params.group)
       return [String(own.reduce((total, [, , points]) => total + points, 0))]
     },
   }),
@@ -301,8 +301,8 @@ const JOBS = [
     task: ({ described }) =>
       `${described} For every group that occurs, print one line: how many rows it has, a space, and the group. Any order of the lines.`,
     solution: ({ path, sign }) => `cut -d '${sign}' -f 2 ${path} | sort | uniq -c`,
-    prints(tree, words) {
-      const groups = rowsOf(tree, words).map(([, group]) => group)
+    prints(tree, params) {
+      const groups = rowsOf(tree, params).map(([, group]) => group)
       return [...new Set(groups)].map((each) => `${groups.filter((group) => group === each).length} ${each}`)
     },
   }),

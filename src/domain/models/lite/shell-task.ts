@@ -1,9 +1,9 @@
-import { ANSWER_FORM } from './answer.ts'
+import { RESPONSE_FORMAT } from './text-response.ts'
 import type { ClockItem } from './clock-task.ts'
 import { SHELL_CASES } from './shell-jobs.ts'
 import type { ShellCase, ShellCaseName, ShellJob } from './shell-jobs.ts'
-import { cutText, sumOf } from './suite.ts'
-import type { Graded, LiteQuestion, ShellFiles, ShellLimits, ShellRun } from './suite.ts'
+import { cutText, sumPoints } from './suite.ts'
+import type { Grade, LitePrompt, ShellFiles, ShellLimits, ShellRun } from './suite.ts'
 
 /** Points; 300 together. */
 const POINTS = {
@@ -19,17 +19,17 @@ const ALL_POINTS = 300
 
 const TOOLS = 'awk, basename, cat, cut, dirname, find, grep, head, mv, sed, sort, tail, tr, uniq, wc, xargs'
 
-/** Enough for two lines a hundred times over, and for models that reason first. */
+/** A hundred times two lines, with room for reasoning. */
 const MAX_TOKENS = 4000
 
-/** Limits of one run of a model's command: a thousand times the need of any solution. */
+/** Limits of one run of a model's command: far above the need of any solution. */
 export const SHELL_LIMITS: ShellLimits = { timeMs: 10_000, outputBytes: 65_536 }
 
-/** One run for each of a job's trees. */
+/** The run of a command on each of a job's trees. */
 export type ShellRuns = Readonly<Record<ShellCaseName, ShellRun>>
 
-/** The text question: the shell job and the clock in one request. */
-export function textQuestion(job: ShellJob, clock: ClockItem): LiteQuestion {
+/** Creates the text prompt: the shell job and the clock in one request. */
+export function textPrompt(job: ShellJob, clock: ClockItem): LitePrompt {
   const files = [...job.cases.shown.files].map(([path, content]) => `--- ${path}\n${content}`).join('')
   const content = `Two short tasks that have nothing to do with each other.
 
@@ -39,19 +39,19 @@ ${job.task} The one command line must do this for any files of this form, spaces
 
 Task 2: a clock. ${clock.task}
 
-${ANSWER_FORM}`
+${RESPONSE_FORMAT}`
   return { kind: 'text', messages: [{ role: 'user', content }], tools: [], maxTokens: MAX_TOKENS }
 }
 
 /**
- * Grades a command by its runs. What the sandbox could not run voids the property: it is left out of the details, and
- * its points go to the other properties in proportion. Nothing is earned until the command was right on a tree that the
- * model did not see: a written-out result shows nothing, and neither does a command that could be judged nowhere. Such a
- * task is void, unless the command was wrong where it could be judged, or calls what was not offered.
+ * Grades a command by its runs. A property that the sandbox could not check is void: it is left out of the details, and
+ * its points go to the other properties in proportion. The command earns points only when it was right on a tree that
+ * the model did not see. The whole task is void when no unseen tree could be judged, unless the command was wrong on
+ * the shown tree or called tools that were not offered.
  *
- * @param runs null when there was no command
+ * @param runs null without a command
  */
-export function gradeShell(job: ShellJob, command: string | null, runs: ShellRuns | null): Graded {
+export function gradeShell(job: ShellJob, command: string | null, runs: ShellRuns | null): Grade {
   if (command === null || runs === null) {
     const none = Object.keys(POINTS).map((name) => [name, false])
     return { points: 0, details: { command: '', ...Object.fromEntries(none) } }
@@ -59,23 +59,25 @@ export function gradeShell(job: ShellJob, command: string | null, runs: ShellRun
   const judged = judge(job, command, runs)
   const { rightOnShownFiles, rightOnOtherFiles, rightOnAwkwardFiles, usesGivenTools } = judged
   const decided = Object.entries(judged).filter(([, holds]) => holds !== null)
-  const most = decided.reduce((sum, [name]) => sum + POINTS[name as keyof Judged], 0)
-  const proved = rightOnOtherFiles === true || rightOnAwkwardFiles === true
+  const maxPoints = decided.reduce((sum, [name]) => sum + POINTS[name as keyof Judged], 0)
+  const isProved = rightOnOtherFiles === true || rightOnAwkwardFiles === true
   const isUnjudged = rightOnOtherFiles === null && rightOnAwkwardFiles === null
   const unsupported = SHELL_CASES.map((name) => runs[name]).find(({ outcome }) => outcome === 'unsupported')
   return {
     isVoid: isUnjudged && rightOnShownFiles !== false && usesGivenTools === true,
-    // To the nearest whole number, halves up.
-    points: proved ? Math.floor((2 * ALL_POINTS * sumOf(judged, POINTS) + most) / (2 * most)) : 0,
+    // Rounded half up.
+    points: isProved
+      ? Math.floor((2 * ALL_POINTS * sumPoints(judged, POINTS) + maxPoints) / (2 * maxPoints))
+      : 0,
     details: {
       command: cutText(command),
       ...Object.fromEntries(decided),
-      ...(unsupported ? { sandboxUnsupported: cutText(unsupported.why ?? '') } : {}),
+      ...(unsupported ? { sandboxUnsupported: cutText(unsupported.reason ?? '') } : {}),
     },
   }
 }
 
-/** null: void. */
+/** null marks a void property. */
 type Judged = Record<keyof typeof POINTS, boolean | null>
 
 function judge({ cases, ordered }: ShellJob, command: string, runs: ShellRuns): Judged {
@@ -83,14 +85,14 @@ function judge({ cases, ordered }: ShellJob, command: string, runs: ShellRuns): 
   const [shown = null, other = null, awkward = null] = every.map(({ expected, run }) =>
     unlessVoid(run, () => resultIsRight(expected, run, ordered)),
   )
-  const alone = new Set(
+  const othersUnchanged = new Set(
     every.map(({ expected, run }) => unlessVoid(run, () => othersUntouched(expected, run.files))),
   )
   return {
     plausiblyExecutable: every.every(({ run }) => run.outcome !== 'not-executable'),
     shellOnly: !/[\r\n]/.test(command),
     usesGivenTools: every.every(({ run }) => run.missingTools.length === 0),
-    leavesOtherFilesAlone: alone.has(false) ? false : alone.has(true) || null,
+    leavesOtherFilesAlone: othersUnchanged.has(false) ? false : othersUnchanged.has(true) || null,
     rightOnShownFiles: shown,
     rightOnOtherFiles: other,
     rightOnAwkwardFiles: awkward,
@@ -116,7 +118,7 @@ function othersUntouched({ files, after }: ShellCase, found: ShellFiles): boolea
   return known && kept.every(([path, content]) => found.get(path) === content)
 }
 
-/** Compares words, not columns: the widths that tools pad to differ. A leading `./` means nothing. */
+/** Compares words, not columns, because tools pad to different widths; ignores a leading `./`. */
 function sameLines(stdout: string, expected: readonly string[], ordered: boolean): boolean {
   const plain = (line: string): string => line.trim().replace(/\s+/g, ' ').replace(/^\.\//, '')
   const inOrder = (lines: readonly string[]): string => {

@@ -2,40 +2,40 @@ import { z } from 'zod'
 import { firstCodePoints } from '../../text.ts'
 import type { Day } from '../../time.ts'
 
-/** Name of the suite, the form of its summaries, and part of every day's seed. */
+/** Name of the suite; also part of every day's seed. */
 export const LITE_SUITE = 'lite-agent-eval-v1'
 
-/** Refusals of the maker of a day's suite: an item that its own solution does not solve, or that junk does. */
+/** Refusal to create a day's suite: its own solution fails, or a worthless response earns points. */
 export type LiteRefusal = 'lite_suite_refused'
 
-/** Which of the two chat requests a question goes out with. */
+/** The two prompts of a suite. */
 export type LiteKind = 'tool' | 'text'
 
 /** One chat request, without model and routing. */
-export interface LiteQuestion {
+export interface LitePrompt {
   kind: LiteKind
   messages: readonly { role: 'system' | 'user'; content: string }[]
   /** `parameters` is JSON Schema draft 7; empty for kind `text`. */
   tools: readonly { name: string; description: string; parameters: Record<string, unknown> }[]
-  /** Tokens of the whole answer, reasoning included. */
+  /** Limit of the response in tokens, including reasoning. */
   maxTokens: number
 }
 
-/** What a model answered to one question. */
+/** A model's response to one prompt. */
 export interface ModelResponse {
-  /** The content; '' when there is none. */
+  /** The content; '' when missing. */
   text: string
-  /** The calls in the order they came; `arguments` verbatim as sent, JSON text that may be broken. */
+  /** The calls in order; `arguments` verbatim, possibly invalid JSON. */
   toolCalls: readonly { name: string; arguments: string }[]
   finishReason: string | null
 }
 
-/** The suite of one UTC day, tested against its own solutions before any model is asked. */
+/** The suite of a UTC day, verified by its own solutions before use. */
 export interface LiteSuite {
   day: Day
-  questions: Record<LiteKind, LiteQuestion>
-  /** The results of a question's tasks: the files task, or the shell command and the clock. */
-  grade(kind: LiteKind, reply: ModelResponse): Promise<TaskResult[]>
+  prompts: Record<LiteKind, LitePrompt>
+  /** Grades the tasks of a prompt: the files task, or the shell command and the clock. */
+  grade(kind: LiteKind, response: ModelResponse): Promise<TaskResult[]>
 }
 
 /** The result of one task, as it is stored and published (docs/lite-suite.md). */
@@ -51,7 +51,7 @@ export const taskSchema = z.object({
 export type TaskResult = z.infer<typeof taskSchema>
 type TaskId = TaskResult['id']
 
-/** The maxima that readers of the payload rely on; 750 together. */
+/** The maxima that consumers of the payload rely on; 750 together. */
 const MAX_POINTS: Readonly<Record<TaskId, number>> = {
   task_files_lite: 350,
   task_shell_command_lite: 300,
@@ -63,52 +63,52 @@ const TASKS_OF: Readonly<Record<LiteKind, readonly TaskId[]>> = {
   text: ['task_shell_command_lite', 'babylonian_clock_lite'],
 }
 
-/** The findings of a task's grader. */
-export interface Graded {
+/** The result of a grader. */
+export interface Grade {
   points: number
   details: Record<string, unknown>
-  /** True when nothing could be judged, by no fault of the answer. */
+  /** True when nothing could be judged for reasons outside the response. */
   isVoid?: boolean
 }
 
-/** The points of the properties that hold. */
-export function sumOf<T extends string>(
+/** Sums the points of the properties that hold. */
+export function sumPoints<T extends string>(
   judged: Readonly<Record<T, boolean | null>>,
   points: Readonly<Record<NoInfer<T>, number>>,
 ): number {
-  const held = (Object.keys(judged) as T[]).filter((name) => judged[name] === true)
-  return held.reduce((sum, name) => sum + points[name], 0)
+  const holding = (Object.keys(judged) as T[]).filter((name) => judged[name] === true)
+  return holding.reduce((sum, name) => sum + points[name], 0)
 }
 
-/** The result of a task that was answered; one that could not be judged stays as open as one without an answer. */
-export function taskResult(id: TaskId, day: Day, { points, details, isVoid }: Graded): TaskResult {
+/** The result of a task with a response; a void one counts like a task without a response. */
+export function taskResult(id: TaskId, day: Day, { points, details, isVoid }: Grade): TaskResult {
   const maxPoints = MAX_POINTS[id]
   const score = Math.round((points / maxPoints) * 1000) / 1000
   const status = isVoid ? 'http_timeout_or_error' : statusOf(points, maxPoints)
-  // Anyone can draw a day's items again from the text of `source`.
+  // `source` lets anyone reproduce the day's items.
   return { id, source: `${LITE_SUITE}/${day}`, points, maxPoints, score, status, details }
 }
 
-/** Nine tenths of a task's points pass it: one property of several may be wrong. */
+/** 90 % of a task's points pass it: one property of several may be wrong. */
 function statusOf(points: number, maxPoints: number): TaskResult['status'] {
   if (points === 0) return 'failed'
   return points * 10 >= maxPoints * 9 ? 'passed' : 'partial'
 }
 
-/** The results of a question's tasks without a reply: no points, and no say on what the model can. */
+/** The results of a prompt's tasks without a response: they say nothing about the model's ability. */
 export function unansweredTasks(kind: LiteKind, day: Day, details: Record<string, unknown>): TaskResult[] {
   return TASKS_OF[kind].map((id) => taskResult(id, day, { points: 0, details, isVoid: true }))
 }
 
-/** Those of a list of results that belong to a question. */
+/** The results that belong to a prompt. */
 export function tasksOfKind(kind: LiteKind, tasks: readonly TaskResult[]): TaskResult[] {
   return tasks.filter(({ id }) => TASKS_OF[kind].includes(id))
 }
 
-/** The most of a model's own text that is kept, in code points. */
+/** Longest excerpt of a model's text, in code points. */
 const KEPT_CODE_POINTS = 200
 
-/** The beginning of a text, cut between code points, with lone halves of a pair replaced. */
+/** The beginning of a text, cut between code points, with lone surrogates replaced. */
 export function cutText(text: string): string {
   return firstCodePoints(text.toWellFormed(), KEPT_CODE_POINTS)
 }
@@ -117,15 +117,15 @@ export function cutText(text: string): string {
 export type ShellFiles = ReadonlyMap<string, string>
 
 export interface ShellLimits {
-  /** Wall time of one command, and the time that its `sleep`s may add up to. */
+  /** Wall time of one command, and the sum of its `sleep` times. */
   timeMs: number
-  /** Standard output and standard error together, and the files it leaves. */
+  /** Bytes of standard output and standard error together, and of the files it leaves. */
   outputBytes: number
 }
 
 /**
- * How a command ended. `not-executable`: no shell would run it (syntax, or a command that exists nowhere).
- * `unsupported`: a real shell might have run it, the sandbox cannot.
+ * How a command ended. `not-executable`: no shell would run it (syntax error or unknown command). `unsupported`: a real
+ * shell might run it, but the sandbox cannot.
  */
 export type ShellOutcome = 'ran' | 'not-executable' | 'unsupported' | 'timeout' | 'too-much-output'
 
@@ -138,8 +138,8 @@ export interface ShellRun {
   exitCode: number | null
   /** Every regular file below the working folder afterwards; empty unless `ran`. */
   files: ShellFiles
-  /** What the sandbox could not do or would not allow, in one line; null when `ran`. */
-  why: string | null
-  /** Real tools that the command called and the sandbox does not have. */
+  /** What the sandbox could not or would not run, in one line; null for `ran`. */
+  reason: string | null
+  /** Real tools that the command called and the sandbox lacks. */
   missingTools: readonly string[]
 }

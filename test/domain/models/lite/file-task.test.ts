@@ -1,7 +1,7 @@
 import fc from 'fast-check'
 import { describe, expect, test } from 'vitest'
 import {
-  calledAsAsked,
+  callsFollowFormat,
   gradeFiles,
   WRITE_FILE_TOOL,
   looksLikeCall,
@@ -25,29 +25,29 @@ const call = (path: unknown, content: unknown, name = 'write_file'): ModelRespon
   arguments: JSON.stringify({ path, content }),
 })
 const lastCalls = solved.toolCalls.slice(1)
-const [first] = files.asked
+const [first] = files.requested
 
 describe('the files task', () => {
-  test('is solved by one call a file, in any order, with ./ or not, the last call of a path winning', () => {
+  test('the files task is solved by one call a file, in any order, with ./ or not, the last call of a path counting', () => {
     const details = { usedTool: true, noUnsafePaths: true, toolCallAsText: false }
     expect(gradeFiles(files, solved)).toMatchObject({ points: 350, details })
-    const dotted = files.asked.map(({ path, solution }) => call(`./${path}`, solution))
+    const dotted = files.requested.map(({ path, solution }) => call(`./${path}`, solution))
     const twice = [call(first?.path, 'first'), ...solved.toolCalls]
     for (const calls of [solved.toolCalls.toReversed(), dotted, twice])
       expect(gradeFiles(files, replyWith(calls)).points).toBe(350)
   })
 
-  test('gives each file and property its own points', () => {
+  test('each file and property has its own points', () => {
     const { points, details } = gradeFiles(files, replyWith(lastCalls))
     expect(points).toBe(350 - 85)
     expect(gradeFiles(files, replyWith([call(first?.path, ''), ...lastCalls])).points).toBe(350 - 60)
-    for (const { kind, properties } of files.asked) {
+    for (const { kind, properties } of files.requested) {
       for (const name of [`${kind}Created`, ...Object.keys(properties)])
         expect(details[name], name).toBe(kind !== first?.kind)
     }
   })
 
-  test('counts what is wrong with a call in three ways, and takes the points for valid calls', () => {
+  test('invalid calls are counted in three ways, and cost the points for valid calls', () => {
     const wrong = [
       { name: 'write_file', arguments: '{"path": "a' },
       { name: 'write_file', arguments: '' },
@@ -71,13 +71,13 @@ describe('the files task', () => {
     expect(({} as Record<string, unknown>)['c']).toBeUndefined()
   })
 
-  test('writes nothing to an unsafe path, and takes the points for safe ones', () => {
+  test('an unsafe path is not written, and costs the points for safe ones', () => {
     const { points, details } = gradeFiles(files, replyWith([...solved.toolCalls, call('/etc/passwd', 'x')]))
     expect(points).toBe(350 - 25)
     expect(details['noUnsafePaths']).toBe(false)
   })
 
-  test('gives nothing for calls that write something else', () => {
+  test('calls that write something else earn nothing', () => {
     const { points, details } = gradeFiles(files, replyWith([call('hello.txt', 'hello')]))
     expect(points).toBe(0)
     expect(details['usedTool']).toBe(true)
@@ -93,25 +93,25 @@ describe('the files task', () => {
     asText, `<tool_call>${asText}</tool_call>`, `[TOOL_CALLS][${asText}]`, 'write_file("a", "b")',
     '<|channel|>commentary to=functions.write_file <|message|>{}', '<function=write_file>{}</function>',
     '<minimax:tool_call><invoke name="write_file">',
-  ])('tells a call from text that looks like one: %.60s', (text) => {
+  ])('text that looks like a call is recognised: %.60s', (text) => {
     const { points, details } = gradeFiles(files, replyWith([], text))
     expect(points).toBe(0)
     expect(details).toMatchObject({ usedTool: false, toolCallAsText: true, noUnsafePaths: false })
-    expect(calledAsAsked(replyWith([], text))).toBe(false)
+    expect(callsFollowFormat(replyWith([], text))).toBe(false)
   })
 
-  test('takes no talk of the tool for a call', () => {
+  test('text about the tool is not a call', () => {
     expect(looksLikeCall('I will now write the files with the tool.')).toBe(false)
   })
 
-  test('was answered as asked when every call is valid, whatever it wrote', () => {
-    expect(calledAsAsked(solved)).toBe(true)
-    expect(calledAsAsked(replyWith([call('x', 'y')]))).toBe(true)
-    expect(calledAsAsked(replyWith([call('x', 'y'), call('x', 'y', 'other')]))).toBe(false)
-    expect(calledAsAsked(replyWith([]))).toBe(false)
+  test('a response has the requested form when every call is valid, whatever it wrote', () => {
+    expect(callsFollowFormat(solved)).toBe(true)
+    expect(callsFollowFormat(replyWith([call('x', 'y')]))).toBe(true)
+    expect(callsFollowFormat(replyWith([call('x', 'y'), call('x', 'y', 'other')]))).toBe(false)
+    expect(callsFollowFormat(replyWith([]))).toBe(false)
   })
 
-  test('never throws, and never gives more than there is, whatever a model sends', () => {
+  test('grading never throws and never exceeds the maximum, whatever a model sends', () => {
     const anyCall = fc.record({
       name: fc.constantFrom('write_file', 'x'),
       arguments: fc.oneof(fc.string(), fc.json()),
@@ -141,7 +141,7 @@ describe('a path', () => {
     ['__proto__', '__proto__'],
   ])('%j is safe', (path, kept) => expect(safePath(path)).toBe(kept))
 
-  test('of any name is a key and nothing more', () => {
+  test('a path with any name is a key and nothing more', () => {
     const written = writeFiles(replyWith([call('__proto__', 'x'), call('constructor', 'y')]))
     expect([...written.files]).toEqual([
       ['__proto__', 'x'],
@@ -150,7 +150,7 @@ describe('a path', () => {
   })
 })
 
-test('the tool is described by the schema that its calls are held against', () => {
+test('the tool definition and the check of its calls share one schema', () => {
   const text = { type: 'string', description: expect.any(String) as string }
   const object = { type: 'object', required: ['path', 'content'], additionalProperties: false }
   expect(WRITE_FILE_TOOL.parameters).toEqual({ ...object, properties: { path: text, content: text } })

@@ -11,13 +11,13 @@ const DAYS = Array.from({ length: 430 }, (_, index) => addDays('2026-01-01', ind
 const everyDay = DAYS.map(drawItems)
 
 describe('draws', () => {
-  test('are the same for the same seed, for ever', () => {
+  test('the draws of one seed are always the same', () => {
     const draw = drawsFrom('lite-agent-eval-v1|2026-01-01|files')
     expect(Array.from({ length: 6 }, () => draw.integer(0, 999))).toEqual([117, 718, 290, 218, 399, 278])
     expect(drawsFrom('a').word(8)).not.toBe(drawsFrom('b').word(8))
   })
 
-  test('reach both ends of a range, and every choice, evenly', () => {
+  test('draws reach both ends of a range, and every choice, evenly', () => {
     const draw = drawsFrom('ends')
     const counts = new Map<number, number>()
     for (let drawn = 0; drawn < 6000; drawn += 1) {
@@ -31,24 +31,24 @@ describe('draws', () => {
 })
 
 describe('the items of 430 days', () => {
-  test('are the same whenever they are drawn, and others each day', () => {
-    const texts = everyDay.map(({ questions }) => JSON.stringify(questions))
-    expect(JSON.stringify(drawItems('2026-01-01').questions)).toBe(texts[0])
+  test('the items of a day are always the same, and differ between days', () => {
+    const texts = everyDay.map(({ prompts }) => JSON.stringify(prompts))
+    expect(JSON.stringify(drawItems('2026-01-01').prompts)).toBe(texts[0])
     expect(new Set(texts).size).toBe(DAYS.length)
   })
 
-  test('ask for every kind of file and of job', () => {
-    const kinds = new Set(everyDay.flatMap(({ files }) => files.asked.map(({ kind }) => kind)))
+  test('the items contain every kind of file and of job', () => {
+    const kinds = new Set(everyDay.flatMap(({ files }) => files.requested.map(({ kind }) => kind)))
     expect([...kinds].sort()).toEqual(['ignore', 'makefile', 'readme', 'script', 'settings', 'table'])
     const jobs = new Set(everyDay.map(({ shell }) => shell.kind))
     const all = 'column count distinct frequency rename replace search sum top'
     expect([...jobs].sort().join(' ')).toBe(all)
   })
 
-  test('ask for three files at different paths, each with two properties that an empty file lacks', () => {
+  test('the items contain three files at different paths, each with two properties that an empty file lacks', () => {
     for (const { files } of everyDay) {
-      expect(new Set(files.asked.map(({ path }) => path)).size).toBe(3)
-      for (const { properties, solution } of files.asked) {
+      expect(new Set(files.requested.map(({ path }) => path)).size).toBe(3)
+      for (const { properties, solution } of files.requested) {
         const judged = (content: string) => Object.values(properties).map((holds) => holds(content))
         expect(judged(solution)).toEqual([true, true])
         expect(judged('')).toEqual([false, false])
@@ -57,18 +57,18 @@ describe('the items of 430 days', () => {
     }
   })
 
-  test('have a solution with every point, and worthless calls with none', () => {
+  test('the items have a solution with all points, and worthless calls with none', () => {
     for (const items of everyDay) {
       expect(gradeFiles(items.files, solutions(items).tool).points).toBe(350)
-      for (const [name, reply] of Object.entries(worthlessResponses(items).tool)) {
-        expect(gradeFiles(items.files, reply).points, name).toBe(0)
+      for (const [name, response] of Object.entries(worthlessResponses(items).tool)) {
+        expect(gradeFiles(items.files, response).points, name).toBe(0)
       }
     }
   })
 
-  test('show one tree of a job, and hide two with other results', () => {
-    for (const { shell, questions } of everyDay) {
-      const [question] = questions.text.messages
+  test('the items show one tree of a job, and hide two with other results', () => {
+    for (const { shell, prompts } of everyDay) {
+      const [question] = prompts.text.messages
       const results = SHELL_CASES.map((name) => shell.cases[name])
       expect(new Set(results.map(({ prints, after }) => JSON.stringify(prints ?? [...after]))).size).toBe(3)
       for (const path of shell.cases.shown.files.keys()) expect(question?.content).toContain(`--- ${path}\n`)
@@ -78,7 +78,7 @@ describe('the items of 430 days', () => {
     }
   })
 
-  test('have clocks of the same size: 24 signs, two digits, one hour to borrow', () => {
+  test('the clocks have the same size: 24 signs, two digits, one hour to borrow', () => {
     for (const { clock } of everyDay) {
       const shown = /It shows: (.*)$/m.exec(clock.task)?.[1] ?? ''
       expect(shown.replaceAll(' / ', '')).toHaveLength(24)
@@ -116,7 +116,7 @@ describe('the clock', () => {
     ['05:37:14', 0],
     ['', 0],
     [null, 0],
-  ])('%j earns %i points', (received, points) => {
+  ])('the time %j earns %i points', (received, points) => {
     expect(gradeClock(item, received)).toEqual({
       points,
       details: { expected: '14:05:37', received: received ?? '' },

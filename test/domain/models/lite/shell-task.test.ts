@@ -24,7 +24,7 @@ const ran = (name: Case, of = job): ShellRun => ({
   stderr: '',
   exitCode: 0,
   files: of.cases[name].after,
-  why: null,
+  reason: null,
   missingTools: [],
 })
 const ended = (outcome: ShellRun['outcome'], missingTools: string[] = []): ShellRun => ({
@@ -33,7 +33,7 @@ const ended = (outcome: ShellRun['outcome'], missingTools: string[] = []): Shell
   stderr: '',
   exitCode: null,
   files: new Map(),
-  why: `it ${outcome}`,
+  reason: `it ${outcome}`,
   missingTools,
 })
 const runs = (changed: Partial<ShellRuns> = {}, of = job): ShellRuns => ({
@@ -49,7 +49,7 @@ const points = (changed: Partial<ShellRuns>, command = 'c'): number =>
   gradeShell(job, command, runs(changed)).points
 
 describe('a command', () => {
-  test('that is right everywhere earns every point', () => {
+  test('a command that is right everywhere earns all points', () => {
     const right = { rightOnShownFiles: true, rightOnOtherFiles: true, rightOnAwkwardFiles: true }
     const form = { plausiblyExecutable: true, shellOnly: true, usesGivenTools: true }
     const details = { command: 'sort', ...form, leavesOtherFilesAlone: true, ...right }
@@ -65,11 +65,11 @@ describe('a command', () => {
     ['makes another file', { other: extra }, 'c', 280],
     ['removes the files', { other: { ...extra, files: new Map() } }, 'c', 280],
     ['does not end on awkward files', { awkward: ended('timeout') }, 'c', 210],
-  ])('loses the points of a property when it %s', (_what, changed, command, earned) => {
+  ])('a command loses the points of a property when it %s', (_what, changed, command, earned) => {
     expect(points(changed, command)).toBe(earned)
   })
 
-  test('earns nothing when it is right on the shown files alone', () => {
+  test('a command that is right on the shown files alone earns nothing', () => {
     const parrot = runs({ other: wrong('other'), awkward: wrong('awkward') })
     const { points: earned, details } = gradeShell(job, 'c', parrot)
     expect(earned).toBe(0)
@@ -77,7 +77,7 @@ describe('a command', () => {
   })
 
   test.each(['timeout', 'too-much-output', 'not-executable'] as const)(
-    'that ends by %s earns nothing',
+    'a command that ends by %s earns nothing',
     (outcome) => {
       const { points: earned, details } = gradeShell(job, 'c', everywhere(ended(outcome)))
       expect(earned).toBe(0)
@@ -89,7 +89,7 @@ describe('a command', () => {
     },
   )
 
-  test('that is not there earns nothing, and says so in every property', () => {
+  test('a missing command earns nothing, and no property', () => {
     const { points: earned, details } = gradeShell(job, null, null)
     expect(earned).toBe(0)
     expect(Object.values(details).filter((value) => value !== false)).toEqual([''])
@@ -97,8 +97,8 @@ describe('a command', () => {
   })
 })
 
-describe('what the sandbox cannot run', () => {
-  test('is left out, and its points go to the rest', () => {
+describe('an unsupported command', () => {
+  test('a property that the sandbox cannot check is left out, and its points go to the others', () => {
     const { points: earned, details } = gradeShell(job, 'c', runs({ awkward: ended('unsupported') }))
     expect(earned).toBe(300)
     expect(details).not.toHaveProperty('rightOnAwkwardFiles')
@@ -115,7 +115,7 @@ describe('what the sandbox cannot run', () => {
     ['one, wrong on the other one', { awkward: gap, other: wrong('other') }, false, 0],
     ['both, wrong on the shown one', { ...everywhere(gap), shown: wrong('shown') }, false, 0],
     ['every tree, for a tool not offered', everywhere(ended('unsupported', ['perl'])), false, 0],
-  ])('on %s is judged by what is left', (_on, changed, isVoid, earned) => {
+  ])('a command that is unsupported on %s is judged by the other trees', (_on, changed, isVoid, earned) => {
     const graded = gradeShell(job, 'c', runs(changed))
     expect([graded.isVoid, graded.points]).toEqual([isVoid, earned])
     const result = taskResult('task_shell_command_lite', '2026-01-01', graded)
@@ -123,7 +123,7 @@ describe('what the sandbox cannot run', () => {
     expect(result.status === 'http_timeout_or_error').toBe(isVoid)
   })
 
-  test('everywhere leaves the form alone in the details, with a tool that was not offered', () => {
+  test('a command that is unsupported everywhere keeps its form in the details, with a tool that was not offered', () => {
     const { points: earned, details } = gradeShell(job, 'perl', everywhere(ended('unsupported', ['perl'])))
     expect(earned).toBe(0)
     expect(details).toEqual({
@@ -146,18 +146,18 @@ describe('a result', () => {
     return gradeShell(search, 'c', Object.fromEntries(each)).points
   }
 
-  test('is compared by words: order, padding, ./ and a missing last line end do not count', () => {
+  test('results are compared by words: order, padding, ./ and a missing last line end do not count', () => {
     expect(printed((lines) => lines.toReversed().join('\n'))).toBe(300)
     expect(printed((lines) => lines.map((line) => `  ./${line}  \n\n`).join(''))).toBe(300)
   })
 
-  test('is wrong with a line more, less or twice', () => {
+  test('a result is wrong with a line more, less or twice', () => {
     expect(printed((lines) => [...lines, 'x'].join('\n'))).toBe(0)
     expect(printed((lines) => lines.slice(1).join('\n'))).toBe(0)
     expect(printed((lines) => [...lines, lines[0]].join('\n'))).toBe(0)
   })
 
-  test('in another order is wrong where the job asks for one', () => {
+  test('a result in another order is wrong when the job requires an order', () => {
     const reversed = (name: Case): ShellRun => {
       const lines = (job.cases[name].prints ?? []).toReversed()
       return { ...ran(name), stdout: lines.join('\n') }
@@ -165,7 +165,7 @@ describe('a result', () => {
     expect(gradeShell(job, 'c', runs({ other: reversed('other') })).points).toBe(230)
   })
 
-  test('of a job that changes files is the files, whatever is printed', () => {
+  test('the result of a job that changes files is the files, whatever is printed', () => {
     const rename = jobOf('rename')
     expect(gradeShell(rename, 'c', runs({}, rename)).points).toBe(300)
     const chatty = { ...ran('shown', rename), stdout: 'renamed\n' }
@@ -184,7 +184,7 @@ describe('the result of a task', () => {
     [270, 0.9, 'passed'],
     [275, 0.917, 'passed'],
     [300, 1, 'passed'],
-  ] as const)('of %i points has score %d and is %s', (earned, score, status) => {
+  ] as const)('a result of %i points has score %d and is %s', (earned, score, status) => {
     const result = taskResult('task_shell_command_lite', '2026-01-01', { points: earned, details: {} })
     expect(result).toEqual({
       id: 'task_shell_command_lite',
@@ -197,7 +197,7 @@ describe('the result of a task', () => {
     })
   })
 
-  test('without an answer says why, and not whether a tool was used', () => {
+  test('a result without a response has its reason, and no tool use', () => {
     const why = { responseStatus: 'timeout_or_error', rateLimitKind: 'none' }
     const results = unansweredTasks('text', '2026-01-01', why)
     expect(results.map(({ id, maxPoints }) => `${id} ${maxPoints}`)).toEqual([
@@ -209,7 +209,7 @@ describe('the result of a task', () => {
     expect(unansweredTasks('tool', '2026-01-01', why)[0]?.details).toEqual(why)
   })
 
-  test('keeps texts short and whole: cut between code points, lone halves replaced', () => {
+  test('a result keeps texts short and whole: cut between code points, lone halves replaced', () => {
     expect(cutText('😀'.repeat(300))).toBe('😀'.repeat(200))
     expect(cutText(`a${'😀'.repeat(300)}`)).toBe(`a${'😀'.repeat(199)}`)
     expect(cutText('a\ud83db')).toBe('a\ufffdb')

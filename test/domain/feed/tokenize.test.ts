@@ -1,6 +1,11 @@
 import fc from 'fast-check'
 import { describe, expect, test } from 'vitest'
-import { likeness, parseSearchText, withLastBegun, wordsOf } from '../../../src/domain/feed/search-words.ts'
+import {
+  titleSimilarity,
+  parseSearchText,
+  withLastAsPrefix,
+  tokenize,
+} from '../../../src/domain/feed/tokenize.ts'
 import { QUERY_MAX_WORDS } from '../../../src/domain/feed/search.ts'
 
 describe('the words of a text', () => {
@@ -17,27 +22,27 @@ describe('the words of a text', () => {
     ['\u{20000}\u1dc0', '\u{20000}'],
     ['漢字+ c漢', '漢字 c 漢'],
     ['x'.repeat(10_000), 'x'.repeat(64)],
-  ])('of %.40j', (text, words) => {
-    expect(wordsOf(text)).toEqual(words === '' ? [] : words.split(' '))
+  ])('the words of %.40j', (text, words) => {
+    expect(tokenize(text)).toEqual(words === '' ? [] : words.split(' '))
   })
 
-  test('hold nothing that means something to a query, and are the words of their own text', () => {
+  test('the words of a text contain no query syntax, and are the words of their own text', () => {
     const text = fc.oneof(fc.string({ unit: 'binary', maxLength: 200 }), fc.string({ unit: 'grapheme' }))
     fc.assert(
       fc.property(text, (written) => {
-        const words = wordsOf(written)
+        const words = tokenize(written)
         const isPlain = (word: string): boolean => /^[\p{L}\p{N}][\p{L}\p{N}\p{M}]*[+#]*$/u.test(word)
         expect(words.filter((word) => !isPlain(word) || !word.isWellFormed())).toEqual([])
         const isPair = /[\p{Script=Han}\p{Script=Hiragana}\p{Script=Katakana}]/u
         const whole = words.filter((word) => !isPair.test(word))
-        expect(wordsOf(whole.join(' '))).toEqual(whole)
+        expect(tokenize(whole.join(' '))).toEqual(whole)
       }),
       { numRuns: 5_000 },
     )
   })
 })
 
-describe('what a person typed', () => {
+describe('a search text', () => {
   const unit = (words: string[], prefix = false, quoted = false) => ({ words, prefix, quoted })
   const phrase = (...words: string[]) => unit(words, false, true)
   const begun = (word: string) => unit([word], true)
@@ -72,11 +77,11 @@ describe('what a person typed', () => {
       `${'rust '.repeat(50)}${'"show hn" '.repeat(40)}${numbered(29).join(' ')}`,
       [...single('rust'), phrase('show', 'hn'), ...single(...numbered(29))],
     ],
-  ])('%.60j', (text, units) => {
+  ])('the search text %.60j', (text, units) => {
     expect(parseSearchText(text)).toEqual(units)
   })
 
-  test('has a bounded number of words, those of its phrases included', () => {
+  test('a query has a bounded number of words, including those of its phrases', () => {
     expect(QUERY_MAX_WORDS).toBe(32)
     fc.assert(
       fc.property(fc.string({ unit: 'binary', maxLength: 3_000 }), (text) => {
@@ -87,29 +92,29 @@ describe('what a person typed', () => {
     )
   })
 
-  test('may end in a word that is only begun, but for a phrase, a beginning and one letter', () => {
-    expect(withLastBegun(parseSearchText('a postgr'))).toEqual([...single('a'), begun('postgr')])
+  test('a query may end in a prefix, except for a phrase, a prefix and one letter', () => {
+    expect(withLastAsPrefix(parseSearchText('a postgr'))).toEqual([...single('a'), begun('postgr')])
     for (const text of ['"a phrase"', 'begun*', 'x', '', 'aa* bb* cc* dd'])
-      expect(withLastBegun(parseSearchText(text))).toBeNull()
+      expect(withLastAsPrefix(parseSearchText(text))).toBeNull()
   })
 })
 
-describe('how alike two titles are', () => {
+describe('the similarity of two titles', () => {
   const of = { the: 20_000, of: 15_000, notes: 600, on: 9_000, ffts: 3, rust: 1_700 }
   const counts = { items: 100_000, of: new Map(Object.entries(of)) }
-  const compare = (a: string, b: string) => likeness(wordsOf(a), wordsOf(b), counts)
+  const compare = (a: string, b: string) => titleSimilarity(tokenize(a), tokenize(b), counts)
 
-  test('is one for the same words in any order, and nothing without a shared one', () => {
+  test('the similarity is 1 for the same words in any order, and 0 without a shared word', () => {
     expect(compare('Notes on FFTs', 'FFTs: notes, on').score).toBe(1)
     expect(compare('Notes on FFTs', 'the rust').score).toBe(0)
     expect(compare('!', 'rust').score).toBe(0)
   })
 
-  test('is never outside of zero and one', () => {
+  test('the similarity is always between 0 and 1', () => {
     const title = fc.array(fc.constantFrom('the', 'of', 'ffts', 'unknown', 'other', 'rust'), { maxLength: 8 })
     fc.assert(
       fc.property(title, title, (a, b) => {
-        const { score } = likeness(a, b, counts)
+        const { score } = titleSimilarity(a, b, counts)
         expect(score).toBeGreaterThanOrEqual(0)
         expect(score).toBeLessThanOrEqual(1 + 1e-9)
       }),

@@ -1,16 +1,16 @@
-import { calledAsAsked } from './file-task.ts'
+import { callsFollowFormat } from './file-task.ts'
 import type { LiteKind, ModelResponse } from './suite.ts'
 
-interface TextAnswer {
-  /** The command, possibly of several lines; null when none was found. */
+interface TextResponse {
+  /** The command, possibly of several lines; null when missing. */
   command: string | null
-  /** The time as it was given; null when none was found. */
+  /** The time as written; null when missing. */
   time: string | null
-  /** True for exactly the two lines that were asked for. */
-  asAsked: boolean
+  /** True for exactly the two requested lines. */
+  followsFormat: boolean
 }
 
-// Every repetition is bounded: a text of any length is read in time that grows with it, not with its square.
+// Every repetition is bounded, so that the time grows linearly with the text.
 const LABEL = (name: string): RegExp =>
   new RegExp(
     `^[\\s>*_#\`-]{0,20}(?:\\d[.)])?[\\s*_\`]{0,10}${name}[*_\`]{0,3}\\s{0,3}[:=][*_]{0,3}(.*)$`,
@@ -21,37 +21,37 @@ const TIME_LABEL = LABEL('time')
 const FENCE = /^\s*(?:```|~~~)/
 const TIME = /(?<![\d:])\d{1,2}:\d{2}:\d{2}(?![\d:])/g
 
-/** The last lines of the text question: the form that {@link readAnswer} reads. */
-export const ANSWER_FORM = `Answer with exactly two lines and nothing else, no Markdown:
+/** The last lines of the text prompt: the format that {@link parseTextResponse} reads. */
+export const RESPONSE_FORMAT = `Answer with exactly two lines and nothing else, no Markdown:
 COMMAND: the one-line shell command
 TIME: the true time as hh:mm:ss`
 
 /**
- * Reads an answer. The form is two labelled lines, the last of each label counting, because models think aloud first.
- * What models write instead is read too: a fenced block or the next line after an empty label, back quotes or a prompt
- * sign around the command, and without a label the only fenced block and the only time.
+ * Parses a response. The format is two labelled lines; the last of each label counts, because models reason aloud
+ * first. Common deviations are accepted: a fenced block or the next line after an empty label, back quotes or a prompt
+ * sign around the command, and, without labels, the only fenced block and the only time.
  */
-export function readAnswer(text: string): TextAnswer {
-  const said = withoutThoughts(text).trim()
-  const lines = said.split(/\r?\n/)
-  const asAsked =
+export function parseTextResponse(text: string): TextResponse {
+  const answer = withoutThoughts(text).trim()
+  const lines = answer.split(/\r?\n/)
+  const followsFormat =
     lines.length === 2 && /^COMMAND: \S/.test(lines[0] ?? '') && /^TIME: \d\d:\d\d:\d\d$/.test(lines[1] ?? '')
   const command = labelled(lines, COMMAND_LABEL) ?? onlyFence(lines)
   const time = labelled(lines, TIME_LABEL)
   return {
     command: command === null ? null : bare(command),
-    time: time === null ? onlyTime(said) : (time.match(TIME)?.[0] ?? null),
-    asAsked,
+    time: time === null ? onlyTime(answer) : (time.match(TIME)?.[0] ?? null),
+    followsFormat,
   }
 }
 
-/** Some services leave a model's reasoning in the content, with or without its opening tag. */
+/** Removes reasoning that some services leave in the content, with or without its opening tag. */
 function withoutThoughts(text: string): string {
   const closed = text.lastIndexOf('</think>')
   return closed < 0 ? text : text.slice(closed + '</think>'.length)
 }
 
-/** What follows the last line with a label: the rest of it, else the fenced block or the line that comes next. */
+/** The text after the last line with a label: the rest of that line, else the next fenced block or line. */
 function labelled(lines: readonly string[], label: RegExp): string | null {
   const at = lines.findLastIndex((line) => label.test(line))
   const rest = label.exec(lines[at] ?? '')?.[1]?.trim()
@@ -81,24 +81,23 @@ function onlyTime(text: string): string | null {
   return times.size === 1 ? (first ?? null) : null
 }
 
-/** Without the back quotes or the prompt sign that models put around a command. */
+/** Removes back quotes or a prompt sign around a command. */
 function bare(command: string): string {
   const quoted = /^(`{1,3})([^`].*[^`]|[^`])\1$/s.exec(command.trim())?.[2] ?? command.trim()
   return quoted.replace(/^\$ /, '').trim()
 }
 
-/** Whether a reply has the form that was asked for, whatever it says. */
-export function answeredAsAsked(kind: LiteKind, reply: ModelResponse): boolean {
-  return kind === 'tool' ? calledAsAsked(reply) : readAnswer(reply.text).asAsked
+/** True when a response has the requested form, whatever its content. */
+export function responseFollowsFormat(kind: LiteKind, response: ModelResponse): boolean {
+  return kind === 'tool' ? callsFollowFormat(response) : parseTextResponse(response.text).followsFormat
 }
 
 /**
- * True for a reply that its limit of tokens ended before it came to what was asked for: it proves nothing, neither that
- * the model can nor that it cannot.
+ * True for a response that reached its token limit before it answered the prompt: it proves nothing about the model.
  */
 export function isCutShort(kind: LiteKind, { text, toolCalls, finishReason }: ModelResponse): boolean {
   if (finishReason !== 'length') return false
   if (kind === 'tool') return toolCalls.length === 0
-  const { command, time } = readAnswer(text)
+  const { command, time } = parseTextResponse(text)
   return command === null && time === null
 }

@@ -1,15 +1,19 @@
 import fc from 'fast-check'
 import { describe, expect, test } from 'vitest'
-import { ANSWER_FORM, isCutShort, readAnswer } from '../../../../src/domain/models/lite/answer.ts'
+import {
+  RESPONSE_FORMAT,
+  isCutShort,
+  parseTextResponse,
+} from '../../../../src/domain/models/lite/text-response.ts'
 
 const command = `grep -rl 'a: b' . | sort`
 const time = '12:05:59'
 const right = `COMMAND: ${command}\nTIME: ${time}`
 
-describe('an answer', () => {
-  test('in the form that was asked for is read as it is', () => {
-    expect(readAnswer(right)).toEqual({ command, time, asAsked: true })
-    expect(readAnswer(`\n${right}\r\n`)).toEqual({ command, time, asAsked: true })
+describe('a response', () => {
+  test('a response in the requested form is parsed', () => {
+    expect(parseTextResponse(right)).toEqual({ command, time, followsFormat: true })
+    expect(parseTextResponse(`\n${right}\r\n`)).toEqual({ command, time, followsFormat: true })
   })
 
   test.each([
@@ -24,45 +28,45 @@ describe('an answer', () => {
     ['a first try', `COMMAND: ls\nTIME: 01:01:01\nNo, wait.\n${right}`],
     ['a prompt sign', `COMMAND: $ ${command}\nTIME: ${time} (true time)`],
     ['prose around it', `Sure!\n${right}\nHope this helps.`],
-  ])('with %s is read too, but was not asked for', (_name, text) => {
-    expect(readAnswer(text)).toEqual({ command, time, asAsked: false })
+  ])('a response with %s is parsed too, but lacks the requested form', (_name, text) => {
+    expect(parseTextResponse(text)).toEqual({ command, time, followsFormat: false })
   })
 
   test.each([`<think>COMMAND: ls\nTIME: 01:01:01</think>\n${right}`, `COMMAND: ls\n</think>${right}`])(
-    'is what follows the thoughts that a service left in: %j',
-    (text) => expect(readAnswer(text)).toEqual({ command, time, asAsked: true }),
+    'a response begins after the reasoning that a service left in: %j',
+    (text) => expect(parseTextResponse(text)).toEqual({ command, time, followsFormat: true }),
   )
 
-  test.each(['', 'I cannot do that.', ANSWER_FORM.replaceAll(':', ''), 'COMMAND:\nTIME:'])(
-    '%j gives no time',
+  test.each(['', 'I cannot do that.', RESPONSE_FORMAT.replaceAll(':', ''), 'COMMAND:\nTIME:'])(
+    'the response %j has no time',
     (text) => {
-      expect(readAnswer(text)).toMatchObject({ time: null, asAsked: false })
+      expect(parseTextResponse(text)).toMatchObject({ time: null, followsFormat: false })
     },
   )
 
-  test('keeps a command of several lines, and back quotes within one', () => {
-    expect(readAnswer('COMMAND:\n```\nfor f in *; do\n  echo $f\ndone\n```\nTIME: x').command).toBe(
+  test('a command of several lines and back quotes within one are kept', () => {
+    expect(parseTextResponse('COMMAND:\n```\nfor f in *; do\n  echo $f\ndone\n```\nTIME: x').command).toBe(
       'for f in *; do\n  echo $f\ndone',
     )
-    expect(readAnswer('COMMAND: echo `ls` x').command).toBe('echo `ls` x')
-    expect(readAnswer('COMMAND: ``').command).toBe('``')
+    expect(parseTextResponse('COMMAND: echo `ls` x').command).toBe('echo `ls` x')
+    expect(parseTextResponse('COMMAND: ``').command).toBe('``')
   })
 
-  test('with several times and no label gives none', () => {
-    expect(readAnswer('10:00:00 or 11:00:00').time).toBeNull()
-    expect(readAnswer('10:00:00, that is 10:00:00').time).toBe('10:00:00')
-    expect(readAnswer('TIME: 1999:10:10').time).toBeNull()
+  test('several times without a label give no time', () => {
+    expect(parseTextResponse('10:00:00 or 11:00:00').time).toBeNull()
+    expect(parseTextResponse('10:00:00, that is 10:00:00').time).toBe('10:00:00')
+    expect(parseTextResponse('TIME: 1999:10:10').time).toBeNull()
   })
 
-  test('of any text is read without fail', () => {
+  test('any text can be parsed as a response', () => {
     fc.assert(
       fc.property(fc.string({ unit: 'binary' }), (text) => {
-        const read = readAnswer(`${text}\n${right}`)
+        const read = parseTextResponse(`${text}\n${right}`)
         return read.command === command && read.time === time
       }),
     )
     const long = `${'> * _ # '.repeat(50_000)}\n${'COMMAND'.repeat(50_000)}\n${'`'.repeat(100_000)}`
-    expect(readAnswer(long).asAsked).toBe(false)
+    expect(parseTextResponse(long).followsFormat).toBe(false)
   })
 })
 
@@ -76,7 +80,7 @@ test.each([
   ['text', 'COMMAND: ls', [], 'length', false],
   ['text', 'TIME: 01:02:03', [], 'length', false],
   ['text', 'thinking', CALL, null, false],
-] as const)('a %s answer of %j with calls %j that ended by %s: cut short is %s', (...row) => {
+] as const)('the %s response %j with calls %j that ended by %s: cut short is %s', (...row) => {
   const [kind, text, toolCalls, finishReason, cut] = row
   expect(isCutShort(kind, { text, toolCalls, finishReason })).toBe(cut)
 })

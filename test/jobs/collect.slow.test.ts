@@ -4,8 +4,8 @@ import type { LiveSource } from '../../src/domain/ports.ts'
 import type { ItemDetails } from '../../src/domain/feed/live-source.ts'
 import type { Signal } from '../../src/domain/feed/signal.ts'
 import { windowEnding } from '../../src/domain/year/ledger.ts'
-import { collectSources } from '../../src/jobs/collect-sources.ts'
-import type { SourcesPorts, SourcesReport } from '../../src/jobs/collect-sources.ts'
+import { collectSources } from '../../src/jobs/collect.ts'
+import type { SourcesPorts, SourcesReport } from '../../src/jobs/collect.ts'
 import { feedInMemory } from '../adapters/feed/open-feed.ts'
 import { FAULTS } from '../support/replay/replay-server.ts'
 import type { Fault } from '../support/replay/replay-server.ts'
@@ -73,7 +73,7 @@ function expectWhole(report: SourcesReport, stored: Record<string, string[]>, bu
 }
 
 describe('a collection', () => {
-  test('stores what every source shows today, vouched for, with what is known of each item', async () => {
+  test('a collection stores what every source shows today, with verified titles and details', async () => {
     const { ports, signals, details, stored } = await openPorts()
     const report = await collectSources(ports, sourcesOf(await replay()), never)
     expect(report).toMatchObject({ day: DAY, outcome: 'collected' })
@@ -88,7 +88,7 @@ describe('a collection', () => {
     expect(new Set(keys(signals)).size).toBe(signals.length)
   })
 
-  test('of an unchanged world on the same day changes nothing, and lists are not sent again', async () => {
+  test('a collection of unchanged sources on the same day changes nothing, and lists are not sent again', async () => {
     const { ports } = await openPorts()
     const sources = sourcesOf(await replay(), { memory: memoryOfSources() })
     const first = await collectSources(ports, sources, never)
@@ -108,7 +108,7 @@ describe('a collection', () => {
     expect(second.sources['hype:github']).toMatchObject({ requests: 2, notModified: 2 })
   })
 
-  test('of unchanged lists on another day is that day’s observation', async () => {
+  test('a collection of unchanged lists on another day is that day’s observation', async () => {
     const sources = sourcesOf(await replay(), { memory: memoryOfSources() })
     const first = await openPorts()
     await collectSources(first.ports, sources, never)
@@ -127,7 +127,7 @@ const SERVERS = Object.keys(REPLAYED) as Replayed[]
 /** The faults that are noticed only when the time for an answer is over. */
 const LASTING: Fault[] = ['slow', 'drip']
 
-describe('a source that misbehaves', () => {
+describe('a misbehaving source', () => {
   const each = SERVERS.flatMap((server) =>
     (Object.keys(FAULTS) as Fault[])
       .filter((fault) => !LASTING.includes(fault))
@@ -143,42 +143,48 @@ describe('a source that misbehaves', () => {
     expect(of?.reason).toContain('http://127.0.0.1:')
   }
 
-  test.each(each)('%s, %s: is reported, and costs the others nothing', async (server, fault) => {
-    const world = await replay()
-    world.fault(server, fault)
-    const { ports, stored } = await openPorts()
-    const report = await collectSources(ports, sourcesOf(world), never)
-    const kept = await stored()
-    expect(report.outcome).toBe('partial')
-    expectRest(report, kept, server)
-    expectWhole(report, kept, [SOURCE_OF[server]])
-    const retryAt = fault === 'limited' ? '2026-11-21T14:30:00.000Z' : null
-    expect(report.sources[SOURCE_OF[server]]?.retryAt).toBe(retryAt)
-  })
+  test.each(each)(
+    'a misbehaving source is reported and does not affect the others: %s, %s',
+    async (server, fault) => {
+      const world = await replay()
+      world.fault(server, fault)
+      const { ports, stored } = await openPorts()
+      const report = await collectSources(ports, sourcesOf(world), never)
+      const kept = await stored()
+      expect(report.outcome).toBe('partial')
+      expectRest(report, kept, server)
+      expectWhole(report, kept, [SOURCE_OF[server]])
+      const retryAt = fault === 'limited' ? '2026-11-21T14:30:00.000Z' : null
+      expect(report.sources[SOURCE_OF[server]]?.retryAt).toBe(retryAt)
+    },
+  )
 
   test.each(
     LASTING.flatMap((fault): [Fault, Replayed[]][] => [
       [fault, ['hn', 'lobsters', 'github', 'replicate']],
       [fault, ['hn-search', 'lesswrong', 'huggingface', 'reddit']],
     ]),
-  )('%s, %j: are given up when their time is over, and cost the others nothing', async (fault, servers) => {
-    const world = await replay()
-    for (const server of servers) world.fault(server, fault)
-    const { ports, stored } = await openPorts()
-    const faulty = servers.map((server) => SOURCE_OF[server])
-    // Only they are given little time: the others may be slow for another reason.
-    const hasty = sourcesOf(world, { answerMs: 1_000 }).filter(({ source }) => faulty.includes(source))
-    const patient = sourcesOf(world).filter(({ source }) => !faulty.includes(source))
-    const report = await collectSources(ports, [...hasty, ...patient], never)
-    const kept = await stored()
-    for (const server of servers) {
-      expectRest(report, kept, server)
-      expect(report.sources[SOURCE_OF[server]]?.reason).toContain('no complete response within 1000 ms')
-    }
-    expectWhole(report, kept, faulty)
-  })
+  )(
+    'slow sources are abandoned at their timeout and do not affect the others: %s, %j',
+    async (fault, servers) => {
+      const world = await replay()
+      for (const server of servers) world.fault(server, fault)
+      const { ports, stored } = await openPorts()
+      const faulty = servers.map((server) => SOURCE_OF[server])
+      // Only they are given little time: the others may be slow for another reason.
+      const hasty = sourcesOf(world, { answerMs: 1_000 }).filter(({ source }) => faulty.includes(source))
+      const patient = sourcesOf(world).filter(({ source }) => !faulty.includes(source))
+      const report = await collectSources(ports, [...hasty, ...patient], never)
+      const kept = await stored()
+      for (const server of servers) {
+        expectRest(report, kept, server)
+        expect(report.sources[SOURCE_OF[server]]?.reason).toContain('no complete response within 1000 ms')
+      }
+      expectWhole(report, kept, faulty)
+    },
+  )
 
-  test('when all do, the run fails, and says why of each', async () => {
+  test('the run fails when all sources misbehave, with the reason of each', async () => {
     const world = await replay()
     for (const server of Object.keys(REPLAYED) as Replayed[]) world.fault(server, 'failing')
     const { ports, stored } = await openPorts()
@@ -191,8 +197,8 @@ describe('a source that misbehaves', () => {
   })
 })
 
-describe('a run that is ended', () => {
-  test('by a signal ends with its reason, and what was stored stays', async () => {
+describe('an interrupted run', () => {
+  test('a run aborted by a signal ends with its reason, and what was stored stays', async () => {
     const world = await replay()
     world.hold('hn', /item\/41000050/)
     const { ports, stored } = await openPorts()
@@ -224,7 +230,7 @@ describe('a run that is ended', () => {
     expect((await other.stored())['hn']?.length).toBe(40)
   })
 
-  test('by a store that fails throws its error, after every source has come to rest', async () => {
+  test('a run with a failing store throws its error, after every source has stopped', async () => {
     const { ports } = await openPorts()
     const fault = new Error('the disk is gone')
     const failing = { ...ports, feed: { ...ports.feed, importSignals: () => Promise.reject(fault) } }
@@ -245,7 +251,7 @@ describe('a run that is ended', () => {
   })
 })
 
-test('what was collected is published the day after without asking any source for a title', async () => {
+test('collected items are published the day after without fetching any title', async () => {
   const workspace = await openWorkspace()
   const ports = { feed: workspace.feed, clock: () => NOW, onProgress: () => undefined }
   await collectSources(ports, sourcesOf(await replay()), never)
