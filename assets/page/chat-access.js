@@ -1,37 +1,37 @@
-import { humanCheck } from './chat-human.js'
+import { humanChallenge } from './chat-human.js'
 import { chatConfig, chatService } from './chat-service.js'
-import { troubleOf } from './chat-words.js'
+import { problemMessage } from './chat-messages.js'
 
 /**
  * What this visitor may ask: the server's configuration, the proof of being human, the session and its quota.
  *
  * @param {ReturnType<typeof import('./chat-sheet.js').chatParts>} parts
- * @param {(text: string) => void} say
+ * @param {(text: string) => void} showStatus
  */
-export function chatAccess(parts, say) {
+export function chatAccess(parts, showStatus) {
   const { widget } = parts.sheet.dataset
-  const human = widget === undefined ? null : humanCheck(parts.human, widget, say)
+  const challenge = widget === undefined ? null : humanChallenge(parts.human, widget, showStatus)
   const service = chatService(async (signal) => {
     const { requireVerification, verificationSiteKey } = await config()
-    return requireVerification && human ? human.proof(verificationSiteKey ?? '', signal) : null
+    return requireVerification && challenge ? challenge.proof(verificationSiteKey ?? '', signal) : null
   })
   /** @type {Promise<import('./chat-service.js').ChatConfig> | null} */
-  let asked = null
+  let configPromise = null
   let isVerified = false
   /**
    * Messages left, as the server last said.
    *
-   * @type {import('./chat-words.js').Left | null}
+   * @type {import('./chat-messages.js').Remaining | null}
    */
-  let left = null
+  let remaining = null
 
   /** The configuration, asked once; again after a failure. */
   function config() {
-    asked ??= chatConfig().catch((error) => {
-      asked = null
+    configPromise ??= chatConfig().catch((error) => {
+      configPromise = null
       throw error
     })
-    return asked
+    return configPromise
   }
 
   return {
@@ -41,17 +41,17 @@ export function chatAccess(parts, say) {
      */
     turn: (body, signal) => service.turn(body, signal),
     /** Tells what is on before anything is asked, and shows the challenge where there is one; nothing once a turn was admitted. */
-    async greet() {
+    async prepare() {
       if (isVerified) return
       try {
         const { enabled, requireVerification, verificationSiteKey, quotas } = await config()
-        if (!enabled) return say('The chat is switched off on this server, or not set up.')
+        if (!enabled) return showStatus('The chat is switched off on this server, or not set up.')
         if (parts.quota.textContent === '') {
           parts.quota.textContent = `${quotas.messagesPerSession} messages a session, ${quotas.messagesPerDay} a day`
         }
-        if (requireVerification && human) await human.show(verificationSiteKey ?? '')
+        if (requireVerification && challenge) await challenge.show(verificationSiteKey ?? '')
       } catch (error) {
-        say(troubleOf(error, Date.now(), left))
+        showStatus(problemMessage(error, Date.now(), remaining))
       }
     },
     /**
@@ -59,8 +59,8 @@ export function chatAccess(parts, say) {
      *
      * @param {{ session: number, day: number }} remaining messages
      */
-    async admitted({ session, day }) {
-      left = { session, day }
+    async onAdmitted({ session, day }) {
+      remaining = { session, day }
       const { quotas } = await config()
       isVerified = true
       parts.quota.textContent = `${session}/${quotas.messagesPerSession} session, ${day}/${quotas.messagesPerDay} today`
@@ -69,17 +69,17 @@ export function chatAccess(parts, say) {
      * @param {unknown} error of a turn
      * @returns {string} in words
      */
-    troubleOf: (error) => troubleOf(error, Date.now(), left),
+    problemOf: (error) => problemMessage(error, Date.now(), remaining),
     /** The server did not take the proof: the challenge is to be shown again. */
-    refused() {
+    resetVerification() {
       isVerified = false
     },
     /** Forgets session, configuration and quota. */
     forget() {
       service.forget()
       isVerified = false
-      left = null
-      asked = null
+      remaining = null
+      configPromise = null
       parts.quota.textContent = ''
     },
   }

@@ -33,7 +33,7 @@ export function conversation() {
      * @param {Item | null} next
      * @returns {boolean} whether that is another thing than before
      */
-    turnTo(next) {
+    setItem(next) {
       if (next?.key === item?.key) return false
       item = next
       return true
@@ -41,9 +41,9 @@ export function conversation() {
     /**
      * Turns about the same thing that have an answer.
      *
-     * @param {Turn | null} except
+     * @param {Turn | null} excluded
      */
-    answered: (except) =>
-      turns.filter((turn) => turn !== except && turn.answer !== '' && turn.item?.key === item?.key),
+    answered: (excluded) =>
+      turns.filter((turn) => turn !== excluded && turn.answer !== '' && turn.item?.key === item?.key),
   }
 }

@@ -30,21 +30,21 @@ const marked = new Marked({
  * @param {string} text Markdown
  * @returns {DocumentFragment}
  */
-export function readable(text) {
+export function safeFragment(text) {
   try {
-    return rendered(text)
+    return renderMarkdown(text)
   } catch {
     // The parser and the sanitiser call themselves once a level, until the browser's stack ends.
     const fragment = document.createDocumentFragment()
     const plain = document.createElement('pre')
-    plain.textContent = inItsOrder(text)
+    plain.textContent = withoutOverrides(text)
     fragment.append(plain)
     return fragment
   }
 }
 
 /** @param {string} text Markdown */
-function rendered(text) {
+function renderMarkdown(text) {
   const fragment = DOMPurify.sanitize(marked.parse(text, { async: false }), {
     ALLOWED_TAGS: TAGS,
     ALLOWED_ATTR: ['href', 'start'],
@@ -60,7 +60,7 @@ function rendered(text) {
   }
   const texts = document.createTreeWalker(fragment, NodeFilter.SHOW_TEXT)
   for (let node = texts.nextNode(); node; node = texts.nextNode())
-    node.nodeValue = inItsOrder(node.nodeValue ?? '')
+    node.nodeValue = withoutOverrides(node.nodeValue ?? '')
   return fragment
 }
 
@@ -69,7 +69,7 @@ function rendered(text) {
  *
  * @param {string} text
  */
-function inItsOrder(text) {
+function withoutOverrides(text) {
   return text.replaceAll(/[\u202a-\u202e]/g, '')
 }
 

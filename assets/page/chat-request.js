@@ -15,20 +15,24 @@ const TURNS_READ = Math.floor((MESSAGES_READ - 1) / 2)
  *
  * @param {readonly Answered[]} turns earlier ones, oldest first
  * @param {string} question
- * @param {object} wishes scope, sort and settings
+ * @param {object} options scope, sort and settings
  * @returns {ChatRequest} with the number of turns left out and of messages cut short
  */
-export function chatRequest(turns, question, wishes) {
-  for (let kept = Math.min(turns.length, TURNS_READ); ; kept -= 1) {
-    const texts = turns.slice(turns.length - kept).flatMap((turn) => [turn.question, turn.answer])
-    texts.push(question)
-    const messages = texts.map((text, index) => ({
+export function chatRequest(turns, question, options) {
+  for (let keptTurns = Math.min(turns.length, TURNS_READ); ; keptTurns -= 1) {
+    const contents = turns.slice(turns.length - keptTurns).flatMap((turn) => [turn.question, turn.answer])
+    contents.push(question)
+    const messages = contents.map((text, index) => ({
       role: index % 2 === 0 ? 'user' : 'assistant',
       content: cut(text),
     }))
-    const body = JSON.stringify({ messages, ...wishes })
-    if (kept > 0 && new TextEncoder().encode(body).length > BODY_MAX_BYTES) continue
-    return { body, leftOut: turns.length - kept, cut: texts.filter((text) => cut(text) !== text).length }
+    const body = JSON.stringify({ messages, ...options })
+    if (keptTurns > 0 && new TextEncoder().encode(body).length > BODY_MAX_BYTES) continue
+    return {
+      body,
+      leftOut: turns.length - keptTurns,
+      cut: contents.filter((text) => cut(text) !== text).length,
+    }
   }
 }
 

@@ -41,7 +41,7 @@ export function chatService(proveHuman) {
   let token = null
 
   /** @param {AbortSignal} signal */
-  const begin = async (signal) => {
+  const startSession = async (signal) => {
     const verificationToken = await proveHuman(signal)
     const body = verificationToken === null ? {} : { body: JSON.stringify({ verificationToken }) }
     const response = await fetch('/api/agent/session', { method: 'POST', signal, ...body })
@@ -76,7 +76,7 @@ export function chatService(proveHuman) {
       const { code, retryAfterSeconds = Infinity } = await refusalOf(response.clone())
       if (code !== 'rate_limited' || !(retryAfterSeconds <= WAIT_MAX_SECONDS)) return response
       void response.body?.cancel()
-      await pause(retryAfterSeconds * 1000, signal)
+      await wait(retryAfterSeconds * 1000, signal)
     }
   }
 
@@ -93,11 +93,11 @@ export function chatService(proveHuman) {
      * @throws {ChatRefusal} for what the server declines
      */
     async *turn(body, signal) {
-      const kept = token
-      let response = await post(body, kept ?? (await begin(signal)), signal)
+      const existingToken = token
+      let response = await post(body, existingToken ?? (await startSession(signal)), signal)
       if (response.status === 401) {
         token = null
-        if (kept !== null) response = await post(body, await begin(signal), signal)
+        if (existingToken !== null) response = await post(body, await startSession(signal), signal)
       }
       if (!response.ok || !response.body) throw await refusalOf(response)
       yield* eventsOf(response.body)
@@ -110,7 +110,7 @@ export function chatService(proveHuman) {
  * @param {AbortSignal} signal
  * @returns {Promise<void>} rejects with the signal's reason
  */
-function pause(ms, signal) {
+function wait(ms, signal) {
   return new Promise((resolve, reject) => {
     const timer = setTimeout(resolve, ms)
     signal.addEventListener('abort', () => {

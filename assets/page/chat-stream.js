@@ -20,9 +20,9 @@ export async function* eventsOf(body) {
   try {
     for (;;) {
       /** @type {unknown} */
-      let broken = null
+      let readError = null
       const { done, value } = await reader.read().catch((error) => {
-        broken = error
+        readError = error
         return { done: true, value: undefined }
       })
       const text = done ? decoder.decode() : decoder.decode(value, { stream: true })
@@ -30,7 +30,7 @@ export async function* eventsOf(body) {
         const event = eventOf(record, done)
         if (event) yield event
       }
-      if (broken) throw broken
+      if (readError) throw readError
       if (done) return
     }
   } finally {
@@ -45,13 +45,13 @@ export async function* eventsOf(body) {
  */
 function recordReader() {
   let rest = ''
-  let afterReturn = false
+  let endedWithReturn = false
   /** @type {string[]} */
   let record = []
   return (part, isLast) => {
     // A line end may be cut between its two characters.
-    rest += afterReturn && part.startsWith('\n') ? part.slice(1) : part
-    if (part !== '') afterReturn = part.endsWith('\r')
+    rest += endedWithReturn && part.startsWith('\n') ? part.slice(1) : part
+    if (part !== '') endedWithReturn = part.endsWith('\r')
     const lines = rest.split(/\r\n|[\r\n]/)
     rest = lines.pop() ?? ''
     if (isLast) lines.push(rest, '')

@@ -1,4 +1,4 @@
-import { readable } from './chat-markdown.js'
+import { safeFragment } from './chat-markdown.js'
 
 /** @typedef {ReturnType<typeof turnView>} TurnView */
 
@@ -12,10 +12,10 @@ import { readable } from './chat-markdown.js'
  * @returns {HTMLElementTagNameMap[Name]}
  */
 function element(name, className, text = '') {
-  const made = document.createElement(name)
-  made.className = className
-  made.textContent = text
-  return made
+  const created = document.createElement(name)
+  created.className = className
+  created.textContent = text
+  return created
 }
 
 /**
@@ -23,22 +23,22 @@ function element(name, className, text = '') {
  *
  * @param {HTMLElement} log
  * @param {string} question
- * @param {boolean} isAgain the question stands in the log already, until {@link TurnView.takePlaceOf}
+ * @param {boolean} isRetry the question stands in the log already, until {@link TurnView.replaceView}
  */
-export function turnView(log, question, isAgain) {
-  const turn = element('div', isAgain ? 'turn again' : 'turn')
-  const asked = element('div', 'question', question)
-  asked.dir = 'auto'
-  asked.prepend(element('span', 'unseen', 'You: '))
+export function turnView(log, question, isRetry) {
+  const turn = element('div', isRetry ? 'turn again' : 'turn')
+  const questionBlock = element('div', 'question', question)
+  questionBlock.dir = 'auto'
+  questionBlock.prepend(element('span', 'unseen', 'You: '))
   const answer = element('div', 'reply')
   const tools = element('ul', 'tools')
   const text = element('div', 'answer')
   text.dir = 'auto'
   const labels = element('p', 'labels')
-  const trouble = element('p', 'trouble')
+  const problemLine = element('p', 'trouble')
   const actions = element('p', 'actions')
-  answer.append(element('span', 'unseen', 'Answer: '), tools, text, labels, trouble, actions)
-  turn.append(asked, answer)
+  answer.append(element('span', 'unseen', 'Answer: '), tools, text, labels, problemLine, actions)
+  turn.append(questionBlock, answer)
   log.append(turn)
   setBusy(true)
   log.scrollTop = log.scrollHeight
@@ -56,9 +56,9 @@ export function turnView(log, question, isAgain) {
   function paint() {
     cancelAnimationFrame(frame)
     frame = 0
-    const follows = log.scrollHeight - log.scrollTop - log.clientHeight < 80
-    text.replaceChildren(readable(pending))
-    if (follows) log.scrollTop = log.scrollHeight
+    const isAtEnd = log.scrollHeight - log.scrollTop - log.clientHeight < 80
+    text.replaceChildren(safeFragment(pending))
+    if (isAtEnd) log.scrollTop = log.scrollHeight
   }
 
   return {
@@ -75,9 +75,9 @@ export function turnView(log, question, isAgain) {
     tool(name, isDone, now) {
       const open = running.get(name) ?? []
       running.set(name, open)
-      const begun = isDone ? open.shift() : undefined
-      if (begun) {
-        begun.line.textContent = secondsOf(now - begun.since)
+      const started = isDone ? open.shift() : undefined
+      if (started) {
+        started.line.textContent = secondsOf(now - started.since)
         return
       }
       const line = element('span', 'took', 'reading …')
@@ -93,23 +93,23 @@ export function turnView(log, question, isAgain) {
      * The turn is over.
      *
      * @param {string} problem in words; empty for none
-     * @param {readonly { title: string, act: () => void }[]} offers
+     * @param {readonly { title: string, act: () => void }[]} actionList
      */
-    end(problem, offers) {
+    end(problem, actionList) {
       for (const open of running.values()) for (const { line } of open) line.textContent = 'not finished'
-      trouble.textContent = problem
-      actions.replaceChildren(...offers.map(({ title, act }) => button(title, act)))
+      problemLine.textContent = problem
+      actions.replaceChildren(...actionList.map(({ title, act }) => button(title, act)))
       setBusy(false)
       paint()
       log.scrollTop = log.scrollHeight
     },
     /** Takes away what can be done with this turn but copying. */
-    settle() {
+    removeActions() {
       for (const offer of actions.querySelectorAll('button')) if (offer.textContent !== 'Copy') offer.remove()
     },
     remove: () => turn.remove(),
     /** @param {{ remove(): void }} old the view of the same question before */
-    takePlaceOf(old) {
+    replaceView(old) {
       old.remove()
       turn.classList.remove('again')
     },
@@ -126,10 +126,10 @@ function secondsOf(ms) {
  * @param {() => void} act
  */
 function button(title, act) {
-  const made = element('button', '', title)
-  made.type = 'button'
-  made.addEventListener('click', act)
-  return made
+  const created = element('button', '', title)
+  created.type = 'button'
+  created.addEventListener('click', act)
+  return created
 }
 
 /**

@@ -1,7 +1,7 @@
 import { announce } from './announce.js'
 
 /** Buttons with `data-copy` copy the text of the element with that id. */
-export function offerCopies() {
+export function setUpCopyButtons() {
   document.addEventListener('click', (event) => {
     const button = event.target instanceof Element ? event.target.closest('button[data-copy]') : null
     if (!(button instanceof HTMLButtonElement)) return

@@ -30,7 +30,7 @@ import { statusPanel } from './page/status-panel.ts'
 import { NO_STORE, addHeader, requestId, respondJson } from './respond.ts'
 import type { Log, Route } from './route.ts'
 import { singleFlight, withTimeout } from './single-flight.ts'
-import { history } from './year/history.ts'
+import { historyRoute } from './year/history.ts'
 import { ledgerRoutes } from './year/ledger-routes.ts'
 import { provedPublications } from './year/proved-publications.ts'
 import type { ProvedPublications, PublicationPorts } from './year/proved-publications.ts'
@@ -39,7 +39,7 @@ export interface ServerPorts extends ReaderPorts {
   search: Pick<FeedSearch, 'by'>
   /** Proxies whose `X-Forwarded-For` is believed. */
   trustedProxies: readonly IpRange[]
-  agent: Pick<Agent, 'routes' | 'config' | 'shownStatus'>
+  agent: Pick<Agent, 'routes' | 'config' | 'lastKnownStatus'>
   /** The agent's tools for other programs; null while they are not offered. */
   mcp: McpPorts | null
   /** Address of the script of the human challenge; null while nobody has to prove to be human. */
@@ -92,7 +92,7 @@ export function createApp(ports: ServerPorts, readers = openReaders(ports)): H3 
   mountItemPage(mount, frame, log)
   mountDocs(app, mount, publishedDocuments(demo), frame, baseUrl)
   const live = liveRoutes(snapshots, () => ({ baseUrl: baseUrl(), demo }))
-  const year = [history(publications, clock), ...ledgerRoutes(publications)]
+  const year = [historyRoute(publications, clock), ...ledgerRoutes(publications)]
   mountRoutes(app, [...year, ...live, ...searchRoutes(ports.search, callerOf)], log)
   mountRoutes(app, [...freeModelRoutes(recommendation, demo, clock), ...ports.agent.routes], log)
   if (ports.mcp) mountRoutes(app, [mcpRoute(ports.mcp)], log)
@@ -105,7 +105,10 @@ function pageSources({ clock, agent, audits, search }: ServerPorts, readers: Rea
     ...readers,
     clock,
     search,
-    agent: { config: singleFlight(() => agent.config()), status: singleFlight(() => agent.shownStatus()) },
+    agent: {
+      config: singleFlight(() => agent.config()),
+      status: singleFlight(() => agent.lastKnownStatus()),
+    },
     audits: { newest: singleFlight(() => audits.newest()) },
   })
 }
@@ -142,12 +145,12 @@ export function openReaders(ports: ReaderPorts): Readers {
 export type ReadinessChecks = Readonly<Record<string, () => Promise<void>>>
 
 /** Two in a row are over before whoever asks gives up: `dash healthcheck`, a balancer and a scrape wait five seconds. */
-const CHECK_MS = 2_000
+const CHECK_TIMEOUT_MS = 2_000
 
 /** The same checks, each of which fails when its store has not answered in time: a store may accept and stay silent. */
-export function boundedChecks(checks: ReadinessChecks, limitMs = CHECK_MS): ReadinessChecks {
+export function checksWithTimeout(checks: ReadinessChecks, timeoutMs = CHECK_TIMEOUT_MS): ReadinessChecks {
   return Object.fromEntries(
-    Object.entries(checks).map(([name, check]) => [name, () => withTimeout(check(), limitMs)]),
+    Object.entries(checks).map(([name, check]) => [name, () => withTimeout(check(), timeoutMs)]),
   )
 }
 
@@ -157,8 +160,8 @@ export function boundedChecks(checks: ReadinessChecks, limitMs = CHECK_MS): Read
  */
 export function mountHealth(app: H3, checks: ReadinessChecks, isDraining: () => boolean, log: Log): void {
   app.get('/healthz', (event) => respondJson(event, 200, NO_STORE, { status: 'ok' }))
-  const look = singleFlight(() => runChecks(checks, log))
-  app.get('/readyz', async (event) => answerChecks(event, await look(), isDraining()))
+  const checkAll = singleFlight(() => runChecks(checks, log))
+  app.get('/readyz', async (event) => respondChecks(event, await checkAll(), isDraining()))
 }
 
 type CheckResults = [name: string, result: 'ok' | 'unavailable'][]
@@ -177,7 +180,7 @@ async function runChecks(checks: ReadinessChecks, log: Log): Promise<CheckResult
   )
 }
 
-function answerChecks(event: H3Event, results: CheckResults, draining: boolean): Response {
+function respondChecks(event: H3Event, results: CheckResults, draining: boolean): Response {
   const ready = results.every(([, result]) => result === 'ok')
   const status = draining ? 'draining' : ready ? 'ready' : 'unavailable'
   const body = { status, checks: Object.fromEntries(results) }

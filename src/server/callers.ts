@@ -6,7 +6,7 @@ import type { Clock } from '../domain/ports.ts'
 import { Refusal } from '../domain/refusal.ts'
 import type { HeadersFor } from './route.ts'
 
-export interface KnownCallers {
+export interface CallerSettings {
   trustedProxies: readonly IpRange[]
   /** Origins whose pages may ask; called once the server listens. */
   origins: () => readonly string[]
@@ -21,25 +21,25 @@ export interface Callers {
    *
    * @throws Refusal `forbidden_origin` for none, and for one that is not allowed
    */
-  origin(event: H3Event): string
+  requireOrigin(event: H3Event): string
   /** The address a caller is counted by, canonical. */
   address(event: H3Event): string
 }
 
-export function callersOf({ origins, trustedProxies }: KnownCallers): Callers {
+export function openCallers({ origins, trustedProxies }: CallerSettings): Callers {
   // Exactly as browsers write it: none, `null` and look-alikes are not allowed.
-  const allowed = (event: H3Event): string | null => {
+  const allowedOrigin = (event: H3Event): string | null => {
     const origin = event.req.headers.get('origin')
     return origin !== null && origin !== 'null' && origins().includes(origin) ? origin : null
   }
   return {
     headersFor(event) {
-      const origin = allowed(event)
+      const origin = allowedOrigin(event)
       const exposed = { 'access-control-expose-headers': 'Retry-After' }
       return { ...(origin && { 'access-control-allow-origin': origin, ...exposed }), vary: 'Origin' }
     },
-    origin(event) {
-      const origin = allowed(event)
+    requireOrigin(event) {
+      const origin = allowedOrigin(event)
       if (origin === null) throw new Refusal<AgentRefusal>('forbidden_origin')
       return origin
     },
@@ -60,17 +60,17 @@ const MINUTE_MS = 60_000
  *
  * @returns gives the seconds to wait when the address has used up its minute; null when the request is counted and may go on
  */
-export function requestRate(perMinute: number, clock: Clock): (address: string) => number | null {
+export function rateLimiter(perMinute: number, clock: Clock): (address: string) => number | null {
   let minute = Number.NaN
-  let counted = new Map<string, number>()
+  let counts = new Map<string, number>()
   return (address) => {
     const now = clock()
     const current = Math.floor(now / MINUTE_MS)
-    if (current !== minute) counted = new Map()
+    if (current !== minute) counts = new Map()
     minute = current
-    const count = counted.get(address) ?? 0
+    const count = counts.get(address) ?? 0
     if (count >= perMinute) return Math.ceil(((current + 1) * MINUTE_MS - now) / 1_000)
-    counted.set(address, count + 1)
+    counts.set(address, count + 1)
     return null
   }
 }

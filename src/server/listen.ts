@@ -6,7 +6,7 @@ import { NodeRequest, sendNodeResponse } from 'srvx/node'
 import type { IpRange } from '../domain/address.ts'
 import { Refusal } from '../domain/refusal.ts'
 import { boundConnections, CONNECTION_BOUNDS } from './connections.ts'
-import type { ConnectionBounds, Connections } from './connections.ts'
+import type { ConnectionBounds, ConnectionTracker } from './connections.ts'
 import { framingFault, refuseFraming } from './framing.ts'
 import type { FramingFault } from './framing.ts'
 import type { Log } from './route.ts'
@@ -20,8 +20,8 @@ const BODY_MAX_BYTES = 64 * 1024
 const TIMEOUT_CHECK_MS = 1_000
 
 /** How long responses may take to be ended at a server's own end, and what they ended with to reach their readers. */
-const END_MS = 5_000
-const LEAVE_MS = 1_000
+const END_TIMEOUT_MS = 5_000
+const FLUSH_TIMEOUT_MS = 1_000
 
 export interface ListenOptions {
   host: string
@@ -37,7 +37,7 @@ export interface ListenOptions {
   trustedProxies?: readonly IpRange[]
   bounds?: Partial<ConnectionBounds>
   /** Is told of every request. */
-  requests?: Pick<RequestMeter, 'begun' | 'ended'>
+  requests?: Pick<RequestMeter, 'recordStart' | 'recordEnd'>
   /** Settings that name port and host, for what is said when they cannot be had. */
   settings?: ListenSettings
   /** Largest request body any route reads, when it is not that of the public interfaces. */
@@ -52,12 +52,12 @@ export interface ListenSettings {
 interface ListenSetting {
   name: string
   /** As messages name it. */
-  words: string
+  label: string
 }
 
 const SERVE_SETTINGS: ListenSettings = {
-  port: { name: 'PORT', words: '--port' },
-  host: { name: 'HOST', words: '--host' },
+  port: { name: 'PORT', label: '--port' },
+  host: { name: 'HOST', label: '--host' },
 }
 
 export interface RunningServer {
@@ -77,8 +77,8 @@ export class AddressUnavailable extends Refusal<'address_unavailable'> {
   /** Name of the setting to change. */
   readonly setting: string
 
-  constructor({ name, words }: ListenSetting, detail: string, cause?: unknown) {
-    super('address_unavailable', `${detail} with ${words}`, { cause })
+  constructor({ name, label }: ListenSetting, detail: string, cause?: unknown) {
+    super('address_unavailable', `${detail} with ${label}`, { cause })
     this.setting = name
   }
 }
@@ -149,12 +149,12 @@ export async function requireFreePort(
 ): Promise<void> {
   const server = createServer()
   await new Promise<void>((resolve, reject) => {
-    server.once('error', (error) => reject(unavailable(error, host, port, settings)))
+    server.once('error', (error) => reject(listenRefusal(error, host, port, settings)))
     server.listen({ host, port, exclusive: true }, () => server.close(() => resolve()))
   })
 }
 
-function unavailable(
+function listenRefusal(
   { code, message }: NodeJS.ErrnoException,
   host: string,
   port: number,
@@ -162,7 +162,7 @@ function unavailable(
 ): Refusal {
   const where = `port ${port} on ${host}`
   if (code === 'EADDRINUSE') {
-    const detail = `${where} is taken by another process; choose another with ${settings.port.words}`
+    const detail = `${where} is taken by another process; choose another with ${settings.port.label}`
     return new Refusal('port_taken', detail)
   }
   if (code === 'EACCES') {
@@ -176,7 +176,7 @@ function unavailable(
 /** Characters of a request's path that are logged. */
 const LOGGED_PATH_LENGTH = 200
 
-function serveRequests(server: Server, app: H3, options: ListenOptions): Connections {
+function serveRequests(server: Server, app: H3, options: ListenOptions): ConnectionTracker {
   const { log, isDraining, requests, trustedProxies = [] } = options
   const bounds = { ...CONNECTION_BOUNDS, ...options.bounds }
   const connections = boundConnections(server, trustedProxies, bounds, log)
@@ -184,42 +184,45 @@ function serveRequests(server: Server, app: H3, options: ListenOptions): Connect
   const maxRequestBodySize = options.bodyMaxBytes ?? BODY_MAX_BYTES
   const handle = async (req: IncomingMessage, res: ServerResponse): Promise<void> => {
     try {
-      const made = await app.fetch(new NodeRequest({ req, res, maxRequestBodySize }))
-      if (made instanceof PlainResponse) made.send(res)
-      else await sendNodeResponse(res, made)
+      const response = await app.fetch(new NodeRequest({ req, res, maxRequestBodySize }))
+      if (response instanceof PlainResponse) response.send(res)
+      else await sendNodeResponse(res, response)
     } catch (error) {
       log.error({ requestId: notesOf(res).id, err: error }, 'a response cannot be sent')
       res.destroy()
     }
   }
-  const serve = (request: IncomingMessage, response: ServerResponse, fault: FramingFault | null): void => {
+  const serve = (request: IncomingMessage, response: ServerResponse, framing: FramingFault | null): void => {
     const startedAt = performance.now()
-    requests?.begun()
+    requests?.recordStart()
     const id = requestId({ get: (name) => request.headers[name]?.toString() ?? null })
     request.headers['x-request-id'] = id
     notesOf(response).id = id
     if (isDraining()) response.shouldKeepAlive = false
     response.once('close', () => {
-      connections.answered(request.socket)
+      connections.responseEnded(request.socket)
       if (!server.listening) connections.closeUnused()
       const { method } = request
-      const { statusCode: status, headersSent: answered, writableFinished: finished } = response
+      const { statusCode: status, headersSent, writableFinished: finished } = response
       const durationMs = Math.round((performance.now() - startedAt) * 100) / 100
       const { route = null, code } = notesOf(response)
       const template = route ?? 'none'
-      requests?.ended({ route: template, method, status, answered, durationMs })
-      const shown = requests && template
+      requests?.recordEnd({ route: template, method, status, hasResponse: headersSent, durationMs })
+      const loggedRoute = requests && template
       const path = loggedPath(request)
-      log.info({ requestId: id, method, path, route: shown, status, code, finished, durationMs }, 'request')
+      log.info(
+        { requestId: id, method, path, route: loggedRoute, status, code, finished, durationMs },
+        'request',
+      )
     })
-    if (fault === null) void handle(request, response)
-    else refuseFraming(response, fault, id)
+    if (framing === null) void handle(request, response)
+    else refuseFraming(response, framing, id)
   }
   // listhen's shutdown listener ends the process when an answer finishes after its socket is gone.
   server.removeAllListeners('request')
   server.on('request', (request: IncomingMessage, response: ServerResponse) => {
-    const fault = framingFault(request)
-    connections.receive(request, response, () => serve(request, response, fault), fault !== null)
+    const framing = framingFault(request)
+    connections.receive(request, response, () => serve(request, response, framing), framing !== null)
   })
   return connections
 }
@@ -244,7 +247,7 @@ function loggedPath({ url = '' }: IncomingMessage): string {
 
 async function close(
   server: Server,
-  connections: Connections,
+  connections: ConnectionTracker,
   graceMs: number,
   endOpen?: () => Promise<void>,
 ): Promise<void> {
@@ -252,12 +255,12 @@ async function close(
     const cut = (): void => server.closeAllConnections()
     let deadline = setTimeout(() => {
       if (!endOpen) return cut()
-      deadline = setTimeout(cut, END_MS)
-      const leave = (): void => {
+      deadline = setTimeout(cut, END_TIMEOUT_MS)
+      const waitForClients = (): void => {
         clearTimeout(deadline)
-        if (connections.count() > 0) deadline = setTimeout(cut, LEAVE_MS)
+        if (connections.count() > 0) deadline = setTimeout(cut, FLUSH_TIMEOUT_MS)
       }
-      void endOpen().then(leave, leave)
+      void endOpen().then(waitForClients, waitForClients)
     }, graceMs)
     // The HTTP server's own close would destroy sockets whose last answer is not yet with the kernel.
     NetServer.prototype.close.call(server, () => {

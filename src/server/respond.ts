@@ -40,16 +40,16 @@ const NOTES = Symbol('notes')
 
 /** The notes on one of the runtime's responses, to read and to add to; without a socket they are forgotten. */
 export function notesOf(response: { [NOTES]?: ResponseNotes } | object | undefined): ResponseNotes {
-  const noted: { [NOTES]?: ResponseNotes } = response ?? {}
-  return (noted[NOTES] ??= {})
+  const annotated: { [NOTES]?: ResponseNotes } = response ?? {}
+  return (annotated[NOTES] ??= {})
 }
 
 /** Takes notes on a response. @returns the id of its request */
 function note(event: H3Event, body: Buffer | null): string {
-  const kept = notesOf(event.runtime?.node?.res)
-  kept.route = event.context.matchedRoute?.route ?? null
-  if (body) kept.body = body
-  return (kept.id ??= requestId(event.req.headers))
+  const notes = notesOf(event.runtime?.node?.res)
+  notes.route = event.context.matchedRoute?.route ?? null
+  if (body) notes.body = body
+  return (notes.id ??= requestId(event.req.headers))
 }
 
 type HeaderValues = Readonly<Record<string, string>>
@@ -84,8 +84,8 @@ class HeaderList {
   readonly values: string[] = [];
 
   *entries(): Generator<[string, string]> {
-    for (let at = 0; at < this.values.length; at += 2)
-      yield [this.values[at] ?? '', this.values[at + 1] ?? '']
+    for (let index = 0; index < this.values.length; index += 2)
+      yield [this.values[index] ?? '', this.values[index + 1] ?? '']
   }
 
   [Symbol.iterator](): Generator<[string, string]> {
@@ -166,8 +166,8 @@ export function respondText(
 
 /** The caller's request id when it is one, else a new one. The listener puts it on the request for all who ask. */
 export function requestId(headers: { get(name: string): string | null }): string {
-  const given = headers.get('x-request-id')
-  return given !== null && REQUEST_ID_PATTERN.test(given) ? given : randomUUID()
+  const requested = headers.get('x-request-id')
+  return requested !== null && REQUEST_ID_PATTERN.test(requested) ? requested : randomUUID()
 }
 
 /** True when a client takes gzip: it names it, or everything, without the weight 0 (RFC 9110, 12.5.3). */
@@ -182,7 +182,7 @@ export function acceptsGzip(acceptEncoding: string | null): boolean {
 }
 
 /** Bytes that are published under their digest, with the headers that follow from them. */
-export interface Published {
+export interface PublishedBody {
   body: Buffer
   etag: string
   /** For a 200 and a 304 alike. */
@@ -192,7 +192,7 @@ export interface Published {
 }
 
 /** What is said of published bytes beside their digest. */
-export interface PublishedAs {
+export interface PublishedHeaders {
   contentType: string
   cacheControl: string
   /** Further headers, for a 200 and a 304 alike. */
@@ -200,14 +200,18 @@ export interface PublishedAs {
 }
 
 /** @param sha256 digest of the body where it is known */
-export function published(body: Buffer, as: PublishedAs, sha256 = sha256Hex(body)): Published {
+export function publishedBody(
+  body: Buffer,
+  options: PublishedHeaders,
+  sha256 = sha256Hex(body),
+): PublishedBody {
   const etag = `"${sha256}"`
   const digest = `sha-256=:${sha256HexToBase64(sha256)}:`
   return {
     body,
     etag,
-    headers: { 'cache-control': as.cacheControl, etag, ...as.headers, 'repr-digest': digest },
-    contentHeaders: { 'content-type': as.contentType, 'content-digest': digest },
+    headers: { 'cache-control': options.cacheControl, etag, ...options.headers, 'repr-digest': digest },
+    contentHeaders: { 'content-type': options.contentType, 'content-digest': digest },
   }
 }
 
@@ -215,17 +219,17 @@ export function published(body: Buffer, as: PublishedAs, sha256 = sha256Hex(body
  * 304 when the client holds these very bytes, else 200 with them.
  *
  * @param headers of the route, for both
- * @param asked headers of this request alone, for both
+ * @param requestHeaders headers of this request alone, for both
  */
 export function respondPublished(
   event: H3Event,
   headers: HeaderValues,
-  { body, etag, headers: own, contentHeaders }: Published,
-  asked: HeaderValues = {},
+  { body, etag, headers: bodyHeaders, contentHeaders }: PublishedBody,
+  requestHeaders: HeaderValues = {},
 ): Response {
-  const isHeld = matchesEntityTag(event.req.headers.get('if-none-match'), etag)
-  if (isHeld) return respondWith(event, 304, null, headers, own, asked)
-  return respondWith(event, 200, body, headers, own, asked, contentHeaders)
+  const isCurrent = matchesEntityTag(event.req.headers.get('if-none-match'), etag)
+  if (isCurrent) return respondWith(event, 304, null, headers, bodyHeaders, requestHeaders)
+  return respondWith(event, 200, body, headers, bodyHeaders, requestHeaders, contentHeaders)
 }
 
 /** Bytes that are sent compressed to clients that take it. */
@@ -248,14 +252,14 @@ export function respondCompressed(
   { body, gzip, digest }: Compressible,
   contentHeaders: Readonly<Record<string, string>> = {},
 ): Response {
-  const zipped = acceptsGzip(event.req.headers.get('accept-encoding'))
+  const acceptsEncoding = acceptsGzip(event.req.headers.get('accept-encoding'))
   const common = { ...headers, vary: 'Accept-Encoding' }
-  const etag = `"${digest}${zipped ? '-gzip' : ''}"`
+  const etag = `"${digest}${acceptsEncoding ? '-gzip' : ''}"`
   const tagged = digest === null ? common : { ...common, etag }
   if (digest !== null && matchesEntityTag(event.req.headers.get('if-none-match'), etag))
     return respond(event, 304, tagged, null)
   const content = { ...tagged, ...contentHeaders }
-  if (!zipped) return respond(event, status, content, body)
+  if (!acceptsEncoding) return respond(event, status, content, body)
   return respond(event, status, { ...content, 'content-encoding': 'gzip' }, gzip())
 }
 

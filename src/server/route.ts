@@ -7,11 +7,11 @@ import type { StorageRefusal } from '../domain/refusal.ts'
 import { NO_STORE, markBodyRead, requestId, respond, respondJson } from './respond.ts'
 
 /** How long a refusal that is held back waits. */
-const HOLD_MS = 500
+const REFUSAL_DELAY_MS = 500
 
 /** Resolves when a refusal may be sent to a caller that has too much open, of an interface or of a page. */
-export function heldBack(): Promise<void> {
-  return pause(HOLD_MS)
+export function delayRefusal(): Promise<void> {
+  return pause(REFUSAL_DELAY_MS)
 }
 
 interface RefusalContract {
@@ -25,10 +25,10 @@ interface RefusalContract {
   /** Response headers of this refusal alone, with what each holds. */
   headers?: Readonly<Record<string, string>>
   /**
-   * True for refusals of callers that have too much open: they are sent after {@link HOLD_MS}, since a client that asks
+   * True for refusals of callers that have too much open: they are sent after {@link REFUSAL_DELAY_MS}, since a client that asks
    * again at once would take the server's time from all others.
    */
-  held?: true
+  delayed?: true
   /** True for what an operator has chosen: it is not logged as an error, whatever its status. */
   expected?: true
 }
@@ -97,16 +97,20 @@ export function route<Code extends string>(
   headersFor: HeadersFor = () => ({}),
 ): Route {
   const method = contract.method ?? 'GET'
-  const refuse = (event: H3Event, code: Code, given: Readonly<Record<string, string | number>>): Response => {
+  const refuse = (
+    event: H3Event,
+    code: Code,
+    extraMembers: Readonly<Record<string, string | number>>,
+  ): Response => {
     const { status, error = code, members } = contract.refusals[code]
     const headers = {
       ...contract.headers,
       ...headersFor(event),
       ...contract.refusalHeaders,
       ...(code === contract.methodNotAllowed ? { allow: method } : {}),
-      ...retryAfter(given),
+      ...retryAfter(extraMembers),
     }
-    return respondJson(event, status, headers, { error, ...members, ...given })
+    return respondJson(event, status, headers, { error, ...members, ...extraMembers })
   }
   return {
     path: contract.path,
@@ -120,8 +124,8 @@ export function route<Code extends string>(
         return await handler(event)
       } catch (error) {
         const code = codeOf(contract, error)
-        const { status, expected = false, held = false } = contract.refusals[code]
-        if (held) await heldBack()
+        const { status, expected = false, delayed = false } = contract.refusals[code]
+        if (delayed) await delayRefusal()
         if (status >= 500 && !expected) {
           log.error({ requestId: requestId(event.req.headers), code, err: error }, 'request refused')
         }
@@ -217,7 +221,7 @@ export function restrictedAccess(
 }
 
 /** Refusals that end by themselves: their callers are told when to ask again, and held back. */
-export const RETRYING = {
+export const RETRYABLE = {
   held: true,
   headers: { 'Retry-After': 'seconds until it is worth asking again' },
   memberSchemas: { retryAfterSeconds: { type: 'integer', minimum: 1 } },
@@ -269,28 +273,28 @@ function readIncoming(
 ): Promise<Buffer> {
   return new Promise((resolve, reject) => {
     const chunks: Buffer[] = []
-    let size = 0
-    const take = (chunk: Buffer): void => {
+    let receivedBytes = 0
+    const receive = (chunk: Buffer): void => {
       chunks.push(chunk)
-      size += chunk.byteLength
-      if (size <= maxBytes) return
-      stop()
+      receivedBytes += chunk.byteLength
+      if (receivedBytes <= maxBytes) return
+      removeListeners()
       request.pause()
       reject(tooLarge())
     }
-    const end = (): void => {
-      stop()
-      resolve(Buffer.concat(chunks, size))
+    const complete = (): void => {
+      removeListeners()
+      resolve(Buffer.concat(chunks, receivedBytes))
     }
-    const fail = (): void => {
-      stop()
+    const failMalformed = (): void => {
+      removeListeners()
       reject(malformed())
     }
-    const stop = (): void => {
-      request.off('data', take).off('end', end).off('close', fail)
+    const removeListeners = (): void => {
+      request.off('data', receive).off('end', complete).off('close', failMalformed)
     }
-    request.on('data', take).once('end', end).once('close', fail)
+    request.on('data', receive).once('end', complete).once('close', failMalformed)
     // It may have broken before anybody listened.
-    if (request.destroyed) fail()
+    if (request.destroyed) failMalformed()
   })
 }

@@ -9,11 +9,11 @@ export function singleFlight<T>(read: () => Promise<T>): () => Promise<T> {
   let waiting: Promise<T> | null = null
 
   const start = (): Promise<T> => {
-    const reading = read().finally(() => {
-      if (running === reading) running = null
+    const pending = read().finally(() => {
+      if (running === pending) running = null
     })
-    running = reading
-    return reading
+    running = pending
+    return pending
   }
 
   return () => {
@@ -43,37 +43,37 @@ export function batchPerTick<T>(work: () => T): () => Promise<T> {
 
 /** Makes something when it is first asked for, and keeps it. */
 export function once<T>(make: () => T): () => T {
-  let made: { value: T } | null = null
-  return () => (made ??= { value: make() }).value
+  let cache: { value: T } | null = null
+  return () => (cache ??= { value: make() }).value
 }
 
 /** Makes something of each object once, and keeps it as long as the object. */
 export function onceFor<Key extends object, T>(make: (key: Key) => T): (key: Key) => T {
-  const made = new WeakMap<Key, { value: T }>()
+  const cache = new WeakMap<Key, { value: T }>()
   return (key) => {
-    const known = made.get(key) ?? { value: make(key) }
-    made.set(key, known)
-    return known.value
+    const cached = cache.get(key) ?? { value: make(key) }
+    cache.set(key, cached)
+    return cached.value
   }
 }
 
 /** What a promise comes to, or the signal's reason as soon as it is aborted, whatever the promise does then. */
 export async function abortable<T>(promise: Promise<T>, signal: AbortSignal): Promise<T> {
-  let give: () => void = () => undefined
-  const stopped = new Promise<never>((_resolve, reject) => {
-    give = () => reject(signal.reason as Error)
-    signal.addEventListener('abort', give, { once: true })
+  let rejectAborted: () => void = () => undefined
+  const aborted = new Promise<never>((_resolve, reject) => {
+    rejectAborted = () => reject(signal.reason as Error)
+    signal.addEventListener('abort', rejectAborted, { once: true })
   })
-  if (signal.aborted) give()
+  if (signal.aborted) rejectAborted()
   try {
-    return await Promise.race([stopped, promise])
+    return await Promise.race([aborted, promise])
   } finally {
-    signal.removeEventListener('abort', give)
+    signal.removeEventListener('abort', rejectAborted)
   }
 }
 
 /** A reading that took longer than it may. */
-class ReadingTooLong extends Error {
+class ReadTimeout extends Error {
   override readonly name = 'ReadingTooLong'
 }
 
@@ -83,15 +83,15 @@ class ReadingTooLong extends Error {
  * @throws ReadingTooLong, or the signal's reason
  */
 export async function withTimeout<T>(
-  reading: Promise<T>,
+  pending: Promise<T>,
   timeoutMs: number,
   signal?: AbortSignal,
 ): Promise<T> {
-  const late = new AbortController()
-  const giveUp = (): void => late.abort(new ReadingTooLong(`nothing was read within ${timeoutMs} ms`))
-  const timer = setTimeout(giveUp, timeoutMs)
+  const deadline = new AbortController()
+  const expire = (): void => deadline.abort(new ReadTimeout(`nothing was read within ${timeoutMs} ms`))
+  const timer = setTimeout(expire, timeoutMs)
   try {
-    return await abortable(reading, signal ? AbortSignal.any([late.signal, signal]) : late.signal)
+    return await abortable(pending, signal ? AbortSignal.any([deadline.signal, signal]) : deadline.signal)
   } finally {
     clearTimeout(timer)
   }

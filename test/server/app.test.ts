@@ -1,7 +1,7 @@
 import { rmSync } from 'node:fs'
 import { H3 } from 'h3'
 import { expect, test } from 'vitest'
-import { boundedChecks, mountHealth } from '../../src/server/app.ts'
+import { checksWithTimeout, mountHealth } from '../../src/server/app.ts'
 import { openApp, silentLog } from '../support/api-client.ts'
 import { openWorkspace } from '../support/workspace.ts'
 
@@ -28,7 +28,7 @@ test('is ready when the stores are, migrations included, and says which is missi
 })
 
 test('is not ready while a store does not answer, and says which', async () => {
-  const checks = boundedChecks(
+  const checks = checksWithTimeout(
     { ledger: async () => undefined, state: () => new Promise(() => undefined) },
     20,
   )

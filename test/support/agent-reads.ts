@@ -8,7 +8,7 @@ import type { Database } from '../../src/adapters/sqlite/database.ts'
 import { QUERY_TIMEOUT_MS, SEARCH_PLACES } from '../../src/domain/feed/search.ts'
 import { rankPeriods } from '../../src/jobs/snapshot.ts'
 import { agentSources } from '../../src/server/agent/tool-answers.ts'
-import type { AgentReads, AgentSources } from '../../src/server/agent/tool-answers.ts'
+import type { AgentStores, AgentSources } from '../../src/server/agent/tool-answers.ts'
 import type { Signal } from '../../src/domain/feed/signal.ts'
 import type { FeedSearch } from '../../src/domain/ports.ts'
 import type { Instant } from '../../src/domain/time.ts'
@@ -20,7 +20,7 @@ import type { Workspace } from './workspace.ts'
 export function readAsAgent(
   { ledgerPath, feedPath, objects }: Workspace,
   now: Instant,
-): { reads: AgentReads; sources: AgentSources } {
+): { reads: AgentStores; sources: AgentSources } {
   const busy = { nativeBusyMs: 20, retryMs: 2_000 }
   const locationOf = (path: string) => ({ url: pathToFileURL(path).href, authToken: null })
   const readOnly = (path: string, store: 'ledger' | 'feed'): Database => {

@@ -15,7 +15,7 @@ import { agentMeter } from '../../src/server/metrics/agent-meter.ts'
 import type { AgentMeter } from '../../src/server/metrics/agent-meter.ts'
 import { requestMeter } from '../../src/server/metrics/instruments.ts'
 import type { RequestMeter } from '../../src/server/metrics/instruments.ts'
-import type { WatchedLedger, AgentPorts, AgentSettings } from '../../src/server/agent/service.ts'
+import type { ProbedLedger, AgentPorts, AgentSettings } from '../../src/server/agent/service.ts'
 import { agentSources } from '../../src/server/agent/tool-answers.ts'
 import type { ConnectionBounds } from '../../src/server/connections.ts'
 import type { Log } from '../../src/server/route.ts'
@@ -38,7 +38,7 @@ export interface AgentServer {
   port: number
   workspace: Workspace
   provider: SyntheticProvider
-  ledger: WatchedLedger
+  ledger: ProbedLedger
   cache: State['answers']
   /** Counts its requests and turns. */
   meters: { requests: RequestMeter; agent: AgentMeter }

@@ -81,7 +81,7 @@ export async function openPage(
 }
 
 /** The chat of a server on which none is set up. */
-export const NO_CHAT: Pick<Agent, 'routes' | 'config' | 'shownStatus'> = {
+export const NO_CHAT: Pick<Agent, 'routes' | 'config' | 'lastKnownStatus'> = {
   routes: [],
   config: async () => ({
     enabled: false,
@@ -91,7 +91,7 @@ export const NO_CHAT: Pick<Agent, 'routes' | 'config' | 'shownStatus'> = {
     model: '',
     quotas: { messagesPerSession: 0, messagesPerDay: 0 },
   }),
-  shownStatus: async () => ({ ok: true, service: 'agent-worker', budget: 'ok', itemChat: true }),
+  lastKnownStatus: async () => ({ ok: true, service: 'agent-worker', budget: 'ok', itemChat: true }),
 }
 
 /** An answer with its whole body. */

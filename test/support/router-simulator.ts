@@ -230,7 +230,7 @@ export function scriptedModels(
   return Array.from({ length: count }, (_, index) => ({
     id: `${vendors[index % vendors.length]}/model-${index + 1}:free`,
     name: `Model ${index + 1}`,
-    character: (['solver', 'guesser', 'talker', 'silent'] as const)[index % 4] ?? 'silent',
+    behaviour: (['solver', 'guesser', 'talker', 'silent'] as const)[index % 4] ?? 'silent',
     contextLength: 131_072,
     maxCompletionTokens: 16_384,
     latencyMs: 500 + index,

@@ -18,7 +18,7 @@ import { addDays, dayOf, startOfDay } from '../../domain/time.ts'
 import type { Instant } from '../../domain/time.ts'
 import type { Callers } from '../callers.ts'
 import { readBody } from '../route.ts'
-import { fromQuotaStore, runnable } from './service.ts'
+import { fromQuotaStore, requireRunnable } from './service.ts'
 import type { AgentPorts } from './service.ts'
 
 /** A chat request that passed every check but those that count. */
@@ -36,8 +36,8 @@ export async function checkRequest(
   callers: Callers,
   event: H3Event,
 ): Promise<CheckedRequest> {
-  const { signer, provider } = await runnable(ports)
-  callers.origin(event)
+  const { signer, provider } = await requireRunnable(ports)
+  callers.requireOrigin(event)
   const address = callers.address(event)
   const verified = signer.verify(event.req.headers.get('x-agent-session'), ports.clock())
   if (!verified.ok) throw invalidSession(verified.reason)
@@ -96,9 +96,9 @@ export async function admitTurn(
     leaseMs: turnMs + LEASE_MARGIN_MS,
     limits,
   })
-  const admission = await fromQuotaStore(claim().then((asked) => ledger.admit(asked)))
+  const admission = await fromQuotaStore(claim().then((turnClaim) => ledger.admit(turnClaim)))
   if (!admission.admitted) throw rateLimited(ports, admission)
-  meter.asked(admission)
+  meter.recordAdmission(admission)
   return { admission, request, address, provider, requestsPerAddress }
 }
 
@@ -107,7 +107,7 @@ export function rateLimited(
   { meter }: AgentPorts,
   admission: Admission & { admitted: false },
 ): Refusal<AgentRefusal> {
-  meter.asked(admission)
+  meter.recordAdmission(admission)
   const { scope, retryAfterSeconds } = admission
   return new Refusal('rate_limited', undefined, { members: { scope, retryAfterSeconds } })
 }

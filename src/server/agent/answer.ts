@@ -29,9 +29,9 @@ export interface AnswerPorts {
   ask: (call: ModelCall, signal: AbortSignal) => AsyncIterable<ModelEvent>
   prices: Prices
   /** Reserves more: what the answer may cost in all. False: there is no room. */
-  extend: (upTo: MicroUsd) => Promise<boolean>
+  reserveUpTo: (upTo: MicroUsd) => Promise<boolean>
   /** Sends every other reader away: they are not bound by what the turn that pays may spend. */
-  withdraw: () => void
+  stopSharing: () => void
   /** @param maxBytes largest output, in bytes of UTF-8 */
   runTool: (call: ToolCall, maxBytes: number, signal: AbortSignal) => Promise<ToolRun>
   maxOutputTokens: number
@@ -42,7 +42,7 @@ export interface Prompt {
   /** Made anew for each call: what all turns share is kept once, and not once for each of them. */
   input: () => readonly InputMessage[]
   /** Most bytes of all that the first call says, beside its tools. */
-  largestBytes: number
+  maxInputBytes: number
   /** False: the model is asked once, and without tools. */
   withTools: boolean
 }
@@ -64,15 +64,15 @@ export class Tally {
   /** The most that the calls so far can have cost: never more than was reserved for them, unless the provider told more. */
   paid: MicroUsd = 0
   /** Most tokens that the next call can send, by which it is reserved. */
-  mostSent = 0
+  maxInputTokens = 0
   /** Most tokens that the next call repeats of the one before. */
-  repeated = 0
+  repeatedTokens = 0
   /** True when tools were withheld for want of money or requests. */
   degraded = false
   /** True once the model has said all of it. */
-  isWhole = false
+  isComplete = false
   /** False once something is known by which the answer must not be given again. */
-  isKeepable = true
+  isCacheable = true
 
   /** What the turn that pays has reserved. */
   reserved: MicroUsd
@@ -94,7 +94,7 @@ export class Tally {
  *
  * @param tally kept true on every way out
  */
-export async function* makeAnswer(
+export async function* generateAnswer(
   ports: AnswerPorts,
   prompt: Prompt,
   tally: Tally,
@@ -102,7 +102,7 @@ export async function* makeAnswer(
 ): AsyncGenerator<AgentEvent, void> {
   let rounds: ToolRound[] = []
   tally.degraded = !prompt.withTools
-  tally.mostSent = prompt.largestBytes + (prompt.withTools ? TOOLS_BYTES : 0)
+  tally.maxInputTokens = prompt.maxInputBytes + (prompt.withTools ? TOOLS_BYTES : 0)
   for (;;) {
     const tools = !tally.degraded && tally.rounds < MAX_ROUNDS - 1 ? TOOL_DEFINITIONS : []
     const call = {
@@ -114,14 +114,14 @@ export async function* makeAnswer(
       tools,
       maxOutputTokens: ports.maxOutputTokens,
     }
-    const end = yield* askModel(ports, call, tally, signal)
-    if (end.kind === 'failed') return yield failed(end.code, end.error)
-    const { calls, output, refused } = end
+    const outcome = yield* callModel(ports, call, tally, signal)
+    if (outcome.kind === 'failed') return yield failed(outcome.code, outcome.error)
+    const { calls, output, refused } = outcome
     // Calls of a model that was given no tools lead nowhere.
     if (calls.length === 0 || tools.length === 0) {
       if (tally.text.trim() === '') return yield failed('empty')
-      tally.isKeepable &&= calls.length === 0 && !tally.degraded && !refused
-      tally.isWhole = true
+      tally.isCacheable &&= calls.length === 0 && !tally.degraded && !refused
+      tally.isComplete = true
       const degraded = tally.degraded ? { degraded: true } : {}
       return yield { event: 'done', data: { usage: tally.usage, ...degraded } }
     }
@@ -136,32 +136,32 @@ function failed(code: string, error: 'timeout' | 'upstream_error' = 'upstream_er
   return { event: 'error', data: { error, code } }
 }
 
-type ModelEnd = Exclude<ModelEvent, { kind: 'text' }>
+type ModelOutcome = Exclude<ModelEvent, { kind: 'text' }>
 
 /** One call of the model: its text as it comes, and how it ended; counted on every way out. */
-async function* askModel(
+async function* callModel(
   { ask, prices }: AnswerPorts,
   call: ModelCall,
   tally: Tally,
   signal: AbortSignal,
-): AsyncGenerator<AgentEvent, ModelEnd> {
+): AsyncGenerator<AgentEvent, ModelOutcome> {
   signal.throwIfAborted()
   tally.rounds += 1
   const filter = answerText()
-  let end: ModelEnd | null = null
+  let outcome: ModelOutcome | null = null
   let receivedBytes = 0
   // What a model says after its calls is a paragraph of its own.
-  let gap = tally.text === '' ? '' : '\n\n'
+  let separator = tally.text === '' ? '' : '\n\n'
   const delta = (filtered: string): AgentEvent => {
-    const text = gap + filtered
-    gap = ''
+    const text = separator + filtered
+    separator = ''
     tally.text += text
     return { event: 'delta', data: { text } }
   }
   try {
     for await (const event of ask(call, signal)) {
       if (event.kind !== 'text') {
-        end = event
+        outcome = event
         break
       }
       receivedBytes += Buffer.byteLength(event.text)
@@ -172,29 +172,31 @@ async function* askModel(
     const rest = filter.end()
     if (rest !== '') yield delta(rest)
   } finally {
-    if (end === null && signal.aborted)
+    if (outcome === null && signal.aborted)
       tally.estimated = addUsage(tally.estimated, abortedUsage(bytesOf(call), receivedBytes))
-    else count(tally, end, call, prices)
+    else recordUsage(tally, outcome, call, prices)
   }
-  return end ?? { kind: 'failed', error: 'upstream_error', code: 'truncated', usage: null, dispatched: true }
+  return (
+    outcome ?? { kind: 'failed', error: 'upstream_error', code: 'truncated', usage: null, dispatched: true }
+  )
 }
 
-function count(tally: Tally, end: ModelEnd | null, call: ModelCall, prices: Prices): void {
-  if (end?.kind === 'end') {
+function recordUsage(tally: Tally, outcome: ModelOutcome | null, call: ModelCall, prices: Prices): void {
+  if (outcome?.kind === 'end') {
     // An answer of several models is none of theirs.
-    tally.isKeepable &&= tally.model === '' || tally.model === end.model
-    tally.model = end.model
+    tally.isCacheable &&= tally.model === '' || tally.model === outcome.model
+    tally.model = outcome.model
   }
-  if (end?.usage) {
-    tally.usage = addUsage(tally.usage, end.usage)
-    tally.repeated = end.usage.in + end.usage.out
-    tally.paid += costOf(end.usage, prices)
-  } else if (end?.kind !== 'failed' || end.dispatched) {
+  if (outcome?.usage) {
+    tally.usage = addUsage(tally.usage, outcome.usage)
+    tally.repeatedTokens = outcome.usage.in + outcome.usage.out
+    tally.paid += costOf(outcome.usage, prices)
+  } else if (outcome?.kind !== 'failed' || outcome.dispatched) {
     const sentBytes = bytesOf(call)
     const { maxOutputTokens } = call
     tally.estimated = addUsage(tally.estimated, unknownUsage(sentBytes, maxOutputTokens))
-    tally.repeated = sentBytes + maxOutputTokens
-    const inputTokens = Math.min(sentBytes, tally.mostSent)
+    tally.repeatedTokens = sentBytes + maxOutputTokens
+    const inputTokens = Math.min(sentBytes, tally.maxInputTokens)
     tally.paid += callCost({ inputTokens, maxOutputTokens, prices })
   }
 }
@@ -204,7 +206,7 @@ function bytesOf(call: ModelCall): number {
 }
 
 /** Less room than this is too little for any result. */
-const LEAST_BYTES = 4_096
+const MIN_RESULT_BYTES = 4_096
 
 /**
  * Runs the calls of a round, one after the other, so that how the bytes of the turn are shared does not depend on which is
@@ -221,15 +223,15 @@ async function* runCalls(
     tally.calls += 1
     const isRun = tally.calls <= MAX_CALLS
     const bytesLeft = TURN_RESULTS_MAX_BYTES - tally.resultBytes
-    const name = isRun ? TOOL_NAMES.find((known) => known === call.name) : undefined
+    const name = isRun ? TOOL_NAMES.find((toolName) => toolName === call.name) : undefined
     if (name) yield { event: 'tool', data: { name, status: 'start' } }
     const { output, cacheable } = !isRun
       ? failure(`no more than ${MAX_CALLS} calls are run for one question: answer now`)
-      : bytesLeft < LEAST_BYTES
+      : bytesLeft < MIN_RESULT_BYTES
         ? failure('the results for this question are as long as they may be: answer now')
         : await runTool(call, Math.min(RESULT_MAX_BYTES, bytesLeft), signal)
     tally.resultBytes += Buffer.byteLength(output)
-    tally.isKeepable &&= cacheable
+    tally.isCacheable &&= cacheable
     if (name) yield { event: 'tool', data: { name, status: 'done' } }
     results.push({ call, output })
   }
@@ -244,44 +246,46 @@ async function* runCalls(
  * @returns the rounds the next call carries; null where the provider counted more for a call than it can have taken
  */
 async function reserveNext(
-  { prices, maxOutputTokens, extend, withdraw }: AnswerPorts,
-  { largestBytes }: Prompt,
+  { prices, maxOutputTokens, reserveUpTo, stopSharing }: AnswerPorts,
+  { maxInputBytes }: Prompt,
   rounds: ToolRound[],
   tally: Tally,
 ): Promise<ToolRound[] | null> {
-  const most = (inputTokens: number): MicroUsd => callCost({ inputTokens, maxOutputTokens, prices })
+  const maxCallCost = (inputTokens: number): MicroUsd => callCost({ inputTokens, maxOutputTokens, prices })
   const isLast = tally.rounds === MAX_ROUNDS - 1
-  const sent = sentWith(tally, rounds)
-  const needed = tally.paid + most(sent) + (isLast ? 0 : most(largestBytes))
-  if (await extend(needed)) {
+  const inputTokens = maxInputTokensWith(tally, rounds)
+  const needed = tally.paid + maxCallCost(inputTokens) + (isLast ? 0 : maxCallCost(maxInputBytes))
+  if (await reserveUpTo(needed)) {
     tally.reserved = Math.max(tally.reserved, needed)
-    tally.mostSent = sent
+    tally.maxInputTokens = inputTokens
     return rounds
   }
   tally.degraded = true
-  withdraw()
-  for (const carried of fewerResults(rounds)) {
-    tally.mostSent = carried.length === 0 ? largestBytes : sentWith(tally, carried)
-    if (tally.paid + most(tally.mostSent) <= tally.reserved) return carried
+  stopSharing()
+  for (const carried of shrinkingRounds(rounds)) {
+    tally.maxInputTokens = carried.length === 0 ? maxInputBytes : maxInputTokensWith(tally, carried)
+    if (tally.paid + maxCallCost(tally.maxInputTokens) <= tally.reserved) return carried
   }
   return null
 }
 
 /** Most tokens that a call with these rounds sends, of which the results of the last are new. */
-function sentWith({ repeated }: Tally, rounds: readonly ToolRound[]): number {
+function maxInputTokensWith({ repeatedTokens }: Tally, rounds: readonly ToolRound[]): number {
   const results = rounds.at(-1)?.results ?? []
-  return results.reduce((sum, { output }) => sum + Buffer.byteLength(output), repeated)
+  return results.reduce((sum, { output }) => sum + Buffer.byteLength(output), repeatedTokens)
 }
 
 /** Instead of the result of a tool that the model cannot be sent. */
-const LEFT_OUT = JSON.stringify({ error: 'no_budget' })
+const OMITTED_RESULT = JSON.stringify({ error: 'no_budget' })
 
 /** The rounds, then with ever fewer results of the last, from its end, then none at all. */
-function* fewerResults(rounds: ToolRound[]): Generator<ToolRound[]> {
+function* shrinkingRounds(rounds: ToolRound[]): Generator<ToolRound[]> {
   const { output, results = [] } = rounds.at(-1) ?? {}
-  for (let kept = results.length; kept >= 0; kept -= 1) {
-    const left = results.map((each, at) => (at < kept ? each : { ...each, output: LEFT_OUT }))
-    yield [...rounds.slice(0, -1), { output, results: left }]
+  for (let remaining = results.length; remaining >= 0; remaining -= 1) {
+    const shortened = results.map((result, at) =>
+      at < remaining ? result : { ...result, output: OMITTED_RESULT },
+    )
+    yield [...rounds.slice(0, -1), { output, results: shortened }]
   }
   yield []
 }

@@ -5,13 +5,13 @@ import type { SessionSigner } from '../../domain/agent/token.ts'
 import type { ChatLimits } from '../../domain/agent/bounds.ts'
 import type { State, ChatModel, Clock, HumanVerifier } from '../../domain/ports.ts'
 import { Refusal } from '../../domain/refusal.ts'
-import type { KnownCallers } from '../callers.ts'
+import type { CallerSettings } from '../callers.ts'
 import type { AgentMeter } from '../metrics/agent-meter.ts'
 import type { Log } from '../route.ts'
 import type { AgentSources } from './tool-answers.ts'
 
 /** What an operator has chosen. */
-export interface AgentSettings extends KnownCallers {
+export interface AgentSettings extends CallerSettings {
   /** The kill switch. */
   disabled: boolean
   itemChat: boolean
@@ -38,7 +38,7 @@ export interface AgentPorts {
   provider: Provider | null
   /** null: nobody has to prove to be human. */
   verification: { siteKey: string; verifier: HumanVerifier } | null
-  ledger: WatchedLedger
+  ledger: ProbedLedger
   cache: State['answers']
   /** The product's own stored data, through handles that only read. */
   sources: AgentSources
@@ -55,7 +55,7 @@ export interface AgentPorts {
  *
  * @throws Refusal `disabled` while the kill switch is set, `misconfigured` while no turn could run
  */
-export async function runnable({
+export async function requireRunnable({
   settings,
   signer,
   provider,
@@ -76,35 +76,35 @@ export async function readiness(ports: AgentPorts): Promise<{ enabled: boolean; 
 }
 
 /** What the quota store answers; nobody is served who could not be counted: it throws Refusal `quota_unavailable`. */
-export async function fromQuotaStore<T>(asked: Promise<T>): Promise<T> {
+export async function fromQuotaStore<T>(operation: Promise<T>): Promise<T> {
   try {
-    return await asked
+    return await operation
   } catch (cause) {
     throw new Refusal<AgentRefusal>('quota_unavailable', 'the state database does not answer', { cause })
   }
 }
 
 /** How long a write that was proved possible, or failed, is believed. */
-const BELIEVED_MS = 1_000
+const PROBE_MAX_AGE_MS = 1_000
 
 /** Knows what the last write came to. */
-export type WatchedLedger = State['chat'] & {
+export type ProbedLedger = State['chat'] & {
   /** As `ping`, but while the last write that ended was a success, however old, it is believed and nothing is written. */
   lastPing(): Promise<void>
 }
 
-/** A quota store whose `ping` writes once in {@link BELIEVED_MS} at most. A real write that fails is known at once. */
-export function watchedLedger(
+/** A quota store whose `ping` writes once in {@link PROBE_MAX_AGE_MS} at most. A real write that fails is known at once. */
+export function probedLedger(
   ledger: State['chat'],
   now: () => number = () => performance.now(),
-): WatchedLedger {
+): ProbedLedger {
   let probe = { result: Promise.resolve(), until: -Infinity }
   let isWritable = false
-  const believe = (result: Promise<void>, isGood: boolean): void => {
-    probe = { result, until: now() + BELIEVED_MS }
-    isWritable = isGood
+  const recordProbe = (result: Promise<void>, succeeded: boolean): void => {
+    probe = { result, until: now() + PROBE_MAX_AGE_MS }
+    isWritable = succeeded
   }
-  const watched = async <T>(write: Promise<T>): Promise<T> => {
+  const recordWrite = async <T>(write: Promise<T>): Promise<T> => {
     try {
       const written = await write
       isWritable = true
@@ -112,7 +112,7 @@ export function watchedLedger(
     } catch (error) {
       const failed = Promise.reject<undefined>(error)
       failed.catch(() => undefined)
-      believe(failed, false)
+      recordProbe(failed, false)
       throw error
     }
   }
@@ -121,9 +121,9 @@ export function watchedLedger(
     const result = ledger.ping()
     // Nothing else is tried while it waits.
     probe = { result, until: Infinity }
-    const ended = (isGood: boolean): void => {
+    const ended = (succeeded: boolean): void => {
       // A write may have failed meanwhile.
-      if (probe.result === result) believe(result, isGood)
+      if (probe.result === result) recordProbe(result, succeeded)
     }
     result.then(
       () => ended(true),
@@ -133,12 +133,12 @@ export function watchedLedger(
   }
   return {
     ...ledger,
-    makeSalt: (...asked) => watched(ledger.makeSalt(...asked)),
-    admit: (...asked) => watched(ledger.admit(...asked)),
-    extend: (...asked) => watched(ledger.extend(...asked)),
-    settle: (...asked) => watched(ledger.settle(...asked)),
-    sweep: (...asked) => watched(ledger.sweep(...asked)),
-    countVerification: (...asked) => watched(ledger.countVerification(...asked)),
+    makeSalt: (...args) => recordWrite(ledger.makeSalt(...args)),
+    admit: (...args) => recordWrite(ledger.admit(...args)),
+    extend: (...args) => recordWrite(ledger.extend(...args)),
+    settle: (...args) => recordWrite(ledger.settle(...args)),
+    sweep: (...args) => recordWrite(ledger.sweep(...args)),
+    countVerification: (...args) => recordWrite(ledger.countVerification(...args)),
     ping,
     lastPing: () => (isWritable ? Promise.resolve() : ping()),
   }
@@ -172,11 +172,11 @@ export function startSweeper(
       failing = true
     }
   }
-  const begin = (): void => {
+  const startSweep = (): void => {
     sweeping ??= sweep().finally(() => (sweeping = null))
   }
-  begin()
-  const timer = setInterval(begin, SWEEP_MS)
+  startSweep()
+  const timer = setInterval(startSweep, SWEEP_MS)
   return async () => {
     clearInterval(timer)
     await sweeping

@@ -32,7 +32,7 @@ import type { ProvedPublication } from '../year/proved-publications.ts'
 /** How the six tools answer (docs/agent-tools.md): stored data as JSON text, within a number of bytes. */
 
 /** What a tool has to tell the model instead of an answer. */
-export class ToolProblem extends Error {
+export class ToolError extends Error {
   override readonly name = 'ToolProblem'
 }
 
@@ -40,29 +40,29 @@ const LIMIT_DEFAULT = 10
 const SNAPSHOT_LIMIT_DEFAULT = 5
 
 /** What a tool says: facts and lists beside them, or a text with the facts of as much of it as fits. */
-type Answer =
+type ToolResult =
   | { facts: object; lists?: Readonly<Record<string, readonly object[]>> }
   | { text: string; factsOf: (beginning: string) => object }
 
 /** The answer to a call as JSON text of at most `maxBytes`. */
-export async function answerCall<Name extends ToolName>(
+export async function toolOutput<Name extends ToolName>(
   call: KnownCall<Name>,
   sources: CallerSources,
   maxBytes: number,
 ): Promise<string> {
   const head = { ...UNTRUSTED, source: `dash ${call.name}` }
-  const answer = await ANSWERS[call.name](call.arguments, sources)
-  if ('facts' in answer) return fitLists({ ...head, ...answer.facts }, answer.lists ?? {}, maxBytes)
-  const { text, factsOf } = answer
+  const result = await HANDLERS[call.name](call.arguments, sources)
+  if ('facts' in result) return fitLists({ ...head, ...result.facts }, result.lists ?? {}, maxBytes)
+  const { text, factsOf } = result
   return fitText(text, (beginning) => JSON.stringify({ ...head, ...factsOf(beginning) }), maxBytes)
 }
 
-const ANSWERS: {
-  [Name in ToolName]: (given: Arguments[Name], sources: CallerSources) => Promise<Answer>
+const HANDLERS: {
+  [Name in ToolName]: (args: Arguments[Name], sources: CallerSources) => Promise<ToolResult>
 } = {
   async search_items({ query, sources, from, to, limit }, { search }) {
-    const asked = { query, sources: sources ?? [], from, to, limit: limit ?? LIMIT_DEFAULT, cursor: null }
-    const page = await search.search(asked)
+    const request = { query, sources: sources ?? [], from, to, limit: limit ?? LIMIT_DEFAULT, cursor: null }
+    const page = await search.search(request)
     const items = page.items.map((item) => ({ ...shownItem(item), match: item.match }))
     return { facts: { more: page.cursor !== null }, lists: { items } }
   },
@@ -92,14 +92,14 @@ const ANSWERS: {
     const factsOf = (text: string): object => {
       const end = start + Array.from(text).length
       const nextOffset = end < characters.length ? end : null
-      const place = { characters: characters.length, offset: start, next_offset: nextOffset }
-      return { ...shown, readAt, ...place, text }
+      const position = { characters: characters.length, offset: start, next_offset: nextOffset }
+      return { ...shown, readAt, ...position, text }
     }
     return { text: characters.slice(start).join(''), factsOf }
   },
 
   async find_similar_items({ key, limit }, { search }) {
-    const similar = await unlessNotFound(search.similar(key, limit ?? LIMIT_DEFAULT))
+    const similar = await nullIfNotFound(search.similar(key, limit ?? LIMIT_DEFAULT))
     if (!similar) return notStored(key)
     const items = similar.map((item) => ({ ...shownItem(item), reasons: item.reasons, score: item.score }))
     return { facts: { found: true, to: shownLine(key) }, lists: { items } }
@@ -115,7 +115,7 @@ const ANSWERS: {
       }
     }
     const item = await items.item(key)
-    const trend = await unlessNotFound(search.itemTrend(key))
+    const trend = await nullIfNotFound(search.itemTrend(key))
     if (!item || !trend) return notStored(key, facts)
     const days = trend.days.filter(({ day }) => (from ?? day) <= day && day <= (to ?? day))
     return { facts: { ...facts, found: true, item: shownItem(item) }, lists: { days: days.toReversed() } }
@@ -127,10 +127,10 @@ async function yearTop(
   limit: number | null,
   at: string | null,
   { publication, clock }: CallerSources,
-): Promise<Answer> {
+): Promise<ToolResult> {
   const now = clock()
   const instant = at === null ? now : (parseInstant(at) ?? now)
-  if (instant > now + FUTURE_TOLERANCE_MS) throw new ToolProblem('at: lies in the future')
+  if (instant > now + FUTURE_TOLERANCE_MS) throw new ToolError('at: lies in the future')
   const found = await publication(instant)
   const facts = { period: 'year', list, at: formatInstant(instant) }
   if (!found) return { facts: { ...facts, publication: null, note: 'No Year was published by then.' } }
@@ -147,7 +147,7 @@ async function yearTop(
 
 async function newestFeed({ feed }: CallerSources, sort: LiveFeed['sortMode']): Promise<LiveFeed> {
   const newest = await feed(sort)
-  if (!newest) throw new ToolProblem('no snapshot of the feed has been taken yet')
+  if (!newest) throw new ToolError('no snapshot of the feed has been taken yet')
   return newest
 }
 
@@ -165,7 +165,7 @@ function ranked(items: readonly (NamedItem & { rank: number })[], limit: number)
   return items.slice(0, limit).map((item) => ({ rank: item.rank, ...shownItem(item) }))
 }
 
-function notStored(key: string, facts: object = {}): Answer {
+function notStored(key: string, facts: object = {}): ToolResult {
   const [ref] = itemsOfKey(key)
   return {
     facts: { ...facts, found: false, note: `No such item of ${ref?.source ?? 'any source'} is stored.` },
@@ -173,9 +173,9 @@ function notStored(key: string, facts: object = {}): Answer {
 }
 
 /** null for an item that is not stored. */
-async function unlessNotFound<T>(answer: Promise<T>): Promise<T | null> {
+async function nullIfNotFound<T>(result: Promise<T>): Promise<T | null> {
   try {
-    return await answer
+    return await result
   } catch (error) {
     const code: FeedSearchRefusal = 'item_not_found'
     if (error instanceof Refusal && error.code === code) return null
@@ -187,7 +187,7 @@ async function unlessNotFound<T>(answer: Promise<T>): Promise<T | null> {
 type AgentItems = Pick<FeedStore, 'item' | 'revision' | 'article'>
 
 /** What the agent reads: handles through which nothing can be written (docs/agent-tools.md). */
-export interface AgentReads {
+export interface AgentStores {
   feed: AgentItems & SnapshotReader
   search: Pick<FeedSearch, 'by'>
   ledger: Pick<Ledger, 'changeToken'>
@@ -204,7 +204,7 @@ interface YearPublication {
 }
 
 /** What the agent reads, proved where the interfaces prove it. One for a server. */
-export interface AgentSources extends Pick<AgentReads, 'search' | 'clock'> {
+export interface AgentSources extends Pick<AgentStores, 'search' | 'clock'> {
   items: AgentItems
   /** The newest snapshot's feed of a sort; null when there is no snapshot. */
   feed: (sort: LiveSort) => Promise<LiveFeed | null>
@@ -224,10 +224,10 @@ export function sourcesFor(caller: SearchCaller, sources: AgentSources): CallerS
 /** Proved publications kept in memory beside those of the interfaces. */
 const YEAR_MEMORY_BYTES = 8 * 1024 * 1024
 
-export function agentSources(reads: AgentReads): AgentSources {
-  const { feed: items, search, clock } = reads
+export function agentSources(stores: AgentStores): AgentSources {
+  const { feed: items, search, clock } = stores
   const snapshots = provedSnapshots(items)
-  const publications = provedPublications(reads, YEAR_MEMORY_BYTES)
+  const publications = provedPublications(stores, YEAR_MEMORY_BYTES)
   const feedOf = onceFor(parseFeed)
   const publicationOf = onceFor(parsePublication)
   return {

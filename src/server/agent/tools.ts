@@ -5,7 +5,7 @@ import { readCall } from '../../domain/agent/tools.ts'
 import type { FeedSearchRefusal, SearchCaller } from '../../domain/feed/search.ts'
 import { Refusal } from '../../domain/refusal.ts'
 import { withTimeout } from '../single-flight.ts'
-import { ToolProblem, answerCall, sourcesFor } from './tool-answers.ts'
+import { ToolError, toolOutput, sourcesFor } from './tool-answers.ts'
 import type { AgentSources } from './tool-answers.ts'
 
 /** What a call came to, as whoever made it is told. */
@@ -40,29 +40,33 @@ export async function runCall(
   signal: AbortSignal,
 ): Promise<ToolRun> {
   signal.throwIfAborted()
-  const read = readCall(call)
-  if (!read.ok) return failure(read.problem)
-  const over = new AbortController()
+  const parsed = readCall(call)
+  if (!parsed.ok) return failure(parsed.problem)
+  const finished = new AbortController()
   try {
-    const answer = answerCall(read.call, sourcesFor({ ...caller, signal: over.signal }, sources), maxBytes)
-    const output = withoutMarkers(await withTimeout(answer, timeoutMs, signal))
-    const isYear = read.call.name === 'get_period_top' && read.call.arguments.period === 'year'
+    const result = toolOutput(
+      parsed.call,
+      sourcesFor({ ...caller, signal: finished.signal }, sources),
+      maxBytes,
+    )
+    const output = withoutMarkers(await withTimeout(result, timeoutMs, signal))
+    const isYear = parsed.call.name === 'get_period_top' && parsed.call.arguments.period === 'year'
     return { output, failed: false, cacheable: !isYear }
   } catch (error) {
     signal.throwIfAborted()
-    if (error instanceof ToolProblem) return failure(error.message)
-    if (error instanceof Refusal && BUSY.some((code) => code === error.code)) {
+    if (error instanceof ToolError) return failure(error.message)
+    if (error instanceof Refusal && BUSY_CODES.some((code) => code === error.code)) {
       return failure('the search is busy')
     }
-    onFault(read.call.name, error)
+    onFault(parsed.call.name, error)
     return failure('the data could not be read')
   } finally {
     // A call that was given up must not wait for its turn any longer.
-    over.abort()
+    finished.abort()
   }
 }
 
-const BUSY: readonly FeedSearchRefusal[] = ['search_busy', 'search_limit']
+const BUSY_CODES: readonly FeedSearchRefusal[] = ['search_busy', 'search_limit']
 
 /** An error as the result of a call. */
 export function failure(error: string): ToolRun {

@@ -13,20 +13,20 @@ import { TURN_MESSAGE } from '../route.ts'
 import { abortable } from '../single-flight.ts'
 import { admitTurn, checkRequest, rateLimited } from './admit-turn.ts'
 import type { AdmittedTurn } from './admit-turn.ts'
-import { Tally, makeAnswer } from './answer.ts'
+import { Tally, generateAnswer } from './answer.ts'
 import type { AnswerPorts, Prompt } from './answer.ts'
 import { AnswerStream } from './answer-stream.ts'
-import type { Ending } from './answer-stream.ts'
-import { groundingOf } from './grounding.ts'
+import type { TurnOutcome } from './answer-stream.ts'
+import { readGrounding } from './grounding.ts'
 import type { AgentPorts } from './service.ts'
-import { SharedAnswers, Stopped } from './shared-answers.ts'
+import { SharedAnswers, TurnAborted } from './shared-answers.ts'
 import type { SharedAnswer } from './shared-answers.ts'
 import { runCall } from './tools.ts'
 
 /** The turns of a server. */
 export interface Turns {
   /** Answers a chat request: every check in the documented order, then the stream of the answer. */
-  begin: (event: H3Event) => Promise<Response>
+  handle: (event: H3Event) => Promise<Response>
   /** Resolves when every turn that was begun is over and settled; to be asked once nothing new can come. */
   settled: () => Promise<void>
   /** Ends every open turn as one that is out of time, and those that still begin; resolves when they are settled. */
@@ -48,32 +48,32 @@ const STREAM_HEADERS = {
 export function openTurns(ports: AgentPorts, callers: Callers): Turns {
   const { pingMs, turnMs, limits } = ports.settings
   // Quotas count the turns of all networks, in the store that servers share.
-  const most = Math.max(1, Math.floor(limits.maxOpenTurns * NETWORK_SHARE))
-  const places = openSlots({ perAddress: most, perNetwork: most, all: Infinity })
+  const maxPerNetwork = Math.max(1, Math.floor(limits.maxOpenTurns * NETWORK_SHARE))
+  const slots = openSlots({ perAddress: maxPerNetwork, perNetwork: maxPerNetwork, all: Infinity })
   const answers = new SharedAnswers(turnMs)
-  const open = new Map<Promise<void>, AbortController>()
-  let isEnding = false
-  const settled = async (): Promise<void> => void (await Promise.all(open.keys()))
+  const runningTurns = new Map<Promise<void>, AbortController>()
+  let isShuttingDown = false
+  const settled = async (): Promise<void> => void (await Promise.all(runningTurns.keys()))
 
   return {
     settled,
-    async begin(event) {
+    async handle(event) {
       const checked = await checkRequest(ports, callers, event)
       const { address } = checked
-      if (places.enter(address) !== 'admitted') throw rateLimited(ports, TOO_MANY_STREAMS)
+      if (slots.enter(address) !== 'admitted') throw rateLimited(ports, TOO_MANY_STREAMS)
       // A refusal leaves the place. A crash after the admission: the sweep charges what is reserved.
       const admitted = await admitTurn(ports, checked).catch((error: unknown) => {
-        places.leave(address)
+        slots.leave(address)
         throw error
       })
-      const stop = new AbortController()
-      const timer = setTimeout(() => stop.abort(new Stopped('time')), turnMs)
-      const onGone = (): void => stop.abort(new Stopped('left'))
-      const stream = new AnswerStream({ pingMs, response: event.runtime?.node?.res, onGone })
+      const controller = new AbortController()
+      const timer = setTimeout(() => controller.abort(new TurnAborted('time')), turnMs)
+      const onDisconnect = (): void => controller.abort(new TurnAborted('left'))
+      const stream = new AnswerStream({ pingMs, socket: event.runtime?.node?.res, onDisconnect })
       const turn: Turn = {
         ...admitted,
         stream,
-        signal: stop.signal,
+        signal: controller.signal,
         requestId: requestId(event.req.headers),
         startedAt: performance.now(),
         scope: null,
@@ -84,18 +84,18 @@ export function openTurns(ports: AgentPorts, callers: Callers): Turns {
         tally: new Tally(admitted.admission.reserved),
       }
       void stream.send({ event: 'meta', data: { remaining: admitted.admission.remaining, tier: 'free' } })
-      const over = runTurn(ports, answers, turn).finally(() => {
+      const finished = runTurn(ports, answers, turn).finally(() => {
         clearTimeout(timer)
-        open.delete(over)
-        places.leave(address)
+        runningTurns.delete(finished)
+        slots.leave(address)
       })
-      open.set(over, stop)
-      if (isEnding) stop.abort(new Stopped('ending'))
+      runningTurns.set(finished, controller)
+      if (isShuttingDown) controller.abort(new TurnAborted('ending'))
       return respondStream(event, { ...callers.headersFor(event), ...STREAM_HEADERS }, stream.body)
     },
     async endTurns() {
-      isEnding = true
-      for (const stop of open.values()) stop.abort(new Stopped('ending'))
+      isShuttingDown = true
+      for (const controller of runningTurns.values()) controller.abort(new TurnAborted('ending'))
       await settled()
     },
   }
@@ -104,7 +104,7 @@ export function openTurns(ports: AgentPorts, callers: Callers): Turns {
 /** A turn whose stream is open, and what is known of it so far. */
 interface Turn extends AdmittedTurn {
   stream: AnswerStream
-  /** Aborted with a {@link Stopped}. */
+  /** Aborted with a {@link TurnAborted}. */
   signal: AbortSignal
   requestId: string
   startedAt: number
@@ -126,7 +126,7 @@ interface Turn extends AdmittedTurn {
  */
 async function runTurn(ports: AgentPorts, answers: SharedAnswers, turn: Turn): Promise<void> {
   const { stream, signal } = turn
-  ports.meter.streaming()
+  ports.meter.recordStart()
   let last: LastEvent | null = null
   try {
     // `meta` is with the socket before anything else takes time.
@@ -135,13 +135,13 @@ async function runTurn(ports: AgentPorts, answers: SharedAnswers, turn: Turn): P
   } catch (error) {
     last = lastEventOf(error, turn, ports)
   }
-  if (!stream.open) last = null
+  if (!stream.isOpen) last = null
   // A crash before the settlement: the sweep charges what is reserved once the lease has ended.
   const settled = settlementOf(ports, turn)
   if (turn.openTool) void stream.send({ event: 'tool', data: { name: turn.openTool, status: 'done' } })
   // A server that ends closes the connections whose answers have ended: not before their money is settled.
-  const isEnding = whyStopped(signal) === 'ending'
-  if (last) stream.end(last, isEnding ? settled : undefined)
+  const isShuttingDown = abortReason(signal) === 'ending'
+  if (last) stream.end(last, isShuttingDown ? settled : undefined)
   await settled
   report(ports, turn, last)
 }
@@ -156,36 +156,36 @@ async function answerTurn(ports: AgentPorts, answers: SharedAnswers, turn: Turn)
   const { maxOutputTokens } = settings
   const onFault = (err: unknown): void =>
     ports.log.error({ turn: turn.admission.turn, err }, 'the chat could not read what is stored')
-  const grounding = await groundingOf(request, sources, address, signal, onFault)
+  const grounding = await readGrounding(request, sources, address, signal, onFault)
   turn.scope = grounding.scope
   const model = await abortable(provider.model.name(), signal)
   const shaping = { model, instructions: INSTRUCTIONS, tools: TOOL_DEFINITIONS, maxOutputTokens }
   const key = cacheKey({ ...shaping, request, grounding })
-  const kept = key === null ? null : await abortable(cache.get(key, clock()), signal)
-  if (kept) {
+  const cached = key === null ? null : await abortable(cache.get(key, clock()), signal)
+  if (cached) {
     turn.source = 'cache'
     turn.firstDeltaMs = performance.now() - turn.startedAt
-    await stream.send({ event: 'delta', data: { text: kept.text } })
+    await stream.send({ event: 'delta', data: { text: cached.text } })
     return { event: 'done', data: { usage: NO_USAGE, cached: true } }
   }
   const token = Buffer.from(ports.randomBytes(MARKER_TOKEN_BYTES)).toString('hex')
   const prompt = {
     instructions: INSTRUCTIONS,
     input: () => turnInput(request, grounding, token),
-    largestBytes: largestInputBytes(request),
+    maxInputBytes: largestInputBytes(request),
     withTools: !turn.admission.degraded,
   }
   const caller = { address, isChat: true }
   const runTool: AnswerPorts['runTool'] = (call, maxBytes, callSignal) =>
     runCall(call, sources, { caller, maxBytes, onFault: (_tool, error) => onFault(error) }, callSignal)
-  const asked = { key, model, prompt, runTool }
+  const plan = { key, model, prompt, runTool }
   for (;;) {
     // An answer without tools is for this turn alone; the turn may still be given one that is being made with them.
-    const answer = answers.join(key, prompt.withTools, (answerSignal, withdraw) =>
-      chargedAnswer(ports, turn, asked, answerSignal, withdraw),
+    const answer = answers.join(key, prompt.withTools, (answerSignal, stopSharing) =>
+      chargedAnswer(ports, turn, plan, answerSignal, stopSharing),
     )
     turn.answer = answer
-    turn.source = answer.leads ? 'own' : 'shared'
+    turn.source = answer.isLeader ? 'own' : 'shared'
     const last = await sendAnswer(turn, answer)
     if (last) return last
   }
@@ -204,15 +204,15 @@ const NO_USAGE = { in: 0, out: 0, cached: 0 }
 async function sendAnswer(turn: Turn, answer: SharedAnswer): Promise<LastEvent | null> {
   const { stream, signal } = turn
   // After what came of another answer, this one is a paragraph of its own.
-  let gap = turn.firstDeltaMs === null ? '' : '\n\n'
+  let separator = turn.firstDeltaMs === null ? '' : '\n\n'
   for await (const event of answer.read(signal)) {
-    if (isLast(event)) return answer.leads || event.event === 'error' ? event : unpaid(event)
+    if (isLast(event)) return answer.isLeader || event.event === 'error' ? event : withoutUsage(event)
     let sent: AgentEvent = event
     if (event.event === 'tool') turn.openTool = event.data.status === 'start' ? event.data.name : null
     if (event.event === 'delta') {
       turn.firstDeltaMs ??= performance.now() - turn.startedAt
-      sent = { event: 'delta', data: { text: gap + event.data.text } }
-      gap = ''
+      sent = { event: 'delta', data: { text: separator + event.data.text } }
+      separator = ''
     }
     await abortable(stream.send(sent), signal)
   }
@@ -220,12 +220,12 @@ async function sendAnswer(turn: Turn, answer: SharedAnswer): Promise<LastEvent |
 }
 
 /** What is shared is charged once, to the turn that began it. */
-function unpaid({ event, data }: LastEvent & { event: 'done' }): LastEvent {
+function withoutUsage({ event, data }: LastEvent & { event: 'done' }): LastEvent {
   return { event, data: { ...data, usage: NO_USAGE } }
 }
 
 /** What the answer of a turn is made of, and under which key and name it may be kept. */
-interface Asked {
+interface AnswerPlan {
   /** null: it may not. */
   key: string | null
   /** The model that key is of; an answer of another one is not kept under it. */
@@ -238,47 +238,51 @@ interface Asked {
 async function* chargedAnswer(
   ports: AgentPorts,
   turn: Turn,
-  { key, model, prompt, runTool }: Asked,
+  { key, model, prompt, runTool }: AnswerPlan,
   signal: AbortSignal,
-  withdraw: () => void,
+  stopSharing: () => void,
 ): AsyncGenerator<AgentEvent, void> {
   const { provider, tally } = turn
   const { maxOutputTokens } = ports.settings
   try {
     const ask: AnswerPorts['ask'] = (call, callSignal) =>
       provider.model.ask(call, callSignal, turn.admission.turn)
-    const reserve = (upTo: number): Promise<boolean> => extend(ports, turn, upTo)
-    const answerPorts = { ask, prices: provider.prices, extend: reserve, withdraw, runTool, maxOutputTokens }
-    yield* makeAnswer(answerPorts, prompt, tally, signal)
+    const reserveUpTo = (upTo: number): Promise<boolean> => extendReservation(ports, turn, upTo)
+    const answerPorts = { ask, prices: provider.prices, reserveUpTo, stopSharing, runTool, maxOutputTokens }
+    yield* generateAnswer(answerPorts, prompt, tally, signal)
     // What was said is with the sockets before the stores hold up this thread.
     await nextTick()
-    if (key !== null && tally.isWhole && tally.isKeepable && tally.model === model)
-      await keep(ports, key, tally.text)
+    if (key !== null && tally.isComplete && tally.isCacheable && tally.model === model)
+      await cacheAnswer(ports, key, tally.text)
   } catch (error) {
-    const isOvertime = whyStopped(signal) === 'time'
-    if (signal.aborted && !isOvertime) throw error
-    if (!isOvertime) ports.log.error({ turn: turn.admission.turn, err: error }, 'a chat answer failed')
-    yield isOvertime ? OVERTIME : BROKEN
+    const isTimeout = abortReason(signal) === 'time'
+    if (signal.aborted && !isTimeout) throw error
+    if (!isTimeout) ports.log.error({ turn: turn.admission.turn, err: error }, 'a chat answer failed')
+    yield isTimeout ? TIMED_OUT : FAILED
   } finally {
-    await settle(ports, turn.admission.turn, tally.cost(provider.prices))
+    await settleTurn(ports, turn.admission.turn, tally.cost(provider.prices))
   }
 }
 
-const OVERTIME: LastEvent = { event: 'error', data: { error: 'timeout', code: 'total' } }
-const BROKEN: LastEvent = { event: 'error', data: { error: 'upstream_error', code: 'failed' } }
+const TIMED_OUT: LastEvent = { event: 'error', data: { error: 'timeout', code: 'total' } }
+const FAILED: LastEvent = { event: 'error', data: { error: 'upstream_error', code: 'failed' } }
 
-function whyStopped({ reason }: AbortSignal): Stopped['why'] | null {
-  return reason instanceof Stopped ? reason.why : null
+function abortReason({ reason }: AbortSignal): TurnAborted['reason'] | null {
+  return reason instanceof TurnAborted ? reason.reason : null
 }
 
 /** The last event of a turn that something broke off. */
 function lastEventOf(error: unknown, { admission, signal, stream }: Turn, { log }: AgentPorts): LastEvent {
-  if (signal.aborted) return OVERTIME
-  if (stream.open) log.error({ turn: admission.turn, err: error }, 'a chat turn failed')
-  return BROKEN
+  if (signal.aborted) return TIMED_OUT
+  if (stream.isOpen) log.error({ turn: admission.turn, err: error }, 'a chat turn failed')
+  return FAILED
 }
 
-async function extend({ ledger, settings, log }: AgentPorts, turn: Turn, upTo: number): Promise<boolean> {
+async function extendReservation(
+  { ledger, settings, log }: AgentPorts,
+  turn: Turn,
+  upTo: number,
+): Promise<boolean> {
   const { admission, requestsPerAddress } = turn
   try {
     return await ledger.extend({ turn: admission.turn, upTo, requestsPerAddress, limits: settings.limits })
@@ -288,7 +292,7 @@ async function extend({ ledger, settings, log }: AgentPorts, turn: Turn, upTo: n
   }
 }
 
-async function keep({ cache, clock, log }: AgentPorts, key: string, text: string): Promise<void> {
+async function cacheAnswer({ cache, clock, log }: AgentPorts, key: string, text: string): Promise<void> {
   try {
     await cache.put(key, { text, storedAt: clock() })
   } catch (error) {
@@ -299,13 +303,13 @@ async function keep({ cache, clock, log }: AgentPorts, key: string, text: string
 
 /** Over once the turn is charged: by the answer that it began, or with nothing. */
 async function settlementOf(ports: AgentPorts, { admission, answer }: Turn): Promise<void> {
-  if (answer?.leads) return answer.made.catch(() => undefined)
+  if (answer?.isLeader) return answer.finished.catch(() => undefined)
   await nextTick()
-  await settle(ports, admission.turn, 0)
+  await settleTurn(ports, admission.turn, 0)
 }
 
 /** Charges a turn. What cannot be written now is charged at what was reserved once the lease of the turn ends. */
-async function settle({ ledger, clock, log }: AgentPorts, turn: string, cost: number): Promise<void> {
+async function settleTurn({ ledger, clock, log }: AgentPorts, turn: string, cost: number): Promise<void> {
   try {
     await ledger.settle(turn, cost, clock())
   } catch (error) {
@@ -316,7 +320,7 @@ async function settle({ ledger, clock, log }: AgentPorts, turn: string, cost: nu
 /** One line in the log, and the same in numbers: nothing that anyone wrote, and nothing of who asked. */
 function report({ log, meter }: AgentPorts, turn: Turn, last: LastEvent | null): void {
   const { request, stream, tally, source, scope, firstDeltaMs } = turn
-  const ending: Ending =
+  const outcome: TurnOutcome =
     last === null
       ? { kind: 'gone' }
       : last.event === 'error'
@@ -324,7 +328,7 @@ function report({ log, meter }: AgentPorts, turn: Turn, last: LastEvent | null):
         : { kind: 'done' }
   const durationMs = Math.round(performance.now() - turn.startedAt)
   const costMicroUsd = tally.cost(turn.provider.prices)
-  const { kind: terminal, ...failure } = ending
+  const { kind: terminal, ...failure } = outcome
   const line = {
     requestId: turn.requestId,
     turn: turn.admission.turn,
@@ -335,7 +339,7 @@ function report({ log, meter }: AgentPorts, turn: Turn, last: LastEvent | null):
     degraded: turn.admission.degraded || tally.degraded,
     terminal,
     ...failure,
-    ...(terminal === 'gone' ? { cut: stream.cut } : {}),
+    ...(terminal === 'gone' ? { cut: stream.wasCut } : {}),
     rounds: tally.rounds,
     calls: tally.calls,
     characters: tally.text.length,
@@ -347,5 +351,11 @@ function report({ log, meter }: AgentPorts, turn: Turn, last: LastEvent | null):
   }
   log.info(line, TURN_MESSAGE)
   // A shared answer is charged to the turn that began it.
-  meter.ended({ ending, source, firstDeltaMs, durationMs, costMicroUsd: source === 'own' ? costMicroUsd : 0 })
+  meter.recordEnd({
+    outcome,
+    source,
+    firstDeltaMs,
+    durationMs,
+    costMicroUsd: source === 'own' ? costMicroUsd : 0,
+  })
 }

@@ -2,68 +2,68 @@ import { parseJson } from '../../domain/text.ts'
 import { DATA_MARKER } from '../../domain/agent/prompt.ts'
 
 /** A JSON object of which nothing is known. */
-export type Fields = Readonly<Record<string, unknown>>
+export type JsonObject = Readonly<Record<string, unknown>>
 
 /** A request to the demo's model, as far as its script looks at it. */
-export interface DemoQuestion {
+export interface DemoRequest {
   language: 'en' | 'ru'
   /** The user's last words. */
   text: string
   /** The stored data the turn began with; null when there is none. */
-  data: Fields | null
+  data: JsonObject | null
   /** Results of the tools that were called, in the order of the calls. */
-  results: readonly { tool: string; data: Fields }[]
+  results: readonly { tool: string; data: JsonObject }[]
   /** False when the model is given no tools. */
-  mayCall: boolean
+  hasTools: boolean
 }
 
 const BLOCK = new RegExp(`^<<<${DATA_MARKER} \\w+$(.*?)^${DATA_MARKER} \\w+>>>$`, 'ms')
 
 /** Reads a request of the Responses API; null when it is none. */
-export function readDemoQuestion(body: unknown): DemoQuestion | null {
-  const request = fieldsOf(body)
-  const input = listOf(request?.['input'])
+export function parseDemoRequest(body: unknown): DemoRequest | null {
+  const request = asObject(body)
+  const input = asArray(request?.['input'])
   if (!request || input.length === 0 || request['stream'] !== true) return null
-  const items = input.map(fieldsOf).filter((item) => item !== null)
-  const said = items
+  const items = input.map(asObject).filter((item) => item !== null)
+  const messages = items
     .filter(({ type, role }) => type === 'message' && role === 'user')
-    .map(({ content }) => textOf(content))
-  const text = said.at(-1) ?? ''
+    .map(({ content }) => asString(content))
+  const text = messages.at(-1) ?? ''
   const toolOf = (id: unknown): string =>
-    textOf(items.find((item) => item['call_id'] === id && item['name'] !== undefined)?.['name'])
+    asString(items.find((item) => item['call_id'] === id && item['name'] !== undefined)?.['name'])
   return {
-    language: languageOf(said, text),
+    language: languageOf(messages, text),
     text,
-    data: parseFields(BLOCK.exec(said[0] ?? '')?.[1]),
+    data: parseObject(BLOCK.exec(messages[0] ?? '')?.[1]),
     results: items
       .filter(({ type }) => type === 'function_call_output')
-      .map(({ call_id: id, output }) => ({ tool: toolOf(id), data: parseFields(output) ?? {} })),
-    mayCall: listOf(request['tools']).length > 0,
+      .map(({ call_id: id, output }) => ({ tool: toolOf(id), data: parseObject(output) ?? {} })),
+    hasTools: asArray(request['tools']).length > 0,
   }
 }
 
 /** The language preferred, else the one the question is written in. */
-function languageOf(said: readonly string[], text: string): 'en' | 'ru' {
-  const preferences = parseFields(/^My preferences\b[^{]*(\{.*\})$/s.exec(said[1] ?? '')?.[1])
+function languageOf(messages: readonly string[], text: string): 'en' | 'ru' {
+  const preferences = parseObject(/^My preferences\b[^{]*(\{.*\})$/s.exec(messages[1] ?? '')?.[1])
   const preferred = preferences?.['language']
   if (preferred === 'Russian') return 'ru'
   if (preferred === 'English') return 'en'
   return /\p{Script=Cyrillic}/u.test(text) ? 'ru' : 'en'
 }
 
-function parseFields(text: unknown): Fields | null {
-  return typeof text === 'string' ? fieldsOf(parseJson(text)) : null
+function parseObject(text: unknown): JsonObject | null {
+  return typeof text === 'string' ? asObject(parseJson(text)) : null
 }
 
-export function fieldsOf(value: unknown): Fields | null {
-  return typeof value === 'object' && value !== null && !Array.isArray(value) ? (value as Fields) : null
+export function asObject(value: unknown): JsonObject | null {
+  return typeof value === 'object' && value !== null && !Array.isArray(value) ? (value as JsonObject) : null
 }
 
-export function listOf(value: unknown): readonly unknown[] {
+export function asArray(value: unknown): readonly unknown[] {
   return Array.isArray(value) ? value : []
 }
 
-export function textOf(value: unknown): string {
+export function asString(value: unknown): string {
   return typeof value === 'string' ? value : ''
 }
 
@@ -118,7 +118,7 @@ export const PHRASES = {
 export type Phrases = (typeof PHRASES)[keyof typeof PHRASES]
 
 /** Words of a question that are none of its subject. */
-export const FILLER = new Set(
+export const STOP_WORDS = new Set(
   `a about an and any are as at be been best by can could did do does for from give had has have how i in is it items
   its latest like links list me more most my new news of on or our please recent say show so stories story tell than that
   the their them there these they thing things this those to top us was we were what whats when where which who why will

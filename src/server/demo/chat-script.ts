@@ -1,9 +1,9 @@
 import { wordsOf } from '../../domain/feed/search-words.ts'
-import { FILLER, PHRASES, fieldsOf, listOf, textOf } from './chat-question.ts'
-import type { DemoQuestion, Fields, Phrases } from './chat-question.ts'
+import { STOP_WORDS, PHRASES, asObject, asArray, asString } from './chat-question.ts'
+import type { DemoRequest, JsonObject, Phrases } from './chat-question.ts'
 
 /** What the demo's model says next: calls of tools, or its answer. */
-export type DemoReply = { calls: readonly Call[] } | { text: string }
+export type DemoCompletion = { calls: readonly Call[] } | { text: string }
 
 type Call = { name: string; arguments: object }
 
@@ -11,22 +11,22 @@ type Call = { name: string; arguments: object }
 interface Plan {
   calls: readonly Call[]
   /** null: the question cannot be answered without tools. */
-  answer: string[] | null
+  paragraphs: string[] | null
 }
 
 /** Items and days in a list of an answer. */
-const SHOWN = 5
-const TEXT_SHOWN = 400
+const LIST_LENGTH = 5
+const EXCERPT_LENGTH = 400
 
 /**
  * The next step of a turn by fixed rules: what a question names decides which tools are called, and the answer is made
  * of what they gave. The same request always gets the same reply.
  */
-export function demoReply(question: DemoQuestion): DemoReply {
-  const phrases = PHRASES[question.language]
-  const { calls, answer } = planOf(question, phrases)
-  if (question.mayCall && calls.length > 0) return { calls }
-  const paragraphs = answer ?? listAnswer(question.data?.['popular'], phrases, phrases.withoutTools)
+export function demoCompletion(request: DemoRequest): DemoCompletion {
+  const phrases = PHRASES[request.language]
+  const { calls, paragraphs: planned } = planFor(request, phrases)
+  if (request.hasTools && calls.length > 0) return { calls }
+  const paragraphs = planned ?? listAnswer(request.data?.['popular'], phrases, phrases.withoutTools)
   return { text: [phrases.demo, ...paragraphs].join('\n\n') }
 }
 
@@ -46,58 +46,58 @@ const GREETING =
   /^\s*(?:hi|hello|hey|help|привет|здравствуйте|помощь)(?!\p{L})|who are you|кто ты|что ты умеешь/iu
 
 /** By the words in the question, and by the item it is asked of. */
-function planOf(question: DemoQuestion, phrases: Phrases): Plan {
-  const { text, data, results } = question
-  const item = fieldsOf(data?.['item'])
+function planFor(request: DemoRequest, phrases: Phrases): Plan {
+  const { text, data, results } = request
+  const item = asObject(data?.['item'])
   const key = KEY.exec(text)?.[0] ?? keyOf(item)
   /** One call, and what is made of its result. */
-  const ask = (name: string, given: object, answer: (result: Fields) => string[]): Plan => {
+  const callOnce = (name: string, args: object, answer: (result: JsonObject) => string[]): Plan => {
     const result = results.findLast(({ tool }) => tool === name)?.data ?? {}
     return results.length > 0
-      ? { calls: [], answer: answer(result) }
-      : { calls: [{ name, arguments: given }], answer: null }
+      ? { calls: [], paragraphs: answer(result) }
+      : { calls: [{ name, arguments: args }], paragraphs: null }
   }
-  const askHistory = (of: { key: string | null; term: string | null }): Plan =>
-    ask('get_trend_history', { ...of, from: null, to: null }, (result) =>
-      historyAnswer(result, of.term, phrases),
+  const historyPlan = (subject: { key: string | null; term: string | null }): Plan =>
+    callOnce('get_trend_history', { ...subject, from: null, to: null }, (result) =>
+      historyAnswer(result, subject.term, phrases),
     )
   if (SIMILAR.test(text) && key !== '')
-    return ask('find_similar_items', { key, limit: SHOWN }, ({ items }) =>
+    return callOnce('find_similar_items', { key, limit: LIST_LENGTH }, ({ items }) =>
       listAnswer(items, phrases, phrases.similar),
     )
   const withoutHistory = text.replaceAll(HISTORY, ' ')
   if (withoutHistory !== text) {
     const [term] = subjectWords(withoutHistory)
-    if (term !== undefined) return askHistory({ key: null, term })
-    if (key !== '') return askHistory({ key, term: null })
+    if (term !== undefined) return historyPlan({ key: null, term })
+    if (key !== '') return historyPlan({ key, term: null })
   }
-  if (item) return itemPlan(item, question, phrases)
+  if (item) return itemPlan(item, request, phrases)
   const period = PERIODS.find(([, pattern]) => pattern.test(text))?.[0]
   if (period !== undefined)
-    return ask('get_period_top', { period, list: null, limit: SHOWN, at: null }, ({ items }) =>
+    return callOnce('get_period_top', { period, list: null, limit: LIST_LENGTH, at: null }, ({ items }) =>
       listAnswer(items, phrases, phrases[period]),
     )
   if (TRENDING.test(text))
-    return ask('get_feed_snapshot', { sort: 'trending', limit: SHOWN }, ({ popular }) =>
+    return callOnce('get_feed_snapshot', { sort: 'trending', limit: LIST_LENGTH }, ({ popular }) =>
       listAnswer(popular, phrases, phrases.trending),
     )
   const words = subjectWords(text)
-  if (words.length === 0 || GREETING.test(text)) return { calls: [], answer: [phrases.hello] }
-  return searchPlan(words, question, phrases)
+  if (words.length === 0 || GREETING.test(text)) return { calls: [], paragraphs: [phrases.hello] }
+  return searchPlan(words, request, phrases)
 }
 
 function subjectWords(text: string): string[] {
-  return [...new Set(wordsOf(text))].filter((word) => word.length > 1 && !FILLER.has(word))
+  return [...new Set(wordsOf(text))].filter((word) => word.length > 1 && !STOP_WORDS.has(word))
 }
 
 /** An item that is open is told of from the data of the turn, and read on where its text is longer. */
-function itemPlan(item: Fields, { data, results }: DemoQuestion, phrases: Phrases): Plan {
+function itemPlan(item: JsonObject, { data, results }: DemoRequest, phrases: Phrases): Plan {
   const isWhole = data?.['textIsWhole'] !== false || results.length > 0
   const read = results.findLast(({ tool }) => tool === 'read_article')?.data
   const text = excerptOf(read?.['text'] ?? data?.['text'])
   return {
     calls: isWhole ? [] : [{ name: 'read_article', arguments: { key: keyOf(item), offset: null } }],
-    answer: [
+    paragraphs: [
       phrases.item,
       lineOf(item, phrases),
       ...(text === '' ? [phrases.noText] : [phrases.text, `> ${text}`]),
@@ -108,24 +108,24 @@ function itemPlan(item: Fields, { data, results }: DemoQuestion, phrases: Phrase
 const SEARCH_WORDS = 2
 
 /** A search, once more with fewer words when it found nothing, then the text and the likes of the first item. */
-function searchPlan(words: readonly string[], { results }: DemoQuestion, phrases: Phrases): Plan {
+function searchPlan(words: readonly string[], { results }: DemoRequest, phrases: Phrases): Plan {
   const byLength = words.toSorted((a, b) => b.length - a.length)
-  const longest = new Set(byLength.slice(0, SEARCH_WORDS))
+  const longestWords = new Set(byLength.slice(0, SEARCH_WORDS))
   // The longest words tell most; they are asked for in the order in which they were said.
-  const query = words.filter((word) => longest.has(word)).join(' ')
-  const search = (asked: string): Call => ({
+  const query = words.filter((word) => longestWords.has(word)).join(' ')
+  const searchCall = (queryText: string): Call => ({
     name: 'search_items',
-    arguments: { query: asked, sources: null, from: null, to: null, limit: SHOWN },
+    arguments: { query: queryText, sources: null, from: null, to: null, limit: LIST_LENGTH },
   })
   const last = results.at(-1)
-  if (!last) return { calls: [search(query)], answer: null }
-  const told = (tool: string): Fields => results.findLast((each) => each.tool === tool)?.data ?? {}
+  if (!last) return { calls: [searchCall(query)], paragraphs: null }
+  const resultOf = (tool: string): JsonObject => results.findLast((each) => each.tool === tool)?.data ?? {}
   const [found, similar] = [
-    itemsOf(told('search_items')['items']),
-    itemsOf(told('find_similar_items')['items']),
+    itemsOf(resultOf('search_items')['items']),
+    itemsOf(resultOf('find_similar_items')['items']),
   ]
-  const text = excerptOf(told('read_article')['text'])
-  const answer =
+  const text = excerptOf(resultOf('read_article')['text'])
+  const paragraphs =
     found.length === 0
       ? [phrases.nothing(query)]
       : [
@@ -134,13 +134,13 @@ function searchPlan(words: readonly string[], { results }: DemoQuestion, phrases
           ...(text === '' ? [] : [phrases.text, `> ${text}`]),
           ...(similar.length === 0 ? [] : [phrases.similar, listOfItems(similar, phrases)]),
         ]
-  if (last.tool !== 'search_items') return { calls: [], answer }
+  if (last.tool !== 'search_items') return { calls: [], paragraphs }
   const key = keyOf(found[0] ?? null)
   const read = { name: 'read_article', arguments: { key, offset: null } }
   if (key !== '')
-    return { calls: [read, { name: 'find_similar_items', arguments: { key, limit: 3 } }], answer }
+    return { calls: [read, { name: 'find_similar_items', arguments: { key, limit: 3 } }], paragraphs }
   const [fewer = ''] = byLength
-  return { calls: results.length === 1 && fewer !== query ? [search(fewer)] : [], answer }
+  return { calls: results.length === 1 && fewer !== query ? [searchCall(fewer)] : [], paragraphs }
 }
 
 function listAnswer(list: unknown, phrases: Phrases, heading: string): string[] {
@@ -148,47 +148,47 @@ function listAnswer(list: unknown, phrases: Phrases, heading: string): string[] 
   return items.length === 0 ? [phrases.noData] : [heading, listOfItems(items, phrases)]
 }
 
-function historyAnswer(result: Fields, term: string | null, phrases: Phrases): string[] {
-  const days = itemsOf(result['days']).slice(0, SHOWN)
+function historyAnswer(result: JsonObject, term: string | null, phrases: Phrases): string[] {
+  const days = itemsOf(result['days']).slice(0, LIST_LENGTH)
   if (days.length === 0) return [phrases.noData]
   const rows = days.map(
-    (day) => `- ${textOf(day['day'])}: ${numberOf(day['mentions'] ?? day['points']) ?? 0}`,
+    (day) => `- ${asString(day['day'])}: ${asNumber(day['mentions'] ?? day['points']) ?? 0}`,
   )
-  const mentions = numberOf(result['mentions']) ?? 0
+  const mentions = asNumber(result['mentions']) ?? 0
   return [term === null ? phrases.history : phrases.mentions(term, mentions), rows.join('\n')]
 }
 
-function listOfItems(items: readonly Fields[], phrases: Phrases): string {
-  const lines = items.slice(0, SHOWN).map((item, index) => `${index + 1}. ${lineOf(item, phrases)}`)
+function listOfItems(items: readonly JsonObject[], phrases: Phrases): string {
+  const lines = items.slice(0, LIST_LENGTH).map((item, index) => `${index + 1}. ${lineOf(item, phrases)}`)
   return lines.join('\n')
 }
 
 /** An item by its title and link, as an answer must cite it. */
-function lineOf(item: Fields, phrases: Phrases): string {
-  const title = textOf(item['title']).replaceAll(/[[\]\\]/g, String.raw`\$&`)
-  const link = textOf(item['link']).replaceAll('(', '%28').replaceAll(')', '%29')
+function lineOf(item: JsonObject, phrases: Phrases): string {
+  const title = asString(item['title']).replaceAll(/[[\]\\]/g, String.raw`\$&`)
+  const link = asString(item['link']).replaceAll('(', '%28').replaceAll(')', '%29')
   const cited = link === '' ? `${title} (${keyOf(item)})` : `[${title}](${link})`
-  const points = numberOf(item['points'])
+  const points = asNumber(item['points'])
   return points === null ? cited : `${cited}, ${phrases.points(points)}`
 }
 
 function excerptOf(value: unknown): string {
-  const text = textOf(value).replaceAll(/\s+/g, ' ').trim()
+  const text = asString(value).replaceAll(/\s+/g, ' ').trim()
   const characters = Array.from(text)
-  return characters.length <= TEXT_SHOWN ? text : `${characters.slice(0, TEXT_SHOWN).join('')}…`
+  return characters.length <= EXCERPT_LENGTH ? text : `${characters.slice(0, EXCERPT_LENGTH).join('')}…`
 }
 
-function itemsOf(value: unknown): Fields[] {
-  return listOf(value)
-    .map(fieldsOf)
+function itemsOf(value: unknown): JsonObject[] {
+  return asArray(value)
+    .map(asObject)
     .filter((item) => item !== null)
 }
 
 /** The key of an item; empty when it has none. */
-function keyOf(item: Fields | null): string {
-  return textOf(item?.['key'])
+function keyOf(item: JsonObject | null): string {
+  return asString(item?.['key'])
 }
 
-function numberOf(value: unknown): number | null {
+function asNumber(value: unknown): number | null {
   return typeof value === 'number' ? value : null
 }

@@ -2,9 +2,9 @@ import { setTimeout as pause } from 'node:timers/promises'
 import { H3 } from 'h3'
 import { parseJson } from '../../domain/text.ts'
 import { respondJson } from '../respond.ts'
-import { readDemoQuestion } from './chat-question.ts'
-import { demoReply } from './chat-script.ts'
-import type { DemoReply } from './chat-script.ts'
+import { parseDemoRequest } from './chat-question.ts'
+import { demoCompletion } from './chat-script.ts'
+import type { DemoCompletion } from './chat-script.ts'
 
 /** Name of the demo's model. */
 export const DEMO_CHAT_MODEL = 'dash-demo'
@@ -13,11 +13,11 @@ export const DEMO_CHAT_MODEL = 'dash-demo'
 export const DEMO_REQUEST_MAX_BYTES = 512 * 1024
 
 /** Words in one delta, and the time between two, so that an answer is seen to arrive. */
-const WORDS_A_DELTA = 3
+const WORDS_PER_DELTA = 3
 const DELTA_MS = 15
 
 /** UTF-8 bytes a token has, about; only for the usage it tells. */
-const BYTES_A_TOKEN = 4
+const BYTES_PER_TOKEN = 4
 
 const HEADERS = { 'x-dash-demo': 'true', 'cache-control': 'no-store' }
 
@@ -31,12 +31,12 @@ export function demoProviderApp(deltaMs: number = DELTA_MS): H3 {
   const app = new H3({ silent: true })
   app.post('/responses', async (event) => {
     const body = await event.req.text()
-    const question = readDemoQuestion(parseJson(body))
-    if (!question) {
+    const request = parseDemoRequest(parseJson(body))
+    if (!request) {
       const error = { message: 'the demo streams answers to questions with input, and does nothing else' }
       return respondJson(event, 400, HEADERS, { error })
     }
-    const stream = ReadableStream.from(eventsOf(demoReply(question), Buffer.byteLength(body), deltaMs))
+    const stream = ReadableStream.from(eventsOf(demoCompletion(request), Buffer.byteLength(body), deltaMs))
     return new Response(stream, {
       headers: { ...HEADERS, 'content-type': 'text/event-stream; charset=utf-8' },
     })
@@ -46,18 +46,18 @@ export function demoProviderApp(deltaMs: number = DELTA_MS): H3 {
 
 /** The events of a reply that a client needs, each delta after its pause. */
 async function* eventsOf(
-  reply: DemoReply,
+  completion: DemoCompletion,
   requestBytes: number,
   deltaMs: number,
 ): AsyncGenerator<Uint8Array, void> {
   const response = { id: 'resp_demo', object: 'response', model: DEMO_CHAT_MODEL, store: false, error: null }
   yield eventOf('response.created', { response: { ...response, status: 'in_progress', output: [] } })
-  const text = 'text' in reply ? reply.text : ''
-  for (const [delta] of text.matchAll(new RegExp(`(?:\\s*\\S+){1,${WORDS_A_DELTA}}`, 'g'))) {
+  const text = 'text' in completion ? completion.text : ''
+  for (const [delta] of text.matchAll(new RegExp(`(?:\\s*\\S+){1,${WORDS_PER_DELTA}}`, 'g'))) {
     if (deltaMs > 0) await pause(deltaMs)
     yield eventOf('response.output_text.delta', { output_index: 0, content_index: 0, delta })
   }
-  const output = 'calls' in reply ? reply.calls.map(callItem) : [messageItem(reply.text)]
+  const output = 'calls' in completion ? completion.calls.map(callItem) : [messageItem(completion.text)]
   for (const [index, item] of output.entries())
     yield eventOf('response.output_item.done', { output_index: index, item })
   const usage = usageOf(requestBytes, Buffer.byteLength(JSON.stringify(output)))
@@ -71,14 +71,14 @@ function eventOf(type: string, fields: object): Uint8Array {
 }
 
 /** The same request has the same ids, and so has the next round: whoever asks must keep them apart. */
-function callItem({ name, arguments: given }: { name: string; arguments: object }, index: number): object {
+function callItem({ name, arguments: args }: { name: string; arguments: object }, index: number): object {
   return {
     id: `fc_demo_${index}`,
     type: 'function_call',
     status: 'completed',
     call_id: `call_demo_${index}`,
     name,
-    arguments: JSON.stringify(given),
+    arguments: JSON.stringify(args),
   }
 }
 
@@ -87,8 +87,8 @@ function messageItem(text: string): object {
   return { id: 'msg_demo', type: 'message', role: 'assistant', status: 'completed', content }
 }
 
-function usageOf(requestBytes: number, written: number): object {
-  const [read, out] = [Math.ceil(requestBytes / BYTES_A_TOKEN), Math.ceil(written / BYTES_A_TOKEN)]
+function usageOf(requestBytes: number, outputBytes: number): object {
+  const [read, out] = [Math.ceil(requestBytes / BYTES_PER_TOKEN), Math.ceil(outputBytes / BYTES_PER_TOKEN)]
   return {
     input_tokens: read,
     input_tokens_details: { cached_tokens: 0 },

@@ -11,7 +11,7 @@ import { once } from '../single-flight.ts'
 import { renderMarkdown } from './markdown.ts'
 import { groupsOf, withMenu } from './menu.ts'
 import type { Menu, MenuEntry } from './menu.ts'
-import { reference } from './reference.ts'
+import { renderReference } from './reference.ts'
 import type { PublishedDocument } from './reference.ts'
 
 /** A document as the server shows it. */
@@ -28,7 +28,7 @@ function openGuides(): readonly Guide[] {
   const files = guideFiles()
   return files.map((file) => {
     const text = once(() => readFileSync(new URL(file.name, ROOT), 'utf8'))
-    const linkTo = (link: string): string | null => linkedPath(files, file, link)
+    const resolveLink = (link: string): string | null => linkedPath(files, file, link)
     return {
       path: file.path,
       get title() {
@@ -37,8 +37,8 @@ function openGuides(): readonly Guide[] {
       get summary() {
         return summaryOf(text())
       },
-      content: once(() => renderMarkdown(text(), linkTo)),
-      markdown: once(() => withLinksToMarkdown(text(), linkTo)),
+      content: once(() => renderMarkdown(text(), resolveLink)),
+      markdown: once(() => withLinksToMarkdown(text(), resolveLink)),
     }
   })
 }
@@ -60,11 +60,11 @@ function summaryOf(text: string): string {
   return /^.*?\.(?= |$)/.exec(plain)?.[0] ?? plain.replace(/:$/, '.')
 }
 
-function withLinksToMarkdown(text: string, linkTo: (link: string) => string | null): string {
+function withLinksToMarkdown(text: string, resolveLink: (link: string) => string | null): string {
   return text.replaceAll(/\]\(([^()\s]+)\)/g, (whole, link: string) => {
-    const [path, ...fragment] = (/^https?:/.test(link) ? null : linkTo(link))?.split('#') ?? []
+    const [path, ...fragment] = (/^https?:/.test(link) ? null : resolveLink(link))?.split('#') ?? []
     if (path === undefined) return whole
-    return `](${[path in FILES ? path : `${path}.md`, ...fragment].join('#')})`
+    return `](${[path in RAW_FILES ? path : `${path}.md`, ...fragment].join('#')})`
   })
 }
 
@@ -84,11 +84,11 @@ function llmsText(documents: readonly PublishedDocument[], guides: readonly Guid
     ({ title, path, summary }) => `- [${title}](${base}${path}/openapi.json): OpenAPI 3.1. ${summary}`,
   )
   const groups = groupsOf(guides)
-  const front = groups[0]?.entries[0]
+  const start = groups[0]?.entries[0]
   const sections = groups.map(({ title, entries }) =>
     section(title === OPTIONAL ? 'Optional' : title, entries.map(guideLine)),
   )
-  const head = [`# ${front?.title ?? 'dash'}`, `> ${front?.summary ?? ''}`, section('Interfaces', interfaces)]
+  const head = [`# ${start?.title ?? 'dash'}`, `> ${start?.summary ?? ''}`, section('Interfaces', interfaces)]
   return `${[...head, ...sections].join('\n\n')}\n`
 }
 
@@ -99,7 +99,7 @@ function section(title: string, lines: readonly string[]): string {
 const PLAIN_TYPE = 'text/plain; charset=utf-8'
 const MARKDOWN_TYPE = 'text/markdown; charset=utf-8'
 
-const OPEN_TO_ALL = { 'access-control-allow-origin': '*', 'cache-control': 'public, max-age=300' }
+const PUBLIC_HEADERS = { 'access-control-allow-origin': '*', 'cache-control': 'public, max-age=300' }
 
 /**
  * Mounts `/docs`, each interface's document and page, and the project's own guides, which are there as Markdown too, under
@@ -124,28 +124,28 @@ export function mountDocs(
     textAt(path, HTML_TYPE, PAGE_HEADERS, () => {
       const { title, content: main, head = NOTHING } = content()
       const menu = menuOf(documents, guides)
-      return layout(frame, { title, head, rooms: [], main: withMenu(menu, path, main) })
+      return layout(frame, { title, head, navLinks: [], main: withMenu(menu, path, main) })
     })
   pageAt('/docs', () => ({ title: 'Documentation', content: index(documents) }))
-  textAt('/llms.txt', PLAIN_TYPE, OPEN_TO_ALL, () => llmsText(documents, guides, baseUrl()))
+  textAt('/llms.txt', PLAIN_TYPE, PUBLIC_HEADERS, () => llmsText(documents, guides, baseUrl()))
   for (const guide of guides) {
     pageAt(guide.path, () => ({ title: guide.title, content: guide.content() }))
-    textAt(`${guide.path}.md`, MARKDOWN_TYPE, OPEN_TO_ALL, () => guide.markdown())
+    textAt(`${guide.path}.md`, MARKDOWN_TYPE, PUBLIC_HEADERS, () => guide.markdown())
   }
-  for (const [path, name] of Object.entries(FILES))
-    textAt(path, PLAIN_TYPE, OPEN_TO_ALL, () => readFileSync(new URL(name, ROOT), 'utf8'))
-  for (const [name, page] of Object.entries(MOVED)) {
+  for (const [path, name] of Object.entries(RAW_FILES))
+    textAt(path, PLAIN_TYPE, PUBLIC_HEADERS, () => readFileSync(new URL(name, ROOT), 'utf8'))
+  for (const [name, page] of Object.entries(MOVED_PAGES)) {
     const redirectTo = (location: string) => (event: H3Event) => respond(event, 301, { location }, null)
     app.get(`/docs/${name}`, redirectTo(`/docs/${page}`))
     app.get(`/docs/${name}.md`, redirectTo(`/docs/${page.replace(/#|$/, '.md$&')}`))
   }
   for (const published of documents) {
     app.get(`${published.path}/openapi.json`, (event) =>
-      respondJson(event, 200, OPEN_TO_ALL, published.document),
+      respondJson(event, 200, PUBLIC_HEADERS, published.document),
     )
     const { path, title } = published
     const head = html`<link rel="service-desc" type="application/json" href="${path}/openapi.json" />`
-    pageAt(path, () => ({ title, content: reference(published), head }))
+    pageAt(path, () => ({ title, content: renderReference(published), head }))
   }
   app.get('/docs/decisions/**', (event) => redirectDecision(event, guides))
 }
@@ -202,7 +202,7 @@ function index(documents: readonly PublishedDocument[]): Html {
 const ROOT = new URL('../../../', import.meta.url)
 
 /** Documents outside `docs/` that guides lead to, with the name each has below `/docs`. */
-const OTHERS: Readonly<Record<string, string>> = {
+const OTHER_DOCUMENTS: Readonly<Record<string, string>> = {
   'README.md': 'readme',
   'CHANGELOG.md': 'changelog',
   'CONTRIBUTING.md': 'contributing',
@@ -211,10 +211,10 @@ const OTHERS: Readonly<Record<string, string>> = {
 }
 
 /** Files beside the documents, by the address the server shows them at. */
-const FILES: Readonly<Record<string, string>> = { '/docs/audit.sh': 'docs/audit.sh' }
+const RAW_FILES: Readonly<Record<string, string>> = { '/docs/audit.sh': 'docs/audit.sh' }
 
 /** Pages that became sections of other pages, by their former name below `/docs`. */
-const MOVED: Readonly<Record<string, string>> = {
+const MOVED_PAGES: Readonly<Record<string, string>> = {
   containers: 'deployment#containers',
   scaling: 'deployment#several-servers',
   'chat-providers': 'agent-chat#choosing-a-model',
@@ -238,11 +238,11 @@ export function guideFiles(): GuideFile[] {
     .map((name) => `docs/${name.replaceAll('\\', '/')}`)
     .filter((name) => name.endsWith('.md'))
     .sort()
-  return [...names, ...Object.keys(OTHERS)].map((name) => ({ name, path: pathOf(name) }))
+  return [...names, ...Object.keys(OTHER_DOCUMENTS)].map((name) => ({ name, path: pathOf(name) }))
 }
 
 function pathOf(name: string): string {
-  const other = OTHERS[name]
+  const other = OTHER_DOCUMENTS[name]
   if (other !== undefined) return `/docs/${other}`
   return `/${name.replace(/(?:\/README)?\.md$/, '')}`
 }
@@ -256,8 +256,8 @@ function pathOf(name: string): string {
 function linkedPath(files: readonly GuideFile[], from: GuideFile, link: string): string | null {
   const [target = '', ...fragment] = link.split('#')
   const name = target === '' ? from.name : posix.join(posix.dirname(from.name), target)
-  const wanted = new Set([name, posix.join(name, 'README.md')])
-  const shown = Object.entries(FILES).map(([path, file]) => ({ path, name: file }))
-  const found = [...files, ...shown].find((file) => wanted.has(file.name))
+  const candidates = new Set([name, posix.join(name, 'README.md')])
+  const rawFiles = Object.entries(RAW_FILES).map(([path, file]) => ({ path, name: file }))
+  const found = [...files, ...rawFiles].find((file) => candidates.has(file.name))
   return found ? [found.path, ...fragment].join('#') : null
 }

@@ -7,9 +7,9 @@ import type { Html } from '../page/html.ts'
  * Renders one of the project's documents. HTML inside it is shown as text; headings have the ids by which links name
  * them; what may be wider than the screen scrolls, by keyboard too.
  *
- * @param linkTo where a relative link leads; null leaves its text alone
+ * @param resolveLink where a relative link leads; null leaves its text alone
  */
-export function renderMarkdown(text: string, linkTo: (link: string) => string | null): Html {
+export function renderMarkdown(text: string, resolveLink: (link: string) => string | null): Html {
   const ids = new Map<string, number>()
   const marked = new Marked({
     gfm: true,
@@ -32,8 +32,8 @@ export function renderMarkdown(text: string, linkTo: (link: string) => string | 
       link({ href, tokens }) {
         const inner: Html = { html: this.parser.parseInline(tokens) }
         if (/^https?:/.test(href)) return html`<a href="${href}" rel="noopener noreferrer">${inner}</a>`.html
-        const to = linkTo(href)
-        return to === null ? inner.html : html`<a href="${to}">${inner}</a>`.html
+        const target = resolveLink(href)
+        return target === null ? inner.html : html`<a href="${target}">${inner}</a>`.html
       },
     },
   })
@@ -58,9 +58,9 @@ function slugOf(title: string): string {
 }
 
 function uniqueId(slug: string, ids: Map<string, number>): string {
-  const seen = ids.get(slug) ?? 0
-  ids.set(slug, seen + 1)
-  return seen === 0 ? slug : `${slug}-${seen}`
+  const count = ids.get(slug) ?? 0
+  ids.set(slug, count + 1)
+  return count === 0 ? slug : `${slug}-${count}`
 }
 
 /**

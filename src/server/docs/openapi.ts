@@ -151,8 +151,8 @@ function queryParameters(query: z.ZodObject): Record<string, unknown>[] {
   const { properties = {}, required = [] } = z.toJSONSchema(query, { io: 'input' })
   return Object.entries(properties as Record<string, Described>).map(([name, described]) => {
     const { description, example, ...schema } = described
-    const shown = example === undefined ? {} : { example }
-    return { name, required: required.includes(name), description, schema, ...shown }
+    const exampleMember = example === undefined ? {} : { example }
+    return { name, required: required.includes(name), description, schema, ...exampleMember }
   })
 }
 
@@ -235,15 +235,15 @@ function headerObjects(headers: Readonly<Record<string, string>>): Record<string
 function referredSchemas(part: unknown): Record<string, unknown> {
   const { schemas } = z.toJSONSchema(z.globalRegistry, { uri: (id) => `${SCHEMA_PREFIX}${id}` })
   const referred = new Map<string, unknown>()
-  const follow = (from: unknown): void => {
+  const collect = (from: unknown): void => {
     for (const [, id = ''] of JSON.stringify(from).matchAll(/"#\/components\/schemas\/(\w+)"/g)) {
       const schema = schemas[id]
       if (!schema || referred.has(id)) continue
       referred.set(id, withoutDocumentKeys(schema))
-      follow(schema)
+      collect(schema)
     }
   }
-  follow(part)
+  collect(part)
   return Object.fromEntries(referred)
 }
 

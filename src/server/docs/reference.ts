@@ -37,7 +37,7 @@ export interface PublishedDocument {
 }
 
 /** The description of an interface: every operation with its parameters and answers, and every schema. */
-export function reference({ path, title, summary, document }: PublishedDocument): Html {
+export function renderReference({ path, title, summary, document }: PublishedDocument): Html {
   const { paths, components } = document as unknown as OpenApi
   const operations = Object.entries(paths).flatMap(([at, methods]) =>
     Object.entries(methods)
@@ -59,7 +59,7 @@ function operationText(method: string, path: string, operation: Operation): Html
   const { operationId, summary, description = '', parameters = [], requestBody, responses } = operation
   return html`<h2 id="${operationId}"><code>${method.toUpperCase()} ${path}</code></h2>
     <p><strong>${summary}.</strong> ${codeSpans(description)}</p>
-    ${method === 'get' ? exampleOf(path, parameters) : NOTHING}
+    ${method === 'get' ? exampleRequest(path, parameters) : NOTHING}
     ${
       requestBody
         ? html`<h3>Body</h3>
@@ -73,20 +73,20 @@ function operationText(method: string, path: string, operation: Operation): Html
 }
 
 /** A question that can be opened as it stands. */
-function exampleOf(path: string, parameters: readonly Parameter[]): Html {
-  const given = parameters.flatMap(({ name, example }): [string, string][] =>
+function exampleRequest(path: string, parameters: readonly Parameter[]): Html {
+  const examples = parameters.flatMap(({ name, example }): [string, string][] =>
     example === undefined ? [] : [[name, example]],
   )
-  const query = new URLSearchParams(given).toString()
+  const query = new URLSearchParams(examples).toString()
   const address = query === '' ? path : `${path}?${query}`
   return html`<p>For example <a href="${address}">${address}</a></p>`
 }
 
 function parameterTable(parameters: readonly Parameter[]): Html {
   const rows = parameters.map(
-    ({ in: place, name, required = false, description, schema }) =>
+    ({ in: location, name, required = false, description, schema }) =>
       html`<tr>
-        <th scope="row"><code>${name}</code>${place === 'header' ? html` (header)` : NOTHING}</th>
+        <th scope="row"><code>${name}</code>${location === 'header' ? html` (header)` : NOTHING}</th>
         <td>${schemaText(schema)}${required ? html`, required` : NOTHING}</td>
         <td>${codeSpans(description)}</td>
       </tr>`,
@@ -206,13 +206,13 @@ function schemaText(schema: JsonSchema): Html {
 }
 
 function boundsOf({ format, pattern, minimum, maximum }: JsonSchema): Html {
-  const least = minimum === undefined || minimum <= Number.MIN_SAFE_INTEGER ? null : minimum
-  const most = maximum === undefined || maximum >= Number.MAX_SAFE_INTEGER ? null : maximum
+  const lower = minimum === undefined || minimum <= Number.MIN_SAFE_INTEGER ? null : minimum
+  const upper = maximum === undefined || maximum >= Number.MAX_SAFE_INTEGER ? null : maximum
   const parts = [
     format === undefined ? null : html`${format}`,
     format !== undefined || pattern === undefined ? null : html`<code>${pattern}</code>`,
-    least === null ? null : html`at least ${least}`,
-    most === null ? null : html`at most ${most}`,
+    lower === null ? null : html`at least ${lower}`,
+    upper === null ? null : html`at most ${upper}`,
   ].filter((part) => part !== null)
   return parts.length === 0 ? NOTHING : html` (${separated(parts, ', ')})`
 }

@@ -234,7 +234,7 @@ export function writeJsonFeed(feed: SubscriptionFeed): string {
 }
 
 /** What differs from host to host. */
-export interface Host {
+export interface FeedHost {
   /** Address the server is reached at, without a slash at its end. */
   baseUrl: string
   demo: boolean
@@ -270,7 +270,7 @@ type FeedItem = SubscriptionItem & { id: string }
  */
 export function subscriptionFeed(
   feed: LiveFeed,
-  { baseUrl, demo }: Host,
+  { baseUrl, demo }: FeedHost,
   path: string,
   docsPath: string,
 ): SubscriptionFeed {
@@ -294,17 +294,20 @@ export function subscriptionFeed(
 }
 
 /** What a URL parser leaves alone although no URI may hold it beyond its host (RFC 3986), but for a second `#`. */
-const NOT_OF_A_URI = /[[\]\\^`{|}]|%(?![\dA-Fa-f]{2})/g
+const FORBIDDEN_IN_URI = /[[\]\\^`{|}]|%(?![\dA-Fa-f]{2})/g
 
 /** A stored http(s) URL as a URI: links are kept as their sources wrote them, feeds must hold what every reader takes. */
 export function uriOf(url: string): string {
   const { href } = new URL(url)
   const path = href.indexOf('/', href.indexOf('//') + 2)
-  const [beforeFragment = '', ...fragment] = href.slice(path).replaceAll(NOT_OF_A_URI, percent).split('#')
+  const [beforeFragment = '', ...fragment] = href
+    .slice(path)
+    .replaceAll(FORBIDDEN_IN_URI, percentEncode)
+    .split('#')
   const anchor = fragment.length > 0 ? `#${fragment.join('%23')}` : ''
   return href.slice(0, path) + beforeFragment + anchor
 }
 
-function percent(character: string): string {
+function percentEncode(character: string): string {
   return `%${character.charCodeAt(0).toString(16).toUpperCase()}`
 }

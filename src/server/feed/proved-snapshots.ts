@@ -6,13 +6,13 @@ import type { LiveSort } from '../../domain/feed/live-sort.ts'
 import type { FeedStore } from '../../domain/ports.ts'
 import { storageDamaged } from '../../domain/refusal.ts'
 import { singleFlight } from '../single-flight.ts'
-import { published } from '../respond.ts'
-import type { Published } from '../respond.ts'
+import { publishedBody } from '../respond.ts'
+import type { PublishedBody } from '../respond.ts'
 
 /** The payload of one sort in the newest snapshot, proved by its digest. */
 export interface ProvedFeed {
   snapshot: Snapshot
-  published: Published
+  published: PublishedBody
 }
 
 export interface ProvedSnapshots {
@@ -35,9 +35,9 @@ export function publishedFrom(
   body: Buffer,
   contentType: string,
   sha256?: string,
-): Published {
+): PublishedBody {
   const headers = { 'last-modified': new Date(generatedAt).toUTCString() }
-  return published(body, { contentType, cacheControl: CACHE_CONTROL, headers }, sha256)
+  return publishedBody(body, { contentType, cacheControl: CACHE_CONTROL, headers }, sha256)
 }
 
 /**
@@ -45,7 +45,7 @@ export function publishedFrom(
  * only while that snapshot names their digest (docs/decisions/0018-feed-snapshots.md).
  */
 export function provedSnapshots(store: SnapshotReader): ProvedSnapshots {
-  const kept = new Map<LiveSort, { name: string; proved: Promise<ProvedFeed> }>()
+  const cache = new Map<LiveSort, { name: string; proved: Promise<ProvedFeed> }>()
   const newestSnapshot = singleFlight(() => store.newestSnapshot())
 
   const read = async (snapshot: Snapshot, feed: SnapshotFeed): Promise<ProvedFeed> => {
@@ -61,12 +61,12 @@ export function provedSnapshots(store: SnapshotReader): ProvedSnapshots {
       const feed = snapshot?.feeds.find((each) => each.sort === sort)
       if (!snapshot || !feed) return null
       const name = `${snapshot.id} ${feed.sha256}`
-      const known = kept.get(sort)
-      if (known?.name === name) return known.proved
+      const cached = cache.get(sort)
+      if (cached?.name === name) return cached.proved
       const proved = read(snapshot, feed)
-      kept.set(sort, { name, proved })
+      cache.set(sort, { name, proved })
       proved.catch(() => {
-        if (kept.get(sort)?.proved === proved) kept.delete(sort)
+        if (cache.get(sort)?.proved === proved) cache.delete(sort)
       })
       return proved
     },

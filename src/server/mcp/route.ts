@@ -6,10 +6,10 @@ import { openSlots } from '../../domain/fair-queue.ts'
 import type { SlotBounds } from '../../domain/fair-queue.ts'
 import type { Clock } from '../../domain/ports.ts'
 import { Refusal } from '../../domain/refusal.ts'
-import { callersOf, requestRate } from '../callers.ts'
-import type { KnownCallers } from '../callers.ts'
+import { openCallers, rateLimiter } from '../callers.ts'
+import type { CallerSettings } from '../callers.ts'
 import { NO_STORE, respond, respondText } from '../respond.ts'
-import { RETRYING, readBody, restrictedAccess, route } from '../route.ts'
+import { RETRYABLE, readBody, restrictedAccess, route } from '../route.ts'
 import type { Contract, Route } from '../route.ts'
 import type { ToolServerPorts } from './tool-server.ts'
 
@@ -28,9 +28,9 @@ export const MCP_REFUSALS = [
 export type McpRefusal = (typeof MCP_REFUSALS)[number]
 
 /** Requests that one server answers at the same time: of one address, of one network, and in all. */
-export const MCP_OPEN: SlotBounds = { perAddress: 4, perNetwork: 16, all: 64 }
+export const MCP_SLOTS: SlotBounds = { perAddress: 4, perNetwork: 16, all: 64 }
 
-export interface McpPorts extends Omit<ToolServerPorts, 'address'>, KnownCallers {
+export interface McpPorts extends Omit<ToolServerPorts, 'address'>, CallerSettings {
   /** Requests of one address a minute. */
   requestsPerMinute: number
   clock: Clock
@@ -38,26 +38,26 @@ export interface McpPorts extends Omit<ToolServerPorts, 'address'>, KnownCallers
 
 /** `POST /mcp`: the agent's tools for MCP clients (docs/mcp.md). */
 export function mcpRoute(ports: McpPorts): Route {
-  const callers = callersOf(ports)
-  const countRequest = requestRate(ports.requestsPerMinute, ports.clock)
-  const places = openSlots(MCP_OPEN)
+  const callers = openCallers(ports)
+  const countRequest = rateLimiter(ports.requestsPerMinute, ports.clock)
+  const slots = openSlots(MCP_SLOTS)
   const handle = async (event: H3Event): Promise<Response> => {
     // Clients that are no pages send none; a page always does, and cannot choose it.
-    if (event.req.headers.has('origin')) callers.origin(event)
+    if (event.req.headers.has('origin')) callers.requireOrigin(event)
     const address = callers.address(event)
     const waitSeconds = countRequest(address)
     if (waitSeconds !== null) throw refusal('rate_limited', waitSeconds)
     const message = await readMessage(event)
-    const admission = places.enter(address)
+    const admission = slots.enter(address)
     if (admission !== 'admitted') throw refusal(admission === 'all_full' ? 'busy' : 'rate_limited', 1)
     try {
-      const { answerMessage } = await import('./tool-server.ts')
-      const { status, body } = await answerMessage(event.req, message, { ...ports, address })
+      const { handleMessage } = await import('./tool-server.ts')
+      const { status, body } = await handleMessage(event.req, message, { ...ports, address })
       const headers = { ...callers.headersFor(event), ...NO_STORE }
       if (body === '') return respond(event, status, headers, null)
       return respondText(event, status, headers, 'application/json; charset=utf-8', body)
     } finally {
-      places.leave(address)
+      slots.leave(address)
     }
   }
   return route(mcpContract, handle, callers.headersFor)
@@ -112,9 +112,9 @@ export const mcpContract: Contract<McpRefusal> = {
     batch_not_supported: { status: 400, when: 'the body is an array: send its messages one by one' },
     busy: {
       status: 503,
-      when: `this server is answering ${MCP_OPEN.all} requests already`,
+      when: `this server is answering ${MCP_SLOTS.all} requests already`,
       expected: true,
-      ...RETRYING,
+      ...RETRYABLE,
     },
     forbidden_origin: { status: 403, when: 'there is an `Origin`, and it is not allowed' },
     internal_error: { status: 500, when: 'anything unexpected' },
@@ -127,9 +127,9 @@ export const mcpContract: Contract<McpRefusal> = {
     rate_limited: {
       status: 429,
       when:
-        `the address has used up its requests of this minute, or has ${MCP_OPEN.perAddress} open, ` +
-        `or its /48 has ${MCP_OPEN.perNetwork}`,
-      ...RETRYING,
+        `the address has used up its requests of this minute, or has ${MCP_SLOTS.perAddress} open, ` +
+        `or its /48 has ${MCP_SLOTS.perNetwork}`,
+      ...RETRYABLE,
     },
   },
   methodNotAllowed: 'method_not_allowed',

@@ -9,7 +9,7 @@ import type { ToolServerPorts } from './tool-server.ts'
 /** Most that may wait to be read as messages; a longer line is no message. */
 const WAITING_MAX_BYTES = 1024 * 1024
 
-export interface StdioSurroundings {
+export interface StdioOptions {
   input: Readable
   output: Writable
   /** Ends the connection at once. */
@@ -27,12 +27,12 @@ export interface StdioSurroundings {
  */
 export async function serveStdio(
   ports: ToolServerPorts,
-  { input, output, signal, onProblem }: StdioSurroundings,
+  { input, output, signal, onProblem }: StdioOptions,
 ): Promise<void> {
   const { server, settled } = createToolServer(ports)
-  const lines = wholeLines()
+  const lines = terminatedLines()
   const transport = new StdioServerTransport(lines, output, { maxBufferSize: WAITING_MAX_BYTES })
-  const over = new Promise<'input' | 'at once' | 'too long'>((resolve) => {
+  const closed = new Promise<'input' | 'at once' | 'too long'>((resolve) => {
     for (const event of ['end', 'close']) lines.once(event, () => resolve('input'))
     for (const event of ['error', 'close']) output.once(event, () => resolve('at once'))
     signal.addEventListener('abort', () => resolve('at once'), { once: true })
@@ -55,14 +55,14 @@ export async function serveStdio(
   input.once('close', () => lines.end())
   input.pipe(lines)
   await server.connect(transport)
-  const how = await over
+  const reason = await closed
   // What is still read keeps the process alive.
   input.unpipe(lines)
-  if (how === 'too long') {
+  if (reason === 'too long') {
     const detail = `a line on standard input has more than ${WAITING_MAX_BYTES} bytes`
     throw new Refusal('input_unreadable', detail)
   }
-  if (how === 'input') {
+  if (reason === 'input') {
     // What was read is begun in this turn of the event loop, and what has its result is written in another.
     await nextTurn()
     await settled()
@@ -72,15 +72,15 @@ export async function serveStdio(
 }
 
 /** What is written to it, ended by a line feed: the library leaves a last line without one unread. */
-function wholeLines(): Transform {
-  let isWhole = true
+function terminatedLines(): Transform {
+  let endsWithNewline = true
   return new Transform({
     transform(chunk: Buffer, _encoding, done) {
-      isWhole = chunk.at(-1) === 0x0a
+      endsWithNewline = chunk.at(-1) === 0x0a
       done(null, chunk)
     },
     flush(done) {
-      done(null, isWhole ? null : '\n')
+      done(null, endsWithNewline ? null : '\n')
     },
   })
 }

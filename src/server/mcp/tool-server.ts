@@ -79,8 +79,8 @@ export function createToolServer({ sources, address, version, demo, onFault }: T
   const running = new Set<Promise<unknown>>()
   server.setRequestHandler(ListToolsRequestSchema, () => ({ tools: TOOLS }))
   server.setRequestHandler(callSchema, async ({ params }, { signal }) => {
-    const text = textOf(params.arguments ?? {})
-    if (text === null) return resultOf(failure('the arguments are nested too deep'))
+    const text = jsonText(params.arguments ?? {})
+    if (text === null) return callResult(failure('the arguments are nested too deep'))
     const run = runCall(
       { name: params.name, arguments: text },
       sources,
@@ -89,7 +89,7 @@ export function createToolServer({ sources, address, version, demo, onFault }: T
     )
     running.add(run)
     try {
-      return resultOf(await run)
+      return callResult(await run)
     } finally {
       running.delete(run)
     }
@@ -103,7 +103,7 @@ export function createToolServer({ sources, address, version, demo, onFault }: T
 }
 
 /** JSON text; null for what is nested deeper than it can be written, although it could be read. */
-function textOf(value: object): string | null {
+function jsonText(value: object): string | null {
   try {
     return JSON.stringify(value)
   } catch (error) {
@@ -116,14 +116,14 @@ function textOf(value: object): string | null {
  * The JSON as text, for clients that know nothing else, and as the value it is. An error has no value: clients hold values
  * to the schema of data.
  */
-function resultOf({ output, failed }: ToolRun): CallToolResult {
+function callResult({ output, failed }: ToolRun): CallToolResult {
   const content: CallToolResult['content'] = [{ type: 'text', text: output }]
   if (failed) return { content, isError: true }
   return { content, structuredContent: JSON.parse(output) as Record<string, unknown> }
 }
 
 /** Longer than any call may take: only a fault reaches it. */
-const ANSWER_TIMEOUT_MS = 10_000
+const MESSAGE_TIMEOUT_MS = 10_000
 
 /**
  * Answers one message of the protocol that came by HTTP, without remembering anything of it.
@@ -132,7 +132,7 @@ const ANSWER_TIMEOUT_MS = 10_000
  * @param message the body, parsed; no batch
  * @returns 200 with a JSON-RPC response, 202 for what needs none, 4xx for what is no message of the protocol
  */
-export async function answerMessage(
+export async function handleMessage(
   request: Request,
   message: unknown,
   ports: ToolServerPorts,
@@ -143,7 +143,7 @@ export async function answerMessage(
   try {
     // A client that went away is not looked for: what it asked costs the same, and is over soon.
     const handled = transport.handleRequest(request, { parsedBody: message })
-    const response = await withTimeout(handled, ANSWER_TIMEOUT_MS)
+    const response = await withTimeout(handled, MESSAGE_TIMEOUT_MS)
     return { status: response.status, body: await response.text() }
   } finally {
     await server.close()

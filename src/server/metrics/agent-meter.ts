@@ -1,15 +1,15 @@
 import { Registry } from 'prom-client'
 import type { Admission } from '../../domain/agent/bounds.ts'
 import type { FailureCode } from '../../domain/agent/model-call.ts'
-import type { Ending } from '../agent/answer-stream.ts'
+import type { TurnOutcome } from '../agent/answer-stream.ts'
 import { counter, gauge, histogram } from './catalogue.ts'
 import type { Meter } from './instruments.ts'
 
-const BOUNDS = [0.1, 0.25, 0.5, 1, 2.5, 5, 10, 20, 30, 60, 90]
+const BUCKETS_SECONDS = [0.1, 0.25, 0.5, 1, 2.5, 5, 10, 20, 30, 60, 90]
 
 /** How a turn of the chat went. */
 interface EndedTurn {
-  ending: Ending
+  outcome: TurnOutcome
   /** null: it ended before that was known. */
   source: 'cache' | 'shared' | 'own' | null
   firstDeltaMs: number | null
@@ -20,10 +20,10 @@ interface EndedTurn {
 
 /** Counts turns of the chat. */
 export interface AgentMeter extends Meter {
-  asked(admission: Admission): void
+  recordAdmission(admission: Admission): void
   /** An answer is being streamed. */
-  streaming(): void
-  ended(turn: EndedTurn): void
+  recordStart(): void
+  recordEnd(turn: EndedTurn): void
 }
 
 const OUTCOMES = ['normal', 'degraded', 'ip', 'session', 'global-budget']
@@ -59,20 +59,20 @@ export function agentMeter(): AgentMeter {
   const sources = SOURCES.map((source) => ({ source }))
   const answers = counter(registry, 'dash_chat_answers_total', sources)
   const turns = counter(registry, 'dash_chat_turns_total', ENDINGS)
-  const durations = histogram(registry, 'dash_chat_turn_duration_seconds', BOUNDS)
-  const firstTexts = histogram(registry, 'dash_chat_first_text_seconds', BOUNDS)
+  const durations = histogram(registry, 'dash_chat_turn_duration_seconds', BUCKETS_SECONDS)
+  const firstTexts = histogram(registry, 'dash_chat_first_text_seconds', BUCKETS_SECONDS)
   const cost = counter(registry, 'dash_chat_cost_usd_total')
   return {
-    asked(admission) {
+    recordAdmission(admission) {
       admissions.inc({
         outcome: admission.admitted ? (admission.degraded ? 'degraded' : 'normal') : admission.scope,
       })
     },
-    streaming: () => open.inc(),
-    ended({ ending, source, firstDeltaMs, durationMs, costMicroUsd }) {
+    recordStart: () => open.inc(),
+    recordEnd({ outcome, source, firstDeltaMs, durationMs, costMicroUsd }) {
       open.dec()
-      const terminal = ending.kind
-      turns.inc({ terminal, code: ending.kind === 'error' ? boundedCode(ending.code) : '' })
+      const terminal = outcome.kind
+      turns.inc({ terminal, code: outcome.kind === 'error' ? boundedCode(outcome.code) : '' })
       durations.observe({ terminal }, durationMs / 1000)
       if (source !== null) answers.inc({ source })
       if (firstDeltaMs !== null) firstTexts.observe(firstDeltaMs / 1000)

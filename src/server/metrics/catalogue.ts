@@ -10,9 +10,9 @@ interface MetricDefinition<Type = 'counter' | 'gauge' | 'histogram'> {
 function define<Type>(type: Type) {
   return (help: string, ...labels: string[]): MetricDefinition<Type> => ({ type, help, labels })
 }
-const counts = define('counter' as const)
+const counters = define('counter' as const)
 const gauges = define('gauge' as const)
-const times = define('histogram' as const)
+const histograms = define('histogram' as const)
 
 /**
  * Every metric there is (docs/monitoring.md): what it counts, and its labels. A label's values are of a closed list:
@@ -20,40 +20,40 @@ const times = define('histogram' as const)
  */
 export const METRICS = {
   dash_build_info: gauges('Release of dash and of Node.js; always 1.', 'version', 'node'),
-  dash_http_requests_total: counts(
+  dash_http_requests_total: counters(
     'Requests that ended, by template of the route, method and status class.',
     'route',
     'method',
     'status',
   ),
-  dash_http_request_duration_seconds: times(
+  dash_http_request_duration_seconds: histograms(
     'Time from the arrival of a request to the end of its answer.',
     'route',
     'status',
   ),
   dash_http_requests_open: gauges('Requests whose answer has not ended.'),
   dash_chat_streams_open: gauges('Answers of the chat that are being streamed.'),
-  dash_chat_admissions_total: counts(
+  dash_chat_admissions_total: counters(
     'Turns of the chat that asked to be admitted, by what came of it: normal or degraded, or the scope they were refused under.',
     'outcome',
   ),
-  dash_chat_answers_total: counts(
+  dash_chat_answers_total: counters(
     'Turns of the chat by where their answer came from: the cache, one that was being made, or a model.',
     'source',
   ),
-  dash_chat_turns_total: counts(
+  dash_chat_turns_total: counters(
     'Turns of the chat that ended, by terminal and code of the error.',
     'terminal',
     'code',
   ),
-  dash_chat_turn_duration_seconds: times(
+  dash_chat_turn_duration_seconds: histograms(
     'Time from the admission of a turn of the chat to its end.',
     'terminal',
   ),
-  dash_chat_first_text_seconds: times(
+  dash_chat_first_text_seconds: histograms(
     'Time from the admission of a turn of the chat to the first piece of its answer.',
   ),
-  dash_chat_cost_usd_total: counts('What the turns of this server cost, in US dollars.'),
+  dash_chat_cost_usd_total: counters('What the turns of this server cost, in US dollars.'),
   dash_chat_budget_usd: gauges('What the chat may cost on one UTC day, all servers together.'),
   dash_chat_budget_spent_usd: gauges('What the turns of the current UTC day cost, all servers together.'),
   dash_chat_budget_reserved_usd: gauges(
@@ -89,7 +89,7 @@ export const METRICS = {
     '1 when what a group of these metrics is read from answered this scrape.',
     'source',
   ),
-  process_cpu_seconds_total: counts('Processor time of the process, user and system.'),
+  process_cpu_seconds_total: counters('Processor time of the process, user and system.'),
   process_resident_memory_bytes: gauges('Memory of the process that is resident.'),
   process_start_time_seconds: gauges('When the process started.'),
   process_open_fds: gauges('Open file descriptors of the process.'),
@@ -112,7 +112,7 @@ type NameOf<Type extends MetricDefinition['type']> = {
 type Labels = Readonly<Record<string, string>>
 
 /** The value of a metric as it was read. */
-export type Reading = readonly [name: NameOf<'counter' | 'gauge'>, value: number, labels?: Labels]
+export type Sample = readonly [name: NameOf<'counter' | 'gauge'>, value: number, labels?: Labels]
 
 /** What a metric is made with. Its registry is always named: the package's own is shared by all servers of a process. */
 function definitionOf(name: MetricName, registry: Registry) {
@@ -121,13 +121,17 @@ function definitionOf(name: MetricName, registry: Registry) {
 }
 
 /**
- * @param known sets of labels that are told from the start on: of a counter that appears with its first event Prometheus
+ * @param initialLabels sets of labels that are told from the start on: of a counter that appears with its first event Prometheus
  *   sees no increase
  */
-export function counter(registry: Registry, name: NameOf<'counter'>, known: readonly Labels[] = []): Counter {
-  const made = new Counter(definitionOf(name, registry))
-  for (const labels of known) made.inc({ ...labels }, 0)
-  return made
+export function counter(
+  registry: Registry,
+  name: NameOf<'counter'>,
+  initialLabels: readonly Labels[] = [],
+): Counter {
+  const instrument = new Counter(definitionOf(name, registry))
+  for (const labels of initialLabels) instrument.inc({ ...labels }, 0)
+  return instrument
 }
 
 export function gauge(registry: Registry, name: NameOf<'gauge'>): Gauge {
@@ -144,21 +148,21 @@ export function histogram(
 }
 
 /** Readings in Prometheus' text format; a metric that was not read is left out. */
-export async function exposition(readings: readonly Reading[]): Promise<string> {
+export async function exposition(samples: readonly Sample[]): Promise<string> {
   const registry = new Registry()
-  for (const [name, value, labels = {}] of readings) {
+  for (const [name, value, labels = {}] of samples) {
     const Instrument = METRICS[name].type === 'counter' ? Counter : Gauge
     const known = registry.getSingleMetric(name) as Counter | Gauge | undefined
     const instrument = known ?? new Instrument(definitionOf(name, registry))
     instrument.inc({ ...labels }, value)
   }
-  return readings.length === 0 ? '' : registry.metrics()
+  return samples.length === 0 ? '' : registry.metrics()
 }
 
 const LAST_SUCCESS = 'dash_job_last_success_timestamp_seconds'
 
 /** What is known of the runs of jobs; of each job the last run. */
-export function jobMetrics(states: readonly JobState[]): Reading[] {
+export function jobMetrics(states: readonly JobState[]): Sample[] {
   return states.flatMap(({ job, startedAt, endedAt, exitCode, lastSuccessAt }) => {
     const labels = { command: job }
     return [

@@ -2,7 +2,7 @@ import { readdirSync } from 'node:fs'
 import { monitorEventLoopDelay } from 'node:perf_hooks'
 import { Registry } from 'prom-client'
 import { counter, exposition, gauge, histogram } from './catalogue.ts'
-import type { Reading } from './catalogue.ts'
+import type { Sample } from './catalogue.ts'
 
 /** Metrics of this process, at hand. */
 export interface Meter {
@@ -27,7 +27,7 @@ export function processMeter(version: string): ProcessMeter {
       const { rss, heapTotal, heapUsed, external } = process.memoryUsage()
       const lag = (nanoseconds: number): number => Math.max(0, nanoseconds / 1e9 - RESOLUTION_MS / 1000)
       const labels = { version, node: process.versions.node }
-      const readings: Reading[] = [
+      const samples: Sample[] = [
         ['dash_build_info', 1, labels],
         ['process_cpu_seconds_total', (user + system) / 1e6],
         ['process_resident_memory_bytes', rss],
@@ -39,20 +39,20 @@ export function processMeter(version: string): ProcessMeter {
       ]
       // Without a timer since the last scrape the histogram tells nonsense.
       if (delay.count > 0)
-        readings.push(
+        samples.push(
           ['nodejs_eventloop_lag_p50_seconds', lag(delay.percentile(50))],
           ['nodejs_eventloop_lag_p99_seconds', lag(delay.percentile(99))],
           ['nodejs_eventloop_lag_max_seconds', lag(delay.max)],
         )
       delay.reset()
-      return exposition(readings)
+      return exposition(samples)
     },
     close: () => delay.disable(),
   }
 }
 
 /** None where the system does not tell. */
-function openDescriptors(): Reading[] {
+function openDescriptors(): Sample[] {
   try {
     return [['process_open_fds', readdirSync('/proc/self/fd').length]]
   } catch {
@@ -61,7 +61,7 @@ function openDescriptors(): Reading[] {
 }
 
 /** Seconds: from a file in memory to an answer of the chat. */
-const BOUNDS = [0.001, 0.0025, 0.005, 0.01, 0.025, 0.05, 0.1, 0.25, 0.5, 1, 2.5, 5, 10, 30, 90]
+const BUCKETS_SECONDS = [0.001, 0.0025, 0.005, 0.01, 0.025, 0.05, 0.1, 0.25, 0.5, 1, 2.5, 5, 10, 30, 90]
 
 const METHODS = new Set(['GET', 'HEAD', 'POST', 'OPTIONS'])
 
@@ -71,34 +71,34 @@ interface EndedRequest {
   route: string
   method: string | undefined
   status: number
-  answered: boolean
+  hasResponse: boolean
   durationMs: number
 }
 
 /** Counts requests and what they took. */
 export interface RequestMeter extends Meter {
   /** A request has arrived. */
-  begun(): void
-  ended(request: EndedRequest): void
+  recordStart(): void
+  recordEnd(request: EndedRequest): void
 }
 
 export function requestMeter(): RequestMeter {
   const registry = new Registry()
   const requests = counter(registry, 'dash_http_requests_total')
-  const durations = histogram(registry, 'dash_http_request_duration_seconds', BOUNDS)
+  const durations = histogram(registry, 'dash_http_request_duration_seconds', BUCKETS_SECONDS)
   const open = gauge(registry, 'dash_http_requests_open')
-  const known = new Map<string, Set<string>>()
+  const methodsByRoute = new Map<string, Set<string>>()
   return {
-    begun: () => open.inc(),
-    ended({ route, method = '', status: code, answered, durationMs }) {
+    recordStart: () => open.inc(),
+    recordEnd({ route, method = '', status: code, hasResponse, durationMs }) {
       open.dec()
-      const status = answered ? `${Math.floor(code / 100)}xx` : 'left'
-      const asked = METHODS.has(method) ? method : 'other'
-      const methods = known.get(route) ?? new Set()
+      const status = hasResponse ? `${Math.floor(code / 100)}xx` : 'left'
+      const methodLabel = METHODS.has(method) ? method : 'other'
+      const methods = methodsByRoute.get(route) ?? new Set()
       // Told from the first answer on: of errors that appear with the first one Prometheus sees no increase.
-      if (!methods.has(asked)) requests.inc({ route, method: asked, status: '5xx' }, 0)
-      known.set(route, methods.add(asked))
-      requests.inc({ route, method: asked, status })
+      if (!methods.has(methodLabel)) requests.inc({ route, method: methodLabel, status: '5xx' }, 0)
+      methodsByRoute.set(route, methods.add(methodLabel))
+      requests.inc({ route, method: methodLabel, status })
       durations.observe({ route, status }, durationMs / 1000)
     },
     metrics: () => registry.metrics(),

@@ -20,7 +20,7 @@ import type { Clock } from '../../domain/ports.ts'
 import type { Instant } from '../../domain/time.ts'
 import { xml } from '../feed/feeds.ts'
 import type { Xml } from '../feed/feeds.ts'
-import { published, respondPublished } from '../respond.ts'
+import { publishedBody, respondPublished } from '../respond.ts'
 import { publicAccess, route } from '../route.ts'
 import type { Contract, Route } from '../route.ts'
 import type { ServedRecommendation } from './served-recommendation.ts'
@@ -61,11 +61,11 @@ function respond(
   { seed }: Served,
   body: Buffer,
   contentType: string,
-  own: Readonly<Record<string, string>> = {},
+  extraHeaders: Readonly<Record<string, string>> = {},
 ): Response {
-  const headers = { ...own, ...(seed ? { 'x-free-llm-seed': 'true' } : {}) }
-  const as = { contentType, cacheControl: CACHE_CONTROL, headers }
-  return respondPublished(event, recommendationContract.headers, published(body, as))
+  const headers = { ...extraHeaders, ...(seed ? { 'x-free-llm-seed': 'true' } : {}) }
+  const options = { contentType, cacheControl: CACHE_CONTROL, headers }
+  return respondPublished(event, recommendationContract.headers, publishedBody(body, options))
 }
 
 /** Where the interface is described, as a document and as a page. */
@@ -75,7 +75,7 @@ const CACHE_CONTROL = 'public, max-age=300, stale-while-revalidate=3600'
 
 type PlainRefusal = Exclude<FreeModelsRefusal, 'invalid_limit' | 'invalid_filter'>
 
-const STATUS = {
+const REFUSALS = {
   method_not_allowed: { status: 405, when: 'any method but GET and OPTIONS; the answer has `Allow: GET`' },
   internal_error: {
     status: 500,
@@ -83,13 +83,13 @@ const STATUS = {
   },
 } satisfies Record<PlainRefusal, { status: number; when: string }>
 
-const SHORTLIST_STATUS = {
+const SHORTLIST_REFUSALS = {
   invalid_limit: { status: 400, when: '`limit` is given twice or is no whole number of at least 1' },
   invalid_filter: {
     status: 400,
     when: '`needs`, `minContext` or `health` is given twice or has an unknown value',
   },
-  ...STATUS,
+  ...REFUSALS,
 } satisfies Record<FreeModelsRefusal, { status: number; when: string }>
 
 /** What the contracts share. Stores do not refuse here: the seed stands in for them. */
@@ -107,7 +107,7 @@ const COMMON = {
   storage: { storage_unavailable: 'internal_error', storage_damaged: 'internal_error' },
   fault: 'internal_error',
   ...publicAccess(FREE_MODELS_DOCS, ['ETag', 'Link', 'X-Free-LLM-Seed']),
-  refusals: STATUS,
+  refusals: REFUSALS,
 } as const
 
 /** `GET /api/free-llm/recommendation` (docs/free-models.md). */
@@ -137,7 +137,7 @@ export const topModelsContract: Contract<FreeModelsRefusal> = {
   query: shortlistQuery,
   success: topModelsSchema,
   successDescription: 'The shortlist; empty when no model passes the filters',
-  refusals: SHORTLIST_STATUS,
+  refusals: SHORTLIST_REFUSALS,
 }
 
 /** `GET /api/free-llm/health` (docs/free-models.md). */

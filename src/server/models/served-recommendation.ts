@@ -21,8 +21,8 @@ export function servedRecommendation(
   publishedBaseUrl: string,
   log: Log,
 ): ServedRecommendation {
-  const seedRunHere = { ...seedRun(), baseUrl: publishedBaseUrl }
-  const seed = (storeAnswers: boolean): Served => ({ run: seedRunHere, seed: true, storeAnswers })
+  const publishedSeedRun = { ...seedRun(), baseUrl: publishedBaseUrl }
+  const seed = (storeAnswers: boolean): Served => ({ run: publishedSeedRun, seed: true, storeAnswers })
   // The same bytes are proved once: between two runs nothing else is read.
   let proved: { bytes: Uint8Array; run: StoredRun } | null = null
   return singleFlight(async (): Promise<Served> => {
@@ -35,8 +35,8 @@ export function servedRecommendation(
       return { run: proved.run, seed: false, storeAnswers: true }
     } catch (error) {
       const code = error instanceof Refusal ? error.code : 'internal_error'
-      const flaw = bytes ? 'is damaged' : 'cannot be read'
-      log.error({ code, err: error }, `the stored recommendation ${flaw}; the seed is served`)
+      const problem = bytes ? 'is damaged' : 'cannot be read'
+      log.error({ code, err: error }, `the stored recommendation ${problem}; the seed is served`)
       // A store that names damage has been reached.
       return seed(bytes !== undefined || code === 'storage_damaged')
     }

@@ -69,9 +69,9 @@ export function mountAssets(app: H3): Assets {
   )
   app.get('/assets/:release/:name', (event) => {
     const { id, files } = release()
-    const { release: asked, name = '' } = event.context.params ?? {}
+    const { release: releaseId, name = '' } = event.context.params ?? {}
     // A page of another release meets today's files, and must not keep them under its own address.
-    const cacheControl = asked === id ? 'public, max-age=31536000, immutable' : 'no-cache'
+    const cacheControl = releaseId === id ? 'public, max-age=31536000, immutable' : 'no-cache'
     return serve(event, files.get(name), cacheControl)
   })
   return {
@@ -90,11 +90,13 @@ function serve(event: H3Event, asset: Asset | undefined, cacheControl: string): 
 }
 
 function readRelease(): Release {
-  const own = readdirSync(FOLDER).map((name) => [name, join(FOLDER, name)] as const)
+  const pageFiles = readdirSync(FOLDER).map((name) => [name, join(FOLDER, name)] as const)
   const require = createRequire(import.meta.url)
-  const others = Object.entries(PACKAGE_FILES).map(([name, path]) => [name, require.resolve(path)] as const)
+  const packageFiles = Object.entries(PACKAGE_FILES).map(
+    ([name, path]) => [name, require.resolve(path)] as const,
+  )
   const files = new Map<string, Asset>()
-  for (const [name, path] of [...own, ...others].sort(([a], [b]) => (a < b ? -1 : 1))) {
+  for (const [name, path] of [...pageFiles, ...packageFiles].sort(([a], [b]) => (a < b ? -1 : 1))) {
     const type = TYPES[extname(name)]
     if (type === undefined) throw new Error(`${path} has no known type`)
     const body = readFileSync(path)

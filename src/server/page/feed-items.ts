@@ -1,13 +1,13 @@
 import { nameOfSource, unitOf } from '../../domain/feed/subscription.ts'
 import { isHttpUrl } from '../../domain/address.ts'
 import type { Instant } from '../../domain/time.ts'
-import { NOTHING, ageOf, counted, html } from './html.ts'
+import { NOTHING, ageOf, formatCounted, html } from './html.ts'
 import type { Html } from './html.ts'
 import { itemHref } from './layout.ts'
 import type { PageQuery } from './layout.ts'
 
 /** What the page shows of an item, of a live period and of the Year alike. */
-export interface ShownItem {
+export interface PageItem {
   key: string
   source: string
   title: string
@@ -27,14 +27,14 @@ const TAGS_SHOWN = 4
  *
  * @param showsSource for lists that hold several sources
  */
-function feedItem(item: ShownItem, now: Instant, showsSource: boolean): Html {
+function feedItem(item: PageItem, now: Instant, showsSource: boolean): Html {
   const { key, source, title, url, points, comments, discussionUrl, publishedAt, tags = [] } = item
   return html`<li class="item" data-key="${key}">
     ${linkedTitle(item)}
     <p class="about">
       ${showsSource ? html`<span class="source">${nameOfSource(source)}</span> ` : NOTHING}${
         url !== null && isHttpUrl(url) ? html`<span class="host">${hostOf(url)}</span> ` : NOTHING
-      }<span>${counted(points, unitOf(source))}</span>
+      }<span>${formatCounted(points, unitOf(source))}</span>
       ${discussion(discussionUrl, comments)} ${ageOf(Date.parse(publishedAt), now)}
       <a href="${itemHref(key)}">rank over time</a>
       ${tags.slice(0, TAGS_SHOWN).map((tag) => html`<span class="tag" dir="auto">${tag}</span> `)}
@@ -50,20 +50,20 @@ export function linkedTitle({
   title,
   url,
   discussionUrl,
-}: Pick<ShownItem, 'title' | 'url' | 'discussionUrl'>): Html {
+}: Pick<PageItem, 'title' | 'url' | 'discussionUrl'>): Html {
   const link = [url, discussionUrl].find((each) => each !== null && isHttpUrl(each)) ?? null
   const text = html`<bdi>${title}</bdi>`
-  return html`<p class="title">${link === null ? text : strangersLink(link, text)}</p>`
+  return html`<p class="title">${link === null ? text : untrustedLink(link, text)}</p>`
 }
 
 function discussion(url: string | null, comments: number | null): Html {
-  const text = comments === null ? 'discussion' : counted(comments, 'comments')
-  if (url !== null && isHttpUrl(url)) return strangersLink(url, html`${text}`)
+  const text = comments === null ? 'discussion' : formatCounted(comments, 'comments')
+  if (url !== null && isHttpUrl(url)) return untrustedLink(url, html`${text}`)
   return comments === null ? NOTHING : html`<span>${text}</span>`
 }
 
 /** The address reaches the other side with nothing of ours: no referrer, no window, no endorsement. */
-function strangersLink(url: string, text: Html): Html {
+function untrustedLink(url: string, text: Html): Html {
   return html`<a href="${url}" rel="noopener noreferrer nofollow ugc">${text}</a>`
 }
 
@@ -72,7 +72,7 @@ function hostOf(url: string): string {
 }
 
 /** Items of a column before it is asked for alone. */
-const SHOWN = 15
+const COLUMN_LENGTH = 15
 
 /** Lists of a feed, in the order they are shown in, under the names the interfaces give them. */
 export const COLUMNS = {
@@ -92,17 +92,12 @@ export function titleOf(only: ColumnName | null, period: string): string {
 }
 
 /** The lists of a live period or of a Year. */
-export type ShownLists = Readonly<Record<ColumnName, readonly ShownItem[]>>
+export type PageLists = Readonly<Record<ColumnName, readonly PageItem[]>>
 
-const SEVERAL_SOURCES: ReadonlySet<ColumnName> = new Set(['popular', 'hypeReplicate'])
+const MIXED_COLUMNS: ReadonlySet<ColumnName> = new Set(['popular', 'hypeReplicate'])
 
 /** Every column with its first items, and how to get to the rest; or, of one column, everything. */
-export function feedColumns(
-  lists: ShownLists,
-  only: ColumnName | null,
-  now: Instant,
-  query: PageQuery,
-): Html {
+export function feedColumns(lists: PageLists, only: ColumnName | null, now: Instant, query: PageQuery): Html {
   if (only !== null) return column(only, lists[only], true, now, query)
   return html`<nav class="jump" aria-label="Columns">
       <ul>
@@ -117,34 +112,34 @@ export function feedColumns(
 /** @param isAlone whether nothing else is shown, and of this column everything */
 function column(
   name: ColumnName,
-  items: readonly ShownItem[],
+  items: readonly PageItem[],
   isAlone: boolean,
   now: Instant,
   query: PageQuery,
 ): Html {
   const title = COLUMNS[name]
-  const isCut = !isAlone && items.length > SHOWN
+  const isTruncated = !isAlone && items.length > COLUMN_LENGTH
   return html`<section
     class="column${isAlone ? ' alone' : ''}"
     id="column-${name}"
     aria-labelledby="column-${name}-title"
   >
     <h3 id="column-${name}-title">${title}</h3>
-    ${isAlone ? html`<p>${query.roomLink('feed', { column: null }, 'All columns')}</p>` : NOTHING}
-    ${list(name, isCut ? items.slice(0, SHOWN) : items, now)}
+    ${isAlone ? html`<p>${query.sectionLink('feed', { column: null }, 'All columns')}</p>` : NOTHING}
+    ${list(name, isTruncated ? items.slice(0, COLUMN_LENGTH) : items, now)}
     ${
-      isCut
+      isTruncated
         ? html`<p class="more">
-            ${query.roomLink('feed', { column: name }, `All ${items.length} of ${title}`)}
+            ${query.sectionLink('feed', { column: name }, `All ${items.length} of ${title}`)}
           </p>`
         : NOTHING
     }
   </section>`
 }
 
-function list(name: ColumnName, items: readonly ShownItem[], now: Instant): Html {
+function list(name: ColumnName, items: readonly PageItem[], now: Instant): Html {
   if (items.length === 0) return html`<p class="empty">Nothing in this period.</p>`
-  const showsSource = SEVERAL_SOURCES.has(name)
+  const showsSource = MIXED_COLUMNS.has(name)
   return html`<ol class="items">
     ${items.map((item) => feedItem(item, now, showsSource))}
   </ol>`

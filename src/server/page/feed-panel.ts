@@ -49,8 +49,8 @@ export function feedPanel(baseUrl: () => string): Panel {
       value === 'trending' &&
       params.getAll(name).length === 1 &&
       !YEAR_PARAMS.some((each) => params.has(each)),
-    controls: ({ query }) => periods(query),
-    forward: async (view) => (isYear(view.query) ? year.forward(view) : null),
+    controls: ({ query }) => periodTabs(query),
+    redirect: async (view) => (isYear(view.query) ? year.redirect(view) : null),
     async render(view) {
       const { sources, now, query } = view
       const column = parseColumn(query.params)
@@ -68,8 +68,8 @@ export function feedPanel(baseUrl: () => string): Panel {
       return { status: 200, content, title: titleOf(column, PERIOD_TITLES[sort]) }
     },
     refusalOf(error, view) {
-      const own = error instanceof Refusal ? OWN_REFUSALS[error.code] : undefined
-      if (own) return { status: 400, ...own }
+      const ownRefusal = error instanceof Refusal ? OWN_REFUSALS[error.code] : undefined
+      if (ownRefusal) return { status: 400, ...ownRefusal }
       return isYear(view.query) ? refusalOfYear(error, view) : refusalOfLive(error)
     },
   }
@@ -97,19 +97,19 @@ function parseColumn(params: URLSearchParams): ColumnName | null {
   return parseQuery(columnSchema, params, { column: 'invalid_column' }).column ?? null
 }
 
-function periods(query: PageQuery): Html {
-  const [given = 'trending', ...others] = query.params.getAll('sort')
-  const current = isYear(query) ? 'year' : given
+function periodTabs(query: PageQuery): Html {
+  const [sort = 'trending', ...moreSorts] = query.params.getAll('sort')
+  const current = isYear(query) ? 'year' : sort
   return html`<nav class="tabs" aria-label="Periods">
     <ul>
       ${PERIODS.map(
         (period) =>
           html`<li>
-            ${query.roomLink(
+            ${query.sectionLink(
               'feed',
               { ...NO_MOMENTS, sort: period },
               PERIOD_TITLES[period],
-              period === current && others.length === 0 ? html`aria-current="page"` : NOTHING,
+              period === current && moreSorts.length === 0 ? html`aria-current="page"` : NOTHING,
             )}
           </li>`,
       )}

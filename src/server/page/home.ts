@@ -43,11 +43,11 @@ export async function renderSections(
     log.error({ requestId: requestId(event.req.headers), code, panel: panel.id, err: error }, 'panel refused')
   const rendered = await Promise.all(panels.map((panel) => renderPanel(panel, view, onFault)))
   const leading = rendered.find(({ panel }) => panel === lead)
-  const decisive = misasked(rendered) ?? leading
+  const statusSource = firstClientError(rendered) ?? leading
   return {
     sections: rendered.map(sectionOf),
-    status: decisive?.status ?? 200,
-    headers: decisive?.headers ?? {},
+    status: statusSource?.status ?? 200,
+    headers: statusSource?.headers ?? {},
     title: leading?.title ?? null,
   }
 }
@@ -59,8 +59,8 @@ async function renderPanel(
 ): Promise<Rendered> {
   const controls = panel.controls?.(view) ?? NOTHING
   try {
-    const answer = await panel.render(view)
-    return { panel, controls, ...('status' in answer ? answer : { content: answer, status: 200 }) }
+    const result = await panel.render(view)
+    return { panel, controls, ...('status' in result ? result : { content: result, status: 200 }) }
   } catch (error) {
     const refusal = panel.refusalOf(error, view)
     const { status, headers = {}, expected = false } = refusal
@@ -69,7 +69,7 @@ async function renderPanel(
   }
 }
 
-function misasked(rendered: readonly Rendered[]): Rendered | undefined {
+function firstClientError(rendered: readonly Rendered[]): Rendered | undefined {
   return rendered.find(({ status }) => status >= 400 && status < 500)
 }
 
@@ -81,7 +81,7 @@ function refusalNotice({ code, when, help = NOTHING }: PanelRefusal): Html {
 }
 
 function sectionOf({ panel: { id, title }, controls, content }: Rendered): Html {
-  return html`<section id="${id}" class="room" aria-labelledby="${id}-title">
+  return html`<section id="${id}" class="section" aria-labelledby="${id}-title">
     <h2 id="${id}-title" tabindex="-1">${title}</h2>
     ${controls} ${content}
   </section>`
@@ -99,27 +99,27 @@ export interface HomePorts {
 }
 
 /** Most bytes of a query that some fifty links of the page repeat. */
-const CARRIED_MAX = 512
+const LINK_QUERY_MAX_BYTES = 512
 
 /** Mounts `/`: every panel, each read on its own. Works without scripts. */
 export function mountHome(mount: MountPage, { frame, panels, lead, headers, log }: HomePorts): void {
-  const rooms = panels.map(({ id, title }) => ({ href: `#${id}`, title }))
+  const navLinks = panels.map(({ id, title }) => ({ href: `#${id}`, title }))
   mount({
     path: '/',
     query: {
       known: panels.flatMap(({ params }) => params),
       isDefault: (name, value, params) => panels.some((panel) => panel.isDefault?.(name, value, params)),
-      carriedMax: CARRIED_MAX,
+      linkQueryMaxBytes: LINK_QUERY_MAX_BYTES,
     },
     async render(sources, query, event) {
       const view = { sources, now: sources.clock(), query }
-      const forwarded = await addressInstead(panels, view)
-      if (forwarded !== null) return { status: 303, headers: { ...headers, location: forwarded }, text: '' }
+      const redirect = await redirectAddress(panels, view)
+      if (redirect !== null) return { status: 303, headers: { ...headers, location: redirect }, text: '' }
       const { sections, status, title } = await renderSections(event, panels, lead, view, log)
       const main = html`<h1>dash</h1>
         ${INTRODUCTION} ${sections}`
       const name = title === null ? 'dash' : `${title} · dash`
-      const text = layout(frame, { title: name, head: FEED_LINKS, rooms, main })
+      const text = layout(frame, { title: name, head: FEED_LINKS, navLinks, main })
       return { status, headers: { ...headers, 'content-type': HTML_TYPE }, text }
     },
   })
@@ -136,9 +136,9 @@ const FEED_LINKS = html`<link rel="alternate" type="application/rss+xml" title="
   <link rel="alternate" type="application/feed+json" title="dash (JSON Feed)" href="/api/feed.json" />`
 
 /** Where the question is really asked; what goes wrong on the way there is told by the panel, which fails likewise. */
-async function addressInstead(panels: readonly Panel[], view: View): Promise<string | null> {
-  for (const { forward } of panels) {
-    const address = await forward?.(view).catch(() => null)
+async function redirectAddress(panels: readonly Panel[], view: View): Promise<string | null> {
+  for (const { redirect } of panels) {
+    const address = await redirect?.(view).catch(() => null)
     if (address !== null && address !== undefined) return address
   }
   return null

@@ -44,17 +44,17 @@ interface Copyable {
   id: string
   caption: string
   /** What the button copies, for those who only hear it: `the line for curl`. */
-  what: string
+  copiedThing: string
   text: string
 }
 
 /** A text to copy under its caption, with a button where a script can copy it. */
-export function copyable({ id, caption, what, text }: Copyable): Html {
+export function copyable({ id, caption, copiedThing, text }: Copyable): Html {
   return html`<figure class="snippet">
     <figcaption>
       ${caption}
       <button type="button" class="needs-script" data-copy="${id}">
-        Copy<span class="unseen"> ${what}</span>
+        Copy<span class="unseen"> ${copiedThing}</span>
       </button>
     </figcaption>
     <pre tabindex="0"><code id="${id}">${text}</code></pre>
@@ -66,23 +66,23 @@ export function shellText(text: string): string {
   return `'${text.replaceAll("'", String.raw`'\''`)}'`
 }
 
-const FORMAT = new Intl.NumberFormat('en')
+const COUNT_FORMAT = new Intl.NumberFormat('en')
 
 /** A number as people read it, `12,345`. */
 export function formatCount(count: number): string {
-  return FORMAT.format(count)
+  return COUNT_FORMAT.format(count)
 }
 
 /** A number with what it counts: `1 comment`, `12,345 comments`. The plural of what does not end in s stays. */
-export function counted(count: number, plural: string): string {
-  return `${FORMAT.format(count)} ${count === 1 ? plural.replace(/s$/, '') : plural}`
+export function formatCounted(count: number, plural: string): string {
+  return `${COUNT_FORMAT.format(count)} ${count === 1 ? plural.replace(/s$/, '') : plural}`
 }
 
 const MINUTE_MS = 60_000
 const HOUR_MS = 60 * MINUTE_MS
 
 /** Each unit of an age, with the age from which the next larger one is used. */
-const UNITS: readonly (readonly [name: string, ms: number, below: number])[] = [
+const AGE_UNITS: readonly (readonly [name: string, ms: number, below: number])[] = [
   ['min', MINUTE_MS, HOUR_MS],
   ['h', HOUR_MS, 2 * DAY_MS],
   ['d', DAY_MS, 90 * DAY_MS],
@@ -93,22 +93,22 @@ const UNITS: readonly (readonly [name: string, ms: number, below: number])[] = [
 function formatAge(ageMs: number): string {
   const age = Math.max(0, ageMs)
   if (age < MINUTE_MS) return 'under a minute'
-  const [name, ms] = UNITS.find(([, , below]) => age < below) ?? ['years', 365 * DAY_MS]
+  const [name, ms] = AGE_UNITS.find(([, , below]) => age < below) ?? ['years', 365 * DAY_MS]
   return `${Math.floor(age / ms)} ${name}`
 }
 
 /** The age of an instant, with the instant itself for machines and for whoever points at it. */
 export function ageOf(at: Instant, now: Instant): Html {
-  const instant = formatInstant(at)
-  return html`<time datetime="${instant}" title="${readable(at)}">${formatAge(now - at)} ago</time>`
+  const iso = formatInstant(at)
+  return html`<time datetime="${iso}" title="${formatMinute(at)}">${formatAge(now - at)} ago</time>`
 }
 
 /** An instant to the minute, `2026-03-02 00:10 UTC`, with the instant itself for machines. */
 export function instantOf(at: Instant): Html {
-  return html`<time datetime="${formatInstant(at)}">${readable(at)}</time>`
+  return html`<time datetime="${formatInstant(at)}">${formatMinute(at)}</time>`
 }
 
 /** An instant to the minute as plain text, where no element can stand. */
-export function readable(at: Instant): string {
+export function formatMinute(at: Instant): string {
   return `${formatInstant(at).slice(0, 16).replace('T', ' ')} UTC`
 }

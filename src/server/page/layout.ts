@@ -23,15 +23,15 @@ export interface PageContent {
   /** Further elements of the head. */
   head: Html
   /** Links of the menu beside the documentation. */
-  rooms: readonly { href: string; title: string }[]
+  navLinks: readonly { href: string; title: string }[]
   /** Content of `<main>`. */
   main: Html
 }
 
 /** A whole page around its content: skip link, header with menu and switch of colours, notice, landmarks. */
-export function layout({ assets, demo }: Frame, { title, head, rooms, main }: PageContent): string {
+export function layout({ assets, demo }: Frame, { title, head, navLinks, main }: PageContent): string {
   const name = demo ? `DEMO: ${title}` : title
-  const links = [...rooms, { href: '/docs', title: 'Documentation' }]
+  const links = [...navLinks, { href: '/docs', title: 'Documentation' }]
   return html`<!doctype html>
     <html lang="en">
       <head>
@@ -144,7 +144,7 @@ export interface PanelRefusal {
 }
 
 /** A content with what the page says of it elsewhere. */
-export interface PanelAnswer {
+export interface PanelContent {
   /** Another than 200 where the question was sound, and there is nothing. */
   status: number
   content: Html
@@ -167,12 +167,12 @@ export interface Panel {
   /** What stands under the heading even where there is no content: how to ask for something else. */
   controls?(view: View): Html
   /** The content under the controls. What it throws is shown as `refusalOf` says, and nothing in its place. */
-  render(view: View): Promise<Html | PanelAnswer>
+  render(view: View): Promise<Html | PanelContent>
   /**
    * The address by which this question is asked, where a form cannot make it itself; null when it is asked by it already.
    * Whatever it throws, `render` throws too.
    */
-  forward?: (view: View) => Promise<string | null>
+  redirect?: (view: View) => Promise<string | null>
   refusalOf(error: unknown, view: View): PanelRefusal
 }
 
@@ -200,9 +200,9 @@ export interface PageQuery {
    */
   link(changes: QueryChanges, anchor: string): string
   /** A link by which scripts replace that room alone. @param attributes further ones of the element */
-  roomLink(room: string, changes: QueryChanges, text: Html | string, attributes?: Html): Html
+  sectionLink(section: string, changes: QueryChanges, text: Html | string, attributes?: Html): Html
   /** Hidden fields by which a form keeps every parameter but those it sends itself. */
-  carry(own: readonly string[]): Html
+  hiddenFields(sentByForm: readonly string[]): Html
 }
 
 /** Which parameters a page has. */
@@ -212,23 +212,25 @@ export interface QueryRules {
   /** True for a value that shows the same as none. */
   isDefault?: (name: string, value: string, params: URLSearchParams) => boolean
   /** Most bytes of all known parameters together, where every link of the page repeats them. */
-  carriedMax?: number
+  linkQueryMaxBytes?: number
 }
 
 /**
  * Queries that show the same page become equal: known parameters alone, in one order, without empty values and defaults.
  *
- * @param given the query as parsed
+ * @param received the query as parsed
  * @param path of the page
  */
 export function pageQuery(
-  given: URLSearchParams,
+  received: URLSearchParams,
   { known, isDefault }: QueryRules = { known: [] },
   path = '/',
 ): PageQuery {
-  const all = known.flatMap((name) => given.getAll(name).map((value): [string, string] => [name, value]))
-  const stated = new URLSearchParams(all.filter(([, value]) => value !== ''))
-  const params = new URLSearchParams([...stated].filter(([name, value]) => !isDefault?.(name, value, stated)))
+  const all = known.flatMap((name) => received.getAll(name).map((value): [string, string] => [name, value]))
+  const withoutEmpty = new URLSearchParams(all.filter(([, value]) => value !== ''))
+  const params = new URLSearchParams(
+    [...withoutEmpty].filter(([name, value]) => !isDefault?.(name, value, withoutEmpty)),
+  )
   const link = (changes: QueryChanges, anchor: string): string => {
     const changed = new URLSearchParams(params)
     for (const [name, value] of Object.entries(changes)) {
@@ -240,11 +242,11 @@ export function pageQuery(
   return {
     params,
     link,
-    roomLink: (room, changes, text, attributes = NOTHING) =>
-      html`<a href="${link(changes, room)}" data-room="${room}" ${attributes}>${text}</a>`,
-    carry(own) {
-      const kept = [...params].filter(([name]) => !own.includes(name))
-      return html`${kept.map(([name, value]) => html`<input type="hidden" name="${name}" value="${value}" />`)}`
+    sectionLink: (section, changes, text, attributes = NOTHING) =>
+      html`<a href="${link(changes, section)}" data-section="${section}" ${attributes}>${text}</a>`,
+    hiddenFields(sentByForm) {
+      const others = [...params].filter(([name]) => !sentByForm.includes(name))
+      return html`${others.map(([name, value]) => html`<input type="hidden" name="${name}" value="${value}" />`)}`
     },
   }
 }

@@ -8,7 +8,7 @@ import { parsePastInstant } from '../../domain/year/history.ts'
 import { lastCompleteDay } from '../../domain/year/ledger.ts'
 import { onceFor } from '../single-flight.ts'
 import { historyContract } from '../year/history.ts'
-import { NOTHING, counted, html, instantOf, readable } from './html.ts'
+import { NOTHING, formatCounted, html, instantOf, formatMinute } from './html.ts'
 import type { Html } from './html.ts'
 import { refusalsOf } from './layout.ts'
 import type { PageQuery, PanelRefusal, View } from './layout.ts'
@@ -49,8 +49,8 @@ function parseMoment(
   now: Instant,
 ): Moments['at'] {
   if (params.has(dayName)) {
-    const [text = '', ...others] = params.getAll(dayName)
-    const day = others.length === 0 ? parseDay(text) : null
+    const [text = '', ...more] = params.getAll(dayName)
+    const day = more.length === 0 ? parseDay(text) : null
     if (day === null || day > lastCompleteDay(now)) throw new Refusal('invalid_day')
     return day
   }
@@ -81,7 +81,7 @@ export function addressOfDays(
 }
 
 /** What the page itself refuses beside what the history does. */
-const OWN: Readonly<Record<string, string>> = {
+const OWN_REFUSALS: Readonly<Record<string, string>> = {
   invalid_with: '`with` is not a real UTC instant as `at` takes it, or more than five minutes ahead',
   invalid_day: 'a date is not a real day, or not over yet: a Year is published of complete UTC days',
 }
@@ -91,17 +91,17 @@ const refusalOfHistory = refusalsOf(historyContract)
 /** What the history would have refused with, and how to ask instead. */
 export function refusalOfYear(error: unknown, { query, now }: View): PanelRefusal {
   const code = error instanceof Refusal ? error.code : ''
-  const when = OWN[code]
+  const when = OWN_REFUSALS[code]
   const refusal = when === undefined ? refusalOfHistory(error) : { status: 400, code, when }
-  return refusal.status === 400 ? { ...refusal, help: askAgain(query, now) } : refusal
+  return refusal.status === 400 ? { ...refusal, help: timeHelp(query, now) } : refusal
 }
 
-function askAgain(query: PageQuery, now: Instant): Html {
+function timeHelp(query: PageQuery, now: Instant): Html {
   return html`<p>
       A time is written like <code>2026-03-02T00:10:00Z</code>. Or choose the day the Year is to end with:
     </p>
     ${dayForm(query, { name: 'day', label: 'Year up to', button: 'Go', value: '', first: '', now })}
-    <p>${query.roomLink('feed', { ...NO_MOMENTS, sort: 'year' }, 'The newest Year')}</p>`
+    <p>${query.sectionLink('feed', { ...NO_MOMENTS, sort: 'year' }, 'The newest Year')}</p>`
 }
 
 interface DayForm {
@@ -119,8 +119,8 @@ interface DayForm {
 /** A form that asks for the Year up to a day; works without scripts. */
 function dayForm(query: PageQuery, { name, label, button, value, first, now }: DayForm): Html {
   const replaced = name === 'day' ? ['sort', 'day', 'at'] : ['sort', 'withDay', 'with']
-  return html`<form class="day-form" action="/" method="get" data-room="feed">
-    ${query.carry(replaced)}<input type="hidden" name="sort" value="year" />
+  return html`<form class="day-form" action="/" method="get" data-section="feed">
+    ${query.hiddenFields(replaced)}<input type="hidden" name="sort" value="year" />
     <label
       >${label}
       <input
@@ -137,7 +137,7 @@ function dayForm(query: PageQuery, { name, label, button, value, first, now }: D
 }
 
 /** What the controls need to know of where they stand. */
-export interface Travel {
+export interface TravelState {
   moment: Moment
   stops: readonly TimelineStop[]
   query: PageQuery
@@ -147,20 +147,20 @@ export interface Travel {
 }
 
 /** Ways to other days: previous and next, a date, and with scripts a slider over all of them. */
-export function travelControls({ moment, stops, query, now, comparedWith }: Travel): Html {
+export function travelControls({ moment, stops, query, now, comparedWith }: TravelState): Html {
   const [first, last] = [stops[0], stops.at(-1)]
   if (!first || !last) return NOTHING
   const current = stops[moment.place]
   const [firstDay, lastDay] = [firstDayOf(first), lastDayOf(last)]
   const day = current ? lastDayOf(current) : ''
-  const to: LinkTo = (at, text, attributes) => {
+  const linkTo: LinkTo = (at, text, attributes) => {
     const changes = { ...NO_MOMENTS, sort: 'year', at, with: query.params.get('with') }
-    return query.roomLink('feed', changes, text, attributes)
+    return query.sectionLink('feed', changes, text, attributes)
   }
   return html`<nav class="travel" aria-label="Time travel">
     <p class="steps">
-      ${step('previous', stops[moment.place - 1], to, now)} ${step('next', stops[moment.place + 1], to, now)}
-      ${to(null, html`Newest`, html`id="newest"`)}
+      ${step('previous', stops[moment.place - 1], linkTo, now)}
+      ${step('next', stops[moment.place + 1], linkTo, now)} ${linkTo(null, html`Newest`, html`id="newest"`)}
     </p>
     ${slider(stops, firstDay, lastDay, current)}
     ${dayForm(query, { name: 'day', label: 'Year up to', button: 'Go', value: day, first: firstDay, now })}
@@ -181,7 +181,7 @@ type LinkTo = (at: string | null, text: Html, attributes: Html) => Html
 function step(
   direction: 'previous' | 'next',
   stop: TimelineStop | undefined,
-  to: LinkTo,
+  linkTo: LinkTo,
   now: Instant,
 ): Html {
   const isBack = direction === 'previous'
@@ -189,7 +189,7 @@ function step(
   const name = isBack ? 'Previous' : 'Next'
   if (!stop) return html`<span class="empty">${before}${name}: none${after}</span>`
   const text = html`${before}${name}: ${daysOf(stop)}${stop.kind === 'gap' ? ', a gap' : ''}${after}`
-  return to(atOfStop(stop, now), text, html`id="${direction}" rel="${isBack ? 'prev' : 'next'}"`)
+  return linkTo(atOfStop(stop, now), text, html`id="${direction}" rel="${isBack ? 'prev' : 'next'}"`)
 }
 
 const ARROW_BACK = html`<span aria-hidden="true">← </span>`
@@ -202,10 +202,10 @@ function slider(
   lastDay: Day,
   current: TimelineStop | undefined,
 ): Html {
-  const place = (at: Day): number => Math.round((startOfDay(at) - startOfDay(firstDay)) / DAY_MS)
-  const last = place(lastDay)
+  const position = (at: Day): number => Math.round((startOfDay(at) - startOfDay(firstDay)) / DAY_MS)
+  const last = position(lastDay)
   // The script of the slider says the same of a day while it is moved.
-  const said = current ? `${lastDayOf(current)}, ${whatStands(current)}` : `before ${firstDay}`
+  const valueText = current ? `${lastDayOf(current)}, ${stopText(current)}` : `before ${firstDay}`
   const gaps = stops.filter((stop) => stop.kind === 'gap')
   return html`<div class="slider needs-script">
     <label for="slider">Day of the history</label>
@@ -215,8 +215,8 @@ function slider(
       min="0"
       max="${last}"
       step="1"
-      value="${current ? place(lastDayOf(current)) : 0}"
-      aria-valuetext="${said}"
+      value="${current ? position(lastDayOf(current)) : 0}"
+      aria-valuetext="${valueText}"
       data-first-day="${firstDay}"
       data-index="/api/feed/history/index"
     />
@@ -224,35 +224,35 @@ function slider(
       ${gaps.map(
         (gap) =>
           html`<rect
-            x="${place(gap.firstDay)}"
+            x="${position(gap.firstDay)}"
             y="0"
-            width="${place(gap.lastDay) - place(gap.firstDay) + 1}"
+            width="${position(gap.lastDay) - position(gap.firstDay) + 1}"
             height="1"
           />`,
       )}
     </svg>
-    <output id="slider-day" for="slider">${said}</output>
+    <output id="slider-day" for="slider">${valueText}</output>
     <p class="as-of">
-      ${counted(gaps.length, 'gaps')} between ${firstDay} and ${lastDay}, marked below the slider.
+      ${formatCounted(gaps.length, 'gaps')} between ${firstDay} and ${lastDay}, marked below the slider.
     </p>
   </div>`
 }
 
-function whatStands(stop: TimelineStop): string {
-  return stop.kind === 'gap' ? 'a gap' : `published ${readable(stop.item.manifest.publishedAt)}`
+function stopText(stop: TimelineStop): string {
+  return stop.kind === 'gap' ? 'a gap' : `published ${formatMinute(stop.item.manifest.publishedAt)}`
 }
 
 /** What there is to say where the time that is asked for has no publication of its own; nothing where it has. */
 export function gapNotice({ dueDay, selected, due }: Moment): Html {
   if (due.is === 'published') return NOTHING
-  const served = selected
+  const servedText = selected
     ? html`For this time the history serves the one before,
         <strong>as of ${selected.manifest.asOfDay}</strong>, and that is what is shown.`
     : html`For this time the history serves nothing.`
-  return html`<p class="gap" role="note">${missing(due, dueDay)} ${served}</p>`
+  return html`<p class="gap" role="note">${dueText(due, dueDay)} ${servedText}</p>`
 }
 
-function missing(due: Exclude<Moment['due'], { is: 'published' }>, dueDay: Day): Html {
+function dueText(due: Exclude<Moment['due'], { is: 'published' }>, dueDay: Day): Html {
   switch (due.is) {
     case 'gap':
       return html`<strong>Gap: ${dueDay} has no publication</strong>${reasonOf(due.gap)}.`
@@ -268,7 +268,7 @@ function reasonOf({ recorded }: GapStop): string {
   if (!recorded) return ', and the ledger says nothing of it'
   return recorded.reason === 'missed'
     ? ': nobody published that day, and nothing can be published for it afterwards'
-    : `: ${counted(recorded.attempts, 'attempts')} failed, and nothing can be published for it afterwards`
+    : `: ${formatCounted(recorded.attempts, 'attempts')} failed, and nothing can be published for it afterwards`
 }
 
 /** The days of a stop, `2026-03-02` or `2026-03-02 to 2026-03-05`. */

@@ -10,13 +10,13 @@ import type { Contract, Route } from '../route.ts'
 import type { ProvedPublications } from './proved-publications.ts'
 
 /** `GET /api/feed/history`: parse the query, prove the publication, serve its bytes as they were archived. */
-export function history(publications: ProvedPublications, clock: Clock): Route {
+export function historyRoute(publications: ProvedPublications, clock: Clock): Route {
   return route(historyContract, async (event) => {
     const { at } = parseHistoryQuery(event.url.searchParams, clock())
     const publication = await publications.latestAt(at)
     if (!publication) throw new Refusal<HistoryRefusal>('year_history_not_found')
-    const asked = { 'x-year-history-requested-at': formatInstant(at) }
-    return respondPublished(event, historyContract.headers, publication.published, asked)
+    const requestHeaders = { 'x-year-history-requested-at': formatInstant(at) }
+    return respondPublished(event, historyContract.headers, publication.published, requestHeaders)
   })
 }
 

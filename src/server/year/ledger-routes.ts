@@ -39,7 +39,7 @@ type LedgerRefusal = Exclude<HeadRefusal, 'year_history_not_found'>
 const { method_not_allowed, year_history_storage_unavailable, year_history_lookup_failed } =
   historyContract.refusals
 
-const LEDGER_STATUS = {
+const LEDGER_REFUSALS = {
   method_not_allowed,
   year_history_storage_unavailable,
   year_history_archive_corrupt: {
@@ -49,8 +49,8 @@ const LEDGER_STATUS = {
   year_history_lookup_failed,
 } satisfies Record<LedgerRefusal, { status: number; when: string }>
 
-const HEAD_STATUS = {
-  ...LEDGER_STATUS,
+const HEAD_REFUSALS = {
+  ...LEDGER_REFUSALS,
   year_history_not_found: { status: 404, when: 'the archive has no head yet' },
 } satisfies Record<HeadRefusal, { status: number; when: string }>
 
@@ -87,7 +87,7 @@ export const ledgerContract: Contract<LedgerRefusal> = {
   contentType: 'application/x-ndjson',
   success: z.string(),
   successDescription: 'The lines; none for an empty ledger',
-  refusals: LEDGER_STATUS,
+  refusals: LEDGER_REFUSALS,
 }
 
 /** `GET /api/feed/history/ledger/legacy` (docs/auditing.md). */
@@ -103,7 +103,7 @@ export const legacyLedgerContract: Contract<LedgerRefusal> = {
   contentType: 'application/x-ndjson',
   success: z.string(),
   successDescription: 'The text; empty when there is no legacy ledger',
-  refusals: LEDGER_STATUS,
+  refusals: LEDGER_REFUSALS,
 }
 
 /** `GET /api/feed/history/head` (docs/auditing.md). */
@@ -122,7 +122,7 @@ export const headContract: Contract<HeadRefusal> = {
     time: z.iso.datetime({ precision: 3 }),
   }),
   successDescription: 'The head, as its file holds it',
-  refusals: HEAD_STATUS,
+  refusals: HEAD_REFUSALS,
 }
 
 /** `GET /api/feed/history/index` (docs/api.md). */
@@ -137,5 +137,5 @@ export const indexContract: Contract<LedgerRefusal> = {
   ].join(' '),
   success: historyIndexSchema,
   successDescription: 'The index; its lists are empty for an empty archive',
-  refusals: LEDGER_STATUS,
+  refusals: LEDGER_REFUSALS,
 }

@@ -7,12 +7,12 @@ import { proveBytes } from '../../domain/year/envelope.ts'
 import { historyIndex } from '../../domain/year/history.ts'
 import { formatHead, leafText, legacyText } from '../../domain/year/ledger.ts'
 import type { Head, LedgerContents, Manifest } from '../../domain/year/ledger.ts'
-import { published } from '../respond.ts'
-import type { Published } from '../respond.ts'
+import { publishedBody } from '../respond.ts'
+import type { PublishedBody } from '../respond.ts'
 import { singleFlight, once, batchPerTick } from '../single-flight.ts'
 
 /** Proved bytes kept in memory, all publications together. */
-const MEMORY_MAX_BYTES = 64 * 1024 * 1024
+const CACHE_MAX_BYTES = 64 * 1024 * 1024
 
 /** A proof is renewed after this long even when nothing seems to have changed. */
 const PROOF_MAX_AGE_MS = 60_000
@@ -20,7 +20,7 @@ const PROOF_MAX_AGE_MS = 60_000
 /** A publication whose bytes are proved, with the headers that follow from them. */
 export interface ProvedPublication {
   manifest: Manifest
-  published: Published
+  published: PublishedBody
 }
 
 export interface PublicationPorts {
@@ -52,14 +52,14 @@ interface LedgerProof {
 }
 
 /** Something proved, and the change tokens under which it stays proved. */
-interface Kept<T> {
+interface CachedProof<T> {
   value: T
   changeToken: string
   provedAt: number
 }
 
 /** One look at the change tokens, each taken at most once, and only after every request that uses it had arrived. */
-interface Look {
+interface TokenReads {
   ledger: () => Promise<ChangeToken>
   object: (sha256: string) => Promise<ChangeToken>
 }
@@ -69,34 +69,34 @@ interface Look {
  * before and after the reading, and is used again only while they are still the same: any change of the ledger, the
  * head or the object is noticed by the next request (docs/decisions/0002-caching-verified-publications.md).
  *
- * @param memoryMaxBytes proved bytes kept, all publications together
+ * @param cacheMaxBytes proved bytes kept, all publications together
  */
 export function provedPublications(
   { ledger, objects, year, clock }: PublicationPorts,
-  memoryMaxBytes = MEMORY_MAX_BYTES,
+  cacheMaxBytes = CACHE_MAX_BYTES,
 ): ProvedPublications {
-  let ledgerKept: Kept<LedgerProof> | null = null
-  const publicationsKept = new LRUCache<string, Kept<ProvedPublication>>({
-    maxSize: memoryMaxBytes,
+  let cachedLedger: CachedProof<LedgerProof> | null = null
+  const cachedPublications = new LRUCache<string, CachedProof<ProvedPublication>>({
+    maxSize: cacheMaxBytes,
     sizeCalculation: ({ value }) => value.published.body.byteLength,
   })
   const proofs = new Map<string, () => Promise<ProvedPublication>>()
 
   const ledgerChangeToken = async (head: Head | null): Promise<ChangeToken> => {
-    const [own, heads] = await Promise.all([ledger.changeToken(), objects.headChangeToken(head)])
-    return own === null || heads === null ? null : `${own}/${heads}`
+    const [ledgerToken, headToken] = await Promise.all([ledger.changeToken(), objects.headChangeToken(head)])
+    return ledgerToken === null || headToken === null ? null : `${ledgerToken}/${headToken}`
   }
 
-  const look = batchPerTick((): Look => {
-    const seen = new Map<string, Promise<ChangeToken>>()
-    const takeOnce = (key: string, take: () => Promise<ChangeToken>): Promise<ChangeToken> => {
-      const taken = seen.get(key) ?? take()
-      seen.set(key, taken)
-      return taken
+  const startTokenReads = batchPerTick((): TokenReads => {
+    const readsByKey = new Map<string, Promise<ChangeToken>>()
+    const readOnce = (key: string, read: () => Promise<ChangeToken>): Promise<ChangeToken> => {
+      const pending = readsByKey.get(key) ?? read()
+      readsByKey.set(key, pending)
+      return pending
     }
     return {
-      ledger: () => takeOnce('ledger', () => ledgerChangeToken(ledgerKept?.value.proved.head ?? null)),
-      object: (sha256) => takeOnce(sha256, () => objects.objectChangeToken(sha256)),
+      ledger: () => readOnce('ledger', () => ledgerChangeToken(cachedLedger?.value.proved.head ?? null)),
+      object: (sha256) => readOnce(sha256, () => objects.objectChangeToken(sha256)),
     }
   })
 
@@ -105,79 +105,79 @@ export function provedPublications(
     const { proved, contents, head } = await year.read()
     const after = await ledgerChangeToken(head)
     const value = { proved: { ...proved, head }, published: publishedLedger(proved, contents, head) }
-    const settled = before !== null && before === after
-    ledgerKept = settled ? { value, changeToken: before, provedAt: clock() } : null
+    const isStable = before !== null && before === after
+    cachedLedger = isStable ? { value, changeToken: before, provedAt: clock() } : null
     return value
   })
 
-  const ledgerSeen = async (seen: Look): Promise<LedgerProof> => {
-    const kept = ledgerKept
-    return kept && isCurrent(kept, await seen.ledger(), clock) ? kept.value : readLedger()
+  const currentLedger = async (tokens: TokenReads): Promise<LedgerProof> => {
+    const cached = cachedLedger
+    return cached && isCurrent(cached, await tokens.ledger(), clock) ? cached.value : readLedger()
   }
 
-  const proveNow = async (manifest: Manifest): Promise<ProvedPublication> => {
+  const proveObject = async (manifest: Manifest): Promise<ProvedPublication> => {
     const before = await objects.objectChangeToken(manifest.sha256)
     const bytes = proveBytes(manifest, await objects.get(manifest.sha256))
     const after = await objects.objectChangeToken(manifest.sha256)
-    const publication = describe(manifest, Buffer.from(bytes.buffer, bytes.byteOffset, bytes.byteLength))
+    const publication = withHeaders(manifest, Buffer.from(bytes.buffer, bytes.byteOffset, bytes.byteLength))
     const { publicationId } = manifest
     if (before !== null && before === after)
-      publicationsKept.set(publicationId, { value: publication, changeToken: before, provedAt: clock() })
-    else publicationsKept.delete(publicationId)
+      cachedPublications.set(publicationId, { value: publication, changeToken: before, provedAt: clock() })
+    else cachedPublications.delete(publicationId)
     return publication
   }
 
   const prove = (manifest: Manifest): Promise<ProvedPublication> => {
-    const proof = proofs.get(manifest.publicationId) ?? singleFlight(() => proveNow(manifest))
+    const proof = proofs.get(manifest.publicationId) ?? singleFlight(() => proveObject(manifest))
     proofs.set(manifest.publicationId, proof)
     return proof()
   }
 
-  const publicationSeen = async (manifest: Manifest, seen: Look): Promise<ProvedPublication> => {
-    const found = publicationsKept.get(manifest.publicationId)
+  const currentPublication = async (manifest: Manifest, tokens: TokenReads): Promise<ProvedPublication> => {
+    const cached = cachedPublications.get(manifest.publicationId)
     // A proof holds for the very manifest it was made for.
-    const isSame = found?.value.manifest.sha256 === manifest.sha256
-    return isSame && isCurrent(found, await seen.object(manifest.sha256), clock)
-      ? found.value
+    const isSame = cached?.value.manifest.sha256 === manifest.sha256
+    return isSame && isCurrent(cached, await tokens.object(manifest.sha256), clock)
+      ? cached.value
       : prove(manifest)
   }
 
   return {
     async latestAt(at) {
-      const seen = await look()
-      const { proved } = await ledgerSeen(seen)
+      const tokens = await startTokenReads()
+      const { proved } = await currentLedger(tokens)
       const selected = latestAt(proved.timeline, at)
-      return selected && publicationSeen(selected.manifest, seen)
+      return selected && currentPublication(selected.manifest, tokens)
     },
-    publication: async (manifest) => publicationSeen(manifest, await look()),
-    ledger: async () => (await ledgerSeen(await look())).published,
-    entries: async () => (await ledgerSeen(await look())).proved,
+    publication: async (manifest) => currentPublication(manifest, await startTokenReads()),
+    ledger: async () => (await currentLedger(await startTokenReads())).published,
+    entries: async () => (await currentLedger(await startTokenReads())).proved,
   }
 }
 
-function isCurrent(kept: Kept<unknown>, changeToken: ChangeToken, clock: Clock): boolean {
-  return changeToken === kept.changeToken && Math.abs(clock() - kept.provedAt) < PROOF_MAX_AGE_MS
+function isCurrent(cached: CachedProof<unknown>, changeToken: ChangeToken, clock: Clock): boolean {
+  return changeToken === cached.changeToken && Math.abs(clock() - cached.provedAt) < PROOF_MAX_AGE_MS
 }
 
-function describe(manifest: Manifest, bytes: Buffer): ProvedPublication {
-  const as = {
+function withHeaders(manifest: Manifest, bytes: Buffer): ProvedPublication {
+  const options = {
     contentType: 'application/json; charset=utf-8',
     cacheControl: 'public, max-age=300, stale-while-revalidate=3600',
     headers: { 'last-modified': new Date(manifest.publishedAt).toUTCString() },
   }
-  return { manifest, published: published(bytes, as, manifest.sha256) }
+  return { manifest, published: publishedBody(bytes, options, manifest.sha256) }
 }
 
 /** What a host publishes of its proved ledgers, for anyone to prove again (docs/auditing.md). */
 interface PublishedLedger {
   /** One line an entry, each the text its leaf is the digest of. */
-  entries: () => Published
+  entries: () => PublishedBody
   /** The text the seal is the digest of. */
-  legacy: () => Published
+  legacy: () => PublishedBody
   /** The newest head; null when there is none. */
-  head: () => Published | null
+  head: () => PublishedBody | null
   /** Every publication and gap of both ledgers. */
-  index: () => Published
+  index: () => PublishedBody
 }
 
 const JSON_TYPE = 'application/json; charset=utf-8'
@@ -199,6 +199,6 @@ function publishedLedger(
   }
 }
 
-function publishedText(text: string, contentType: string): Published {
-  return published(Buffer.from(text), { contentType, cacheControl: 'public, max-age=60' })
+function publishedText(text: string, contentType: string): PublishedBody {
+  return publishedBody(Buffer.from(text), { contentType, cacheControl: 'public, max-age=60' })
 }

@@ -33,12 +33,12 @@ async function served(unreadMs: number): Promise<{ client: Socket; served: Promi
   const opened = new Promise<Served>((resolve) => (give = resolve))
   const app = new H3({ silent: true })
   app.get('/', (event) => {
-    const response = event.runtime?.node?.res
+    const socket = event.runtime?.node?.res
     let leave: () => void = () => undefined
     const gone = new Promise<void>((resolve) => (leave = resolve))
-    const stream = new AnswerStream({ pingMs: PING_MS, response, onGone: leave })
-    const waiting = (): number => stream.body.readableLength + (response?.writableLength ?? 0)
-    const closed = new Promise((resolve) => response?.once('close', resolve))
+    const stream = new AnswerStream({ pingMs: PING_MS, socket, onDisconnect: leave })
+    const waiting = (): number => stream.body.readableLength + (socket?.writableLength ?? 0)
+    const closed = new Promise((resolve) => socket?.once('close', resolve))
     give({ stream, waiting, gone, closed })
     return respondStream(event, {}, stream.body)
   })
@@ -56,13 +56,13 @@ describe('a reader', () => {
     client.pause()
     let sent = 0
     let most = 0
-    while (stream.open) {
+    while (stream.isOpen) {
       await stream.send(delta('x'.repeat(20_000)))
       sent += 20_000
       most = Math.max(most, waiting())
     }
     await gone
-    expect(stream.cut).toBe(true)
+    expect(stream.wasCut).toBe(true)
     expect(sent).toBeLessThan(64 * 1024 * 1024)
     // Here and in the runtime's own buffer, which grew from 16 to 64 KiB with Node 22.
     expect(most).toBeLessThan(48 * 1024 + getDefaultHighWaterMark(false))
@@ -73,7 +73,7 @@ describe('a reader', () => {
     const { client, served: opened } = await served(150)
     const { stream, waiting, closed } = await opened
     client.pause()
-    while (stream.open && waiting() === 0) {
+    while (stream.isOpen && waiting() === 0) {
       await Promise.race([stream.send(delta('x'.repeat(4_000))), nextTurn()])
       await nextTurn()
     }
@@ -146,7 +146,7 @@ test('a turn whose reader takes nothing is settled, and its line says that the r
 })
 
 test('nothing follows the terminal event', async () => {
-  const stream = new AnswerStream({ pingMs: 60_000, response: undefined, onGone: () => undefined })
+  const stream = new AnswerStream({ pingMs: 60_000, socket: undefined, onDisconnect: () => undefined })
   await stream.send(delta('one'))
   stream.end(ERROR)
   stream.end(DONE)

@@ -1,7 +1,7 @@
 import { expect, test } from 'vitest'
 import { RESULT_MAX_BYTES, TURN_RESULTS_MAX_BYTES } from '../../../src/domain/agent/bounds.ts'
 import type { ModelCall, ModelEvent } from '../../../src/domain/agent/model-call.ts'
-import { Tally, makeAnswer } from '../../../src/server/agent/answer.ts'
+import { Tally, generateAnswer } from '../../../src/server/agent/answer.ts'
 
 const FREE = { input: 0, cached: 0, output: 0 }
 
@@ -19,16 +19,16 @@ async function resultsOf(calls: number, outputOf: (maxBytes: number) => string) 
   const ports = {
     ask,
     prices: FREE,
-    extend: () => Promise.resolve(true),
-    withdraw: () => undefined,
+    reserveUpTo: () => Promise.resolve(true),
+    stopSharing: () => undefined,
     runTool: (_: object, maxBytes: number) => {
       run.push(maxBytes)
       return Promise.resolve({ output: outputOf(maxBytes), failed: false, cacheable: true })
     },
     maxOutputTokens: 1_000,
   }
-  const prompt = { instructions: '', input: () => [], largestBytes: 0, withTools: true }
-  const events = makeAnswer(ports, prompt, new Tally(0), new AbortController().signal)
+  const prompt = { instructions: '', input: () => [], maxInputBytes: 0, withTools: true }
+  const events = generateAnswer(ports, prompt, new Tally(0), new AbortController().signal)
   while (!(await events.next()).done);
   return { results: asked[1]?.rounds[0]?.results.map(({ output }) => output) ?? [], run }
 }

@@ -6,7 +6,7 @@ import { turnInput } from '../../../src/domain/agent/prompt.ts'
 import type { LiveSort } from '../../../src/domain/feed/live-sort.ts'
 import type { SearchCaller } from '../../../src/domain/feed/search.ts'
 import type { CallerSearch } from '../../../src/domain/ports.ts'
-import { groundingOf } from '../../../src/server/agent/grounding.ts'
+import { readGrounding } from '../../../src/server/agent/grounding.ts'
 import type { AgentSources } from '../../../src/server/agent/tool-answers.ts'
 import { readAsAgent, settle, settledWorkspace } from '../../support/agent-reads.ts'
 import { signal as signalOf } from '../../support/signals.ts'
@@ -29,7 +29,7 @@ async function ground(
   const fail = (error: unknown): never => {
     throw error
   }
-  const grounding = await groundingOf({ itemKey, sort }, sources, '192.0.2.1', never, fail, LONG_MS)
+  const grounding = await readGrounding({ itemKey, sort }, sources, '192.0.2.1', never, fail, LONG_MS)
   return { ...grounding, json: JSON.parse(grounding.data) as Record<string, unknown> }
 }
 
@@ -148,7 +148,7 @@ test('what cannot be read is said, told to whoever keeps the log, and never kept
   const { sources } = readAsAgent(await workspaceWith(), NOW)
   const faults: unknown[] = []
   const broken = { ...sources, feed: () => Promise.reject(new Error('/secret/path')) }
-  const grounding = await groundingOf({ itemKey: null, sort: 'day' }, broken, '192.0.2.1', never, (error) =>
+  const grounding = await readGrounding({ itemKey: null, sort: 'day' }, broken, '192.0.2.1', never, (error) =>
     faults.push(error),
   )
   expect(grounding).toMatchObject({ scope: 'site', revision: null })
@@ -161,9 +161,15 @@ test('an abort is not taken for a failure', async () => {
   const { sources } = readAsAgent(await workspaceWith(), NOW)
   const leaving = new AbortController()
   leaving.abort(new Error('left'))
-  const grounding = groundingOf({ itemKey: null, sort: 'day' }, sources, '192.0.2.1', leaving.signal, () => {
-    throw new Error('told')
-  })
+  const grounding = readGrounding(
+    { itemKey: null, sort: 'day' },
+    sources,
+    '192.0.2.1',
+    leaving.signal,
+    () => {
+      throw new Error('told')
+    },
+  )
   await expect(grounding).rejects.toThrow('left')
 })
 

@@ -3,7 +3,7 @@ import { parseChatRequest } from '../../../src/domain/agent/chat-request.ts'
 import { INSTRUCTIONS, turnInput } from '../../../src/domain/agent/prompt.ts'
 import { TOOL_DEFINITIONS } from '../../../src/domain/agent/tools.ts'
 import type { ModelCall } from '../../../src/domain/agent/model-call.ts'
-import { groundingOf } from '../../../src/server/agent/grounding.ts'
+import { readGrounding } from '../../../src/server/agent/grounding.ts'
 import { readAsAgent, settle } from '../../support/agent-reads.ts'
 import { heard, modelAt } from '../../support/model-turns.ts'
 import { signal as signalOf } from '../../support/signals.ts'
@@ -45,7 +45,7 @@ test.each(['responses', 'chat'] as const)(
     const fail = (error: unknown): never => {
       throw error
     }
-    const grounding = await groundingOf(parsed.request, sources, '192.0.2.1', living, fail, 600_000)
+    const grounding = await readGrounding(parsed.request, sources, '192.0.2.1', living, fail, 600_000)
     const asked: ModelCall = {
       instructions: INSTRUCTIONS,
       input: turnInput(parsed.request, grounding, TOKEN),

@@ -1,6 +1,6 @@
 import { expect, test } from 'vitest'
 import type { State } from '../../../src/domain/ports.ts'
-import { watchedLedger, startSweeper } from '../../../src/server/agent/service.ts'
+import { probedLedger, startSweeper } from '../../../src/server/agent/service.ts'
 import { silentLog } from '../../support/api-client.ts'
 import { startAgent } from '../../support/agent.ts'
 import { openAgent } from '../../../src/server/agent/routes.ts'
@@ -23,7 +23,7 @@ function brittleStore() {
     extend: () => write(true),
     countVerification: () => write(true),
   } as unknown as State['chat']
-  return { store, ledger: watchedLedger(ledger, () => store.now) }
+  return { store, ledger: probedLedger(ledger, () => store.now) }
 }
 
 const ready = (ledger: State['chat']): Promise<boolean> =>
@@ -136,7 +136,7 @@ const stay = (): Promise<void> => new Promise(() => undefined)
 test('a state that cannot be written makes a server unready while the chat is on', async () => {
   const { agent } = chatOf(fail, true)
   await expect(agent.ping()).rejects.toThrow('the disk is full')
-  expect(await agent.shownStatus()).toMatchObject({ ok: false, budget: 'unknown' })
+  expect(await agent.lastKnownStatus()).toMatchObject({ ok: false, budget: 'unknown' })
 })
 
 test.each([
@@ -145,11 +145,11 @@ test.each([
 ])('a state that %s is not written, and leaves a server ready, while the chat is off', async (_, write) => {
   const { agent, counted } = chatOf(write, false)
   await agent.ping()
-  expect(await agent.shownStatus()).toMatchObject({ budget: 'ok' })
+  expect(await agent.lastKnownStatus()).toMatchObject({ budget: 'ok' })
   expect(counted.writes).toBe(0)
 })
 
 test('a page does not wait for a state that is locked', async () => {
   const { agent } = chatOf(stay, true)
-  expect(await agent.shownStatus()).toMatchObject({ ok: false, budget: 'unknown' })
+  expect(await agent.lastKnownStatus()).toMatchObject({ ok: false, budget: 'unknown' })
 })

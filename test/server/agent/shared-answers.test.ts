@@ -2,7 +2,7 @@ import { setImmediate as nextTick } from 'node:timers/promises'
 import { describe, expect, onTestFinished, test, vi } from 'vitest'
 import type { AgentEvent } from '../../../src/domain/agent/schema.ts'
 import { SharedAnswers } from '../../../src/server/agent/shared-answers.ts'
-import type { MakeAnswer, SharedAnswer } from '../../../src/server/agent/shared-answers.ts'
+import type { GenerateAnswer, SharedAnswer } from '../../../src/server/agent/shared-answers.ts'
 
 const delta = (text: string): AgentEvent => ({ event: 'delta', data: { text } })
 const DONE: AgentEvent = { event: 'done', data: { usage: { in: 0, out: 0, cached: 0 } } }
@@ -10,7 +10,7 @@ const DONE: AgentEvent = { event: 'done', data: { usage: { in: 0, out: 0, cached
 /** An answer of so many words and an end, that tells how far it has come. */
 function answerOf(count: number) {
   const seen = { begun: 0, said: 0, over: 0, stopped: '' }
-  const make: MakeAnswer = async function* (signal) {
+  const make: GenerateAnswer = async function* (signal) {
     seen.begun += 1
     signal.addEventListener('abort', () => (seen.stopped = String(signal.reason)))
     try {
@@ -62,7 +62,7 @@ test('an answer of which too little time is left is joined by nobody, and goes o
   const [leader, early] = [join(), join()]
   vi.advanceTimersByTime(TIME_MS / 2)
   const [late, later] = [join(), join()]
-  expect([leader, early, late, later].map(({ leads }) => leads)).toEqual([true, false, true, false])
+  expect([leader, early, late, later].map(({ isLeader }) => isLeader)).toEqual([true, false, true, false])
   const texts = await Promise.all([leader, early, late, later].map((each) => readAll(each)))
   expect(texts).toEqual(Array.from({ length: 4 }, () => wordsTo(3)))
   expect(seen.begun).toBe(2)
@@ -89,7 +89,7 @@ describe('an answer', () => {
     expect(seen.stopped).toBe('')
     await other.leave()
     expect(seen.stopped).toBe('Stopped: left')
-    await expect(answer.made).rejects.toThrow('left')
+    await expect(answer.finished).rejects.toThrow('left')
     expect(seen.over).toBe(1)
     expect(await readAll(shared.join('same', true, answerOf(3).make))).toEqual(wordsTo(3))
   })
@@ -111,7 +111,7 @@ describe('an answer', () => {
       kept = !signal.aborted
     })
     await readAll(answer)
-    await answer.made
+    await answer.finished
     expect(kept).toBe(true)
   })
 
@@ -120,7 +120,7 @@ describe('an answer', () => {
     async (leaves) => {
       const shared = new SharedAnswers(TIME_MS)
       let stopped = false
-      const make: MakeAnswer = async function* (signal, withdraw) {
+      const make: GenerateAnswer = async function* (signal, withdraw) {
         yield delta('ours')
         withdraw()
         stopped = signal.aborted
@@ -137,14 +137,14 @@ describe('an answer', () => {
       expect(stopped).toBe(leaves)
       if (!leaves) expect([await leader.next(), await leader.next()]).toEqual(['mine', null])
       const again = others.map(() => shared.join('same', true, answerOf(2).make))
-      expect(again.map(({ leads }) => leads)).toEqual([true, false])
+      expect(again.map(({ isLeader }) => isLeader)).toEqual([true, false])
       expect(await Promise.all(again.map((each) => readAll(each)))).toEqual([wordsTo(2), wordsTo(2)])
     },
   )
 
   test('that fails fails for all of its readers', async () => {
     const shared = new SharedAnswers(TIME_MS)
-    const make: MakeAnswer = async function* () {
+    const make: GenerateAnswer = async function* () {
       yield delta('half')
       throw new Error('broken')
     }

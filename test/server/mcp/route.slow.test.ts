@@ -12,7 +12,7 @@ import type { CallerSearch } from '../../../src/domain/ports.ts'
 import { Refusal } from '../../../src/domain/refusal.ts'
 import { runCall } from '../../../src/server/agent/tools.ts'
 import type { AgentSources } from '../../../src/server/agent/tool-answers.ts'
-import { MCP_OPEN, MCP_REFUSALS, mcpContract } from '../../../src/server/mcp/route.ts'
+import { MCP_SLOTS, MCP_REFUSALS, mcpContract } from '../../../src/server/mcp/route.ts'
 import type { McpPorts, McpRefusal } from '../../../src/server/mcp/route.ts'
 import { serveStdio } from '../../../src/server/mcp/stdio.ts'
 import { readAsAgent, settledWorkspace, warmUp } from '../../support/agent-reads.ts'
@@ -338,7 +338,7 @@ describe('POST /mcp', () => {
 
   test('answers four requests of one address at the same time, and meanwhile those of others', async () => {
     const { from, open, release } = await startGated()
-    await open(Array<string>(MCP_OPEN.perAddress).fill('192.0.2.1'))
+    await open(Array<string>(MCP_SLOTS.perAddress).fill('192.0.2.1'))
     expect(await refused(await from('192.0.2.1'))).toBe('rate_limited')
     expect((await from('192.0.2.2')).status).toBe(200)
     expect(await release()).toEqual([200, 200, 200, 200])
@@ -347,7 +347,7 @@ describe('POST /mcp', () => {
 
   test('answers a bounded number of requests at the same time', async () => {
     const { from, open, release } = await startGated()
-    const addresses = Array.from({ length: MCP_OPEN.all }, (_, at) => `192.0.2.${at}`)
+    const addresses = Array.from({ length: MCP_SLOTS.all }, (_, at) => `192.0.2.${at}`)
     await open(addresses)
     expect(await refused(await from('198.51.100.1'))).toBe('busy')
     expect(await release()).toEqual(addresses.map(() => 200))

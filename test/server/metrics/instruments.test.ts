@@ -70,10 +70,10 @@ describe('requests', () => {
 
 test('servers of one process count on their own, each time in every bucket it fits, bounds included', async () => {
   const [meter, other] = [requestMeter(), requestMeter()]
-  const request = { route: '/x', method: 'GET', status: 200, answered: true }
+  const request = { route: '/x', method: 'GET', status: 200, hasResponse: true }
   for (const durationMs of [0.5, 1, 5, 100_000]) {
-    meter.begun()
-    meter.ended({ ...request, durationMs })
+    meter.recordStart()
+    meter.recordEnd({ ...request, durationMs })
   }
   const name = 'dash_http_request_duration_seconds'
   const lines = await linesOf(meter, `${name}_bucket`)
@@ -142,9 +142,9 @@ describe('turns of the chat', () => {
   test('that end with a status of the provider are of few codes', async () => {
     const meter = agentMeter()
     for (let status = 400; status < 600; status += 1) {
-      meter.streaming()
-      meter.ended({
-        ending: { kind: 'error', error: 'upstream_error', code: `http_${status}` },
+      meter.recordStart()
+      meter.recordEnd({
+        outcome: { kind: 'error', error: 'upstream_error', code: `http_${status}` },
         source: 'own',
         firstDeltaMs: null,
         durationMs: 10,

@@ -10,7 +10,7 @@ import { AS_OF, openWorkspace, publishDays, sampleSignals } from '../../support/
 const never = (): Promise<never> => new Promise(() => undefined)
 
 function scrapeOf(ports: Partial<ScrapePorts>): () => Promise<string> {
-  return scraper({ meters: [], sources: {}, sourceMs: 60_000, log: silentLog, ...ports })
+  return scraper({ meters: [], sources: {}, sourceTimeoutMs: 60_000, log: silentLog, ...ports })
 }
 
 describe('a scrape', () => {
@@ -44,7 +44,7 @@ describe('a scrape', () => {
   })
 
   test('does not wait for what does not come', async () => {
-    const scrape = scrapeOf({ sources: { archive: never, jobs: async () => [] }, sourceMs: 20 })
+    const scrape = scrapeOf({ sources: { archive: never, jobs: async () => [] }, sourceTimeoutMs: 20 })
     expect(await scrape()).toMatch(/source="archive"\} 0\n.*source="jobs"\} 1\n/s)
   })
 

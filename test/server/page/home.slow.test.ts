@@ -161,7 +161,7 @@ describe('the page', () => {
       const agent = {
         ...NO_CHAT,
         config: async () => ({ ...(await NO_CHAT.config()), enabled, quotas }),
-        shownStatus: async () => ({ ...(await NO_CHAT.shownStatus()), budget }),
+        lastKnownStatus: async () => ({ ...(await NO_CHAT.lastKnownStatus()), budget }),
       }
       const { page } = await get(await openWorkspace(), '/', { agent })
       expect(facts(page).replaceAll("'", '&#39;')).toContain(told)
@@ -187,7 +187,7 @@ describe('a page kept in memory', () => {
     const agent = {
       ...NO_CHAT,
       config: async () => ({ ...(await NO_CHAT.config()), enabled: true }),
-      shownStatus: async () => ({ ...(await NO_CHAT.shownStatus()), ...chat }),
+      lastKnownStatus: async () => ({ ...(await NO_CHAT.lastKnownStatus()), ...chat }),
     }
     const app = openApp(workspace, { agent, clock: () => NOON + 86_400_000 })
     const ask = async (headers: Record<string, string> = {}): Promise<Response> =>

@@ -66,7 +66,7 @@ describe('the page of an item', () => {
     expect(rows).toHaveLength(31)
     expect(rows.at(-1)).toBe('2026-02-13 not read: top-year-v2 has another layout')
     expect(newest).not.toContain('>Later<')
-    const [, earlier = ''] = /href="([^"]*)"\s+data-room="year-ranks"\s*>Earlier</.exec(newest) ?? []
+    const [, earlier = ''] = /href="([^"]*)"\s+data-section="year-ranks"\s*>Earlier</.exec(newest) ?? []
     const before = await ask(earlier.replaceAll('&amp;', '&'))
     // The day before the first of them; two legacy days, one of them hidden, an imported one and a gap stand first.
     expect(rowsOf(before, 'year-ranks-table').at(-1)).toMatch(/^2026-01-13 /)

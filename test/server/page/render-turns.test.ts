@@ -1,11 +1,11 @@
 import { setImmediate as nextTurn } from 'node:timers/promises'
 import { expect, test } from 'vitest'
-import { keptPages, renderTurns } from '../../../src/server/page/rendered-pages.ts'
-import type { RenderedPage, RenderTurns } from '../../../src/server/page/rendered-pages.ts'
+import { openPageCache, openRenderQueue } from '../../../src/server/page/rendered-pages.ts'
+import type { RenderedPage, RenderQueue } from '../../../src/server/page/rendered-pages.ts'
 
 /** Turns whose clock stands still. */
-const turnsWithoutPauses = (): RenderTurns =>
-  renderTurns(
+const turnsWithoutPauses = (): RenderQueue =>
+  openRenderQueue(
     () => 0,
     async () => undefined,
   )
@@ -13,7 +13,7 @@ const turnsWithoutPauses = (): RenderTurns =>
 test('a render begins when the one before it is over and its pause too', async () => {
   const events: string[] = []
   let endPause = (): void => undefined
-  const turns = renderTurns(
+  const turns = openRenderQueue(
     () => 0,
     () => {
       events.push('pause')
@@ -47,7 +47,7 @@ test('a render that fails is told to its caller alone, and the next one runs', a
 const idle = (): Promise<void> => new Promise(() => undefined)
 
 /** How many places an address takes until it is refused; jobs given up later are counted in `dropped`. */
-async function placesOf(turns: RenderTurns, address: string, dropped: string[] = []): Promise<number> {
+async function placesOf(turns: RenderQueue, address: string, dropped: string[] = []): Promise<number> {
   for (let taken = 0; ; taken += 1) {
     let refusal: unknown = null
     turns.run(address, idle).catch((error: unknown) => {
@@ -63,8 +63,8 @@ async function placesOf(turns: RenderTurns, address: string, dropped: string[] =
 }
 
 /** Turns of which none is served, so that whatever is asked for waits. */
-function stoppedTurns(): RenderTurns {
-  const turns = renderTurns(() => 0, idle)
+function stoppedTurns(): RenderQueue {
+  const turns = openRenderQueue(() => 0, idle)
   void turns.run('first', async () => undefined)
   return turns
 }
@@ -92,7 +92,7 @@ test('the addresses of one network take twelve places together, and a newcomer t
 })
 
 /** One place, if the address gets it. */
-async function placesOfOne(turns: RenderTurns, address: string, dropped: string[]): Promise<number> {
+async function placesOfOne(turns: RenderQueue, address: string, dropped: string[]): Promise<number> {
   let isAdmitted = true
   turns.run(address, idle).catch(() => {
     isAdmitted = false
@@ -132,31 +132,31 @@ function pageOf(bytes: number): RenderedPage {
   return { status: 200, headers: {}, body: half, gzip: half, digest: 'd' }
 }
 
-async function keptOf(pages: ReturnType<typeof keptPages>, keys: readonly string[]): Promise<string[]> {
-  const found = await Promise.all(keys.map(async (key) => ((await pages.current(key)) ? [key] : [])))
+async function keptOf(pages: ReturnType<typeof openPageCache>, keys: readonly string[]): Promise<string[]> {
+  const found = await Promise.all(keys.map(async (key) => ((await pages.get(key)) ? [key] : [])))
   return found.flat()
 }
 
 test('pages are kept up to a number of bytes in both encodings, the one used longest ago goes first, and one larger than that is not kept', async () => {
-  const pages = keptPages(300, 100)
-  for (const key of ['a', 'b', 'c']) pages.keep(key, pageOf(100), unchanged)
-  await pages.current('a')
-  pages.keep('d', pageOf(100), unchanged)
+  const pages = openPageCache(300, 100)
+  for (const key of ['a', 'b', 'c']) pages.set(key, pageOf(100), unchanged)
+  await pages.get('a')
+  pages.set('d', pageOf(100), unchanged)
   expect(await keptOf(pages, ['a', 'b', 'c', 'd'])).toEqual(['a', 'c', 'd'])
-  pages.keep('e', pageOf(400), unchanged)
+  pages.set('e', pageOf(400), unchanged)
   expect(await keptOf(pages, ['a', 'b', 'c', 'd', 'e'])).toEqual(['a', 'c', 'd'])
 })
 
 test('pages are kept up to a number, and a page that takes the place of another frees its bytes', async () => {
-  const pages = keptPages(300, 2)
-  for (let time = 0; time < 10; time += 1) pages.keep('a', pageOf(200), unchanged)
+  const pages = openPageCache(300, 2)
+  for (let time = 0; time < 10; time += 1) pages.set('a', pageOf(200), unchanged)
   expect(await keptOf(pages, ['a'])).toEqual(['a'])
-  for (const key of ['b', 'c', 'd']) pages.keep(key, pageOf(2), unchanged)
+  for (const key of ['b', 'c', 'd']) pages.set(key, pageOf(2), unchanged)
   expect(await keptOf(pages, ['a', 'b', 'c', 'd'])).toEqual(['c', 'd'])
 })
 
 test('a page that has changed, or whose sources cannot be read, is not given', async () => {
-  const pages = keptPages()
-  pages.keep('changed', pageOf(2), { isUnchanged: async () => false })
-  expect(await pages.current('changed')).toBeNull()
+  const pages = openPageCache()
+  pages.set('changed', pageOf(2), { isUnchanged: async () => false })
+  expect(await pages.get('changed')).toBeNull()
 })

@@ -37,40 +37,40 @@ const LONGEST_SECONDS = 100 * 366 * 86_400
 
 export const CUT_OFF = 'The answer was cut off on the way.'
 
-/** @typedef {{ session: number, day: number }} Left messages that are left */
+/** @typedef {{ session: number, day: number }} Remaining messages left */
 
 /**
  * What went wrong with a turn, in words.
  *
  * @param {unknown} error
  * @param {number} now
- * @param {Left | null} left null: the server has not said yet
+ * @param {Remaining | null} remaining null: the server has not said yet
  */
-export function troubleOf(error, now, left) {
+export function problemMessage(error, now, remaining) {
   if (!(error instanceof ChatRefusal)) return 'The server could not be reached, or the connection broke.'
   const { code, scope = '', retryAfterSeconds } = error
-  const what =
+  const message =
     code === 'rate_limited'
-      ? limitOf(scope, (retryAfterSeconds ?? Infinity) <= SOON_SECONDS, left)
+      ? limitMessage(scope, (retryAfterSeconds ?? Infinity) <= SOON_SECONDS, remaining)
       : (REFUSALS[code] ?? `The server refused: ${code}.`)
-  if (retryAfterSeconds === undefined || !(retryAfterSeconds <= LONGEST_SECONDS)) return what
+  if (retryAfterSeconds === undefined || !(retryAfterSeconds <= LONGEST_SECONDS)) return message
   const time = clockTime(retryAfterSeconds, now)
-  return `${what} ${code === 'rate_limited' ? `It opens again at ${time}.` : `Try again at ${time}.`}`
+  return `${message} ${code === 'rate_limited' ? `It opens again at ${time}.` : `Try again at ${time}.`}`
 }
 
 /**
  * @param {string} scope
  * @param {boolean} isSoon whether the limit ends soon
- * @param {Left | null} left
+ * @param {Remaining | null} remaining
  */
-function limitOf(scope, isSoon, left) {
+function limitMessage(scope, isSoon, remaining) {
   switch (scope) {
     case 'session':
-      return (left === null ? isSoon : left.session > 0)
+      return (remaining === null ? isSoon : remaining.session > 0)
         ? 'Too soon after the last message (scope session).'
         : 'All messages of this session are used; begin a new conversation (scope session).'
     case 'ip':
-      return isSoon && left?.day !== 0
+      return isSoon && remaining?.day !== 0
         ? 'Too many messages from your address just now (scope ip).'
         : 'Your address has used up its day (scope ip).'
     case 'global-budget':
@@ -87,7 +87,7 @@ function limitOf(scope, isSoon, left) {
  *
  * @param {{ error: string, code: string }} event
  */
-export function failureOf({ error, code }) {
+export function failureMessage({ error, code }) {
   return `${FAILURES[code] ?? 'The model failed'} (${error}, ${code}). This turn counted.`
 }
 
