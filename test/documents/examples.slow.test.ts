@@ -6,14 +6,14 @@ import { afterAll, beforeAll, describe, expect, onTestFinished, test } from 'vit
 import { addDays } from '../../src/domain/time.ts'
 import { lastCompleteDay } from '../../src/domain/year/ledger.ts'
 import { openApp } from '../support/api-client.ts'
-import { openExampleSession, startExampleDemo, followPage, isThere } from '../support/example-session.ts'
+import { openExampleSession, startExampleDemo, followPage, isInstalled } from '../support/example-session.ts'
 import { examplePages, examplesOf, isRun, interfacesOf } from '../support/examples.ts'
-import type { Followed } from '../support/example-session.ts'
+import type { PageResult } from '../support/example-session.ts'
 import { SAMPLE_ARCHIVE } from '../support/legacy-archive.ts'
 import { storiesOf } from '../support/signals.ts'
 import { startReplay, LINKED, startPages } from '../support/replay/replay-server.ts'
-import { REPLAYED } from '../support/replay/replies.ts'
-import type { Replayed } from '../support/replay/replies.ts'
+import { REPLAYED } from '../support/replay/responses.ts'
+import type { Replayed } from '../support/replay/responses.ts'
 import { scriptedModels, startRouter } from '../support/router-simulator.ts'
 import { startProvider } from '../support/synthetic-provider.ts'
 import { openWorkspace } from '../support/workspace.ts'
@@ -69,7 +69,7 @@ async function standIns(): Promise<Record<string, string>> {
   return { ...replay.env, DASH_ARTICLE_ALLOW_PRIVATE: '127.0.0.1/32', OPENROUTER_BASE_URL: router.url }
 }
 
-async function follow(page: string, text?: string): Promise<Followed> {
+async function follow(page: string, text?: string): Promise<PageResult> {
   const folder = join(mkdtempSync(join(root, 'page-')), 'folder')
   mkdirSync(folder)
   putFiles(folder)
@@ -82,8 +82,8 @@ async function follow(page: string, text?: string): Promise<Followed> {
 }
 
 /** Pages are followed in bash, and ask with curl. */
-const hasShell = ['bash', 'curl'].every(isThere)
-const hasPython = isThere('python3')
+const hasShell = ['bash', 'curl'].every(isInstalled)
+const hasPython = isInstalled('python3')
 
 describe.skipIf(!hasShell)('the examples of', () => {
   const pages = examplePages().filter((page) => page !== 'docs/api.md' && examplesOf(page).some(isRun))

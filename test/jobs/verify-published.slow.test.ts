@@ -13,7 +13,7 @@ import type { VerifyReport } from '../../src/jobs/verify-archive.ts'
 import { verifyPublished } from '../../src/jobs/verify-published.ts'
 import type { PublishedAuditOptions, PublishedAuditPorts } from '../../src/jobs/verify-published.ts'
 import { headAt } from '../domain/year/ledger-rows.ts'
-import { openApp, publishedBy, refusalAnswer, listenLocally } from '../support/api-client.ts'
+import { openApp, publishedBy, refusalResponse, listenLocally } from '../support/api-client.ts'
 import type { Lie } from '../support/api-client.ts'
 import { openSampleApp, rewritten, sampleArchive } from '../support/sample-archive.ts'
 import type { SampleArchive } from '../support/sample-archive.ts'
@@ -227,12 +227,12 @@ describe('a host is found out that', () => {
     ],
     [
       'does not have a publication',
-      atTime(lastAt, () => refusalAnswer(404, 'year_history_not_found')),
+      atTime(lastAt, () => refusalResponse(404, 'year_history_not_found')),
       [`object_missing ${newest}`],
     ],
     [
       'says itself that a publication is damaged',
-      atTime(lastAt, () => refusalAnswer(503, 'year_history_archive_corrupt')),
+      atTime(lastAt, () => refusalResponse(503, 'year_history_archive_corrupt')),
       [`object_unreadable ${newest}`],
     ],
     [
@@ -242,7 +242,7 @@ describe('a host is found out that', () => {
     ],
     [
       'says itself that its ledger is damaged',
-      () => refusalAnswer(503, 'year_history_archive_corrupt'),
+      () => refusalResponse(503, 'year_history_archive_corrupt'),
       [`chain_broken ${api}/ledger`],
     ],
     [
@@ -333,7 +333,7 @@ describe('a host is found out that', () => {
     ],
     [
       'hides its legacy ledger',
-      atPath('/legacy', () => refusalAnswer(404, 'not_found')),
+      atPath('/legacy', () => refusalResponse(404, 'not_found')),
       'row_tampered legacy_publications',
     ],
   ])('%s', async (_what, lie, found) => {
@@ -341,13 +341,13 @@ describe('a host is found out that', () => {
   })
 
   test.each([
-    ['no head', refusalAnswer(404, 'year_history_not_found')],
-    ['a head that is none', { ...refusalAnswer(200, null), ...textAnswer('{"seq":1}\n') }],
+    ['no head', refusalResponse(404, 'year_history_not_found')],
+    ['a head that is none', { ...refusalResponse(200, null), ...textAnswer('{"seq":1}\n') }],
     [
       'a head that is two entries behind',
-      { ...refusalAnswer(200, null), ...textAnswer(formatHead(headAt(rows, rows.length - 2))) },
+      { ...refusalResponse(200, null), ...textAnswer(formatHead(headAt(rows, rows.length - 2))) },
     ],
-    ['a head that it says is damaged', refusalAnswer(503, 'year_history_archive_corrupt')],
+    ['a head that it says is damaged', refusalResponse(503, 'year_history_archive_corrupt')],
   ])('has %s', async (_what, head) => {
     expect(await findingsOf(atPath('/head', () => head))).toEqual([
       expect.stringMatching(/^(head_mismatch|chain_broken) \/api\/feed\/history\/head$/),
@@ -412,7 +412,7 @@ test('no single byte of a ledger or a body can be another without a finding, wha
 
 describe('a host that publishes no ledger', () => {
   const archive = sampleArchive()
-  const noLedger: Lie = (answer, { at }) => (at === null ? refusalAnswer(404, 'not_found') : answer)
+  const noLedger: Lie = (answer, { at }) => (at === null ? refusalResponse(404, 'not_found') : answer)
 
   test('is held against our own', async () => {
     const own = ownLedger(archive.contents)
@@ -460,7 +460,7 @@ describe('a host that does not answer', () => {
   })
 
   test('for its ledger ends the audit with what it answered', async () => {
-    const lie = atPath('/ledger', () => refusalAnswer(503, 'year_history_lookup_failed'))
+    const lie = atPath('/ledger', () => refusalResponse(503, 'year_history_lookup_failed'))
     await expect(verify(publishedBy(openSampleApp(sampleArchive()), lie))).rejects.toMatchObject({
       code: 'source_unavailable',
       detail: expect.stringContaining('503 year_history_lookup_failed for /api/feed/history/ledger'),
@@ -473,7 +473,7 @@ describe('a host that does not answer', () => {
     const honest = publishedBy(openSampleApp(archive))
     const at: PublicHost['history']['at'] = (instant, held, signal) =>
       instant === time ? Promise.reject(unreachable) : honest.at(instant, held, signal)
-    const busy = atTime(time, () => refusalAnswer(503, 'year_history_lookup_failed'))
+    const busy = atTime(time, () => refusalResponse(503, 'year_history_lookup_failed'))
     for (const [published, why] of [
       [publishedBy(openSampleApp(archive), busy), 'the host answered 503 year_history_lookup_failed'],
       [{ ...honest, at }, 'the host cannot be reached (refused)'],

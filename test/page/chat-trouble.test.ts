@@ -1,7 +1,7 @@
 import type { Page, Route } from 'playwright-core'
 import { describe, expect, test } from 'vitest'
 import { beginSession, SESSION_ID_BYTES, sessionSigner } from '../../src/domain/agent/token.ts'
-import type { Said } from '../support/provider-wire.ts'
+import type { ModelOutput } from '../support/provider-wire.ts'
 import { startProvider, startGatedProvider } from '../support/synthetic-provider.ts'
 import { picture, visit, WIDE } from './browser.ts'
 import { answers, ask, openChat, serveChat, status, troubles } from './chat-server.ts'
@@ -144,11 +144,14 @@ test('an answer asked for again and refused stays, with what can be done about i
 
 test('an answer without tools says so', async () => {
   const usage = { in: 0, out: 1_000, cached: 0 }
-  const search = (id: string): Said[] => [
+  const search = (id: string): ModelOutput[] => [
     { call: { id, name: 'search_items', arguments: '{"query":"chips","limit":5}' } },
     { end: 'completed', usage },
   ]
-  const rounds = [...['a', 'b', 'c'].map(search), [{ text: 'Found.' }, { end: 'completed', usage }] as Said[]]
+  const rounds = [
+    ...['a', 'b', 'c'].map(search),
+    [{ text: 'Found.' }, { end: 'completed', usage }] as ModelOutput[],
+  ]
   const provider = await startProvider({ rounds })
   // Two turns of four thousand tokens spend 84 % of it; another without tools fits into the rest.
   const { url } = await serveChat(provider.url, {

@@ -20,16 +20,16 @@ import type { Workspace } from './workspace.ts'
 export function readAsAgent(
   { ledgerPath, feedPath, objects }: Workspace,
   now: Instant,
-): { reads: AgentStores; sources: AgentSources } {
+): { stores: AgentStores; sources: AgentSources } {
   const busy = { nativeBusyMs: 20, retryMs: 2_000 }
   const locationOf = (path: string) => ({ url: pathToFileURL(path).href, authToken: null })
   const readOnly = (path: string, store: 'ledger' | 'feed'): Database => {
     const location = locationOf(path)
     const owner = database({ location, store, ...busy })
     onTestFinished(() => owner.close())
-    const opened = readOnlyDatabase({ location, ...busy }, owner)
-    onTestFinished(() => opened.close())
-    return opened
+    const readOnlyHandle = readOnlyDatabase({ location, ...busy }, owner)
+    onTestFinished(() => readOnlyHandle.close())
+    return readOnlyHandle
   }
   const ledger = libsqlLedger(readOnly(ledgerPath, 'ledger'))
   const feed = readOnly(feedPath, 'feed')
@@ -41,7 +41,7 @@ export function readAsAgent(
     script: SEARCH_WORKER,
   })
   onTestFinished(() => search.close())
-  const reads = {
+  const stores = {
     feed: libsqlFeed(feed),
     search,
     ledger,
@@ -49,14 +49,14 @@ export function readAsAgent(
     year: yearReader(ledger, objects),
     clock: () => now,
   }
-  return { reads, sources: agentSources(reads) }
+  return { stores, sources: agentSources(stores) }
 }
 
 /** Starts the process of a search, which on a busy machine takes longer than a tool, and than itself, may. */
-export async function warmUp(search: Pick<FeedSearch, 'by'>): Promise<void> {
+export async function startSearchProcess(search: Pick<FeedSearch, 'by'>): Promise<void> {
   const query = { query: 'x', sources: [], from: null, to: null, limit: 1, cursor: null }
-  const { search: ask } = search.by({ address: 'test', isChat: true, signal: null })
-  while (!(await ask(query).catch(() => null)));
+  const { search: runSearch } = search.by({ address: 'test', isChat: true, signal: null })
+  while (!(await runSearch(query).catch(() => null)));
 }
 
 /** A workspace with signals, an index of them and a snapshot. */

@@ -104,8 +104,8 @@ export async function startAgent(options: AgentServerOptions = {}): Promise<Agen
   const model = modelAt(provider.url, { key: 'key', model: 'test-model', api, firstEventMs, idleMs })
   const lines: LogLine[] = []
   const log = logInto(lines)
-  const stored = libsqlChatLedger(state)
-  const ledger = { ...stored, lastPing: () => stored.ping() }
+  const chatLedger = libsqlChatLedger(state)
+  const ledger = { ...chatLedger, lastPing: () => chatLedger.ping() }
   const cache = libsqlAnswerCache(state, (key) => log.warn({ key }, 'damaged'))
   const meters = { requests: requestMeter(), agent: agentMeter() }
   let origins: readonly string[] = []
@@ -186,11 +186,11 @@ export async function sessionOf(
 }
 
 /** A question of one message. */
-export function question(content: string, more: object = {}): string {
-  return JSON.stringify({ messages: [{ role: 'user', content }], ...more })
+export function chatBody(content: string, extra: object = {}): string {
+  return JSON.stringify({ messages: [{ role: 'user', content }], ...extra })
 }
 
-export interface Asking {
+export interface ChatOptions {
   token?: string
   headers?: Record<string, string>
   signal?: AbortSignal
@@ -200,9 +200,9 @@ export interface Asking {
 export async function chat(
   server: Pick<AgentServer, 'url'>,
   body: string,
-  asking: Asking = {},
+  options: ChatOptions = {},
 ): Promise<Response> {
-  const { token = await sessionOf(server), headers = {}, signal = null } = asking
+  const { token = await sessionOf(server), headers = {}, signal = null } = options
   return fetch(`${server.url}/api/agent/chat`, {
     method: 'POST',
     headers: { origin: server.url, 'content-type': 'application/json', 'x-agent-session': token, ...headers },
@@ -228,19 +228,19 @@ export function eventsOf(stream: string): AgentEvent[] {
 }
 
 /** Asks and reads to the end. */
-export async function ask(
+export async function chatEvents(
   server: Pick<AgentServer, 'url'>,
   body: string,
-  asking: Asking = {},
+  options: ChatOptions = {},
 ): Promise<AgentEvent[]> {
-  const response = await chat(server, body, asking)
+  const response = await chat(server, body, options)
   const text = await response.text()
   if (response.status !== 200) throw new Error(`${response.status} ${text}`)
   return eventsOf(text)
 }
 
 export function textOf(events: readonly AgentEvent[]): string {
-  return events.map((each) => (each.event === 'delta' ? each.data.text : '')).join('')
+  return events.map((event) => (event.event === 'delta' ? event.data.text : '')).join('')
 }
 
 /** An answer being read. */
@@ -252,20 +252,20 @@ export interface OpenAnswer {
   /** Reads to the end. */
   events(): Promise<AgentEvent[]>
   /** Goes away. */
-  leave(): void
+  disconnect(): void
 }
 
 export async function openAnswer(
   server: Pick<AgentServer, 'url'>,
   body: string,
-  asking: Asking = {},
+  options: ChatOptions = {},
 ): Promise<OpenAnswer> {
-  const leaving = new AbortController()
-  const response = await chat(server, body, { ...asking, signal: leaving.signal })
+  const controller = new AbortController()
+  const response = await chat(server, body, { ...options, signal: controller.signal })
   const reader = response.body?.pipeThrough(new TextDecoderStream()).getReader()
   if (response.status !== 200 || !reader) throw new Error(`${response.status} ${await response.text()}`)
   let text = ''
-  const more = async (): Promise<boolean> => {
+  const readMore = async (): Promise<boolean> => {
     const { done, value } = await reader.read()
     text += value ?? ''
     return !done
@@ -275,14 +275,14 @@ export async function openAnswer(
       return text
     },
     async until(part) {
-      while (!text.includes(part)) if (!(await more())) throw new Error(`no ${part} in ${text}`)
+      while (!text.includes(part)) if (!(await readMore())) throw new Error(`no ${part} in ${text}`)
     },
     async events() {
-      while (await more());
+      while (await readMore());
       return eventsOf(text)
     },
-    leave() {
-      leaving.abort()
+    disconnect() {
+      controller.abort()
     },
   }
 }

@@ -9,7 +9,7 @@ import { readFileSync, cpSync, rmSync } from 'node:fs'
 import { join } from 'node:path'
 import { expect } from 'vitest'
 import { dash, temporaryFolder } from './dash.ts'
-import type { Finished } from './dash.ts'
+import type { FinishedRun } from './dash.ts'
 import { addDays } from '../../src/domain/time.ts'
 import type { Day } from '../../src/domain/time.ts'
 import { lastCompleteDay } from '../../src/domain/year/ledger.ts'
@@ -20,7 +20,7 @@ import { publishDays, reopenWorkspace } from './workspace.ts'
 export const LONG = process.env['DASH_ATTACK'] === 'long'
 
 /** How many runs of an attack go on at the same time. */
-export const LANES = Math.min(2, availableParallelism())
+export const CONCURRENCY = Math.min(2, availableParallelism())
 
 /** Runs one of `scripts/attacks` in a process of its own: what it counted, and its exit code. */
 export async function countsOf(
@@ -34,7 +34,7 @@ export async function countsOf(
 }
 
 /** Prints what an attack found, a line each, where a person and a log can read it. */
-export function tell(title: string, facts: Readonly<Record<string, number | string>>): void {
+export function printFacts(title: string, facts: Readonly<Record<string, number | string>>): void {
   const lines = Object.entries(facts).map(([name, value]) => `  ${name}: ${value}`)
   process.stdout.write(`${title}\n${lines.join('\n')}\n`)
 }
@@ -98,16 +98,16 @@ export interface SyscallPoint {
   /** Which call of that name on the main thread, from 1, as strace counts. */
   nth: number
   /** What it touches, with what differs from run to run replaced. */
-  place: string
+  path: string
   /** False for a call that only reads or locks. */
   changes: boolean
 }
 
 /** How a run went that was struck by a fault. */
-interface Struck {
+interface FaultedRun {
   /** False when the fault hit nothing, or something else than the point. */
   fired: boolean
-  run: Finished
+  run: FinishedRun
 }
 
 /**
@@ -115,9 +115,9 @@ interface Struck {
  * main thread; strace counts per thread, so only that thread's calls can be named by a number.
  */
 export async function listSyscalls(args: readonly string[], folder: string): Promise<SyscallPoint[]> {
-  const { run, log } = await traced(args, FILE_CALLS, QUICK)
+  const { run, log } = await runTraced(args, FILE_CALLS, QUICK)
   if (run.code !== 0) throw new Error(`the rehearsal ended with ${run.code}: ${run.stderr}`)
-  return pointsOf(log, folder).filter(({ place }) => place !== OUTSIDE)
+  return pointsOf(log, folder).filter(({ path }) => path !== OUTSIDE)
 }
 
 /**
@@ -133,41 +133,41 @@ export async function strike(
   folder: string,
   { point, fault }: { point: SyscallPoint; fault: SyscallFault },
   freshFolder: () => void,
-): Promise<Struck> {
-  const run = async (options: readonly string[]): Promise<{ run: Finished; points: SyscallPoint[] }> => {
+): Promise<FaultedRun> {
+  const run = async (options: readonly string[]): Promise<{ run: FinishedRun; points: SyscallPoint[] }> => {
     freshFolder()
-    const { run: finished, log } = await traced(args, [point.call], options)
+    const { run: finished, log } = await runTraced(args, [point.call], options)
     return { run: finished, points: pointsOf(log, folder).filter(({ call }) => call === point.call) }
   }
-  const what = fault === 'KILL' ? 'signal=KILL' : `error=${fault}`
+  const injection = fault === 'KILL' ? 'signal=KILL' : `error=${fault}`
   let { nth } = point
-  for (let tries = 1; ; tries += 1) {
-    const struck = await run(['-e', `inject=${point.call}:${what}:when=${nth}`])
-    const hit = struck.points.find((each) => each.nth === nth)
-    const fired = hit?.place === point.place && (fault !== 'KILL' || struck.run.code === null)
-    if (fired || tries === STRIKE_TRIES) return { fired, run: struck.run }
+  for (let attempt = 1; ; attempt += 1) {
+    const faulted = await run(['-e', `inject=${point.call}:${injection}:when=${nth}`])
+    const matched = faulted.points.find((each) => each.nth === nth)
+    const fired = matched?.path === point.path && (fault !== 'KILL' || faulted.run.code === null)
+    if (fired || attempt === STRIKE_ATTEMPTS) return { fired, run: faulted.run }
     const { points } = await run([])
-    nth = points.find(({ place }) => place === point.place)?.nth ?? nth
+    nth = points.find(({ path }) => path === point.path)?.nth ?? nth
   }
 }
 
 /** So often that a number which differs by a few from run to run is met; a point that never is remains a failure. */
-const STRIKE_TRIES = 100
+const STRIKE_ATTEMPTS = 100
 
 const OUTSIDE = 'outside'
 
 /** Stops the program at the traced calls alone, which is three times as fast; strace then follows every thread. */
 const QUICK = ['-f', '--seccomp-bpf']
 
-async function traced(
+async function runTraced(
   args: readonly string[],
   calls: readonly string[],
   options: readonly string[],
-): Promise<{ run: Finished; log: string }> {
+): Promise<{ run: FinishedRun; log: string }> {
   const logFile = join(temporaryFolder(), 'strace.log')
   // The first line of the log is the start of the program, and names its main thread.
   const trace = ['-y', '-o', logFile, '-e', `trace=execve,${calls.join(',')}`]
-  const run = await dash(args, { under: ['strace', '-qq', ...trace, ...options] })
+  const run = await dash(args, { wrapper: ['strace', '-qq', ...trace, ...options] })
   return { run, log: readFileSync(logFile, 'utf8') }
 }
 
@@ -181,7 +181,7 @@ function pointsOf(log: string, folder: string): SyscallPoint[] {
     if (call === undefined || thread !== main) return []
     const nth = (counts.get(call) ?? 0) + 1
     counts.set(call, nth)
-    return [{ call, nth, place: placeOf(line, folder), changes: CHANGING.test(call) }]
+    return [{ call, nth, path: placeOf(line, folder), changes: CHANGING.test(call) }]
   })
 }
 
@@ -239,16 +239,16 @@ export async function withCopy<T>(
 }
 
 /** Runs `work` on each item, `lanes` at a time, and gives the results in the order of the items. */
-export async function inLanes<Item, Result>(
+export async function mapConcurrently<Item, Result>(
   items: readonly Item[],
-  lanes: number,
+  concurrency: number,
   work: (item: Item, index: number) => Promise<Result>,
 ): Promise<Result[]> {
   const results: Result[] = []
   const queue = items.entries()
-  const lane = async (): Promise<void> => {
+  const worker = async (): Promise<void> => {
     for (const [index, item] of queue) results[index] = await work(item, index)
   }
-  await Promise.all(Array.from({ length: lanes }, lane))
+  await Promise.all(Array.from({ length: concurrency }, worker))
   return results
 }

@@ -49,7 +49,7 @@ export interface ScriptProcess {
   /** The next line of its standard output, or null after the last. */
   line(): Promise<string | null>
   /** Writes a line to its standard input. */
-  tell(text: string): void
+  writeLine(text: string): void
   kill(): void
   /** Resolves when it has ended. */
   ended: Promise<Ended>
@@ -79,7 +79,7 @@ export function startScript(script: string, args: readonly string[]): ScriptProc
       const next = await lines.next()
       return next.done === true ? null : next.value
     },
-    tell: (text) => child.stdin.write(`${text}\n`),
+    writeLine: (text) => child.stdin.write(`${text}\n`),
     kill() {
       child.kill('SIGKILL')
     },

@@ -14,7 +14,7 @@ import { storiesOf } from './signals.ts'
 /** The built program. */
 export const PROGRAM = fileURLToPath(new URL('../../dist/cli/main.js', import.meta.url))
 
-export interface Finished {
+export interface FinishedRun {
   code: number | null
   stdout: string
   stderr: string
@@ -29,7 +29,7 @@ export interface RunOptions {
   /** Where standard error goes instead of to the test. */
   stderrFile?: string
   /** A command that runs the program, `strace …`. */
-  under?: readonly string[]
+  wrapper?: readonly string[]
 }
 
 /** What makes a root process one that file modes bind, as they bind everybody else. */
@@ -47,24 +47,24 @@ export function temporaryFolder(): string {
 }
 
 /** A program that was started. */
-export interface Started {
+export interface StartedProgram {
   child: ChildProcess
   /** What it has written so far. */
   output: { stdout: string; stderr: string }
   /** Resolves when it has written this text, or anything; rejects when it has ended before. */
-  until(stream: keyof Started['output'], text?: string): Promise<void>
+  until(stream: keyof StartedProgram['output'], text?: string): Promise<void>
   /** Sends a signal, if one is named; resolves with the exit code once all that was written has come. */
   end(signal?: NodeJS.Signals): Promise<number | null>
 }
 
 /** Starts the program, and ends it with the test. */
-export function startDash(args: readonly string[], options: RunOptions = {}): Started {
+export function startDash(args: readonly string[], options: RunOptions = {}): StartedProgram {
   const child = spawnDash(args, options)
   onTestFinished(() => void child.kill('SIGKILL'))
-  return startedOf(child)
+  return watchProgram(child)
 }
 
-function startedOf(child: ChildProcess): Started {
+function watchProgram(child: ChildProcess): StartedProgram {
   const output = { stdout: '', stderr: '' }
   child.stdout?.on('data', (chunk: Buffer) => (output.stdout += chunk.toString()))
   child.stderr?.on('data', (chunk: Buffer) => (output.stderr += chunk.toString()))
@@ -91,10 +91,10 @@ function startedOf(child: ChildProcess): Started {
 /** Starts the program with nothing of this process's environment but the path. */
 function spawnDash(
   args: readonly string[],
-  { env = {}, cwd, boundByModes = false, stderrFile, under = [] }: RunOptions = {},
+  { env = {}, cwd, boundByModes = false, stderrFile, wrapper = [] }: RunOptions = {},
 ): ChildProcess {
   const prefix = boundByModes && process.getuid?.() === 0 ? BOUND_BY_MODES : []
-  const [command = process.execPath, ...rest] = [...prefix, ...under, process.execPath, PROGRAM, ...args]
+  const [command = process.execPath, ...rest] = [...prefix, ...wrapper, process.execPath, PROGRAM, ...args]
   const child = spawn(command, rest, {
     cwd: cwd ?? tmpdir(),
     stdio: ['pipe', 'pipe', stderrFile === undefined ? 'pipe' : openSync(stderrFile, 'w')],
@@ -104,26 +104,26 @@ function spawnDash(
 }
 
 /** Runs the program to its end. */
-export async function dash(args: readonly string[], options: RunOptions = {}): Promise<Finished> {
+export async function dash(args: readonly string[], options: RunOptions = {}): Promise<FinishedRun> {
   const { child, output, end } = startDash(args, options)
   child.stdin?.on('error', () => undefined)
   child.stdin?.end(options.stdin ?? '')
   return { code: await end(), ...output }
 }
 
-export interface Serving extends Started {
+export interface RunningProgram extends StartedProgram {
   url: string
 }
 
 /** Starts `dash serve` on a free port and waits until it says that it listens. */
-export async function serve(args: readonly string[], options: RunOptions = {}): Promise<Serving> {
+export async function serve(args: readonly string[], options: RunOptions = {}): Promise<RunningProgram> {
   const child = spawnDash(['serve', '--port', '0', ...args], options)
   onTestFinished(() => void child.kill('SIGKILL'))
-  return listening(child)
+  return waitUntilListening(child)
 }
 
 /** Where a server told that its metrics are. */
-export async function metricsUrlOf({ output, until }: Serving): Promise<string> {
+export async function metricsUrlOf({ output, until }: RunningProgram): Promise<string> {
   await until('stderr', 'metrics: ')
   return /metrics: (\S+)/.exec(output.stderr)?.[1] ?? ''
 }
@@ -132,13 +132,13 @@ export async function metricsUrlOf({ output, until }: Serving): Promise<string> 
 export async function serveDemo(
   env: Record<string, string> = {},
 ): Promise<{ url: string; close: () => Promise<void> }> {
-  const { url, end } = await listening(spawnDash(['serve', '--port', '0', '--demo'], { env }))
+  const { url, end } = await waitUntilListening(spawnDash(['serve', '--port', '0', '--demo'], { env }))
   return { url, close: async () => void (await end('SIGTERM')) }
 }
 
 /** A server that was started, as soon as it says that it listens. */
-export async function listening(child: ChildProcess): Promise<Serving> {
-  const started = startedOf(child)
+export async function waitUntilListening(child: ChildProcess): Promise<RunningProgram> {
+  const started = watchProgram(child)
   await started.until('stdout', 'listening on ')
   return { ...started, url: /listening on (\S+)/.exec(started.output.stdout)?.[1] ?? '' }
 }

@@ -40,7 +40,7 @@ export const errorOf = (
 })
 
 /** A response with the status of a success. */
-export const inside = (body: object): { status: number; body: object } => ({ status: 200, body })
+export const okResponse = (body: object): { status: number; body: object } => ({ status: 200, body })
 
 /** The failure of who serves a model. */
 export const PROVIDER_DOWN = errorOf(502, 'Provider returned error', { provider_name: 'X' })
@@ -90,7 +90,7 @@ export interface EvaluationBench {
   /** A model of the stored run. */
   model(id: string): Promise<StoredRun['models'][number] | undefined>
   /** The same stores and time with another service. */
-  against(options: Partial<ServiceOptions>, key?: string | null): Promise<EvaluationBench>
+  withService(options: Partial<ServiceOptions>, key?: string | null): Promise<EvaluationBench>
 }
 
 /** One sandbox for all tests of a file. */
@@ -157,7 +157,8 @@ async function benchIn(
       }),
     stored,
     model: async (id) => (await stored())?.models.find((model) => model.id === id),
-    against: (other, otherKey = key) => benchIn(folder, time, { models: MODELS, ...other }, otherKey),
+    withService: (serviceOptions, otherKey = key) =>
+      benchIn(folder, time, { models: MODELS, ...serviceOptions }, otherKey),
   }
 }
 

@@ -13,7 +13,7 @@ export class InjectedFault extends Error {
 
 /** Counts the effects of several ports together and strikes one of them. */
 export class FaultPlan {
-  readonly seen: string[] = []
+  readonly effects: string[] = []
   readonly #fault: Fault | null
 
   constructor(fault: Fault | null) {
@@ -35,7 +35,7 @@ export class FaultPlan {
   }
 
   async #strike(effect: string, run: () => Promise<unknown>): Promise<unknown> {
-    const number = this.seen.push(effect) - 1
+    const number = this.effects.push(effect) - 1
     if (number !== this.#fault?.effect) return run()
     if (this.#fault.kind === 'done-but-reported-lost') await run()
     throw new InjectedFault(`${effect} ${this.#fault.kind}`)

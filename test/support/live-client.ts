@@ -34,7 +34,7 @@ export async function keepSnapshot(
 }
 
 /** What a feed reader makes of one item, whichever parser it stands on. */
-interface ReadItem {
+interface ParsedItem {
   id: string | null
   title: string | null
   link: string | null
@@ -42,7 +42,7 @@ interface ReadItem {
 }
 
 /** A reader on fast-xml-parser. It decodes entities of HTML in titles once more than XML asks for. */
-export function readWithFastXml(text: string): { title: string | null; items: ReadItem[] } {
+export function readWithFastXml(text: string): { title: string | null; items: ParsedItem[] } {
   const { title, items } = parseFeed(text)
   return {
     title,
@@ -58,7 +58,7 @@ export function readWithFastXml(text: string): { title: string | null; items: Re
 /** A reader on sax, with the elements as they stand in the document, their names in lower case. */
 export async function readWithSax(
   text: string,
-): Promise<(ReadItem & { element: (name: string) => Record<string, unknown> | undefined })[]> {
+): Promise<(ParsedItem & { element: (name: string) => Record<string, unknown> | undefined })[]> {
   const parser = new FeedParser({ addmeta: false, resume_saxerror: false })
   const failed = new Promise<never>((_, reject) => void parser.once('error', reject))
   failed.catch(() => undefined)
@@ -82,14 +82,18 @@ export async function readWithSax(
 }
 
 /** What libxml2 finds wrong with a document by the grammar of its format (test/fixtures/feeds). */
-export async function complaintsOfLibxml(text: string, format: 'rss' | 'atom'): Promise<string[]> {
+export async function libxmlErrors(text: string, format: 'rss' | 'atom'): Promise<string[]> {
   const schema = readFileSync(
     fileURLToPath(new URL(`../fixtures/feeds/${format}.rng`, import.meta.url)),
     'utf8',
   )
-  const { valid, errors, rawOutput } = await validateXML({ xml: text, schema, extension: 'relaxng' })
-  const complaints = errors.map(({ rawMessage }) => rawMessage)
-  return valid || complaints.length > 0 ? complaints : [rawOutput]
+  const {
+    valid,
+    errors: reported,
+    rawOutput,
+  } = await validateXML({ xml: text, schema, extension: 'relaxng' })
+  const errors = reported.map(({ rawMessage }) => rawMessage)
+  return valid || errors.length > 0 ? errors : [rawOutput]
 }
 
 const address = z.string().regex(/^https?:\/\/[^\s]+$/)
@@ -130,16 +134,16 @@ const JSON_FEED = z.strictObject({
 })
 
 /** What breaks the rules of JSON Feed. */
-export function complaintsOfJsonFeed(text: string): string[] {
-  const complaints: string[] = []
+export function jsonFeedErrors(text: string): string[] {
+  const errors: string[] = []
   // An extension is an object whose name begins with an underscore and has no dot.
   const feed: unknown = JSON.parse(text, (name, value: unknown) => {
     if (!name.startsWith('_')) return value
-    if (typeof value !== 'object' || name.includes('.')) complaints.push(`${name} is no extension`)
+    if (typeof value !== 'object' || name.includes('.')) errors.push(`${name} is no extension`)
     return undefined
   })
   const { data, error } = JSON_FEED.safeParse(feed)
   const ids = data?.items.map(({ id }) => id) ?? []
-  if (new Set(ids).size !== ids.length) complaints.push('an id stands twice')
-  return [...complaints, ...(error?.issues ?? []).map(({ path, message }) => `${path.join('.')}: ${message}`)]
+  if (new Set(ids).size !== ids.length) errors.push('an id stands twice')
+  return [...errors, ...(error?.issues ?? []).map(({ path, message }) => `${path.join('.')}: ${message}`)]
 }

@@ -7,7 +7,7 @@ import { buffer } from 'node:stream/consumers'
 import { onTestFinished } from 'vitest'
 
 /** What a source was asked. */
-export interface SourceQuestion {
+export interface SourceRequest {
   method: string
   /** Path and query, as they stood in the request line. */
   target: string
@@ -18,7 +18,7 @@ export interface SourceQuestion {
 export interface LocalSource {
   /** Base URL without a trailing slash. */
   url: string
-  questions: SourceQuestion[]
+  requests: SourceRequest[]
   /** Is gone from then on. */
   close(): Promise<void>
 }
@@ -27,23 +27,23 @@ export interface LocalSource {
  * A server on 127.0.0.1 that answers as it is told, closed when the test ends. An answer that throws or rejects is a
  * connection that breaks off.
  */
-export async function localSource(answer: Answer): Promise<LocalSource> {
-  const source = await startSource(answer)
+export async function localSource(respond: Responder): Promise<LocalSource> {
+  const source = await startSource(respond)
   onTestFinished(() => source.close())
   return source
 }
 
-type Answer = (question: SourceQuestion, response: ServerResponse, bytes: Buffer) => unknown
+type Responder = (sourceRequest: SourceRequest, response: ServerResponse, bytes: Buffer) => unknown
 
 /** As {@link localSource}, but whoever starts it must close it. */
-export async function startSource(answer: Answer): Promise<LocalSource> {
-  const questions: SourceQuestion[] = []
+export async function startSource(respond: Responder): Promise<LocalSource> {
+  const requests: SourceRequest[] = []
   const serve = async (request: IncomingMessage, response: ServerResponse): Promise<void> => {
     const { method = '', url: target = '', headers } = request
     const bytes = await buffer(request)
-    const question = { method, target, headers, body: bytes.toString() }
-    questions.push(question)
-    await answer(question, response, bytes)
+    const sourceRequest = { method, target, headers, body: bytes.toString() }
+    requests.push(sourceRequest)
+    await respond(sourceRequest, response, bytes)
   }
   const server = createServer(
     (request, response) => void serve(request, response).catch(() => response.destroy()),
@@ -55,7 +55,7 @@ export async function startSource(answer: Answer): Promise<LocalSource> {
     server.close()
     await once(server, 'close')
   }
-  return { url: `http://127.0.0.1:${port}`, questions, close }
+  return { url: `http://127.0.0.1:${port}`, requests, close }
 }
 
 /** Answers every question with one JSON document. */
@@ -97,7 +97,7 @@ async function listen(server: Server): Promise<number> {
 interface PingService {
   url: string
   /** What came, `METHOD path?query`, with what was said. */
-  pings: { what: string; said: string }[]
+  pings: { what: string; body: string }[]
 }
 
 /** @param answers how each ping is answered; 200 unless another is named */
@@ -106,7 +106,7 @@ export async function startPingService(
 ): Promise<PingService> {
   const pings: PingService['pings'] = []
   const { url } = await localSource(({ method, target, body }, response) => {
-    pings.push({ what: `${method} ${target}`, said: body })
+    pings.push({ what: `${method} ${target}`, body })
     answers(response, pings.length)
   })
   return { url, pings }

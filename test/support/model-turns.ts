@@ -5,7 +5,7 @@ import type { ChatModel } from '../../src/domain/ports.ts'
 import type { ModelCall, ModelEvent, ToolRound } from '../../src/domain/agent/model-call.ts'
 
 /** Ends never. */
-export const LIVING = new AbortController().signal
+export const NEVER_ABORTED = new AbortController().signal
 /** Both APIs, to be held to the same. */
 export const APIS = ['responses', 'chat'] as const
 
@@ -50,7 +50,11 @@ export function modelAt(base: string, changes: Partial<ChatModelOptions> = {}): 
 }
 
 /** Every event of one round. */
-export async function heard(model: ChatModel, call = CALL, signal = LIVING): Promise<ModelEvent[]> {
+export async function collectEvents(
+  model: ChatModel,
+  call = CALL,
+  signal = NEVER_ABORTED,
+): Promise<ModelEvent[]> {
   const events: ModelEvent[] = []
   for await (const event of model.ask(call, signal)) events.push(event)
   return events
@@ -71,14 +75,14 @@ export function outcome(events: readonly ModelEvent[]): {
 }
 
 /** Asks until no tool is called, with a result for each call. */
-export async function turn(
+export async function runTurn(
   model: ChatModel,
-  most = 5,
+  maxRounds = 5,
 ): Promise<{ rounds: ToolRound[]; last: ReturnType<typeof outcome> }> {
   const rounds: ToolRound[] = []
   for (;;) {
-    const last = outcome(await heard(model, { ...CALL, rounds }))
-    if (last.end.kind === 'failed' || last.end.calls.length === 0 || rounds.length === most) {
+    const last = outcome(await collectEvents(model, { ...CALL, rounds }))
+    if (last.end.kind === 'failed' || last.end.calls.length === 0 || rounds.length === maxRounds) {
       return { rounds, last }
     }
     const { output, calls } = last.end

@@ -9,7 +9,7 @@ import type { IpRange } from '../../src/domain/address.ts'
 import type { ArticleTexts } from '../../src/domain/ports.ts'
 import { builtModule } from './compiled-sources.ts'
 import { localSource } from './local-source.ts'
-import type { LocalSource, SourceQuestion } from './local-source.ts'
+import type { LocalSource, SourceRequest } from './local-source.ts'
 
 /** The ranges of a list as the configuration takes them. */
 export const ranges = (...texts: string[]): IpRange[] => texts.flatMap((text) => parseIpRange(text) ?? [])
@@ -27,12 +27,12 @@ export function pageHtml(text: string, head = ''): string {
 
 /** A site without a robots.txt whose other pages answer as they are told. */
 export function site(
-  answer: (question: SourceQuestion, response: ServerResponse) => void,
+  respond: (request: SourceRequest, response: ServerResponse) => void,
   robots: (response: ServerResponse) => void = (response) => void response.writeHead(404).end(),
 ): Promise<LocalSource> {
-  return localSource((question, response) => {
-    if (question.target === '/robots.txt') robots(response)
-    else answer(question, response)
+  return localSource((request, response) => {
+    if (request.target === '/robots.txt') robots(response)
+    else respond(request, response)
   })
 }
 
@@ -44,18 +44,18 @@ export function htmlSite(html: string, headers: Record<string, string> = {}): Pr
 }
 
 /** Answers as a name server would: each time the next of the lists, the last one for ever. */
-export function answering(...answers: string[][]): NameLookup & { asked: string[] } {
-  const asked: string[] = []
+export function scriptedLookup(...answers: string[][]): NameLookup & { lookups: string[] } {
+  const lookups: string[] = []
   const lookup: NameLookup = (hostname, _options, callback) => {
-    const addresses = answers[Math.min(asked.length, answers.length - 1)] ?? []
-    asked.push(hostname)
+    const addresses = answers[Math.min(lookups.length, answers.length - 1)] ?? []
+    lookups.push(hostname)
     const found = addresses.map((address): LookupAddress => ({
       address,
       family: address.includes(':') ? 6 : 4,
     }))
     process.nextTick(() => callback(null, found))
   }
-  return Object.assign(lookup, { asked })
+  return Object.assign(lookup, { lookups })
 }
 
 /** Texts as a run reads them, with the thread of the build; closed when the test ends. */

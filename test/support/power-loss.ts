@@ -41,14 +41,14 @@ export interface PossibleState {
   /** How many operations were done. */
   after: number
   how: string
-  said: string
+  stdout: string
   state: DiskState
 }
 
 export class PowerLossDisk {
   readonly #root: DiskFolder
   readonly #open = new Map<number, { node: DiskNode; position: number }>()
-  #said = ''
+  #stdout = ''
 
   /** @param folder the folder as it is before the recorded run, all of it on the disk */
   constructor(folder: string) {
@@ -59,7 +59,7 @@ export class PowerLossDisk {
   apply(operation: FileOperation): void {
     switch (operation.do) {
       case 'say':
-        this.#said += operation.text
+        this.#stdout += operation.text
         return
       case 'create':
         if (!this.#find(operation.path))
@@ -119,7 +119,7 @@ export class PowerLossDisk {
     const state = (how: string, survival: Survival): PossibleState => ({
       after,
       how,
-      said: this.#said,
+      stdout: this.#stdout,
       state: this.#survive(survival),
     })
     yield state('nothing unsynced survives', NONE)
@@ -358,7 +358,7 @@ export async function recordOperations(args: readonly string[], folder: string):
   const logFile = join(temporaryFolder(), 'strace.log')
   // Everything in hexadecimal, without limit: a log that left out bytes would replay another run.
   const trace = ['-qq', '-xx', '-y', '-s', '100000000', '-o', logFile, '-e', `trace=${CALLS.join(',')}`]
-  const run = await dash(args, { under: ['strace', ...trace] })
+  const run = await dash(args, { wrapper: ['strace', ...trace] })
   if (run.code !== 0) throw new Error(`the recorded run ended with ${run.code}: ${run.stderr}`)
   return readFileSync(logFile, 'utf8')
     .split('\n')

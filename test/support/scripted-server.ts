@@ -1,6 +1,6 @@
 import type { ServerResponse } from 'node:http'
 import { localSource } from './local-source.ts'
-import type { SourceQuestion } from './local-source.ts'
+import type { SourceRequest } from './local-source.ts'
 
 /** One answer of the scripted server. */
 export type Reply = (response: ServerResponse) => void
@@ -9,7 +9,7 @@ export type Reply = (response: ServerResponse) => void
 export interface ScriptedServer {
   url: string
   /** Requests so far, `METHOD path`, with their bodies. */
-  requests: { what: string; headers: SourceQuestion['headers']; body: string }[]
+  requests: { what: string; headers: SourceRequest['headers']; body: string }[]
   /** Is gone from then on. */
   close(): Promise<void>
 }

@@ -1,14 +1,14 @@
 import { once } from 'node:events'
 import type { ServerResponse } from 'node:http'
 import { localSource } from './local-source.ts'
-import type { SourceQuestion } from './local-source.ts'
+import type { SourceRequest } from './local-source.ts'
 import { eventsOf, MODES } from './provider-wire.ts'
-import type { Api, Said, Behaviour, ModeName } from './provider-wire.ts'
+import type { Api, ModelOutput, Behaviour, ModeName } from './provider-wire.ts'
 
 /** One request as the provider got it. */
 interface ProviderRequest {
   path: string
-  headers: SourceQuestion['headers']
+  headers: SourceRequest['headers']
   body: Record<string, unknown>
   /** The client's end of the connection. */
   port: number
@@ -30,14 +30,14 @@ export interface SyntheticProvider {
   /** What is answered to `GET /v1/key`, as a routing service does; null: nothing, ever. */
   key: unknown
   keyStatus: number
-  keyAsked: number
+  keyRequests: number
   /** Resolves when so many requests have come. */
   arrived(count: number): Promise<void>
 }
 
 /** Starts the provider; it is closed when the test ends. */
 export async function startProvider(mode: ModeName | Behaviour = 'answer'): Promise<SyntheticProvider> {
-  let others = behaviourOf(mode)
+  let defaultBehaviour = behaviourOf(mode)
   const byModel = new Map<unknown, Behaviour>()
   let waiting: { count: number; go: () => void }[] = []
   const provider: SyntheticProvider = {
@@ -46,9 +46,9 @@ export async function startProvider(mode: ModeName | Behaviour = 'answer'): Prom
     breaches: [],
     key: { data: { label: 'test' } },
     keyStatus: 200,
-    keyAsked: 0,
+    keyRequests: 0,
     behave(next, model) {
-      if (model === undefined) others = behaviourOf(next)
+      if (model === undefined) defaultBehaviour = behaviourOf(next)
       else byModel.set(model, behaviourOf(next))
     },
     arrived: (count) =>
@@ -58,11 +58,11 @@ export async function startProvider(mode: ModeName | Behaviour = 'answer'): Prom
       }),
   }
   const serve = async (
-    { method, target: path, headers, body: text }: SourceQuestion,
+    { method, target: path, headers, body: text }: SourceRequest,
     response: ServerResponse,
   ): Promise<void> => {
     if (method === 'GET') {
-      provider.keyAsked += 1
+      provider.keyRequests += 1
       response.statusCode = provider.keyStatus
       if (provider.key !== null) response.end(JSON.stringify(provider.key))
       return
@@ -70,9 +70,9 @@ export async function startProvider(mode: ModeName | Behaviour = 'answer'): Prom
     const body = JSON.parse(text) as Record<string, unknown>
     const api: Api = path.endsWith('/chat/completions') ? 'chat' : 'responses'
     const closed = once(response, 'close').then(() => performance.now())
-    const seen = { path, headers, body, port: response.socket?.remotePort ?? 0, written: 0, closed }
+    const recorded = { path, headers, body, port: response.socket?.remotePort ?? 0, written: 0, closed }
     const breach = breachOf(api, body)
-    provider.requests.push(seen)
+    provider.requests.push(recorded)
     waiting.filter(({ count }) => provider.requests.length >= count).forEach(({ go }) => go())
     waiting = waiting.filter(({ count }) => provider.requests.length < count)
     if (breach !== null) {
@@ -81,7 +81,7 @@ export async function startProvider(mode: ModeName | Behaviour = 'answer'): Prom
       response.end(JSON.stringify({ error: { message: breach } }))
       return
     }
-    await answer(api, byModel.get(body['model']) ?? others, seen, response)
+    await respond(api, byModel.get(body['model']) ?? defaultBehaviour, recorded, response)
   }
   const { url } = await localSource((question, response) =>
     serve(question, response).catch((error: unknown) => {
@@ -97,15 +97,15 @@ function behaviourOf(mode: ModeName | Behaviour): Behaviour {
   return typeof mode === 'string' ? MODES[mode] : mode
 }
 
-async function answer(
+async function respond(
   api: Api,
   behaviour: Behaviour,
-  seen: ProviderRequest,
+  recorded: ProviderRequest,
   response: ServerResponse,
 ): Promise<void> {
   const { silent, lineEnd = '\n' } = behaviour
-  if (behaviour.answer) {
-    const { status, type, body, headers } = behaviour.answer
+  if (behaviour.response) {
+    const { status, type, body, headers } = behaviour.response
     response.writeHead(status, { 'content-type': type, ...headers })
     if (behaviour.ending === 'hold') response.write(body)
     else response.end(body)
@@ -116,7 +116,7 @@ async function answer(
   response.writeHead(200, { 'content-type': 'text/event-stream; charset=utf-8', ...behaviour.headers })
   if (silent === 'after-headers') return response.flushHeaders()
   if (silent === 'comments-only') return comment(response)
-  const said = roundOf(behaviour, roundsIn(api, seen.body))
+  const said = roundOf(behaviour, roundsIn(api, recorded.body))
   // The mark of the end would hide that the event before it was lost.
   const events = eventsOf(api, said).filter(
     (data) => behaviour.lastLineEnds === undefined || data !== '[DONE]',
@@ -127,7 +127,7 @@ async function answer(
     frames.push((frames.pop() ?? '').slice(0, -2 * lineEnd.length) + behaviour.lastLineEnds)
   if (behaviour.halfEvent) frames.push('data: {"type":"response.comp')
   await write(frames.join(''), behaviour.byteByByte ?? false, response)
-  if (behaviour.hugeLineBytes !== undefined) await pour(behaviour.hugeLineBytes, seen, response)
+  if (behaviour.hugeLineBytes !== undefined) await pour(behaviour.hugeLineBytes, recorded, response)
   // Reset once the client has what was said: a reset on its heels would take it away again.
   if (behaviour.ending === 'reset') setImmediate(() => response.socket?.resetAndDestroy())
   else if (behaviour.ending !== 'hold') response.end()
@@ -139,7 +139,7 @@ function frameOf(api: Api, data: string, lineEnd: string): string {
   return `${name}data: ${data}${lineEnd}${lineEnd}`
 }
 
-function roundOf({ rounds = [[]] }: Behaviour, index: number): readonly Said[] {
+function roundOf({ rounds = [[]] }: Behaviour, index: number): readonly ModelOutput[] {
   return rounds[Math.min(index, rounds.length - 1)] ?? []
 }
 
@@ -169,12 +169,12 @@ function comment(response: ServerResponse): void {
   response.once('close', () => clearInterval(timer))
 }
 
-async function pour(bytes: number, seen: ProviderRequest, response: ServerResponse): Promise<void> {
+async function pour(bytes: number, recorded: ProviderRequest, response: ServerResponse): Promise<void> {
   const block = Buffer.alloc(65_536, 'x')
   response.write('data: ')
   const closed = new Promise<void>((resolve) => response.once('close', () => resolve()))
-  while (seen.written < bytes && !response.destroyed) {
-    seen.written += block.byteLength
+  while (recorded.written < bytes && !response.destroyed) {
+    recorded.written += block.byteLength
     if (response.write(block)) continue
     await Promise.race([new Promise((resolve) => response.once('drain', resolve)), closed])
   }
@@ -184,7 +184,7 @@ async function pour(bytes: number, seen: ProviderRequest, response: ServerRespon
 export interface GatedProvider {
   url: string
   /** Answers asked for so far. */
-  readonly asked: number
+  readonly requestCount: number
   /** Answers whose connection is still there. */
   readonly live: number
   /** Resolves when so many answers have been asked for. */
@@ -198,7 +198,7 @@ export interface GatedProvider {
 }
 
 export async function startGatedProvider(): Promise<GatedProvider> {
-  const open = new Map<ServerResponse, Said[]>()
+  const open = new Map<ServerResponse, ModelOutput[]>()
   let asked = 0
   let changed: () => void = () => undefined
   const { url } = await localSource((_question, response) => {
@@ -215,7 +215,7 @@ export async function startGatedProvider(): Promise<GatedProvider> {
   const until = async (holds: () => boolean): Promise<void> => {
     while (!holds()) await new Promise<void>((resolve) => (changed = resolve))
   }
-  const add = (said: readonly Said[], last: boolean): void => {
+  const add = (said: readonly ModelOutput[], last: boolean): void => {
     for (const [response, before] of open) {
       const known = before.length === 0 ? 0 : framesOf(before).length
       before.push(...said)
@@ -225,7 +225,7 @@ export async function startGatedProvider(): Promise<GatedProvider> {
   }
   return {
     url: `${url}/v1`,
-    get asked() {
+    get requestCount() {
       return asked
     },
     get live() {
@@ -241,7 +241,7 @@ export async function startGatedProvider(): Promise<GatedProvider> {
   }
 }
 
-function framesOf(said: readonly Said[]): string[] {
+function framesOf(said: readonly ModelOutput[]): string[] {
   return eventsOf('responses', said).map((data) => `data: ${data}\n\n`)
 }
 

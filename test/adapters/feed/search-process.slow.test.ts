@@ -151,7 +151,7 @@ describe('the search in a file', () => {
     const asker = runScript(BURSTS, [SEARCH_WORKER.href, url])
     expect(await asker.line()).toBe('survived')
     await release()
-    asker.tell('released')
+    asker.writeLine('released')
     expect(await asker.line()).toBe('1')
     asker.kill()
   })

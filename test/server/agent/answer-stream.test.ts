@@ -9,7 +9,7 @@ import { AnswerStream } from '../../../src/server/agent/answer-stream.ts'
 import type { AgentEvent, LastEvent } from '../../../src/domain/agent/schema.ts'
 import { respondStream } from '../../../src/server/respond.ts'
 import { abortable } from '../../../src/server/single-flight.ts'
-import { chat, eventsOf, question, startAgent, textOf } from '../../support/agent.ts'
+import { chat, eventsOf, chatBody, startAgent, textOf } from '../../support/agent.ts'
 import { listenLocally } from '../../support/api-client.ts'
 
 const PING_MS = 60_000
@@ -138,7 +138,7 @@ test('a turn whose reader takes nothing is settled, and its line says that the r
       cache: { get: () => Promise.resolve({ text, storedAt: Date.now() }), put: () => Promise.resolve() },
     },
   })
-  const unread = await chat(server, question('What is new?'))
+  const unread = await chat(server, chatBody('What is new?'))
   await server.settled()
   expect(server.turns()).toMatchObject([{ source: 'cache', terminal: 'gone', cut: true, costMicroUsd: 0 }])
   expect(await server.spending()).toEqual({ settled: 0, reserved: 0 })

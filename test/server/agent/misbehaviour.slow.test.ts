@@ -1,6 +1,6 @@
 import { describe, expect, test } from 'vitest'
 import { TOOL_NAMES } from '../../../src/domain/agent/model-call.ts'
-import { ask, question, startAgent, textOf } from '../../support/agent.ts'
+import { chatEvents, chatBody, startAgent, textOf } from '../../support/agent.ts'
 import type { AgentEvent } from '../../../src/domain/agent/schema.ts'
 import { MODES } from '../../support/provider-wire.ts'
 import type { ModeName } from '../../support/provider-wire.ts'
@@ -72,7 +72,7 @@ describe.each(['responses', 'chat'] as const)('a provider of the API %s that doe
     '%s gives one terminal event, pairs of tools, one settlement and one line',
     async (mode) => {
       const server = await startAgent({ provider: mode, api, ...silenceOf(mode) })
-      const events = await ask(server, question('What is new?'))
+      const events = await chatEvents(server, chatBody('What is new?'))
       expect(endingOf(events)).toBe(ENDINGS[mode])
       expect(events[0]?.event).toBe('meta')
       expect(events.filter(({ event }) => event === 'done' || event === 'error')).toHaveLength(1)
@@ -91,12 +91,12 @@ describe.each(['responses', 'chat'] as const)('a provider of the API %s that doe
 
 test('bounds: four questions to the model, the last without tools; eight calls', async () => {
   const runaway = await startAgent({ provider: 'runaway tools' })
-  await ask(runaway, question('Go on'))
+  await chatEvents(runaway, chatBody('Go on'))
   expect(
     runaway.provider.requests.map(({ body }) => (body['tools'] as unknown[] | undefined)?.length ?? 0),
   ).toEqual([6, 6, 6, 0])
   const many = await startAgent({ provider: '30 parallel calls' })
-  const events = await ask(many, question('Everything'))
+  const events = await chatEvents(many, chatBody('Everything'))
   expect(events.filter(({ event }) => event === 'tool')).toHaveLength(16)
   expect(textOf(events)).toContain('Hello')
 })

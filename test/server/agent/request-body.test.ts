@@ -5,7 +5,7 @@ import { TOOL_DEFINITIONS } from '../../../src/domain/agent/tools.ts'
 import type { ModelCall } from '../../../src/domain/agent/model-call.ts'
 import { readGrounding } from '../../../src/server/agent/grounding.ts'
 import { readAsAgent, settle } from '../../support/agent-reads.ts'
-import { heard, modelAt } from '../../support/model-turns.ts'
+import { collectEvents, modelAt } from '../../support/model-turns.ts'
 import { signal as signalOf } from '../../support/signals.ts'
 import { startProvider } from '../../support/synthetic-provider.ts'
 import { AS_OF, openWorkspace, RUN_AT } from '../../support/workspace.ts'
@@ -54,7 +54,7 @@ test.each(['responses', 'chat'] as const)(
       maxOutputTokens: 1_000,
     }
     const provider = await startProvider()
-    await heard(modelAt(provider.url, { api }), asked)
+    await collectEvents(modelAt(provider.url, { api }), asked)
     expect(provider.breaches).toEqual([])
     const body = provider.requests[0]?.body ?? {}
     const { instructions, input, messages, tools } = body

@@ -5,7 +5,7 @@ import { AGENT_ERRORS, configSchema, sessionSchema, statusSchema } from '../../.
 import { sessionSigner } from '../../../src/domain/agent/token.ts'
 import { Refusal } from '../../../src/domain/refusal.ts'
 import { AGENT_CONTRACTS } from '../../../src/server/agent/contracts.ts'
-import { ask, chat, DAY_LIMITS, question, SECRET, sessionOf, startAgent } from '../../support/agent.ts'
+import { chatEvents, chat, DAY_LIMITS, chatBody, SECRET, sessionOf, startAgent } from '../../support/agent.ts'
 import type { AgentServer } from '../../support/agent.ts'
 import { ranges } from '../../support/pages.ts'
 
@@ -112,7 +112,7 @@ describe('the status', () => {
       ports: { ledger: { ...server.ledger, spending: down, admit: down } },
     })
     expect(await statusOf(broken)).toMatchObject({ ok: false, budget: 'unknown' })
-    expect(await codeOf(chat(broken, question('Hello'), { token }))).toBe('503 internal_error')
+    expect(await codeOf(chat(broken, chatBody('Hello'), { token }))).toBe('503 internal_error')
     expect(broken.provider.requests).toEqual([])
   })
 })
@@ -193,14 +193,14 @@ describe('the checks of a turn come in their order:', () => {
     expect(await refusalOf(server, big, good)).toBe('413 payload_too_large')
     expect(await refusalOf(server, '{"messages":', good)).toBe('400 invalid_json')
     expect(await refusalOf(server, '{"messages":[]}', good)).toBe('400 no_user_message')
-    expect(await refusalOf(server, question('Hello'), good)).toBe('429 rate_limited')
+    expect(await refusalOf(server, chatBody('Hello'), good)).toBe('429 rate_limited')
     expect(server.provider.requests).toEqual([])
   })
 
   test('a body is measured as it was sent, and one that is no UTF-8 is refused, not mended', async () => {
     const server = await startAgent()
     const headers = { 'x-agent-session': await sessionOf(server) }
-    const [before, after] = question('|').split('|')
+    const [before, after] = chatBody('|').split('|')
     const broken = (count: number): Buffer =>
       Buffer.concat([Buffer.from(before ?? ''), Buffer.alloc(count, 0xff), Buffer.from(after ?? '')])
     const refusalOf = (count: number): Promise<string> =>
@@ -219,7 +219,7 @@ describe('the checks of a turn come in their order:', () => {
     const told = []
     for (const at of ['20T23:59:40Z', '21T00:00:20Z', '21T00:00:40Z', '21T00:29:29Z', '21T00:29:30Z']) {
       now = Date.parse(`2026-11-${at}`)
-      const response = await chat(server, question(at), { token })
+      const response = await chat(server, chatBody(at), { token })
       told.push(response.status)
       await response.text()
       await server.settled()
@@ -236,11 +236,11 @@ describe('the checks of a turn come in their order:', () => {
   ])('a limit of scope %s is told with the time to wait, and counts nothing', async (scope, change) => {
     const server = await startAgent({ settings: { limits: { ...DAY_LIMITS, ...change } } })
     const token = await sessionOf(server)
-    const first = await chat(server, question('One'), { token })
+    const first = await chat(server, chatBody('One'), { token })
     await first.text()
     await server.settled()
     const before = await server.spending()
-    const { status, headers, body } = await refused(await chat(server, question('Two'), { token }))
+    const { status, headers, body } = await refused(await chat(server, chatBody('Two'), { token }))
     expect([status, body.error, body.scope]).toEqual([429, 'rate_limited', scope])
     expect(headers.get('retry-after')).toBe(String(body.retryAfterSeconds))
     expect(body.retryAfterSeconds).toBeGreaterThan(0)
@@ -262,7 +262,7 @@ test('a token of nobody, of another secret, cut, expired or of another address i
   const token = await sessionOf(server, { 'x-forwarded-for': '192.0.2.1' })
   const expectRefused = async (given: string | null, reason: string, from = '192.0.2.1') => {
     const headers = { 'x-forwarded-for': from, ...(given === null ? {} : { 'x-agent-session': given }) }
-    const response = post(server, '/api/agent/chat', question('Hello'), headers)
+    const response = post(server, '/api/agent/chat', chatBody('Hello'), headers)
     expect(await codeOf(response)).toBe(`401 invalid_session ${reason}`)
   }
   await expectRefused(null, 'missing')
@@ -277,7 +277,7 @@ test('a token of nobody, of another secret, cut, expired or of another address i
   await expectRefused(sessionSigner(SECRET).sign(old), 'expired')
   await expectRefused(sessionSigner(`another ${SECRET}`).sign(verified.payload), 'bad_signature')
   const headers = { 'x-forwarded-for': '192.0.2.1' }
-  const answer = await chat(server, question('Hello'), { token, headers })
+  const answer = await chat(server, chatBody('Hello'), { token, headers })
   expect([answer.status, (await answer.text()).includes('event: done')]).toEqual([200, true])
 })
 
@@ -293,7 +293,7 @@ describe('origins', () => {
         await get(server, '/api/agent/nowhere', { origin }),
         await post(server, '/api/agent/session', '[', { origin }),
         await post(server, '/api/agent/config', null, { origin }),
-        await chat(server, question('Hello'), { token, headers: { origin } }),
+        await chat(server, chatBody('Hello'), { token, headers: { origin } }),
       ]) {
         expect(response.headers.get('access-control-allow-origin'), response.url).toBe(origin)
         expect(response.headers.get('access-control-expose-headers')).toBe('Retry-After')
@@ -358,7 +358,7 @@ describe('a body', () => {
 
   /** A chat request of exactly so many bytes. */
   const sized = (bytes: number): string => {
-    const body = question('Hello', { note: '' })
+    const body = chatBody('Hello', { note: '' })
     return body.replace('"note":""', `"note":"${'x'.repeat(bytes - body.length)}"`)
   }
 
@@ -396,7 +396,7 @@ describe('a body', () => {
 
   test('with a byte order mark, or of another kind, is invalid_json', async () => {
     const server = await startAgent()
-    for (const body of [`\uFEFF${question('Hello')}`, 'messages=hello'])
+    for (const body of [`\uFEFF${chatBody('Hello')}`, 'messages=hello'])
       expect(await codeOf(chat(server, body))).toBe('400 invalid_json')
   })
 
@@ -405,7 +405,7 @@ describe('a body', () => {
     const token = await sessionOf(server)
     const slow = await send(server, token, 'Content-Length: 1000', '{"messages"')
     expect(slow).not.toContain('HTTP/1.1 200')
-    expect((await ask(server, question('Hello'), { token })).at(-1)?.event).toBe('done')
+    expect((await chatEvents(server, chatBody('Hello'), { token })).at(-1)?.event).toBe('done')
     await server.settled()
     expect(server.turns()).toHaveLength(1)
   })

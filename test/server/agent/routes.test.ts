@@ -1,5 +1,5 @@
 import { describe, expect, onTestFinished, test } from 'vitest'
-import { chat, DAY_LIMITS, question, sessionOf, startAgent } from '../../support/agent.ts'
+import { chat, DAY_LIMITS, chatBody, sessionOf, startAgent } from '../../support/agent.ts'
 import type { AgentServer } from '../../support/agent.ts'
 import { ranges } from '../../support/pages.ts'
 
@@ -24,7 +24,7 @@ async function openFrom(server: AgentServer, address: string): Promise<Opened> {
   const token = await sessionOf(server, headers)
   const leaving = new AbortController()
   onTestFinished(() => leaving.abort())
-  const response = await chat(server, question('What is new?'), { token, headers, signal: leaving.signal })
+  const response = await chat(server, chatBody('What is new?'), { token, headers, signal: leaving.signal })
   const body: unknown = response.status === 200 ? null : await response.json()
   if (body !== null) expect(response.headers.get('retry-after')).toBe('5')
   return { status: response.status, body, leave: () => leaving.abort() }

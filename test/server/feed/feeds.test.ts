@@ -3,13 +3,13 @@ import { describe, expect, test } from 'vitest'
 import type { FeedEvent } from '../../../src/domain/feed/columns.ts'
 import type { ItemDetails } from '../../../src/domain/feed/live-source.ts'
 import { openApp } from '../../support/api-client.ts'
-import { ask } from '../../support/contract-client.ts'
+import { requestRoute } from '../../support/contract-client.ts'
 import { feedEvent, NOW, feedEvents } from '../../support/signals.ts'
 import {
   keepSnapshot,
   sealEvents,
-  complaintsOfJsonFeed,
-  complaintsOfLibxml,
+  jsonFeedErrors,
+  libxmlErrors,
   readWithFastXml,
   readWithSax,
 } from '../../support/live-client.ts'
@@ -72,14 +72,14 @@ async function bodyOf(
 ): Promise<string> {
   const workspace = await openWorkspace()
   await keepSnapshot(workspace.feed, events, NOW, details)
-  return (await ask(openApp(workspace, changes), path)).text
+  return (await requestRoute(openApp(workspace, changes), path)).text
 }
 
 describe.each(XML_PATHS)('%s with hostile titles', (path) => {
   test('is what its grammar asks for under libxml2, and gives every title back under a parser on sax', async () => {
     const titles = [...HOSTILE, ...ENTITIES]
     const body = await bodyOf(titled(titles), path)
-    expect(await complaintsOfLibxml(body, FORMATS[path])).toEqual([])
+    expect(await libxmlErrors(body, FORMATS[path])).toEqual([])
     expect((await readWithSax(body)).map(({ title }) => title)).toEqual(titles.map(asXml))
   })
 
@@ -109,7 +109,7 @@ describe.each(XML_PATHS)('%s with hostile titles', (path) => {
 
 test('the JSON Feed keeps to its specification, and gives every title back', async () => {
   const body = await bodyOf(titled([...HOSTILE, ...ENTITIES]), '/api/feed.json')
-  expect(complaintsOfJsonFeed(body)).toEqual([])
+  expect(jsonFeedErrors(body)).toEqual([])
   const { items } = JSON.parse(body) as { items: { title: string }[] }
   expect(items.map(({ title }) => title)).toEqual([...HOSTILE, ...ENTITIES])
 })
@@ -157,7 +157,7 @@ describe('every subscription', () => {
 
   test.each(XML_PATHS)('%s says the same under its own name space, and is valid', async (path) => {
     const body = await bodyOf(mixed, `${path}?sort=day`, details)
-    expect(await complaintsOfLibxml(body, FORMATS[path])).toEqual([])
+    expect(await libxmlErrors(body, FORMATS[path])).toEqual([])
     const items = await readWithSax(body)
     const [hn, , github, , lobsters] = items
     expect(items.map(({ element }) => element('dash:rank')?.['#']).join(' ')).toBe('1 2 3 4 5 6 7')
@@ -183,9 +183,9 @@ describe('every subscription', () => {
     await keepSnapshot(workspace.feed, mixed, NOW, details)
     const app = openApp(workspace)
     const [rss, atom] = await Promise.all(
-      XML_PATHS.map(async (path) => readWithFastXml((await ask(app, path)).text).items),
+      XML_PATHS.map(async (path) => readWithFastXml((await requestRoute(app, path)).text).items),
     )
-    const json = JSON.parse((await ask(app, '/api/feed.json')).text) as {
+    const json = JSON.parse((await requestRoute(app, '/api/feed.json')).text) as {
       items: Record<string, string>[]
     }
     expect(atom).toEqual(rss)
@@ -210,10 +210,10 @@ describe('every subscription', () => {
   test('says so when it is a demo, and is valid when it is empty', async () => {
     for (const path of XML_PATHS) {
       const body = await bodyOf([], path, new Map(), { demo: true })
-      expect(await complaintsOfLibxml(body, FORMATS[path])).toEqual([])
+      expect(await libxmlErrors(body, FORMATS[path])).toEqual([])
       expect(readWithFastXml(body)).toEqual({ title: 'DEMO: dash: trending now', items: [] })
     }
-    expect(complaintsOfJsonFeed(await bodyOf([], '/api/feed.json'))).toEqual([])
+    expect(jsonFeedErrors(await bodyOf([], '/api/feed.json'))).toEqual([])
   })
 })
 

@@ -15,7 +15,7 @@ import type { AgentSources } from '../../../src/server/agent/tool-answers.ts'
 import { MCP_SLOTS, MCP_REFUSALS, mcpContract } from '../../../src/server/mcp/route.ts'
 import type { McpPorts, McpRefusal } from '../../../src/server/mcp/route.ts'
 import { serveStdio } from '../../../src/server/mcp/stdio.ts'
-import { readAsAgent, settledWorkspace, warmUp } from '../../support/agent-reads.ts'
+import { readAsAgent, settledWorkspace, startSearchProcess } from '../../support/agent-reads.ts'
 import { openApp, listenLocally } from '../../support/api-client.ts'
 import { examplesOf } from '../../support/examples.ts'
 import { ranges } from '../../support/pages.ts'
@@ -132,7 +132,7 @@ describe('the tools over HTTP', () => {
     '%s gives what the chat is given, as text and as a value marked as untrusted',
     async (name, given) => {
       const { url, sources } = await startMcp()
-      await warmUp(sources.search)
+      await startSearchProcess(sources.search)
       const client = await connect(url)
       // The client holds values to the schema only when it knows the tools.
       await client.listTools()

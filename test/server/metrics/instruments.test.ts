@@ -4,7 +4,7 @@ import { describe, expect, test } from 'vitest'
 import { agentMeter } from '../../../src/server/metrics/agent-meter.ts'
 import { requestMeter } from '../../../src/server/metrics/instruments.ts'
 import type { Meter } from '../../../src/server/metrics/instruments.ts'
-import { ask, chat, question, sessionOf, startAgent } from '../../support/agent.ts'
+import { chatEvents, chat, chatBody, sessionOf, startAgent } from '../../support/agent.ts'
 import type { AgentServer } from '../../support/agent.ts'
 
 async function linesOf(meter: Meter, name: string): Promise<string[]> {
@@ -105,9 +105,9 @@ describe('turns of the chat', () => {
       },
     })
     const token = await sessionOf(server)
-    await ask(server, question('What is new?'), { token })
-    await ask(server, question('What is new?'), { token })
-    const refused = await chat(server, question('And now?'), { token })
+    await chatEvents(server, chatBody('What is new?'), { token })
+    await chatEvents(server, chatBody('What is new?'), { token })
+    const refused = await chat(server, chatBody('And now?'), { token })
     expect([refused.status, await refused.json()]).toMatchObject([429, { scope: 'session' }])
     await server.settled()
     const { agent } = server.meters

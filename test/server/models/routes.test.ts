@@ -6,8 +6,8 @@ import { sealRun } from '../../../src/domain/models/stored-run.ts'
 import { Refusal } from '../../../src/domain/refusal.ts'
 import { badgeSvg, FREE_MODELS_CONTRACTS } from '../../../src/server/models/routes.ts'
 import { openApp, silentLog } from '../../support/api-client.ts'
-import { ask } from '../../support/contract-client.ts'
-import type { Answer } from '../../support/contract-client.ts'
+import { requestRoute } from '../../support/contract-client.ts'
+import type { ContractResponse } from '../../support/contract-client.ts'
 import { RUN_AT, sampleRun } from '../../support/free-models.ts'
 import { openWorkspace } from '../../support/workspace.ts'
 
@@ -20,10 +20,10 @@ const [RECOMMENDATION, TOP_MODELS, HEALTH, STATUS] = FREE_MODELS_CONTRACTS.map((
 const PATHS = [RECOMMENDATION, TOP_MODELS, HEALTH, STATUS]
 const HOUR_MS = 3_600_000
 
-const isSeed = ({ headers }: Answer): boolean => headers.get('x-free-llm-seed') === 'true'
+const isSeed = ({ headers }: ContractResponse): boolean => headers.get('x-free-llm-seed') === 'true'
 
 const json = async <T>(app: Pick<H3, 'request'>, target: string): Promise<T> =>
-  JSON.parse((await ask(app, target)).text) as T
+  JSON.parse((await requestRoute(app, target)).text) as T
 
 /** The application over a real folder that holds the sample run. */
 async function openStored(now: () => number = () => RUN_AT + HOUR_MS, run = sampleRun()): Promise<H3> {
@@ -54,7 +54,7 @@ describe('a stored recommendation', () => {
       rankingVersion: '2026-08-22.v1',
       rankingConfidence: top.rankingConfidence,
     })
-    for (const path of PATHS) expect(isSeed(await ask(app, path))).toBe(false)
+    for (const path of PATHS) expect(isSeed(await requestRoute(app, path))).toBe(false)
   })
 
   test('names the address of the setting in place of the stored one, and so does the seed', async () => {
@@ -86,18 +86,18 @@ describe('a stored recommendation', () => {
     ['limit=0', 'invalid_limit'],
     ['needs=everything', 'invalid_filter'],
   ])('is refused to %s', async (query, code) => {
-    const { status, text } = await ask(await openStored(), `${TOP_MODELS}?${query}`)
+    const { status, text } = await requestRoute(await openStored(), `${TOP_MODELS}?${query}`)
     expect([status, text]).toEqual([400, JSON.stringify({ error: code })])
   })
 
   test('answers 304 to whoever holds it, until the hour is over', async () => {
     let now = RUN_AT + 10
     const app = await openStored(() => now)
-    const { headers } = await ask(app, HEALTH)
+    const { headers } = await requestRoute(app, HEALTH)
     const init = { headers: { 'if-none-match': headers.get('etag') ?? '' } }
-    expect((await ask(app, HEALTH, init)).status).toBe(304)
+    expect((await requestRoute(app, HEALTH, init)).status).toBe(304)
     now = RUN_AT + 2 * HOUR_MS
-    expect((await ask(app, HEALTH, init)).status).toBe(200)
+    expect((await requestRoute(app, HEALTH, init)).status).toBe(200)
   })
 
   test('that is stale says so in every body, and is served all the same', async () => {
@@ -113,7 +113,7 @@ describe('a stored recommendation', () => {
   test('is exchanged without a restart', async () => {
     const workspace = await openWorkspace()
     const app = openApp(workspace, { clock: () => RUN_AT })
-    expect(isSeed(await ask(app, RECOMMENDATION))).toBe(true)
+    expect(isSeed(await requestRoute(app, RECOMMENDATION))).toBe(true)
     for (const rankingVersion of ['2026-08-22.v1', '2026-08-22.v2']) {
       await workspace.recommendations.put(rankingVersion, sealRun(sampleRun({ rankingVersion })))
       expect(await json(app, RECOMMENDATION)).toMatchObject({ rankingVersion, seed: false })
@@ -128,7 +128,7 @@ describe('a stored recommendation', () => {
     }
     const app = openApp(await openWorkspace(), { clock, log })
     for (const path of PATHS) {
-      const { status, text } = await ask(app, path)
+      const { status, text } = await requestRoute(app, path)
       expect([status, text]).toEqual([500, '{"error":"internal_error"}'])
     }
     expect(logged).toEqual(PATHS.map(() => 'internal_error'))
@@ -152,7 +152,7 @@ describe('the seed is served with its header', () => {
       recommendations: { current: async () => bytes },
       clock: () => RUN_AT,
     })
-    for (const path of PATHS) expect(isSeed(await ask(app, path))).toBe(true)
+    for (const path of PATHS) expect(isSeed(await requestRoute(app, path))).toBe(true)
     expect(await json(app, RECOMMENDATION)).toMatchObject({
       source: 'seed',
       seed: true,
@@ -177,15 +177,17 @@ describe('the seed is served with its header', () => {
     const log = { ...silentLog, error: (fields: Record<string, unknown>) => void logged.push(fields['err']) }
     const recommendations = { current: () => Promise.reject(thrown) }
     const app = openApp(await openWorkspace(), { recommendations, log })
-    for (const path of PATHS) expect(isSeed(await ask(app, path))).toBe(true)
+    for (const path of PATHS) expect(isSeed(await requestRoute(app, path))).toBe(true)
     expect(await json(app, STATUS)).toMatchObject({ hasKvBinding: answers, usingSeedFallback: true })
     expect(logged[0]).toBe(thrown)
   })
 
   test('on a 304 too, and under the filters', async () => {
     const app = openApp(await openWorkspace())
-    const { headers } = await ask(app, RECOMMENDATION)
-    const again = await ask(app, RECOMMENDATION, { headers: { 'if-none-match': headers.get('etag') ?? '' } })
+    const { headers } = await requestRoute(app, RECOMMENDATION)
+    const again = await requestRoute(app, RECOMMENDATION, {
+      headers: { 'if-none-match': headers.get('etag') ?? '' },
+    })
     expect([again.status, isSeed(again)]).toEqual([304, true])
     const { models, seed } = await json<TopModels>(app, `${TOP_MODELS}?needs=tools&limit=2`)
     expect([models.length, seed]).toEqual([2, true])
@@ -205,7 +207,7 @@ const served = (id: string) => ({ run: withPrimary(id), seed: false, storeAnswer
 describe('the badge', () => {
   test('is a picture that may load nothing, and says that it is the seed', async () => {
     const app = openApp(await openWorkspace())
-    const { headers, text } = await ask(app, '/badge/free-model.svg')
+    const { headers, text } = await requestRoute(app, '/badge/free-model.svg')
     expect(headers.get('content-security-policy')).toBe("default-src 'none'")
     expect(text).toContain(`${run.models[0]?.id} (seed)</title>`)
   })

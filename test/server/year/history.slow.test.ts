@@ -14,8 +14,8 @@ import { createClient } from '@libsql/client'
 import { describe, expect, test } from 'vitest'
 import { addDays } from '../../../src/domain/time.ts'
 import { openApp } from '../../support/api-client.ts'
-import { askHistory } from '../../support/contract-client.ts'
-import type { Answer } from '../../support/contract-client.ts'
+import { requestHistory } from '../../support/contract-client.ts'
+import type { ContractResponse } from '../../support/contract-client.ts'
 import { changeFile } from '../../support/temporary-folder.ts'
 import { holdExclusively } from '../../adapters/sqlite/lock-holder.ts'
 import { AS_OF, openWorkspace, publishDays, reopenWorkspace, sampleSignals } from '../../support/workspace.ts'
@@ -34,7 +34,7 @@ async function settledWorkspace(): Promise<Workspace> {
 
 interface Scene {
   workspace: Workspace
-  ask: () => Promise<Answer>
+  ask: () => Promise<ContractResponse>
   newestObject: string
 }
 
@@ -43,7 +43,7 @@ async function warmScene(): Promise<Scene> {
   const workspace = await settledWorkspace()
   await publishDays(workspace, [AS_OF, SECOND_DAY])
   const app = openApp(workspace)
-  const ask = (): Promise<Answer> => askHistory(app, '?sort=year')
+  const ask = (): Promise<ContractResponse> => requestHistory(app, '?sort=year')
   expect((await ask()).status).toBe(200)
   expect((await ask()).status).toBe(200)
   const sha256 = (await workspace.year.read()).proved.timeline.at(-1)?.manifest.sha256 ?? ''
@@ -145,9 +145,9 @@ describe('the next request notices that the ledger', () => {
     copyFileSync(workspace.ledgerPath, copy)
     await publishDays(workspace, [SECOND_DAY])
     const app = openApp(workspace)
-    expect((await askHistory(app, '?sort=year')).status).toBe(200)
+    expect((await requestHistory(app, '?sort=year')).status).toBe(200)
     renameSync(copy, workspace.ledgerPath)
-    expect((await askHistory(app, '?sort=year')).error).toBe('year_history_archive_corrupt')
+    expect((await requestHistory(app, '?sort=year')).error).toBe('year_history_archive_corrupt')
   })
 
   test('is no database any more', async () => {
@@ -170,11 +170,11 @@ describe('the next request notices that the ledger', () => {
     const app = openApp(reopenWorkspace(workspace.folder, Date.now, 1_000))
     let ticks = 0
     const ticking = setInterval(() => (ticks += 1), 10)
-    expect((await askHistory(app, '?sort=year')).error).toBe('year_history_lookup_failed')
+    expect((await requestHistory(app, '?sort=year')).error).toBe('year_history_lookup_failed')
     clearInterval(ticking)
     expect(ticks).toBeGreaterThan(20)
     await release()
-    expect((await askHistory(app, '?sort=year')).status).toBe(200)
+    expect((await requestHistory(app, '?sort=year')).status).toBe(200)
   })
 })
 
@@ -224,8 +224,8 @@ test('a publication just made is answered without waiting for its files to settl
   const workspace = await openWorkspace()
   await workspace.feed.importSignals(sampleSignals())
   const app = openApp(workspace)
-  expect((await askHistory(app, '?sort=year')).error).toBe('year_history_not_found')
+  expect((await requestHistory(app, '?sort=year')).error).toBe('year_history_not_found')
   await publishDays(workspace, [AS_OF])
-  const answers = await Promise.all(Array.from({ length: 20 }, () => askHistory(app, '?sort=year')))
+  const answers = await Promise.all(Array.from({ length: 20 }, () => requestHistory(app, '?sort=year')))
   expect(new Set(answers.map(({ status }) => status))).toEqual(new Set([200]))
 })

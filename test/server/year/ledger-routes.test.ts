@@ -16,7 +16,7 @@ import {
 } from '../../../src/server/year/ledger-routes.ts'
 import { provedPublications } from '../../../src/server/year/proved-publications.ts'
 import { openApp, listenLocally } from '../../support/api-client.ts'
-import { ask } from '../../support/contract-client.ts'
+import { requestRoute } from '../../support/contract-client.ts'
 import { openSampleApp, sampleArchive } from '../../support/sample-archive.ts'
 import { AS_OF, openWorkspace, publishDays, sampleSignals } from '../../support/workspace.ts'
 import { readFileSync } from 'node:fs'
@@ -31,7 +31,7 @@ const [LEDGER = '', LEGACY = '', HEAD = '', INDEX = ''] = PATHS
 describe('the published ledger', () => {
   test('has a line an entry, each hashing to the leaf that the next line names', async () => {
     const archive = sampleArchive()
-    const { text } = await ask(openSampleApp(archive), LEDGER)
+    const { text } = await requestRoute(openSampleApp(archive), LEDGER)
     const lines = text.split('\n')
     expect(lines.pop()).toBe('')
     const named = lines.map((line) => (JSON.parse(line) as unknown[])[1])
@@ -42,7 +42,7 @@ describe('the published ledger', () => {
 
   test('publishes the very text its seal is the digest of', async () => {
     const archive = sampleArchive()
-    const { text } = await ask(openSampleApp(archive), LEGACY)
+    const { text } = await requestRoute(openSampleApp(archive), LEGACY)
     const seal = archive.contents.rows.find(({ kind }) => kind === 'legacy-seal')
     expect(text.split('\n')).toHaveLength(2)
     expect(sha256Hex(text)).toBe(seal?.legacyDigest)
@@ -53,16 +53,16 @@ describe('the published ledger', () => {
     await workspace.feed.importSignals([...sampleSignals(), ...sampleSignals(addDays(AS_OF, 1))])
     await publishDays(workspace, [AS_OF, addDays(AS_OF, 1)])
     const app = openApp(workspace)
-    const { text } = await ask(app, HEAD)
+    const { text } = await requestRoute(app, HEAD)
     expect(text).toBe(readFileSync(join(workspace.objectsPath, 'heads', '2'), 'utf8'))
-    const lines = (await ask(app, LEDGER)).text.split('\n')
+    const lines = (await requestRoute(app, LEDGER)).text.split('\n')
     expect(sha256Hex(lines[1] ?? '')).toBe((JSON.parse(text) as { leaf: string }).leaf)
   })
 
   test('has an index of both ledgers, every publication under the digest the history answers with', async () => {
     const archive = sampleArchive()
     const app = openSampleApp(archive)
-    const { text } = await ask(app, INDEX)
+    const { text } = await requestRoute(app, INDEX)
     const index = historyIndexSchema.parse(JSON.parse(text))
     expect(index.head?.leaf).toBe(archive.contents.rows.at(-1)?.leaf)
     const named = index.publications.map(({ ledger, own, seq }) => `${ledger}${own ? ' own' : ''} ${seq}`)
@@ -86,25 +86,29 @@ describe('the published ledger', () => {
   test('of an empty archive is empty, has no head, and an index with empty lists', async () => {
     const app = openSampleApp({ contents: EMPTY, head: null, objects: new Map() })
     for (const path of [LEDGER, LEGACY]) {
-      const { status, text, headers } = await ask(app, path)
+      const { status, text, headers } = await requestRoute(app, path)
       expect([status, text, headers.get('content-length')]).toEqual([200, '', '0'])
     }
-    expect((await ask(app, HEAD)).error).toBe('year_history_not_found')
-    expect(JSON.parse((await ask(app, INDEX)).text)).toEqual({ head: null, publications: [], gaps: [] })
+    expect((await requestRoute(app, HEAD)).error).toBe('year_history_not_found')
+    expect(JSON.parse((await requestRoute(app, INDEX)).text)).toEqual({
+      head: null,
+      publications: [],
+      gaps: [],
+    })
   })
 
   test('has no head while an import has begun and not ended', async () => {
     const leaf = 'ab'.repeat(32)
     const contents = { ...EMPTY, founding: { seq: 4, leaf, beganAt: 0 } }
     const app = openSampleApp({ contents, head: { seq: 4, leaf, time: 0 }, objects: new Map() })
-    expect((await ask(app, HEAD)).error).toBe('year_history_not_found')
-    expect((await ask(app, LEDGER)).text).toBe('')
+    expect((await requestRoute(app, HEAD)).error).toBe('year_history_not_found')
+    expect((await requestRoute(app, LEDGER)).text).toBe('')
   })
 
   test.each(PATHS)('%s has another entity tag once it is longer', async (path) => {
-    const etag = (await ask(openSampleApp(sampleArchive()), path)).headers.get('etag') ?? ''
+    const etag = (await requestRoute(openSampleApp(sampleArchive()), path)).headers.get('etag') ?? ''
     const longer = openSampleApp(sampleArchive(4, 'b'))
-    expect((await ask(longer, path, { headers: { 'if-none-match': etag } })).status).toBe(200)
+    expect((await requestRoute(longer, path, { headers: { 'if-none-match': etag } })).status).toBe(200)
   })
 
   test.each(PATHS)('%s is served over a socket with its length', async (path) => {
@@ -128,7 +132,7 @@ describe('the published ledger refuses', () => {
     ['anything unexpected', new Error('disk on fire'), 'year_history_lookup_failed'],
   ])('%s with the code of the history', async (_what, thrown, code) => {
     const app = openSampleApp(sampleArchive(), { year: { read: () => Promise.reject(thrown) } })
-    for (const path of PATHS) expect((await ask(app, path)).error).toBe(code)
+    for (const path of PATHS) expect((await requestRoute(app, path)).error).toBe(code)
   })
 
   test('a ledger that was edited, shortened or has lost its heads', async () => {
@@ -142,7 +146,7 @@ describe('the published ledger refuses', () => {
     ]
     for (const archive of damaged) {
       for (const path of PATHS) {
-        expect((await ask(openSampleApp(archive), path)).error).toBe('year_history_archive_corrupt')
+        expect((await requestRoute(openSampleApp(archive), path)).error).toBe('year_history_archive_corrupt')
       }
     }
   })

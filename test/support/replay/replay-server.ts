@@ -2,18 +2,18 @@ import { createHash } from 'node:crypto'
 import { createServer } from 'node:http'
 import type { IncomingMessage, Server, ServerResponse } from 'node:http'
 import type { AddressInfo } from 'node:net'
-import { REPLAYED, replyOf, TOKENS } from './replies.ts'
-import type { Asked, Replayed } from './replies.ts'
+import { REPLAYED, responseTo, TOKENS } from './responses.ts'
+import type { ReplayRequest, Replayed } from './responses.ts'
 
 export interface Replay {
   /** What points `dash` to the replayed sources, tokens included. */
   env: Record<string, string>
   urls: Record<Replayed, string>
-  asked: (Asked & { source: Replayed })[]
+  requests: (ReplayRequest & { source: Replayed })[]
   /** Makes a source misbehave where the path and query match; several may be set. */
   fault(source: Replayed, fault: Fault, where?: RegExp): void
   /** Gives other answers where the path and query match; what `change` returns is sent as JSON. */
-  change(source: Replayed, where: RegExp, change: (reply: unknown) => unknown): void
+  change(source: Replayed, where: RegExp, change: (content: unknown) => unknown): void
   /** Holds every answer of a source back until the function it returns is called. */
   hold(source: Replayed, where?: RegExp): () => void
   close(): Promise<void>
@@ -21,14 +21,14 @@ export interface Replay {
 
 interface Rules {
   faults: { where: RegExp; fault: Fault }[]
-  changes: { where: RegExp; change: (reply: unknown) => unknown }[]
+  changes: { where: RegExp; change: (content: unknown) => unknown }[]
   holds: { where: RegExp; until: Promise<void> }[]
 }
 
 /** All live sources on ports of this machine, each on its own. Answers carry ETags and are asked for conditionally. */
 export async function startReplay(): Promise<Replay> {
   const sources = Object.keys(REPLAYED) as Replayed[]
-  const asked: Replay['asked'] = []
+  const requests: Replay['requests'] = []
   const servers: Server[] = []
   const rules = Object.fromEntries(
     sources.map((source): [Replayed, Rules] => [source, { faults: [], changes: [], holds: [] }]),
@@ -36,7 +36,7 @@ export async function startReplay(): Promise<Replay> {
   const urls: Partial<Record<Replayed, string>> = {}
   for (const source of sources) {
     const server = createServer((request, response) => {
-      void answer(source, rules[source], asked, request, response)
+      void respond(source, rules[source], requests, request, response)
     })
     servers.push(server)
     await new Promise<void>((resolve) => server.listen(0, '127.0.0.1', resolve))
@@ -47,7 +47,7 @@ export async function startReplay(): Promise<Replay> {
   return {
     env: { ...env, ...TOKENS },
     urls: all,
-    asked,
+    requests,
     fault: (source, fault, where = /./) => void rules[source].faults.push({ where, fault }),
     change: (source, where, change) => void rules[source].changes.push({ where, change }),
     hold(source, where = /./) {
@@ -65,32 +65,32 @@ export async function startReplay(): Promise<Replay> {
   }
 }
 
-async function answer(
+async function respond(
   source: Replayed,
   { faults, changes, holds }: Rules,
-  asked: Replay['asked'],
+  requests: Replay['requests'],
   request: IncomingMessage,
   response: ServerResponse,
 ): Promise<void> {
   const chunks: Buffer[] = []
   for await (const chunk of request) chunks.push(chunk as Buffer)
   const { method = '', url: target = '', headers } = request
-  const question = { source, method, target, headers, body: Buffer.concat(chunks).toString('utf8') }
-  asked.push(question)
+  const replayRequest = { source, method, target, headers, body: Buffer.concat(chunks).toString('utf8') }
+  requests.push(replayRequest)
   for (const { where, until } of holds) if (where.test(target)) await until
-  let reply = replyOf(source, question)
-  for (const { where, change } of changes) if (where.test(target)) reply = change(reply)
-  const body = JSON.stringify(reply)
+  let content = responseTo(source, replayRequest)
+  for (const { where, change } of changes) if (where.test(target)) content = change(content)
+  const body = JSON.stringify(content)
   const fault = faults.find(({ where }) => where.test(target))
   if (fault) {
     FAULTS[fault.fault](response, body)
     return
   }
-  if (typeof reply === 'number') {
-    response.writeHead(reply, { 'content-type': 'application/json' }).end('{}')
+  if (typeof content === 'number') {
+    response.writeHead(content, { 'content-type': 'application/json' }).end('{}')
     return
   }
-  if (reply === null && source !== 'hn') {
+  if (content === null && source !== 'hn') {
     response.writeHead(404).end('Not Found')
     return
   }

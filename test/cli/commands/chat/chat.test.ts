@@ -1,5 +1,5 @@
 import { describe, expect, test } from 'vitest'
-import { ask, question, startAgent, textOf } from '../../../support/agent.ts'
+import { chatEvents, chatBody, startAgent, textOf } from '../../../support/agent.ts'
 import { run } from '../../../support/dash.ts'
 import { unreachableUrl } from '../../../support/local-source.ts'
 import {
@@ -172,7 +172,7 @@ describe('the exit code', () => {
 
 test('a server that listens where the settings say is asked without --url, by its base address first', async () => {
   const server = await startAgent({ provider: { rounds: [[{ text: 'Here' }, { end: 'completed' }]] } })
-  const expected = textOf(await ask(server, question('x')))
+  const expected = textOf(await chatEvents(server, chatBody('x')))
   expect(await chat(['x'], { env: { PORT: String(server.port) } })).toMatchObject({
     code: 0,
     stdout: `${expected}\n`,
