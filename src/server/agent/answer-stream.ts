@@ -2,30 +2,30 @@ import { Readable } from 'node:stream'
 import type { AgentEvent, LastEvent } from '../../domain/agent/schema.ts'
 import { notesOf } from '../respond.ts'
 
-/** Bytes that may wait for the reader before whoever sends waits too. */
+/** Bytes buffered for a slow client before `send` waits. */
 const BUFFER_MAX_BYTES = 16 * 1024
 
-/** Longest text of one event, in UTF-16 code units: what waits stays bounded however much a model says at once. */
+/** Longest text of one event, in UTF-16 code units; it bounds the buffer when a model sends a large delta. */
 const DELTA_MAX_LENGTH = 4_096
 
-/** What is asked of the answer's own socket. */
+/** The part of the response's socket that the stream uses. */
 interface ResponseSocket {
   readonly writableLength: number
   once(event: 'close', listener: () => void): unknown
 }
 
 export interface AnswerStreamOptions {
-  /** The longest silence: a comment line is sent as often as this, and after the first event. */
+  /** Interval of comment lines, in milliseconds; one also follows the first event. */
   pingMs: number
-  /** The answer's own socket, where there is one. */
+  /** The socket of the response, if there is one. */
   socket: ResponseSocket | undefined
-  /** Called once when the reader is gone before the terminal event. */
+  /** Called once if the client disconnects before the terminal event. */
   onDisconnect: () => void
 }
 
 /**
- * An answer as a stream of server-sent events. Pings run from its beginning on, between events only. Bytes that wait here
- * are bounded; the connection of a reader that takes none of them is cut where all connections are (connections.ts).
+ * An answer as a stream of server-sent events, with pings between them. The buffer is bounded; `connections.ts` cuts the
+ * connection of a client that stops reading.
  */
 export class AnswerStream {
   readonly body: Readable
@@ -45,21 +45,21 @@ export class AnswerStream {
     this.body.once('close', () => {
       if (this.isOpen || !socket) this.#close()
     })
-    // A reader that leaves in the middle is no error of ours.
+    // A client that disconnects is not an error.
     this.body.on('error', () => undefined)
   }
 
-  /** False once the reader is gone or the terminal event was sent. */
+  /** False after the client disconnected or the terminal event was sent. */
   get isOpen(): boolean {
     return this.#state === 'open'
   }
 
-  /** True when the server cut the connection of a reader, one that took nothing for too long for example. */
+  /** True if the server cut the connection, for example because the client stopped reading. */
   get wasCut(): boolean {
     return this.#wasCut
   }
 
-  /** Sends an event at once; resolves when there is room for more, or nobody left to send it to. */
+  /** Sends an event immediately; resolves when the buffer can take more or the client is gone. */
   async send(event: AgentEvent): Promise<void> {
     if (event.event !== 'delta') return this.#write(frameOf(event))
     for (const text of chunksOf(event.data.text))
@@ -67,9 +67,9 @@ export class AnswerStream {
   }
 
   /**
-   * Sends the terminal event; nothing follows it, no ping either.
+   * Sends the terminal event. Nothing follows it, not even a ping.
    *
-   * @param heldUntil the stream ends once this is over
+   * @param heldUntil the stream stays open until this settles
    */
   end(event: LastEvent, heldUntil?: Promise<void>): void {
     if (!this.isOpen) return
@@ -83,7 +83,7 @@ export class AnswerStream {
 
   async #write(frame: string): Promise<void> {
     if (!this.isOpen) return
-    // The first event is followed by a ping: a proxy learns at once what kind of answer this is.
+    // A ping follows the first event so that a proxy flushes the stream at once.
     const canTakeMore = this.body.push(this.#isStarted ? frame : frame + PING)
     this.#isStarted = true
     if (!canTakeMore) await new Promise<void>((resolve) => (this.#onDrain = resolve))
@@ -113,10 +113,10 @@ export class AnswerStream {
 
 const PING = ': ping\n\n'
 
-/** What JSON leaves as it is and some clients end a line at. */
+/** Characters that JSON does not escape and some clients treat as line ends. */
 const UNICODE_LINE_ENDS = /[\u0085\u2028\u2029]/g
 
-/** The one way an event is written: a name of ours, and JSON, in which no line can break. */
+/** Serialises an event: its name, and data as JSON without line breaks. */
 function frameOf({ event, data }: AgentEvent): string {
   const json = JSON.stringify(data).replace(
     UNICODE_LINE_ENDS,
@@ -125,7 +125,7 @@ function frameOf({ event, data }: AgentEvent): string {
   return `event: ${event}\ndata: ${json}\n\n`
 }
 
-/** A text in parts of bounded length, none of which begins in the middle of a character. */
+/** Splits a text into parts of bounded length without splitting a character. */
 function* chunksOf(text: string): Generator<string> {
   for (let from = 0; from < text.length;) {
     const to = from + DELTA_MAX_LENGTH
@@ -135,5 +135,5 @@ function* chunksOf(text: string): Generator<string> {
   }
 }
 
-/** How a turn ended; `gone` is a reader that left or was cut off. */
+/** How a turn ended; `gone` means that the client disconnected or was cut off. */
 export type TurnOutcome = { kind: 'done' } | { kind: 'error'; error: string; code: string } | { kind: 'gone' }

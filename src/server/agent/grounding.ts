@@ -19,25 +19,25 @@ import { sourcesFor, snapshotFacts, snapshotLists } from './tool-answers.ts'
 import type { AgentSources, CallerSources } from './tool-answers.ts'
 import { onceFor, withTimeout } from '../single-flight.ts'
 
-/** Items shown of each list of the feed, before whatever does not fit is left out. */
+/** Items of each list of the feed, before lists are cut to fit. */
 const LIST_LENGTH = 10
 
-/** Latest days shown of an item. */
+/** Number of latest days included for an item. */
 const TREND_DAYS = 14
 
-/** Bounds of what a source says of an item, so that a data block always holds the item itself. */
+/** Bounds of an item's fields, so that a data block always has space for the item. */
 const TAGS_MAX = 8
 const TAG_MAX_LENGTH = 32
 const AUTHOR_MAX_LENGTH = 64
 const DESCRIPTION_MAX_LENGTH = 200
 
 /**
- * What a turn stands on (docs/agent-tools.md): the item it is about, or else the newest snapshot in its sort. What could
- * not be read is said, never made up.
+ * Reads the stored data a turn starts from (docs/agent-tools.md): its item, or else the newest snapshot in its sort. If
+ * nothing can be read, the data says so.
  *
- * @param address of the turn's caller, canonical
- * @param onFault told of what a store threw
- * @param timeoutMs longest that reading may take
+ * @param address canonical address of the caller
+ * @param onFault called with an error of a store
+ * @param timeoutMs longest duration of the reads, in milliseconds
  * @throws the signal's reason once it is aborted, and nothing else
  */
 export async function readGrounding(
@@ -67,7 +67,7 @@ async function readStored(
   { itemKey, sort }: Pick<ChatRequest, 'itemKey' | 'sort'>,
   sources: CallerSources,
 ): Promise<Omit<Grounding, 'day'>> {
-  // Before anything else: what changes while it is read belongs to a later revision.
+  // Read the revision first: a change during the reads belongs to a later revision.
   const revisionBefore = await sources.items.revision()
   const item = itemKey === null ? null : await sources.items.item(itemKey)
   const { data, digest, version } = item ? await readItem(item, sources) : await readSite(sort, sources)
@@ -76,7 +76,7 @@ async function readStored(
   return { scope: item ? 'item' : 'site', data, revision }
 }
 
-/** Data, its digest, and what else tells whether it changes. */
+/** Data, its digest, and a version string that changes with data not included in it. */
 interface GroundingData {
   data: string
   digest: string
@@ -96,7 +96,7 @@ async function readSite(sort: ChatRequest['sort'], sources: CallerSources): Prom
   return groundingData(JSON.stringify({ ...SITE, sort, note }), 'no snapshot')
 }
 
-/** Kept for as long as the feed is: the turns on one snapshot share one text. */
+/** Cached as long as the feed object, so that the turns on one snapshot share one text. */
 const feedData = onceFor((feed: LiveFeed): GroundingData => {
   const lists = snapshotLists(feed, LIST_LENGTH)
   const data = fitLists({ ...SITE, ...snapshotFacts(feed) }, lists, GROUNDING_DATA_MAX_BYTES)

@@ -26,24 +26,24 @@ import type { AgentPorts } from './service.ts'
 import { openTurns } from './turn.ts'
 import type { Turns } from './turn.ts'
 
-/** The chat as an application mounts it. */
+/** The chat as the application mounts it. */
 export interface Agent extends Omit<Turns, 'handle'> {
   routes: readonly Route[]
-  /** What `GET /api/agent/config` answers. */
+  /** Body of `GET /api/agent/config`. */
   config(): Promise<AgentConfig>
   /**
-   * What pages show of `GET /api/agent/status`: the last known state of the budget, without a write of its own while that
-   * was good, and `unknown` when it is not there at once.
+   * Status for pages: the last known state of the budget, without a probing write while the last write succeeded;
+   * `unknown` if it is not available at once.
    */
   lastKnownStatus(): Promise<AgentStatus>
-  /** Resolves when the state database can be used; while a turn could run, when it can be written. */
+  /** Resolves when the state database can be read, and written if turns can run. */
   ping(): Promise<void>
 }
 
-/** A quota store that takes longer is one of which nothing is known. */
+/** A quota store that takes longer, in milliseconds, is reported as `unknown`. */
 const STATUS_TIMEOUT_MS = 2_000
 
-/** A page waits no longer for it. */
+/** Longest wait of a page for the status, in milliseconds. */
 const PAGE_STATUS_TIMEOUT_MS = 100
 
 /** The chat agent (docs/agent-chat.md). */
@@ -113,7 +113,7 @@ async function status(
   }
 }
 
-/** Today's spending. While no turn can run nothing has to be writable, so nothing is written to know it. */
+/** Today's spending. The store is probed for writing only if turns can run. */
 async function spendingOf(
   ports: AgentPorts,
   checkLedger: () => Promise<void>,
@@ -122,12 +122,12 @@ async function spendingOf(
   return ports.ledger.spending(dayOf(ports.clock()))
 }
 
-/** Tries of one address within a minute to prove that it is human. */
+/** Human verifications that one address may attempt a minute. */
 const VERIFICATIONS_PER_MINUTE = 10
 
 /**
- * A new session for whoever asks (docs/agent-chat.md); nothing of the caller is stored but, for two days, the random salt
- * its address was hashed with.
+ * Creates a session (docs/agent-chat.md). Nothing about the caller is stored except, for two days, the random salt of its
+ * address hash.
  *
  * @throws Refusal for the first check that fails, in the documented order
  */
@@ -157,7 +157,7 @@ const lenientSessionSchema = sessionRequestSchema.extend({
   verificationToken: sessionRequestSchema.shape.verificationToken.catch(''),
 })
 
-/** The token of a session request; empty where there is none, one that is no text, or no body at all. */
+/** Reads the verification token of a session request; empty if it is missing or not a string, or the body is missing. */
 async function readVerificationToken(event: H3Event): Promise<string> {
   const refuse = (): Refusal<AgentRefusal> => new Refusal('invalid_json')
   const body = await readBody(event, SESSION_BODY_MAX_BYTES, { tooLarge: refuse, malformed: refuse })
@@ -166,7 +166,7 @@ async function readVerificationToken(event: H3Event): Promise<string> {
   return parsed.data.verificationToken ?? ''
 }
 
-/** The verifier is asked only for a token, and by one address only so often. */
+/** Verifies a token; without a token, or above the rate of the address, the verifier is not called. */
 async function isHuman(
   { verification, ledger, clock }: AgentPorts,
   token: string,
@@ -177,6 +177,6 @@ async function isHuman(
   if (token === '') return false
   if (!(await fromQuotaStore(ledger.countVerification(address, clock(), VERIFICATIONS_PER_MINUTE))))
     return false
-  // Its answer is bounded in time by the verifier itself, to which too late is no.
+  // The verifier has a timeout of its own and returns false after it.
   return verification.verifier.isHuman(token, hostname, new AbortController().signal)
 }

@@ -2,10 +2,10 @@ import { EventEmitter, once } from 'node:events'
 import { isLast } from '../../domain/agent/schema.ts'
 import type { AgentEvent } from '../../domain/agent/schema.ts'
 
-/** The reason of a signal that stops a turn, or the making of an answer. */
+/** The abort reason of a turn or of the generation of an answer. */
 export class TurnAborted extends Error {
   override readonly name = 'Stopped'
-  /** `left`: nobody reads any more; `time`: its time is over; `ending`: the server ends. */
+  /** `left`: every client disconnected; `time`: timeout; `ending`: the server shuts down. */
   readonly reason: 'left' | 'time' | 'ending'
 
   constructor(reason: TurnAborted['reason']) {
@@ -15,42 +15,42 @@ export class TurnAborted extends Error {
 }
 
 /**
- * Makes an answer; it ends with its last event.
+ * Generates the events of an answer, the terminal event last.
  *
- * @param signal aborted when nobody reads the answer any more, or its time is over
- * @param withdraw keeps what comes next for the turn that began the answer
+ * @param signal aborted when no client reads the answer any more, or on timeout
+ * @param stopSharing reserves the following events for the turn that started the answer
  */
 export type GenerateAnswer = (signal: AbortSignal, stopSharing: () => void) => AsyncIterable<AgentEvent>
 
-/** One turn's part in an answer. */
+/** One turn's access to a shared answer. */
 export interface SharedAnswer {
-  /** True for the turn that began the answer. */
+  /** True for the turn that started the answer. */
   isLeader: boolean
-  /** Resolves when the making of the answer is over, whoever reads it; rejects with what it threw. */
+  /** Resolves when the generation of the answer ends; rejects with its error. */
   finished: Promise<void>
   /**
-   * The answer from its beginning. Without a last event it was withdrawn: what comes next is for another turn.
+   * Yields the answer from its start. If the terminal event is missing, sharing has stopped.
    *
-   * @param signal ends the reading; when the last reader leaves, the making is stopped at once
+   * @param signal ends the reading; the generation is aborted when the last reader leaves
    */
   read(signal: AbortSignal): AsyncGenerator<AgentEvent, void>
 }
 
-/** Answers being made. Identical turns share one, which belongs to none of them. */
+/** Answers that are being generated. Identical turns share one. */
 export class SharedAnswers {
   readonly #byKey = new Map<string, SharedGeneration>()
   readonly #timeoutMs: number
 
-  /** @param timeoutMs longest that an answer is made; it may be joined for half of that */
+  /** @param timeoutMs longest generation of an answer; other turns can join during the first half */
   constructor(timeoutMs: number) {
     this.#timeoutMs = timeoutMs
   }
 
   /**
-   * The answer that is being made under a key, or a new one.
+   * Joins the answer that is being generated under a key, or starts one.
    *
-   * @param key of everything that shapes the answer; null: never shared
-   * @param isShared whether others may read the answer that is begun
+   * @param key digest of everything that influences the answer; null if it must not be shared
+   * @param isShared whether other turns may read an answer started by this call
    */
   join(key: string | null, isShared: boolean, generate: GenerateAnswer): SharedAnswer {
     const running = key === null ? undefined : this.#byKey.get(key)
@@ -69,18 +69,18 @@ export class SharedAnswers {
   }
 }
 
-/** An answer being made, at the pace of its fastest reader. */
+/** An answer that is being generated at the pace of its fastest reader. */
 class SharedGeneration {
   readonly finished: Promise<void>
   readonly #startedAt = performance.now()
   readonly #timeoutMs: number
   readonly #controller = new AbortController()
-  /** `event`: readers have more to look at; `requested`: the making may go on. */
+  /** `event`: a new event is available; `requested`: the generation may continue. */
   readonly #emitter = new EventEmitter().setMaxListeners(0)
   readonly #events: AgentEvent[] = []
-  /** Place of the furthest event that a reader asked for. */
+  /** Highest index of an event that a reader requested. */
   #requestedIndex = -1
-  /** Events that other turns than the one that began the answer may read. */
+  /** Number of events that turns other than the leader may read. */
   #sharedCount = Infinity
   #leaderReads = true
   #followers = 0
@@ -95,7 +95,7 @@ class SharedGeneration {
       this.#isFinished = true
       this.#emitter.emit('event')
     })
-    // A failure reaches every reader; there may be none left.
+    // Readers receive the error; avoid an unhandled rejection if none is left.
     this.finished.catch(() => undefined)
   }
 
@@ -134,7 +134,7 @@ class SharedGeneration {
     }
   }
 
-  /** The event at a place once it is there; null where it is withdrawn. */
+  /** Waits for the event at an index; null if it is not shared. */
   async #eventAt(index: number, isLeader: boolean, signal: AbortSignal): Promise<AgentEvent | null> {
     for (;;) {
       signal.throwIfAborted()
@@ -159,7 +159,7 @@ class SharedGeneration {
     this.#abortUnlessRead()
   }
 
-  /** Once the last event is there, an answer is made to its end, whoever leaves. */
+  /** Aborts the generation if no reader is left and the terminal event is still missing. */
   #abortUnlessRead(): void {
     const isRead = this.#leaderReads || (this.#followers > 0 && this.#sharedCount === Infinity)
     if (!isRead && !this.#isComplete) this.#abort('left')

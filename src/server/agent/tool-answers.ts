@@ -29,9 +29,9 @@ import { onceFor } from '../single-flight.ts'
 import { provedPublications } from '../year/proved-publications.ts'
 import type { ProvedPublication } from '../year/proved-publications.ts'
 
-/** How the six tools answer (docs/agent-tools.md): stored data as JSON text, within a number of bytes. */
+/** The six tools (docs/agent-tools.md). Each returns stored data as JSON text of bounded size. */
 
-/** What a tool has to tell the model instead of an answer. */
+/** An error that a tool reports to the model instead of a result. */
 export class ToolError extends Error {
   override readonly name = 'ToolProblem'
 }
@@ -39,12 +39,12 @@ export class ToolError extends Error {
 const LIMIT_DEFAULT = 10
 const SNAPSHOT_LIMIT_DEFAULT = 5
 
-/** What a tool says: facts and lists beside them, or a text with the facts of as much of it as fits. */
+/** The result of a tool: facts with lists, or a text with the facts about the part that fits. */
 type ToolResult =
   | { facts: object; lists?: Readonly<Record<string, readonly object[]>> }
   | { text: string; factsOf: (beginning: string) => object }
 
-/** The answer to a call as JSON text of at most `maxBytes`. */
+/** Runs a tool and returns its result as JSON text of at most `maxBytes`. */
 export async function toolOutput<Name extends ToolName>(
   call: KnownCall<Name>,
   sources: CallerSources,
@@ -151,7 +151,7 @@ async function newestFeed({ feed }: CallerSources, sort: LiveFeed['sortMode']): 
   return newest
 }
 
-/** What a snapshot says of itself. */
+/** The metadata of a snapshot. */
 export function snapshotFacts({ snapshotId, generatedAt, sortMode }: LiveFeed): object {
   return { snapshot: snapshotId, generatedAt, sort: sortMode }
 }
@@ -172,7 +172,7 @@ function notStored(key: string, facts: object = {}): ToolResult {
   }
 }
 
-/** null for an item that is not stored. */
+/** Resolves to null if the item is not stored. */
 async function nullIfNotFound<T>(result: Promise<T>): Promise<T | null> {
   try {
     return await result
@@ -183,10 +183,10 @@ async function nullIfNotFound<T>(result: Promise<T>): Promise<T | null> {
   }
 }
 
-/** Single items and their texts, as the agent reads them. */
+/** Single items and their texts. */
 type AgentItems = Pick<FeedStore, 'item' | 'revision' | 'article'>
 
-/** What the agent reads: handles through which nothing can be written (docs/agent-tools.md). */
+/** The stores of the agent, as read-only handles (docs/agent-tools.md). */
 export interface AgentStores {
   feed: AgentItems & SnapshotReader
   search: Pick<FeedSearch, 'by'>
@@ -196,14 +196,14 @@ export interface AgentStores {
   clock: Clock
 }
 
-/** A publication as the tools tell of it; `envelope` is null for a layout older than the product's own. */
+/** A publication for the tools; `envelope` is null for a layout older than the current one. */
 interface YearPublication {
   publicationId: string
   asOfDay: string
   envelope: YearEnvelope | null
 }
 
-/** What the agent reads, proved where the interfaces prove it. One for a server. */
+/** The data the agent reads, verified as in the public interfaces. A server has one instance. */
 export interface AgentSources extends Pick<AgentStores, 'search' | 'clock'> {
   items: AgentItems
   /** The newest snapshot's feed of a sort; null when there is no snapshot. */
@@ -212,7 +212,7 @@ export interface AgentSources extends Pick<AgentStores, 'search' | 'clock'> {
   publication: (at: Instant) => Promise<YearPublication | null>
 }
 
-/** The same as one caller reads it. */
+/** The data as one caller reads it: the search counts per caller. */
 export interface CallerSources extends Omit<AgentSources, 'search'> {
   search: CallerSearch
 }
@@ -221,7 +221,7 @@ export function sourcesFor(caller: SearchCaller, sources: AgentSources): CallerS
   return { ...sources, search: sources.search.by(caller) }
 }
 
-/** Proved publications kept in memory beside those of the interfaces. */
+/** Size of the agent's own cache of verified publications. */
 const YEAR_MEMORY_BYTES = 8 * 1024 * 1024
 
 export function agentSources(stores: AgentStores): AgentSources {

@@ -8,28 +8,28 @@ import { withTimeout } from '../single-flight.ts'
 import { ToolError, toolOutput, sourcesFor } from './tool-answers.ts'
 import type { AgentSources } from './tool-answers.ts'
 
-/** What a call came to, as whoever made it is told. */
+/** The result of a tool call. */
 export interface ToolRun {
   /** JSON text. */
   output: string
-  /** True when it is an error instead of data. */
+  /** True if the output is an error instead of data. */
   failed: boolean
-  /** False when it holds data whose changes no revision tells of: an answer made of it must not be kept. */
+  /** False if no revision covers the data: an answer based on it must not be cached. */
   cacheable: boolean
 }
 
 export interface CallOptions {
-  /** Who the call is run for. */
+  /** The caller on whose behalf the tool runs. */
   caller: Pick<SearchCaller, 'address' | 'isChat'>
-  /** Told of what a store threw. */
+  /** Called with an error of a store. */
   onFault: (tool: ToolName, error: unknown) => void
-  /** Largest output, in bytes of UTF-8; no larger than one call may have. */
+  /** Largest output, in bytes of UTF-8; at most the limit of one call. */
   maxBytes?: number
   timeoutMs?: number
 }
 
 /**
- * Runs one call of a tool (docs/agent-tools.md). Whatever was written and whatever fails, it becomes a result.
+ * Runs one tool call (docs/agent-tools.md). Invalid arguments and errors become results.
  *
  * @throws the signal's reason once it is aborted
  */
@@ -61,14 +61,14 @@ export async function runCall(
     onFault(parsed.call.name, error)
     return failure('the data could not be read')
   } finally {
-    // A call that was given up must not wait for its turn any longer.
+    // Remove an abandoned call from the search queue.
     finished.abort()
   }
 }
 
 const BUSY_CODES: readonly FeedSearchRefusal[] = ['search_busy', 'search_limit']
 
-/** An error as the result of a call. */
+/** Makes the result of a failed call. */
 export function failure(error: string): ToolRun {
   return { output: JSON.stringify({ error }), failed: true, cacheable: false }
 }

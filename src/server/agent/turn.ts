@@ -25,11 +25,11 @@ import { runCall } from './tools.ts'
 
 /** The turns of a server. */
 export interface Turns {
-  /** Answers a chat request: every check in the documented order, then the stream of the answer. */
+  /** Handles a chat request: runs every check in the documented order, then streams the answer. */
   handle: (event: H3Event) => Promise<Response>
-  /** Resolves when every turn that was begun is over and settled; to be asked once nothing new can come. */
+  /** Resolves when every started turn is settled; call it when no new turn can start. */
   settled: () => Promise<void>
-  /** Ends every open turn as one that is out of time, and those that still begin; resolves when they are settled. */
+  /** Ends every open turn, and every turn that still starts, with a timeout error; resolves when they are settled. */
   endTurns: () => Promise<void>
 }
 
@@ -38,7 +38,7 @@ const NETWORK_SHARE = 1 / 4
 
 const TOO_MANY_STREAMS = { admitted: false, scope: 'ip', retryAfterSeconds: SHORT_WAIT_MS / 1000 } as const
 
-/** A stream that no proxy may keep, change or hold back. */
+/** Headers of a stream that proxies must not cache, transform or buffer. */
 const STREAM_HEADERS = {
   'content-type': 'text/event-stream; charset=utf-8',
   'cache-control': 'no-store, no-transform',
@@ -47,7 +47,7 @@ const STREAM_HEADERS = {
 
 export function openTurns(ports: AgentPorts, callers: Callers): Turns {
   const { pingMs, turnMs, limits } = ports.settings
-  // Quotas count the turns of all networks, in the store that servers share.
+  // The shared quota store limits the turns of all networks together.
   const maxPerNetwork = Math.max(1, Math.floor(limits.maxOpenTurns * NETWORK_SHARE))
   const slots = openSlots({ perAddress: maxPerNetwork, perNetwork: maxPerNetwork, all: Infinity })
   const answers = new SharedAnswers(turnMs)
@@ -61,7 +61,7 @@ export function openTurns(ports: AgentPorts, callers: Callers): Turns {
       const checked = await checkRequest(ports, callers, event)
       const { address } = checked
       if (slots.enter(address) !== 'admitted') throw rateLimited(ports, TOO_MANY_STREAMS)
-      // A refusal leaves the place. A crash after the admission: the sweep charges what is reserved.
+      // Free the slot after a refusal. After a crash, the sweep charges the reservation.
       const admitted = await admitTurn(ports, checked).catch((error: unknown) => {
         slots.leave(address)
         throw error
@@ -101,7 +101,7 @@ export function openTurns(ports: AgentPorts, callers: Callers): Turns {
   }
 }
 
-/** A turn whose stream is open, and what is known of it so far. */
+/** A turn whose stream is open, and its state. */
 interface Turn extends AdmittedTurn {
   stream: AnswerStream
   /** Aborted with a {@link TurnAborted}. */
@@ -111,35 +111,35 @@ interface Turn extends AdmittedTurn {
   scope: 'site' | 'item' | null
   source: 'cache' | 'shared' | 'own' | null
   firstDeltaMs: number | null
-  /** The tool whose start its reader was sent, and not yet its end. */
+  /** The tool whose start was sent to the client and whose end was not. */
   openTool: ToolName | null
-  /** The answer it reads. */
+  /** The answer that this turn reads. */
   answer: SharedAnswer | null
-  /** Of the answer it began. */
+  /** Consumption of the answer that this turn started. */
   tally: Tally
 }
 
 /**
- * An admitted turn from the first event behind `meta` to its line in the log
- * (docs/decisions/0030-chat-streaming-and-shared-answers.md): exactly one last event unless the reader has left, one settlement. Never
- * throws.
+ * Runs an admitted turn from the first event after `meta` to its log line
+ * (docs/decisions/0030-chat-streaming-and-shared-answers.md): one terminal event unless the client disconnected, and one
+ * settlement. Never throws.
  */
 async function runTurn(ports: AgentPorts, answers: SharedAnswers, turn: Turn): Promise<void> {
   const { stream, signal } = turn
   ports.meter.recordStart()
   let last: LastEvent | null = null
   try {
-    // `meta` is with the socket before anything else takes time.
+    // Let `meta` reach the socket before the slow part.
     await nextTick()
     last = await answerTurn(ports, answers, turn)
   } catch (error) {
     last = lastEventOf(error, turn, ports)
   }
   if (!stream.isOpen) last = null
-  // A crash before the settlement: the sweep charges what is reserved once the lease has ended.
+  // After a crash before the settlement, the sweep charges the reservation when the lease expires.
   const settled = settlementOf(ports, turn)
   if (turn.openTool) void stream.send({ event: 'tool', data: { name: turn.openTool, status: 'done' } })
-  // A server that ends closes the connections whose answers have ended: not before their money is settled.
+  // On shutdown the server closes connections whose responses have ended, so hold the response until the turn is settled.
   const isShuttingDown = abortReason(signal) === 'ending'
   if (last) stream.end(last, isShuttingDown ? settled : undefined)
   await settled
@@ -147,8 +147,8 @@ async function runTurn(ports: AgentPorts, answers: SharedAnswers, turn: Turn): P
 }
 
 /**
- * Reads what the turn stands on, then sends the kept answer, or reads the one being made, or begins it. An abort before that
- * costs nothing; afterwards what was sent and received until then, unless others read on.
+ * Reads the grounding, then sends the cached answer, joins one that is being generated, or starts one. An abort before
+ * the model call costs nothing; later it costs what was sent and received, unless other turns read on.
  */
 async function answerTurn(ports: AgentPorts, answers: SharedAnswers, turn: Turn): Promise<LastEvent | null> {
   const { request, provider, address, stream, signal } = turn
@@ -180,7 +180,7 @@ async function answerTurn(ports: AgentPorts, answers: SharedAnswers, turn: Turn)
     runCall(call, sources, { caller, maxBytes, onFault: (_tool, error) => onFault(error) }, callSignal)
   const plan = { key, model, prompt, runTool }
   for (;;) {
-    // An answer without tools is for this turn alone; the turn may still be given one that is being made with them.
+    // An answer without tools is not shared, but this turn may join one that has tools.
     const answer = answers.join(key, prompt.withTools, (answerSignal, stopSharing) =>
       chargedAnswer(ports, turn, plan, answerSignal, stopSharing),
     )
@@ -191,19 +191,19 @@ async function answerTurn(ports: AgentPorts, answers: SharedAnswers, turn: Turn)
   }
 }
 
-/** Bytes of the token that marks where a turn's stored data ends. */
+/** Length of the random token that marks the end of a turn's stored data, in bytes. */
 const MARKER_TOKEN_BYTES = 16
 
 const NO_USAGE = { in: 0, out: 0, cached: 0 }
 
 /**
- * Passes an answer on, event by event, as fast as the reader of the stream takes it.
+ * Sends an answer event by event, as fast as the client reads.
  *
- * @returns the last event; null where what comes next is for another turn: this one has to join again
+ * @returns the terminal event; null if sharing stopped and the turn must join again
  */
 async function sendAnswer(turn: Turn, answer: SharedAnswer): Promise<LastEvent | null> {
   const { stream, signal } = turn
-  // After what came of another answer, this one is a paragraph of its own.
+  // Text after a previous answer starts a new paragraph.
   let separator = turn.firstDeltaMs === null ? '' : '\n\n'
   for await (const event of answer.read(signal)) {
     if (isLast(event)) return answer.isLeader || event.event === 'error' ? event : withoutUsage(event)
@@ -219,22 +219,22 @@ async function sendAnswer(turn: Turn, answer: SharedAnswer): Promise<LastEvent |
   return null
 }
 
-/** What is shared is charged once, to the turn that began it. */
+/** Removes the usage: a shared answer is charged once, to the turn that started it. */
 function withoutUsage({ event, data }: LastEvent & { event: 'done' }): LastEvent {
   return { event, data: { ...data, usage: NO_USAGE } }
 }
 
-/** What the answer of a turn is made of, and under which key and name it may be kept. */
+/** The inputs of a turn's answer, and the key it is cached under. */
 interface AnswerPlan {
-  /** null: it may not. */
+  /** Null if the answer must not be cached. */
   key: string | null
-  /** The model that key is of; an answer of another one is not kept under it. */
+  /** The model of the key; an answer by another model is not cached under it. */
   model: string
   prompt: Prompt
   runTool: AnswerPorts['runTool']
 }
 
-/** An answer, kept where it may be, and charged to the turn that began it on every way out. */
+/** Generates an answer, caches it if possible, and in every case charges the turn that started it. */
 async function* chargedAnswer(
   ports: AgentPorts,
   turn: Turn,
@@ -250,7 +250,7 @@ async function* chargedAnswer(
     const reserveUpTo = (upTo: number): Promise<boolean> => extendReservation(ports, turn, upTo)
     const answerPorts = { ask, prices: provider.prices, reserveUpTo, stopSharing, runTool, maxOutputTokens }
     yield* generateAnswer(answerPorts, prompt, tally, signal)
-    // What was said is with the sockets before the stores hold up this thread.
+    // Let the events reach the sockets before the stores block this thread.
     await nextTick()
     if (key !== null && tally.isComplete && tally.isCacheable && tally.model === model)
       await cacheAnswer(ports, key, tally.text)
@@ -271,7 +271,7 @@ function abortReason({ reason }: AbortSignal): TurnAborted['reason'] | null {
   return reason instanceof TurnAborted ? reason.reason : null
 }
 
-/** The last event of a turn that something broke off. */
+/** The terminal event of a turn that failed or was aborted. */
 function lastEventOf(error: unknown, { admission, signal, stream }: Turn, { log }: AgentPorts): LastEvent {
   if (signal.aborted) return TIMED_OUT
   if (stream.isOpen) log.error({ turn: admission.turn, err: error }, 'a chat turn failed')
@@ -296,19 +296,19 @@ async function cacheAnswer({ cache, clock, log }: AgentPorts, key: string, text:
   try {
     await cache.put(key, { text, storedAt: clock() })
   } catch (error) {
-    // The answer is given; it is only made again next time.
+    // The answer was sent; it is generated again next time.
     log.warn({ err: error }, 'a chat answer was not kept')
   }
 }
 
-/** Over once the turn is charged: by the answer that it began, or with nothing. */
+/** Resolves when the turn is charged: by the answer it started, or with nothing. */
 async function settlementOf(ports: AgentPorts, { admission, answer }: Turn): Promise<void> {
   if (answer?.isLeader) return answer.finished.catch(() => undefined)
   await nextTick()
   await settleTurn(ports, admission.turn, 0)
 }
 
-/** Charges a turn. What cannot be written now is charged at what was reserved once the lease of the turn ends. */
+/** Charges a turn. If the write fails, the sweep charges the reservation when the lease expires. */
 async function settleTurn({ ledger, clock, log }: AgentPorts, turn: string, cost: number): Promise<void> {
   try {
     await ledger.settle(turn, cost, clock())
@@ -317,7 +317,7 @@ async function settleTurn({ ledger, clock, log }: AgentPorts, turn: string, cost
   }
 }
 
-/** One line in the log, and the same in numbers: nothing that anyone wrote, and nothing of who asked. */
+/** Logs a turn in one line and counts it, without any text of the conversation or data of the caller. */
 function report({ log, meter }: AgentPorts, turn: Turn, last: LastEvent | null): void {
   const { request, stream, tally, source, scope, firstDeltaMs } = turn
   const outcome: TurnOutcome =
@@ -350,7 +350,7 @@ function report({ log, meter }: AgentPorts, turn: Turn, last: LastEvent | null):
     durationMs,
   }
   log.info(line, TURN_MESSAGE)
-  // A shared answer is charged to the turn that began it.
+  // A shared answer is charged to the turn that started it.
   meter.recordEnd({
     outcome,
     source,

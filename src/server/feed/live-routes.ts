@@ -47,7 +47,7 @@ function serve(
   })
 }
 
-/** Where the interface is described, as a document and as a page. */
+/** Path of the page that documents this interface. */
 export const FEED_DOCS = '/docs/api/feed'
 
 const REFUSALS = {

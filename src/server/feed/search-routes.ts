@@ -52,7 +52,7 @@ function respond(
   return respondPublished(event, contract.headers, publishedBody(body, headers))
 }
 
-/** Where the interface is described, as a document and as a page. */
+/** Path of the page that documents this interface. */
 export const SEARCH_DOCS = '/docs/api/search'
 
 type RefusalContract = Contract<SearchRefusal>['refusals'][SearchRefusal]

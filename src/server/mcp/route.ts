@@ -79,7 +79,7 @@ function refusal(code: McpRefusal, retryAfterSeconds?: number): Refusal<McpRefus
   return new Refusal<McpRefusal>(code, undefined, { members })
 }
 
-/** Where the interface is described, as a document and as a page. */
+/** Path of the page that documents this interface. */
 export const MCP_DOCS = '/docs/api/mcp'
 
 const message = z.looseObject({ jsonrpc: z.literal('2.0') })

@@ -68,7 +68,7 @@ function respond(
   return respondPublished(event, recommendationContract.headers, publishedBody(body, options))
 }
 
-/** Where the interface is described, as a document and as a page. */
+/** Path of the page that documents this interface. */
 export const FREE_MODELS_DOCS = '/docs/api/free-llm'
 
 const CACHE_CONTROL = 'public, max-age=300, stale-while-revalidate=3600'
@@ -92,7 +92,7 @@ const SHORTLIST_REFUSALS = {
   ...REFUSALS,
 } satisfies Record<FreeModelsRefusal, { status: number; when: string }>
 
-/** What the contracts share. Stores do not refuse here: the seed stands in for them. */
+/** Members shared by the contracts. Stores do not refuse here: the seed stands in for them. */
 const COMMON = {
   tag: 'Free models',
   query: z.object({}),

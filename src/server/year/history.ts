@@ -20,7 +20,7 @@ export function historyRoute(publications: ProvedPublications, clock: Clock): Ro
   })
 }
 
-/** Where the interface is described, as a document and as a page. */
+/** Path of the page that documents this interface. */
 export const HISTORY_DOCS = '/docs/api/top-year-history'
 
 const REFUSALS = {
