@@ -8,26 +8,26 @@ import type { HeadersFor } from './route.ts'
 
 export interface CallerSettings {
   trustedProxies: readonly IpRange[]
-  /** Origins whose pages may ask; called once the server listens. */
+  /** Origins whose pages may send requests; called once the server listens. */
   origins: () => readonly string[]
 }
 
-/** Who asks, as far as the chat and the tools need to know: from which page, and from which address. */
+/** Identifies the caller of a request by origin and address, for the chat and the tools. */
 export interface Callers {
-  /** What lets pages of allowed origins read an answer, whatever it is. */
+  /** CORS headers that let pages of allowed origins read any response. */
   headersFor: HeadersFor
   /**
-   * The origin of the page that asks.
+   * The origin of the requesting page.
    *
-   * @throws Refusal `forbidden_origin` for none, and for one that is not allowed
+   * @throws Refusal `forbidden_origin` if it is missing or not allowed
    */
   requireOrigin(event: H3Event): string
-  /** The address a caller is counted by, canonical. */
+  /** The canonical address that a caller is counted by. */
   address(event: H3Event): string
 }
 
 export function openCallers({ origins, trustedProxies }: CallerSettings): Callers {
-  // Exactly as browsers write it: none, `null` and look-alikes are not allowed.
+  // Compare exactly: a missing origin, `null` and look-alikes are not allowed.
   const allowedOrigin = (event: H3Event): string | null => {
     const origin = event.req.headers.get('origin')
     return origin !== null && origin !== 'null' && origins().includes(origin) ? origin : null
@@ -47,7 +47,7 @@ export function openCallers({ origins, trustedProxies }: CallerSettings): Caller
   }
 }
 
-/** The address a request counts for, canonical, whatever its route. */
+/** The canonical address that a request is counted by, on every route. */
 export function addressOf(event: H3Event, trustedProxies: readonly IpRange[]): string {
   const socketAddress = event.runtime?.node?.req.socket.remoteAddress
   return clientAddress(socketAddress, event.req.headers.get('x-forwarded-for'), trustedProxies)
@@ -56,9 +56,9 @@ export function addressOf(event: H3Event, trustedProxies: readonly IpRange[]): s
 const MINUTE_MS = 60_000
 
 /**
- * Counts requests of each address in the minute of the clock, in memory; what was counted is forgotten with it.
+ * Limits requests per address and clock minute, in memory; counts are dropped at the end of the minute.
  *
- * @returns gives the seconds to wait when the address has used up its minute; null when the request is counted and may go on
+ * @returns a function that counts a request, and returns the seconds to wait if the limit is reached, else null
  */
 export function rateLimiter(perMinute: number, clock: Clock): (address: string) => number | null {
   let minute = Number.NaN

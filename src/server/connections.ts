@@ -7,18 +7,18 @@ import type { IpRange } from '../domain/address.ts'
 import { notesOf } from './respond.ts'
 import type { Log } from './route.ts'
 
-/** Bounds of what clients can hold open (docs/operations.md#connections). */
+/** Limits of open connections and requests (docs/operations.md#connections). */
 export interface ConnectionBounds {
-  /** A client that accepts no byte of a waiting response for so long is cut off. */
+  /** A client that accepts no byte of a pending response for this long is cut off, in milliseconds. */
   unreadMs: number
-  /** Requests of one connection whose responses have not ended. */
+  /** Unfinished requests per connection. */
   requests: number
-  /** Connections of one IPv4 address or IPv6 /64; trusted proxies have no such bound. */
+  /** Connections per IPv4 address or IPv6 /64; trusted proxies are exempt. */
   perPeer: number
-  /** Connections of one IPv6 /48; trusted proxies have no such bound. */
+  /** Connections per IPv6 /48; trusted proxies are exempt. */
   perNetwork: number
   connections: number
-  /** Bytes of responses that wait in this process for their readers, over all connections. */
+  /** Bytes of pending responses in this process, over all connections. */
   waitingBytes: number
 }
 
@@ -31,7 +31,7 @@ export const CONNECTION_BOUNDS: ConnectionBounds = {
   waitingBytes: 128 * 1024 * 1024,
 }
 
-/** How often connections are examined within `unreadMs`. */
+/** Number of connection checks within `unreadMs`. */
 const CHECKS_PER_TIMEOUT = 30
 
 type CutReason = 'unread' | 'pipelined' | 'peer_connections' | 'connections' | 'waiting_bytes'
@@ -46,40 +46,40 @@ interface Connection {
   socket: Socket
   /** Null for a trusted proxy. */
   peer: string | null
-  /** By its peer and network, itself included; null for a trusted proxy. */
+  /** Slots held by its peer and network, including its own; null for a trusted proxy. */
   held: HeldSlots | null
-  /** In order; the first one has begun. */
+  /** In order; the first one is being handled. */
   requests: OpenRequest[]
-  /** The request that arrived last, perhaps without all of its body. */
+  /** The latest request, whose body may be incomplete. */
   latest: IncomingMessage | null
   /** True after a request that must be the last. */
   isEnding: boolean
-  /** When it was opened, or its last response ended. */
+  /** When the connection was opened or its last response ended. */
   idleSince: number
-  /** Bytes the system had accepted at the last look. */
+  /** Bytes that the system had accepted at the last check. */
   acceptedBytes: number
-  /** Looks in a row at which bytes waited and none had been accepted. */
+  /** Consecutive checks without progress while bytes were pending. */
   stalledChecks: number
 }
 
 /** The open connections of a server. */
 export interface ConnectionTracker {
   /**
-   * Handles a request as soon as those before it on its connection are answered: a connection never holds more than one
-   * response. Nothing is handled of a connection that is closed or has too many requests.
+   * Handles a request after the previous responses of its connection have ended, so that a connection never holds more
+   * than one response. Ignores requests of a connection that is closed or has too many requests.
    *
-   * @param isLast true when nothing behind this request can be trusted to be a request
+   * @param isLast true if the bytes after this request cannot be trusted
    */
   receive(request: IncomingMessage, response: ServerResponse, handle: () => void, isLast: boolean): void
-  /** A response has ended. */
+  /** Reports that a response has ended. */
   responseEnded(socket: Socket): void
-  /** How many are open. */
+  /** Number of open connections. */
   count(): number
-  /** Closes connections without an open request; Node's own method leaves those that have not sent one yet. */
+  /** Closes idle connections; Node's own method skips those that have not sent a request yet. */
   closeUnused(): void
 }
 
-/** Keeps what clients hold of a server bounded: connections, unanswered requests, and responses they do not read. */
+/** Bounds the connections, unfinished requests and unread responses of a server. */
 export function boundConnections(
   server: Server,
   trustedProxies: readonly IpRange[],
@@ -94,7 +94,7 @@ export function boundConnections(
   }
   const cutConnection = (socket: Socket, code: CutReason): void => {
     const response = open.get(socket)?.requests[0]?.response
-    // Its place is free at once: the socket tells of its end later.
+    // Free the slot now: the socket reports its close later.
     forget(socket)
     if (socket.destroyed) return
     log.warn({ code }, 'connection cut')
@@ -121,7 +121,7 @@ export function boundConnections(
   const checkConnections = (): void => {
     for (const [socket, connection] of open) {
       updateProgress(connection)
-      // The first still look may follow right after a byte, so that one more makes the time whole.
+      // The first check without progress may follow right after a byte, so require one more.
       if (connection.stalledChecks > CHECKS_PER_TIMEOUT) cutConnection(socket, 'unread')
     }
     for (const { socket } of connectionsOverBudget(open.values(), bounds.waitingBytes))
@@ -139,7 +139,7 @@ export function boundConnections(
       connection.latest = request
       connection.requests.push({ response, handle })
       const { length } = connection.requests
-      // Node hands over all requests of one chunk, even after the connection was paused.
+      // Node emits all requests of one chunk, even after the connection was paused.
       if (length > bounds.requests) cutConnection(socket, 'pipelined')
       else if (length === 1) handle()
     },
@@ -175,12 +175,12 @@ function newConnection(socket: Socket, peer: string | null, held: HeldSlots | nu
 }
 
 /**
- * When all places are taken, the network with the most connections loses one, and within it the peer with the most. When
- * no network has more than that of the new connection, only a connection without an open request gives way, the one
- * that did nothing for longest, or else one that is not read: a new client is served even when a thousand networks
- * hold the same number of places.
+ * Chooses the connection to close if all slots are taken: one of the peer with the most connections in the network with
+ * the most connections. If no network has more than that of the new connection, only an idle connection is closed, the
+ * one idle for longest, or else one that is not read. A new client is thus served even if a thousand networks hold the
+ * same number of slots.
  *
- * @param own what the peer of the new connection holds with it; null for a trusted proxy
+ * @param own slots of the new connection's peer, including the new one; null for a trusted proxy
  */
 function connectionToEvict(open: Iterable<Connection>, own: HeldSlots | null): Connection | null {
   let candidate: Connection | null = null
@@ -214,7 +214,7 @@ function isEvictedBefore(one: Connection, other: Connection): boolean {
 
 const [IDLE, UNREAD, IN_USE] = [0, 1, 2]
 
-/** A request whose body is still to come is none yet: a client that sends it slowly holds its place for nothing. */
+/** A request counts once its body is complete, so that a slow sender can be evicted. */
 function activityOf({ latest, requests, stalledChecks }: Connection): number {
   if (latest === null || !latest.complete || requests.length === 0) return IDLE
   return stalledChecks > 0 ? UNREAD : IN_USE
@@ -226,14 +226,14 @@ interface PendingBytes {
 }
 
 /**
- * The connections to cut when more bytes wait than may: again and again one of the network for which most bytes wait, there
- * the one with the most bytes, each counted for as long as nothing of them was accepted.
+ * Selects connections to cut until the pending bytes fit the limit. Each step takes the network with the most pending
+ * bytes, and in it the connection with the most bytes, weighted by how long it has stalled.
  */
 function connectionsOverBudget(open: Iterable<Connection>, maxBytes: number): Connection[] {
   const waiting = pendingBytesOf(open)
   let total = waiting.reduce((sum, { bytes }) => sum + bytes, 0)
   if (total <= maxBytes) return []
-  // What waits for a proxy is for many clients: each of its connections stands for itself.
+  // A proxy serves many clients, so each of its connections is a group of its own.
   const byNetwork = new Map<object, PendingBytes[]>()
   for (const each of waiting) {
     const key = each.connection.held?.network ?? each.connection
@@ -261,7 +261,7 @@ function weightOf({ bytes, connection }: PendingBytes): number {
   return bytes * (1 + connection.stalledChecks)
 }
 
-/** What waits for each reader; a body that several are sent, such as a kept page, is in memory once. */
+/** Pending bytes per connection. A body that several connections share, such as a cached page, is counted once. */
 function pendingBytesOf(open: Iterable<Connection>): PendingBytes[] {
   const unread = [...open].filter(({ socket }) => socket.writableLength > 0)
   const readers = new Map<Buffer, number>()
@@ -273,7 +273,7 @@ function pendingBytesOf(open: Iterable<Connection>): PendingBytes[] {
   })
 }
 
-/** Progress is a byte that the system accepts; it accepts more whenever the client's system has taken enough. */
+/** Updates the progress of a connection, measured by the bytes that the system has accepted. */
 function updateProgress(connection: Connection): void {
   const { socket } = connection
   const accepted = acceptedBytes(socket)
@@ -283,8 +283,8 @@ function updateProgress(connection: Connection): void {
 }
 
 /**
- * Node tells in public only of whole writes, and a response may be one write of many megabytes; its own socket timeout
- * reads these two fields too.
+ * Bytes accepted by the system. Node's public counters include whole writes only, and a response may be one write of many
+ * megabytes; Node's own socket timeout reads these two fields too.
  */
 function acceptedBytes(socket: Socket): number {
   const { _handle: handle } = socket as unknown as {

@@ -13,13 +13,13 @@ import type { Log } from './route.ts'
 import type { RequestMeter } from './metrics/instruments.ts'
 import { PlainResponse, notesOf, requestId } from './respond.ts'
 
-/** Largest request body any route reads; each route may ask for less. */
+/** Largest request body of any route, in bytes; a route may have a lower limit. */
 const BODY_MAX_BYTES = 64 * 1024
 
-/** How often connections are looked through for those past their time. */
+/** Interval of Node's search for connections that timed out, in milliseconds. */
 const TIMEOUT_CHECK_MS = 1_000
 
-/** How long responses may take to be ended at a server's own end, and what they ended with to reach their readers. */
+/** On shutdown: time to end open responses, and then time for the last bytes to reach the clients, in milliseconds. */
 const END_TIMEOUT_MS = 5_000
 const FLUSH_TIMEOUT_MS = 1_000
 
@@ -33,14 +33,14 @@ export interface ListenOptions {
   headersTimeoutMs: number
   /** Time for a whole request to arrive, body included (docs/operations.md: 15 s). */
   requestTimeoutMs: number
-  /** Peers whose connections are not bounded in number. */
+  /** Peers that are exempt from the connection limits. */
   trustedProxies?: readonly IpRange[]
   bounds?: Partial<ConnectionBounds>
-  /** Is told of every request. */
+  /** Counts every request. */
   requests?: Pick<RequestMeter, 'recordStart' | 'recordEnd'>
-  /** Settings that name port and host, for what is said when they cannot be had. */
+  /** Settings that name port and host, for error messages. */
   settings?: ListenSettings
-  /** Largest request body any route reads, when it is not that of the public interfaces. */
+  /** Largest request body of any route, in bytes, if it differs from that of the public interfaces. */
   bodyMaxBytes?: number
 }
 
@@ -51,7 +51,7 @@ export interface ListenSettings {
 
 interface ListenSetting {
   name: string
-  /** As messages name it. */
+  /** Name used in messages. */
   label: string
 }
 
@@ -61,18 +61,19 @@ const SERVE_SETTINGS: ListenSettings = {
 }
 
 export interface RunningServer {
-  /** `http://host:port` as a person would open it. */
+  /** `http://host:port` for a browser. */
   url: string
   port: number
   /**
-   * Stops accepting, lets open responses finish for `graceMs`, then cuts what is left.
+   * Stops accepting connections, waits up to `graceMs` for open responses, then cuts the rest.
    *
-   * @param endOpen ends the responses that are open after that time; they are cut once it is done and they had time to leave
+   * @param endOpen ends the responses that are still open after `graceMs`; their connections are cut after it resolves
+   * and the last bytes had time to leave
    */
   close(graceMs: number, endOpen?: () => Promise<void>): Promise<void>
 }
 
-/** An address that no server can have here. */
+/** The refusal of an address that this machine cannot listen on. */
 export class AddressUnavailable extends Refusal<'address_unavailable'> {
   /** Name of the setting to change. */
   readonly setting: string
@@ -86,7 +87,7 @@ export class AddressUnavailable extends Refusal<'address_unavailable'> {
 /**
  * Serves the app on a socket.
  *
- * @throws Refusal `port_taken` or `address_unavailable`; never listens anywhere else than asked
+ * @throws Refusal `port_taken` or `address_unavailable`; the server never listens on another address
  */
 export async function listenOn(app: H3, options: ListenOptions): Promise<RunningServer> {
   const { host, port, settings = SERVE_SETTINGS } = options
@@ -120,13 +121,13 @@ async function listenQuietly(host: string, port: number, settings: ListenSetting
     })
     return server
   } catch (cause) {
-    // Taken since it was looked at, or unsafe: the look tells which.
+    // The port was taken meanwhile or is unsafe; this check tells which.
     await requireFreePort(host, port, settings)
     throw unsafePort(host, port, settings, cause)
   }
 }
 
-/** The port is free, so it is one of those that browsers refuse to open, which listhen exchanges for 3000. */
+/** The refusal of a free port that browsers block; listhen would replace it with 3000. */
 function unsafePort(
   host: string,
   port: number,
@@ -138,7 +139,7 @@ function unsafePort(
 }
 
 /**
- * Asks the system itself whether a port can be listened on; listhen only says that it found none.
+ * Checks that a port is free; listhen only reports that it found none.
  *
  * @throws Refusal `port_taken` or `address_unavailable`
  */
@@ -218,7 +219,7 @@ function serveRequests(server: Server, app: H3, options: ListenOptions): Connect
     if (framing === null) void handle(request, response)
     else refuseFraming(response, framing, id)
   }
-  // listhen's shutdown listener ends the process when an answer finishes after its socket is gone.
+  // listhen's shutdown listener ends the process if a response finishes after its socket is gone.
   server.removeAllListeners('request')
   server.on('request', (request: IncomingMessage, response: ServerResponse) => {
     const framing = framingFault(request)
@@ -233,8 +234,8 @@ function setTimeouts(
 ): void {
   server.headersTimeout = headersTimeoutMs
   server.requestTimeout = requestTimeoutMs
-  // Node looks for connections past their time every 30 s, by an option that only the constructor takes; it reads the
-  // property again whenever the server begins to listen.
+  // Node checks timeouts every 30 s, an option of the constructor only; it reads the property again whenever the server
+  // starts to listen.
   Object.assign(server, { connectionsCheckingInterval: TIMEOUT_CHECK_MS })
   server.emit('listening')
 }
@@ -262,7 +263,7 @@ async function close(
       }
       void endOpen().then(waitForClients, waitForClients)
     }, graceMs)
-    // The HTTP server's own close would destroy sockets whose last answer is not yet with the kernel.
+    // The HTTP server's own close would destroy sockets whose last response has not reached the kernel.
     NetServer.prototype.close.call(server, () => {
       clearTimeout(deadline)
       resolve()

@@ -1,25 +1,25 @@
 import { parseJson } from '../../domain/text.ts'
 import { DATA_MARKER } from '../../domain/agent/prompt.ts'
 
-/** A JSON object of which nothing is known. */
+/** A JSON object of unknown shape. */
 export type JsonObject = Readonly<Record<string, unknown>>
 
-/** A request to the demo's model, as far as its script looks at it. */
+/** The parts of a request to the demo's model that its script uses. */
 export interface DemoRequest {
   language: 'en' | 'ru'
-  /** The user's last words. */
+  /** The user's last message. */
   text: string
-  /** The stored data the turn began with; null when there is none. */
+  /** The stored data of the prompt; null if there is none. */
   data: JsonObject | null
-  /** Results of the tools that were called, in the order of the calls. */
+  /** Tool results, in the order of the calls. */
   results: readonly { tool: string; data: JsonObject }[]
-  /** False when the model is given no tools. */
+  /** False if the request offers no tools. */
   hasTools: boolean
 }
 
 const BLOCK = new RegExp(`^<<<${DATA_MARKER} \\w+$(.*?)^${DATA_MARKER} \\w+>>>$`, 'ms')
 
-/** Reads a request of the Responses API; null when it is none. */
+/** Parses a request of the Responses API; null if it is invalid. */
 export function parseDemoRequest(body: unknown): DemoRequest | null {
   const request = asObject(body)
   const input = asArray(request?.['input'])
@@ -42,7 +42,7 @@ export function parseDemoRequest(body: unknown): DemoRequest | null {
   }
 }
 
-/** The language preferred, else the one the question is written in. */
+/** The preferred language, else that of the question. */
 function languageOf(messages: readonly string[], text: string): 'en' | 'ru' {
   const preferences = parseObject(/^My preferences\b[^{]*(\{.*\})$/s.exec(messages[1] ?? '')?.[1])
   const preferred = preferences?.['language']
@@ -67,7 +67,7 @@ export function asString(value: unknown): string {
   return typeof value === 'string' ? value : ''
 }
 
-/** What the demo's model says around the data, in the languages it knows. */
+/** Phrases of the demo's model around the data, by language. */
 export const PHRASES = {
   en: {
     demo: '_Demo: a script answers here, not a language model._',
@@ -117,7 +117,7 @@ export const PHRASES = {
 
 export type Phrases = (typeof PHRASES)[keyof typeof PHRASES]
 
-/** Words of a question that are none of its subject. */
+/** Words of a question that are not part of its subject. */
 export const STOP_WORDS = new Set(
   `a about an and any are as at be been best by can could did do does for from give had has have how i in is it items
   its latest like links list me more most my new news of on or our please recent say show so stories story tell than that

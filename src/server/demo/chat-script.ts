@@ -2,25 +2,25 @@ import { wordsOf } from '../../domain/feed/search-words.ts'
 import { STOP_WORDS, PHRASES, asObject, asArray, asString } from './chat-question.ts'
 import type { DemoRequest, JsonObject, Phrases } from './chat-question.ts'
 
-/** What the demo's model says next: calls of tools, or its answer. */
+/** A completion of the demo's model: tool calls, or its answer. */
 export type DemoCompletion = { calls: readonly Call[] } | { text: string }
 
 type Call = { name: string; arguments: object }
 
-/** What a question is about: the tools that are asked next, and the paragraphs that their results make. */
+/** The plan for a question: the next tool calls, and the answer made of their results. */
 interface Plan {
   calls: readonly Call[]
-  /** null: the question cannot be answered without tools. */
+  /** Null if the question cannot be answered without tools. */
   paragraphs: string[] | null
 }
 
-/** Items and days in a list of an answer. */
+/** Items or days in a list of an answer. */
 const LIST_LENGTH = 5
 const EXCERPT_LENGTH = 400
 
 /**
- * The next step of a turn by fixed rules: what a question names decides which tools are called, and the answer is made
- * of what they gave. The same request always gets the same reply.
+ * Completes a turn by fixed rules: words of the question choose the tools, and their results make the answer. The same
+ * request always gets the same completion.
  */
 export function demoCompletion(request: DemoRequest): DemoCompletion {
   const phrases = PHRASES[request.language]
@@ -45,12 +45,12 @@ const HISTORY =
 const GREETING =
   /^\s*(?:hi|hello|hey|help|привет|здравствуйте|помощь)(?!\p{L})|who are you|кто ты|что ты умеешь/iu
 
-/** By the words in the question, and by the item it is asked of. */
+/** Chooses the plan by the words of the question and the open item. */
 function planFor(request: DemoRequest, phrases: Phrases): Plan {
   const { text, data, results } = request
   const item = asObject(data?.['item'])
   const key = KEY.exec(text)?.[0] ?? keyOf(item)
-  /** One call, and what is made of its result. */
+  /** Plans one call, or the answer if its result is there. */
   const callOnce = (name: string, args: object, answer: (result: JsonObject) => string[]): Plan => {
     const result = results.findLast(({ tool }) => tool === name)?.data ?? {}
     return results.length > 0
@@ -90,7 +90,7 @@ function subjectWords(text: string): string[] {
   return [...new Set(wordsOf(text))].filter((word) => word.length > 1 && !STOP_WORDS.has(word))
 }
 
-/** An item that is open is told of from the data of the turn, and read on where its text is longer. */
+/** Describes the open item from the data of the turn, and reads the rest of its text if it is longer. */
 function itemPlan(item: JsonObject, { data, results }: DemoRequest, phrases: Phrases): Plan {
   const isWhole = data?.['textIsWhole'] !== false || results.length > 0
   const read = results.findLast(({ tool }) => tool === 'read_article')?.data
@@ -107,11 +107,11 @@ function itemPlan(item: JsonObject, { data, results }: DemoRequest, phrases: Phr
 
 const SEARCH_WORDS = 2
 
-/** A search, once more with fewer words when it found nothing, then the text and the likes of the first item. */
+/** Plans a search, a second one with fewer words if it found nothing, then the text of the first item and similar items. */
 function searchPlan(words: readonly string[], { results }: DemoRequest, phrases: Phrases): Plan {
   const byLength = words.toSorted((a, b) => b.length - a.length)
   const longestWords = new Set(byLength.slice(0, SEARCH_WORDS))
-  // The longest words tell most; they are asked for in the order in which they were said.
+  // Search for the longest words, in their original order.
   const query = words.filter((word) => longestWords.has(word)).join(' ')
   const searchCall = (queryText: string): Call => ({
     name: 'search_items',
@@ -163,7 +163,7 @@ function listOfItems(items: readonly JsonObject[], phrases: Phrases): string {
   return lines.join('\n')
 }
 
-/** An item by its title and link, as an answer must cite it. */
+/** Cites an item by its title and link. */
 function lineOf(item: JsonObject, phrases: Phrases): string {
   const title = asString(item['title']).replaceAll(/[[\]\\]/g, String.raw`\$&`)
   const link = asString(item['link']).replaceAll('(', '%28').replaceAll(')', '%29')
@@ -184,7 +184,7 @@ function itemsOf(value: unknown): JsonObject[] {
     .filter((item) => item !== null)
 }
 
-/** The key of an item; empty when it has none. */
+/** The key of an item; empty if it has none. */
 function keyOf(item: JsonObject | null): string {
   return asString(item?.['key'])
 }

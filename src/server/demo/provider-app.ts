@@ -12,18 +12,18 @@ export const DEMO_CHAT_MODEL = 'dash-demo'
 /** Largest request of a turn: a whole conversation, the data block and all results. */
 export const DEMO_REQUEST_MAX_BYTES = 512 * 1024
 
-/** Words in one delta, and the time between two, so that an answer is seen to arrive. */
+/** Words per delta and the time between two deltas, so that the answer visibly streams. */
 const WORDS_PER_DELTA = 3
 const DELTA_MS = 15
 
-/** UTF-8 bytes a token has, about; only for the usage it tells. */
+/** Approximate UTF-8 bytes per token, for the reported usage. */
 const BYTES_PER_TOKEN = 4
 
 const HEADERS = { 'x-dash-demo': 'true', 'cache-control': 'no-store' }
 
 /**
- * A provider with one scripted model, of the Responses API (streamed, and nothing else), so that the chat runs in the
- * demo as it would against a real one. Every answer says that it is the demo's, in its headers and in its text.
+ * A provider of the streaming Responses API with one scripted model, so that the chat works in the demo. Every response
+ * is marked as the demo's, in its headers and its text.
  *
  * @param deltaMs time between two deltas, in milliseconds
  */
@@ -44,7 +44,7 @@ export function demoProviderApp(deltaMs: number = DELTA_MS): H3 {
   return app
 }
 
-/** The events of a reply that a client needs, each delta after its pause. */
+/** The events of a completion, with a pause before each delta. */
 async function* eventsOf(
   completion: DemoCompletion,
   requestBytes: number,
@@ -70,7 +70,7 @@ function eventOf(type: string, fields: object): Uint8Array {
   return encoder.encode(`event: ${type}\ndata: ${JSON.stringify({ type, ...fields })}\n\n`)
 }
 
-/** The same request has the same ids, and so has the next round: whoever asks must keep them apart. */
+/** Ids repeat in every round; the client must keep them apart. */
 function callItem({ name, arguments: args }: { name: string; arguments: object }, index: number): object {
   return {
     id: `fc_demo_${index}`,

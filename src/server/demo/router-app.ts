@@ -9,8 +9,8 @@ import { dayOf } from '../../domain/time.ts'
 import { respondJson } from '../respond.ts'
 
 /**
- * What a scripted model is like: `solver` answers everything, `talker` prints its tool calls as text, `guesser` gets the
- * time wrong, `silent` says nothing of use.
+ * Behaviour of a scripted model: `solver` solves everything, `talker` prints its tool calls as text, `guesser` gets the
+ * time wrong, `silent` returns nothing useful.
  */
 type Behaviour = 'solver' | 'talker' | 'guesser' | 'silent'
 
@@ -20,7 +20,7 @@ export interface ScriptedModel {
   behaviour: Behaviour
   contextLength: number
   maxCompletionTokens: number
-  /** Median latency its endpoint tells, in milliseconds. */
+  /** Reported median latency, in milliseconds. */
   latencyMs: number
 }
 
@@ -37,7 +37,7 @@ interface RouterResponse {
   body: unknown
 }
 
-/** The demo's models: one that is good at everything, and others that are not. */
+/** The demo's models: one solves every task, the others do not. */
 export const DEMO_MODELS: readonly ScriptedModel[] = [
   scripted('orchard/quince-large', 'Orchard: Quince Large', 'solver', 900),
   scripted('harbour/kite-mini', 'Harbour: Kite Mini', 'guesser', 700),
@@ -55,8 +55,8 @@ function scripted(id: string, name: string, behaviour: Behaviour, latencyMs: num
 }
 
 /**
- * The routing service with scripted models, which answer the suite of the current day by its own solutions, so that an
- * evaluation runs as it would against the real one. Counts its chat requests by UTC day.
+ * A routing service with scripted models, which respond to the suite of the current day with its solutions, so that an
+ * evaluation runs as against the real service. Chat requests are counted by UTC day.
  */
 export function scriptedRouter(
   models: readonly ScriptedModel[],
@@ -77,7 +77,7 @@ export function scriptedRouter(
   }
 }
 
-/** The scripted service as an application; every answer says that it is the demo's. */
+/** The scripted routing service as an application; every response is marked as the demo's. */
 export function demoRouterApp(models: readonly ScriptedModel[], clock: Clock): H3 {
   const app = new H3({ silent: true })
   const respond = scriptedRouter(models, clock)
@@ -141,7 +141,7 @@ function completionOf(models: readonly ScriptedModel[], body: string, clock: Clo
   return { status: 200, body: { id: 'gen-demo', object: 'chat.completion', model: id, choices } }
 }
 
-/** What every model says to whatever the suite does not ask, such as the question of the lines that the page has to copy. */
+/** Response to any other prompt, such as that of the snippets on the page. */
 const GREETING: ModelResponse = { text: 'Hello.', toolCalls: [], finishReason: 'stop' }
 
 function responseOf(behaviour: Behaviour, kind: 'tool' | 'text', items: LiteItems): ModelResponse {
@@ -153,15 +153,15 @@ function responseOf(behaviour: Behaviour, kind: 'tool' | 'text', items: LiteItem
   return kind === 'tool' ? solved : { ...solved, text: solved.text.replace(/TIME: .*$/, 'TIME: 00:00:00') }
 }
 
-/** Titles the demo's sources vouch for, by source and the source's own id. */
+/** Titles that the demo's sources confirm, by source and source id. */
 export type DemoTitles = Readonly<Record<NewsSource, Readonly<Record<string, string>>>>
 
-/** Path below which each source's API is imitated. */
+/** Path prefix of each source's imitated API. */
 export const DEMO_SOURCE_PATHS = { hn: '/hn', lobsters: '/lobsters', lesswrong: '/lesswrong' } as const
 
 /**
- * Stands in for the three owning sources while the demo is prepared, so that asking them for titles runs as it would
- * against the real ones. Every answer says that it is the demo's.
+ * Imitates the three news sources while the demo is prepared, so that titles are requested as from the real ones. Every
+ * response is marked as the demo's.
  */
 export function demoSourceApp(titles: DemoTitles): H3 {
   const app = new H3({ silent: true })
