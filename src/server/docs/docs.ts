@@ -14,16 +14,16 @@ import type { Menu, MenuEntry } from './menu.ts'
 import { renderReference } from './reference.ts'
 import type { PublishedDocument } from './reference.ts'
 
-/** A document as the server shows it. */
+/** A document as the server renders it. */
 interface Guide extends MenuEntry {
-  /** What it is about: the first sentence under its heading. */
+  /** The first sentence under its heading. */
   summary: string
   content: () => Html
-  /** As it was written, with links that lead to the Markdown of other documents on this server. */
+  /** The Markdown source, with links to the Markdown of other documents on this server. */
   markdown: () => string
 }
 
-/** The project's own documents; each is read when it is first needed. */
+/** Opens the project's documents; each is read at its first use. */
 function openGuides(): readonly Guide[] {
   const files = guideFiles()
   return files.map((file) => {
@@ -49,7 +49,7 @@ function titleOf(text: string): string {
   return heading.replaceAll(/[`*]/g, '')
 }
 
-/** The first sentence of the first paragraph; empty for a document that has none. */
+/** The first sentence of the first paragraph; empty if there is no paragraph. */
 function summaryOf(text: string): string {
   const paragraphs = text.split(/\n\s*\n/).map((part) => part.trim())
   const first = paragraphs.find((part) => /^(?!```)[\w`*[]/.test(part)) ?? ''
@@ -68,14 +68,14 @@ function withLinksToMarkdown(text: string, resolveLink: (link: string) => string
   })
 }
 
-/** What a reader with little room may leave out (llmstxt.org). */
+/** The menu group that readers with a small context may skip (llmstxt.org). */
 const OPTIONAL = 'The project'
 
 /**
- * The documentation as a list that language models read (llmstxt.org): every interface with its OpenAPI document, every
- * guide as Markdown, in the groups of the menu; what is about the project itself is optional.
+ * The documentation as a list for language models (llmstxt.org): every interface with its OpenAPI document and every
+ * guide as Markdown, in the groups of the menu.
  *
- * @param base what addresses begin with, without a slash at its end
+ * @param base prefix of URLs, without a trailing slash
  */
 function llmsText(documents: readonly PublishedDocument[], guides: readonly Guide[], base: string): string {
   const guideLine = ({ title, path, summary }: Guide): string =>
@@ -102,10 +102,10 @@ const MARKDOWN_TYPE = 'text/markdown; charset=utf-8'
 const PUBLIC_HEADERS = { 'access-control-allow-origin': '*', 'cache-control': 'public, max-age=300' }
 
 /**
- * Mounts `/docs`, each interface's document and page, and the project's own guides, which are there as Markdown too, under
- * `.md`. Every page has the menu of all; `/llms.txt` is the same list for language models. No outside host is involved.
+ * Mounts `/docs` with the page and document of each interface and the guides, which are also served as Markdown under
+ * `.md`. Every page has the full menu; `/llms.txt` is the same list for language models.
  *
- * @param baseUrl address the server is reached at from outside, without a slash at its end
+ * @param baseUrl public URL of the server, without a trailing slash
  */
 export function mountDocs(
   app: H3,
@@ -150,7 +150,7 @@ export function mountDocs(
   app.get('/docs/decisions/**', (event) => redirectDecision(event, guides))
 }
 
-/** Decision records that became part of another, by number. */
+/** Decision records merged into another, by number. */
 const MERGED_DECISIONS: Readonly<Record<string, string>> = {
   '0055': '0026',
   '0063': '0015',
@@ -159,7 +159,7 @@ const MERGED_DECISIONS: Readonly<Record<string, string>> = {
   '0072': '0034',
 }
 
-/** Redirects a former name of a decision record to the record that has its number now. */
+/** Redirects a former name of a decision record to the current record of that number. */
 function redirectDecision(event: H3Event, guides: readonly Guide[]): Response {
   const [, number = '', suffix = ''] =
     /^\/docs\/decisions\/(\d{4})-[\w-]+(\.md)?$/.exec(event.url.pathname) ?? []
@@ -172,7 +172,7 @@ function redirectDecision(event: H3Event, guides: readonly Guide[]): Response {
 
 type Headers = Readonly<Record<string, string>>
 
-/** The groups of pages, and behind the first of them the interfaces. */
+/** The groups of pages, with the interfaces after the first group. */
 function menuOf(documents: readonly PublishedDocument[], guides: readonly Guide[]): Menu {
   const interfaces = {
     title: 'Interfaces',
@@ -198,10 +198,10 @@ function index(documents: readonly PublishedDocument[]): Html {
     </p>`
 }
 
-/** Where the guides are, from the sources as from the build. */
+/** The project's root, both from the sources and from the build. */
 const ROOT = new URL('../../../', import.meta.url)
 
-/** Documents outside `docs/` that guides lead to, with the name each has below `/docs`. */
+/** Documents outside `docs/` that guides link to, by file, with their names below `/docs`. */
 const OTHER_DOCUMENTS: Readonly<Record<string, string>> = {
   'README.md': 'readme',
   'CHANGELOG.md': 'changelog',
@@ -210,10 +210,10 @@ const OTHER_DOCUMENTS: Readonly<Record<string, string>> = {
   'assets/demo/SOURCES.md': 'demo-sources',
 }
 
-/** Files beside the documents, by the address the server shows them at. */
+/** Other files that the server shows, by path. */
 const RAW_FILES: Readonly<Record<string, string>> = { '/docs/audit.sh': 'docs/audit.sh' }
 
-/** Pages that became sections of other pages, by their former name below `/docs`. */
+/** Pages merged into other pages, by their former name below `/docs`. */
 const MOVED_PAGES: Readonly<Record<string, string>> = {
   containers: 'deployment#containers',
   scaling: 'deployment#several-servers',
@@ -226,13 +226,13 @@ const MOVED_PAGES: Readonly<Record<string, string>> = {
 
 /** One of the project's documents. */
 export interface GuideFile {
-  /** From the project's root on, with `/`. */
+  /** Path from the project's root, with `/`. */
   name: string
-  /** Where the server shows it. */
+  /** Path on the server. */
   path: string
 }
 
-/** The project's own documents, in the order of their names. */
+/** The project's documents, sorted by name. */
 export function guideFiles(): GuideFile[] {
   const names = readdirSync(new URL('docs/', ROOT), { recursive: true, encoding: 'utf8' })
     .map((name) => `docs/${name.replaceAll('\\', '/')}`)
@@ -248,10 +248,10 @@ function pathOf(name: string): string {
 }
 
 /**
- * Where a link of a document leads on the server, or null for a file that is no document.
+ * Resolves a link of a document to a path on the server; null if the target is not a document.
  *
- * @param from the document it stands in
- * @param link relative to that document, as a reader of the files would follow it
+ * @param from document that contains the link
+ * @param link path relative to that document
  */
 function linkedPath(files: readonly GuideFile[], from: GuideFile, link: string): string | null {
   const [target = '', ...fragment] = link.split('#')

@@ -4,8 +4,8 @@ import { NOTHING, html } from '../page/html.ts'
 import type { Html } from '../page/html.ts'
 
 /**
- * Renders one of the project's documents. HTML inside it is shown as text; headings have the ids by which links name
- * them; what may be wider than the screen scrolls, by keyboard too.
+ * Renders one of the project's documents. HTML in it is shown as text; headings get ids; wide tables and code scroll, by
+ * keyboard too.
  *
  * @param resolveLink where a relative link leads; null leaves its text alone
  */
@@ -40,7 +40,7 @@ export function renderMarkdown(text: string, resolveLink: (link: string) => stri
   return { html: marked.parser(marked.lexer(text)) }
 }
 
-/** The words of inline markup. */
+/** The text of inline markup. */
 function plainText(tokens: readonly Token[]): string {
   return tokens
     .map((token) =>
@@ -49,7 +49,7 @@ function plainText(tokens: readonly Token[]): string {
     .join('')
 }
 
-/** As the forges of the world make ids of headings, so that links in the files work there and here. */
+/** Makes a heading's id as code hosts do, so that links work both there and here. */
 function slugOf(title: string): string {
   return title
     .toLowerCase()
@@ -64,8 +64,8 @@ function uniqueId(slug: string, ids: Map<string, number>): string {
 }
 
 /**
- * What an example of the documents may need that not every reader has (CONTRIBUTING.md, "Examples in the documents"), by
- * the mark in its fence, and how it is said beside the example.
+ * Prerequisites of examples (CONTRIBUTING.md, "Examples in the documents"), by the mark in the fence, with their text
+ * beside the example.
  */
 export const NEEDS: Readonly<Record<string, string>> = {
   internet: 'the Internet',
@@ -81,7 +81,7 @@ export const NEEDS: Readonly<Record<string, string>> = {
 /** Programs that not every machine has. */
 export const TOOLS: readonly string[] = ['jq', 'sqlite3', 'openssl', 'promtool']
 
-/** What the fence of a block says that it needs, for a reader; empty when it needs nothing. */
+/** The prerequisites in the fence of a block as text; empty if there are none. */
 function needsText(info: string): string {
   const [, needs = ''] = /(?:^| )needs=(\S+)/.exec(info) ?? []
   return needs

@@ -33,14 +33,14 @@ function menuItem({ path, title }: MenuEntry, current: string): Html {
   </li>`
 }
 
-/** A part of the menu: pages in the order in which they are best read. */
+/** A group of the menu, with its pages in reading order. */
 interface PageGroup {
   title: string
-  /** Addresses below `/docs/`. */
+  /** Paths below `/docs/`. */
   pages: readonly string[]
 }
 
-/** The menu's order: first what a newcomer needs, last what only concerns who changes the program. */
+/** The menu: pages for newcomers first, pages for contributors last. */
 export const MENU_GROUPS: readonly PageGroup[] = [
   {
     title: 'Start',
@@ -64,8 +64,8 @@ export const MENU_GROUPS: readonly PageGroup[] = [
 ]
 
 /**
- * Pages by group, in the menu's order; at the end those that no group names. Pages of single decisions are in none: their
- * list leads to them.
+ * Groups pages in the menu's order; pages without a group come last. Pages of single decisions are omitted: their list
+ * links to them.
  */
 export function groupsOf<Page extends MenuEntry>(
   pages: readonly Page[],

@@ -15,12 +15,12 @@ interface Interface {
   path: string
   title: string
   summary: string
-  /** The release of the product has its own. */
+  /** Version of the interface, independent of the product's release. */
   version: string
   contracts: Contracts
 }
 
-/** The public interfaces, in the order in which they are shown. */
+/** The public interfaces, in display order. */
 const INTERFACES: readonly Interface[] = [
   {
     path: HISTORY_DOCS,
@@ -74,7 +74,7 @@ export function publishedDocuments(demo: boolean): PublishedDocument[] {
   })
 }
 
-/** What an OpenAPI document says about itself. */
+/** The `info` of an OpenAPI document. */
 interface DocumentInfo {
   title: string
   version: string
@@ -84,8 +84,8 @@ interface DocumentInfo {
 const SCHEMA_PREFIX = '#/components/schemas/'
 
 /**
- * Folds contracts into an OpenAPI 3.1 document: paths, parameters, every refusal with its status and code, and the
- * schemas the handlers parse with. Nothing of it is written by hand elsewhere.
+ * Builds an OpenAPI 3.1 document from contracts: paths, parameters, every refusal with its status and code, and the
+ * schemas that the handlers parse with.
  */
 function openApiDocument(
   info: DocumentInfo,
@@ -156,7 +156,7 @@ function queryParameters(query: z.ZodObject): Record<string, unknown>[] {
   })
 }
 
-/** JSON Schema of a parameter, with what its schema says in `meta`. */
+/** JSON Schema of a parameter, with the members of its `meta`. */
 interface Described extends Record<string, unknown> {
   description: string
   example?: string
@@ -178,7 +178,7 @@ function successes(contract: Contract<string>): Record<string, unknown> {
 
 type RefusalOfStatus = Omit<Contract<string>['refusals'][string], 'status'> & { error: string }
 
-/** One response a status; its schema lists exactly the codes that status is given with. */
+/** One response per status; its schema lists exactly the codes of that status. */
 function refusals(contract: Contract<string>): Record<string, unknown> {
   const byStatus = new Map<number, RefusalOfStatus[]>()
   for (const [name, { status, error = name, ...rest }] of Object.entries(contract.refusals)) {
@@ -212,7 +212,7 @@ function refusals(contract: Contract<string>): Record<string, unknown> {
   )
 }
 
-/** What some refusals of one status say beside their code, each always the same. */
+/** Schemas of constant members of the refusals of one status. */
 function memberSchemas(members: readonly object[]): Record<string, unknown> {
   return Object.fromEntries(
     members.flatMap((given) =>
@@ -231,7 +231,7 @@ function headerObjects(headers: Readonly<Record<string, string>>): Record<string
   )
 }
 
-/** The schemas that a part of the document refers to, and those that they refer to. */
+/** The schemas that a part of the document references, directly or indirectly. */
 function referredSchemas(part: unknown): Record<string, unknown> {
   const { schemas } = z.toJSONSchema(z.globalRegistry, { uri: (id) => `${SCHEMA_PREFIX}${id}` })
   const referred = new Map<string, unknown>()
@@ -253,7 +253,7 @@ function inlineSchema(schema: z.ZodType): Record<string, unknown> {
   return withoutDocumentKeys(z.toJSONSchema(schema))
 }
 
-/** Inside an OpenAPI document a schema has neither a dialect nor an address of its own. */
+/** Removes the keys `$schema`, `$id` and `id`, which a schema inside an OpenAPI document must not have. */
 function withoutDocumentKeys(schema: object): Record<string, unknown> {
   return Object.fromEntries(
     Object.entries(schema).filter(([key]) => key !== '$schema' && key !== '$id' && key !== 'id'),

@@ -1,7 +1,7 @@
 import { NOTHING, codeSpans, html } from '../page/html.ts'
 import type { Html } from '../page/html.ts'
 
-/** What of an OpenAPI document is shown, as `openapi.ts` makes it. */
+/** The parts of an OpenAPI document that are rendered, as `openapi.ts` makes them. */
 interface OpenApi {
   paths: Readonly<Record<string, Readonly<Record<string, Operation>>>>
   components: { schemas: Readonly<Record<string, JsonSchema>> }
@@ -36,7 +36,7 @@ export interface PublishedDocument {
   document: Record<string, unknown>
 }
 
-/** The description of an interface: every operation with its parameters and answers, and every schema. */
+/** Renders the reference of an interface: every operation with its parameters and responses, and every schema. */
 export function renderReference({ path, title, summary, document }: PublishedDocument): Html {
   const { paths, components } = document as unknown as OpenApi
   const operations = Object.entries(paths).flatMap(([at, methods]) =>
@@ -72,7 +72,7 @@ function operationText(method: string, path: string, operation: Operation): Html
     ${responseTable(responses)}`
 }
 
-/** A question that can be opened as it stands. */
+/** An example request that can be opened directly. */
 function exampleRequest(path: string, parameters: readonly Parameter[]): Html {
   const examples = parameters.flatMap(({ name, example }): [string, string][] =>
     example === undefined ? [] : [[name, example]],
@@ -169,14 +169,14 @@ interface JsonSchema {
   description?: string
 }
 
-/** One member of an object, those of objects inside it under dotted names. */
+/** One member of an object; members of nested objects have dotted names. */
 interface Member {
   name: string
   schema: JsonSchema
   required: boolean
 }
 
-/** Every member of an object, in its order. */
+/** Every member of an object, in order. */
 function membersOf({ properties = {}, required = [] }: JsonSchema, prefix = ''): Member[] {
   return Object.entries(properties).flatMap(([name, schema]) => {
     const member = { name: `${prefix}${name}`, schema, required: required.includes(name) }
@@ -186,7 +186,7 @@ function membersOf({ properties = {}, required = [] }: JsonSchema, prefix = ''):
   })
 }
 
-/** A schema in words, other schemas of the document as links. */
+/** Renders a schema as text with links to other schemas. */
 function schemaText(schema: JsonSchema): Html {
   const { $ref, anyOf, items, additionalProperties: named } = schema
   if ($ref !== undefined) {

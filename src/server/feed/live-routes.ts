@@ -13,7 +13,7 @@ import type { FeedHost, SubscriptionFeed } from './feeds.ts'
 import { parseFeed, publishedFrom } from './proved-snapshots.ts'
 import type { ProvedFeed, ProvedSnapshots } from './proved-snapshots.ts'
 
-/** The live feed and the three formats people subscribe to it in (docs/api.md). */
+/** Routes of the live feed and its three subscription formats (docs/api.md). */
 export function liveRoutes(snapshots: ProvedSnapshots, host: () => FeedHost): Route[] {
   const subscription = (
     contract: Contract<LiveRefusal>,
@@ -70,7 +70,7 @@ const REFUSALS = {
   feed_lookup_failed: { status: 503, when: 'any other failure' },
 } satisfies Record<LiveRefusal, { status: number; when: string; members?: Record<string, string> }>
 
-/** What the four contracts share. */
+/** Members shared by the four contracts. */
 const COMMON = {
   tag: 'Live feed',
   query: liveQuery,

@@ -9,7 +9,7 @@ import { singleFlight } from '../single-flight.ts'
 import { publishedBody } from '../respond.ts'
 import type { PublishedBody } from '../respond.ts'
 
-/** The payload of one sort in the newest snapshot, proved by its digest. */
+/** The payload of one sort in the newest snapshot, verified by its digest. */
 export interface ProvedFeed {
   snapshot: Snapshot
   published: PublishedBody
@@ -19,17 +19,17 @@ export interface ProvedSnapshots {
   /**
    * The newest snapshot's feed of a sort; null when there is no snapshot.
    *
-   * @throws Refusal `storage_damaged` when it cannot be proved; no older one ever stands in
+   * @throws Refusal `storage_damaged` if verification fails; an older snapshot never replaces it
    */
   newest(sort: LiveSort): Promise<ProvedFeed | null>
 }
 
-/** Where the store is read: which snapshot is the newest, and the bytes of its feeds. */
+/** The reads of the store: the newest snapshot and the bytes of its feeds. */
 export type SnapshotReader = Pick<FeedStore, 'newestSnapshot' | 'snapshotFeed'>
 
 const CACHE_CONTROL = 'public, max-age=60, stale-while-revalidate=300'
 
-/** A published text of the live feed, by the snapshot it was made from. */
+/** Publishes a text made from a snapshot. */
 export function publishedFrom(
   { generatedAt }: Snapshot,
   body: Buffer,
@@ -41,8 +41,8 @@ export function publishedFrom(
 }
 
 /**
- * Asks the store for the newest snapshot at every request. Bytes stay in memory, one payload a sort, and are used again
- * only while that snapshot names their digest (docs/decisions/0018-feed-snapshots.md).
+ * Reads the newest snapshot from the store for every request. One payload per sort is cached, and reused while that
+ * snapshot names its digest (docs/decisions/0018-feed-snapshots.md).
  */
 export function provedSnapshots(store: SnapshotReader): ProvedSnapshots {
   const cache = new Map<LiveSort, { name: string; proved: Promise<ProvedFeed> }>()
@@ -74,8 +74,8 @@ export function provedSnapshots(store: SnapshotReader): ProvedSnapshots {
 }
 
 /**
- * A proved payload as the feed it was sealed from: its schema held then, so that its version is enough. One that another
- * release stored may have another layout: it is served as it is, but not rewritten.
+ * Parses a verified payload. Its schema was checked when it was sealed, so only its version is checked. A payload of
+ * another release may have another layout: it is served verbatim but not parsed.
  *
  * @throws Refusal `storage_damaged` for another layout
  */

@@ -20,7 +20,7 @@ import { publishedBody, respondPublished } from '../respond.ts'
 import { RETRYABLE, publicAccess, route } from '../route.ts'
 import type { Contract, Route } from '../route.ts'
 
-/** Questions about stored items (docs/api.md). */
+/** Routes of the search, of similar items and of trends (docs/api.md). */
 export function searchRoutes(
   search: Pick<FeedSearch, 'by'>,
   callerOf: (event: H3Event) => SearchCaller,
@@ -109,7 +109,7 @@ const {
   ...STORE_REFUSALS
 } = REFUSALS
 
-/** What the three contracts share. */
+/** Members shared by the three contracts. */
 const COMMON = {
   tag: 'Search',
   successHeaders: {

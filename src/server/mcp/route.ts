@@ -13,7 +13,7 @@ import { RETRYABLE, readBody, restrictedAccess, route } from '../route.ts'
 import type { Contract, Route } from '../route.ts'
 import type { ToolServerPorts } from './tool-server.ts'
 
-/** Public codes of `/mcp`: the whole, closed list. */
+/** Public codes of `/mcp`: a closed list. */
 export const MCP_REFUSALS = [
   'batch_not_supported',
   'busy',
@@ -27,11 +27,11 @@ export const MCP_REFUSALS = [
 
 export type McpRefusal = (typeof MCP_REFUSALS)[number]
 
-/** Requests that one server answers at the same time: of one address, of one network, and in all. */
+/** Concurrent requests: per address, per network, and in all. */
 export const MCP_SLOTS: SlotBounds = { perAddress: 4, perNetwork: 16, all: 64 }
 
 export interface McpPorts extends Omit<ToolServerPorts, 'address'>, CallerSettings {
-  /** Requests of one address a minute. */
+  /** Requests per address and minute. */
   requestsPerMinute: number
   clock: Clock
 }
@@ -42,7 +42,7 @@ export function mcpRoute(ports: McpPorts): Route {
   const countRequest = rateLimiter(ports.requestsPerMinute, ports.clock)
   const slots = openSlots(MCP_SLOTS)
   const handle = async (event: H3Event): Promise<Response> => {
-    // Clients that are no pages send none; a page always does, and cannot choose it.
+    // Only pages send an Origin, and they cannot forge it.
     if (event.req.headers.has('origin')) callers.requireOrigin(event)
     const address = callers.address(event)
     const waitSeconds = countRequest(address)

@@ -6,7 +6,7 @@ import { Refusal } from '../../domain/refusal.ts'
 import { createToolServer } from './tool-server.ts'
 import type { ToolServerPorts } from './tool-server.ts'
 
-/** Most that may wait to be read as messages; a longer line is no message. */
+/** Longest line, in bytes; a longer one is refused. */
 const WAITING_MAX_BYTES = 1024 * 1024
 
 export interface StdioOptions {
@@ -14,14 +14,13 @@ export interface StdioOptions {
   output: Writable
   /** Ends the connection at once. */
   signal: AbortSignal
-  /** Told, in a line, of what was wrong on the connection; never of what stood there. */
+  /** Called with a one-line description of a connection problem, without any input. */
   onProblem: (problem: string) => void
 }
 
 /**
- * Offers the tools on two streams, one JSON-RPC message a line, and writes nothing else to them. Resolves once the input
- * has ended and every call that was begun is answered, once nobody reads the output any more, or once the signal is
- * aborted.
+ * Serves the tools on two streams, one JSON-RPC message per line. Resolves when the input has ended and every started
+ * call is answered, when the output is closed, or when the signal is aborted.
  *
  * @throws Refusal `input_unreadable` for a line that is too long
  */
@@ -37,7 +36,8 @@ export async function serveStdio(
     for (const event of ['error', 'close']) output.once(event, () => resolve('at once'))
     signal.addEventListener('abort', () => resolve('at once'), { once: true })
     if (signal.aborted) resolve('at once')
-    // The library ends a connection by itself for one reason only, of which it tells as of any other problem before.
+    // The library closes a connection by itself only after a line that is too long, and reports that as an ordinary error
+    // first.
     let isTooLong = false
     Object.assign(server, {
       onclose() {
@@ -56,14 +56,14 @@ export async function serveStdio(
   input.pipe(lines)
   await server.connect(transport)
   const reason = await closed
-  // What is still read keeps the process alive.
+  // A piped input keeps the process alive.
   input.unpipe(lines)
   if (reason === 'too long') {
     const detail = `a line on standard input has more than ${WAITING_MAX_BYTES} bytes`
     throw new Refusal('input_unreadable', detail)
   }
   if (reason === 'input') {
-    // What was read is begun in this turn of the event loop, and what has its result is written in another.
+    // Calls that were read start in this turn of the event loop, and their results are written in a later one.
     await nextTurn()
     await settled()
     await nextTurn()
@@ -71,7 +71,7 @@ export async function serveStdio(
   await server.close()
 }
 
-/** What is written to it, ended by a line feed: the library leaves a last line without one unread. */
+/** A transform that adds a missing final line feed, because the library ignores an unterminated line. */
 function terminatedLines(): Transform {
   let endsWithNewline = true
   return new Transform({

@@ -7,21 +7,21 @@ import type { Meter } from './instruments.ts'
 
 const BUCKETS_SECONDS = [0.1, 0.25, 0.5, 1, 2.5, 5, 10, 20, 30, 60, 90]
 
-/** How a turn of the chat went. */
+/** A finished turn of the chat. */
 interface EndedTurn {
   outcome: TurnOutcome
-  /** null: it ended before that was known. */
+  /** Null if it ended before the source was known. */
   source: 'cache' | 'shared' | 'own' | null
   firstDeltaMs: number | null
   durationMs: number
-  /** What it is charged, in millionths of a US dollar. */
+  /** Charged cost, in millionths of a US dollar. */
   costMicroUsd: number
 }
 
 /** Counts turns of the chat. */
 export interface AgentMeter extends Meter {
   recordAdmission(admission: Admission): void
-  /** An answer is being streamed. */
+  /** Counts a turn whose stream has started. */
   recordStart(): void
   recordEnd(turn: EndedTurn): void
 }
@@ -31,7 +31,7 @@ const SOURCES = ['cache', 'shared', 'own']
 
 type BoundedCode = Exclude<FailureCode['code'], `http_${number}`> | 'http_4xx' | 'http_5xx'
 
-/** Every code, or the compiler names the one that is missing. */
+/** All codes; the compiler reports a missing one. */
 const CODES: Readonly<Record<BoundedCode, true>> = {
   first_event: true,
   idle: true,
@@ -82,7 +82,7 @@ export function agentMeter(): AgentMeter {
   }
 }
 
-/** A provider's status is any number: its class is one of few. */
+/** Replaces a provider's HTTP status by its class, which bounds the number of labels. */
 function boundedCode(code: string): string {
   return code.replace(/^http_(\d)\d*$/, 'http_$1xx')
 }

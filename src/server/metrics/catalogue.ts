@@ -15,8 +15,8 @@ const gauges = define('gauge' as const)
 const histograms = define('histogram' as const)
 
 /**
- * Every metric there is (docs/monitoring.md): what it counts, and its labels. A label's values are of a closed list:
- * templates of routes, names of commands, codes of ours; never anything a caller sent.
+ * All metrics (docs/monitoring.md), with help and labels. Label values are a closed list: route templates, command names
+ * and our codes, never input of a caller.
  */
 export const METRICS = {
   dash_build_info: gauges('Release of dash and of Node.js; always 1.', 'version', 'node'),
@@ -111,18 +111,21 @@ type NameOf<Type extends MetricDefinition['type']> = {
 /** Values of a metric's labels. */
 type Labels = Readonly<Record<string, string>>
 
-/** The value of a metric as it was read. */
+/** One measured value of a metric. */
 export type Sample = readonly [name: NameOf<'counter' | 'gauge'>, value: number, labels?: Labels]
 
-/** What a metric is made with. Its registry is always named: the package's own is shared by all servers of a process. */
+/**
+ * Constructor options of a metric, with an explicit registry: the package's default one is shared by all servers of a
+ * process.
+ */
 function definitionOf(name: MetricName, registry: Registry) {
   const { help, labels } = METRICS[name]
   return { name, help, labelNames: [...labels], registers: [registry] }
 }
 
 /**
- * @param initialLabels sets of labels that are told from the start on: of a counter that appears with its first event Prometheus
- *   sees no increase
+ * Makes a counter. @param initialLabels label sets that start at 0: Prometheus sees no increase if a counter appears with
+ * its first event
  */
 export function counter(
   registry: Registry,
@@ -138,7 +141,7 @@ export function gauge(registry: Registry, name: NameOf<'gauge'>): Gauge {
   return new Gauge(definitionOf(name, registry))
 }
 
-/** @param buckets upper bounds in seconds, ascending */
+/** Makes a histogram. @param buckets upper bounds in seconds, ascending */
 export function histogram(
   registry: Registry,
   name: NameOf<'histogram'>,
@@ -147,7 +150,7 @@ export function histogram(
   return new Histogram({ ...definitionOf(name, registry), buckets: [...buckets] })
 }
 
-/** Readings in Prometheus' text format; a metric that was not read is left out. */
+/** Writes samples in Prometheus' text format. */
 export async function exposition(samples: readonly Sample[]): Promise<string> {
   const registry = new Registry()
   for (const [name, value, labels = {}] of samples) {
@@ -161,13 +164,13 @@ export async function exposition(samples: readonly Sample[]): Promise<string> {
 
 const LAST_SUCCESS = 'dash_job_last_success_timestamp_seconds'
 
-/** What is known of the runs of jobs; of each job the last run. */
+/** Samples of the last run of each job. */
 export function jobMetrics(states: readonly JobState[]): Sample[] {
   return states.flatMap(({ job, startedAt, endedAt, exitCode, lastSuccessAt }) => {
     const labels = { command: job }
     return [
       ['dash_job_last_run_timestamp_seconds', endedAt / 1000, labels],
-      // A job that never succeeded is older than any limit, and not absent.
+      // 0 for a job that never succeeded, so that alerts on its age fire.
       [LAST_SUCCESS, (lastSuccessAt ?? 0) / 1000, labels],
       ['dash_job_last_exit_code', exitCode, labels],
       ['dash_job_last_duration_seconds', (endedAt - startedAt) / 1000, labels],
@@ -177,7 +180,7 @@ export function jobMetrics(states: readonly JobState[]): Sample[] {
 
 const LAST_SUCCESS_LINE = new RegExp(`^${LAST_SUCCESS}\\{[^}]*\\} ([0-9.]{1,20})$`, 'm')
 
-/** When a job last succeeded by the metrics of its run before, as {@link jobMetrics} makes them; null where they do not tell. */
+/** Reads the time of the last success from metrics of {@link jobMetrics}; null if they have none. */
 export function lastSuccessIn(text: string): number | null {
   const seconds = Number(LAST_SUCCESS_LINE.exec(text)?.[1] ?? 0)
   return seconds > 0 ? Math.round(seconds * 1000) : null

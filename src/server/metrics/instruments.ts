@@ -4,7 +4,7 @@ import { Registry } from 'prom-client'
 import { counter, exposition, gauge, histogram } from './catalogue.ts'
 import type { Sample } from './catalogue.ts'
 
-/** Metrics of this process, at hand. */
+/** Metrics collected in this process. */
 export interface Meter {
   /** In Prometheus' text format. */
   metrics(): Promise<string>
@@ -12,12 +12,12 @@ export interface Meter {
 
 const RESOLUTION_MS = 10
 
-/** What Node itself tells of the process; `close` ends the watching of its event loop. */
+/** Metrics of the Node process; `close` stops the event loop monitor. */
 export interface ProcessMeter extends Meter {
   close(): void
 }
 
-/** @param version release of dash */
+/** Starts measuring the process. @param version release of dash */
 export function processMeter(version: string): ProcessMeter {
   const delay = monitorEventLoopDelay({ resolution: RESOLUTION_MS })
   delay.enable()
@@ -37,7 +37,7 @@ export function processMeter(version: string): ProcessMeter {
         ['nodejs_heap_size_total_bytes', heapTotal],
         ['nodejs_external_memory_bytes', external],
       ]
-      // Without a timer since the last scrape the histogram tells nonsense.
+      // The histogram is invalid if no timer fired since the last scrape.
       if (delay.count > 0)
         samples.push(
           ['nodejs_eventloop_lag_p50_seconds', lag(delay.percentile(50))],
@@ -51,7 +51,7 @@ export function processMeter(version: string): ProcessMeter {
   }
 }
 
-/** None where the system does not tell. */
+/** Empty if the system does not provide the number. */
 function openDescriptors(): Sample[] {
   try {
     return [['process_open_fds', readdirSync('/proc/self/fd').length]]
@@ -60,14 +60,14 @@ function openDescriptors(): Sample[] {
   }
 }
 
-/** Seconds: from a file in memory to an answer of the chat. */
+/** Bucket bounds, from a cached file to a chat answer. */
 const BUCKETS_SECONDS = [0.001, 0.0025, 0.005, 0.01, 0.025, 0.05, 0.1, 0.25, 0.5, 1, 2.5, 5, 10, 30, 90]
 
 const METHODS = new Set(['GET', 'HEAD', 'POST', 'OPTIONS'])
 
-/** A request whose response has ended, or whose reader has left before there was one. */
+/** A request whose response ended, or whose client disconnected before a response. */
 interface EndedRequest {
-  /** Template of the route that answered, `none` where no route did. */
+  /** Template of the matched route; `none` if none matched. */
   route: string
   method: string | undefined
   status: number
@@ -75,9 +75,9 @@ interface EndedRequest {
   durationMs: number
 }
 
-/** Counts requests and what they took. */
+/** Counts requests and their durations. */
 export interface RequestMeter extends Meter {
-  /** A request has arrived. */
+  /** Counts a request that has arrived. */
   recordStart(): void
   recordEnd(request: EndedRequest): void
 }
@@ -95,7 +95,7 @@ export function requestMeter(): RequestMeter {
       const status = hasResponse ? `${Math.floor(code / 100)}xx` : 'left'
       const methodLabel = METHODS.has(method) ? method : 'other'
       const methods = methodsByRoute.get(route) ?? new Set()
-      // Told from the first answer on: of errors that appear with the first one Prometheus sees no increase.
+      // Start the 5xx counter at 0: Prometheus sees no increase if it appears with its first error.
       if (!methods.has(methodLabel)) requests.inc({ route, method: methodLabel, status: '5xx' }, 0)
       methodsByRoute.set(route, methods.add(methodLabel))
       requests.inc({ route, method: methodLabel, status })

@@ -11,21 +11,21 @@ import { exposition, jobMetrics } from './catalogue.ts'
 import type { Sample } from './catalogue.ts'
 import type { Meter } from './instruments.ts'
 
-/** Metrics that are read from somewhere, and may not come. */
+/** Metrics read from a store, which may fail. */
 type MetricSource = () => Promise<Sample[]>
 
 export interface ScrapePorts {
   meters: readonly Meter[]
-  /** By the name under which `dash_scrape_source_up` tells of each. */
+  /** By the `source` label of `dash_scrape_source_up`. */
   sources: Readonly<Record<string, MetricSource>>
-  /** How long a source may take; what has not come by then is left out. */
+  /** Timeout of a source, in milliseconds; a late source is left out. */
   sourceTimeoutMs: number
   log: Log
 }
 
 /**
- * Makes what a scrape is answered with: never an error and never late, however the stores do. A source that fails is
- * told as down and its metrics are left out, so that no old number stands for one that cannot be read.
+ * Returns a function that makes the body of a scrape. It never fails and never exceeds the timeout. A source that fails
+ * is reported as down and its metrics are left out, so that no stale value is reported.
  */
 export function scraper({ meters, sources, sourceTimeoutMs, log }: ScrapePorts): () => Promise<string> {
   const failing = new Set<string>()
@@ -38,7 +38,7 @@ export function scraper({ meters, sources, sourceTimeoutMs, log }: ScrapePorts):
       failing.delete(source)
       return [...samples, up(1)]
     } catch (error) {
-      // Once, not at every scrape: the metric tells it meanwhile.
+      // Log the first failure only: the metric reports the rest.
       if (!failing.has(source)) log.warn({ source, err: error }, 'metrics cannot be read')
       failing.add(source)
       return [up(0)]
@@ -60,7 +60,7 @@ export interface StoredMetricsPorts {
   clock: Clock
 }
 
-/** What the stores hold, read for each scrape by the same proved readers as the interface. */
+/** Metrics of the stores, read for each scrape by the verified readers of the interfaces. */
 export function storedMetrics(ports: StoredMetricsPorts): ScrapePorts['sources'] {
   const { readers, audits, jobs, budget, checks, clock } = ports
   return {
@@ -107,7 +107,7 @@ async function archiveMetrics({ publications }: Readers): Promise<Sample[]> {
   ]
 }
 
-/** How the archive was found last; none while there is no record. */
+/** Samples of the last audit; none if there is no record. */
 function auditMetrics(audit: AuditRecord | null): Sample[] {
   if (audit === null) return []
   return [

@@ -25,7 +25,7 @@ import { publicAccess, route } from '../route.ts'
 import type { Contract, Route } from '../route.ts'
 import type { ServedRecommendation } from './served-recommendation.ts'
 
-/** The free-model interface: parse the request, read what is stored, respond from it alone. */
+/** Routes of the free-model interface, which respond from the stored recommendation alone. */
 export function freeModelRoutes(served: ServedRecommendation, demo: boolean, clock: Clock): Route[] {
   const json = async (event: H3Event, payloadOf: (current: Served) => unknown): Promise<Response> => {
     const current = await served()
@@ -50,7 +50,7 @@ export function freeModelRoutes(served: ServedRecommendation, demo: boolean, clo
   ]
 }
 
-/** A picture opened by itself may load and run nothing. */
+/** An image opened as a document must not load or run anything. */
 const BADGE_HEADERS = {
   'content-security-policy': "default-src 'none'",
   'x-content-type-options': 'nosniff',
@@ -184,20 +184,20 @@ export const FREE_MODELS_CONTRACTS = [
   badgeContract,
 ] as const
 
-/** Longest id that is drawn; a longer one is cut by code point. */
+/** Longest id on the badge, in code points; a longer one is truncated. */
 const ID_MAX_LENGTH = 60
 
-/** Estimated width of a character at the badge's size, in pixels; the texts are fitted to it when drawn. */
+/** Estimated width of a character, in pixels; `textLength` fits the text to it. */
 const CHARACTER_WIDTH = 6.6
 const PADDING = 6
 const HEIGHT = 20
 
 const LABEL = 'free model'
 
-/** Dark enough for white text on each of them. */
+/** Background colours, dark enough for white text. */
 const COLOURS = { fresh: '#17642f', stale: '#804500', seed: '#585d66' } as const
 
-/** The recommended model as a picture of one line. It says so when the recommendation is stale, or the built-in seed. */
+/** Draws the recommended model as a one-line SVG, marked if the recommendation is stale or the built-in seed. */
 export function badgeSvg(served: Served, demo: boolean, now: Instant): string {
   const { primary, ok, usingSeedFallback } = statusPayload(served, now)
   const state = usingSeedFallback ? 'seed' : ok ? 'fresh' : 'stale'

@@ -7,14 +7,14 @@ import { Refusal } from '../../domain/refusal.ts'
 import type { Log } from '../route.ts'
 import { singleFlight } from '../single-flight.ts'
 
-/** Reads the recommendation that is served now. */
+/** Reads the current recommendation. */
 export type ServedRecommendation = () => Promise<Served>
 
 /**
- * The stored recommendation, read and proved for every request, or the built-in seed while there is none, none that can
- * be read, or none that is sound: the contract names that fallback (docs/free-models.md). Each reason is logged.
+ * Reads and verifies the stored recommendation for every request. If it is missing, unreadable or damaged, the built-in
+ * seed is served (docs/free-models.md) and an error is logged.
  *
- * @param publishedBaseUrl address of the routing service to publish, whatever the stored run says
+ * @param publishedBaseUrl URL of the routing service to publish instead of the stored one
  */
 export function servedRecommendation(
   store: Pick<Objects['recommendations'], 'current'>,
@@ -23,7 +23,7 @@ export function servedRecommendation(
 ): ServedRecommendation {
   const publishedSeedRun = { ...seedRun(), baseUrl: publishedBaseUrl }
   const seed = (storeAnswers: boolean): Served => ({ run: publishedSeedRun, seed: true, storeAnswers })
-  // The same bytes are proved once: between two runs nothing else is read.
+  // Verify the same bytes only once: they change only with a new run.
   let proved: { bytes: Uint8Array; run: StoredRun } | null = null
   return singleFlight(async (): Promise<Served> => {
     let bytes: Uint8Array | null | undefined
@@ -37,7 +37,7 @@ export function servedRecommendation(
       const code = error instanceof Refusal ? error.code : 'internal_error'
       const problem = bytes ? 'is damaged' : 'cannot be read'
       log.error({ code, err: error }, `the stored recommendation ${problem}; the seed is served`)
-      // A store that names damage has been reached.
+      // A store that reports damage was reachable.
       return seed(bytes !== undefined || code === 'storage_damaged')
     }
   })

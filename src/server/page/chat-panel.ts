@@ -7,7 +7,7 @@ import { html, NOTHING } from './html.ts'
 import type { Html } from './html.ts'
 import { refusalsOf } from './layout.ts'
 
-/** What the page's policy allows for the script of the human challenge: its own host, and nothing without it. */
+/** Content security policy additions for the script of the human challenge; none without a script. */
 export function challengeSources(widgetUrl: string | null): PolicyAdditions {
   if (widgetUrl === null) return {}
   const { origin } = new URL(widgetUrl)
@@ -15,10 +15,10 @@ export function challengeSources(widgetUrl: string | null): PolicyAdditions {
 }
 
 /**
- * The chat: a sheet that a script opens, and how to ask without one (docs/page.md). Whether there is a chat now is asked
- * again when the sheet opens.
+ * The chat panel: a sheet that a script opens, and instructions for use without scripts (docs/page.md). The sheet reads
+ * the chat's configuration again when it opens.
  *
- * @param widgetUrl script of the human challenge; null while there is none
+ * @param widgetUrl URL of the script of the human challenge; null if there is none
  */
 export function chatPanel(assets: Assets, widgetUrl: string | null): Panel {
   return {

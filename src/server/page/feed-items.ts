@@ -6,7 +6,7 @@ import type { Html } from './html.ts'
 import { itemHref } from './layout.ts'
 import type { PageQuery } from './layout.ts'
 
-/** What the page shows of an item, of a live period and of the Year alike. */
+/** The displayed fields of an item of a live period or the Year. */
 export interface PageItem {
   key: string
   source: string
@@ -22,10 +22,10 @@ export interface PageItem {
 const TAGS_SHOWN = 4
 
 /**
- * One item of a list. Titles, tags and addresses are a stranger's: escaped, and linked only where they lead to http(s).
- * `data-key` is the save key, by which scripts know the item.
+ * Renders an item of a list. Titles, tags and URLs are untrusted: they are escaped, and only http(s) URLs become links.
+ * `data-key` is the save key, which scripts use.
  *
- * @param showsSource for lists that hold several sources
+ * @param showsSource whether the source is shown, for lists of several sources
  */
 function feedItem(item: PageItem, now: Instant, showsSource: boolean): Html {
   const { key, source, title, url, points, comments, discussionUrl, publishedAt, tags = [] } = item
@@ -45,7 +45,7 @@ function feedItem(item: PageItem, now: Instant, showsSource: boolean): Html {
   </li>`
 }
 
-/** A title, linked to where it leads: its own address, else its discussion. */
+/** A title that links to its URL, else to its discussion. */
 export function linkedTitle({
   title,
   url,
@@ -62,7 +62,7 @@ function discussion(url: string | null, comments: number | null): Html {
   return comments === null ? NOTHING : html`<span>${text}</span>`
 }
 
-/** The address reaches the other side with nothing of ours: no referrer, no window, no endorsement. */
+/** A link that passes no referrer, window handle or endorsement. */
 function untrustedLink(url: string, text: Html): Html {
   return html`<a href="${url}" rel="noopener noreferrer nofollow ugc">${text}</a>`
 }
@@ -71,10 +71,10 @@ function hostOf(url: string): string {
   return new URL(url).hostname.replace(/^www\./, '')
 }
 
-/** Items of a column before it is asked for alone. */
+/** Items of a column when all columns are shown. */
 const COLUMN_LENGTH = 15
 
-/** Lists of a feed, in the order they are shown in, under the names the interfaces give them. */
+/** Titles of the lists of a feed, in display order, by their names in the interfaces. */
 export const COLUMNS = {
   popular: 'Popular',
   hackerNews: 'Hacker News',
@@ -86,7 +86,7 @@ export const COLUMNS = {
 export type ColumnName = keyof typeof COLUMNS
 export const COLUMN_NAMES = Object.keys(COLUMNS) as ColumnName[]
 
-/** What is shown, for the title of the page: `Hacker News, Week`. */
+/** The part of the page's title that names the content: `Hacker News, Week`. */
 export function titleOf(only: ColumnName | null, period: string): string {
   return only === null ? period : `${COLUMNS[only]}, ${period}`
 }
@@ -96,7 +96,7 @@ export type PageLists = Readonly<Record<ColumnName, readonly PageItem[]>>
 
 const MIXED_COLUMNS: ReadonlySet<ColumnName> = new Set(['popular', 'hypeReplicate'])
 
-/** Every column with its first items, and how to get to the rest; or, of one column, everything. */
+/** Renders the first items of every column with links to the rest, or all items of one column. */
 export function feedColumns(lists: PageLists, only: ColumnName | null, now: Instant, query: PageQuery): Html {
   if (only !== null) return column(only, lists[only], true, now, query)
   return html`<nav class="jump" aria-label="Columns">
@@ -109,7 +109,7 @@ export function feedColumns(lists: PageLists, only: ColumnName | null, now: Inst
     </div>`
 }
 
-/** @param isAlone whether nothing else is shown, and of this column everything */
+/** @param isAlone whether this is the only column, with all of its items */
 function column(
   name: ColumnName,
   items: readonly PageItem[],
@@ -145,7 +145,7 @@ function list(name: ColumnName, items: readonly PageItem[], now: Instant): Html 
   </ol>`
 }
 
-/** Always collecting, in every period (docs/ranking.md). */
+/** The GitHub column, which is still collecting in every period (docs/ranking.md). */
 const GITHUB = html`<section class="column" id="column-github" aria-labelledby="column-github-title">
   <h3 id="column-github-title">GitHub, by stars gained</h3>
   <p class="empty">Collecting: nothing is shown until a year of stars gained is known.</p>

@@ -33,9 +33,9 @@ const PERIOD_ABOUT: Readonly<Record<LiveSort, string>> = {
 }
 
 /**
- * The feed by period: the live ones from the newest snapshot, the Year of any time from its publications.
+ * The feed panel: live periods from the newest snapshot, the Year of any time from its publications.
  *
- * @param baseUrl address of the server from outside
+ * @param baseUrl public URL of the server
  */
 export function feedPanel(baseUrl: () => string): Panel {
   const year = yearView(baseUrl)
@@ -43,7 +43,7 @@ export function feedPanel(baseUrl: () => string): Panel {
     id: 'feed',
     title: 'Feed',
     params: ['sort', 'column', ...YEAR_PARAMS],
-    // Beside a time the period is never a default: without it the time would mean the Year.
+    // Keep `sort` next to a time parameter: without it, the time would select the Year.
     isDefault: (name, value, params) =>
       name === 'sort' &&
       value === 'trending' &&
@@ -75,7 +75,7 @@ export function feedPanel(baseUrl: () => string): Panel {
   }
 }
 
-/** What the page itself refuses, by the code that is thrown. */
+/** Refusals of the page itself, by thrown code. */
 const OWN_REFUSALS: Readonly<Record<string, { code: string; when: string }>> = {
   invalid_column: {
     code: 'invalid_column',

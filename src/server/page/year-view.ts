@@ -109,7 +109,7 @@ interface ServedMoment {
   publication: ProvedPublication | null
 }
 
-/** @param baseUrl address of the server from outside, for the commands that check it */
+/** @param baseUrl public URL of the server, for the commands that check it */
 export function yearView(baseUrl: () => string): YearView {
   const envelopeOf = envelopeReader()
   return {

@@ -9,7 +9,7 @@ import { publicAccess, route } from '../route.ts'
 import type { Contract, Route } from '../route.ts'
 import type { ProvedPublications } from './proved-publications.ts'
 
-/** `GET /api/feed/history`: parse the query, prove the publication, serve its bytes as they were archived. */
+/** `GET /api/feed/history`: parses the query, verifies the publication and serves its archived bytes. */
 export function historyRoute(publications: ProvedPublications, clock: Clock): Route {
   return route(historyContract, async (event) => {
     const { at } = parseHistoryQuery(event.url.searchParams, clock())

@@ -13,7 +13,7 @@ import type { Contract, Route } from '../route.ts'
 import { HISTORY_DOCS, historyContract } from './history.ts'
 import type { ProvedPublications } from './proved-publications.ts'
 
-/** The ledgers and the newest head, proved and then published as the texts anyone can hash (docs/auditing.md). */
+/** Routes of the verified ledgers and the newest head, as texts anyone can hash (docs/auditing.md). */
 export function ledgerRoutes(publications: ProvedPublications): Route[] {
   return [
     route(ledgerContract, async (event) =>
@@ -54,7 +54,7 @@ const HEAD_REFUSALS = {
   year_history_not_found: { status: 404, when: 'the archive has no head yet' },
 } satisfies Record<HeadRefusal, { status: number; when: string }>
 
-/** What the four contracts share with each other and with the history. */
+/** Members shared by the four contracts and the history. */
 const COMMON = {
   tag: 'Year',
   query: z.object({}),

@@ -11,13 +11,13 @@ import { publishedBody } from '../respond.ts'
 import type { PublishedBody } from '../respond.ts'
 import { singleFlight, once, batchPerTick } from '../single-flight.ts'
 
-/** Proved bytes kept in memory, all publications together. */
+/** Size of the cache of verified publications, in bytes. */
 const CACHE_MAX_BYTES = 64 * 1024 * 1024
 
-/** A proof is renewed after this long even when nothing seems to have changed. */
+/** Age, in milliseconds, after which a proof is renewed even if the change tokens are equal. */
 const PROOF_MAX_AGE_MS = 60_000
 
-/** A publication whose bytes are proved, with the headers that follow from them. */
+/** A publication with verified bytes and the headers derived from them. */
 export interface ProvedPublication {
   manifest: Manifest
   published: PublishedBody
@@ -31,45 +31,45 @@ export interface PublicationPorts {
 }
 
 export interface ProvedPublications {
-  /** The publication that was current at `at`, proved for this very question; null when there was none. */
+  /** The publication that was current at `at`, verified for this request; null if there was none. */
   latestAt(at: Instant): Promise<ProvedPublication | null>
   /**
-   * The publication a manifest names, its bytes proved for this very question.
+   * The publication of a manifest, with bytes verified for this request.
    *
-   * @param manifest of the ledger that {@link entries} proved for the same question
+   * @param manifest a manifest of the ledger that {@link entries} verified for the same request
    */
   publication(manifest: Manifest): Promise<ProvedPublication>
-  /** Both ledgers and the newest head, proved for this very question, as what is published of them. */
+  /** The published texts of both ledgers and the newest head, verified for this request. */
   ledger(): Promise<PublishedLedger>
-  /** Every entry and publication of both ledgers with the newest head, proved for this very question. */
+  /** All entries and publications of both ledgers with the newest head, verified for this request. */
   entries(): Promise<ProvedLedger & { head: Head | null }>
 }
 
-/** Both ledgers and the newest head, proved, and what is published of them. */
+/** Both verified ledgers and the newest head, and their published texts. */
 interface LedgerProof {
   proved: ProvedLedger & { head: Head | null }
   published: PublishedLedger
 }
 
-/** Something proved, and the change tokens under which it stays proved. */
+/** A verified value, and the change token under which it stays valid. */
 interface CachedProof<T> {
   value: T
   changeToken: string
   provedAt: number
 }
 
-/** One look at the change tokens, each taken at most once, and only after every request that uses it had arrived. */
+/** Reads of change tokens, each at most once and after the arrival of every request that uses it. */
 interface TokenReads {
   ledger: () => Promise<ChangeToken>
   object: (sha256: string) => Promise<ChangeToken>
 }
 
 /**
- * Proves ledger, head and object for every question. What was proved stays in memory only under change tokens taken
- * before and after the reading, and is used again only while they are still the same: any change of the ledger, the
- * head or the object is noticed by the next request (docs/decisions/0002-caching-verified-publications.md).
+ * Verifies ledger, head and object for every request. A verified value is cached only if its change tokens before and
+ * after the read are equal, and reused only while they stay equal: the next request detects any change of the ledger, the
+ * head or the object (docs/decisions/0002-caching-verified-publications.md).
  *
- * @param cacheMaxBytes proved bytes kept, all publications together
+ * @param cacheMaxBytes size of the cache of publications, in bytes
  */
 export function provedPublications(
   { ledger, objects, year, clock }: PublicationPorts,
@@ -135,7 +135,7 @@ export function provedPublications(
 
   const currentPublication = async (manifest: Manifest, tokens: TokenReads): Promise<ProvedPublication> => {
     const cached = cachedPublications.get(manifest.publicationId)
-    // A proof holds for the very manifest it was made for.
+    // A proof is valid only for the manifest it was made for.
     const isSame = cached?.value.manifest.sha256 === manifest.sha256
     return isSame && isCurrent(cached, await tokens.object(manifest.sha256), clock)
       ? cached.value
@@ -168,13 +168,13 @@ function withHeaders(manifest: Manifest, bytes: Buffer): ProvedPublication {
   return { manifest, published: publishedBody(bytes, options, manifest.sha256) }
 }
 
-/** What a host publishes of its proved ledgers, for anyone to prove again (docs/auditing.md). */
+/** The published texts of the verified ledgers, which anyone can verify again (docs/auditing.md). */
 interface PublishedLedger {
-  /** One line an entry, each the text its leaf is the digest of. */
+  /** One line per entry: the text whose digest is its leaf. */
   entries: () => PublishedBody
-  /** The text the seal is the digest of. */
+  /** The text whose digest is the seal. */
   legacy: () => PublishedBody
-  /** The newest head; null when there is none. */
+  /** The newest head; null if there is none. */
   head: () => PublishedBody | null
   /** Every publication and gap of both ledgers. */
   index: () => PublishedBody
@@ -183,13 +183,13 @@ interface PublishedLedger {
 const JSON_TYPE = 'application/json; charset=utf-8'
 const NDJSON_TYPE = 'application/x-ndjson; charset=utf-8'
 
-/** Each text is made when it is first asked for, and kept: ten years of entries are two megabytes. */
+/** Makes each text at its first use and keeps it: ten years of entries are two megabytes. */
 function publishedLedger(
   proved: ProvedLedger,
   { rows, legacy }: LedgerContents,
   head: Head | null,
 ): PublishedLedger {
-  // While an import has begun and not ended, a head is there before the entry it pins.
+  // During an import, the head exists before the entry that it pins.
   const pinned = head !== null && head.seq <= rows.length ? head : null
   return {
     entries: once(() => publishedText(rows.map((row) => `${leafText(row)}\n`).join(''), NDJSON_TYPE)),
