@@ -7,7 +7,7 @@ import type { Html } from '../page/html.ts'
  * Renders one of the project's documents. HTML in it is shown as text; headings get ids; wide tables and code scroll, by
  * keyboard too.
  *
- * @param resolveLink where a relative link leads; null leaves its text alone
+ * @param resolveLink resolves a relative link; null leaves only its text
  */
 export function renderMarkdown(text: string, resolveLink: (link: string) => string | null): Html {
   const ids = new Map<string, number>()

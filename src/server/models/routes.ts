@@ -92,7 +92,7 @@ const SHORTLIST_REFUSALS = {
   ...REFUSALS,
 } satisfies Record<FreeModelsRefusal, { status: number; when: string }>
 
-/** Members shared by the contracts. Stores do not refuse here: the seed stands in for them. */
+/** Members shared by the contracts. A store that fails is no error here: the seed is served. */
 const COMMON = {
   tag: 'Free models',
   query: z.object({}),

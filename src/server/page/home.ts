@@ -7,7 +7,7 @@ import { HTML_TYPE, layout } from './layout.ts'
 import type { Frame, Panel, PanelRefusal, View } from './layout.ts'
 import type { MountPage } from './rendered-pages.ts'
 
-/** A panel's content, or why it has none. */
+/** A panel's content or refusal. */
 interface Rendered {
   panel: Panel
   controls: Html
@@ -17,20 +17,20 @@ interface Rendered {
   headers?: Readonly<Record<string, string>>
 }
 
-/** The rooms of a page, and the status it answers with. */
+/** The sections of a page, and its status. */
 export interface Sections {
   sections: readonly Html[]
   status: number
-  /** Headers of the refusal that the status is of. */
+  /** Headers of the refusal that determines the status. */
   headers: Readonly<Record<string, string>>
-  /** What the leading room shows; null where it does not say. */
+  /** Title of the lead panel's content; null if it has none. */
   title: string | null
 }
 
 /**
- * Renders the panels of a page at once, each on its own: one that fails says its public code where it stands.
+ * Renders the panels of a page concurrently. A panel that fails shows its public code in its section.
  *
- * @param lead the panel a visitor came for: the page answers with its status, unless a question cannot be asked at all
+ * @param lead the main panel: the page has its status, unless another panel has a 4xx status
  */
 export async function renderSections(
   event: H3Event,
@@ -89,19 +89,19 @@ function sectionOf({ panel: { id, title }, controls, content }: Rendered): Html 
 
 export interface HomePorts {
   frame: Frame
-  /** In the order in which they stand. */
+  /** In display order. */
   panels: readonly Panel[]
-  /** The panel a visitor came for, one of them: the page answers with its status. */
+  /** The main one of the panels: the page has its status. */
   lead: Panel
-  /** With the policy of what the panels need. */
+  /** Headers with the content security policy of the panels. */
   headers: Readonly<Record<string, string>>
   log: Log
 }
 
-/** Most bytes of a query that some fifty links of the page repeat. */
+/** Largest query that the links of the page repeat, in bytes; a page has about fifty such links. */
 const LINK_QUERY_MAX_BYTES = 512
 
-/** Mounts `/`: every panel, each read on its own. Works without scripts. */
+/** Mounts `/` with all panels. The page works without scripts. */
 export function mountHome(mount: MountPage, { frame, panels, lead, headers, log }: HomePorts): void {
   const navLinks = panels.map(({ id, title }) => ({ href: `#${id}`, title }))
   mount({
@@ -130,12 +130,12 @@ const INTRODUCTION = html`<p class="introduction">
   day, never changed, provable, and shown <a href="/?sort=year#feed">as it was on any day</a>.
 </p>`
 
-/** By which feed readers find what to subscribe to. */
+/** Links by which feed readers find the subscription feeds. */
 const FEED_LINKS = html`<link rel="alternate" type="application/rss+xml" title="dash (RSS)" href="/api/rss" />
   <link rel="alternate" type="application/atom+xml" title="dash (Atom)" href="/api/atom" />
   <link rel="alternate" type="application/feed+json" title="dash (JSON Feed)" href="/api/feed.json" />`
 
-/** Where the question is really asked; what goes wrong on the way there is told by the panel, which fails likewise. */
+/** The URL to redirect to; null if there is none. An error here is ignored: rendering the panel throws it again. */
 async function redirectAddress(panels: readonly Panel[], view: View): Promise<string | null> {
   for (const { redirect } of panels) {
     const address = await redirect?.(view).catch(() => null)

@@ -21,7 +21,7 @@ import type { Frame, PageQuery, Panel } from './layout.ts'
 import type { MountPage } from './rendered-pages.ts'
 import { daysOf, parseTime, refusalOfYear, stopsOnce } from './time-travel.ts'
 
-/** Mounts `/item?key=…`: the rank of an item over time, as tables that a script draws (docs/page.md). */
+/** Mounts `/item?key=…`: the rank of an item over time, as tables that a script draws as charts (docs/page.md). */
 export function mountItemPage(mount: MountPage, frame: Frame, log: Log): void {
   const panels = [ITEM_PANEL, YEAR_RANKS_PANEL]
   mount({
@@ -47,12 +47,12 @@ const NAV_LINKS = [
   { href: '/?sort=year#feed', title: 'Year' },
 ]
 
-/** Days of observation that are shown, the latest; the interface gives all. */
+/** Number of latest observed days shown; the interface returns all. */
 const DAYS_MAX = 366
 
 type ObservedDay = ItemTrend['days'][number]
 
-/** An item, and its rank among what its source was observed with, day by day. */
+/** The panel of an item's daily rank among the observed items of its source. */
 const ITEM_PANEL: Panel = {
   id: 'item',
   title: 'The item, day by day',
@@ -106,14 +106,14 @@ function truncationNote(total: number, shown: number): Html {
     : NOTHING
 }
 
-/** A column of numbers by day; those with a chart are drawn. */
+/** A column of numbers by day, which the chart may draw. */
 interface Series<Row> {
   title: string
   drawn: boolean
   valueOf: (row: Row) => number | null
 }
 
-/** A day with numbers, or days without an observation and why. */
+/** A day with numbers, or days without numbers and the reason. */
 type ChartRow<Row> = { day: Day; row: Row } | { days: string; reason: string }
 
 interface ChartTable<Row> {
@@ -125,8 +125,8 @@ interface ChartTable<Row> {
 }
 
 /**
- * Ranks by day as a table, which a script draws as a chart above it (assets/page/chart.js): the chart is made of nothing
- * but the table. Days without an observation are rows of their own.
+ * Renders ranks by day as a table, from which a script draws a chart (assets/page/chart.js). Days without an observation
+ * are separate rows.
  */
 function chartTable<Row>({ id, caption, series, rows }: ChartTable<Row>): Html {
   return html`<figure class="over-time">
@@ -168,13 +168,13 @@ function rowOf<Row>(chartRow: ChartRow<Row>, series: readonly Series<Row>[]): Ht
   </tr>`
 }
 
-/** Publications and gaps that are read for one answer: each publication is proved. */
+/** Publications and gaps per page: each publication is verified. */
 const STOPS_PER_PAGE = 31
 
-/** The layout whose lists are known; older ones are served and not read (docs/ranking.md). */
+/** The layout whose lists can be parsed; older ones are only served (docs/ranking.md). */
 const KNOWN_ALGORITHM = 'top-year-v3'
 
-/** The rank of an item in the Year, publication by publication, each read from its proved bytes. */
+/** The panel of an item's rank in each publication of the Year, read from verified bytes. */
 const YEAR_RANKS_PANEL: Panel = {
   id: 'year-ranks',
   title: 'In the Top Year',
@@ -187,7 +187,7 @@ const YEAR_RANKS_PANEL: Panel = {
     const { place } = momentAt(proved.timeline, stops, at)
     const shown = stops.slice(Math.max(0, place + 1 - STOPS_PER_PAGE), place + 1)
     const rows: ChartRow<YearStanding>[] = []
-    // One after another: each is proved on the one thread that answers everybody.
+    // One after another: verification blocks the thread that serves all requests.
     for (const stop of shown) {
       if (stop.kind === 'gap') rows.push(gapRow(stop))
       else rows.push(rankRow(await publications.publication(stop.item.manifest), key))
@@ -204,9 +204,9 @@ const YEAR_RANKS_PANEL: Panel = {
 
 const INVALID_KEY = { status: 400, code: 'invalid_key', when: trendContract.refusals.invalid_key.when }
 
-/** Where each item stood in a publication of the known layout. */
+/** The standing of each item in a publication of the known layout. */
 const standingsIn = onceFor(({ published }: ProvedPublication): ReadonlyMap<string, YearStanding> => {
-  // Proved bytes of this version have the schema of the Year.
+  // Verified bytes of this version have the schema of the Year.
   const { feed } = JSON.parse(published.body.toString('utf8')) as { feed: YearFeed }
   return standingsOf(feed)
 })
@@ -238,7 +238,7 @@ function table(rows: readonly ChartRow<YearStanding>[]): Html {
   })
 }
 
-/** Ways to earlier and later publications than those shown. */
+/** Links to earlier and later publications. */
 function pageLinks(stops: readonly TimelineStop[], place: number, query: PageQuery, now: Instant): Html {
   const earlier = stops[place - STOPS_PER_PAGE]
   const later =

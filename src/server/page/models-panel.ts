@@ -10,7 +10,7 @@ import type { PageQuery, Panel } from './layout.ts'
 
 const FILTERS = ['needs', 'minContext', 'health'] as const
 
-/** Context lengths to choose from, in tokens. */
+/** Context lengths of the filter, in tokens. */
 const CONTEXTS = [32_768, 131_072, 262_144, 1_000_000]
 
 const NEED_TITLES: Readonly<Record<(typeof NEED_NAMES)[number], string>> = {
@@ -23,7 +23,7 @@ const NEED_TITLES: Readonly<Record<(typeof NEED_NAMES)[number], string>> = {
   stop: 'stop',
 }
 
-/** The shortlist of free models with the filters of its interface, and how to ask the chosen one. */
+/** The panel of the free-model shortlist with the filters of its interface and snippets for the chosen model. */
 export function modelsPanel(demo: boolean): Panel {
   return {
     id: 'models',
@@ -57,7 +57,10 @@ export function modelsPanel(demo: boolean): Panel {
   }
 }
 
-/** The question to top-models: a form sends `needs` once a box, the interface takes one list. */
+/**
+ * Converts the page's query to one of `top-models`: a form sends `needs` once per checkbox, the interface takes one
+ * list.
+ */
 function shortlistParamsOf(params: URLSearchParams): URLSearchParams {
   const shortlistParams = new URLSearchParams(
     [...params].filter(([name]) => name === 'minContext' || name === 'health'),
@@ -168,7 +171,7 @@ function notes(texts: readonly string[]): Html {
   </details>`
 }
 
-/** The roles are those that the elements lose where the style makes cards of the rows on a narrow screen. */
+/** The explicit roles replace those that the elements lose when CSS turns rows into cards on a narrow screen. */
 function modelsTable(models: readonly RankedModel[], chosen: string | null, query: PageQuery): Html {
   return html`<table class="models" role="table">
     <caption class="unseen">
@@ -239,7 +242,7 @@ function tools(toolUse: RankedModel['toolUse'], claims: boolean): Html {
   return html`<span class="${claims ? 'bad' : ''}">${text}</span>`
 }
 
-/** What the catalogue says of a model, under the names of the filters. */
+/** Claims of the catalogue about a model, by the names of the filters. */
 function claimed(model: RankedModel): Html {
   const { contextLength, maxCompletionTokens } = model
   const claims = NEED_NAMES.filter((need) => model[NEEDS[need]]).map((need) => NEED_TITLES[need])
@@ -259,7 +262,7 @@ function score(model: RankedModel): Html {
 
 const EXAMPLE_PROMPT = 'Say hello in one word.'
 
-/** Ways to ask a model, each a text to copy. The key is taken from the environment, never written down. */
+/** Snippets that send a prompt to a model. The key is read from the environment. */
 export function snippets(baseUrl: string, model: string): Html {
   const snippetTexts: readonly (readonly [id: string, title: string, text: string])[] = [
     ['curl', 'curl', curl(baseUrl, model)],
@@ -277,7 +280,7 @@ function curl(baseUrl: string, model: string): string {
   return `curl -s ${shellText(`${baseUrl}/chat/completions`)} ${headers} -d ${shellText(body)}`
 }
 
-/** With the packages of the interface's first maker, which most programs have. */
+/** Uses the `openai` package. */
 function python(baseUrl: string, model: string): string {
   const client = `OpenAI(base_url=${codeText(baseUrl)}, api_key=os.environ["OPENROUTER_API_KEY"])`
   const messages = `[{"role": "user", "content": ${codeText(EXAMPLE_PROMPT)}}]`
@@ -293,7 +296,7 @@ function javascript(baseUrl: string, model: string): string {
   return `console.log((await (${fetchCall}).json()).choices[0].message.content)`
 }
 
-/** A text as a literal of Python and JavaScript alike: ASCII alone, so that no editor shows it as another. */
+/** A string literal of both Python and JavaScript, in ASCII, so that every editor shows it unchanged. */
 function codeText(text: string): string {
   return JSON.stringify(text).replaceAll(
     /[\u007f-\uffff]/g,

@@ -11,7 +11,7 @@ import type { ProvedSnapshots } from '../feed/proved-snapshots.ts'
 import type { ServedRecommendation } from '../models/served-recommendation.ts'
 import type { ProvedPublications } from '../year/proved-publications.ts'
 
-/** All that panels read. */
+/** The sources of all panels. */
 export interface PageSources {
   clock: Clock
   snapshots: ProvedSnapshots
@@ -22,12 +22,11 @@ export interface PageSources {
   search: Pick<CallerSearch, 'itemTrend'>
 }
 
-/** Readings at a time, of all pages together: a publication may be a proof, and an item asks the search. */
+/** Concurrent reads of all pages together: a publication may need verification, and an item queries the search. */
 const MAX_CONCURRENT = { publications: 4, items: SEARCH_PLACES.perAddress }
 
 /**
- * What pages read from, with a bound on the costly readings of all renders together. What is read serves every visitor, so
- * it counts for no client.
+ * Limits the costly reads of all renders together. A read serves every visitor, so it counts for no client.
  */
 export function sharedSources({
   publications,
@@ -35,7 +34,7 @@ export function sharedSources({
   ...others
 }: Omit<PageSources, 'search'> & { search: Pick<FeedSearch, 'by'> }): PageSources {
   const pagesSearch = search.by(PAGES_CALLER)
-  // Pages that are kept bound how many readings wait.
+  // The page cache bounds the number of waiting reads.
   const [limitPublications, limitItems] = [pLimit(MAX_CONCURRENT.publications), pLimit(MAX_CONCURRENT.items)]
   return {
     ...others,
@@ -47,10 +46,10 @@ export function sharedSources({
   }
 }
 
-/** Ages and lateness may be this old: a page that shows the time is rendered again in the next of these periods. */
+/** Period of the clock for pages, in milliseconds: a page that shows an age is rendered again in the next period. */
 const PERIOD_MS = 10_000
 
-/** Equal, part by part, exactly when a reading gives the same to show. */
+/** A token of a read: its parts are equal exactly if the read returns the same content. */
 type ChangeToken = readonly unknown[]
 
 interface RecordedRead {
@@ -58,21 +57,20 @@ interface RecordedRead {
   reread: () => Promise<ChangeToken>
 }
 
-/** The sources of one render, and what it read from them. */
+/** The sources of one render, and its recorded reads. */
 export interface RecordedReads {
   sources: PageSources
-  /** False when a reading failed, or differed from an earlier one of the same render. */
+  /** False if a read failed or differed from an earlier one of the same render. */
   isConsistent(): boolean
-  /** True when the search had no place for a reading, which says nothing of what is stored. */
+  /** True if the search was busy, which says nothing about the stored data. */
   wasSearchBusy(): boolean
   /**
-   * Reads everything again, one after another until something differs: true when all of it is what the page was rendered
-   * from. A reading that fails is a change.
+   * Repeats the reads one after another until one differs. True if none differs; a failed read counts as a change.
    */
   isUnchanged(): Promise<boolean>
 }
 
-/** Sources that remember what is read from them, so that a page is kept only as long as all of it would be read again. */
+/** Records reads, so that a page is cached only while all of its reads return the same. */
 export function recordReads(original: PageSources): RecordedReads {
   const reads = new Map<string, RecordedRead>()
   const now = original.clock()
@@ -173,8 +171,8 @@ function tokenOfFeed(proved: Awaited<ReturnType<ProvedSnapshots['newest']>>): Ch
 }
 
 /**
- * The last leaf covers every entry, and through the seal the legacy ledger. An entry dated later than now changes what is
- * shown when its time comes.
+ * The last leaf covers every entry and, through the seal, the legacy ledger. The current publication is included because
+ * an entry dated in the future becomes current later.
  */
 function tokenOfLedger(
   { lastLeaf, entries, timeline, head }: Awaited<ReturnType<ProvedPublications['entries']>>,

@@ -20,32 +20,35 @@ import type { Frame, PageQuery, QueryRules } from './layout.ts'
 import { recordReads } from './page-sources.ts'
 import type { PageSources, RecordedReads } from './page-sources.ts'
 
-/** Renders that one address, and one network, may ask for in a minute. */
+/** Renders per minute of one address and of one network. */
 const RENDERS_PER_MINUTE = { address: 120, network: 240 }
 
-/** Renders that may wait. */
+/** Renders that may wait in the queue. */
 const QUEUE_SLOTS: SlotBounds = { perAddress: 12, perNetwork: 12, all: 32 }
 
-/** Pause after a render, in its own durations: a tenth of the time at most is spent on rendering. */
+/** Pause after a render, as a multiple of its duration: rendering takes at most a tenth of the time. */
 const PAUSE_FACTOR = 9
 
-/** After this time the pause begins although the render goes on: it waits for a store, and holds nothing up. */
+/**
+ * Time, in milliseconds, after which the pause starts although the render continues: it then waits for a store and does
+ * not block.
+ */
 const RENDER_WAIT_MS = 12
 
-/** Seconds in which a full line of waiting renders is surely shorter. */
+/** Seconds after which a full queue has become shorter. */
 const QUEUE_RETRY_SECONDS = 4
 
 /**
- * Lets renders begin one after another, with pauses between them, so that whatever else is served meets few of them.
- * Addresses are served in turn.
+ * Starts renders one after another with pauses between them, so that they rarely delay other requests. Addresses take
+ * turns.
  */
 export interface RenderQueue {
   /**
    * Runs a render when its turn comes.
    *
    * @param address whose request causes it
-   * @throws Refusal `page_limit` when too many wait, or the address or its network has used up its minute; also for a render that
-   *   waits, when another network needs its place
+   * @throws Refusal `page_limit` if the queue is full or the address or its network exceeds its rate; also if another
+   * network takes the slot of this waiting render
    */
   run<T>(address: string, render: () => Promise<T>): Promise<T>
 }
@@ -64,7 +67,7 @@ export function openRenderQueue(clock: Clock, pause: (ms: number) => Promise<unk
   let isRunning = false
 
   const admit = (job: Job): void => {
-    // Who is over the rate takes no place from others.
+    // Check the rate first, so that its violators take no slots.
     const seconds = countAddress(job.address) ?? countNetwork(networkOf(job.address))
     if (seconds !== null) throw pageLimit(seconds)
     let admission = queue.add(job.address, job)
@@ -78,7 +81,7 @@ export function openRenderQueue(clock: Clock, pause: (ms: number) => Promise<unk
   const runQueue = async (): Promise<void> => {
     if (isRunning) return
     isRunning = true
-    // Who asks in the same turn of the event loop shares a render that has not begun.
+    // Requests of the same turn of the event loop share a render that has not started.
     await nextTurn()
     for (let next = queue.next(); next; next = queue.next()) {
       queue.leave(next.address)
@@ -101,12 +104,12 @@ function pageLimit(retryAfterSeconds: number): Refusal {
   return new Refusal('page_limit', undefined, { members: { retryAfterSeconds } })
 }
 
-/** True for the refusal of a render, whose members say how long to wait. */
+/** True for the refusal of a render, whose members include `retryAfterSeconds`. */
 function isPageLimit(error: unknown): error is Refusal {
   return error instanceof Refusal && error.code === 'page_limit'
 }
 
-/** Bytes and pages kept, all together. */
+/** Size of the page cache, in bytes and in pages. */
 const MAX_BYTES = 32 * 1024 * 1024
 const MAX_PAGES = 500
 
@@ -116,15 +119,15 @@ export interface RenderedPage {
   headers: Readonly<Record<string, string>>
   body: Buffer
   gzip: Buffer
-  /** Digest of the body; null for a page that is not kept and never a 304. */
+  /** Digest of the body; null for a page that is not cached and never a 304. */
   digest: string | null
 }
 
-/** Rendered pages by address, up to a number of bytes and of pages; the one used longest ago goes first. */
+/** A cache of rendered pages by URL, bounded in bytes and pages, which evicts the least recently used page. */
 export interface PageCache {
-  /** The page of an address, if everything it was rendered from is unchanged; read again after this was called. */
+  /** Resolves to the page of a URL if all of its reads, repeated after this call, are unchanged; else to null. */
   get(key: string): Promise<RenderedPage | null>
-  /** Keeps a page in place of an earlier one of the same address. */
+  /** Caches a page and replaces an earlier one of the same URL. */
   set(key: string, page: RenderedPage, reads: Pick<RecordedReads, 'isUnchanged'>): void
   delete(key: string): void
 }
@@ -146,7 +149,7 @@ export function openPageCache(maxBytes = MAX_BYTES, maxPages = MAX_PAGES): PageC
   }
 }
 
-/** What every page may refuse with before it is rendered (docs/page.md). */
+/** Refusals of every page before rendering (docs/page.md). */
 const REFUSALS = {
   query_too_long: {
     status: 400,
@@ -160,7 +163,7 @@ const REFUSALS = {
   },
 }
 
-/** A refusal as a page. It is made once: under a flood it must cost next to nothing. */
+/** Returns a function that responds with a refusal page, rendered once so that it is cheap under a flood. */
 function refusalPage(frame: Frame, code: keyof typeof REFUSALS) {
   const { status, title, when } = REFUSALS[code]
   const body = once(() => {
@@ -178,18 +181,21 @@ const compress = promisify(zlib.gzip)
 /** Most bytes of a page's query, as it was sent. */
 const QUERY_MAX_BYTES = 1_024
 
-/** What a render gives: a text of any type, or the address to go to instead. */
+/** The result of a render: a text of any type, or a redirect. */
 interface PageText {
   status: number
   headers: Readonly<Record<string, string>>
   text: string
 }
 
-/** One page: its path, the parameters it knows, and how it is rendered. */
+/** A page: its path, its query parameters, and its renderer. */
 export interface Page {
   path: string
   query?: QueryRules
-  /** Reads from the given sources alone. What is thrown is the server's fault; panels show their refusals themselves. */
+  /**
+   * Renders the page from the given sources only. An error is a fault of the server; panels show their refusals
+   * themselves.
+   */
   render(sources: PageSources, query: PageQuery, event: H3Event): Promise<PageText> | PageText
 }
 
@@ -205,24 +211,23 @@ export type MountPage = (page: Page) => void
 
 /** A render under way. */
 interface PendingRender {
-  /** Whether it reads already: who asks from then on needs to know that nothing has changed since. */
+  /** True once the render has started to read: later requests must check that nothing has changed since. */
   hasStarted: boolean
-  /** In whose turn it is. */
+  /** Address whose request started it. */
   address: string
   page: Promise<RenderedPage>
 }
 
 /**
- * Serves pages from memory while everything they were rendered from is unchanged, which is read again for each request;
- * renders the others one after another, each page once for all who ask for it, within limits by address and in all
- * (docs/decisions/0051-page-cache.md).
+ * Serves a cached page while its reads, repeated for each request, are unchanged. Renders other pages one after another,
+ * once for all concurrent requests, within limits per address and in all (docs/decisions/0051-page-cache.md).
  */
 export function servePages(app: H3, { frame, sources, trustedProxies }: PagesPorts): MountPage {
   const cache = openPageCache()
   const pendingRenders = new Map<string, PendingRender>()
   const refuseQuery = refusalPage(frame, 'query_too_long')
   const refuseRender = refusalPage(frame, 'page_limit')
-  // A flood of queries never takes the turns of the pages that have none.
+  // Separate queues, so that a flood of queries never delays pages without a query.
   const queues = { withoutQuery: openRenderQueue(sources.clock), withQuery: openRenderQueue(sources.clock) }
 
   const render = async (page: Page, key: string, query: PageQuery, event: H3Event): Promise<RenderedPage> => {
@@ -270,7 +275,7 @@ export function servePages(app: H3, { frame, sources, trustedProxies }: PagesPor
         const rendered = await pending.page
         if (joinedBeforeStart) return rendered
       } catch (error) {
-        // What another address may not have, this one may.
+        // The refusal of another address does not apply to this one.
         const isOtherAddress = isPageLimit(error) && pending.address !== addressOf(event, trustedProxies)
         if (joinedBeforeStart && !isOtherAddress) throw error
       }
@@ -294,7 +299,7 @@ export function servePages(app: H3, { frame, sources, trustedProxies }: PagesPor
   }
 }
 
-/** As it was sent: parsing makes some characters longer. */
+/** Length of the query as sent, in bytes: parsing lengthens some characters. */
 function sentQueryBytes(event: H3Event): number {
   const target = event.runtime?.node?.req.url ?? event.req.url
   const start = target.indexOf('?')

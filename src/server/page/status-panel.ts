@@ -16,26 +16,26 @@ import { refusalsOf } from './layout.ts'
 import type { Panel, PanelRefusal } from './layout.ts'
 import type { PageSources } from './page-sources.ts'
 
-/** How what a fact says is to be taken; said in words too, never by colour alone. */
+/** Severity of a fact, which is also shown as text, never by colour alone. */
 type FactLevel = 'good' | 'attention' | 'bad' | 'plain'
 
-/** One thing a visitor may want to know first. */
+/** One fact of the status strip. */
 interface Fact {
   level: FactLevel
-  /** The fact in a few words. */
+  /** The fact itself. */
   value: Html
-  /** What belongs to it, in small print. */
+  /** Details in small print. */
   detail: Html
 }
 
-/** A place in the strip. */
+/** The label and the reader of a fact. */
 interface FactSource {
   label: string
   read(sources: PageSources, now: Instant): Promise<Fact>
   refusalOf(error: unknown): PanelRefusal
 }
 
-/** The status strip: every fact is read on its own, and one that cannot be read says why in its place. */
+/** The status panel. Facts are read independently; one that cannot be read shows its error. */
 export function statusPanel(log: Log): Panel {
   return {
     id: 'status',
@@ -79,10 +79,10 @@ function renderFact(label: string, { level, value, detail }: Fact): Html {
   </div>`
 }
 
-/** What should come once a day is late after this long. */
+/** Age, in milliseconds, after which a daily event is late. */
 const LATE_AFTER_MS = 26 * 3_600_000
 
-/** How old the live periods are. */
+/** The age of the live periods. */
 const feedFact: FactSource = {
   label: 'Live feed',
   refusalOf: refusalsOf(liveContract),
@@ -99,7 +99,7 @@ const feedFact: FactSource = {
   },
 }
 
-/** The newest publication of the Year, and whether one is due. */
+/** The newest publication of the Year, and whether the next one is late. */
 const publicationFact: FactSource = {
   label: 'Last publication',
   refusalOf: refusalsOf(historyContract),
@@ -138,7 +138,7 @@ const gapFact: FactSource = {
   },
 }
 
-/** How the archive was found last, as `verify-archive` left it. */
+/** The result of the last `verify-archive`. */
 const auditFact: FactSource = {
   label: 'Last audit',
   refusalOf: auditRefusal,
@@ -163,13 +163,13 @@ function auditSummary({ ok, complete, damage }: AuditRecord): string {
   return complete ? 'Not proved' : 'Not completed'
 }
 
-/** Records of audits have no interface of their own: the page alone tells why one cannot be read. */
+/** The refusal for a record of audits that cannot be read; no interface has one. */
 function auditRefusal(error: unknown): PanelRefusal {
   const code = error instanceof Refusal ? error.code : 'internal_error'
   return { status: 503, code, when: 'the record of audits could not be read' }
 }
 
-/** The model that is recommended, how sure that is, and how old. */
+/** The recommended model, its confidence and its age. */
 const modelFact: FactSource = {
   label: 'Free model',
   refusalOf: refusalsOf(freeModelsStatusContract),
@@ -187,7 +187,7 @@ const modelFact: FactSource = {
   },
 }
 
-/** Whether the chat answers, and how the day's money stands. */
+/** The state of the chat and of its daily budget. */
 const chatFact: FactSource = {
   label: 'Chat',
   refusalOf: refusalsOf(statusContract),

@@ -13,16 +13,16 @@ import type { Html } from './html.ts'
 import { refusalsOf } from './layout.ts'
 import type { PageQuery, PanelRefusal, View } from './layout.ts'
 
-/** Parameters by which the Year of another time is asked for; `day` and `withDay` are what a form sends for a time. */
+/** Query parameters that select the Year of another time; `day` and `withDay` are sent by forms. */
 export const YEAR_PARAMS = ['at', 'with', 'day', 'withDay'] as const
 
-/** The times asked for: an instant, or a day as a form sends it. */
+/** The requested times: instants, or days sent by a form. */
 export type Moments = Readonly<Record<'at' | 'with', Instant | Day | null>>
 
-/** Takes every question about another time away from an address. */
+/** Changes that remove all times from a query. */
 export const NO_MOMENTS = { at: null, with: null, day: null, withDay: null } as const
 
-/** True when the Year is asked for: by `sort`, or without one by a time. */
+/** True if the Year is requested, by `sort` or, without it, by a time. */
 export function isYear({ params }: PageQuery): boolean {
   const given = params.getAll('sort')
   if (given.length === 0) return YEAR_PARAMS.some((name) => params.has(name))
@@ -30,7 +30,7 @@ export function isYear({ params }: PageQuery): boolean {
 }
 
 /**
- * The times that are asked for: an instant as the history takes it, or a day from a form; null where none is.
+ * Parses the requested times: instants as in the history interface, or days from a form; null if missing.
  *
  * @throws Refusal `invalid_at`, `invalid_with`, `invalid_day`
  */
@@ -57,7 +57,7 @@ function parseMoment(
   return parseTime(params, name, code, now)
 }
 
-/** The instant of a parameter, as the history takes it; null where none is given. @throws Refusal with the code */
+/** Parses an instant as in the history interface; null if missing. @throws Refusal with the code */
 export function parseTime(params: URLSearchParams, name: string, code: string, now: Instant): Instant | null {
   if (!params.has(name)) return null
   const at = parsePastInstant(params.getAll(name), now)
@@ -65,7 +65,7 @@ export function parseTime(params: URLSearchParams, name: string, code: string, n
   return at
 }
 
-/** The address at which the days of a form are times; null when the question names none. */
+/** The URL with the days of a form replaced by instants; null if the query has no days. */
 export function addressOfDays(
   moments: Moments,
   query: PageQuery,
@@ -80,7 +80,7 @@ export function addressOfDays(
   return query.link(to, 'feed')
 }
 
-/** What the page itself refuses beside what the history does. */
+/** Refusals of the page beside those of the history. */
 const OWN_REFUSALS: Readonly<Record<string, string>> = {
   invalid_with: '`with` is not a real UTC instant as `at` takes it, or more than five minutes ahead',
   invalid_day: 'a date is not a real day, or not over yet: a Year is published of complete UTC days',
@@ -88,7 +88,7 @@ const OWN_REFUSALS: Readonly<Record<string, string>> = {
 
 const refusalOfHistory = refusalsOf(historyContract)
 
-/** What the history would have refused with, and how to ask instead. */
+/** The refusal of the history interface, with a form for another day. */
 export function refusalOfYear(error: unknown, { query, now }: View): PanelRefusal {
   const code = error instanceof Refusal ? error.code : ''
   const when = OWN_REFUSALS[code]
@@ -105,18 +105,18 @@ function timeHelp(query: PageQuery, now: Instant): Html {
 }
 
 interface DayForm {
-  /** Parameter the day is sent as. */
+  /** Query parameter of the day. */
   name: 'day' | 'withDay'
   label: string
   button: string
-  /** The day it shows; empty for none. */
+  /** The initial day; empty for none. */
   value: string
-  /** The first day that can be chosen; empty where it is not known. */
+  /** The first selectable day; empty if unknown. */
   first: string
   now: Instant
 }
 
-/** A form that asks for the Year up to a day; works without scripts. */
+/** A form that requests the Year up to a day. It works without scripts. */
 function dayForm(query: PageQuery, { name, label, button, value, first, now }: DayForm): Html {
   const replaced = name === 'day' ? ['sort', 'day', 'at'] : ['sort', 'withDay', 'with']
   return html`<form class="day-form" action="/" method="get" data-section="feed">
@@ -136,17 +136,17 @@ function dayForm(query: PageQuery, { name, label, button, value, first, now }: D
   </form>`
 }
 
-/** What the controls need to know of where they stand. */
+/** The state of the time travel controls. */
 export interface TravelState {
   moment: Moment
   stops: readonly TimelineStop[]
   query: PageQuery
   now: Instant
-  /** Day of the publication it is compared with; empty for none. */
+  /** Day of the compared publication; empty for none. */
   comparedWith: string
 }
 
-/** Ways to other days: previous and next, a date, and with scripts a slider over all of them. */
+/** Controls for other days: previous and next, a date, and with scripts a slider over all days. */
 export function travelControls({ moment, stops, query, now, comparedWith }: TravelState): Html {
   const [first, last] = [stops[0], stops.at(-1)]
   if (!first || !last) return NOTHING
@@ -175,7 +175,7 @@ export function travelControls({ moment, stops, query, now, comparedWith }: Trav
   </nav>`
 }
 
-/** A link to the Year of another time; null is the newest. */
+/** Makes a link to the Year of another time; null is the newest. */
 type LinkTo = (at: string | null, text: Html, attributes: Html) => Html
 
 function step(
@@ -195,7 +195,7 @@ function step(
 const ARROW_BACK = html`<span aria-hidden="true">← </span>`
 const ARROW_ON = html`<span aria-hidden="true"> →</span>`
 
-/** A position a day from the first to the last, with the gaps below it; only scripts can make it move. */
+/** A slider with one position per day and the gaps marked below it; it needs scripts. */
 function slider(
   stops: readonly TimelineStop[],
   firstDay: Day,
@@ -204,7 +204,7 @@ function slider(
 ): Html {
   const position = (at: Day): number => Math.round((startOfDay(at) - startOfDay(firstDay)) / DAY_MS)
   const last = position(lastDay)
-  // The script of the slider says the same of a day while it is moved.
+  // Must match the text that the slider's script shows.
   const valueText = current ? `${lastDayOf(current)}, ${stopText(current)}` : `before ${firstDay}`
   const gaps = stops.filter((stop) => stop.kind === 'gap')
   return html`<div class="slider needs-script">
@@ -242,7 +242,7 @@ function stopText(stop: TimelineStop): string {
   return stop.kind === 'gap' ? 'a gap' : `published ${formatMinute(stop.item.manifest.publishedAt)}`
 }
 
-/** What there is to say where the time that is asked for has no publication of its own; nothing where it has. */
+/** A notice if the requested time has no publication of its own; else empty. */
 export function gapNotice({ dueDay, selected, due }: Moment): Html {
   if (due.is === 'published') return NOTHING
   const servedText = selected
@@ -271,11 +271,11 @@ function reasonOf({ recorded }: GapStop): string {
     : `: ${formatCounted(recorded.attempts, 'attempts')} failed, and nothing can be published for it afterwards`
 }
 
-/** The days of a stop, `2026-03-02` or `2026-03-02 to 2026-03-05`. */
+/** Formats the days of a stop, `2026-03-02` or `2026-03-02 to 2026-03-05`. */
 export function daysOf(stop: TimelineStop): string {
   const [first, last] = [firstDayOf(stop), lastDayOf(stop)]
   return first === last ? first : `${first} to ${last}`
 }
 
-/** The stops of a proved ledger, made once for each. */
+/** The stops of a verified ledger, computed once per ledger. */
 export const stopsOnce = onceFor((proved: ProvedLedger): readonly TimelineStop[] => timelineStops(proved))

@@ -19,10 +19,10 @@ import { addressOfDays, gapNotice, parseMoments, stopsOnce, travelControls } fro
 import type { Moments } from './time-travel.ts'
 
 /**
- * What proves a publication, and the two commands by which anyone checks it (docs/auditing.md).
+ * Renders the proof of a publication, and the two commands that check it (docs/auditing.md).
  *
- * @param baseUrl where this server is reached from outside
- * @param id apart from every other proof of the page
+ * @param baseUrl public URL of the server
+ * @param id id of the element, unique on the page
  */
 function proofPanel(
   { manifest, ledger, seq }: TimelineItem,
@@ -81,10 +81,13 @@ function position(ledger: TimelineItem['ledger'], seq: number, { entries }: Prov
     <code>${seal?.leaf ?? ''}</code>`
 }
 
-/** Parsed envelopes kept in memory: each is several times as large as its bytes. */
+/** Number of cached parsed envelopes: each is several times as large as its bytes. */
 const ENVELOPES_MAX = 4
 
-/** Reads a proved publication as the envelope of version 3; null for an older layout. The last few are kept. */
+/**
+ * Returns a function that parses a verified publication as an envelope of version 3, or null for an older layout, with a
+ * small cache.
+ */
 function envelopeReader(): (publication: ProvedPublication) => YearEnvelope | null {
   const cache = new LRUCache<ProvedPublication, { envelope: YearEnvelope | null }>({ max: ENVELOPES_MAX })
   return (publication) => {
@@ -97,13 +100,13 @@ function envelopeReader(): (publication: ProvedPublication) => YearEnvelope | nu
   }
 }
 
-/** The Year of any time: where it stands in the history, what it says, and its proof. */
+/** Renders the Year of any time, its position in the history, and its proof. */
 export interface YearView {
   render(view: View, column: ColumnName | null): Promise<Html | PanelContent>
   redirect(view: View): Promise<string | null>
 }
 
-/** A moment with the publication the history serves for it, proved for this very question. */
+/** A moment with the publication that the history serves for it, verified for this request. */
 interface ServedMoment {
   moment: Moment
   publication: ProvedPublication | null
@@ -146,7 +149,7 @@ export function yearView(baseUrl: () => string): YearView {
     column: ColumnName | null,
     { now, query }: View,
   ): PanelContent {
-    // Nobody asked for a past time: that the newest day is still to come is no gap of the history.
+    // Without a requested time, a newest day that is not published yet is not a gap.
     const notice = query.params.has('at') || moment.due.is === 'gap' ? gapNotice(moment) : NOTHING
     if (!publication || !moment.selected) return { status: 404, content: html`${controls} ${BEFORE_FIRST}` }
     const envelope = envelopeOf(publication)
@@ -250,10 +253,10 @@ const NO_PUBLICATION = html`<p class="empty">
   Nothing has been published yet. Import signals, then run <code>dash publish-year</code>.
 </p>`
 
-/** Column that is shown while none is asked for. */
+/** Column shown by default. */
 const DEFAULT_COLUMN: ColumnName = 'popular'
 
-/** What became of every list between two publications: how much in each, and of one everything. */
+/** Compares two publications: counts for every list, and all changes of one. */
 function yearComparison(
   then: YearEnvelope,
   now: YearEnvelope,
