@@ -1,4 +1,4 @@
-// Draws the tables of ranks as charts, by the library that is loaded before this. A chart holds what its table holds.
+// Draws charts from the tables of ranks with uPlot, which is loaded before this script.
 
 /** @import UPlot from 'uplot' */
 
@@ -11,7 +11,7 @@ const libraries = Object(globalThis)
 /** @typedef {{ days: number[], names: string[], values: (number | null)[][] }} Ranks */
 
 /**
- * The numbers of a table, a place a day from the first to the last: days without a row have none.
+ * Reads the numbers of a table, one entry per day from the first to the last; days without a row are null.
  *
  * @param {HTMLTableElement} table
  * @returns {Ranks}
@@ -38,7 +38,7 @@ function ranksOf(table) {
   return { days, names: drawnColumns.map((column) => heads[column]?.textContent?.trim() ?? ''), values }
 }
 
-/** A colour of the stylesheet as it is now, which a canvas cannot look up itself. @param {string} name */
+/** Resolves a colour variable of the stylesheet for the canvas. @param {string} name */
 function colour(name) {
   const probe = document.createElement('span')
   probe.style.color = `var(${name})`
@@ -79,13 +79,13 @@ function plotOptions({ names, values }, width, Plot) {
   return {
     width,
     height: HEIGHT,
-    // Half of the last day's name stands beyond the axis.
+    // Half of the last day's label extends beyond the axis.
     padding: [null, 40, null, null],
     tzDate: (seconds) => Plot.tzDate(new Date(seconds * 1000), 'Etc/UTC'),
     cursor: { drag: { x: false, y: false } },
     scales: {
       x: { range: (_plot, first, last) => [first - DAY_SECONDS, last + DAY_SECONDS] },
-      // The first rank stands above.
+      // Rank 1 is at the top.
       y: { dir: -1, range: [0, maxRank + Math.max(1, maxRank * 0.08)] },
     },
     axes: [
@@ -112,7 +112,7 @@ function plotOptions({ names, values }, width, Plot) {
   }
 }
 
-/** The first rank and a few round ones below it. @param {number} maxRank */
+/** Axis ticks: rank 1 and a few round ranks. @param {number} maxRank */
 function rankTicks(maxRank) {
   const step =
     [1, 2, 5, 10, 20, 25, 50, 100, 200, 500, 1000, 2000, 5000].find((each) => maxRank / each <= 6) ?? maxRank
@@ -123,7 +123,7 @@ function rankTicks(maxRank) {
 }
 
 /**
- * Draws one chart, again whenever its width or the colours change. With the keyboard it is a slider over the days.
+ * Draws one chart and redraws it when its width or the colours change. With the keyboard it is a slider over the days.
  *
  * @param {HTMLElement} container
  * @param {typeof UPlot} Plot
@@ -132,7 +132,7 @@ function draw(container, Plot) {
   const table = document.getElementById(container.dataset['table'] ?? '')
   if (!(table instanceof HTMLTableElement)) return
   const ranks = ranksOf(table)
-  // A single day has no course.
+  // A single day needs no chart.
   if (ranks.days.length < 2) {
     container.hidden = true
     return
@@ -178,7 +178,7 @@ function draw(container, Plot) {
 }
 
 /**
- * Where a key leads to; null for a key that leads nowhere.
+ * The index after a key press; null for other keys.
  *
  * @param {string} key
  * @param {number} index
@@ -207,7 +207,7 @@ const drawAll = () => {
     if (container instanceof HTMLElement) draw(container, libraries.uPlot)
 }
 drawAll()
-// A room that was changed in place has new tables.
+// A section replaced in place has new tables.
 new MutationObserver(drawAll).observe(document.getElementById('main') ?? document.body, {
   childList: true,
   subtree: true,

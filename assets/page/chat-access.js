@@ -3,7 +3,7 @@ import { chatConfig, chatService } from './chat-service.js'
 import { problemMessage } from './chat-messages.js'
 
 /**
- * What this visitor may ask: the server's configuration, the proof of being human, the session and its quota.
+ * Manages access to the chat: the server's configuration, the human verification, the session and its quota.
  *
  * @param {ReturnType<typeof import('./chat-sheet.js').chatParts>} parts
  * @param {(text: string) => void} showStatus
@@ -19,13 +19,13 @@ export function chatAccess(parts, showStatus) {
   let configPromise = null
   let isVerified = false
   /**
-   * Messages left, as the server last said.
+   * Remaining messages, as last reported by the server.
    *
    * @type {import('./chat-messages.js').Remaining | null}
    */
   let remaining = null
 
-  /** The configuration, asked once; again after a failure. */
+  /** The configuration, requested once and again after a failure. */
   function config() {
     configPromise ??= chatConfig().catch((error) => {
       configPromise = null
@@ -40,7 +40,7 @@ export function chatAccess(parts, showStatus) {
      * @param {AbortSignal} signal
      */
     turn: (body, signal) => service.turn(body, signal),
-    /** Tells what is on before anything is asked, and shows the challenge where there is one; nothing once a turn was admitted. */
+    /** Shows the quota and the challenge before the first message; does nothing after a turn was admitted. */
     async prepare() {
       if (isVerified) return
       try {
@@ -54,8 +54,7 @@ export function chatAccess(parts, showStatus) {
         showStatus(problemMessage(error, Date.now(), remaining))
       }
     },
-    /**
-     * A turn was admitted.
+    /*     * Updates the quota after an admitted turn.
      *
      * @param {{ session: number, day: number }} remaining messages
      */
@@ -67,10 +66,10 @@ export function chatAccess(parts, showStatus) {
     },
     /**
      * @param {unknown} error of a turn
-     * @returns {string} in words
+     * @returns {string} the message for the visitor
      */
     problemOf: (error) => problemMessage(error, Date.now(), remaining),
-    /** The server did not take the proof: the challenge is to be shown again. */
+    /** Shows the challenge again after the server rejected the verification. */
     resetVerification() {
       isVerified = false
     },

@@ -1,7 +1,7 @@
 /** @typedef {{ key: string, title: string }} Item */
 /** @typedef {{ item: Item | null, question: string, answer: string, view: import('./chat-view.js').TurnView }} Turn */
 
-/** The turns of this page's conversation and what the next one is about; it lives as long as the page. */
+/** The turns of this page's conversation and the item of the next one. It lives as long as the page. */
 export function conversation() {
   /** @type {Turn[]} */
   let turns = []
@@ -9,7 +9,7 @@ export function conversation() {
   let item = null
 
   return {
-    /** What the next turn is about; null for the site. */
+    /** The item of the next turn; null for the whole site. */
     item: () => item,
     isEmpty: () => turns.length === 0,
     last: () => turns.at(-1),
@@ -31,7 +31,7 @@ export function conversation() {
     },
     /**
      * @param {Item | null} next
-     * @returns {boolean} whether that is another thing than before
+     * @returns {boolean} whether the item changed
      */
     setItem(next) {
       if (next?.key === item?.key) return false
@@ -39,7 +39,7 @@ export function conversation() {
       return true
     },
     /**
-     * Turns about the same thing that have an answer.
+     * Answered turns about the current item.
      *
      * @param {Turn | null} excluded
      */

@@ -1,12 +1,12 @@
 /**
- * What the script of the challenge offers, as its vendor documents explicit rendering.
+ * The API of the challenge's script, by its vendor's documentation of explicit rendering.
  *
  * @typedef {{ render(container: HTMLElement, options: object): string, reset(id: string): void,
  *   remove(id: string): void }} Challenge
  */
 
 /**
- * The human challenge: shown before a session is begun, and again before the next one.
+ * The human challenge, which is shown before each session starts.
  *
  * @param {HTMLElement} container
  * @param {string} widgetUrl
@@ -85,7 +85,7 @@ export function humanChallenge(container, widgetUrl, showStatus) {
     show,
     hide,
     /**
-     * A proof that was not used before: the one that is there, or the next one given.
+     * An unused token: the current one, or the next one.
      *
      * @param {string} siteKey
      * @param {AbortSignal} signal

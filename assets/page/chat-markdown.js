@@ -12,7 +12,7 @@ const marked = new Marked({
   gfm: true,
   breaks: true,
   renderer: {
-    // Of a model's HTML and images the words are left, where they can be seen.
+    // Show HTML and the alternative text of images as text.
     html: ({ text }) => escape(text),
     image: ({ text }) => escape(text),
     checkbox: ({ checked }) => (checked ? '☑ ' : '☐ '),
@@ -23,9 +23,8 @@ const marked = new Marked({
 })
 
 /**
- * What a model wrote, as elements that can do nothing but be read: no image, no script, no style, and links that lead to
- * web pages, in a window of their own, with nothing of ours, in the order in which its characters come. What is nested too deeply to be taken apart is shown as it
- * was written.
+ * Renders a model's Markdown as safe elements: no images, scripts or styles; links only to web pages, in a new window
+ * without referrer; no characters that override the text direction. Text nested too deeply to parse is shown verbatim.
  *
  * @param {string} text Markdown
  * @returns {DocumentFragment}
@@ -34,7 +33,7 @@ export function safeFragment(text) {
   try {
     return renderMarkdown(text)
   } catch {
-    // The parser and the sanitiser call themselves once a level, until the browser's stack ends.
+    // The parser and the sanitiser are recursive and can overflow the stack.
     const fragment = document.createDocumentFragment()
     const plain = document.createElement('pre')
     plain.textContent = withoutOverrides(text)
@@ -65,7 +64,7 @@ function renderMarkdown(text) {
 }
 
 /**
- * A text without what turns the order of its characters around; isolates and marks, which languages need, stay.
+ * Removes characters that override the text direction; isolates and marks, which languages need, stay.
  *
  * @param {string} text
  */

@@ -17,7 +17,7 @@ const REFUSALS = {
   internal_error: 'The server cannot answer now; nothing was asked of the model.',
 }
 
-/** A limit that ends later is one of the session or of the day. */
+/** A limit that lasts longer is one of the session or the day. */
 const SOON_SECONDS = 60
 
 /** @type {Readonly<Record<string, string>>} */
@@ -32,7 +32,7 @@ const FAILURES = {
   empty: 'The model said nothing',
 }
 
-/** A hundred years: of what lies further ahead no time is told. */
+/** A hundred years; a time further ahead is not shown. */
 const LONGEST_SECONDS = 100 * 366 * 86_400
 
 export const CUT_OFF = 'The answer was cut off on the way.'
@@ -40,11 +40,11 @@ export const CUT_OFF = 'The answer was cut off on the way.'
 /** @typedef {{ session: number, day: number }} Remaining messages left */
 
 /**
- * What went wrong with a turn, in words.
+ * The message for a failed turn.
  *
  * @param {unknown} error
  * @param {number} now
- * @param {Remaining | null} remaining null: the server has not said yet
+ * @param {Remaining | null} remaining null if the server has not reported it yet
  */
 export function problemMessage(error, now, remaining) {
   if (!(error instanceof ChatRefusal)) return 'The server could not be reached, or the connection broke.'
@@ -83,7 +83,7 @@ function limitMessage(scope, isSoon, remaining) {
 }
 
 /**
- * How a stream that ended with an error failed.
+ * The message for a stream that ended with an error.
  *
  * @param {{ error: string, code: string }} event
  */
@@ -92,7 +92,7 @@ export function failureMessage({ error, code }) {
 }
 
 /**
- * The time of the visitor's own clock after so many seconds, to the second when it is near, with the day and the year when it is another.
+ * The visitor's local time after some seconds, with seconds if it is near, and with day and year if they differ.
  *
  * @param {number} seconds
  * @param {number} now

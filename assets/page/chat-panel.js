@@ -12,7 +12,7 @@ import { copy } from './copy.js'
 
 const LIVE_SORTS = new Set(['trending', 'day', 'week', 'month'])
 
-/** The chat in the sheet that the page has. */
+/** The chat in the page's sheet. */
 class ChatPanel {
   #parts = chatParts()
   #sheet = sheetControls(this.#parts.sheet, this.#parts.text)
@@ -45,7 +45,7 @@ class ChatPanel {
     if (this.#conversation.isEmpty()) void this.#access.prepare()
   }
 
-  /** @param {Item | null} item what the next question is about; null for the site */
+  /** @param {Item | null} item the item of the next question; null for the whole site */
   discuss(item) {
     if (!this.#conversation.setItem(item)) return
     const title = item?.title ?? 'this site'
@@ -103,7 +103,7 @@ class ChatPanel {
    * @param {() => void} onFirstText called before the first text
    * @param {string} body
    * @param {AbortSignal} signal
-   * @returns {Promise<string>} what went wrong with the turn, in words; empty for nothing
+   * @returns {Promise<string>} the error message of the turn; empty if it succeeded
    */
   async #runTurn(turn, onFirstText, body, signal) {
     try {
@@ -133,7 +133,7 @@ class ChatPanel {
   /**
    * @param {Turn} turn
    * @param {string} problem
-   * @param {string} keptNote what is said of an answer that is there
+   * @param {string} keptNote note added to an error if there is an answer
    */
   #finish(turn, problem, keptNote) {
     const message = problem !== '' && turn.answer !== '' ? `${problem} ${keptNote}` : problem
@@ -176,7 +176,7 @@ class ChatPanel {
   }
 }
 
-/** Starts the chat in the sheet that the page has; the conversation lives as long as the page. */
+/** Starts the chat in the page's sheet. The conversation lives as long as the page. */
 export function startChat() {
   return new ChatPanel()
 }

@@ -3,20 +3,20 @@ const MESSAGES_READ = 12
 const MESSAGE_MAX_LENGTH = 2_000
 const BODY_MAX_BYTES = 32_768
 
-/** Earlier turns that a request holds beside its question. */
+/** Earlier turns of a request. */
 const TURNS_READ = Math.floor((MESSAGES_READ - 1) / 2)
 
 /** @typedef {{ question: string, answer: string }} Answered */
 /** @typedef {{ body: string, leftOut: number, cut: number }} ChatRequest */
 
 /**
- * The body of a turn: the question after the last turns that the server reads and that fit its limit, in bytes. Turns are
- * whole: an answer whose question is not sent would be read as the answer to something else.
+ * Builds the body of a turn: the question, after as many last turns as the server reads and the byte limit allows. Turns
+ * are never split: an answer without its question would be taken as the answer to another one.
  *
  * @param {readonly Answered[]} turns earlier ones, oldest first
  * @param {string} question
  * @param {object} options scope, sort and settings
- * @returns {ChatRequest} with the number of turns left out and of messages cut short
+ * @returns {ChatRequest} the body, and the numbers of omitted turns and shortened messages
  */
 export function chatRequest(turns, question, options) {
   for (let keptTurns = Math.min(turns.length, TURNS_READ); ; keptTurns -= 1) {
@@ -37,7 +37,7 @@ export function chatRequest(turns, question, options) {
 }
 
 /**
- * What of the conversation the server will not read, in words; empty when it reads everything.
+ * Describes the parts of the conversation that are not sent; empty if all are.
  *
  * @param {ChatRequest} request
  */

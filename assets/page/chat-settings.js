@@ -3,10 +3,10 @@ const INTERESTS_MAX = 10
 const INTEREST_MAX_LENGTH = 40
 
 /**
- * Settings of the chat, kept in this browser alone. Where storage is forbidden they last as long as the page.
+ * Settings of the chat, stored in this browser only. If storage is forbidden, they last as long as the page.
  *
  * @param {HTMLFormElement} form
- * @returns {() => object} the settings as a request has them
+ * @returns {() => object} returns the settings for a request
  */
 export function chatSettings(form) {
   fill(form, load())
@@ -65,6 +65,6 @@ function save(values) {
     if (values === null) localStorage.removeItem(KEY)
     else localStorage.setItem(KEY, JSON.stringify(values))
   } catch {
-    // Not remembered: see above.
+    // Storage is forbidden: the choice lasts as long as the page.
   }
 }

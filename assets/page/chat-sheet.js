@@ -1,4 +1,4 @@
-/** The parts of the chat's sheet, as the server renders them. */
+/** The elements of the chat's sheet, as the server renders them. */
 export function chatParts() {
   const sheet = partById('chat-sheet', HTMLDialogElement)
   return {
@@ -34,10 +34,10 @@ function partById(id, kind) {
 }
 
 /**
- * Opens and closes the sheet: beside the page where there is room, over it where there is none.
+ * Opens and closes the sheet: beside the page on a wide screen, as a modal dialog on a narrow one.
  *
  * @param {HTMLDialogElement} sheet
- * @param {HTMLTextAreaElement} text has the focus once it is open
+ * @param {HTMLTextAreaElement} text gets the focus when the sheet opens
  */
 export function sheetControls(sheet, text) {
   const wideScreen = matchMedia('(min-width: 60rem)')
@@ -68,7 +68,7 @@ export function sheetControls(sheet, text) {
 }
 
 /**
- * Lets the sheet's keys and buttons act: Enter sends, Shift+Enter breaks the line, Escape leaves.
+ * Connects the sheet's keys and buttons to actions: Enter sends, Shift+Enter breaks the line, Escape stops or closes.
  *
  * @param {ReturnType<typeof chatParts>} parts
  * @param {Record<'send' | 'stop' | 'escape' | 'site' | 'startOver' | 'close', () => void>} actions

@@ -6,8 +6,8 @@ import { CUT_OFF, failureMessage } from './chat-messages.js'
  * @param {import('./chat-conversation.js').Turn} turn
  * @param {AsyncIterable<import('./chat-stream.js').ChatEvent>} events
  * @param {{ showStatus(text: string): void, onFirstText(): void, onAdmitted(remaining: { session: number, day: number }): Promise<void> }} callbacks
- * @returns {Promise<string>} what went wrong, in words; empty for nothing
- * @throws {Error} what reading the events throws
+ * @returns {Promise<string>} the error message; empty if the turn succeeded
+ * @throws {Error} errors of reading the events
  */
 export async function showTurn(turn, events, callbacks) {
   for await (const message of events) {

@@ -3,7 +3,7 @@ import { safeFragment } from './chat-markdown.js'
 /** @typedef {ReturnType<typeof turnView>} TurnView */
 
 /**
- * An element with a class and a text.
+ * Creates an element with a class and a text.
  *
  * @template {keyof HTMLElementTagNameMap} Name
  * @param {Name} name
@@ -19,11 +19,11 @@ function element(name, className, text = '') {
 }
 
 /**
- * One turn at the end of the log: the question, and the answer as it arrives.
+ * Adds a turn to the end of the log: the question, and the answer as it arrives.
  *
  * @param {HTMLElement} log
  * @param {string} question
- * @param {boolean} isRetry the question stands in the log already, until {@link TurnView.replaceView}
+ * @param {boolean} isRetry whether the log already shows the question, until {@link TurnView.replaceView}
  */
 export function turnView(log, question, isRetry) {
   const turn = element('div', isRetry ? 'turn again' : 'turn')
@@ -62,7 +62,7 @@ export function turnView(log, question, isRetry) {
   }
 
   return {
-    /** @param {string} markdown all that has arrived */
+    /** @param {string} markdown the whole answer so far */
     show(markdown) {
       pending = markdown
       frame ||= requestAnimationFrame(paint)
@@ -70,7 +70,7 @@ export function turnView(log, question, isRetry) {
     /**
      * @param {string} name
      * @param {boolean} isDone
-     * @param {number} now milliseconds of any steady clock
+     * @param {number} now time of a monotonic clock, in milliseconds
      */
     tool(name, isDone, now) {
       const open = running.get(name) ?? []
@@ -89,10 +89,9 @@ export function turnView(log, question, isRetry) {
     },
     /** @param {string} label */
     label: (label) => labels.append(element('span', 'label', label)),
-    /**
-     * The turn is over.
+    /*     * Ends the turn.
      *
-     * @param {string} problem in words; empty for none
+     * @param {string} problem error message; empty for none
      * @param {readonly { title: string, act: () => void }[]} actionList
      */
     end(problem, actionList) {
@@ -103,12 +102,12 @@ export function turnView(log, question, isRetry) {
       paint()
       log.scrollTop = log.scrollHeight
     },
-    /** Takes away what can be done with this turn but copying. */
+    /** Removes the actions of this turn except Copy. */
     removeActions() {
       for (const offer of actions.querySelectorAll('button')) if (offer.textContent !== 'Copy') offer.remove()
     },
     remove: () => turn.remove(),
-    /** @param {{ remove(): void }} old the view of the same question before */
+    /** @param {{ remove(): void }} old the earlier view of the same question */
     replaceView(old) {
       old.remove()
       turn.classList.remove('again')
@@ -133,7 +132,7 @@ function button(title, act) {
 }
 
 /**
- * A line in the log that says what the chat is about from here.
+ * Adds a line to the log that names the subject of the following turns.
  *
  * @param {HTMLElement} log
  * @param {string} text

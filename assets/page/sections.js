@@ -1,10 +1,10 @@
 import { announce } from './announce.js'
 
 /**
- * Links and forms with `data-section` change the page in place: the same address is asked for, and every room that has such
- * is taken from the answer, since each keeps in its links what the others show. The named room gets the focus. While the
- * server cannot be reached, or makes no more pages for now, the page stays as it is, which it says; to what is no such page
- * the browser goes itself.
+ * Makes links and forms with `data-section` update the page in place. The URL is requested, and every section that has
+ * such links is replaced from the response, since the links of each section hold the state of the others. The named
+ * section gets the focus. If the server is unreachable or limits pages, the page stays and shows a notice; to a page
+ * without these sections the browser navigates.
  */
 export function setUpSections() {
   document.addEventListener('click', (event) => {
@@ -22,7 +22,7 @@ export function setUpSections() {
     void visit(address.href, form.dataset['section'])
   })
   window.addEventListener('popstate', () => {
-    // Going to another place of the same page is told here too.
+    // Navigation within the same page fires this event too.
     if (pathOf(location.href) !== shownPath) void restore()
   })
 }
@@ -34,7 +34,7 @@ function isBrowserClick(event) {
 }
 
 /**
- * Fields that hold something, as the address has them.
+ * Non-empty fields as query parameters.
  *
  * @param {FormData} data
  * @returns {[string, string][]}
@@ -45,7 +45,7 @@ function textsOf(data) {
   )
 }
 
-/** Rooms that are changed in place. */
+/** Ids of the sections that are replaced in place. */
 function changeableSections() {
   const sectionIds = [...document.querySelectorAll('section.section')]
   return sectionIds
@@ -62,7 +62,7 @@ async function visit(href, sectionId) {
   const page = await show(href, changeableSections(), sectionId)
   if (page === null) return
   history.pushState(null, '', page.address)
-  // After the new entry, or the one before would be named so.
+  // Set the title after the new entry, or the previous entry would get it.
   document.title = page.title
   const keptControl = moveFocus(sectionId, focusedId)
   const section = document.getElementById(sectionId)
@@ -70,7 +70,10 @@ async function visit(href, sectionId) {
   announce(announcementOf(sectionId))
 }
 
-/** Shows what the address is now: the browser went back or forward. Where it took away what had the focus, its room gets it. */
+/**
+ * Shows the current URL after the browser went back or forward. If the focused element is gone, its section gets the
+ * focus.
+ */
 async function restore() {
   const sectionIds = changeableSections()
   const textOf = (/** @type {string} */ sectionId) => document.getElementById(sectionId)?.textContent
@@ -86,12 +89,11 @@ async function restore() {
 }
 
 /**
- * Gives a room the focus: the control that had it, so that whoever steps on with the same keeps it, else what is current
- * there, else its heading.
+ * Moves the focus to a section: to the same control as before, else to its current link, else to its heading.
  *
  * @param {string} sectionId
- * @param {string} focusedId id of what had the focus; empty for none
- * @returns {boolean} whether that control is still there
+ * @param {string} focusedId id of the previously focused element; empty for none
+ * @returns {boolean} whether that control still exists
  */
 function moveFocus(sectionId, focusedId) {
   const section = document.getElementById(sectionId)
@@ -104,7 +106,7 @@ function moveFocus(sectionId, focusedId) {
 }
 
 /**
- * What is shown in a room, for those who do not see it.
+ * The announcement of a section's content for screen readers.
  *
  * @param {string} sectionId
  */
@@ -116,7 +118,7 @@ function announcementOf(sectionId) {
   return announced ?? `${heading} ${current}`.trim() + ' is shown.'
 }
 
-/** What the page shows now: its address without the place in it. */
+/** Path and query of the shown page, without the fragment. */
 let shownPath = pathOf(location.href)
 
 /** @param {string} href */
@@ -125,17 +127,17 @@ function pathOf(href) {
   return pathname + search
 }
 
-/** The last question asked; a newer one ends it. */
+/** The last request; a newer one aborts it. */
 let currentRequest = new AbortController()
 
 /**
- * Takes rooms from the page at an address.
+ * Replaces sections by those of the page at a URL.
  *
  * @param {string} href
  * @param {string[]} sectionIds
- * @param {string} noticeSection the room in which it is said when the server cannot be reached
- * @returns {Promise<{ address: string, title: string } | null>} the address that answered, and its title; null when a newer
- *   question has taken its place, the server cannot be reached, or the browser goes there itself
+ * @param {string} noticeSection the section that shows a notice if the server cannot be reached
+ * @returns {Promise<{ address: string, title: string } | null>} the final URL and its title; null if a newer request
+ * replaced this one, the server cannot be reached, or the browser navigates itself
  */
 async function show(href, sectionIds, noticeSection) {
   currentRequest.abort()
@@ -149,7 +151,7 @@ async function show(href, sectionIds, noticeSection) {
     const page = new DOMParser().parseFromString(response?.text ?? '', 'text/html')
     const replacements = sections.map((section) => page.getElementById(section.id))
     if (response === null || replacements.length === 0 || replacements.includes(null)) {
-      // A failure that is not the server's own page is told by what stands before it.
+      // A 5xx or 429 without these sections comes from a proxy.
       if (response === null || response.status >= 500) showUnchanged(noticeSection, href, UNREACHABLE)
       else if (response.status === 429) showUnchanged(noticeSection, href, LIMITED)
       else location.assign(href)
@@ -167,7 +169,7 @@ async function show(href, sectionIds, noticeSection) {
 /**
  * @param {string} href
  * @param {AbortSignal} signal
- * @returns {Promise<{ address: string, status: number, text: string } | null>} null when nothing answers, or not to the end
+ * @returns {Promise<{ address: string, status: number, text: string } | null>} null without a complete response
  */
 async function fetchPage(href, signal) {
   try {
@@ -183,7 +185,7 @@ const UNREACHABLE = 'The server could not be reached'
 const LIMITED = 'The server makes no more new pages for now'
 
 /**
- * Says at the top of a room that it is still what it was: another page would take the conversation along.
+ * Shows a notice at the top of a section that it is unchanged; leaving the page would lose the conversation.
  *
  * @param {string} sectionId
  * @param {string} href

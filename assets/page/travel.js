@@ -4,10 +4,10 @@
 
 const DAY_MS = 86_400_000
 
-/** The index of the history, asked for once somebody moves the slider. @type {Promise<Map<string, string>> | null} */
+/** The index of the history, requested when the slider is first moved. @type {Promise<Map<string, string>> | null} */
 let publishedDays = null
 
-/** The slider over the days of the history: it says where it stands, and goes there when it is let go. */
+/** Makes the slider over the days of the history show its day while it is moved, and open that day when it is released. */
 export function setUpTimeSlider() {
   document.addEventListener('input', (event) => {
     const slider = sliderOf(event)
@@ -34,7 +34,7 @@ function dayAt(slider) {
 }
 
 /**
- * What the index has of the day, beside the slider and as its value for who hears it.
+ * Shows the state of the slider's day beside it and as its value text.
  *
  * @param {HTMLInputElement} slider
  */
@@ -49,7 +49,7 @@ async function describeDay(slider) {
       publishedAt === undefined ? 'a gap' : `published ${publishedAt.slice(0, 16).replace('T', ' ')} UTC`
     showText(slider, `${day}, ${dayState}`)
   } catch {
-    // The day alone is said; what became of it is told by the page it leads to, and the index is asked for again.
+    // Show only the day, and request the index again next time.
     publishedDays = null
   }
 }
