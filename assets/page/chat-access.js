@@ -54,7 +54,8 @@ export function chatAccess(parts, showStatus) {
         showStatus(problemMessage(error, Date.now(), remaining))
       }
     },
-    /*     * Updates the quota after an admitted turn.
+    /**
+     * Updates the quota after an admitted turn.
      *
      * @param {{ session: number, day: number }} remaining messages
      */

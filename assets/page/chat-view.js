@@ -89,7 +89,8 @@ export function turnView(log, question, isRetry) {
     },
     /** @param {string} label */
     label: (label) => labels.append(element('span', 'label', label)),
-    /*     * Ends the turn.
+    /**
+     * Ends the turn.
      *
      * @param {string} problem error message; empty for none
      * @param {readonly { title: string, act: () => void }[]} actionList

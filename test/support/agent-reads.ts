@@ -16,7 +16,7 @@ import { refresh } from './signals.ts'
 import { openWorkspace, SEARCH_WORKER } from './workspace.ts'
 import type { Workspace } from './workspace.ts'
 
-/** A workspace as the agent reads it, through handles that cannot write. */
+/** Opens a workspace for the agent, through read-only handles. */
 export function readAsAgent(
   { ledgerPath, feedPath, objects }: Workspace,
   now: Instant,
@@ -52,14 +52,14 @@ export function readAsAgent(
   return { stores, sources: agentSources(stores) }
 }
 
-/** Starts the process of a search, which on a busy machine takes longer than a tool, and than itself, may. */
+/** Starts the search process in advance: on a busy machine the start can exceed the timeouts of a tool and of a query. */
 export async function startSearchProcess(search: Pick<FeedSearch, 'by'>): Promise<void> {
   const query = { query: 'x', sources: [], from: null, to: null, limit: 1, cursor: null }
   const { search: runSearch } = search.by({ address: 'test', isChat: true, signal: null })
   while (!(await runSearch(query).catch(() => null)));
 }
 
-/** A workspace with signals, an index of them and a snapshot. */
+/** A workspace with signals, their search index and a snapshot. */
 export async function settledWorkspace(signals: readonly Signal[], now: Instant): Promise<Workspace> {
   const workspace = await openWorkspace()
   await workspace.feed.importSignals(signals)

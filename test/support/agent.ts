@@ -32,7 +32,7 @@ export interface LogLine {
   message: string
 }
 
-/** A whole server with a chat over real sockets, its stores in a folder of the test's own. */
+/** A whole server with a chat over real sockets, with stores in a temporary folder. */
 export interface AgentServer {
   url: string
   port: number
@@ -46,9 +46,9 @@ export interface AgentServer {
   lines: LogLine[]
   /** Lines of turns. */
   turns(): Record<string, unknown>[]
-  /** Waits for the settlement and the line of every turn that was begun. */
+  /** Waits until every started turn is settled and logged. */
   settled(): Promise<void>
-  /** Money of today. */
+  /** Today's spending. */
   spending(): Promise<{ settled: number; reserved: number }>
   close(graceMs: number): Promise<void>
 }
@@ -64,7 +64,7 @@ export interface AgentServerOptions {
   bounds?: Partial<ConnectionBounds>
 }
 
-/** Quotas and a budget that no test reaches without lowering one of them. */
+/** Quotas and a budget that a test reaches only after lowering them. */
 export const DAY_LIMITS = {
   messagesPerSession: 10_000,
   messagesPerDay: 10_000,
@@ -77,7 +77,7 @@ export const DAY_LIMITS = {
 
 export const SECRET = 'a secret of thirty-two bytes, or more'
 
-/** The variables of a server whose chat runs on a provider. */
+/** Settings of a server whose chat uses a provider. */
 export const chatVariables = (url: string): Record<string, string> => ({
   DASH_SESSION_SECRET: SECRET,
   OPENAI_BASE_URL: url,
@@ -185,7 +185,7 @@ export async function sessionOf(
   return body.sessionToken
 }
 
-/** A question of one message. */
+/** A chat request body with one message. */
 export function chatBody(content: string, extra: object = {}): string {
   return JSON.stringify({ messages: [{ role: 'user', content }], ...extra })
 }
@@ -196,7 +196,7 @@ export interface ChatOptions {
   signal?: AbortSignal
 }
 
-/** Asks; the answer's stream is unread. */
+/** Sends a chat request; the stream of the response is unread. */
 export async function chat(
   server: Pick<AgentServer, 'url'>,
   body: string,
@@ -211,7 +211,7 @@ export async function chat(
   })
 }
 
-/** The events of a whole stream, each held to its schema; throws at any line that is neither an event's nor a ping. */
+/** Parses a whole stream and validates each event; throws for any line that is neither part of an event nor a ping. */
 export function eventsOf(stream: string): AgentEvent[] {
   if (!stream.endsWith('\n\n'))
     throw new Error(`the stream ends in the middle: ${JSON.stringify(stream.slice(-40))}`)
@@ -227,7 +227,7 @@ export function eventsOf(stream: string): AgentEvent[] {
     })
 }
 
-/** Asks and reads to the end. */
+/** Sends a chat request and reads its events to the end. */
 export async function chatEvents(
   server: Pick<AgentServer, 'url'>,
   body: string,
@@ -243,15 +243,15 @@ export function textOf(events: readonly AgentEvent[]): string {
   return events.map((event) => (event.event === 'delta' ? event.data.text : '')).join('')
 }
 
-/** An answer being read. */
+/** An open answer. */
 export interface OpenAnswer {
-  /** What has come so far. */
+  /** The text received so far. */
   readonly text: string
-  /** Reads until this has come; throws when the answer ends before. */
+  /** Reads until the text contains `part`; throws if the answer ends first. */
   until(part: string): Promise<void>
   /** Reads to the end. */
   events(): Promise<AgentEvent[]>
-  /** Goes away. */
+  /** Closes the connection. */
   disconnect(): void
 }
 

@@ -19,7 +19,7 @@ import {
 
 export const silentLog: Log = { info: () => undefined, warn: () => undefined, error: () => undefined }
 
-/** An application on a free port of this machine, as `dash serve` bounds requests; closed when the test ends. */
+/** Serves an application on a free local port with the timeouts of `dash serve`; closed when the test ends. */
 export async function listenLocally(app: H3, changes: Partial<ListenOptions> = {}): Promise<RunningServer> {
   const server = await listenOn(app, {
     host: '127.0.0.1',
@@ -94,16 +94,16 @@ export const NO_CHAT: Pick<Agent, 'routes' | 'config' | 'lastKnownStatus'> = {
   lastKnownStatus: async () => ({ ok: true, service: 'agent-worker', budget: 'ok', itemChat: true }),
 }
 
-/** An answer with its whole body. */
+/** A response with its whole body. */
 type WholeResponse = Omit<PublishedResponse, 'bytes' | 'seen'> & { bytes: Uint8Array }
 
-/** What a lying host makes of an honest answer. `at` is null for its ledgers and its head. */
+/** Changes an honest response as a lying host would. `at` is null for the ledgers and the head. */
 export type Lie = (
   honest: WholeResponse,
   question: { path: string; at: number | null; held: readonly string[] },
 ) => Omit<PublishedResponse, 'seen'>
 
-/** The public answers of an application without a socket, as an auditor asks for them. */
+/** The public history of an application without a socket, as an auditor reads it. */
 export function publishedBy(
   app: Pick<H3, 'request'>,
   tamper: Lie = (honest) => honest,

@@ -16,13 +16,13 @@ import { lastCompleteDay } from '../../src/domain/year/ledger.ts'
 import { storiesOf } from './signals.ts'
 import { publishDays, reopenWorkspace } from './workspace.ts'
 
-/** `DASH_ATTACK=long`: every point of an attack, as told in docs/evidence.md; otherwise a spread of them. */
+/** True with `DASH_ATTACK=long`: every point of an attack is run, as in docs/evidence.md; otherwise a sample. */
 export const LONG = process.env['DASH_ATTACK'] === 'long'
 
-/** How many runs of an attack go on at the same time. */
+/** Concurrent runs of an attack. */
 export const CONCURRENCY = Math.min(2, availableParallelism())
 
-/** Runs one of `scripts/attacks` in a process of its own: what it counted, and its exit code. */
+/** Runs one of `scripts/attacks` in another process; returns its counts and exit code. */
 export async function countsOf(
   attack: string,
   args: readonly string[],
@@ -33,7 +33,7 @@ export async function countsOf(
   return { counts: JSON.parse(stdout) as unknown, code: code as number | null }
 }
 
-/** Prints what an attack found, a line each, where a person and a log can read it. */
+/** Prints the results of an attack, one per line. */
 export function printFacts(title: string, facts: Readonly<Record<string, number | string>>): void {
   const lines = Object.entries(facts).map(([name, value]) => `  ${name}: ${value}`)
   process.stdout.write(`${title}\n${lines.join('\n')}\n`)
@@ -57,10 +57,9 @@ export function seeded(seed: number): () => number {
 }
 
 /**
- * Kills a process with SIGKILL at a random moment, which may come after its end. The moment is not waited for by any
- * assertion: wherever it falls, the same must hold.
+ * Kills a process with SIGKILL at a random moment, possibly after its end. Assertions must hold for any moment.
  *
- * @param withinMs the latest moment, from now
+ * @param withinMs latest moment from now, in milliseconds
  */
 export async function killAtRandom(
   child: Pick<ChildProcess, 'kill'>,
@@ -71,14 +70,14 @@ export async function killAtRandom(
   child.kill('SIGKILL')
 }
 
-/** How long something takes here and now, in milliseconds: what is killed at random must often be alive and often done. */
+/** Measures a duration in milliseconds, so that a random kill hits a running process about as often as a finished one. */
 export async function durationOf(work: () => Promise<void>): Promise<number> {
   const before = performance.now()
   await work()
   return performance.now() - before
 }
 
-/** What happens to a system call instead of the call itself. */
+/** Faults injected instead of a system call. */
 export const SYSCALL_FAULTS = ['KILL', 'EIO', 'ENOSPC'] as const
 
 export type SyscallFault = (typeof SYSCALL_FAULTS)[number]
@@ -97,15 +96,15 @@ export interface SyscallPoint {
   call: string
   /** Which call of that name on the main thread, from 1, as strace counts. */
   nth: number
-  /** What it touches, with what differs from run to run replaced. */
+  /** Path it touches, with the parts that differ between runs replaced. */
   path: string
   /** False for a call that only reads or locks. */
   changes: boolean
 }
 
-/** How a run went that was struck by a fault. */
+/** The result of a run with an injected fault. */
 interface FaultedRun {
-  /** False when the fault hit nothing, or something else than the point. */
+  /** False if the fault hit nothing or another point. */
   fired: boolean
   run: FinishedRun
 }
@@ -151,12 +150,12 @@ export async function strike(
   }
 }
 
-/** So often that a number which differs by a few from run to run is met; a point that never is remains a failure. */
+/** Enough attempts for a call number that varies slightly between runs; a point that is never hit is a failure. */
 const STRIKE_ATTEMPTS = 100
 
 const OUTSIDE = 'outside'
 
-/** Stops the program at the traced calls alone, which is three times as fast; strace then follows every thread. */
+/** Traces with seccomp, which is three times as fast; strace then follows every thread. */
 const QUICK = ['-f', '--seccomp-bpf']
 
 async function runTraced(
@@ -195,11 +194,11 @@ function placeOf(line: string, folder: string): string {
     .replace(/[0-9a-f]{64}/, 'digest')
 }
 
-/** A data folder on which the next publish is that of `day`. */
+/** A data folder whose next publication is that of `day`. */
 export interface PreparedFolder {
   folder: string
   day: Day
-  /** The days already published, which nothing may lose. */
+  /** The days already published, which must never be lost. */
   earlier: Day[]
 }
 
@@ -223,7 +222,7 @@ export async function preparedFolder(earlierDays = 0, stories = 200): Promise<Pr
   return { folder, day, earlier }
 }
 
-/** Lets `work` have a copy of a folder, which is removed afterwards. */
+/** Runs `work` with a copy of a folder, which is removed afterwards. */
 export async function withCopy<T>(
   folder: string,
   name: string,
@@ -238,7 +237,7 @@ export async function withCopy<T>(
   }
 }
 
-/** Runs `work` on each item, `lanes` at a time, and gives the results in the order of the items. */
+/** Runs `work` on each item with bounded concurrency and returns the results in the order of the items. */
 export async function mapConcurrently<Item, Result>(
   items: readonly Item[],
   concurrency: number,

@@ -44,7 +44,7 @@ export interface ContractResponse {
   error: string | null
 }
 
-/** Asks a public route and holds every answer to its contract: status, headers, body. */
+/** Requests a public route and checks the response against its contract: status, headers, body. */
 export async function requestRoute(
   app: Pick<H3, 'request'>,
   target: string,
@@ -105,7 +105,7 @@ function refusalOf({ refusals, methodNotAllowed }: Contract<string>, result: Con
   return error
 }
 
-/** As {@link requestRoute}, of the history. */
+/** As {@link requestRoute}, for the history. */
 export function requestHistory(
   app: Pick<H3, 'request'>,
   query: string,

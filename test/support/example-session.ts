@@ -8,37 +8,38 @@ import { TOOLS } from '../../src/server/docs/markdown.ts'
 import { commandsOf, isRun } from './examples.ts'
 import type { Example } from './examples.ts'
 
-/** What `dash` is in an example. */
+/** The program that `dash` runs in an example. */
 const EXAMPLE_DASH = fileURLToPath(new URL('example-dash.mjs', import.meta.url))
 
-/** A block that has not ended by then waits for somebody. */
+/** Timeout of a block, in milliseconds. */
 const BLOCK_TIMEOUT_MS = 120_000
 
-/** What a block did. */
+/** The result of a block. */
 interface BlockResult {
-  /** Exit code; null when it was ended because it took too long. */
+  /** Exit code; null after a timeout. */
   code: number | null
   stdout: string
   stderr: string
 }
 
-/** The terminal in which one page is followed from its beginning to its end. */
+/** The shell session in which the examples of one page run. */
 interface ExampleSession {
-  /** Runs a part of a `sh` block in the page's one shell, where every failure of a pipe counts and ends it. */
+  /** Runs a part of a `sh` block in the page's shell, which ends at the first failure, also within a pipe. */
   shell(script: string): Promise<BlockResult>
-  /** Runs a program of its own. */
+  /** Runs a separate program. */
   program(command: string, file: string, text: string): Promise<BlockResult>
-  /** Address of the server an example started last; null before. */
+  /** URL of the server that an example started last; null before. */
   served(): string | null
-  /** What that server has logged. */
+  /** Log file of that server. */
   serverLog: string
-  /** Ends the shell, and every server that was started. */
+  /** Ends the shell and every started server. */
   close(): Promise<void>
 }
 
 /**
- * @param folder where the page is followed; `home` in it is the reader's home, `run` what the run itself keeps
- * @param settings environment variables beside PATH and HOME
+ * Opens a session. @param folder working directory; `home` and `run` beside it hold the home directory and the session's
+ * files
+ * @param settings environment variables other than PATH and HOME
  */
 export function openExampleSession(
   folder: string,
@@ -97,7 +98,7 @@ export function openExampleSession(
   }
 }
 
-/** The names under which examples call the program, in a folder for PATH. */
+/** Makes a folder for PATH with the names by which examples call the program. */
 function commandFolder(run: string): string {
   const folder = join(run, 'bin')
   mkdirSync(folder, { recursive: true })
@@ -110,7 +111,7 @@ function commandFolder(run: string): string {
   return folder
 }
 
-/** Waits for the end of a process, which is ended when it takes too long. */
+/** Waits for the end of a process and kills it after the timeout. */
 async function killAfterTimeout(end: Promise<number | null>, child: ChildProcess): Promise<number | null> {
   const timer = setTimeout(() => child.kill('SIGKILL'), BLOCK_TIMEOUT_MS)
   try {
@@ -128,7 +129,7 @@ function endProcess(pid: number): void {
   }
 }
 
-/** One request as the server's log tells it. */
+/** One request in the server's log. */
 interface LoggedRequest {
   method: string
   path: string
@@ -138,8 +139,8 @@ interface LoggedRequest {
 let requestCount = 0
 
 /**
- * The requests a server has answered since its log had so many characters; a request of this function marks the end. The
- * log may sum that one with others of its route: every line that waited is written then.
+ * The requests that a server has logged after the first `start` characters. A request of this function marks the end; the
+ * log may aggregate it with others of its route, and writes all pending lines then.
  */
 async function requestsSince(url: string, log: string, start: number): Promise<LoggedRequest[]> {
   const id = `examples-${(requestCount += 1)}`
@@ -154,7 +155,7 @@ async function requestsSince(url: string, log: string, start: number): Promise<L
     .filter(({ msg }) => msg === 'request')
 }
 
-/** The content of a file as soon as what follows its first characters matches. */
+/** Waits until the content of a file after `start` matches; returns the whole content. */
 function contentWith(file: string, start: number, pattern: RegExp): Promise<string> {
   return new Promise((resolve) => {
     const check = (): void => {
@@ -168,7 +169,7 @@ function contentWith(file: string, start: number, pattern: RegExp): Promise<stri
   })
 }
 
-/** Starts the demo that pages ask which start no server of their own. */
+/** Starts the demo for pages that start no server. */
 export async function startExampleDemo(
   run: string,
 ): Promise<{ url: string; log: string; close: () => void }> {
@@ -187,9 +188,9 @@ export async function startExampleDemo(
 }
 
 /**
- * What of a shown output does not hold, or null. JSON: what standard output alone is; every member that is shown is there and
- * has the type that is shown (null fits all); of lists, the first element. Text: the lines stand in the output one after the
- * other, where numbers and digests may be others, `…` is anything within a line, and a line `…` or `[…]` any number of lines.
+ * Compares a shown output with the actual one; null if it matches. JSON is compared with standard output: every shown
+ * member must exist with the same type (null matches any); of lists, the first element. Text lines must occur in order;
+ * numbers and digests may differ, `…` matches anything within a line, and a line `…` or `[…]` any number of lines.
  */
 function outputMismatch(language: string, shown: string, { stdout, stderr }: BlockResult): string | null {
   if (language === 'json') {
@@ -204,7 +205,7 @@ function outputMismatch(language: string, shown: string, { stdout, stderr }: Blo
     : `it prints\n${actual.trimEnd()}\ninstead of\n${shown.trimEnd()}`
 }
 
-/** The value of a JSON text; undefined when it is none. */
+/** Parses JSON; undefined if it is invalid. */
 function parsed(text: string): unknown {
   try {
     return JSON.parse(text) as unknown
@@ -250,29 +251,29 @@ function textPattern(shown: string): RegExp {
   return new RegExp(`^${lines.join('').replace(/\\n$/, '(?:\\n|$)')}`, 'm')
 }
 
-/** What a page is followed with. */
+/** The environment of a page's examples. */
 interface PageContext {
   session: ExampleSession
   folder: string
-  /** The server that is asked until the page starts one. */
+  /** The server for requests until the page starts one. */
   demo: { url: string; log: string }
-  /** A local engine of models, in place of the one pages name. */
+  /** URL of a local model engine, in place of the one in the page. */
   provider: string
 }
 
-/** What came of a page. */
+/** The result of a page. */
 export interface PageResult {
-  /** What does not hold, a line each that begins with the place; the first in a shell ends the page. */
+  /** Mismatches, one line each that starts with page and line; the first one in a shell ends the page. */
   flaws: string[]
-  /** Which blocks were run, each with what it asked of the server. */
+  /** The blocks that ran, each with its requests to the server. */
   ran: { example: Example; requests: LoggedRequest[] }[]
 }
 
-/** Where examples find a server, a host of somebody else's, and a local engine of models. */
+/** URLs in examples of a server and of a local model engine. */
 const SERVER = /https?:\/\/(?:127\.0\.0\.1:3000|localhost:3000|dash\.example\.org)(?![\w.-])/g
 const MODEL_ENGINE = /http:\/\/127\.0\.0\.1:11434\/v1/g
 
-/** Runs every block of a page that can run, in its order, as a reader would who follows the page in one terminal. */
+/** Runs every runnable block of a page in order, as in one terminal. */
 export async function followPage(examples: readonly Example[], context: PageContext): Promise<PageResult> {
   const result: PageResult = { flaws: [], ran: [] }
   let last: BlockResult | null = null
@@ -296,12 +297,12 @@ export async function followPage(examples: readonly Example[], context: PageCont
   return result
 }
 
-/** The programs an example cannot do without. */
+/** The programs that an example requires. */
 function toolsOf({ language, needs }: Example): string[] {
   return [...needs.filter((need) => TOOLS.includes(need)), ...(language === 'python' ? ['python3'] : [])]
 }
 
-/** True for a program this machine has. */
+/** True if this machine has the program. */
 export function isInstalled(tool: string): boolean {
   return spawnSync(tool, ['--version']).status === 0
 }
@@ -362,7 +363,7 @@ function checkExitCode(ran: BlockResult): { ran: BlockResult; flaw: string | nul
   return { ran, flaw: `it ${problem}\n${ran.stdout.slice(-2000)}${ran.stderr.slice(-2000)}` }
 }
 
-/** Questions are answered, unless the block says with which statuses they are refused; then each must come. */
+/** Requests must succeed, except with the statuses that the block marks as refused, each of which must occur. */
 function statusMismatch({ refused }: Example, requests: readonly LoggedRequest[]): string | null {
   const unexpected = requests.find(({ status }) => status >= 400 && !refused.includes(status))
   if (unexpected) return `${unexpected.method} ${unexpected.path} was answered with ${unexpected.status}`

@@ -1,4 +1,4 @@
-/** When a fault strikes: the effect never happens, or it happens and its answer is lost. */
+/** The kind of a fault: the effect does not happen, or it happens and its result is lost. */
 export type FaultKind = 'lost' | 'done-but-reported-lost'
 
 export interface Fault {
@@ -11,7 +11,7 @@ export class InjectedFault extends Error {
   override readonly name = 'InjectedFault'
 }
 
-/** Counts the effects of several ports together and strikes one of them. */
+/** Counts the effects of several ports together and makes one of them fail. */
 export class FaultPlan {
   readonly effects: string[] = []
   readonly #fault: Fault | null

@@ -14,7 +14,7 @@ import type { SealedSnapshot } from '../../src/domain/feed/snapshot.ts'
 import type { FeedStore } from '../../src/domain/ports.ts'
 import { NOW } from './signals.ts'
 
-/** Seals events, and what their sources say of them, as of an instant. */
+/** Seals events and their details as of an instant. */
 export function sealEvents(
   events: readonly FeedEvent[],
   at = NOW,
@@ -33,7 +33,7 @@ export async function keepSnapshot(
   return sealed
 }
 
-/** What a feed reader makes of one item, whichever parser it stands on. */
+/** One item as a feed parser reads it. */
 interface ParsedItem {
   id: string | null
   title: string | null
@@ -41,7 +41,7 @@ interface ParsedItem {
   publishedAt: string | null
 }
 
-/** A reader on fast-xml-parser. It decodes entities of HTML in titles once more than XML asks for. */
+/** Reads a feed with fast-xml-parser, which decodes HTML entities in titles once more than XML requires. */
 export function readWithFastXml(text: string): { title: string | null; items: ParsedItem[] } {
   const { title, items } = parseFeed(text)
   return {
@@ -55,7 +55,7 @@ export function readWithFastXml(text: string): { title: string | null; items: Pa
   }
 }
 
-/** A reader on sax, with the elements as they stand in the document, their names in lower case. */
+/** Reads a feed with sax, with access to the elements by lower-case name. */
 export async function readWithSax(
   text: string,
 ): Promise<(ParsedItem & { element: (name: string) => Record<string, unknown> | undefined })[]> {
@@ -81,7 +81,7 @@ export async function readWithSax(
   return items
 }
 
-/** What libxml2 finds wrong with a document by the grammar of its format (test/fixtures/feeds). */
+/** Errors of libxml2 for a document by the grammar of its format (test/fixtures/feeds). */
 export async function libxmlErrors(text: string, format: 'rss' | 'atom'): Promise<string[]> {
   const schema = readFileSync(
     fileURLToPath(new URL(`../fixtures/feeds/${format}.rng`, import.meta.url)),
@@ -105,7 +105,7 @@ const authors = z
   )
   .optional()
 
-/** What the publisher writes of JSON Feed 1.1 (https://www.jsonfeed.org/version/1.1/), by the rules of that document. */
+/** The rules of JSON Feed 1.1 (https://www.jsonfeed.org/version/1.1/). */
 const JSON_FEED = z.strictObject({
   version: z.literal('https://jsonfeed.org/version/1.1'),
   title: z.string(),
@@ -133,7 +133,7 @@ const JSON_FEED = z.strictObject({
   ),
 })
 
-/** What breaks the rules of JSON Feed. */
+/** Violations of the rules of JSON Feed. */
 export function jsonFeedErrors(text: string): string[] {
   const errors: string[] = []
   // An extension is an object whose name begins with an underscore and has no dot.

@@ -4,12 +4,12 @@ import type { ChatModelOptions } from '../../src/adapters/provider/chat-model.ts
 import type { ChatModel } from '../../src/domain/ports.ts'
 import type { ModelCall, ModelEvent, ToolRound } from '../../src/domain/agent/model-call.ts'
 
-/** Ends never. */
+/** A signal that is never aborted. */
 export const NEVER_ABORTED = new AbortController().signal
-/** Both APIs, to be held to the same. */
+/** Both APIs, which must behave the same. */
 export const APIS = ['responses', 'chat'] as const
 
-/** A question with one tool. */
+/** A call with one tool. */
 export const CALL: ModelCall = {
   instructions: 'You answer questions about a feed.',
   input: [
@@ -60,7 +60,7 @@ export async function collectEvents(
   return events
 }
 
-/** Texts joined and the end, which must be the only one and the last. */
+/** The joined texts and the end event, which must be the only one and the last. */
 export function outcome(events: readonly ModelEvent[]): {
   text: string
   end: Exclude<ModelEvent, { kind: 'text' }>
@@ -74,7 +74,7 @@ export function outcome(events: readonly ModelEvent[]): {
   return { text, end }
 }
 
-/** Asks until no tool is called, with a result for each call. */
+/** Calls the model until it requests no tool, with a result for each tool call. */
 export async function runTurn(
   model: ChatModel,
   maxRounds = 5,

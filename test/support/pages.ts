@@ -11,10 +11,10 @@ import { builtModule } from './compiled-sources.ts'
 import { localSource } from './local-source.ts'
 import type { LocalSource, SourceRequest } from './local-source.ts'
 
-/** The ranges of a list as the configuration takes them. */
+/** Parses IP ranges as the configuration does. */
 export const ranges = (...texts: string[]): IpRange[] => texts.flatMap((text) => parseIpRange(text) ?? [])
 
-/** Local servers stand for the world. */
+/** The allowed ranges: local servers stand for public ones. */
 export const LOOPBACK = ranges('127.0.0.0/8', '::1')
 
 /** An article of some length in a page with a menu around it. */
@@ -25,7 +25,7 @@ export function pageHtml(text: string, head = ''): string {
     <article><h1>Heading</h1>${paragraph.repeat(8)}</article><footer>Imprint</footer></body></html>`
 }
 
-/** A site without a robots.txt whose other pages answer as they are told. */
+/** A site without a robots.txt and with a responder for the other pages. */
 export function site(
   respond: (request: SourceRequest, response: ServerResponse) => void,
   robots: (response: ServerResponse) => void = (response) => void response.writeHead(404).end(),
@@ -36,14 +36,14 @@ export function site(
   })
 }
 
-/** A site that answers every page with HTML. */
+/** A site that serves the same HTML for every page. */
 export function htmlSite(html: string, headers: Record<string, string> = {}): Promise<LocalSource> {
   return site((_question, response) => {
     response.writeHead(200, { 'content-type': 'text/html; charset=utf-8', ...headers }).end(html)
   })
 }
 
-/** Answers as a name server would: each time the next of the lists, the last one for ever. */
+/** A scripted DNS lookup that returns the next list each time, and repeats the last one. */
 export function scriptedLookup(...answers: string[][]): NameLookup & { lookups: string[] } {
   const lookups: string[] = []
   const lookup: NameLookup = (hostname, _options, callback) => {
@@ -58,7 +58,7 @@ export function scriptedLookup(...answers: string[][]): NameLookup & { lookups: 
   return Object.assign(lookup, { lookups })
 }
 
-/** Texts as a run reads them, with the thread of the build; closed when the test ends. */
+/** Article texts as a run reads them, with the compiled worker; closed when the test ends. */
 export function openTexts(changes: Partial<ArticleTextsOptions> = {}): ArticleTexts {
   const texts = openArticleTexts({
     urls: { hn: 'http://hn.test', lobsters: 'http://lobsters.test', lesswrong: 'http://lesswrong.test' },

@@ -1,22 +1,22 @@
-/** What a scripted model says, for either API to put on the wire. */
+/** Output of a scripted model, which either API can encode. */
 export type ModelOutput =
   | { text: string }
   | { refusal: string }
   | { reasoning: string }
   | { call: { id: string; name: string; arguments: string } }
-  /** How it ends, and what it tells of its tokens; without one, it just stops. */
+  /** The end event with its usage; without one the stream just stops. */
   | { end: 'completed' | 'incomplete' | 'failed' | 'error'; usage?: unknown }
 
 export type Api = 'responses' | 'chat'
 
-/** Tokens in neither API's words. */
+/** Token usage, independent of the API. */
 interface TokenUsage {
   in: number
   out: number
   cached: number
 }
 
-/** Events of one answer as the named API streams them: the data of each, in order. */
+/** The events of one response as the API streams them: the data of each, in order. */
 export function eventsOf(api: Api, outputs: readonly ModelOutput[]): string[] {
   const events = api === 'responses' ? responsesEvents(outputs) : chatEvents(outputs)
   return events.map((event) => (typeof event === 'string' ? event : JSON.stringify(event)))
@@ -160,15 +160,15 @@ function usageIn(api: Api, usage: unknown): unknown {
       }
 }
 
-/** How a provider behaves: what its model says in each round of a turn, and what the wire makes of it. */
+/** Behaviour of a provider: the output of its model in each round of a turn, and faults of the transport. */
 export interface Behaviour {
-  /** What is said in each round; the last one for all after it. */
+  /** Output of each round; the last one repeats. */
   rounds?: readonly (readonly ModelOutput[])[]
-  /** An answer that is no stream. */
+  /** A response that is not a stream. */
   response?: { status: number; type: string; body: string; headers?: Record<string, string> }
   /** Headers of the stream beside its type. */
   headers?: Record<string, string>
-  /** Where it falls silent. */
+  /** The point at which it stops responding. */
   silent?: 'before-headers' | 'after-headers' | 'after-first-event' | 'comments-only'
   /** How the connection ends; `hold`: not at all. */
   ending?: 'end' | 'reset' | 'hold'

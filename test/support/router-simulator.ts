@@ -7,36 +7,36 @@ import type { ScriptedModel } from '../../src/server/demo/router-app.ts'
 import { localSource } from './local-source.ts'
 import type { SourceRequest } from './local-source.ts'
 
-/** One chat request as the service got it. */
+/** One chat request to the service. */
 interface ChatRequest {
   at: number
   model: string
   vendor: string
   kind: 'tool' | 'text'
-  /** Which of this model's it is on its day, from 1. */
+  /** Number of the request to this model on its day, from 1. */
   number: number
   headers: SourceRequest['headers']
   body: Record<string, unknown>
 }
 
-/** What the service does instead of answering. */
+/** A fault instead of a response. */
 type Fault =
   | { status: number; body: unknown; headers?: Record<string, string> }
-  /** Half of an answer, then the connection is cut. */
+  /** Half of a response, then a cut connection. */
   | 'cut'
   /** Nothing, ever. */
   | 'hang'
-  /** An answer without an end. */
+  /** A response without an end. */
   | 'endless'
 
 export interface SimulatorOptions {
   models: readonly ScriptedModel[]
   clock: Clock
-  /** Requests in any 60 s before the account's minute limit is met. */
+  /** The account's limit of requests in any 60 s. */
   perMinute?: number
-  /** Requests a UTC day before the account's daily limit is met. */
+  /** The account's limit of requests per UTC day. */
   perDay?: number
-  /** Used by others of the day's requests, as the key tells. */
+  /** The day's requests used by others, as the key endpoint reports. */
   usedByOthers?: number
   /** A fault for a chat request, or null. */
   fault?: (request: ChatRequest) => Fault | null
@@ -44,14 +44,14 @@ export interface SimulatorOptions {
   factFault?: (path: string) => Fault | null
 }
 
-/** The service over a real socket, with a log of what it was asked, and the rules no client may break. */
+/** The service over a real socket, with a log of its requests and of broken rules. */
 export interface RouterSimulator {
   /** API base. */
   url: string
   chats: ChatRequest[]
   /** Paths of the other requests. */
   facts: string[]
-  /** Rules that were broken, one line each; looked at after every run. */
+  /** Broken rules, one line each; checked after every run. */
   breaches: string[]
 }
 
@@ -87,7 +87,7 @@ export async function startRouter(options: SimulatorOptions): Promise<RouterSimu
     state.chats.push(chat)
     recordBreaches(state, open, chat)
     open.set(chat.vendor, (open.get(chat.vendor) ?? 0) + 1)
-    // Long enough that calls made at the same time are open at the same time.
+    // Long enough for concurrent calls to overlap.
     for (let turn = 0; turn < 20; turn += 1) await nextTurn()
     open.set(chat.vendor, (open.get(chat.vendor) ?? 1) - 1)
     const fault = limitFault ?? options.fault?.(chat) ?? null
@@ -125,7 +125,7 @@ function chatOf(
   }
 }
 
-/** Notes every rule a request breaks. */
+/** Records every rule that a request breaks. */
 function recordBreaches(
   { chats, breaches }: RouterSimulator,
   open: ReadonlyMap<string, number>,

@@ -15,10 +15,10 @@ const BUCKET = 'dash-archive'
 
 const require = createRequire(import.meta.url)
 
-/** What the server was asked. */
+/** One request to the server. */
 interface S3Request {
   method: string
-  /** Path and query, as they stood in the request line. */
+  /** Path and query of the request line. */
   target: string
   headers: IncomingHttpHeaders
   body: Buffer
@@ -31,7 +31,7 @@ interface S3Response {
 }
 
 /**
- * How a request goes wrong: a reply of somebody else's making, or
+ * The fault of a request: a foreign response, or
  *
  * - `reset`: the connection is cut before anything is done
  * - `lost-answer`: what was asked is done, and the connection cut before the answer
@@ -58,7 +58,7 @@ export interface S3Server {
   close(): Promise<void>
 }
 
-/** An error as S3 words it. */
+/** An error response of S3. */
 export function s3Error(status: number, code: string): S3Response {
   const body = `<?xml version="1.0" encoding="UTF-8"?>\n<Error><Code>${code}</Code><Message>x</Message></Error>`
   return { status, headers: { 'content-type': 'application/xml' }, body }

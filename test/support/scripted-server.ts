@@ -10,7 +10,7 @@ export interface ScriptedServer {
   url: string
   /** Requests so far, `METHOD path`, with their bodies. */
   requests: { what: string; headers: SourceRequest['headers']; body: string }[]
-  /** Is gone from then on. */
+  /** Closes the server. */
   close(): Promise<void>
 }
 
