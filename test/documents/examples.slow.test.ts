@@ -87,13 +87,16 @@ const hasPython = isInstalled('python3')
 
 describe.skipIf(!hasShell)('the examples of', () => {
   const pages = examplePages().filter((page) => page !== 'docs/api.md' && examplesOf(page).some(isRun))
-  test.each(pages)('%s run, ask only what is answered, and print what is shown', async (page) => {
-    const { flaws, ran } = await follow(page)
-    expect(flaws).toEqual([])
-    expect(ran.length).toBeGreaterThan(0)
-  })
+  test.each(pages)(
+    'the examples of %s run, get only successful responses, and print the shown output',
+    async (page) => {
+      const { flaws, ran } = await follow(page)
+      expect(flaws).toEqual([])
+      expect(ran.length).toBeGreaterThan(0)
+    },
+  )
 
-  test('the API guide ask every path of every interface in each of the three languages', async () => {
+  test('the examples of the API guide request every path of every interface in each of the three languages', async () => {
     const { flaws, ran } = await follow('docs/api.md')
     expect(flaws).toEqual([])
     const interfaces = await interfacesOf(openApp(await openWorkspace()))

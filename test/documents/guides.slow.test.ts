@@ -69,7 +69,7 @@ test('the audit script proves a sound host, and detects one that rewrote its arc
   ])
 })
 
-test('the audit script never overwrites a kept head, and checks nothing without one', async () => {
+test('the audit script never overwrites a kept head, and cannot compare without one', async () => {
   const { url } = await localSource((_question, response) => void response.end('{}\n'))
   const folder = temporaryFolder()
   const unkept = await audit('check', folder, url)
@@ -99,7 +99,7 @@ describe('the audit script, at an archive with legacy publications, a gap and tw
     return audit('check', folder, host.url)
   }
 
-  test('proves a sound host', async () => {
+  test('the audit script proves a sound host', async () => {
     const { code, lines } = await verdict((body) => body)
     expect([code, lines.at(-1)]).toEqual([0, 'OK: 6 entries hold, 5 publications are what they say'])
   })
@@ -131,7 +131,7 @@ describe('the audit script, at an archive with legacy publications, a gap and tw
       /another selection before/,
     ],
   }
-  test.each(Object.entries(lies))('finds out %s', async (_what, [change, verdictLine]) => {
+  test.each(Object.entries(lies))('the audit script detects %s', async (_what, [change, verdictLine]) => {
     const { code, lines } = await verdict(change)
     expect([code, lines.at(-1)]).toEqual([1, expect.stringMatching(verdictLine)])
     expect(lines.at(-1)).toMatch(/^FAILED: /)
@@ -202,7 +202,7 @@ async function answerOf(dataDir: string): Promise<Buffer> {
   return Buffer.from(await response.arrayBuffer())
 }
 
-test('the drill restores an archive that is sound and answers with the same bytes', async () => {
+test('the drill restores a sound archive that responds with the same bytes', async () => {
   expect(others).toEqual([])
   const folder = await place()
   await publish(folder)
@@ -215,7 +215,7 @@ test('the drill restores an archive that is sound and answers with the same byte
   expect(again).toMatchObject({ code: 0, lines: [expect.stringContaining('0 objects, 0 ledger rows')] })
 })
 
-test('the drill finds a backup that is older than the head that was kept', async () => {
+test('the drill detects a backup older than the kept head', async () => {
   const folder = await place()
   expect(await shell([DASH, backUp].join('\n'), folder)).toMatchObject({ code: 0 })
   const older = join(folder, 'older')
@@ -228,7 +228,7 @@ test('the drill finds a backup that is older than the head that was kept', async
   expect(said.lines.join('\n')).toMatch(/head_mismatch \.\/kept-head\.json: .*the ledger ends at entry/)
 })
 
-test('a damaged backup is refused before anything of it is served', async () => {
+test('a damaged backup is refused before any of it is served', async () => {
   const folder = await place()
   await publish(folder)
   expect(await shell([DASH, backUp, copyFeed, keepHead].join('\n'), folder)).toMatchObject({ code: 0 })
@@ -249,7 +249,7 @@ const [questions = '', poll = ''] = shellBlocks('docs/free-models.md')
 
 const hasTools = ['jq', 'curl'].every((tool) => spawnSync(tool, ['--version']).status === 0)
 
-test.skipIf(!hasTools)('the questions of the guide are answered as it says', async () => {
+test.skipIf(!hasTools)('the requests of the guide get the responses it shows', async () => {
   const workspace = await openWorkspace()
   const now = Date.now()
   const run = sampleRun({ now, candidates: sampleCandidates(now).slice(0, 2) })

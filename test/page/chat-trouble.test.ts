@@ -47,18 +47,21 @@ describe('a refusal is told in words, with its scope and the time on the clock',
   test.each([
     ['disabled', { DASH_CHAT_DISABLED: 'true' }, 'switched off'],
     ['misconfigured', { DASH_CHAT_MODEL: '' }, 'not set up'],
-  ])('%s: at the opening, and for a question, which is kept', async (_name, env, words) => {
-    const { url } = await serveChat(NOBODY, env)
-    const { page } = await openChat(url)
-    await expect
-      .poll(() => status(page).textContent())
-      .toContain('switched off on this server, or not set up')
-    expect(await page.locator('#status .fact', { hasText: 'Chat' }).textContent()).toContain('Off')
-    await ask(page, 'Anybody?')
-    expect(await troubles(page).textContent()).toContain(words)
-    expect(await page.locator('.question').textContent()).toBe('You: Anybody?')
-    expect(await page.getByRole('button', { name: 'discuss' }).count()).toBe(0)
-  })
+  ])(
+    'a refusal is explained when the chat opens and after a question, which stays: %s',
+    async (_name, env, words) => {
+      const { url } = await serveChat(NOBODY, env)
+      const { page } = await openChat(url)
+      await expect
+        .poll(() => status(page).textContent())
+        .toContain('switched off on this server, or not set up')
+      expect(await page.locator('#status .fact', { hasText: 'Chat' }).textContent()).toContain('Off')
+      await ask(page, 'Anybody?')
+      expect(await troubles(page).textContent()).toContain(words)
+      expect(await page.locator('.question').textContent()).toBe('You: Anybody?')
+      expect(await page.getByRole('button', { name: 'discuss' }).count()).toBe(0)
+    },
+  )
 
   test.each([
     [
@@ -86,7 +89,7 @@ describe('a refusal is told in words, with its scope and the time on the clock',
     expect(await page.getByRole('button', { name: 'Retry' }).count()).toBe(1)
   })
 
-  test('a foreign origin', async () => {
+  test('a refusal of a foreign origin is explained', async () => {
     const { url } = await serveChat(NOBODY)
     const { page } = await openChat(
       url.replace('127.0.0.1', 'elsewhere.localhost').replace('//localhost', '//elsewhere.localhost'),
@@ -95,7 +98,7 @@ describe('a refusal is told in words, with its scope and the time on the clock',
     expect(await troubles(page).textContent()).toContain('does not take questions from the address')
   })
 
-  test('a model that fails, with what came', async () => {
+  test('an answer of a failing model stays, with an error', async () => {
     const provider = await startProvider('failed')
     const { url } = await serveChat(provider.url)
     const { page } = await openChat(url)
@@ -107,7 +110,7 @@ describe('a refusal is told in words, with its scope and the time on the clock',
   })
 })
 
-test('an answer asked for again within the minimum gap stays until the new one begins', async () => {
+test('a retried answer stays until the new one starts, also within the minimum gap', async () => {
   const provider = await startGatedProvider()
   const { url } = await serveChat(provider.url, { DASH_CHAT_MIN_GAP_MS: '3000' })
   const { page } = await openChat(url)
@@ -129,7 +132,7 @@ test('an answer asked for again within the minimum gap stays until the new one b
   expect(await troubles(page).allTextContents()).toEqual([''])
 })
 
-test('an answer asked for again and refused stays, with what can be done about it', async () => {
+test('an answer whose retry is refused stays, with its actions', async () => {
   const provider = await startProvider()
   const { url } = await serveChat(provider.url, { DASH_CHAT_MIN_GAP_MS: '600000' })
   const { page } = await openChat(url)
@@ -169,7 +172,7 @@ test('an answer without tools says so', async () => {
   await picture(page, 'chat-degraded', false)
 })
 
-test('a server that dies in mid answer leaves what came, and says so', async () => {
+test('an answer cut by the death of the server stays, with an error', async () => {
   const provider = await startGatedProvider()
   const { url, child } = await serveChat(provider.url)
   const { page } = await openChat(url)
@@ -186,7 +189,7 @@ test('a server that dies in mid answer leaves what came, and says so', async () 
   )
 })
 
-test('a stream that ends without its last event is an error, with what came', async () => {
+test('a stream without its terminal event is an error, and the partial answer stays', async () => {
   const provider = await startProvider()
   const { url } = await serveChat(provider.url)
   const { page } = await openChat(url)
@@ -201,7 +204,7 @@ test('a stream that ends without its last event is an error, with what came', as
   expect(await answers(page).textContent()).toContain('Hello')
 })
 
-test('a session that is over is renewed once, and the question is answered', async () => {
+test('an expired session is renewed once, and the question is answered', async () => {
   const provider = await startProvider()
   const { url } = await serveChat(provider.url, { DASH_SESSION_SECRET: SECRET })
   const { page } = await openChat(url)
@@ -239,7 +242,7 @@ type Sent = { messages: { role: string; content: string }[] }
 /** Whose messages a body holds, `uau` for two questions and the answer between them. */
 const roles = ({ messages }: Sent): string => messages.map(({ role }) => role[0]).join('')
 
-test('of a long conversation the last five turns are sent, which is said', async () => {
+test('only the last five turns of a long conversation are sent, with a note', async () => {
   const provider = await startProvider()
   const { url } = await serveChat(provider.url, MANY)
   const { page } = await openChat(url)
@@ -254,7 +257,7 @@ test('of a long conversation the last five turns are sent, which is said', async
   expect(await page.locator('#chat-note').textContent()).toContain('1 older turn was not sent')
 })
 
-test('long texts are cut by bytes and by characters, which is said, and stay in the page', async () => {
+test('long texts are shortened by bytes and characters in the request, with a note, and stay whole on the page', async () => {
   const provider = await startProvider({
     rounds: [[{ text: 'Ж'.repeat(1_900) }, { end: 'completed' }]],
   })
@@ -274,7 +277,7 @@ test('long texts are cut by bytes and by characters, which is said, and stay in 
 })
 
 test.each([['>'], ['- '], ['1. ']])(
-  'an answer nested deeper than can be shown is shown as it was written, and its turn ends: %j',
+  'an answer nested too deeply is shown verbatim, and its turn ends: %j',
   async (mark) => {
     const text = `${mark.repeat(3_000)}the end`
     const provider = await startProvider({ rounds: [[{ text }, { end: 'completed' }]] })
@@ -289,7 +292,7 @@ test.each([['>'], ['- '], ['1. ']])(
   },
 )
 
-test('of a list of tasks what is done looks otherwise, and nothing turns the order of characters around', async () => {
+test('a task list marks done tasks, and no character reverses the text direction', async () => {
   const { url } = await serveChat(NOBODY)
   const { page } = await visit(url)
   const shown = (text: string): Promise<string> =>
@@ -322,7 +325,7 @@ const FORBIDDEN =
   'img, script, style, link, iframe, svg, form, input, [onerror], [onload], [style], [id], [class]'
 
 describe('hostile text of a model does nothing', () => {
-  test('through the server', async () => {
+  test('hostile text does nothing when it comes through the server', async () => {
     const provider = await startProvider({ rounds: [[{ text: HOSTILE }, { end: 'completed' }]] })
     const { url } = await serveChat(provider.url)
     const { page, problems, hosts } = await openChat(url, { viewport: WIDE })
@@ -338,7 +341,7 @@ describe('hostile text of a model does nothing', () => {
     expect(problems).toEqual([])
   })
 
-  test('without what the server takes out of it', async () => {
+  test('hostile text does nothing even without the filter of the server', async () => {
     const { url } = await serveChat(NOBODY)
     const { page, problems, hosts } = await visit(url)
     const asked: string[] = []

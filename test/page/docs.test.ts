@@ -21,7 +21,7 @@ describe.each([
     ['guide', '/docs/auditing'],
     ['decision', '/docs/decisions/0002-caching-verified-publications'],
   ])(
-    'the document is accessible, fits, reads without scripts and asks no other host: %s',
+    'the document is accessible, fits, works without scripts and contacts no other host: %s',
     async (what, path) => {
       const visited = await visit(`${demo.url}${path}`, { viewport, colorScheme })
       const { page } = visited

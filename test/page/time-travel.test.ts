@@ -58,7 +58,7 @@ async function itemAddress(): Promise<string> {
 
 describe.each(SCREENS)('on a $name screen', ({ name, viewport, colorScheme }) => {
   test.each(PAGES)(
-    'it is accessible, fits, has no error and asks no other host: %s',
+    'the page of a time is accessible, fits, has no error and contacts no other host: %s',
     async (what, path, status) => {
       const visited = await visit(`${demo.url}${await path()}`, { viewport, colorScheme })
       await picture(visited.page, `time-${what}-${name}`)
@@ -73,7 +73,7 @@ describe.each([
 ])('%s', (_name, javaScriptEnabled) => {
   const open = (path: string) => visit(`${demo.url}${path}`, { javaScriptEnabled, viewport: WIDE })
 
-  test('previous and next walk through the gap, and never past it in silence', async () => {
+  test('previous and next stop at the gap', async () => {
     const { before, gap, after } = gapDays()
     const { page, problems } = await open(`/?sort=year&at=${noonAfter(before)}`)
     expect(await page.locator('#next').textContent()).toContain(`Next: ${gap}, a gap`)
@@ -94,7 +94,7 @@ describe.each([
     expect(problems).toEqual([])
   })
 
-  test('a date leads to the Year up to that day, whose address is its time', async () => {
+  test('a date leads to the Year up to that day, with its time in the URL', async () => {
     const { page, problems } = await open('/?sort=year&column=lobsters')
     const first = index.publications[0]
     await page.locator('#day-field').fill(first?.asOfDay ?? '')
@@ -108,7 +108,7 @@ describe.each([
     expect(problems).toEqual([])
   })
 
-  test('two days are compared, a column at a time', async () => {
+  test('two days are compared by column', async () => {
     const [first, last] = [index.publications[0], index.publications.at(-1)]
     const { page, problems } = await open('/?sort=year')
     await page.locator('#withDay-field').fill(first?.asOfDay ?? '')
@@ -135,7 +135,7 @@ describe.each([
     expect(problems).toEqual([])
   })
 
-  test('an item leads to its ranks, a row a day, and back in time', async () => {
+  test('an item leads to its daily ranks and to earlier ones', async () => {
     const { page, problems } = await open('/?sort=year')
     await page.locator('#column-lobsters').getByRole('link', { name: 'rank over time' }).first().click()
     await page.getByRole('heading', { name: 'Rank over time' }).waitFor()
@@ -146,7 +146,7 @@ describe.each([
   })
 })
 
-test('the slider tells each day and the gap, goes there when it is let go, and keeps the keyboard', async () => {
+test('the slider names each day and the gap, opens the day on release, and keeps the focus', async () => {
   const { before, gap } = gapDays()
   const { page, problems } = await visit(`${demo.url}/?sort=year&at=${noonAfter(before)}`, {
     viewport: WIDE,
@@ -181,7 +181,7 @@ test('the slider tells each day and the gap, goes there when it is let go, and k
   expect(problems).toEqual([])
 })
 
-test('the chart holds what its table holds, with a gap where there is none, and can be read with the keyboard', async () => {
+test('the chart matches its table, with a gap for missing days, and can be read with the keyboard', async () => {
   const { page, problems } = await visit(`${demo.url}${await itemAddress()}`, { viewport: WIDE })
   const chart = page.getByRole('slider', { name: /Rank in the Year/ })
   expect(await chart.locator('canvas').count()).toBe(1)

@@ -11,13 +11,13 @@ async function ask(app: H3, path: string): Promise<[number, unknown]> {
   return [response.status, await response.json()]
 }
 
-test('is alive without any I/O', async () => {
+test('/healthz does no I/O', async () => {
   const workspace = await openWorkspace()
   rmSync(workspace.folder, { recursive: true })
   expect(await ask(openApp(workspace), '/healthz')).toEqual([200, { status: 'ok' }])
 })
 
-test('is ready when the stores are, migrations included, and says which is missing', async () => {
+test('/readyz is 200 when all stores are migrated, else it names the missing one', async () => {
   const workspace = await openWorkspace()
   const app = openApp(workspace)
   const sound = { status: 'ready', checks: { ledger: 'ok', archive: 'ok' } }
@@ -27,7 +27,7 @@ test('is ready when the stores are, migrations included, and says which is missi
   expect(await ask(app, '/readyz')).toEqual([503, missing])
 })
 
-test('is not ready while a store does not answer, and says which', async () => {
+test('/readyz is 503 while a store does not respond, and names it', async () => {
   const checks = checksWithTimeout(
     { ledger: async () => undefined, state: () => new Promise(() => undefined) },
     20,
@@ -38,7 +38,7 @@ test('is not ready while a store does not answer, and says which', async () => {
   expect(await ask(app, '/readyz')).toEqual([503, silent])
 })
 
-test('is not ready while it drains', async () => {
+test('/readyz is 503 while the server drains', async () => {
   const app = openApp(await openWorkspace(), { isDraining: () => true })
   expect(await ask(app, '/readyz')).toMatchObject([503, { status: 'draining' }])
 })

@@ -47,7 +47,7 @@ const ROUTES: Readonly<Record<string, typeof LEDGER>> = {
   '/badge/free-model.svg': MODELS,
 }
 
-test('every public route is described by a row of the table', () => {
+test('every public route has a row in the table', () => {
   expect(Object.keys(ROUTES)).toEqual(PUBLIC_CONTRACTS.map(({ path }) => path))
 })
 

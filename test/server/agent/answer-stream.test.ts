@@ -50,7 +50,7 @@ async function served(unreadMs: number): Promise<{ client: Socket; served: Promi
 }
 
 describe('a reader', () => {
-  test('that takes nothing is cut off after its time, with little waiting meanwhile', async () => {
+  test('a client that reads nothing is cut off after its time, with a bounded buffer', async () => {
     const { client, served: opened } = await served(150)
     const { stream, waiting, gone } = await opened
     client.pause()
@@ -69,7 +69,7 @@ describe('a reader', () => {
     client.destroy()
   })
 
-  test('that takes nothing of the end is cut off too', async () => {
+  test('a client that does not read the end is cut off too', async () => {
     const { client, served: opened } = await served(150)
     const { stream, waiting, closed } = await opened
     client.pause()
@@ -83,7 +83,7 @@ describe('a reader', () => {
     client.destroy()
   })
 
-  test('gets no pings while bytes wait for it, and one when none do', async () => {
+  test('a client gets no pings while bytes are pending, and one when none are', async () => {
     vi.useFakeTimers({ toFake: ['setInterval', 'clearInterval'] })
     onTestFinished(() => void vi.useRealTimers())
     const { client, served: opened } = await served(PING_MS * 100)
@@ -109,7 +109,7 @@ describe('a reader', () => {
     expect(answer).toMatch(/\n\n: ping\n\nevent: done\n.*\n\n$/)
   })
 
-  test('that is slow gets everything', async () => {
+  test('a slow client gets everything', async () => {
     const { client, served: opened } = await served(60_000)
     const { stream } = await opened
     const chunks: Buffer[] = []
@@ -130,7 +130,7 @@ describe('a reader', () => {
   })
 })
 
-test('a turn whose reader takes nothing is settled, and its line says that the reader was cut', async () => {
+test('a turn whose client reads nothing is settled, and its log line says that the client was cut', async () => {
   const text = 'x'.repeat(32 * 1024 * 1024)
   const server = await startAgent({
     bounds: { unreadMs: 150 },
@@ -156,7 +156,7 @@ test('nothing follows the terminal event', async () => {
   expect(eventsOf(text)).toEqual([delta('one'), ERROR])
 })
 
-test('a promise is waited for until the signal is aborted, and nothing stays at the signal', async () => {
+test('an abortable promise is awaited until the signal is aborted, and no listener stays', async () => {
   const stop = new AbortController()
   expect(await abortable(Promise.resolve('come'), stop.signal)).toBe('come')
   expect(getEventListeners(stop.signal, 'abort')).toHaveLength(0)

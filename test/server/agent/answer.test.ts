@@ -33,13 +33,13 @@ async function resultsOf(calls: number, outputOf: (maxBytes: number) => string) 
   return { results: asked[1]?.rounds[0]?.results.map(({ output }) => output) ?? [], run }
 }
 
-test('the ninth call of an answer is not run, and the model is told so', async () => {
+test('the ninth call of an answer is not run, and its result says so', async () => {
   const { results, run } = await resultsOf(9, () => '{}')
   expect([results.length, run.length]).toEqual([9, 8])
   expect(results[8]).toContain('no more than 8 calls')
 })
 
-test('the results of an answer are together no more than 32 KB, and no call is run that has too little room', async () => {
+test('the results of an answer have at most 32 KB in all, and a call with too little space left is not run', async () => {
   const { results, run } = await resultsOf(8, (maxBytes) => 'x'.repeat(Math.min(maxBytes, 7_000)))
   expect(run.slice(0, 4)).toEqual(Array.from({ length: 4 }, () => RESULT_MAX_BYTES))
   expect(run[4]).toBe(TURN_RESULTS_MAX_BYTES - 4 * 7_000)

@@ -33,7 +33,7 @@ async function ground(
   return { ...grounding, json: JSON.parse(grounding.data) as Record<string, unknown> }
 }
 
-test('a turn on an item asks the search as the chat, for its caller', async () => {
+test('a turn on an item queries the search as the chat, for its caller', async () => {
   const { sources } = readAsAgent(await workspaceWith(), NOW)
   const callers: SearchCaller[] = []
   const by = (caller: SearchCaller): CallerSearch => {
@@ -46,7 +46,7 @@ test('a turn on an item asks the search as the chat, for its caller', async () =
 })
 
 describe('a turn on the site', () => {
-  test('stands on the newest snapshot in its sort', async () => {
+  test('a turn on the site starts from the newest snapshot in its sort', async () => {
     const { sources } = readAsAgent(await workspaceWith(), NOW)
     const { json, ...grounding } = await ground(sources, null, 'week')
     expect(grounding).toMatchObject({ scope: 'site', day: '2026-03-02' })
@@ -61,7 +61,7 @@ describe('a turn on the site', () => {
     expect((await ground(sources, null, 'month')).revision).not.toBe(grounding.revision)
   })
 
-  test('says that there is no snapshot', async () => {
+  test('a turn on the site says that there is no snapshot', async () => {
     const { sources } = readAsAgent(await openWorkspace(), NOW)
     const { json, scope, revision } = await ground(sources)
     expect(scope).toBe('site')
@@ -69,7 +69,7 @@ describe('a turn on the site', () => {
     expect(revision).not.toBeNull()
   })
 
-  test('has another revision once anything stored changes, and none while the index lags', async () => {
+  test('a turn on the site has another revision after any stored change, and none while the index lags', async () => {
     const workspace = await workspaceWith()
     const { sources } = readAsAgent(workspace, NOW)
     const before = await ground(sources)
@@ -83,7 +83,7 @@ describe('a turn on the site', () => {
 })
 
 describe('a turn on an item', () => {
-  test('stands on the item, its trend and the beginning of its text', async () => {
+  test('a turn on an item starts from the item, its trend and the beginning of its text', async () => {
     const workspace = await workspaceWith()
     const text = 'Первое предложение. '.repeat(1_000)
     await workspace.feed.saveArticles([
@@ -109,7 +109,7 @@ describe('a turn on an item', () => {
     expect(Buffer.byteLength(data)).toBeGreaterThan(6_000)
   })
 
-  test('has another revision when the item or its text changes', async () => {
+  test('a turn on an item has another revision after a change of the item or its text', async () => {
     const workspace = await workspaceWith()
     const { sources } = readAsAgent(workspace, NOW)
     const revisions = [(await ground(sources, 'hn-hn3')).revision]
@@ -133,18 +133,21 @@ describe('a turn on an item', () => {
     expect(new Set(revisions).size).toBe(4)
   })
 
-  test.each(['hn-none', 'nonsense', 'hn-'])('falls back to the site under the key %j', async (key) => {
-    const { sources } = readAsAgent(await workspaceWith(), NOW)
-    const { revision, scope, data } = await ground(sources, key)
-    expect(scope).toBe('site')
-    expect({ revision, data }).toEqual({
-      revision: (await ground(sources)).revision,
-      data: (await ground(sources)).data,
-    })
-  })
+  test.each(['hn-none', 'nonsense', 'hn-'])(
+    'a turn on an item falls back to the site for the key %j',
+    async (key) => {
+      const { sources } = readAsAgent(await workspaceWith(), NOW)
+      const { revision, scope, data } = await ground(sources, key)
+      expect(scope).toBe('site')
+      expect({ revision, data }).toEqual({
+        revision: (await ground(sources)).revision,
+        data: (await ground(sources)).data,
+      })
+    },
+  )
 })
 
-test('what cannot be read is said, told to whoever keeps the log, and never kept', async () => {
+test('unreadable data is stated to the model, logged, and never cached', async () => {
   const { sources } = readAsAgent(await workspaceWith(), NOW)
   const faults: unknown[] = []
   const broken = { ...sources, feed: () => Promise.reject(new Error('/secret/path')) }
@@ -157,7 +160,7 @@ test('what cannot be read is said, told to whoever keeps the log, and never kept
   expect(faults).toHaveLength(1)
 })
 
-test('an abort is not taken for a failure', async () => {
+test('an abort is not a failure', async () => {
   const { sources } = readAsAgent(await workspaceWith(), NOW)
   const leaving = new AbortController()
   leaving.abort(new Error('left'))
@@ -173,7 +176,7 @@ test('an abort is not taken for a failure', async () => {
   await expect(grounding).rejects.toThrow('left')
 })
 
-test('the largest of everything stays within its block', async () => {
+test('the largest possible data stays within its block', async () => {
   const big = '👍"'.repeat(2_000)
   const signals = Array.from({ length: 30 }, (_, index) =>
     signalOf({

@@ -69,7 +69,7 @@ function silenceOf(mode: ModeName): { firstEventMs: number; idleMs: number } {
 
 describe.each(['responses', 'chat'] as const)('a provider of the API %s that does', (api) => {
   test.each(Object.keys(MODES) as ModeName[])(
-    '%s gives one terminal event, pairs of tools, one settlement and one line',
+    'a provider with the behaviour %s yields one terminal event, paired tool events, one settlement and one log line',
     async (mode) => {
       const server = await startAgent({ provider: mode, api, ...silenceOf(mode) })
       const events = await chatEvents(server, chatBody('What is new?'))
@@ -89,7 +89,7 @@ describe.each(['responses', 'chat'] as const)('a provider of the API %s that doe
   )
 })
 
-test('bounds: four questions to the model, the last without tools; eight calls', async () => {
+test('an answer has at most four model calls, the last without tools, and eight tool calls', async () => {
   const runaway = await startAgent({ provider: 'runaway tools' })
   await chatEvents(runaway, chatBody('Go on'))
   expect(

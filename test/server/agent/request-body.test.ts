@@ -30,7 +30,7 @@ const BODY = {
 }
 
 test.each(['responses', 'chat'] as const)(
-  'what reaches a model over %s is of user authority, but for the instructions',
+  'everything sent to a model over %s has the user role, except the instructions',
   async (api) => {
     const workspace = await openWorkspace()
     await workspace.feed.importSignals([signalOf({ title: HOSTILE, day: AS_OF })])

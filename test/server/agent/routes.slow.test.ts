@@ -50,7 +50,7 @@ const post = (
   fetch(`${server.url}${path}`, { method: 'POST', body, headers: { origin: server.url, ...headers } })
 
 describe('the configuration', () => {
-  test('tells what a client must know, and no key where none is asked for', async () => {
+  test('the configuration holds what a client must know, and no site key if no verification is required', async () => {
     const server = await startAgent()
     const response = await get(server, '/api/agent/config')
     const body = await response.json()
@@ -76,7 +76,7 @@ describe('the configuration', () => {
     expect(await (await get(server, '/api/agent/config')).json()).toMatchObject({ enabled: false, model })
   })
 
-  test('names the key of the challenge while it is required', async () => {
+  test('the configuration names the site key while verification is required', async () => {
     const verification = { siteKey: 'site', verifier: { isHuman: () => Promise.resolve(true) } }
     const server = await startAgent({ ports: { verification } })
     expect(await (await get(server, '/api/agent/config')).json()).toMatchObject({
@@ -90,7 +90,7 @@ describe('the status', () => {
   const statusOf = async (server: AgentServer): Promise<unknown> =>
     statusSchema.parse(await (await get(server, '/api/agent/status')).json())
 
-  test('is ok, and not while the kill switch is set', async () => {
+  test('the status is ok unless the kill switch is set', async () => {
     const server = await startAgent({ settings: { itemChat: false } })
     expect(await statusOf(server)).toEqual({
       ok: true,
@@ -104,7 +104,7 @@ describe('the status', () => {
     })
   })
 
-  test('is unknown while the quotas cannot be read, and the chat asks no model then', async () => {
+  test('the status is unknown while the quotas cannot be read, and the chat then calls no model', async () => {
     const down = (): Promise<never> => Promise.reject(new Refusal('storage_unavailable', 'the disk is gone'))
     const server = await startAgent()
     const token = await sessionOf(server)
@@ -118,7 +118,7 @@ describe('the status', () => {
 })
 
 describe('a session', () => {
-  test('is a token, its end and the quotas; no cookie', async () => {
+  test('a session is a token with its expiry and quotas, without a cookie', async () => {
     const server = await startAgent()
     const before = Date.now()
     const response = await post(server, '/api/agent/session', null)
@@ -140,14 +140,14 @@ describe('a session', () => {
     ['no JSON', '{"a":', 400],
     ['an array', '[]', 400],
     ['null', 'null', 400],
-  ])('asked for with %s', async (_what, body, status) => {
+  ])('a session is requested with %s', async (_what, body, status) => {
     const server = await startAgent()
     const response = await post(server, '/api/agent/session', body)
     if (status === 200) expect(response.status).toBe(200)
     else expect((await refused(response)).body).toEqual({ error: 'invalid_json' })
   })
 
-  test('needs a human where that is required; an address is asked about only so often', async () => {
+  test('a session requires a verification if configured, and an address may attempt only so many', async () => {
     const asked: string[][] = []
     const isHuman = (token: string, hostname: string): Promise<boolean> => {
       asked.push([token, hostname])
@@ -172,7 +172,7 @@ describe('a session', () => {
 
 describe('the checks of a turn come in their order:', () => {
   /** A request that is wrong in every way at once, mended one way after the other. */
-  test('kill switch, configuration, origin, token, size, JSON, last message, throttling', async () => {
+  test('a turn checks kill switch, configuration, origin, token, size, JSON, last message and throttling, in this order', async () => {
     const settings = { disabled: true, limits: { ...DAY_LIMITS, messagesPerSession: 0 } }
     const ports = { signer: null }
     const big = 'x'.repeat(32_769)
@@ -197,7 +197,7 @@ describe('the checks of a turn come in their order:', () => {
     expect(server.provider.requests).toEqual([])
   })
 
-  test('a body is measured as it was sent, and one that is no UTF-8 is refused, not mended', async () => {
+  test('a body is measured as sent, and one that is not UTF-8 is refused, not repaired', async () => {
     const server = await startAgent()
     const headers = { 'x-agent-session': await sessionOf(server) }
     const [before, after] = chatBody('|').split('|')
@@ -211,7 +211,7 @@ describe('the checks of a turn come in their order:', () => {
     expect(server.provider.requests).toEqual([])
   })
 
-  test('a token made before midnight is good after it until it ends, and bursts count across it', async () => {
+  test('a token made before midnight stays valid until it expires, and bursts count across midnight', async () => {
     let now = Date.parse('2026-11-20T23:59:30Z')
     const limits = { ...DAY_LIMITS, burstPerMinute: 1 }
     const server = await startAgent({ ports: { clock: () => now }, settings: { limits } })
@@ -233,7 +233,7 @@ describe('the checks of a turn come in their order:', () => {
     ['ip', { messagesPerDay: 1 }],
     ['ip', { burstPerMinute: 1 }],
     ['global-budget', { budgetPerDay: 100 }],
-  ])('a limit of scope %s is told with the time to wait, and counts nothing', async (scope, change) => {
+  ])('a limit of scope %s is refused with the time to wait, and counts nothing', async (scope, change) => {
     const server = await startAgent({ settings: { limits: { ...DAY_LIMITS, ...change } } })
     const token = await sessionOf(server)
     const first = await chat(server, chatBody('One'), { token })
@@ -248,7 +248,7 @@ describe('the checks of a turn come in their order:', () => {
     expect(await server.spending()).toEqual(before)
   })
 
-  test('a model without a known price is no model', async () => {
+  test('a model without a known price counts as not configured', async () => {
     const server = await startAgent({ ports: { provider: null } })
     for (const path of ['/api/agent/session', '/api/agent/chat']) {
       expect(await codeOf(post(server, path, null))).toBe('503 misconfigured')
@@ -257,7 +257,7 @@ describe('the checks of a turn come in their order:', () => {
   })
 })
 
-test('a token of nobody, of another secret, cut, expired or of another address is refused with its reason', async () => {
+test('a token that is missing, of another secret, truncated, expired or of another address is refused with its reason', async () => {
   const server = await startAgent({ settings: { trustedProxies: ranges('127.0.0.1') } })
   const token = await sessionOf(server, { 'x-forwarded-for': '192.0.2.1' })
   const expectRefused = async (given: string | null, reason: string, from = '192.0.2.1') => {
@@ -282,7 +282,7 @@ test('a token of nobody, of another secret, cut, expired or of another address i
 })
 
 describe('origins', () => {
-  test('that are allowed may read every answer; none, null and look-alikes are refused and read nothing', async () => {
+  test('allowed origins may read every response; missing, null and look-alike origins are refused and read nothing', async () => {
     const server = await startAgent()
     const token = await sessionOf(server)
     const own = [server.url, `http://localhost:${server.port}`]
@@ -316,7 +316,7 @@ describe('origins', () => {
     ['/api/agent/status', 'GET'],
     ['/api/agent/session', 'POST'],
     ['/api/agent/chat', 'POST'],
-  ])('ask before they ask: %s', async (path, method) => {
+  ])('origins send a preflight: %s', async (path, method) => {
     const server = await startAgent({ settings: { disabled: true }, ports: { signer: null } })
     const preflight = (origin: string): Promise<Response> =>
       fetch(`${server.url}${path}`, { method: 'OPTIONS', headers: { origin } })
@@ -343,7 +343,7 @@ test('an unknown path below /api/agent is not_found, whatever the method', async
   }
 })
 
-test('what nobody expected is internal_error, logged once and never told', async () => {
+test('an unexpected error is internal_error, logged once and never shown', async () => {
   const verifier = { isHuman: () => Promise.reject(new Error('SECRET')) }
   const server = await startAgent({ ports: { verification: { siteKey: 'site', verifier } } })
   const { status, body } = await refused(
@@ -376,7 +376,7 @@ describe('a body', () => {
   const chunked = (body: string): string => `${body.length.toString(16)}\r\n${body}\r\n0\r\n\r\n`
   const CHUNKED = 'Transfer-Encoding: chunked'
 
-  test('of 32,768 bytes is read and one of a byte more is not, announced or in chunks; the server goes on', async () => {
+  test('a body of 32,768 bytes is read and one more byte is refused, with a length or in chunks, and the server continues', async () => {
     const server = await startAgent()
     const token = await sessionOf(server)
     const announced = (body: string): Promise<string> =>
@@ -394,13 +394,13 @@ describe('a body', () => {
     expect((await get(server, '/healthz')).status).toBe(200)
   })
 
-  test('with a byte order mark, or of another kind, is invalid_json', async () => {
+  test('a body with a byte order mark, or of another type, is invalid_json', async () => {
     const server = await startAgent()
     for (const body of [`\uFEFF${chatBody('Hello')}`, 'messages=hello'])
       expect(await codeOf(chat(server, body))).toBe('400 invalid_json')
   })
 
-  test('that comes too slowly ends with its connection; another question is answered', async () => {
+  test('a body that arrives too slowly ends its connection, and another request is served', async () => {
     const server = await startAgent({ requestTimeoutMs: 200 })
     const token = await sessionOf(server)
     const slow = await send(server, token, 'Content-Length: 1000', '{"messages"')

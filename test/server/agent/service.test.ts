@@ -32,7 +32,7 @@ const ready = (ledger: State['chat']): Promise<boolean> =>
     () => false,
   )
 
-test('the quota store is written once a second at most to know that it can be, however often that is asked', async () => {
+test('the quota store is probed with at most one write a second, however often it is checked', async () => {
   const { store, ledger } = brittleStore()
   for (let asked = 0; asked < 1_000; asked += 1) expect(await ready(ledger)).toBe(true)
   expect(store.probes).toBe(1)
@@ -46,7 +46,7 @@ test('the quota store is written once a second at most to know that it can be, h
 })
 
 test.each(['settle', 'admit', 'extend', 'makeSalt', 'sweep', 'countVerification'] as const)(
-  'the quota store is known not to be writable as soon as %s has failed, and probed again a second later',
+  'the quota store counts as not writable as soon as %s fails, and is probed again a second later',
   async (write) => {
     const { store, ledger } = brittleStore()
     expect(await ready(ledger)).toBe(true)
@@ -59,7 +59,7 @@ test.each(['settle', 'admit', 'extend', 'makeSalt', 'sweep', 'countVerification'
   },
 )
 
-test('pages believe the last write that was possible, however old, and try again while the last one failed', async () => {
+test('pages trust the last successful write, however old, and probe again after a failed one', async () => {
   const { store, ledger } = brittleStore()
   const shown = (): Promise<boolean> =>
     ledger.lastPing().then(
@@ -76,7 +76,7 @@ test('pages believe the last write that was possible, however old, and try again
   expect([await shown(), store.probes]).toEqual([true, 2])
 })
 
-test('the quota store is not probed again while a probe waits', async () => {
+test('the quota store is not probed again while a probe is pending', async () => {
   const { store, ledger } = brittleStore()
   let go: () => void = () => undefined
   store.slow = new Promise((resolve) => (go = resolve))

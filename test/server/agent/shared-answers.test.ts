@@ -53,7 +53,7 @@ function readerOf(answer: SharedAnswer) {
   return { next, leave }
 }
 
-test('an answer of which too little time is left is joined by nobody, and goes on for its readers', async () => {
+test('an answer with too little time left cannot be joined, and continues for its readers', async () => {
   vi.useFakeTimers({ toFake: ['performance'] })
   onTestFinished(() => void vi.useRealTimers())
   const shared = new SharedAnswers(TIME_MS)
@@ -68,7 +68,7 @@ test('an answer of which too little time is left is joined by nobody, and goes o
   expect(seen.begun).toBe(2)
 })
 
-test('an answer is stopped when its time is over', async () => {
+test('an answer is aborted at its timeout', async () => {
   vi.useFakeTimers({ toFake: ['setTimeout', 'clearTimeout'] })
   onTestFinished(() => void vi.useRealTimers())
   const { seen, make } = answerOf(3)
@@ -79,7 +79,7 @@ test('an answer is stopped when its time is over', async () => {
 })
 
 describe('an answer', () => {
-  test('is stopped at once when the last reader leaves, and begun again for the next', async () => {
+  test('an answer is aborted when the last reader leaves, and starts again for the next', async () => {
     const shared = new SharedAnswers(TIME_MS)
     const { seen, make } = answerOf(10)
     const answer = shared.join('same', true, make)
@@ -94,7 +94,7 @@ describe('an answer', () => {
     expect(await readAll(shared.join('same', true, answerOf(3).make))).toEqual(wordsTo(3))
   })
 
-  test('is made no further than its fastest reader has read', async () => {
+  test('an answer is generated no further than its fastest reader has read', async () => {
     const { seen, make } = answerOf(1_000)
     const { next, leave } = readerOf(new SharedAnswers(TIME_MS).join('same', true, make))
     for (let read = 1; read <= 5; read += 1) await next()
@@ -103,7 +103,7 @@ describe('an answer', () => {
     await leave()
   })
 
-  test('is made to its end once its last event was read, whoever leaves then', async () => {
+  test('an answer is finished once its last event was generated, even if all readers leave', async () => {
     let kept = false
     const answer = new SharedAnswers(TIME_MS).join('same', true, async function* (signal) {
       yield DONE
@@ -116,7 +116,7 @@ describe('an answer', () => {
   })
 
   test.each([false, true])(
-    'that is withdrawn goes on for the one that began it alone, unless that has left (%s)',
+    'an answer that is no longer shared continues for its first turn only, unless that has left (%s)',
     async (leaves) => {
       const shared = new SharedAnswers(TIME_MS)
       let stopped = false
@@ -142,7 +142,7 @@ describe('an answer', () => {
     },
   )
 
-  test('that fails fails for all of its readers', async () => {
+  test('a failing answer fails for all of its readers', async () => {
     const shared = new SharedAnswers(TIME_MS)
     const make: GenerateAnswer = async function* () {
       yield delta('half')
@@ -156,7 +156,7 @@ describe('an answer', () => {
   test.each([
     ['without a key', null, true],
     ['that is not offered', 'same', false],
-  ])('%s is nobody else’s', async (_which, key, isOffered) => {
+  ])('an answer is not shared: %s', async (_which, key, isOffered) => {
     const shared = new SharedAnswers(TIME_MS)
     const { seen, make } = answerOf(2)
     const answers = [shared.join(key, isOffered, make), shared.join(key, isOffered, make)]

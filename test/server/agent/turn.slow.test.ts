@@ -109,7 +109,7 @@ async function settledWell(server: AgentServer): Promise<Record<string, unknown>
 }
 
 describe('a turn', () => {
-  test('has its headers, its meta first, deltas and one done, and is charged what was used', async () => {
+  test('a turn has its headers, meta first, deltas and one done, and is charged its usage', async () => {
     const server = await startAgent({
       settings: { limits: { ...DAY_LIMITS, messagesPerSession: 20, messagesPerDay: 60 } },
     })
@@ -128,7 +128,7 @@ describe('a turn', () => {
     expect(turn).toMatchObject({ terminal: 'done', source: 'own', rounds: 1, costMicroUsd: 104 })
   })
 
-  test('tells its meta before anything is read or asked, and costs nothing when its reader leaves then', async () => {
+  test('a turn sends meta before any read or model call, and costs nothing if its client leaves then', async () => {
     const server = await startAgent({ ports: { sources: stuckAt('revision') } })
     const answer = await openAnswer(server, chatBody('Hello'))
     await answer.until('event: meta')
@@ -140,7 +140,7 @@ describe('a turn', () => {
     ])
   })
 
-  test('pings while nothing else comes, between events only, and never after the last one', async () => {
+  test('a turn sends pings while it is silent, between events only, and never after the last one', async () => {
     const { server, gate } = await startGated({ settings: { pingMs: 5 } })
     const answer = await openAnswer(server, chatBody('Hello'))
     await answer.until(': ping\n\n: ping\n\n: ping\n\n')
@@ -153,7 +153,7 @@ describe('a turn', () => {
     expect(answer.text.slice(answer.text.indexOf('event: done'))).not.toContain('ping')
   })
 
-  test('shows what it says between tools as paragraphs, and six names of tools alone', async () => {
+  test('a turn shows text between tools as paragraphs, and only the six tool names', async () => {
     const server = await startAgent({ provider: SEARCHING })
     const events = await chatEvents(server, NEWS)
     expect(stepsOf(events)).toBe('meta start done delta start done delta delta done')
@@ -166,7 +166,7 @@ describe('a turn', () => {
 
 describe('a reader that leaves', () => {
   test.each(['silence before headers', 'silence after headers', 'silence after first event'] as const)(
-    'at %s ends the question to the model, which is paid for what was sent',
+    'a client that leaves at %s aborts the model call, which is charged for what was sent',
     async (mode) => {
       const server = await startAgent({ provider: mode, firstEventMs: 60_000, idleMs: 60_000 })
       const answer = await openAnswer(server, chatBody('Hello'))
@@ -183,7 +183,7 @@ describe('a reader that leaves', () => {
     },
   )
 
-  test('in the middle of the answer pays for what came', async () => {
+  test('a client that leaves during the answer pays for what was received', async () => {
     const { server, gate } = await startGated()
     const answer = await openAnswer(server, chatBody('Hello'))
     await gate.arrived(1)
@@ -194,7 +194,7 @@ describe('a reader that leaves', () => {
     expect(await settledWell(server)).toMatchObject([{ terminal: 'gone', characters: 4 }])
   })
 
-  test('in the middle of a tool', async () => {
+  test('a client may leave during a tool call', async () => {
     const sources = stuckAt('search')
     const server = await startAgent({ provider: SEARCHING, ports: { sources } })
     const answer = await openAnswer(server, chatBody('Hello'))
@@ -203,7 +203,7 @@ describe('a reader that leaves', () => {
     expect(await settledWell(server)).toMatchObject([{ terminal: 'gone', calls: 1, rounds: 1 }])
   })
 
-  test('by ending its side of the connection', async () => {
+  test('a client may leave by ending its side of the connection', async () => {
     const { server, gate } = await startGated()
     const token = await sessionOf(server)
     const socket = connect(server.port, '127.0.0.1')
@@ -218,7 +218,7 @@ describe('a reader that leaves', () => {
     expect(await settledWell(server)).toMatchObject([{ terminal: 'gone' }])
   })
 
-  test('all at once: nothing is left open or reserved', async () => {
+  test('many clients that leave at once leave nothing open or reserved', async () => {
     const { server, gate } = await startGated()
     const asked = Array.from({ length: 50 }, (_, index) => chatBody(`Hello ${index}`))
     const answers = await openAll(server, asked)
@@ -230,7 +230,7 @@ describe('a reader that leaves', () => {
 })
 
 describe('the time of a turn', () => {
-  test('is over: the model is stopped and the error says so', async () => {
+  test('a timed-out turn aborts the model and ends with a timeout error', async () => {
     const server = await startAgent({
       provider: 'silence after first event',
       firstEventMs: 60_000,
@@ -243,7 +243,7 @@ describe('the time of a turn', () => {
     expect(await settledWell(server)).toMatchObject([{ terminal: 'error', code: 'total' }])
   })
 
-  test('is over in the middle of a tool, whose end is told before the error', async () => {
+  test('a turn that times out during a tool call sends the end of the tool before the error', async () => {
     const sources = stuckAt('search')
     const server = await startAgent({
       provider: SEARCHING,
@@ -255,14 +255,14 @@ describe('the time of a turn', () => {
     await settledWell(server)
   })
 
-  test('is over while the stored data are read', async () => {
+  test('a turn may time out while the stored data are read', async () => {
     const server = await startAgent({ ports: { sources: stuckAt('revision') }, settings: { turnMs: 50 } })
     expect(stepsOf(await chatEvents(server, chatBody('Hello')))).toBe('meta error')
     expect(await settledWell(server)).toMatchObject([{ code: 'total', costMicroUsd: 0 }])
   })
 })
 
-test('a server that stops ends every open turn when its time is over: its event, its settlement, its end', async () => {
+test('a server that stops ends every open turn after the grace time, with its event, settlement and end of stream', async () => {
   const { server, gate } = await startGated()
   const answers = [
     await openAnswer(server, chatBody('Hello')),
@@ -284,7 +284,7 @@ test('a server that stops ends every open turn when its time is over: its event,
   )
 })
 
-test('a server that stops lets an open answer finish', async () => {
+test('a server that stops lets an open answer finish within the grace time', async () => {
   const { server, gate } = await startGated()
   const answer = await openAnswer(server, chatBody('Hello'))
   await gate.arrived(1)
@@ -357,7 +357,7 @@ describe('a tool round', () => {
     [{ text: 'Hello' }, { end: 'completed' }],
   ]
 
-  test('extends the reservation, which is settled with the real usage of all calls', async () => {
+  test('a tool round extends the reservation, which is settled with the real usage of all calls', async () => {
     const server = await startWithItems({ provider: { rounds } })
     expect((await chatEvents(server, NEWS)).at(-1)).toMatchObject({ event: 'done' })
     const [turn] = await settledWell(server)
@@ -366,7 +366,7 @@ describe('a tool round', () => {
     expect(server.provider.requests.map(({ body }) => Array.isArray(body['tools']))).toEqual([true, true])
   })
 
-  test('that the budget does not hold is followed by a last call without tools, within what is reserved', async () => {
+  test('a tool round beyond the budget is followed by a last call without tools, within the reservation', async () => {
     const limits = { ...DAY_LIMITS, budgetPerDay: 30_100 }
     const server = await startWithItems({ provider: { rounds }, settings: { limits } })
     const events = await chatEvents(server, NEWS)
@@ -383,7 +383,7 @@ describe('a tool round', () => {
   })
 
   test.each([null, { in: 5_000, out: 1_000, cached: 0 }, { in: 14_000, out: 1_000, cached: 0 }])(
-    'that is refused more leaves room for the last call, whatever its usage was: %o',
+    'a tool round that cannot be extended leaves budget for the last call, whatever its usage: %o',
     async (usage) => {
       const calls = [{ callId: 'a', name: 'search_items', arguments: '{}' }]
       const model: ChatModel = {
@@ -408,7 +408,7 @@ describe('a tool round', () => {
     },
   )
 
-  test('is answered without tools as well where the extension cannot be written', async () => {
+  test('a tool round whose extension cannot be written is followed by a call without tools', async () => {
     const server = await startWithItems({ provider: { rounds } })
     server.ledger.extend = () => Promise.reject(new Error('the database is locked'))
     expect((await chatEvents(server, NEWS)).at(-1)).toMatchObject({
@@ -420,7 +420,7 @@ describe('a tool round', () => {
   })
 })
 
-test('a budget in its soft band is answered without tools, says so, and the answer is not kept', async () => {
+test('a turn in the soft band of the budget has no tools, says so, and its answer is not cached', async () => {
   const server = await startAgent({ settings: { limits: { ...DAY_LIMITS, budgetPerDay: 1_000_000 } } })
   await withSpent(server, 850_000)
   for (let turn = 0; turn < 2; turn += 1) {
@@ -466,7 +466,7 @@ async function lineOf(server: AgentServer, message: string, fields: Record<strin
 }
 
 describe('an answer that was given', () => {
-  test('is given again without asking the model, for nothing', async () => {
+  test('a cached answer is sent again without a model call, at no cost', async () => {
     const server = await startWithItems()
     const first = await chatEvents(server, NEWS)
     await server.settled()
@@ -480,7 +480,7 @@ describe('an answer that was given', () => {
     expect((await settledWell(server)).map(({ source }) => source)).toEqual(['own', 'cache'])
   })
 
-  test('is not given to another conversation, setting or sort, nor once the data have changed', async () => {
+  test('a cached answer is not sent to another conversation, setting or sort, nor after a change of the data', async () => {
     const server = await startWithItems()
     await chatEvents(server, NEWS)
     await server.settled()
@@ -506,7 +506,7 @@ describe('an answer that was given', () => {
   })
 
   test.each(['refusal', 'failed', 'clean end without terminal', 'bad arguments'] as const)(
-    'after %s is not kept',
+    'an answer after %s is not cached',
     async (provider) => {
       const server = await startWithItems({ provider })
       await chatEvents(server, NEWS)
@@ -517,7 +517,7 @@ describe('an answer that was given', () => {
     },
   )
 
-  test('of another model than the one that was named is not kept under its name', async () => {
+  test('an answer by another model than the named one is not cached', async () => {
     const behind = await startAgent()
     const real = modelAt(behind.provider.url, { model: 'second' })
     const model: ChatModel = { ...real, name: () => Promise.resolve('first') }
@@ -529,7 +529,7 @@ describe('an answer that was given', () => {
     expect(behind.provider.requests).toHaveLength(2)
   })
 
-  test('after tools that read stored data is kept', async () => {
+  test('an answer after tools that read stored data is cached', async () => {
     const server = await startWithItems({ provider: SEARCHING })
     const first = await chatEvents(server, NEWS)
     await server.settled()
@@ -538,7 +538,7 @@ describe('an answer that was given', () => {
     expect([textOf(second), server.provider.requests.length]).toEqual([textOf(first), 3])
   })
 
-  test('cannot be read or kept: the turn that cannot read fails, the one that cannot keep does not', async () => {
+  test('a turn fails if the cache cannot be read, but not if it cannot be written', async () => {
     const broken = (): Promise<never> => Promise.reject(new Error('the cache is broken'))
     const kept = await startWithItems({ ports: { cache: { get: () => Promise.resolve(null), put: broken } } })
     expect((await chatEvents(kept, chatBody('Hello'))).at(-1)?.event).toBe('done')
@@ -554,7 +554,7 @@ describe('an answer that was given', () => {
 })
 
 describe('a round whose usage is not told', () => {
-  test('is charged the same whatever came of it before the provider broke off', async () => {
+  test('a round without reported usage is charged the same wherever the provider broke off', async () => {
     const arguments_ = JSON.stringify({ query: 'x'.repeat(60_000) })
     const said: ModelOutput[][] = [
       [],
@@ -574,7 +574,7 @@ describe('a round whose usage is not told', () => {
     expect(costs[0]).toBeGreaterThan(5_000 + 2 * 1_000)
   })
 
-  test('is charged once a round, beside what other rounds told', async () => {
+  test('a round without reported usage is charged once, in addition to the reported usage of other rounds', async () => {
     const quiet: ModelOutput = { end: 'completed', usage: null }
     const rounds = [
       [searchCall('a'), quiet],
@@ -600,7 +600,7 @@ describe('a round whose usage is not told', () => {
     expect(Number(both?.['costMicroUsd'])).toBeGreaterThan(oneCost + 104)
   })
 
-  test('never takes a day beyond its budget, whatever script the words are in', async () => {
+  test('rounds without reported usage never exceed the daily budget, in any script', async () => {
     const budgetPerDay = 100_000
     const server = await startAgent({
       settings: { limits: { ...DAY_LIMITS, budgetPerDay } },
@@ -629,7 +629,7 @@ describe('a round whose usage is not told', () => {
 })
 
 describe('questions alike at the same time', () => {
-  test('ask the model once, and each gets the whole answer', async () => {
+  test('identical concurrent questions call the model once, and each gets the whole answer', async () => {
     const { server, gate } = await startGated()
     await withItems(server)
     const answers = await openAll(server, Array<string>(100).fill(NEWS))
@@ -649,7 +649,7 @@ describe('questions alike at the same time', () => {
   })
 
   test.each([{ in: 6_300, out: 500, cached: 0 }, null])(
-    'are answered with tools for the others where the first one is refused its extension (usage %o)',
+    'identical concurrent questions are answered with tools even if the first one cannot be extended (usage %o)',
     async (usage) => {
       const said = (id: string): ModelOutput[] => [
         { text: 'Let me see.' },
@@ -677,7 +677,7 @@ describe('questions alike at the same time', () => {
     },
   )
 
-  test('go on for the others when the first one leaves', async () => {
+  test('identical concurrent questions continue when the first client leaves', async () => {
     const { server, gate } = await startGated()
     await withItems(server)
     const first = await openAnswer(server, NEWS)
@@ -697,7 +697,7 @@ describe('questions alike at the same time', () => {
   })
 })
 
-test('a chat about an item stands on the item; on the site when the key is not known or such chats are off', async () => {
+test('a chat about an item starts from the item, or from the site if the key is unknown or item chats are off', async () => {
   const server = await startWithItems()
   const scope = (key: string): object => ({ scope: { type: 'item', key } })
   await chatEvents(server, chatBody('What is it?', scope('hn-hn1')))
@@ -709,7 +709,7 @@ test('a chat about an item stands on the item; on the site when the key is not k
   expect(kinds).toEqual(['item', 'site', 'site'])
 })
 
-test('nothing that anyone wrote and nothing of who asks is logged', async () => {
+test('no text of the conversation and no data of the caller is logged', async () => {
   for (const provider of [SEARCHING, 'failed', 'bad arguments', 'HTML 200'] as const) {
     const server = await startAgent({ provider })
     const token = await sessionOf(server)

@@ -17,7 +17,7 @@ const EVENTS = ['hn', 'lobsters', 'lesswrong', 'hype:github', 'midjourney'].flat
 )
 
 describe('/api/feed', () => {
-  test.each(LIVE_SORTS)('serves %s byte for byte as it was stored', async (sort) => {
+  test.each(LIVE_SORTS)('/api/feed serves %s byte for byte as stored', async (sort) => {
     const workspace = await openWorkspace()
     const { payloads } = await keepSnapshot(workspace.feed, EVENTS)
     const { headers, text } = await requestRoute(openApp(workspace), `/api/feed?sort=${sort}`)
@@ -26,14 +26,14 @@ describe('/api/feed', () => {
     expect(liveFeedSchema.parse(JSON.parse(text)).sortMode).toBe(sort)
   })
 
-  test('serves trending when no sort is asked for', async () => {
+  test('/api/feed serves trending without a sort', async () => {
     const workspace = await openWorkspace()
     await keepSnapshot(workspace.feed, EVENTS)
     const { text } = await requestRoute(openApp(workspace), '/api/feed')
     expect(JSON.parse(text)).toMatchObject({ sortMode: 'trending', generatedAt: '2026-03-15T12:00:00.000Z' })
   })
 
-  test('follows each new snapshot at once', async () => {
+  test('/api/feed serves each new snapshot at once', async () => {
     const workspace = await openWorkspace()
     const app = openApp(workspace)
     for (let run = 0; run < 3; run += 1) {
@@ -47,7 +47,7 @@ describe('/api/feed', () => {
 })
 
 describe.each(PATHS)('%s', (path) => {
-  test('answers 200 to the ETag of an older snapshot', async () => {
+  test('a request with the ETag of an older snapshot gets 200', async () => {
     const workspace = await openWorkspace()
     const app = openApp(workspace)
     await keepSnapshot(workspace.feed, EVENTS)
@@ -56,7 +56,7 @@ describe.each(PATHS)('%s', (path) => {
     expect((await requestRoute(app, path, { headers })).status).toBe(200)
   })
 
-  test('refuses a sort it does not have, and sends the year to its own interface', async () => {
+  test('an unknown sort is refused, and the year is referred to its own interface', async () => {
     const app = openApp(await openWorkspace())
     for (const query of ['?sort=', '?sort=hour', '?sort=day&sort=day'])
       expect((await requestRoute(app, path + query)).error).toBe('invalid_sort')
@@ -67,13 +67,13 @@ describe.each(PATHS)('%s', (path) => {
     ])
   })
 
-  test('answers 404 before the first snapshot, whatever the client holds', async () => {
+  test('a request before the first snapshot gets 404, with any ETag', async () => {
     const app = openApp(await openWorkspace())
     const { status, error } = await requestRoute(app, path, { headers: { 'if-none-match': '*' } })
     expect([status, error]).toEqual([404, 'no_snapshot'])
   })
 
-  test('answers 503 when the newest snapshot is damaged, never with an older one, and recovers with the next', async () => {
+  test('a damaged newest snapshot gives 503, never an older one, until the next snapshot', async () => {
     const workspace = await openWorkspace()
     const older = await keepSnapshot(workspace.feed, EVENTS)
     expect((await requestRoute(openApp(workspace), path)).status).toBe(200)
@@ -93,7 +93,7 @@ describe.each(PATHS)('%s', (path) => {
     expect((await requestRoute(app, path)).status).toBe(200)
   })
 
-  test('answers 503 when the store cannot be reached or breaks off, and logs why', async () => {
+  test('a store that is unreachable or fails gives 503 and a log line', async () => {
     const workspace = await openWorkspace()
     const logged: unknown[] = []
     const log = { ...silentLog, error: (fields: Record<string, unknown>) => void logged.push(fields['code']) }
@@ -106,7 +106,7 @@ describe.each(PATHS)('%s', (path) => {
   })
 })
 
-test('a payload is read once for all who ask, and again only for another snapshot', async () => {
+test('a payload is read once for concurrent requests, and again only for another snapshot', async () => {
   const workspace = await openWorkspace()
   const read: string[] = []
   const feed = {
@@ -125,7 +125,7 @@ test('a payload is read once for all who ask, and again only for another snapsho
   expect(read).toEqual([`${first.snapshot.id} trending`, `${second.snapshot.id} trending`])
 })
 
-test('a payload of another layout is served as it is, but made into no subscription', async () => {
+test('a payload of another layout is served verbatim, but not as a subscription', async () => {
   const workspace = await openWorkspace()
   const sealed = await keepSnapshot(workspace.feed, EVENTS)
   const bytes = Buffer.from('{"algoVersion":"live-v0"}')

@@ -24,7 +24,7 @@ async function countedRequests({ meters }: AgentServer, count: number): Promise<
 }
 
 describe('requests', () => {
-  test('are counted by the template of their route, never by what a caller sent', async () => {
+  test('requests are counted by route template, never by input of a caller', async () => {
     const server = await startAgent()
     const paths = [
       '/healthz',
@@ -51,7 +51,7 @@ describe('requests', () => {
     ])
   })
 
-  test('whose reader leaves before there is an answer are counted as left', async () => {
+  test('requests whose client leaves before a response are counted as left', async () => {
     const server = await startAgent()
     const socket = connect(server.port, '127.0.0.1')
     await once(socket, 'connect')
@@ -90,7 +90,7 @@ test('servers of one process count on their own, each time in every bucket it fi
 })
 
 describe('turns of the chat', () => {
-  test('are counted by admission, by where the answer came from, and by their end', async () => {
+  test('chat turns are counted by admission, by source of the answer, and by end', async () => {
     const server = await startAgent({
       settings: {
         limits: {
@@ -133,13 +133,13 @@ describe('turns of the chat', () => {
     ])
   })
 
-  test('are told as none of each code before the first error', async () => {
+  test('chat turns have a zero counter of each code before the first error', async () => {
     const lines = await linesOf(agentMeter(), 'dash_chat_turns_total')
     for (const code of ['idle', 'connect', 'http_5xx', 'failed'])
       expect(lines).toContain(`dash_chat_turns_total{terminal="error",code="${code}"} 0`)
   })
 
-  test('that end with a status of the provider are of few codes', async () => {
+  test("chat turns that end with a provider's status have few codes", async () => {
     const meter = agentMeter()
     for (let status = 400; status < 600; status += 1) {
       meter.recordStart()

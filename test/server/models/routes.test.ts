@@ -33,7 +33,7 @@ async function openStored(now: () => number = () => RUN_AT + HOUR_MS, run = samp
 }
 
 describe('a stored recommendation', () => {
-  test('is served by all four endpoints, which agree with each other', async () => {
+  test('a stored recommendation is served consistently by all four endpoints', async () => {
     const app = await openStored()
     const recommendation = await json<Recommendation>(app, RECOMMENDATION)
     const top = await json<TopModels>(app, TOP_MODELS)
@@ -57,7 +57,7 @@ describe('a stored recommendation', () => {
     for (const path of PATHS) expect(isSeed(await requestRoute(app, path))).toBe(false)
   })
 
-  test('names the address of the setting in place of the stored one, and so does the seed', async () => {
+  test('a stored recommendation and the seed have the configured URL in place of the stored one', async () => {
     const publishedBaseUrl = 'https://models.example/v1'
     const workspace = await openWorkspace()
     const run = sampleRun({ baseUrl: 'http://10.0.0.7:8080/v1' })
@@ -74,7 +74,7 @@ describe('a stored recommendation', () => {
       expect(await json(app, path)).toMatchObject({ baseUrl: 'https://openrouter.ai/api/v1' })
   })
 
-  test('is filtered and cut as asked, with the ranks of the whole list', async () => {
+  test('a stored recommendation is filtered and limited, with the ranks of the whole list', async () => {
     const app = await openStored()
     const { count, models } = await json<TopModels>(app, `${TOP_MODELS}?needs=stop&limit=1`)
     expect([count, models.map(({ id }) => id)]).toEqual([1, ['maker/good:free']])
@@ -85,12 +85,12 @@ describe('a stored recommendation', () => {
   test.each([
     ['limit=0', 'invalid_limit'],
     ['needs=everything', 'invalid_filter'],
-  ])('is refused to %s', async (query, code) => {
+  ])('a stored recommendation is refused for %s', async (query, code) => {
     const { status, text } = await requestRoute(await openStored(), `${TOP_MODELS}?${query}`)
     expect([status, text]).toEqual([400, JSON.stringify({ error: code })])
   })
 
-  test('answers 304 to whoever holds it, until the hour is over', async () => {
+  test('a stored recommendation is 304 for a client that holds it, until the hour is over', async () => {
     let now = RUN_AT + 10
     const app = await openStored(() => now)
     const { headers } = await requestRoute(app, HEALTH)
@@ -100,7 +100,7 @@ describe('a stored recommendation', () => {
     expect((await requestRoute(app, HEALTH, init)).status).toBe(200)
   })
 
-  test('that is stale says so in every body, and is served all the same', async () => {
+  test('a stale recommendation is marked in every body, and still served', async () => {
     const app = await openStored(() => RUN_AT + 40 * HOUR_MS)
     for (const path of [RECOMMENDATION, TOP_MODELS]) {
       const { stale, ageHours, notes, seed } = await json<TopModels>(app, path)
@@ -110,7 +110,7 @@ describe('a stored recommendation', () => {
     expect(await json(app, HEALTH)).toMatchObject({ ok: false, ageHours: 40, usingSeedFallback: false })
   })
 
-  test('is exchanged without a restart', async () => {
+  test('a stored recommendation is replaced without a restart', async () => {
     const workspace = await openWorkspace()
     const app = openApp(workspace, { clock: () => RUN_AT })
     expect(isSeed(await requestRoute(app, RECOMMENDATION))).toBe(true)
@@ -120,7 +120,7 @@ describe('a stored recommendation', () => {
     }
   })
 
-  test('that meets anything unexpected is an internal error, logged, with nothing of it in the body', async () => {
+  test('an unexpected error of the recommendation is an internal error, logged, with no details in the body', async () => {
     const logged: unknown[] = []
     const log = { ...silentLog, error: (fields: Record<string, unknown>) => void logged.push(fields['code']) }
     const clock = (): number => {
@@ -147,7 +147,7 @@ describe('the seed is served with its header', () => {
     ['the stored bytes are cut', sealed.slice(0, -100)],
     ['a bit of them has changed', flipped],
     ['they are another JSON document', new TextEncoder().encode('{"models":[]}')],
-  ])('when %s, and the store still answers', async (_what, bytes) => {
+  ])('the seed is served with its header when %s, and the store still responds', async (_what, bytes) => {
     const app = openApp(await openWorkspace(), {
       recommendations: { current: async () => bytes },
       clock: () => RUN_AT,
@@ -172,17 +172,23 @@ describe('the seed is served with its header', () => {
     ['cannot be reached', new Refusal('storage_unavailable', 'nothing listens'), false],
     ['holds a folder in its place', new Refusal('storage_damaged', 'no file'), true],
     ['fails in any other way', new Error('EIO'), false],
-  ])('when the store %s, which is logged', async (_what, thrown, answers) => {
-    const logged: unknown[] = []
-    const log = { ...silentLog, error: (fields: Record<string, unknown>) => void logged.push(fields['err']) }
-    const recommendations = { current: () => Promise.reject(thrown) }
-    const app = openApp(await openWorkspace(), { recommendations, log })
-    for (const path of PATHS) expect(isSeed(await requestRoute(app, path))).toBe(true)
-    expect(await json(app, STATUS)).toMatchObject({ hasKvBinding: answers, usingSeedFallback: true })
-    expect(logged[0]).toBe(thrown)
-  })
+  ])(
+    'the seed is served with its header when the store %s, and the error is logged',
+    async (_what, thrown, answers) => {
+      const logged: unknown[] = []
+      const log = {
+        ...silentLog,
+        error: (fields: Record<string, unknown>) => void logged.push(fields['err']),
+      }
+      const recommendations = { current: () => Promise.reject(thrown) }
+      const app = openApp(await openWorkspace(), { recommendations, log })
+      for (const path of PATHS) expect(isSeed(await requestRoute(app, path))).toBe(true)
+      expect(await json(app, STATUS)).toMatchObject({ hasKvBinding: answers, usingSeedFallback: true })
+      expect(logged[0]).toBe(thrown)
+    },
+  )
 
-  test('on a 304 too, and under the filters', async () => {
+  test('the seed has its header on a 304 too, and with filters', async () => {
     const app = openApp(await openWorkspace())
     const { headers } = await requestRoute(app, RECOMMENDATION)
     const again = await requestRoute(app, RECOMMENDATION, {
@@ -205,20 +211,20 @@ function withPrimary(id: string): StoredRun {
 const served = (id: string) => ({ run: withPrimary(id), seed: false, storeAnswers: true })
 
 describe('the badge', () => {
-  test('is a picture that may load nothing, and says that it is the seed', async () => {
+  test('the badge is an image that cannot load anything, and marks the seed', async () => {
     const app = openApp(await openWorkspace())
     const { headers, text } = await requestRoute(app, '/badge/free-model.svg')
     expect(headers.get('content-security-policy')).toBe("default-src 'none'")
     expect(text).toContain(`${run.models[0]?.id} (seed)</title>`)
   })
 
-  test('says when the recommendation is stale, and when it is a demo', () => {
+  test('the badge marks a stale recommendation, and the demo', () => {
     expect(badgeSvg(served('a/b:free'), false, UPDATED + 3_600_000)).toContain('free model: a/b:free</title>')
     const stale = badgeSvg(served('a/b:free'), true, UPDATED + 37 * 3_600_000)
     expect(stale).toContain('DEMO: free model: a/b:free (stale)</title>')
   })
 
-  test('escapes and cuts what a catalogue wrote', () => {
+  test('the badge escapes and truncates text of a catalogue', () => {
     const hostile = badgeSvg(served(`"/><script>alert(1)</script>\u0000\ud800&`), false, UPDATED)
     expect(hostile).toContain('&quot;/&gt;&lt;script&gt;alert(1)&lt;/script&gt;')
     expect(hostile).not.toContain('<script')

@@ -45,7 +45,7 @@ describe.each(MODELS)('for the model %j', (model) => {
   test.each([
     ['curl', (text: string) => run('sh', ['-c', text], { env })],
     ['javascript', (text: string) => run(process.execPath, ['--input-type=module', '-e', text], { env })],
-  ])('the line for %s asks that model with the key of the environment', async (id, execute) => {
+  ])('the snippet for %s calls the model with the key of the environment', async (id, execute) => {
     const { stdout } = await execute(line(id, model))
     expect(stdout).toContain('Hello')
     expect(asked).toEqual([
@@ -57,7 +57,7 @@ describe.each(MODELS)('for the model %j', (model) => {
     ])
   })
 
-  test('the line for Python holds the model as one literal', () => {
+  test('the snippet for Python holds the model as one literal', () => {
     const literal = /model=("(?:[^"\\]|\\.)*"), messages/.exec(line('python', model))?.[1] ?? ''
     expect(literal).toMatch(/^[\x20-\x7e]+$/)
     expect(JSON.parse(literal)).toBe(model)

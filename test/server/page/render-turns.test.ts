@@ -10,7 +10,7 @@ const turnsWithoutPauses = (): RenderQueue =>
     async () => undefined,
   )
 
-test('a render begins when the one before it is over and its pause too', async () => {
+test('a render starts after the previous one and its pause', async () => {
   const events: string[] = []
   let endPause = (): void => undefined
   const turns = openRenderQueue(
@@ -36,7 +36,7 @@ test('a render begins when the one before it is over and its pause too', async (
   endPause()
 })
 
-test('a render that fails is told to its caller alone, and the next one runs', async () => {
+test('a failing render rejects only for its caller, and the next one runs', async () => {
   const turns = turnsWithoutPauses()
   const failing = turns.run('a', () => Promise.reject(new Error('broken')))
   const next = turns.run('a', async () => 'whole')
@@ -69,7 +69,7 @@ function stoppedTurns(): RenderQueue {
   return turns
 }
 
-test('one address cannot take all places of the line, and a newcomer takes the place of the address with the most', async () => {
+test('one address cannot fill the queue, and a newcomer takes a slot of the address with the most', async () => {
   const turns = stoppedTurns()
   await nextTurn()
   const dropped: string[] = []
@@ -79,7 +79,7 @@ test('one address cannot take all places of the line, and a newcomer takes the p
   expect(dropped.toSorted().join('')).toBe('aaaabbbbcc')
 })
 
-test('the addresses of one network take twelve places together, and a newcomer takes one of theirs', async () => {
+test('the addresses of one network hold at most twelve slots, and a newcomer takes one of theirs', async () => {
   const turns = stoppedTurns()
   await nextTurn()
   const dropped: string[] = []
@@ -102,7 +102,7 @@ async function placesOfOne(turns: RenderQueue, address: string, dropped: string[
   return isAdmitted ? 1 : 0
 }
 
-test('addresses are served in turn', async () => {
+test('addresses take turns', async () => {
   const served: string[] = []
   const turns = turnsWithoutPauses()
   const asked = ['a', 'a', 'a', 'b', 'c'].map((name) => turns.run(name, async () => served.push(name)))
@@ -110,7 +110,7 @@ test('addresses are served in turn', async () => {
   expect(served.join('')).toBe('abcaa')
 })
 
-test('the addresses of one IPv6 /48 use up a minute together', async () => {
+test('the addresses of one IPv6 /48 share a rate', async () => {
   const turns = turnsWithoutPauses()
   let number = 0
   const renderOne = (network: string): Promise<number> => {
@@ -137,7 +137,7 @@ async function keptOf(pages: ReturnType<typeof openPageCache>, keys: readonly st
   return found.flat()
 }
 
-test('pages are kept up to a number of bytes in both encodings, the one used longest ago goes first, and one larger than that is not kept', async () => {
+test('pages are cached up to a number of bytes in both encodings, the least recently used is evicted, and a larger one is not cached', async () => {
   const pages = openPageCache(300, 100)
   for (const key of ['a', 'b', 'c']) pages.set(key, pageOf(100), unchanged)
   await pages.get('a')
@@ -147,7 +147,7 @@ test('pages are kept up to a number of bytes in both encodings, the one used lon
   expect(await keptOf(pages, ['a', 'b', 'c', 'd', 'e'])).toEqual(['a', 'c', 'd'])
 })
 
-test('pages are kept up to a number, and a page that takes the place of another frees its bytes', async () => {
+test('pages are cached up to a number, and a replaced page frees its bytes', async () => {
   const pages = openPageCache(300, 2)
   for (let time = 0; time < 10; time += 1) pages.set('a', pageOf(200), unchanged)
   expect(await keptOf(pages, ['a'])).toEqual(['a'])
@@ -155,7 +155,7 @@ test('pages are kept up to a number, and a page that takes the place of another 
   expect(await keptOf(pages, ['a', 'b', 'c', 'd'])).toEqual(['c', 'd'])
 })
 
-test('a page that has changed, or whose sources cannot be read, is not given', async () => {
+test('a page that has changed, or whose sources cannot be read, is not returned', async () => {
   const pages = openPageCache()
   pages.set('changed', pageOf(2), { isUnchanged: async () => false })
   expect(await pages.get('changed')).toBeNull()

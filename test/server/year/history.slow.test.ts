@@ -80,7 +80,7 @@ describe('the next request notices that the object', () => {
     },
   }
   test.each(Object.entries(damages))(
-    '%s, and never answers with the older publication',
+    'the next request notices that the object %s, and never gets the older publication',
     async (_name, damage) => {
       const { ask, newestObject } = await warmScene()
       damage(newestObject)
@@ -89,7 +89,7 @@ describe('the next request notices that the object', () => {
     },
   )
 
-  test('was swapped with another valid object', async () => {
+  test('the next request notices that the object was swapped with another valid one', async () => {
     const { ask, newestObject, workspace } = await warmScene()
     const older = (await workspace.year.read()).proved.timeline[0]?.manifest.sha256 ?? ''
     rmSync(newestObject)
@@ -97,7 +97,7 @@ describe('the next request notices that the object', () => {
     expect((await ask()).error).toBe('year_history_archive_corrupt')
   })
 
-  test('is back as it was', async () => {
+  test('the next request notices that the object was restored', async () => {
     const { ask, newestObject } = await warmScene()
     renameSync(newestObject, `${newestObject}.away`)
     expect((await ask()).error).toBe('year_history_archive_corrupt')
@@ -138,7 +138,7 @@ describe('the next request notices that the ledger', () => {
     expect((await ask()).error).toBe('year_history_archive_corrupt')
   })
 
-  test('was rolled back to an older copy', async () => {
+  test('the next request notices that the ledger was rolled back to an older copy', async () => {
     const workspace = await settledWorkspace()
     await publishDays(workspace, [AS_OF])
     const copy = join(workspace.folder, 'older.db')
@@ -150,13 +150,13 @@ describe('the next request notices that the ledger', () => {
     expect((await requestHistory(app, '?sort=year')).error).toBe('year_history_archive_corrupt')
   })
 
-  test('is no database any more', async () => {
+  test('the next request notices that the ledger is no database any more', async () => {
     const { ask, workspace } = await warmScene()
     changeFile(workspace.ledgerPath, () => writeFileSync(workspace.ledgerPath, 'x'.repeat(8192)))
     expect((await ask()).error).toBe('year_history_archive_corrupt')
   })
 
-  test('is gone, and does not make a new one', async () => {
+  test('the next request notices that the ledger is missing, and does not create a new one', async () => {
     const { ask, workspace } = await warmScene()
     rmSync(workspace.ledgerPath)
     expect((await ask()).error).toBe('year_history_storage_unavailable')
@@ -164,7 +164,7 @@ describe('the next request notices that the ledger', () => {
     expect(existsSync(workspace.ledgerPath)).toBe(false)
   })
 
-  test('is locked by another process, without keeping the event loop from its work', async () => {
+  test('the next request notices that the ledger is locked by another process, without blocking the event loop', async () => {
     const { workspace } = await warmScene()
     const release = await holdExclusively(workspace.ledgerPath)
     const app = openApp(reopenWorkspace(workspace.folder, Date.now, 1_000))
@@ -179,39 +179,39 @@ describe('the next request notices that the ledger', () => {
 })
 
 describe('the next request notices that the heads', () => {
-  test('are gone', async () => {
+  test('the next request notices that the heads are missing', async () => {
     const { ask, workspace } = await warmScene()
     rmSync(join(workspace.objectsPath, 'heads'), { recursive: true })
     expect((await ask()).error).toBe('year_history_archive_corrupt')
   })
 
-  test('have one for an entry the ledger lacks', async () => {
+  test('the next request notices a head for an entry missing in the ledger', async () => {
     const { ask, workspace } = await warmScene()
     const head = { seq: 3, leaf: 'a'.repeat(64), time: '2026-03-05T00:00:00.000Z' }
     writeFileSync(join(workspace.objectsPath, 'heads', '3'), JSON.stringify(head))
     expect((await ask()).error).toBe('year_history_archive_corrupt')
   })
 
-  test('have a newest one that was edited in place', async () => {
+  test('the next request notices a newest head that was edited in place', async () => {
     const { ask, workspace } = await warmScene()
     flipByte(join(workspace.objectsPath, 'heads', '2'), 20)
     expect((await ask()).error).toBe('year_history_archive_corrupt')
   })
 
-  test('lack only the newest: what a crash between commit and head leaves is sound', async () => {
+  test('an archive without its newest head, as after a crash between commit and head, is sound', async () => {
     const { ask, workspace } = await warmScene()
     rmSync(join(workspace.objectsPath, 'heads', '2'))
     expect((await ask()).status).toBe(200)
   })
 })
 
-test('a store whose folder is gone is unavailable, not corrupt', async () => {
+test('a store whose folder is missing is unavailable, not corrupt', async () => {
   const { ask, workspace } = await warmScene()
   renameSync(workspace.objectsPath, `${workspace.objectsPath}.unmounted`)
   expect((await ask()).error).toBe('year_history_storage_unavailable')
 })
 
-test('a new publication is answered by the next request', async () => {
+test('the next request gets a new publication', async () => {
   const { ask, workspace } = await warmScene()
   const before = (await ask()).headers.get('etag')
   await publishDays(workspace, [addDays(AS_OF, 2)])
@@ -220,7 +220,7 @@ test('a new publication is answered by the next request', async () => {
   expect(after.headers.get('etag')).not.toBe(before)
 })
 
-test('a publication just made is answered without waiting for its files to settle', async () => {
+test('a new publication is served without waiting for its files to settle', async () => {
   const workspace = await openWorkspace()
   await workspace.feed.importSignals(sampleSignals())
   const app = openApp(workspace)

@@ -22,14 +22,14 @@ async function publishedWorkspace(): Promise<Workspace> {
 }
 
 describe('an answer', () => {
-  test('is the archived object byte for byte, and hashes to its ETag', async () => {
+  test('a response is the archived object byte for byte, and hashes to its ETag', async () => {
     const workspace = await publishedWorkspace()
     const { headers, bytes } = await requestHistory(openApp(workspace), '?sort=year')
     expect(bytes).toEqual(await workspace.objects.get((headers.get('etag') ?? '').replaceAll('"', '')))
     expect(headers.get('content-encoding')).toBeNull()
   })
 
-  test('is the newest publication at or before `at`, to the millisecond', async () => {
+  test('a response is the newest publication at or before `at`, to the millisecond', async () => {
     const workspace = await publishedWorkspace()
     const app = openApp(workspace)
     const { proved } = await workspace.year.read()
@@ -44,14 +44,14 @@ describe('an answer', () => {
     expect((await requestHistory(app, before)).error).toBe('year_history_not_found')
   })
 
-  test('names the normalized lookup time and the publication time', async () => {
+  test('a response names the normalized lookup time and the publication time', async () => {
     const app = openApp(await publishedWorkspace())
     const { headers } = await requestHistory(app, '?sort=year&at=2026-03-02T12:00:00.5Z')
     expect(headers.get('x-year-history-requested-at')).toBe('2026-03-02T12:00:00.500Z')
     expect(headers.get('last-modified')).toBe(new Date(Math.floor(RUN_AT / 1000) * 1000).toUTCString())
   })
 
-  test('defaults to now, and allows exactly five minutes ahead', async () => {
+  test('the time defaults to now, and may be at most five minutes ahead', async () => {
     const workspace = await publishedWorkspace()
     const clock = (): number => SECOND_RUN_AT - 300_000
     const app = openApp(workspace, { clock })
@@ -78,7 +78,7 @@ test('a conditional request changes nothing on a refusal', async () => {
   expect(errors.map(({ error }) => error)).toEqual(['invalid_sort', 'invalid_at', 'year_history_not_found'])
 })
 
-test('a refusal is given in the decided order: method, sort, at, lookup', async () => {
+test('refusals have the documented order: method, sort, at, lookup', async () => {
   const app = openApp(await openWorkspace())
   expect((await requestHistory(app, '?at=x', { method: 'POST' })).error).toBe('method_not_allowed')
   expect((await requestHistory(app, '?at=x')).error).toBe('invalid_sort')
@@ -99,7 +99,7 @@ test('anything unexpected is year_history_lookup_failed, and logged once with th
   expect(lines).toMatchObject([{ requestId: 'from-the-client', code: 'year_history_lookup_failed' }])
 })
 
-test('a time before the epoch and the year 0000 are times without a publication', async () => {
+test('a time before the epoch or in the year 0000 has no publication', async () => {
   const app = openApp(await publishedWorkspace())
   for (const at of ['0000-01-01T00:00:00Z', '1969-12-31T23:59:59Z', formatInstant(startOfDay(AS_OF))]) {
     expect((await requestHistory(app, `?sort=year&at=${at}`)).error).toBe('year_history_not_found')
@@ -155,7 +155,7 @@ const ANSWERS: [at: string, file: string | null][] = [
   ['2026-03-01T00:00:00Z', 'v2-after-a-hole'],
 ]
 
-test.each(ANSWERS)('both imported ledgers answer %s with the bytes of %s', async (at, file) => {
+test.each(ANSWERS)('both imported ledgers serve for %s the bytes of %s', async (at, file) => {
   const workspace = await importedWorkspace()
   const { status, bytes, headers } = await requestHistory(openApp(workspace), `?sort=year&at=${at}`)
   if (file === null) {
@@ -173,7 +173,7 @@ test('an imported publication has its own Last-Modified', async () => {
   expect(headers.get('last-modified')).toBe('Fri, 05 Jan 2024 00:05:00 GMT')
 })
 
-test('own publications follow the imported ones, whose answers stay what they were', async () => {
+test('own publications follow the imported ones, whose responses stay the same', async () => {
   const workspace = await openWorkspace()
   await importArchive(importPortsOf(workspace, recentArchive()))
   const app = openApp(workspace, { clock: () => RUN_AT + 60_000 })
@@ -187,7 +187,7 @@ test('own publications follow the imported ones, whose answers stay what they we
   expect(then.bytes.equals(before.bytes)).toBe(true)
 })
 
-test('an import that was begun and not committed reads as an empty archive', async () => {
+test('an uncommitted import reads as an empty archive', async () => {
   const workspace = await openWorkspace()
   const cut = new Error('cut')
   const ports = importPortsOf(workspace, SAMPLE_ARCHIVE, {
@@ -202,7 +202,7 @@ test('an import that was begun and not committed reads as an empty archive', asy
   expect((await requestHistory(app, '?sort=year')).status).toBe(200)
 })
 
-test('a legacy row or object that is damaged is refused, never skipped', async () => {
+test('a damaged legacy row or object is refused, never skipped', async () => {
   const workspace = await importedWorkspace()
   const { proved } = await workspace.year.read()
   const [first] = proved.timeline

@@ -29,7 +29,7 @@ const PATHS = CONTRACTS.map(({ path }) => path)
 const [LEDGER = '', LEGACY = '', HEAD = '', INDEX = ''] = PATHS
 
 describe('the published ledger', () => {
-  test('has a line an entry, each hashing to the leaf that the next line names', async () => {
+  test('the published ledger has one line per entry, each hashing to the leaf that the next line names', async () => {
     const archive = sampleArchive()
     const { text } = await requestRoute(openSampleApp(archive), LEDGER)
     const lines = text.split('\n')
@@ -40,7 +40,7 @@ describe('the published ledger', () => {
     expect(named).toEqual([GENESIS_LEAF, ...leaves.slice(0, -1)])
   })
 
-  test('publishes the very text its seal is the digest of', async () => {
+  test('the published ledger has the text whose digest is its seal', async () => {
     const archive = sampleArchive()
     const { text } = await requestRoute(openSampleApp(archive), LEGACY)
     const seal = archive.contents.rows.find(({ kind }) => kind === 'legacy-seal')
@@ -48,7 +48,7 @@ describe('the published ledger', () => {
     expect(sha256Hex(text)).toBe(seal?.legacyDigest)
   })
 
-  test('of a real archive names the head as its file holds it', async () => {
+  test('the published ledger of a real archive has the head of its file', async () => {
     const workspace = await openWorkspace()
     await workspace.feed.importSignals([...sampleSignals(), ...sampleSignals(addDays(AS_OF, 1))])
     await publishDays(workspace, [AS_OF, addDays(AS_OF, 1)])
@@ -59,7 +59,7 @@ describe('the published ledger', () => {
     expect(sha256Hex(lines[1] ?? '')).toBe((JSON.parse(text) as { leaf: string }).leaf)
   })
 
-  test('has an index of both ledgers, every publication under the digest the history answers with', async () => {
+  test('the published ledger has an index of both ledgers, with the digests of the history', async () => {
     const archive = sampleArchive()
     const app = openSampleApp(archive)
     const { text } = await requestRoute(app, INDEX)
@@ -83,7 +83,7 @@ describe('the published ledger', () => {
     }
   })
 
-  test('of an empty archive is empty, has no head, and an index with empty lists', async () => {
+  test('the published ledger of an empty archive is empty, has no head, and an index with empty lists', async () => {
     const app = openSampleApp({ contents: EMPTY, head: null, objects: new Map() })
     for (const path of [LEDGER, LEGACY]) {
       const { status, text, headers } = await requestRoute(app, path)
@@ -97,7 +97,7 @@ describe('the published ledger', () => {
     })
   })
 
-  test('has no head while an import has begun and not ended', async () => {
+  test('the published ledger has no head during an import', async () => {
     const leaf = 'ab'.repeat(32)
     const contents = { ...EMPTY, founding: { seq: 4, leaf, beganAt: 0 } }
     const app = openSampleApp({ contents, head: { seq: 4, leaf, time: 0 }, objects: new Map() })
@@ -105,7 +105,7 @@ describe('the published ledger', () => {
     expect((await requestRoute(app, LEDGER)).text).toBe('')
   })
 
-  test.each(PATHS)('%s has another entity tag once it is longer', async (path) => {
+  test.each(PATHS)('%s has another entity tag when it is longer', async (path) => {
     const etag = (await requestRoute(openSampleApp(sampleArchive()), path)).headers.get('etag') ?? ''
     const longer = openSampleApp(sampleArchive(4, 'b'))
     expect((await requestRoute(longer, path, { headers: { 'if-none-match': etag } })).status).toBe(200)
@@ -130,12 +130,12 @@ describe('the published ledger refuses', () => {
     ['a ledger that is not there', new Refusal('storage_unavailable'), 'year_history_storage_unavailable'],
     ['a ledger that does not hold', new Refusal('storage_damaged'), 'year_history_archive_corrupt'],
     ['anything unexpected', new Error('disk on fire'), 'year_history_lookup_failed'],
-  ])('%s with the code of the history', async (_what, thrown, code) => {
+  ])('the published ledger refuses %s with the code of the history', async (_what, thrown, code) => {
     const app = openSampleApp(sampleArchive(), { year: { read: () => Promise.reject(thrown) } })
     for (const path of PATHS) expect((await requestRoute(app, path)).error).toBe(code)
   })
 
-  test('a ledger that was edited, shortened or has lost its heads', async () => {
+  test('the published ledger refuses a ledger that was edited, shortened or has lost its heads', async () => {
     const { contents, head, objects } = sampleArchive()
     const edited = contents.rows.map((row) => (row.seq === 4 ? { ...row, byteSize: 1 } : row))
     const damaged = [
@@ -152,7 +152,7 @@ describe('the published ledger refuses', () => {
   })
 })
 
-test('the ledger is read again only when it may have changed, as for the history', async () => {
+test('the ledger is read again only after a possible change, as for the history', async () => {
   const { contents, head, objects } = sampleArchive()
   let reads = 0
   let changeToken = 'l0'
