@@ -3,7 +3,7 @@ import { CUT_OFF, failureMessage } from './chat-messages.js'
 /**
  * Shows a turn as its events arrive.
  *
- * @param {import('./chat-conversation.js').Turn} turn
+ * @param {import('./chat-panel.js').Turn} turn
  * @param {AsyncIterable<import('./chat-stream.js').ChatEvent>} events
  * @param {{ showStatus(text: string): void, onFirstText(): void, onAdmitted(remaining: { session: number, day: number }): Promise<void> }} callbacks
  * @returns {Promise<string>} the error message; empty if the turn succeeded

@@ -10,13 +10,13 @@ import {
 import { searchContract, similarContract, trendContract } from '../../src/server/feed/search-routes.ts'
 import { FREE_MODELS_CONTRACTS } from '../../src/server/models/routes.ts'
 import type { Contract } from '../../src/server/route.ts'
-import { historyContract } from '../../src/server/year/history.ts'
 import {
+  historyContract,
   headContract,
   indexContract,
   ledgerContract,
   legacyLedgerContract,
-} from '../../src/server/year/ledger-routes.ts'
+} from '../../src/server/year/routes.ts'
 
 /** The contracts of all routes that any origin may read. */
 export const PUBLIC_CONTRACTS: readonly Contract<string>[] = [

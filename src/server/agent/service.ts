@@ -6,9 +6,9 @@ import type { ChatLimits } from '../../domain/agent/bounds.ts'
 import type { State, ChatModel, Clock, HumanVerifier } from '../../domain/ports.ts'
 import { Refusal } from '../../domain/refusal.ts'
 import type { CallerSettings } from '../callers.ts'
-import type { AgentMeter } from '../metrics/agent-meter.ts'
+import type { AgentMeter } from '../metrics/instruments.ts'
 import type { Log } from '../route.ts'
-import type { AgentSources } from './tool-answers.ts'
+import type { AgentSources } from './tools.ts'
 
 /** Settings of the operator. */
 export interface AgentSettings extends CallerSettings {

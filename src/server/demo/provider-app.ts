@@ -2,8 +2,7 @@ import { setTimeout as pause } from 'node:timers/promises'
 import { H3 } from 'h3'
 import { parseJson } from '../../domain/text.ts'
 import { respondJson } from '../respond.ts'
-import { parseDemoRequest } from './chat-question.ts'
-import { demoCompletion } from './chat-script.ts'
+import { parseDemoRequest, demoCompletion } from './chat-script.ts'
 import type { DemoCompletion } from './chat-script.ts'
 
 /** Name of the demo's model. */

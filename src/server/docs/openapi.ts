@@ -5,8 +5,14 @@ import { SEARCH_DOCS, searchContract, similarContract, trendContract } from '../
 import { MCP_DOCS, mcpContract } from '../mcp/route.ts'
 import { FREE_MODELS_CONTRACTS, FREE_MODELS_DOCS } from '../models/routes.ts'
 import type { Contract } from '../route.ts'
-import { HISTORY_DOCS, historyContract } from '../year/history.ts'
-import { headContract, indexContract, ledgerContract, legacyLedgerContract } from '../year/ledger-routes.ts'
+import {
+  HISTORY_DOCS,
+  historyContract,
+  headContract,
+  indexContract,
+  ledgerContract,
+  legacyLedgerContract,
+} from '../year/routes.ts'
 import type { PublishedDocument } from './reference.ts'
 
 type Contracts = Parameters<typeof openApiDocument>[1]

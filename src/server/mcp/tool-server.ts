@@ -10,9 +10,8 @@ import type { CallToolResult } from '@modelcontextprotocol/sdk/types.js'
 import { z } from 'zod'
 import { UNTRUSTED } from '../../domain/agent/shown-data.ts'
 import { TOOL_DEFINITIONS, TOOL_TITLES } from '../../domain/agent/tools.ts'
-import type { AgentSources } from '../agent/tool-answers.ts'
+import type { AgentSources, CallOptions, ToolRun } from '../agent/tools.ts'
 import { failure, runCall } from '../agent/tools.ts'
-import type { CallOptions, ToolRun } from '../agent/tools.ts'
 import { withTimeout } from '../single-flight.ts'
 
 export interface ToolServerPorts {

@@ -8,7 +8,7 @@ import type { Instant } from '../../domain/time.ts'
 import { latestAt } from '../../domain/year/chain.ts'
 import type { Agent } from '../agent/routes.ts'
 import type { ProvedSnapshots } from '../feed/proved-snapshots.ts'
-import type { ServedRecommendation } from '../models/served-recommendation.ts'
+import type { ServedRecommendation } from '../models/routes.ts'
 import type { ProvedPublications } from '../year/proved-publications.ts'
 
 /** The sources of all panels. */

@@ -2,7 +2,7 @@ import { connect } from 'node:net'
 import { setImmediate as nextTurn } from 'node:timers/promises'
 import { describe, expect, test } from 'vitest'
 import type { ChatModel } from '../../../src/domain/ports.ts'
-import type { AgentSources } from '../../../src/server/agent/tool-answers.ts'
+import type { AgentSources } from '../../../src/server/agent/tools.ts'
 import {
   chatEvents,
   chat,

@@ -7,13 +7,13 @@ import { Refusal } from '../../../src/domain/refusal.ts'
 import type { LedgerContents } from '../../../src/domain/year/ledger.ts'
 import { addDays } from '../../../src/domain/time.ts'
 import { historyIndexSchema } from '../../../src/domain/year/history.ts'
-import { historyContract } from '../../../src/server/year/history.ts'
 import {
+  historyContract,
   headContract,
   indexContract,
   ledgerContract,
   legacyLedgerContract,
-} from '../../../src/server/year/ledger-routes.ts'
+} from '../../../src/server/year/routes.ts'
 import { provedPublications } from '../../../src/server/year/proved-publications.ts'
 import { openApp, listenLocally } from '../../support/api-client.ts'
 import { requestRoute } from '../../support/contract-client.ts'
