@@ -99,7 +99,7 @@ export function failure(error: string): ToolRun {
 }
 
 /** An error that a tool reports to the model instead of a result. */
-export class ToolError extends Error {
+class ToolError extends Error {
   override readonly name = 'ToolProblem'
 }
 
@@ -112,7 +112,7 @@ type ToolResult =
   | { text: string; factsOf: (beginning: string) => object }
 
 /** Runs a tool and returns its result as JSON text of at most `maxBytes`. */
-export async function toolOutput<Name extends ToolName>(
+async function toolOutput<Name extends ToolName>(
   call: KnownCall<Name>,
   sources: CallerSources,
   maxBytes: number,

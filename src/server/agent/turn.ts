@@ -247,7 +247,7 @@ async function* chargedAnswer(
   try {
     const ask: AnswerPorts['ask'] = (call, callSignal) =>
       provider.model.ask(call, callSignal, turn.admission.turn)
-    const reserveUpTo = (upTo: number): Promise<boolean> => extendReservation(ports, turn, upTo)
+    const reserveUpTo = (upTo: number): Promise<boolean> => extend(ports, turn, upTo)
     const answerPorts = { ask, prices: provider.prices, reserveUpTo, stopSharing, runTool, maxOutputTokens }
     yield* generateAnswer(answerPorts, prompt, tally, signal)
     // Let the events reach the sockets before the stores block this thread.
@@ -260,7 +260,7 @@ async function* chargedAnswer(
     if (!isTimeout) ports.log.error({ turn: turn.admission.turn, err: error }, 'a chat answer failed')
     yield isTimeout ? TIMED_OUT : FAILED
   } finally {
-    await settleTurn(ports, turn.admission.turn, tally.cost(provider.prices))
+    await settle(ports, turn.admission.turn, tally.cost(provider.prices))
   }
 }
 
@@ -278,11 +278,7 @@ function lastEventOf(error: unknown, { admission, signal, stream }: Turn, { log 
   return FAILED
 }
 
-async function extendReservation(
-  { ledger, settings, log }: AgentPorts,
-  turn: Turn,
-  upTo: number,
-): Promise<boolean> {
+async function extend({ ledger, settings, log }: AgentPorts, turn: Turn, upTo: number): Promise<boolean> {
   const { admission, requestsPerAddress } = turn
   try {
     return await ledger.extend({ turn: admission.turn, upTo, requestsPerAddress, limits: settings.limits })
@@ -305,11 +301,11 @@ async function cacheAnswer({ cache, clock, log }: AgentPorts, key: string, text:
 async function settlementOf(ports: AgentPorts, { admission, answer }: Turn): Promise<void> {
   if (answer?.isLeader) return answer.finished.catch(() => undefined)
   await nextTick()
-  await settleTurn(ports, admission.turn, 0)
+  await settle(ports, admission.turn, 0)
 }
 
 /** Charges a turn. If the write fails, the sweep charges the reservation when the lease expires. */
-async function settleTurn({ ledger, clock, log }: AgentPorts, turn: string, cost: number): Promise<void> {
+async function settle({ ledger, clock, log }: AgentPorts, turn: string, cost: number): Promise<void> {
   try {
     await ledger.settle(turn, cost, clock())
   } catch (error) {

@@ -194,7 +194,7 @@ function asNumber(value: unknown): number | null {
 }
 
 /** A JSON object of unknown shape. */
-export type JsonObject = Readonly<Record<string, unknown>>
+type JsonObject = Readonly<Record<string, unknown>>
 
 /** The parts of a request to the demo's model that its script uses. */
 export interface DemoRequest {
@@ -247,20 +247,20 @@ function parseObject(text: unknown): JsonObject | null {
   return typeof text === 'string' ? asObject(parseJson(text)) : null
 }
 
-export function asObject(value: unknown): JsonObject | null {
+function asObject(value: unknown): JsonObject | null {
   return typeof value === 'object' && value !== null && !Array.isArray(value) ? (value as JsonObject) : null
 }
 
-export function asArray(value: unknown): readonly unknown[] {
+function asArray(value: unknown): readonly unknown[] {
   return Array.isArray(value) ? value : []
 }
 
-export function asString(value: unknown): string {
+function asString(value: unknown): string {
   return typeof value === 'string' ? value : ''
 }
 
 /** Phrases of the demo's model around the data, by language. */
-export const PHRASES = {
+const PHRASES = {
   en: {
     demo: '_Demo: a script answers here, not a language model._',
     hello:
@@ -307,10 +307,10 @@ export const PHRASES = {
   },
 } as const
 
-export type Phrases = (typeof PHRASES)[keyof typeof PHRASES]
+type Phrases = (typeof PHRASES)[keyof typeof PHRASES]
 
 /** Words of a question that are not part of its subject. */
-export const STOP_WORDS = new Set(
+const STOP_WORDS = new Set(
   `a about an and any are as at be been best by can could did do does for from give had has have how i in is it items
   its latest like links list me more most my new news of on or our please recent say show so stories story tell than that
   the their them there these they thing things this those to top us was we were what whats when where which who why will

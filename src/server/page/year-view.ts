@@ -185,12 +185,12 @@ export function yearView(baseUrl: () => string): YearView {
     const endLink = html`<p>${query.sectionLink('feed', { with: null }, 'End the comparison')}</p>`
     if (!then.publication || !later.publication)
       return { status: 404, content: html`${controls} ${BEFORE_FIRST} ${notices} ${endLink}` }
-    const isSamePublication = then.publication.manifest.sha256 === later.publication.manifest.sha256
-    const publicationsShown = isSamePublication ? [later] : [then, later]
+    const isSame = then.publication.manifest.sha256 === later.publication.manifest.sha256
+    const publicationsShown = isSame ? [later] : [then, later]
     const content = html`${controls} ${notices} ${endLink}
       <div class="historical">
         <div>
-          ${isSamePublication ? ONE_PUBLICATION : difference(then.publication, later.publication, column, query)}
+          ${isSame ? ONE_PUBLICATION : difference(then.publication, later.publication, column, query)}
         </div>
         <div>
           ${publicationsShown.map(({ moment, publication }, index) =>
