@@ -22,7 +22,7 @@ const OWN_DATA = `npx dash import signals day.ndjson.gz --quiet --data-dir ./das
 npx dash publish-year --once --quiet --data-dir ./dash-data
 `
 
-/** What a page takes for granted beside the files of every page, as commands. */
+/** Commands that prepare a page's prerequisites. */
 const GRANTED: Readonly<Record<string, string>> = {
   'docs/api.md': OWN_DATA,
   'docs/backup.md': OWN_DATA,
@@ -54,7 +54,7 @@ function putFiles(folder: string): void {
   cpSync(SAMPLE_ARCHIVE, join(folder, 'old-archive'), { recursive: true })
 }
 
-/** What stands in for the Internet: the live sources, the routing service. */
+/** Replacements of Internet services: the live sources and the routing service. */
 async function standIns(): Promise<Record<string, string>> {
   const replay = await startReplay()
   onTestFinished(() => replay.close())

@@ -85,7 +85,7 @@ describe('the audit script, at an archive with legacy publications, a gap and tw
   const last = rows.at(-1)
   const newestAt = new Date(last?.publishedAt ?? 0).toISOString()
 
-  /** What the script says to a host that changes some of its honest answers; the kept head is that of the seal. */
+  /** The script's output for a host that changes some of its responses; the kept head is that of the seal. */
   async function verdict(change: (body: string, target: string) => string): Promise<Said> {
     const app = openSampleApp(archive)
     const host = await localSource((question, response) => {
@@ -151,7 +151,7 @@ function shellBlocks(page: string): string[] {
     .map(({ text }) => text)
 }
 
-/** What a person's shell says: nothing but the script, a folder of its own and the usual tools. */
+/** Runs the script in a shell with its own folder and the usual tools only. */
 async function shell(
   script: string,
   folder: string,
@@ -171,7 +171,7 @@ async function shell(
   return { code, lines: output.trimEnd().split('\n') }
 }
 
-/** What the guide calls `dash`. */
+/** The program that the guide calls `dash`. */
 const DASH = `dash() { "${process.execPath}" "${PROGRAM}" "$@"; }\nset -e\n`
 
 const [backUp = '', copyFeed = '', keepHead = '', restore = '', ...others] = shellBlocks('docs/backup.md')
@@ -269,7 +269,7 @@ test.skipIf(!hasTools)('the requests of the guide get the responses it shows', a
   expect((await ask(poll)).code).toBe(0)
   const kept = join(folder, 'top-models.json')
   expect(JSON.parse(readFileSync(kept, 'utf8'))).toMatchObject({ count: 2, seed: false })
-  // Nothing changed since: nothing is downloaded and what was kept stays.
+  // Without a change, nothing is downloaded and the kept files stay.
   const again = await ask(`${poll}\nls`)
   expect(again.lines).toEqual(['tag', 'top-models.json'])
   expect(existsSync(kept)).toBe(true)

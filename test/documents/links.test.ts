@@ -34,7 +34,7 @@ function idsOf(page: string): Set<string> {
   return new Set([...html.matchAll(/<h\d id="([^"]*)"/g)].map(([, id = '']) => id))
 }
 
-/** What is wrong with a link of a page, or null. */
+/** The problem with a link of a page, or null. */
 function linkFlaw(page: string, link: string): string | null {
   const [target = '', anchor] = link.split('#')
   const file = target === '' ? join(ROOT, page) : resolve(ROOT, dirname(page), target)

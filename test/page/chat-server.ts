@@ -49,7 +49,7 @@ export async function openChat(url: string, options: BrowserContextOptions = {})
   return opened
 }
 
-/** Sends a message and, unless told otherwise, waits until its turn is over. */
+/** Sends a message and, by default, waits until its turn ends. */
 export async function ask(page: Page, text: string, whole = true): Promise<void> {
   const turns = await page.locator('.turn').count()
   await page.getByLabel('Message').fill(text)

@@ -31,7 +31,7 @@ describe('a refusal is told in words, with its scope and the time on the clock',
     expect(await last.textContent()).toMatch(/It opens again at (\d+ \w+,? )?\d\d:\d\d(:\d\d)?\.$/)
     expect(await page.locator('.question').last().textContent()).toBe('You: two')
     expect(await page.getByRole('button', { name: 'Retry' }).count()).toBe(1)
-    // However many rows the status line takes, what can be done next is seen.
+    // The next actions stay visible, however many rows the status line takes.
     const [log, retry] = await Promise.all(
       [page.getByRole('log'), page.getByRole('button', { name: 'Retry' })].map((part) => part.boundingBox()),
     )
@@ -118,7 +118,7 @@ test('a retried answer stays until the new one starts, also within the minimum g
   await provider.arrived(1)
   provider.say('Old')
   await expect.poll(() => answers(page).textContent()).toContain('Old')
-  // What was stopped is not kept for the next one.
+  // A stopped turn is not sent with the next one.
   await page.getByRole('button', { name: 'Stop' }).click()
   await page.getByRole('button', { name: 'Retry' }).click()
   await provider.arrived(2)
@@ -209,7 +209,7 @@ test('an expired session is renewed once, and the question is answered', async (
   const { url } = await serveChat(provider.url, { DASH_SESSION_SECRET: SECRET })
   const { page } = await openChat(url)
   await ask(page, 'one')
-  // On the way the next question's session becomes one of an hour ago; the server itself tells that it is over.
+  // Replace the session of the next question by one of an hour ago, which the server refuses as expired.
   const over = beginSession(new Uint8Array(SESSION_ID_BYTES), Date.now() - 3_600_000, 60, '0'.repeat(32))
   const headers = { 'x-agent-session': sessionSigner(SECRET).sign(over) }
   const replaced = (route: Route) => route.continue({ headers: { ...route.request().headers(), ...headers } })
@@ -320,7 +320,7 @@ const HOSTILE = [
   '```html\n<img src=/beacon-8>\n```',
 ].join('\n\n')
 
-/** What must not be in an answer, whatever a model wrote. */
+/** Elements and attributes that an answer must never contain. */
 const FORBIDDEN =
   'img, script, style, link, iframe, svg, form, input, [onerror], [onload], [style], [id], [class]'
 

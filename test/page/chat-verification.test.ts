@@ -37,7 +37,7 @@ test('the challenge is shown before the first turn, and its token starts the ses
   expect(await page.locator('#chat-human').isVisible()).toBe(false)
   await ask(page, 'Again')
   expect(challenge.checked.length).toBe(1)
-  // axe-core tries to look into frames of other hosts, which the browser tells of.
+  // axe-core tries to inspect frames of other hosts, which the browser logs.
   expect(problems.filter((problem) => !problem.includes('postMessage'))).toEqual([])
   expect([...hosts].sort()).toEqual([new URL(url).host, new URL(origin).host].sort())
 })

@@ -143,7 +143,7 @@ test('a new conversation during an answer removes the answer', async () => {
   expect(problems).toEqual([])
 })
 
-/** Notes what the status line says from now on. */
+/** Records the messages of the status line from now on. */
 const STATUSES = `(() => {
   const line = document.getElementById('chat-status')
   window.statuses = []
@@ -207,7 +207,7 @@ test('the sheet on a narrow screen holds the focus, and Escape stops before it c
   await page.setViewportSize(WIDE)
   await page.locator('.chat:not(:modal)').waitFor()
   expect(await page.locator('.trouble').textContent()).toBe('Stopped.')
-  // Not every browser gives a button the focus that is clicked: whoever closes the sheet is still back at what opened it.
+  // Not every browser focuses a clicked button; closing the sheet must still return the focus to its opener.
   await page.evaluate(`(() => {
     document.activeElement.blur()
     document.querySelector('[data-chat="close"]').click()

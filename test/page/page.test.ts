@@ -105,7 +105,7 @@ test('a period changes in place with scripts, and back and forward work', async 
   await period('Week')
   await page.locator('#announcements', { hasText: 'Feed Week is shown.' }).waitFor({ state: 'attached' })
   expect(await page.title()).toBe('DEMO: Week · dash')
-  // Whoever was in the room stays in it, is told what it shows, and finds it in the title.
+  // A focus in the section stays there, and its content is announced and in the title.
   const arrives = async (name: string): Promise<void> => {
     await period(name)
     await page.locator('#announcements', { hasText: `Feed ${name} is shown.` }).waitFor({ state: 'attached' })
@@ -118,7 +118,7 @@ test('a period changes in place with scripts, and back and forward work', async 
   await arrives('Trending')
   await page.goForward()
   await arrives('Month')
-  // Whoever is elsewhere stays there, and is told.
+  // A focus elsewhere stays there, and the change is announced.
   await page.getByRole('link', { name: 'Skip to the content' }).focus()
   await page.goForward()
   await period('Week')
@@ -257,7 +257,7 @@ test('the keyboard reaches everything, shows the focus, and can skip to the cont
   expect(problems).toEqual([])
 })
 
-/** What has the focus, and how it shows; null for nothing. */
+/** The focused element and its focus style; null if there is none. */
 const FOCUSED = `(() => {
   const element = document.activeElement
   if (!element || element === document.body) return null

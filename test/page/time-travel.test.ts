@@ -32,7 +32,7 @@ const noonAfter = (day: string): string => formatInstant(startOfDay(addDays(day,
 const addressOfGap = (): string => `/?sort=year&at=${noonAfter(gapDays().gap)}`
 const digestShown = (page: Page) => page.locator('#proof dd code').nth(1).textContent()
 
-/** What the history itself answers for the time in the address of a page. */
+/** The response of the history interface for the time in a page's URL. */
 async function answered(page: Page): Promise<{ etag: string; asOfDay: string }> {
   const at = new URL(page.url()).searchParams.get('at')
   const answer = await fetch(`${demo.url}/api/feed/history?sort=year${at === null ? '' : `&at=${at}`}`)

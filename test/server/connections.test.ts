@@ -174,7 +174,7 @@ describe('a response', () => {
 })
 
 describe('when too many bytes wait', () => {
-  /** Responses to addresses that read only what they are made to. */
+  /** Responses to addresses that read only on demand. */
   async function waiting(addresses: readonly string[], app: H3, waitingBytes: number) {
     const { look } = stopLooks()
     const server = await running(app, { bounds: { waitingBytes } })

@@ -21,7 +21,7 @@ const MODELS = {
   query: '',
 }
 
-/** Every public route with a query that the sample answers, and what its headers are. */
+/** Every public route with a valid query for the sample, and its headers. */
 const ROUTES: Readonly<Record<string, typeof LEDGER>> = {
   '/api/feed/history': {
     cache: 'public, max-age=300, stale-while-revalidate=3600',

@@ -1,7 +1,7 @@
 import { describe, expect, test } from 'vitest'
 import { singleFlight, batchPerTick } from '../../src/server/single-flight.ts'
 
-/** Work that ends when it is told to, and counts how often it was begun. */
+/** Work that ends on demand and counts its starts. */
 function controlled(): { work: () => Promise<number>; begun: () => number; finish: () => void } {
   let begun = 0
   let finish: () => void = () => undefined

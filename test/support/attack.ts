@@ -88,7 +88,7 @@ const FILE_CALLS = (
   'rename renameat mkdir rmdir stat lstat fstat statx newfstatat access fcntl fchown fchmod utimensat getdents64'
 ).split(' ')
 
-/** The calls that change what is on the disk or make it last. */
+/** The calls that change the disk or make changes durable. */
 const CHANGING = /^(p?write|ftruncate|f(data)?sync|link|unlink|rename|mkdir|rmdir)/
 
 /** One system call of a run's main thread that touches the data folder. */

@@ -34,7 +34,7 @@ interface S3Response {
  * The fault of a request: a foreign response, or
  *
  * - `reset`: the connection is cut before anything is done
- * - `lost-answer`: what was asked is done, and the connection cut before the answer
+ * - `lost-answer`: the request is executed, and the connection cut before the response
  * - `silence`: nothing is done and nothing is ever answered
  * - `cut`, `drip`: the connection is cut, or stands still, in the middle of the answer's body
  * - `unmeasured`: half of the body, with no word of its length, then the end of the connection
@@ -42,14 +42,14 @@ interface S3Response {
 export type S3Fault = S3Response | 'reset' | 'lost-answer' | 'silence' | 'cut' | 'drip' | 'unmeasured'
 
 export interface S3Server {
-  /** Base URL of an S3 server that honours `If-None-Match: *`, checks what it is sent and can be made to fail. */
+  /** Base URL of an S3 server that honours `If-None-Match: *`, verifies requests and can inject faults. */
   url: string
   /** Base URL of the same store without all that. */
   bareUrl: string
   requests: S3Request[]
   /** Makes the next requests of a kind fail, the first of the given faults first. */
   fail(method: 'GET' | 'PUT', target: RegExp, ...faults: S3Fault[]): void
-  /** Forgets questions and faults that nobody met. */
+  /** Clears recorded requests and unused faults. */
   reset(): void
   /** Where an archive of this server is; `prefix` keeps the tests apart. */
   location(changes?: Partial<S3Location>): S3Location
@@ -66,7 +66,7 @@ export function s3Error(status: number, code: string): S3Response {
 
 /**
  * Starts the S3 server of npm, which verifies signatures but neither digests nor `If-None-Match`, and in front of it a
- * server that does. Whoever starts it must close it.
+ * server that does. The caller must close it.
  */
 export async function startS3Server(): Promise<S3Server> {
   const bare = await startBareServer()
@@ -183,7 +183,7 @@ async function respond(
   response.end(s3Request.method === 'HEAD' ? undefined : body)
 }
 
-/** What a strict S3 server replies: it takes nothing on trust that the signature and the digests can prove. */
+/** The response of a strict S3 server, which verifies signature and digests. */
 async function respondTo(s3Request: S3Request, bareUrl: string): Promise<S3Response> {
   const { method, headers, body } = s3Request
   const signed = /SignedHeaders=([^,]+)/.exec(headers.authorization ?? '')?.[1]?.split(';') ?? []
@@ -227,7 +227,7 @@ async function forward({ method, target, headers, body }: S3Request, bareUrl: st
   }
 }
 
-/** One task after the other for each name, as a conditional write must see what the one before it left. */
+/** Runs the tasks of each name one after another, so that a conditional write sees the previous one. */
 function oneAtATime(): <T>(name: string, task: () => Promise<T>) => Promise<T> {
   const last = new Map<string, Promise<unknown>>()
   return (name, task) => {

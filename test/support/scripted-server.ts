@@ -81,7 +81,10 @@ const SOUND: Record<Path, Reply> = {
   status: json({ ok: true, service: 'agent-worker', budget: 'ok', itemChat: true }),
 }
 
-/** @param replies what is not sound; of a list, each request has the next, and from its end on the last */
+/**
+ * @param replies responses that replace the regular ones; of a list, each request gets the next, and the last one
+ * repeats
+ */
 export async function startScripted(
   replies: Partial<Record<Path, Reply | readonly Reply[]>> = {},
 ): Promise<ScriptedServer> {

@@ -23,11 +23,11 @@ export interface SyntheticProvider {
   /** API base. */
   url: string
   requests: ProviderRequest[]
-  /** What no provider takes, one line each; such a request is answered with 400. */
+  /** Invalid requests, one line each; they get 400. */
   breaches: string[]
   /** From the next request on; for one model alone, or for all others. */
   behave(mode: ModeName | Behaviour, model?: string): void
-  /** What is answered to `GET /v1/key`, as a routing service does; null: nothing, ever. */
+  /** Response to `GET /v1/key`, as of a routing service; null never responds. */
   key: unknown
   keyStatus: number
   keyRequests: number
@@ -128,7 +128,7 @@ async function respond(
   if (behaviour.halfEvent) frames.push('data: {"type":"response.comp')
   await write(frames.join(''), behaviour.byteByByte ?? false, response)
   if (behaviour.hugeLineBytes !== undefined) await pour(behaviour.hugeLineBytes, recorded, response)
-  // Reset once the client has what was said: a reset on its heels would take it away again.
+  // Reset after the client has received the data: an immediate reset would discard it.
   if (behaviour.ending === 'reset') setImmediate(() => response.socket?.resetAndDestroy())
   else if (behaviour.ending !== 'hold') response.end()
 }
@@ -180,20 +180,20 @@ async function pour(bytes: number, recorded: ProviderRequest, response: ServerRe
   }
 }
 
-/** A provider of the Responses API whose answers say what a test tells them, when it tells them. */
+/** A provider of the Responses API whose responses a test controls step by step. */
 export interface GatedProvider {
   url: string
-  /** Answers asked for so far. */
+  /** Number of requests so far. */
   readonly requestCount: number
-  /** Answers whose connection is still there. */
+  /** Number of open connections. */
   readonly live: number
-  /** Resolves when so many answers have been asked for. */
+  /** Resolves after `count` requests. */
   arrived(count: number): Promise<void>
-  /** Every open answer says this. */
+  /** Sends text in every open response. */
   say(text: string): void
-  /** Every open answer says `text`, if there is one, and ends as it should. */
+  /** Sends `text`, if given, in every open response and completes it. */
   finish(text?: string): void
-  /** Resolves when no answer's connection is left. */
+  /** Resolves when no connection is open. */
   idle(): Promise<void>
 }
 
@@ -245,7 +245,7 @@ function framesOf(said: readonly ModelOutput[]): string[] {
   return eventsOf('responses', said).map((data) => `data: ${data}\n\n`)
 }
 
-/** What makes a request one that providers decline, or null. */
+/** The reason why providers would refuse a request, or null. */
 function breachOf(api: Api, body: Fields): string | null {
   const calls = api === 'chat' ? chatCalls(body) : responsesCalls(body)
   const ids = calls.made.map(({ id }) => id)

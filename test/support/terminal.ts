@@ -6,7 +6,7 @@ import { createInterface } from 'node:readline'
 import { onTestFinished } from 'vitest'
 import { PROGRAM, temporaryFolder } from './dash.ts'
 
-/** A terminal of a real kind, with a program in it: tmux draws its screen and says when something was written. */
+/** A real terminal with a program in it: tmux draws its screen and reports output. */
 export interface TestTerminal {
   /** Folder of the program's own: its home. */
   home: string
@@ -18,10 +18,10 @@ export interface TestTerminal {
   press(...keys: string[]): Promise<void>
   /** Types a line and sends it with Enter. */
   enter(line: string): Promise<void>
-  /** Pastes text as a terminal does: marked where the program asked for that. */
+  /** Pastes text as a terminal does, with bracketed paste if the program enabled it. */
   paste(text: string): Promise<void>
   resize(columns: number, rows: number): Promise<void>
-  /** The screen as it is now, each row without the spaces at its end; with what has scrolled away above it. */
+  /** The current screen with its scrollback, without trailing spaces. */
   screen(): Promise<string>
   /** Waits for output until the screen is as wanted; returns it. */
   until(expected: string | RegExp | ((screen: string) => boolean)): Promise<string>
@@ -36,16 +36,16 @@ export interface TerminalOptions {
   home?: string
   /** Where standard output goes instead of to the terminal; below the home. */
   outputFile?: string
-  /** What is run instead of the built program. */
+  /** Command to run instead of the built program. */
   command?: readonly string[]
 }
 
-/** Whatever stands behind this on the screen is of the shell, after the program has ended. */
+/** Text that the shell prints after the program has ended. */
 export const ENDED = 'ended with'
 
 const shellQuoted = (word: string): string => `'${word.replaceAll("'", String.raw`'\''`)}'`
 
-/** Starts the program in a terminal; the shell around it then tells its exit code and the modes of the terminal. */
+/** Starts the program in a terminal; the surrounding shell then prints its exit code and the terminal modes. */
 export async function openTerminal(
   args: readonly string[],
   {
@@ -150,7 +150,7 @@ export async function openTerminal(
   }
 }
 
-/** Output as tmux tells it: control characters and backslashes as three octal digits. */
+/** Decodes output of tmux, which escapes control characters and backslashes as three octal digits. */
 function unescaped(text: string): string {
   const bytes = text
     .split(/(\\[0-7]{3})/)

@@ -27,7 +27,7 @@ interface Served {
   closed: Promise<unknown>
 }
 
-/** A server with one stream, and a connection that has asked for it. */
+/** A server with one stream, and a connection that has requested it. */
 async function served(unreadMs: number): Promise<{ client: Socket; served: Promise<Served> }> {
   let give: (value: Served) => void = () => undefined
   const opened = new Promise<Served>((resolve) => (give = resolve))

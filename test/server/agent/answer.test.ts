@@ -5,7 +5,7 @@ import { Tally, generateAnswer } from '../../../src/server/agent/answer.ts'
 
 const FREE = { input: 0, cached: 0, output: 0 }
 
-/** What a model is given as results when it makes so many calls in its first round, and how many of them were run. */
+/** The results for a model that makes `calls` calls in its first round, and the byte limits of those that ran. */
 async function resultsOf(calls: number, outputOf: (maxBytes: number) => string) {
   const asked: ModelCall[] = []
   const run: number[] = []

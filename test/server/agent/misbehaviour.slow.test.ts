@@ -5,7 +5,7 @@ import type { AgentEvent } from '../../../src/domain/agent/schema.ts'
 import { MODES } from '../../support/provider-wire.ts'
 import type { ModeName } from '../../support/provider-wire.ts'
 
-/** What a client is told at the end: `done`, or the error and its code. */
+/** The terminal event for a client: `done`, or the error and its code. */
 const ENDINGS: Record<ModeName, string> = {
   answer: 'done',
   'clean end without terminal': 'upstream_error truncated',
@@ -61,7 +61,7 @@ function openTools(events: readonly AgentEvent[]): number[] {
   )
 }
 
-/** Silence is waited for where it is what happens. */
+/** Short timeouts for providers that stop responding. */
 function silenceOf(mode: ModeName): { firstEventMs: number; idleMs: number } {
   const ms = (ending: string): number => (ENDINGS[mode] === ending ? 100 : 10_000)
   return { firstEventMs: ms('timeout first_event'), idleMs: ms('timeout idle') }

@@ -7,7 +7,7 @@ import type { GenerateAnswer, SharedAnswer } from '../../../src/server/agent/sha
 const delta = (text: string): AgentEvent => ({ event: 'delta', data: { text } })
 const DONE: AgentEvent = { event: 'done', data: { usage: { in: 0, out: 0, cached: 0 } } }
 
-/** An answer of so many words and an end, that tells how far it has come. */
+/** An answer of some words and an end, which counts its generated events. */
 function answerOf(count: number) {
   const seen = { begun: 0, said: 0, over: 0, stopped: '' }
   const make: GenerateAnswer = async function* (signal) {
@@ -38,7 +38,7 @@ async function readAll(answer: SharedAnswer, signal = reading()): Promise<string
   return texts
 }
 
-/** A reader that reads when it is told to, and leaves when it is told to. */
+/** A reader that reads and leaves on demand. */
 function readerOf(answer: SharedAnswer) {
   const leaving = new AbortController()
   const events = answer.read(leaving.signal)

@@ -46,7 +46,7 @@ function toolsOn(sources: AgentSources, timeoutMs = 60_000): Asked {
 
 const workspaceWith = (signals: readonly Signal[]): Promise<Workspace> => settledWorkspace(signals, NOW)
 
-/** What the tools read, with the sample stored. */
+/** The sources of the tools, with the sample stored. */
 const sampleSources = async (): Promise<AgentSources> =>
   readAsAgent(await workspaceWith(sampleSignals()), NOW).sources
 

@@ -44,7 +44,7 @@ const SEARCHING: Behaviour = {
   ],
 }
 
-/** A server whose model says what the test tells it, when it tells it. */
+/** A server whose model sends text on demand of the test. */
 async function startGated(
   options: AgentServerOptions = {},
 ): Promise<{ server: AgentServer; gate: GatedProvider }> {
@@ -55,7 +55,7 @@ async function startGated(
   return { server: await startAgent({ ...options, ports }), gate }
 }
 
-/** With stored items, so that what an answer stands on has a revision. */
+/** With stored items, so that the grounding has a revision. */
 async function withItems(server: AgentServer): Promise<AgentServer> {
   const { feed, search } = server.workspace
   await feed.importSignals(sampleSignals())
@@ -306,7 +306,7 @@ test('a budget that an open turn holds refuses the next turn until the open one 
   const { error, scope, retryAfterSeconds } = (await response.json()) as Record<string, unknown>
   expect([response.status, error, scope]).toEqual([429, 'rate_limited', 'global-budget'])
   expect(response.headers.get('retry-after')).toBe(String(retryAfterSeconds))
-  // Sixty seconds a turn and thirty for its settlement, less what has gone by.
+  // Sixty seconds for the turn and thirty for its settlement, minus the elapsed time.
   expect(retryAfterSeconds).toBeGreaterThan(60)
   expect(retryAfterSeconds).toBeLessThanOrEqual(90)
   expect(await budgetOf(server)).toBe('soft')
@@ -351,7 +351,7 @@ test('the share of an address refuses it with scope ip, and no other address but
 })
 
 describe('a tool round', () => {
-  /** With these tokens a call with results needs more than what the turn reserved at first; one without fits. */
+  /** With these tokens, a call with results exceeds the first reservation, and one without fits. */
   const rounds: ModelOutput[][] = [
     [searchCall('call_a'), { end: 'completed', usage: { in: 12_000, out: 1_000, cached: 0 } }],
     [{ text: 'Hello' }, { end: 'completed' }],
@@ -377,7 +377,7 @@ describe('a tool round', () => {
     expect(turn?.['reservedMicroUsd']).toBeLessThan(30_100)
     const [, last] = server.provider.requests
     expect(last?.body['tools']).toBeUndefined()
-    // The result of the tool is what did not fit.
+    // The tool result did not fit.
     expect(JSON.stringify(last?.body)).toContain('no_budget')
     expect(await server.spending()).toEqual({ settled: 14_104, reserved: 0 })
   })

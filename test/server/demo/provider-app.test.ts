@@ -26,7 +26,7 @@ const CITED = String.raw`1. [Chips \[part 1\]](https://example.org/1_%28a%29)`
 const SITE = { untrusted: true, about: 'the whole site', sort: 'trending', popular: [item(1), item(2)] }
 const ONE_ITEM = { untrusted: true, about: 'one item, which the user has open', item: item(1) }
 
-/** What each tool gives. */
+/** Result of each tool. */
 const RESULTS: Readonly<Record<string, object>> = {
   search_items: { untrusted: true, items: [item(1), item(2)] },
   get_period_top: { untrusted: true, period: 'year', items: [item(1)] },

@@ -23,7 +23,7 @@ import {
   uuidV5,
   uriOf,
 } from '../../../src/server/feed/feeds.ts'
-/** Titles that break what escapes too little, and readers that trust too much. */
+/** Titles that break insufficient escaping and lenient parsers. */
 const HOSTILE = [
   '<script>alert(1)</script>',
   '</title></item></channel></rss>',
@@ -46,7 +46,7 @@ const FORMATS = { '/api/rss': 'rss', '/api/atom': 'atom' } as const
 const WRITERS = { '/api/rss': writeRss, '/api/atom': writeAtom } as const
 const XML_PATHS = Object.keys(FORMATS) as (keyof typeof FORMATS)[]
 
-/** What XML 1.0 can hold of a text. */
+/** The text as XML 1.0 can represent it. */
 const asXml = (text: string): string =>
   Array.from(text.toWellFormed(), (character) => {
     const code = character.codePointAt(0) ?? 0

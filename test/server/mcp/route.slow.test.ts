@@ -54,7 +54,7 @@ async function startMcp(
     sources,
   }
   const server = await listenLocally(openApp(workspace, { mcp }))
-  // An opaque origin is nobody's, even where it is listed.
+  // An opaque origin is never allowed, even if it is listed.
   origins = [...ownOrigins(server.url, null), ALLOWED, 'null']
   return { url: server.url, sources, faults }
 }

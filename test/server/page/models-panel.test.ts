@@ -38,7 +38,7 @@ function line(id: string, model: string): string {
 
 const env = { PATH: process.env['PATH'] ?? '', OPENROUTER_API_KEY: 'the key' }
 
-/** Ids a catalogue could hold, whatever they would do in a shell or a program. */
+/** Ids that a catalogue could contain, with special characters of shells and programs. */
 const MODELS = ['vendor/model:free', `a'b"c$(id)\`id\`\\ü\u2028&<d>/e:free`]
 
 describe.each(MODELS)('for the model %j', (model) => {

@@ -62,7 +62,7 @@ async function placesOf(turns: RenderQueue, address: string, dropped: string[] =
   }
 }
 
-/** Turns of which none is served, so that whatever is asked for waits. */
+/** A render queue that never runs, so that every render waits. */
 function stoppedTurns(): RenderQueue {
   const turns = openRenderQueue(() => 0, idle)
   void turns.run('first', async () => undefined)

@@ -12,7 +12,7 @@ import { LOOPBACK } from '../../support/pages.ts'
 
 const NOON = Date.parse('2026-03-02T12:00:00.000Z')
 
-/** What a page reads, each to be changed by a test; `null` fails. */
+/** The sources of a page, which a test can change; `null` fails. */
 function changeable() {
   return {
     now: NOON,
@@ -144,7 +144,7 @@ function openScene(changes: Partial<Page> = {}): Scene {
   return { app, shown, renders, began, get, read }
 }
 
-/** A scene behind a socket, asked by clients of a trusted proxy. */
+/** A scene behind a socket, with clients of a trusted proxy. */
 async function openServed(changes: Partial<Page> = {}) {
   const scene = openScene(changes)
   const { url } = await listenLocally(scene.app)

@@ -107,7 +107,7 @@ test('a time before the epoch or in the year 0000 has no publication', async () 
 })
 
 const NO_SORTS = ['', '?sort=', '?sort=year&sort=year', '?sort=Year', '?sort=day', '?sort=year%20']
-/** A plus sign is a space in a query; what else is no time is the domain's to say. */
+/** A plus sign is a space in a query; the domain tests cover other invalid times. */
 const NO_TIMES = ['', '2026-02-30T00:00:00Z', '2026-01-01T00:00:00+00:00', '2026-01-01T00:00:00Z&at=x']
 
 test('a damaged store is not read for a bad query, which is 400', async () => {
@@ -141,7 +141,7 @@ async function importedWorkspace(): Promise<Workspace> {
   return workspace
 }
 
-/** What the bundled archive answers, by the time asked for. */
+/** Responses of the bundled archive, by requested time. */
 const ANSWERS: [at: string, file: string | null][] = [
   ['2024-01-02T00:04:59.999Z', null],
   ['2024-01-02T00:05:00Z', 'v1-plain'],

@@ -41,7 +41,7 @@ async function watch(memoryMaxBytes?: number): Promise<Watched & { workspace: Wo
   const ledger = { changeToken: () => Promise.resolve(tokens.ledger) }
   const ports = { ledger, objects, year, clock: () => now }
   const publications = provedPublications(ports, memoryMaxBytes)
-  // What a reading changes is seen by the change token taken after it.
+  // A change during the read is detected by the change token taken after it.
   return {
     workspace,
     publications,

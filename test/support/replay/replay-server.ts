@@ -6,15 +6,15 @@ import { REPLAYED, responseTo, TOKENS } from './responses.ts'
 import type { ReplayRequest, Replayed } from './responses.ts'
 
 export interface Replay {
-  /** What points `dash` to the replayed sources, tokens included. */
+  /** Environment that points `dash` to the replayed sources, with tokens. */
   env: Record<string, string>
   urls: Record<Replayed, string>
   requests: (ReplayRequest & { source: Replayed })[]
-  /** Makes a source misbehave where the path and query match; several may be set. */
+  /** Injects a fault where the path and query match; several may be set. */
   fault(source: Replayed, fault: Fault, where?: RegExp): void
-  /** Gives other answers where the path and query match; what `change` returns is sent as JSON. */
+  /** Changes responses where the path and query match; the result of `change` is sent as JSON. */
   change(source: Replayed, where: RegExp, change: (content: unknown) => unknown): void
-  /** Holds every answer of a source back until the function it returns is called. */
+  /** Delays every response of a source until the returned function is called. */
   hold(source: Replayed, where?: RegExp): () => void
   close(): Promise<void>
 }
@@ -25,7 +25,7 @@ interface Rules {
   holds: { where: RegExp; until: Promise<void> }[]
 }
 
-/** All live sources on ports of this machine, each on its own. Answers carry ETags and are asked for conditionally. */
+/** Starts all live sources, each on its own local port. Responses have ETags and support conditional requests. */
 export async function startReplay(): Promise<Replay> {
   const sources = Object.keys(REPLAYED) as Replayed[]
   const requests: Replay['requests'] = []
@@ -104,15 +104,15 @@ async function respond(
 
 /** Ways for a source to misbehave. */
 export const FAULTS = {
-  /** Takes the question and says nothing. */
+  /** Accepts the request and never responds. */
   slow: () => undefined,
-  /** Sends an answer that never ends, a space at a time. */
+  /** Sends an endless response, one space at a time. */
   drip(response) {
     response.writeHead(200, JSON_TYPE)
     const drip = setInterval(() => response.write(' '), 5)
     response.once('close', () => clearInterval(drip))
   },
-  /** Too many questions; come back in an hour. */
+  /** Too many requests; retry after an hour. */
   limited: (response) => response.writeHead(429, { ...JSON_TYPE, 'retry-after': '3600' }).end('{}'),
   failing: (response) => response.writeHead(500, JSON_TYPE).end('{"error":"internal"}'),
   html: (response) =>
@@ -136,9 +136,9 @@ export const FAULTS = {
     more()
   },
   reset: (response) => response.socket?.resetAndDestroy(),
-  /** Sends everybody, with what they carry, to another place. */
+  /** Redirects every request elsewhere. */
   redirecting: (response) => response.writeHead(302, { location: 'http://127.0.0.1:1/elsewhere' }).end(),
-  /** Valid JSON that is no answer. */
+  /** Valid JSON of another shape. */
   'other-shape': (response) => response.writeHead(200, JSON_TYPE).end('{"error":"something else"}'),
 } satisfies Record<string, (response: ServerResponse, body: string) => unknown>
 

@@ -1,6 +1,6 @@
 /**
- * Replies of all live sources, in the shapes of the real ones and with values made up, by the path they are asked at.
- * Ids agree between the lists and the items of a source, so that a run over them can be checked item by item.
+ * Responses of all live sources by path, in the real formats with made-up values. Ids agree between the lists and the
+ * items of a source, so that a run can be checked item by item.
  */
 
 /** A source's own server, by the variable that points to it. */
@@ -53,7 +53,7 @@ export interface ReplayRequest {
   body: string
 }
 
-/** What a source answers when nothing is wrong; null is a 404, a number a status. */
+/** The regular response of a source; null is a 404, a number a status. */
 export function responseTo(source: Replayed, request: ReplayRequest): unknown {
   const url = new URL(request.target, 'http://source.invalid')
   return RESPONDERS[source](url, request)
@@ -92,7 +92,7 @@ function hackerNewsContent(pathname: string): unknown {
   if (pathname === '/askstories.json') return [HN_IDS[58]]
   if (pathname === '/showstories.json') return [HN_IDS[59]]
   const id = Number(/^\/item\/(\d+)\.json$/.exec(pathname)?.[1])
-  // Hacker News answers null, not 404, for what it does not know.
+  // Hacker News responds null, not 404, for an unknown item.
   return HN_IDS.includes(id) ? hackerNewsItem(id) : null
 }
 
@@ -228,7 +228,7 @@ export function replicateModel(id: string): Record<string, unknown> {
   }
 }
 
-/** Two pages; the address of the second names a host that must never be asked. */
+/** Two pages; the URL of the second names a host that must never be requested. */
 function replicateContent(cursor: string | null): unknown {
   if (cursor === null) {
     const next = 'https://elsewhere.invalid/v1/models?cursor=second%3D'
