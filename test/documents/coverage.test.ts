@@ -38,10 +38,10 @@ describe('the documents name', () => {
       const section = sectionOf('docs/errors.md', `## ${heading}`)
       expect(refusals.length).toBeGreaterThan(2)
       const given = refusals.map(({ status, error }) => `${status} ${error}`)
-      const told = Array.from(section.matchAll(ROW), ([, status, error]) => `${status} ${error}`)
+      const documented = Array.from(section.matchAll(ROW), ([, status, error]) => `${status} ${error}`)
       const beside = name === 'agent-chat' ? ['404 not_found'] : []
-      expect(told.sort(), name).toEqual([...given, ...beside].sort())
-      expect(section.match(/^\| \d{3} /gm), name).toHaveLength(told.length)
+      expect(documented.sort(), name).toEqual([...given, ...beside].sort())
+      expect(section.match(/^\| \d{3} /gm), name).toHaveLength(documented.length)
     }
   })
 

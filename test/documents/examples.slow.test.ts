@@ -63,7 +63,7 @@ async function standIns(): Promise<Record<string, string>> {
     replay.change(
       source,
       /./,
-      (reply) => JSON.parse(JSON.stringify(reply).replaceAll(LINKED, pages)) as unknown,
+      (content) => JSON.parse(JSON.stringify(content).replaceAll(LINKED, pages)) as unknown,
     )
   const router = await startRouter({ models: scriptedModels(2), clock: Date.now })
   return { ...replay.env, DASH_ARTICLE_ALLOW_PRIVATE: '127.0.0.1/32', OPENROUTER_BASE_URL: router.url }
@@ -103,12 +103,12 @@ describe.skipIf(!hasShell)('the examples of', () => {
     const paths = interfaces.flatMap((each) => each.paths)
     expect(paths.length).toBeGreaterThan(15)
     for (const language of ['sh', 'js', ...(hasPython ? ['python'] : [])]) {
-      const asked = new Set(
+      const requestedPaths = new Set(
         ran
           .filter(({ example }) => example.language === language)
           .flatMap(({ requests }) => requests.map(({ path }) => path)),
       )
-      expect([language, paths.filter((path) => !asked.has(path))]).toEqual([language, []])
+      expect([language, paths.filter((path) => !requestedPaths.has(path))]).toEqual([language, []])
     }
   })
 })

@@ -28,7 +28,7 @@ function audit(
   folder: string,
   base: string,
   env: Record<string, string> = {},
-): Promise<Said> {
+): Promise<ShellResult> {
   return shell(AUDIT, folder, { BASE: base, ...env }, [step])
 }
 
@@ -86,12 +86,12 @@ describe('the audit script, at an archive with legacy publications, a gap and tw
   const newestAt = new Date(last?.publishedAt ?? 0).toISOString()
 
   /** The script's output for a host that changes some of its responses; the kept head is that of the seal. */
-  async function verdict(change: (body: string, target: string) => string): Promise<Said> {
+  async function verdict(change: (body: string, target: string) => string): Promise<ShellResult> {
     const app = openSampleApp(archive)
-    const host = await localSource((question, response) => {
-      void Promise.resolve(app.request(`http://dash.test${question.target}`)).then(async (answer) => {
-        response.statusCode = answer.status
-        response.end(change(await answer.text(), question.target))
+    const host = await localSource((request, response) => {
+      void Promise.resolve(app.request(`http://dash.test${request.target}`)).then(async (published) => {
+        response.statusCode = published.status
+        response.end(change(await published.text(), request.target))
       })
     })
     const folder = temporaryFolder()
@@ -138,7 +138,7 @@ describe('the audit script, at an archive with legacy publications, a gap and tw
   })
 })
 
-interface Said {
+interface ShellResult {
   code: number | null
   /** Standard output and standard error, as they came. */
   lines: string[]
@@ -157,7 +157,7 @@ async function shell(
   folder: string,
   env: Record<string, string> = {},
   args: readonly string[] = [],
-): Promise<Said> {
+): Promise<ShellResult> {
   const child = spawn('/bin/sh', ['-s', ...args], {
     cwd: folder,
     env: { PATH: process.env['PATH'] ?? '', ...env },
@@ -177,7 +177,7 @@ const DASH = `dash() { "${process.execPath}" "${PROGRAM}" "$@"; }\nset -e\n`
 const [backUp = '', copyFeed = '', keepHead = '', restore = '', ...others] = shellBlocks('docs/backup.md')
 
 /** A folder with a data folder in it that holds an older archive and yesterday's publication. */
-async function place(): Promise<string> {
+async function archiveFolder(): Promise<string> {
   const folder = temporaryFolder()
   const data = ['--data-dir', join(folder, 'dash-data')]
   const stdin = storiesOf(lastCompleteDay(Date.now()), 5)
@@ -204,11 +204,11 @@ async function answerOf(dataDir: string): Promise<Buffer> {
 
 test('the drill restores a sound archive that responds with the same bytes', async () => {
   expect(others).toEqual([])
-  const folder = await place()
+  const folder = await archiveFolder()
   await publish(folder)
-  const said = await shell([DASH, backUp, copyFeed, keepHead, restore].join('\n'), folder)
-  expect(said.lines.at(-1)).toMatch(/^sound: 7 publications, 7 objects/)
-  expect(said.code).toBe(0)
+  const result = await shell([DASH, backUp, copyFeed, keepHead, restore].join('\n'), folder)
+  expect(result.lines.at(-1)).toMatch(/^sound: 7 publications, 7 objects/)
+  expect(result.code).toBe(0)
   expect(await answerOf(join(folder, 'dash-restored'))).toEqual(await answerOf(join(folder, 'dash-data')))
 
   const again = await shell([DASH, backUp].join('\n'), folder)
@@ -216,20 +216,20 @@ test('the drill restores a sound archive that responds with the same bytes', asy
 })
 
 test('the drill detects a backup older than the kept head', async () => {
-  const folder = await place()
+  const folder = await archiveFolder()
   expect(await shell([DASH, backUp].join('\n'), folder)).toMatchObject({ code: 0 })
   const older = join(folder, 'older')
   cpSync(join(folder, 'dash-backup'), older, { recursive: true })
   await publish(folder)
   expect(await shell([DASH, backUp, copyFeed, keepHead].join('\n'), folder)).toMatchObject({ code: 0 })
   cpSync(join(folder, 'dash-backup', 'feed.db'), join(older, 'feed.db'))
-  const said = await shell([DASH, restore].join('\n'), folder, { BACKUP: older })
-  expect(said.code).toBe(65)
-  expect(said.lines.join('\n')).toMatch(/head_mismatch \.\/kept-head\.json: .*the ledger ends at entry/)
+  const result = await shell([DASH, restore].join('\n'), folder, { BACKUP: older })
+  expect(result.code).toBe(65)
+  expect(result.lines.join('\n')).toMatch(/head_mismatch \.\/kept-head\.json: .*the ledger ends at entry/)
 })
 
 test('a damaged backup is refused before any of it is served', async () => {
-  const folder = await place()
+  const folder = await archiveFolder()
   await publish(folder)
   expect(await shell([DASH, backUp, copyFeed, keepHead].join('\n'), folder)).toMatchObject({ code: 0 })
   const objects = join(folder, 'dash-backup', 'archive', 'objects', 'sha256')
@@ -237,9 +237,9 @@ test('a damaged backup is refused before any of it is served', async () => {
     /\/[0-9a-f]{64}$/.test(name),
   )
   const damage = `chmod u+w "${join(objects, object ?? '')}"; printf x >> "${join(objects, object ?? '')}"`
-  const said = await shell([DASH, damage, restore].join('\n'), folder)
-  expect(said.code).toBe(74)
-  expect(said.lines.at(-1)).toMatch(/^error: object [0-9a-f]{64} of .* has \d+ bytes instead of \d+$/)
+  const result = await shell([DASH, damage, restore].join('\n'), folder)
+  expect(result.code).toBe(74)
+  expect(result.lines.at(-1)).toMatch(/^error: object [0-9a-f]{64} of .* has \d+ bytes instead of \d+$/)
   const { url } = await serve(['--data-dir', join(folder, 'dash-restored')])
   expect((await fetch(`${url}/api/feed/history?sort=year`)).status).toBe(404)
 })

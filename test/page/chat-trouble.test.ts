@@ -329,12 +329,12 @@ describe('hostile text of a model does nothing', () => {
     const provider = await startProvider({ rounds: [[{ text: HOSTILE }, { end: 'completed' }]] })
     const { url } = await serveChat(provider.url)
     const { page, problems, hosts } = await openChat(url, { viewport: WIDE })
-    const asked: string[] = []
-    page.on('request', (request) => asked.push(new URL(request.url()).pathname))
+    const requestedUrls: string[] = []
+    page.on('request', (request) => requestedUrls.push(new URL(request.url()).pathname))
     await ask(page, 'Go')
     await picture(page, 'chat-hostile', false)
     await page.waitForLoadState('networkidle')
-    expect(asked.filter((path) => !path.startsWith('/api/agent/'))).toEqual([])
+    expect(requestedUrls.filter((path) => !path.startsWith('/api/agent/'))).toEqual([])
     expect([...hosts]).toEqual([new URL(url).host])
     expect(await page.title()).toBe('Trending · dash')
     expect(await page.locator('.answer').locator(FORBIDDEN).count()).toBe(0)
@@ -344,8 +344,8 @@ describe('hostile text of a model does nothing', () => {
   test('hostile text does nothing even without the filter of the server', async () => {
     const { url } = await serveChat(NOBODY)
     const { page, problems, hosts } = await visit(url)
-    const asked: string[] = []
-    page.on('request', (request) => asked.push(new URL(request.url()).pathname))
+    const requestedUrls: string[] = []
+    page.on('request', (request) => requestedUrls.push(new URL(request.url()).pathname))
     await page.evaluate(`import('/assets/chat-markdown.js').then(({ readable }) => {
       const place = document.createElement('div')
       place.id = 'hostile'
@@ -353,16 +353,16 @@ describe('hostile text of a model does nothing', () => {
       place.append(readable(${JSON.stringify(HOSTILE)}))
     })`)
     await page.waitForLoadState('networkidle')
-    expect(asked.filter((path) => !path.startsWith('/assets/'))).toEqual([])
+    expect(requestedUrls.filter((path) => !path.startsWith('/assets/'))).toEqual([])
     expect([...hosts]).toEqual([new URL(url).host])
     expect(await page.title()).toBe('Trending · dash')
-    const place = page.locator('#hostile')
-    expect(await place.locator(FORBIDDEN).count()).toBe(0)
-    const links = await place.locator('a').evaluateAll((found) => found.map((link) => link.outerHTML))
+    const locator = page.locator('#hostile')
+    expect(await locator.locator(FORBIDDEN).count()).toBe(0)
+    const links = await locator.locator('a').evaluateAll((found) => found.map((link) => link.outerHTML))
     expect(links).toEqual([
       '<a href="https://example.org/page" target="_blank" rel="noopener noreferrer nofollow ugc">fine</a>',
     ])
-    expect(await place.textContent()).toContain('<img src="/beacon-1"')
+    expect(await locator.textContent()).toContain('<img src="/beacon-1"')
     expect(problems).toEqual([])
   })
 })

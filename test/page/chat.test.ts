@@ -255,9 +255,11 @@ test('an answer is copied as Markdown', async () => {
 
 test('the panel without scripts names its requirement and the alternatives', async () => {
   const { page } = await visit(demo.url, { javaScriptEnabled: false })
-  const room = page.locator('#chat')
-  expect(await room.textContent()).toContain('dash chat --url')
-  expect(await room.getByRole('link', { name: 'the API' }).getAttribute('href')).toBe('/docs/api/agent-chat')
+  const section = page.locator('#chat')
+  expect(await section.textContent()).toContain('dash chat --url')
+  expect(await section.getByRole('link', { name: 'the API' }).getAttribute('href')).toBe(
+    '/docs/api/agent-chat',
+  )
   expect(await page.getByRole('button', { name: 'Open the chat' }).isVisible()).toBe(false)
   expect(await page.getByRole('button', { name: 'discuss' }).count()).toBe(0)
   expect(await page.locator('#status').textContent()).toContain('20 messages a session, 60 a day')

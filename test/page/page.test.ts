@@ -80,8 +80,8 @@ describe.each([
     await page.getByRole('button', { name: 'Filter' }).click()
     await page.waitForURL(/health=passed/)
     await page.getByText('2 of 4 ranked models').waitFor()
-    const answer = await fetch(`${demo.url}/api/free-llm/top-models?needs=tools&health=passed`)
-    const { models } = (await answer.json()) as { models: { id: string; name: string }[] }
+    const response = await fetch(`${demo.url}/api/free-llm/top-models?needs=tools&health=passed`)
+    const { models } = (await response.json()) as { models: { id: string; name: string }[] }
     expect(await page.locator('.models tbody th code').allTextContents()).toEqual(models.map(({ id }) => id))
     expect(await page.getByLabel('tools', { exact: true }).isChecked()).toBe(true)
     const second = models[1]
@@ -124,12 +124,12 @@ test('a period changes in place with scripts, and back and forward work', async 
   await period('Week')
   await page.locator('#announcements', { hasText: 'Feed Week is shown.' }).waitFor({ state: 'attached' })
   expect(await page.evaluate('document.activeElement.textContent')).toBe('Skip to the content')
-  const asked: string[] = []
-  page.on('request', (request) => asked.push(request.url()))
+  const requestedUrls: string[] = []
+  page.on('request', (request) => requestedUrls.push(request.url()))
   await page.evaluate(
     "new Promise((resolve) => { addEventListener('hashchange', resolve); location.hash = '#models' })",
   )
-  expect(asked).toEqual([])
+  expect(requestedUrls).toEqual([])
   expect(await page.evaluate('window.stays')).toBe(true)
   expect(problems).toEqual([])
 })
@@ -220,8 +220,8 @@ test('the snippets of every model get a response from the demo, with any key', a
   expect(models.length).toBe(4)
   for (const model of models) {
     await page.goto(`${demo.url}/?model=${encodeURIComponent(model)}`)
-    const answer: unknown = JSON.parse(await run('sh', '-c', await text('curl')))
-    expect(answer).toMatchObject({ model, choices: [{ message: { content: 'Hello.' } }] })
+    const response: unknown = JSON.parse(await run('sh', '-c', await text('curl')))
+    expect(response).toMatchObject({ model, choices: [{ message: { content: 'Hello.' } }] })
     const javascript = await run(process.execPath, '--input-type=module', '-e', await text('javascript'))
     expect(javascript).toBe('Hello.\n')
   }

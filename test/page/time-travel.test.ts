@@ -16,8 +16,8 @@ let index: z.infer<typeof historyIndexSchema>
 
 beforeAll(async () => {
   demo = await serveDemo()
-  const answer = await fetch(`${demo.url}/api/feed/history/index`)
-  index = historyIndexSchema.parse(await answer.json())
+  const response = await fetch(`${demo.url}/api/feed/history/index`)
+  index = historyIndexSchema.parse(await response.json())
 })
 
 afterAll(() => demo.close())
@@ -35,9 +35,9 @@ const digestShown = (page: Page) => page.locator('#proof dd code').nth(1).textCo
 /** The response of the history interface for the time in a page's URL. */
 async function answered(page: Page): Promise<{ etag: string; asOfDay: string }> {
   const at = new URL(page.url()).searchParams.get('at')
-  const answer = await fetch(`${demo.url}/api/feed/history?sort=year${at === null ? '' : `&at=${at}`}`)
-  const { asOfDay } = (await answer.json()) as { asOfDay: string }
-  return { etag: (answer.headers.get('etag') ?? '').replaceAll('"', ''), asOfDay }
+  const response = await fetch(`${demo.url}/api/feed/history?sort=year${at === null ? '' : `&at=${at}`}`)
+  const { asOfDay } = (await response.json()) as { asOfDay: string }
+  return { etag: (response.headers.get('etag') ?? '').replaceAll('"', ''), asOfDay }
 }
 
 const PAGES: readonly [what: string, path: () => string | Promise<string>, status: number][] = [
@@ -51,8 +51,8 @@ const PAGES: readonly [what: string, path: () => string | Promise<string>, statu
 /** The page of the last item of Popular in the first publication, whose rank changes. */
 async function itemAddress(): Promise<string> {
   const at = index.publications[0]?.publishedAt ?? ''
-  const answer = await fetch(`${demo.url}/api/feed/history?sort=year&at=${at}`)
-  const { feed } = (await answer.json()) as { feed: { popular: { key: string }[] } }
+  const response = await fetch(`${demo.url}/api/feed/history?sort=year&at=${at}`)
+  const { feed } = (await response.json()) as { feed: { popular: { key: string }[] } }
   return `/item?key=${feed.popular.at(-1)?.key}`
 }
 
@@ -123,8 +123,8 @@ describe.each([
       .toBe(`DEMO: Lobsters, Year up to ${first?.asOfDay} and up to ${last?.asOfDay} · dash`)
     type Feed = { feed: { lobsters: { key: string }[] } }
     const listed = async (at = ''): Promise<Set<string>> => {
-      const answer = await fetch(`${demo.url}/api/feed/history?sort=year&at=${at}`)
-      return new Set(((await answer.json()) as Feed).feed.lobsters.map(({ key }) => key))
+      const response = await fetch(`${demo.url}/api/feed/history?sort=year&at=${at}`)
+      return new Set(((await response.json()) as Feed).feed.lobsters.map(({ key }) => key))
     }
     const [then, now] = [await listed(first?.publishedAt), await listed(last?.publishedAt)]
     const shown = (change: string) => page.locator(`tr[data-change="${change}"]`).count()
@@ -153,12 +153,12 @@ test('the slider names each day and the gap, opens the day on release, and keeps
   })
   await page.evaluate('window.stays = true')
   const slider = page.getByRole('slider', { name: 'Day of the history' })
-  const said = (asOfDay: string): string => {
+  const announcement = (asOfDay: string): string => {
     const at = index.publications.find((one) => one.asOfDay === asOfDay)?.publishedAt ?? ''
     return `${asOfDay}, published ${at.slice(0, 16).replace('T', ' ')} UTC`
   }
-  expect(await slider.getAttribute('aria-valuetext')).toBe(said(before))
-  expect(await page.locator('#slider-day').textContent()).toBe(said(before))
+  expect(await slider.getAttribute('aria-valuetext')).toBe(announcement(before))
+  expect(await page.locator('#slider-day').textContent()).toBe(announcement(before))
   await slider.focus()
   await page.keyboard.press('ArrowRight')
   await page.locator('.gap', { hasText: `Gap: ${gap}` }).waitFor()
@@ -171,8 +171,8 @@ test('the slider names each day and the gap, opens the day on release, and keeps
     .waitFor({ state: 'attached' })
   await page.evaluate(DRAGGED)
   const day = addDays(gap, -2)
-  await page.locator('#slider-day', { hasText: said(day) }).waitFor()
-  expect(await slider.getAttribute('aria-valuetext')).toBe(said(day))
+  await page.locator('#slider-day', { hasText: announcement(day) }).waitFor()
+  expect(await slider.getAttribute('aria-valuetext')).toBe(announcement(day))
   await page.goBack()
   await page.locator('#next', { hasText: 'a gap' }).waitFor()
   await expect.poll(() => page.title()).toBe(`DEMO: Year up to ${before} · dash`)

@@ -36,7 +36,7 @@ function serving(body = 'here'): H3 {
 }
 
 /** A connection with a request on it. */
-async function asking(port: number, request = GET, localAddress = '127.0.0.1'): Promise<Socket> {
+async function sendRequest(port: number, request = GET, localAddress = '127.0.0.1'): Promise<Socket> {
   const socket = await connected(port, localAddress)
   socket.write(request)
   return socket
@@ -115,7 +115,7 @@ describe('a response', () => {
   ])('a response that is never read is cut after 30 s %s', async (_case, request) => {
     const { look } = stopLooks()
     const { port, cuts } = await running(serving('x'.repeat(LARGE_BYTES)))
-    const socket = await asking(port, request)
+    const socket = await sendRequest(port, request)
     await read(socket, 1)
     look(29)
     await nextTurn()
@@ -127,7 +127,7 @@ describe('a response', () => {
   test('a response that is read slowly arrives completely, however long that takes', async () => {
     const { look } = stopLooks()
     const { port, cuts } = await running(serving('x'.repeat(LARGE_BYTES)))
-    const socket = await asking(port, 'GET / HTTP/1.0\r\n\r\n')
+    const socket = await sendRequest(port, 'GET / HTTP/1.0\r\n\r\n')
     const part = 6 * 1024 * 1024
     for (let parts = 1; parts <= 5; parts += 1) {
       await read(socket, part)
@@ -150,7 +150,7 @@ describe('a response', () => {
       return respondText(event, 200, {}, 'text/plain', 'late')
     })
     const { port } = await running(slow)
-    const socket = await asking(port)
+    const socket = await sendRequest(port)
     await begun
     look(120)
     release()
@@ -161,10 +161,10 @@ describe('a response', () => {
     const { look } = stopLooks()
     const bounds = { waitingBytes: LARGE_BYTES * 1.5 }
     const { port, cuts } = await running(serving('x'.repeat(LARGE_BYTES)), { bounds })
-    const first = await asking(port)
+    const first = await sendRequest(port)
     await read(first, 1)
     look(3)
-    const second = await asking(port, 'GET / HTTP/1.0\r\n\r\n')
+    const second = await sendRequest(port, 'GET / HTTP/1.0\r\n\r\n')
     await read(second, 1)
     look(1)
     expect(cuts).toEqual(['waiting_bytes'])
@@ -180,7 +180,7 @@ describe('when too many bytes wait', () => {
     const server = await running(app, { bounds: { waitingBytes } })
     const sockets: Socket[] = []
     for (const address of addresses) {
-      const socket = await asking(server.port, GET, address)
+      const socket = await sendRequest(server.port, GET, address)
       await read(socket, 1)
       sockets.push(socket)
     }
@@ -222,7 +222,7 @@ describe('requests on one connection', () => {
       return respondText(event, 200, {}, 'text/plain', 'here')
     })
     const { port, cuts } = await running(counting)
-    const socket = await asking(
+    const socket = await sendRequest(
       port,
       `${GET.repeat(15)}GET / HTTP/1.1\r\nHost: x\r\nConnection: close\r\n\r\n`,
     )
@@ -239,7 +239,7 @@ describe('requests on one connection', () => {
       return respondText(event, 200, {}, 'text/plain', 'here')
     })
     const { port, cuts } = await running(counting)
-    const socket = await asking(port, GET.repeat(61))
+    const socket = await sendRequest(port, GET.repeat(61))
     await received(socket)
     expect(handled).toBe(1)
     expect(cuts).toEqual(['pipelined'])
@@ -265,7 +265,7 @@ describe('connections of one peer', () => {
   test('a closed connection frees its slot', async () => {
     const { port } = await running(serving(), { bounds })
     for (let count = 0; count < 5; count += 1) {
-      const socket = await asking(port, 'GET / HTTP/1.0\r\n\r\n')
+      const socket = await sendRequest(port, 'GET / HTTP/1.0\r\n\r\n')
       expect(await received(socket)).toContain('200')
     }
   })
@@ -273,7 +273,7 @@ describe('connections of one peer', () => {
   test('connections of a trusted proxy have no limit', async () => {
     const { port, cuts } = await running(serving(), { bounds, trustedProxies: LOOPBACK })
     for (let count = 0; count < 5; count += 1) {
-      const socket = await asking(port)
+      const socket = await sendRequest(port)
       expect(await firstBytes(socket)).toContain('200')
     }
     expect(cuts).toEqual([])
@@ -374,7 +374,7 @@ describe('a request that two servers could read differently', () => {
     ['version 2.0', 'GET / HTTP/2.0\r\nHost: x\r\n\r\n', 505],
   ])('for its %s is refused, and nothing behind it is read', async (_case, request, status) => {
     const { port } = await running(serving())
-    const socket = await asking(port, `${request}${GET}`)
+    const socket = await sendRequest(port, `${request}${GET}`)
     const text = await received(socket)
     expect(text).toMatch(new RegExp(`^HTTP/1\\.1 ${status} `))
     expect(text.match(/HTTP\/1\.1 /g)).toHaveLength(1)
@@ -387,7 +387,7 @@ describe('a request that two servers could read differently', () => {
     ['a chunked body', `${post}Transfer-Encoding: Chunked\r\n\r\n0\r\n\r\n`],
   ])('a request that two servers could parse differently is refused: %s', async (_case, request) => {
     const { port } = await running(serving())
-    const socket = await asking(port, request)
+    const socket = await sendRequest(port, request)
     expect(await firstBytes(socket)).toMatch(/^HTTP\/1\.1 200 /)
   })
 })
@@ -397,7 +397,7 @@ test('the log line of a request names route, status and public code, and truncat
   const log = { ...silentLog, info: (fields: Record<string, unknown>) => void lines.push(fields) }
   const { port } = await running(openApp(await openWorkspace()), { log, requests: requestMeter() })
   const get = async (target: string): Promise<Record<string, unknown> | undefined> => {
-    const socket = await asking(port, `GET ${target} HTTP/1.0\r\n\r\n`)
+    const socket = await sendRequest(port, `GET ${target} HTTP/1.0\r\n\r\n`)
     await received(socket)
     return lines.at(-1)
   }

@@ -67,13 +67,13 @@ describe('closing', () => {
     await once(idle, 'connect')
     idle.resume()
     const idleClosed = once(idle, 'close')
-    const answer = fetch(`${server.url}/slow`)
+    const response = fetch(`${server.url}/slow`)
     await started
     const closed = server.close(5_000)
     await idleClosed
     await expect(fetch(server.url)).rejects.toThrow()
     release()
-    expect(await (await answer).text()).toBe('finished')
+    expect(await (await response).text()).toBe('finished')
     await closed
   })
 
@@ -99,25 +99,25 @@ describe('closing', () => {
   test('closing cuts open connections after its time', async () => {
     const { app, started } = slowApp()
     const server = await listenLocally(app)
-    const answer = fetch(`${server.url}/slow`).then(
+    const response = fetch(`${server.url}/slow`).then(
       () => 'answered',
       () => 'cut',
     )
     await started
     await server.close(20)
-    expect(await answer).toBe('cut')
+    expect(await response).toBe('cut')
   })
 
   test('closing ends a keep-alive connection as soon as its last response has ended', async () => {
     const { app, release, started } = slowApp()
     const server = await listenLocally(app)
     const socket = connect(server.port, '127.0.0.1')
-    const answer = received(socket)
+    const response = received(socket)
     socket.write('GET /slow HTTP/1.1\r\nHost: x\r\n\r\n')
     await started
     const closed = server.close(60_000)
     release()
-    expect(await answer).toContain('finished')
+    expect(await response).toContain('finished')
     await closed
   }, 4_000)
 

@@ -100,7 +100,7 @@ type WholeResponse = Omit<PublishedResponse, 'bytes' | 'seen'> & { bytes: Uint8A
 /** Changes an honest response as a lying host would. `at` is null for the ledgers and the head. */
 export type Lie = (
   honest: WholeResponse,
-  question: { path: string; at: number | null; held: readonly string[] },
+  request: { path: string; at: number | null; held: readonly string[] },
 ) => Omit<PublishedResponse, 'seen'>
 
 /** The public history of an application without a socket, as an auditor reads it. */

@@ -161,9 +161,9 @@ function refusalsOf({ paths }: OpenApi): PublishedInterface['refusals'] {
   const all = new Set<string>()
   for (const methods of Object.values(paths)) {
     for (const { responses } of Object.values(methods)) {
-      for (const [status, answer] of Object.entries(responses)) {
+      for (const [status, response] of Object.entries(responses)) {
         const [, codes = ''] =
-          /"error":\{"type":"string","enum":\[([^\]]*)\]/.exec(JSON.stringify(answer)) ?? []
+          /"error":\{"type":"string","enum":\[([^\]]*)\]/.exec(JSON.stringify(response)) ?? []
         for (const [, error] of codes.matchAll(/"(\w+)"/g)) all.add(`${status} ${error}`)
       }
     }

@@ -99,14 +99,14 @@ interface PingService {
   pings: { what: string; body: string }[]
 }
 
-/** @param answers responder of each ping; 200 by default */
+/** @param respond responder of each ping; 200 by default */
 export async function startPingService(
-  answers: (response: ServerResponse, count: number) => void = (response) => response.end('OK'),
+  respond: (response: ServerResponse, count: number) => void = (response) => response.end('OK'),
 ): Promise<PingService> {
   const pings: PingService['pings'] = []
   const { url } = await localSource(({ method, target, body }, response) => {
     pings.push({ what: `${method} ${target}`, body })
-    answers(response, pings.length)
+    respond(response, pings.length)
   })
   return { url, pings }
 }

@@ -44,10 +44,10 @@ export function htmlSite(html: string, headers: Record<string, string> = {}): Pr
 }
 
 /** A scripted DNS lookup that returns the next list each time, and repeats the last one. */
-export function scriptedLookup(...answers: string[][]): NameLookup & { lookups: string[] } {
+export function scriptedLookup(...lists: string[][]): NameLookup & { lookups: string[] } {
   const lookups: string[] = []
   const lookup: NameLookup = (hostname, _options, callback) => {
-    const addresses = answers[Math.min(lookups.length, answers.length - 1)] ?? []
+    const addresses = lists[Math.min(lookups.length, lists.length - 1)] ?? []
     lookups.push(hostname)
     const found = addresses.map((address): LookupAddress => ({
       address,

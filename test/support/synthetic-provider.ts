@@ -83,8 +83,8 @@ export async function startProvider(mode: ModeName | Behaviour = 'answer'): Prom
     }
     await respond(api, byModel.get(body['model']) ?? defaultBehaviour, recorded, response)
   }
-  const { url } = await localSource((question, response) =>
-    serve(question, response).catch((error: unknown) => {
+  const { url } = await localSource((request, response) =>
+    serve(request, response).catch((error: unknown) => {
       provider.breaches.push(`the provider failed: ${String(error)}`)
       response.destroy()
     }),
@@ -116,9 +116,9 @@ async function respond(
   response.writeHead(200, { 'content-type': 'text/event-stream; charset=utf-8', ...behaviour.headers })
   if (silent === 'after-headers') return response.flushHeaders()
   if (silent === 'comments-only') return comment(response)
-  const said = roundOf(behaviour, roundsIn(api, recorded.body))
+  const outputs = roundOf(behaviour, roundsIn(api, recorded.body))
   // The mark of the end would hide that the event before it was lost.
-  const events = eventsOf(api, said).filter(
+  const events = eventsOf(api, outputs).filter(
     (data) => behaviour.lastLineEnds === undefined || data !== '[DONE]',
   )
   const frames = events.map((data) => frameOf(api, data, lineEnd))
@@ -215,10 +215,10 @@ export async function startGatedProvider(): Promise<GatedProvider> {
   const until = async (holds: () => boolean): Promise<void> => {
     while (!holds()) await new Promise<void>((resolve) => (changed = resolve))
   }
-  const add = (said: readonly ModelOutput[], last: boolean): void => {
+  const add = (outputs: readonly ModelOutput[], last: boolean): void => {
     for (const [response, before] of open) {
       const known = before.length === 0 ? 0 : framesOf(before).length
-      before.push(...said)
+      before.push(...outputs)
       response.write(framesOf(before).slice(known).join(''))
       if (last) response.end()
     }
@@ -241,8 +241,8 @@ export async function startGatedProvider(): Promise<GatedProvider> {
   }
 }
 
-function framesOf(said: readonly ModelOutput[]): string[] {
-  return eventsOf('responses', said).map((data) => `data: ${data}\n\n`)
+function framesOf(outputs: readonly ModelOutput[]): string[] {
+  return eventsOf('responses', outputs).map((data) => `data: ${data}\n\n`)
 }
 
 /** The reason why providers would refuse a request, or null. */
@@ -294,7 +294,11 @@ function chatCalls(body: Fields): Calls {
   return {
     made: messages
       .flatMap((message) => message.tool_calls ?? [])
-      .map(({ id, function: told }) => ({ id, name: told.name, text: told.arguments })),
+      .map(({ id, function: toolFunction }) => ({
+        id,
+        name: toolFunction.name,
+        text: toolFunction.arguments,
+      })),
     answered: messages.flatMap((message) => (message.role === 'tool' ? [message.tool_call_id ?? ''] : [])),
   }
 }

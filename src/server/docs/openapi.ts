@@ -221,8 +221,8 @@ function refusals(contract: Contract<string>): Record<string, unknown> {
 /** Schemas of constant members of the refusals of one status. */
 function memberSchemas(members: readonly object[]): Record<string, unknown> {
   return Object.fromEntries(
-    members.flatMap((given) =>
-      Object.entries(given).map(([name, value]) => [name, { type: 'string', enum: [value] }]),
+    members.flatMap((member) =>
+      Object.entries(member).map(([name, value]) => [name, { type: 'string', enum: [value] }]),
     ),
   )
 }

@@ -24,9 +24,9 @@ export const NO_MOMENTS = { at: null, with: null, day: null, withDay: null } as 
 
 /** True if the Year is requested, by `sort` or, without it, by a time. */
 export function isYear({ params }: PageQuery): boolean {
-  const given = params.getAll('sort')
-  if (given.length === 0) return YEAR_PARAMS.some((name) => params.has(name))
-  return given.length === 1 && given[0] === 'year'
+  const sorts = params.getAll('sort')
+  if (sorts.length === 0) return YEAR_PARAMS.some((name) => params.has(name))
+  return sorts.length === 1 && sorts[0] === 'year'
 }
 
 /**

@@ -22,7 +22,7 @@ interface Served {
   stream: AnswerStream
   /** Bytes that wait in this process. */
   waiting(): number
-  gone: Promise<void>
+  disconnected: Promise<void>
   /** The connection is. */
   closed: Promise<unknown>
 }
@@ -35,11 +35,11 @@ async function served(unreadMs: number): Promise<{ client: Socket; served: Promi
   app.get('/', (event) => {
     const socket = event.runtime?.node?.res
     let leave: () => void = () => undefined
-    const gone = new Promise<void>((resolve) => (leave = resolve))
+    const disconnected = new Promise<void>((resolve) => (leave = resolve))
     const stream = new AnswerStream({ pingMs: PING_MS, socket, onDisconnect: leave })
     const waiting = (): number => stream.body.readableLength + (socket?.writableLength ?? 0)
     const closed = new Promise((resolve) => socket?.once('close', resolve))
-    give({ stream, waiting, gone, closed })
+    give({ stream, waiting, disconnected, closed })
     return respondStream(event, {}, stream.body)
   })
   const server = await listenLocally(app, { bounds: { unreadMs } })
@@ -52,7 +52,7 @@ async function served(unreadMs: number): Promise<{ client: Socket; served: Promi
 describe('a reader', () => {
   test('a client that reads nothing is cut off after its time, with a bounded buffer', async () => {
     const { client, served: opened } = await served(150)
-    const { stream, waiting, gone } = await opened
+    const { stream, waiting, disconnected } = await opened
     client.pause()
     let sent = 0
     let most = 0
@@ -61,7 +61,7 @@ describe('a reader', () => {
       sent += 20_000
       most = Math.max(most, waiting())
     }
-    await gone
+    await disconnected
     expect(stream.wasCut).toBe(true)
     expect(sent).toBeLessThan(64 * 1024 * 1024)
     // Here and in the runtime's own buffer, which grew from 16 to 64 KiB with Node 22.

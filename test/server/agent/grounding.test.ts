@@ -162,13 +162,13 @@ test('unreadable data is stated to the model, logged, and never cached', async (
 
 test('an abort is not a failure', async () => {
   const { sources } = readAsAgent(await workspaceWith(), NOW)
-  const leaving = new AbortController()
-  leaving.abort(new Error('left'))
+  const controller = new AbortController()
+  controller.abort(new Error('left'))
   const grounding = readGrounding(
     { itemKey: null, sort: 'day' },
     sources,
     '192.0.2.1',
-    leaving.signal,
+    controller.signal,
     () => {
       throw new Error('told')
     },

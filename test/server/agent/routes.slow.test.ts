@@ -148,9 +148,9 @@ describe('a session', () => {
   })
 
   test('a session requires a verification if configured, and an address may attempt only so many', async () => {
-    const asked: string[][] = []
+    const verifications: string[][] = []
     const isHuman = (token: string, hostname: string): Promise<boolean> => {
-      asked.push([token, hostname])
+      verifications.push([token, hostname])
       return Promise.resolve(token === 'good')
     }
     const server = await startAgent({ ports: { verification: { siteKey: 'site', verifier: { isHuman } } } })
@@ -159,14 +159,14 @@ describe('a session', () => {
     for (const none of [undefined, '', 5, null]) {
       expect(await codeOf(tokenOf(none))).toBe('403 human_verification_failed')
     }
-    expect(asked).toEqual([])
+    expect(verifications).toEqual([])
     expect((await tokenOf('good')).status).toBe(200)
-    expect(asked).toEqual([['good', '127.0.0.1']])
+    expect(verifications).toEqual([['good', '127.0.0.1']])
     for (let tries = 0; tries < 30; tries += 1) {
       const { status, headers } = await refused(await tokenOf('bad'))
       expect([status, headers.get('retry-after')]).toEqual([403, null])
     }
-    expect(asked).toHaveLength(10)
+    expect(verifications).toHaveLength(10)
   })
 })
 
@@ -277,8 +277,8 @@ test('a token that is missing, of another secret, truncated, expired or of anoth
   await expectRefused(sessionSigner(SECRET).sign(old), 'expired')
   await expectRefused(sessionSigner(`another ${SECRET}`).sign(verified.payload), 'bad_signature')
   const headers = { 'x-forwarded-for': '192.0.2.1' }
-  const answer = await chat(server, chatBody('Hello'), { token, headers })
-  expect([answer.status, (await answer.text()).includes('event: done')]).toEqual([200, true])
+  const response = await chat(server, chatBody('Hello'), { token, headers })
+  expect([response.status, (await response.text()).includes('event: done')]).toEqual([200, true])
 })
 
 describe('origins', () => {

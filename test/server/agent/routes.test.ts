@@ -22,12 +22,12 @@ interface Opened {
 async function openFrom(server: AgentServer, address: string): Promise<Opened> {
   const headers = { 'x-forwarded-for': address }
   const token = await sessionOf(server, headers)
-  const leaving = new AbortController()
-  onTestFinished(() => leaving.abort())
-  const response = await chat(server, chatBody('What is new?'), { token, headers, signal: leaving.signal })
+  const controller = new AbortController()
+  onTestFinished(() => controller.abort())
+  const response = await chat(server, chatBody('What is new?'), { token, headers, signal: controller.signal })
   const body: unknown = response.status === 200 ? null : await response.json()
   if (body !== null) expect(response.headers.get('retry-after')).toBe('5')
-  return { status: response.status, body, leave: () => leaving.abort() }
+  return { status: response.status, body, leave: () => controller.abort() }
 }
 
 const FULL = { status: 429, body: { error: 'rate_limited', scope: 'ip', retryAfterSeconds: 5 } }

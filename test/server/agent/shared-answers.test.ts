@@ -40,14 +40,14 @@ async function readAll(answer: SharedAnswer, signal = reading()): Promise<string
 
 /** A reader that reads and leaves on demand. */
 function readerOf(answer: SharedAnswer) {
-  const leaving = new AbortController()
-  const events = answer.read(leaving.signal)
+  const controller = new AbortController()
+  const events = answer.read(controller.signal)
   const next = async (): Promise<string | null> => {
     const { value } = await events.next()
     return value?.event === 'delta' ? value.data.text : null
   }
   const leave = async (): Promise<void> => {
-    leaving.abort()
+    controller.abort()
     await events.next().catch(() => undefined)
   }
   return { next, leave }

@@ -24,7 +24,7 @@ interface Answer {
 
 interface Asked {
   faults: unknown[]
-  ask: (name: string, given: object | string, signal?: AbortSignal) => Promise<Answer>
+  ask: (name: string, args: object | string, signal?: AbortSignal) => Promise<Answer>
 }
 
 /** A call has long enough for a busy machine, but where its time is the matter. */
@@ -35,8 +35,8 @@ function toolsOn(sources: AgentSources, timeoutMs = 60_000): Asked {
     onFault: (_: string, error: unknown) => faults.push(error),
     timeoutMs,
   }
-  const ask: Asked['ask'] = async (name, given, signal = never) => {
-    const text = typeof given === 'string' ? given : JSON.stringify(given)
+  const ask: Asked['ask'] = async (name, args, signal = never) => {
+    const text = typeof args === 'string' ? args : JSON.stringify(args)
     const run = await runCall({ name, arguments: text }, sources, options, signal)
     const output = JSON.parse(run.output) as Record<string, unknown>
     return { output, items: (output['items'] ?? []) as Record<string, unknown>[], run }
@@ -253,11 +253,11 @@ describe('the bounds of a call', () => {
   test('an abort ends a call at once with its reason', async () => {
     const sources = await sampleSources()
     const { ask, faults } = toolsOn({ ...sources, feed: () => new Promise(() => undefined) })
-    const leaving = new AbortController()
-    const running = ask('get_feed_snapshot', FEED, leaving.signal)
-    leaving.abort(new Error('left'))
+    const controller = new AbortController()
+    const running = ask('get_feed_snapshot', FEED, controller.signal)
+    controller.abort(new Error('left'))
     await expect(running).rejects.toThrow('left')
-    await expect(ask('get_feed_snapshot', FEED, leaving.signal)).rejects.toThrow('left')
+    await expect(ask('get_feed_snapshot', FEED, controller.signal)).rejects.toThrow('left')
     expect(faults).toEqual([])
   })
 })

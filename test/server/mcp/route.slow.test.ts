@@ -401,13 +401,13 @@ describe('the tools on two streams', () => {
   const searching = (id: number): string => toolCall('search_items', CALLS[0]?.[1] ?? {}, id)
 
   test('the tools on two streams do not respond to cancelled calls, and report an invalid line', async () => {
-    const { answers, problems } = await answersTo([
+    const { answers: responses, problems } = await answersTo([
       searching(2),
       message({ method: 'notifications/cancelled', params: { requestId: 2 } }),
       'no message',
       message({ id: 3, method: 'ping' }),
     ])
-    expect(answers).toMatchObject([{ id: 3 }])
+    expect(responses).toMatchObject([{ id: 3 }])
     expect(problems).toEqual(['a line on standard input was no message that could be answered'])
   })
 
@@ -429,13 +429,13 @@ describe('the tools on two streams', () => {
   test('a cancelled call aborts its reads', async () => {
     const input = new PassThrough()
     input.write(`${FEED_CALL}\n`)
-    const { answers, faults } = await serve(input, {
+    const { answers: responses, faults } = await serve(input, {
       feed() {
         input.end(`${message({ method: 'notifications/cancelled', params: { requestId: 1 } })}\n`)
         return new Promise<never>(() => undefined)
       },
     })
-    expect(answers).toEqual([])
+    expect(responses).toEqual([])
     // Nobody gave it up as reading that takes too long.
     expect(faults).toEqual([])
   })

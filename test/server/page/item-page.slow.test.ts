@@ -90,10 +90,10 @@ describe('the page of an item', () => {
     ['/item?key=hn-999999999', 404, 'item_not_found'],
   ])('the page of an item responds to %s with %i and %s', async (path, status, code) => {
     const { workspace } = await observed()
-    const answer = await get(workspace, path)
-    expect(answer.status).toBe(status)
-    expect(answer.page).toContain(`<code>${code}</code>`)
-    expect(answer.page).not.toContain('<script>')
+    const response = await get(workspace, path)
+    expect(response.status).toBe(status)
+    expect(response.page).toContain(`<code>${code}</code>`)
+    expect(response.page).not.toContain('<script>')
   })
 
   test('the page of an item refuses an invalid time', async () => {

@@ -178,8 +178,8 @@ describe('the Year of another time', () => {
 describe('two times compared', () => {
   test('two compared times show what entered, left and moved, with ranks and points then and now, in either order', async () => {
     const workspace = await history()
-    const question = `at=${noonAfter(AS_OF)}&with=${noonAfter(LAST)}&column=hackerNews`
-    const { status, text, page } = await get(workspace, `/?${question}`)
+    const query = `at=${noonAfter(AS_OF)}&with=${noonAfter(LAST)}&column=hackerNews`
+    const { status, text, page } = await get(workspace, `/?${query}`)
     expect(status).toBe(200)
     expect(text).toContain(`Between ${AS_OF} and ${LAST}`)
     const rows = [...page.matchAll(/<tr data-key="([^"]*)" data-change="([^"]*)">(.*?)<\/tr>/gs)]

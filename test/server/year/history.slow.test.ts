@@ -226,6 +226,6 @@ test('a new publication is served without waiting for its files to settle', asyn
   const app = openApp(workspace)
   expect((await requestHistory(app, '?sort=year')).error).toBe('year_history_not_found')
   await publishDays(workspace, [AS_OF])
-  const answers = await Promise.all(Array.from({ length: 20 }, () => requestHistory(app, '?sort=year')))
-  expect(new Set(answers.map(({ status }) => status))).toEqual(new Set([200]))
+  const responses = await Promise.all(Array.from({ length: 20 }, () => requestHistory(app, '?sort=year')))
+  expect(new Set(responses.map(({ status }) => status))).toEqual(new Set([200]))
 })

@@ -77,9 +77,11 @@ describe('the published ledger', () => {
     // Of two at one time the later one in the index is the one that is served.
     const served = new Map(index.publications.map((one) => [one.publishedAt, one]))
     for (const { publishedAt, sha256, byteSize } of served.values()) {
-      const answer = await app.request(`http://dash.test${historyContract.path}?sort=year&at=${publishedAt}`)
-      expect(answer.headers.get('etag')).toBe(`"${sha256}"`)
-      expect((await answer.arrayBuffer()).byteLength).toBe(byteSize)
+      const response = await app.request(
+        `http://dash.test${historyContract.path}?sort=year&at=${publishedAt}`,
+      )
+      expect(response.headers.get('etag')).toBe(`"${sha256}"`)
+      expect((await response.arrayBuffer()).byteLength).toBe(byteSize)
     }
   })
 
@@ -114,11 +116,11 @@ describe('the published ledger', () => {
   test.each(PATHS)('%s is served over a socket with its length', async (path) => {
     const server = await listenLocally(openSampleApp(sampleArchive()))
     const socket = connect(server.port, '127.0.0.1')
-    let answer = ''
-    socket.on('data', (chunk: Buffer) => (answer += chunk.toString()))
+    let response = ''
+    socket.on('data', (chunk: Buffer) => (response += chunk.toString()))
     socket.end(`GET ${path} HTTP/1.1\r\nHost: dash.test\r\nConnection: close\r\n\r\n`)
     await once(socket, 'close')
-    const [head = '', body = ''] = answer.split('\r\n\r\n')
+    const [head = '', body = ''] = response.split('\r\n\r\n')
     expect(head).toMatch(/^HTTP\/1\.1 200 /)
     expect(head.toLowerCase()).toContain(`content-length: ${Buffer.byteLength(body)}`)
     expect(head.toLowerCase()).toContain(`etag: "${sha256Hex(body)}"`)

@@ -4,7 +4,7 @@ import { describe, expect, test } from 'vitest'
 import { chatEvents, chatBody, startAgent, textOf, SECRET } from '../../../support/agent.ts'
 import { dash, startDash, serve, temporaryFolder } from '../../../support/dash.ts'
 import { delta, META, startScripted, stream } from '../../../support/scripted-server.ts'
-import type { Reply } from '../../../support/scripted-server.ts'
+import type { Responder } from '../../../support/scripted-server.ts'
 import type { Behaviour } from '../../../support/provider-wire.ts'
 import { scriptedModels, startRouter } from '../../../support/router-simulator.ts'
 import { startProvider } from '../../../support/synthetic-provider.ts'
@@ -30,7 +30,7 @@ describe('dash chat with a question', () => {
   test.each([[['--json']], [[]]])('%j: ends the turn when its reader has left', async (flags) => {
     let left: () => void = () => undefined
     const gone = new Promise<void>((resolve) => (left = resolve))
-    const endless: Reply = (response) => {
+    const endless: Responder = (response) => {
       response.writeHead(200, { 'content-type': 'text/event-stream' })
       response.write(META)
       const words = setInterval(() => response.write(delta('word ')), 10)

@@ -13,7 +13,7 @@ import {
   stream,
   CONFIG,
 } from '../../../support/scripted-server.ts'
-import type { Reply } from '../../../support/scripted-server.ts'
+import type { Responder } from '../../../support/scripted-server.ts'
 
 const chat = (args: readonly string[], options: Parameters<typeof run>[1] = {}) =>
   run(['chat', ...args], options)
@@ -92,8 +92,9 @@ describe('dash chat with a question', () => {
 })
 
 describe('the exit code', () => {
-  const limited = (scope: string): Reply => json({ error: 'rate_limited', scope, retryAfterSeconds: 60 }, 429)
-  const declined = (error: string, status: number): Reply => json({ error }, status)
+  const limited = (scope: string): Responder =>
+    json({ error: 'rate_limited', scope, retryAfterSeconds: 60 }, 429)
+  const declined = (error: string, status: number): Responder => json({ error }, status)
   test.each<[string, Parameters<typeof startScripted>[0], number, RegExp]>([
     [
       'a model that failed',
