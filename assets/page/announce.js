@@ -1,5 +1,5 @@
 /**
- * Tells those who do not see the page what has changed on it.
+ * Announces a change of the page to screen readers.
  *
  * @param {string} text
  */

@@ -1,4 +1,4 @@
-// Draws the tables of ranks as charts, by the library that is loaded before this. A chart holds what its table holds.
+// Draws charts from the tables of ranks with uPlot, which is loaded before this script.
 
 /** @import UPlot from 'uplot' */
 
@@ -6,19 +6,19 @@ const DAY_SECONDS = 86_400
 const HEIGHT = 260
 
 /** @type {{ uPlot?: typeof UPlot }} */
-const loaded = Object(globalThis)
+const libraries = Object(globalThis)
 
 /** @typedef {{ days: number[], names: string[], values: (number | null)[][] }} Ranks */
 
 /**
- * The numbers of a table, a place a day from the first to the last: days without a row have none.
+ * Reads the numbers of a table, one entry per day from the first to the last; days without a row are null.
  *
  * @param {HTMLTableElement} table
  * @returns {Ranks}
  */
 function ranksOf(table) {
   const heads = [...table.querySelectorAll('thead th')]
-  const drawn = heads.flatMap((head, column) => (head.hasAttribute('data-drawn') ? [column] : []))
+  const drawnColumns = heads.flatMap((head, column) => (head.hasAttribute('data-drawn') ? [column] : []))
   /** @type {Map<number, HTMLTableRowElement>} */
   const rows = new Map()
   for (const row of table.tBodies[0]?.rows ?? []) {
@@ -29,16 +29,16 @@ function ranksOf(table) {
   /** @type {number[]} */
   const days = []
   for (let day = first; day <= last; day += DAY_SECONDS) days.push(day)
-  const values = drawn.map((column) =>
+  const values = drawnColumns.map((column) =>
     days.map((day) => {
       const value = rows.get(day)?.cells[column]?.dataset['value']
       return value === undefined ? null : Number(value)
     }),
   )
-  return { days, names: drawn.map((column) => heads[column]?.textContent?.trim() ?? ''), values }
+  return { days, names: drawnColumns.map((column) => heads[column]?.textContent?.trim() ?? ''), values }
 }
 
-/** A colour of the stylesheet as it is now, which a canvas cannot look up itself. @param {string} name */
+/** Resolves a colour variable of the stylesheet for the canvas. @param {string} name */
 function colour(name) {
   const probe = document.createElement('span')
   probe.style.color = `var(${name})`
@@ -49,17 +49,17 @@ function colour(name) {
 }
 
 /** @param {number} day */
-function textOfDay(day) {
+function formatDay(day) {
   return new Date(day * 1000).toISOString().slice(0, 10)
 }
 
 /**
  * @param {Ranks} ranks
- * @param {number} at
+ * @param {number} index
  */
-function textAt({ days, names, values }, at) {
-  const parts = names.map((name, index) => `${name}: ${values[index]?.[at] ?? 'none'}`)
-  return `${textOfDay(days[at] ?? 0)}, ${parts.join(', ')}`
+function valueText({ days, names, values }, index) {
+  const parts = names.map((name, series) => `${name}: ${values[series]?.[index] ?? 'none'}`)
+  return `${formatDay(days[index] ?? 0)}, ${parts.join(', ')}`
 }
 
 /**
@@ -68,38 +68,38 @@ function textAt({ days, names, values }, at) {
  * @param {typeof UPlot} Plot
  * @returns {UPlot.Options}
  */
-function optionsOf({ names, values }, width, Plot) {
+function plotOptions({ names, values }, width, Plot) {
   const strokes = [colour('--link'), colour('--attention')]
   const axis = {
     stroke: colour('--soft'),
     grid: { stroke: colour('--line'), width: 1 },
     ticks: { show: false },
   }
-  const worst = Math.max(1, ...values.flat().flatMap((value) => value ?? []))
+  const maxRank = Math.max(1, ...values.flat().flatMap((value) => value ?? []))
   return {
     width,
     height: HEIGHT,
-    // Half of the last day's name stands beyond the axis.
+    // Half of the last day's label extends beyond the axis.
     padding: [null, 40, null, null],
     tzDate: (seconds) => Plot.tzDate(new Date(seconds * 1000), 'Etc/UTC'),
     cursor: { drag: { x: false, y: false } },
     scales: {
       x: { range: (_plot, first, last) => [first - DAY_SECONDS, last + DAY_SECONDS] },
-      // The first rank stands above.
-      y: { dir: -1, range: [0, worst + Math.max(1, worst * 0.08)] },
+      // Rank 1 is at the top.
+      y: { dir: -1, range: [0, maxRank + Math.max(1, maxRank * 0.08)] },
     },
     axes: [
-      { ...axis, space: 100, values: (_plot, days) => days.map(textOfDay) },
+      { ...axis, space: 100, values: (_plot, days) => days.map(formatDay) },
       {
         ...axis,
         size: 52,
         label: 'Rank',
         labelSize: 18,
-        splits: (_plot, _axis, _min, max) => ranksToName(Math.floor(max)),
+        splits: (_plot, _axis, _min, max) => rankTicks(Math.floor(max)),
       },
     ],
     series: [
-      { label: 'Day', value: (_plot, day) => (day === null ? '–' : textOfDay(day)) },
+      { label: 'Day', value: (_plot, day) => (day === null ? '–' : formatDay(day)) },
       ...names.map((label, index) => ({
         label,
         stroke: strokes[index % strokes.length] ?? '',
@@ -112,44 +112,44 @@ function optionsOf({ names, values }, width, Plot) {
   }
 }
 
-/** The first rank and a few round ones below it. @param {number} worst */
-function ranksToName(worst) {
+/** Axis ticks: rank 1 and a few round ranks. @param {number} maxRank */
+function rankTicks(maxRank) {
   const step =
-    [1, 2, 5, 10, 20, 25, 50, 100, 200, 500, 1000, 2000, 5000].find((each) => worst / each <= 6) ?? worst
+    [1, 2, 5, 10, 20, 25, 50, 100, 200, 500, 1000, 2000, 5000].find((each) => maxRank / each <= 6) ?? maxRank
   /** @type {number[]} */
   const ranks = [1]
-  for (let rank = step; rank <= worst; rank += step) if (rank > 1) ranks.push(rank)
+  for (let rank = step; rank <= maxRank; rank += step) if (rank > 1) ranks.push(rank)
   return ranks
 }
 
 /**
- * Draws one chart, again whenever its width or the colours change. With the keyboard it is a slider over the days.
+ * Draws one chart and redraws it when its width or the colours change. With the keyboard it is a slider over the days.
  *
- * @param {HTMLElement} place
+ * @param {HTMLElement} container
  * @param {typeof UPlot} Plot
  */
-function draw(place, Plot) {
-  const table = document.getElementById(place.dataset['table'] ?? '')
+function draw(container, Plot) {
+  const table = document.getElementById(container.dataset['table'] ?? '')
   if (!(table instanceof HTMLTableElement)) return
   const ranks = ranksOf(table)
-  // A single day has no course.
+  // A single day needs no chart.
   if (ranks.days.length < 2) {
-    place.hidden = true
+    container.hidden = true
     return
   }
   const last = ranks.days.length - 1
   const data = /** @type {UPlot.AlignedData} */ ([ranks.days, ...ranks.values])
-  let at = last
-  let plot = new Plot(optionsOf(ranks, place.clientWidth, Plot), data, place)
+  let index = last
+  let plot = new Plot(plotOptions(ranks, container.clientWidth, Plot), data, container)
 
-  const again = () => {
-    if (!place.isConnected) return
+  const redraw = () => {
+    if (!container.isConnected) return
     plot.destroy()
-    plot = new Plot(optionsOf(ranks, place.clientWidth, Plot), data, place)
+    plot = new Plot(plotOptions(ranks, container.clientWidth, Plot), data, container)
   }
-  const say = () => {
-    place.setAttribute('aria-valuenow', String(at))
-    place.setAttribute('aria-valuetext', textAt(ranks, at))
+  const updateValue = () => {
+    container.setAttribute('aria-valuenow', String(index))
+    container.setAttribute('aria-valuetext', valueText(ranks, index))
   }
   const attributes = {
     tabindex: '0',
@@ -158,40 +158,40 @@ function draw(place, Plot) {
     'aria-valuemin': '0',
     'aria-valuemax': String(last),
   }
-  for (const [name, value] of Object.entries(attributes)) place.setAttribute(name, value)
-  say()
-  place.addEventListener('keydown', (event) => {
-    const to = placeAfter(event.key, at, last)
-    if (to === null) return
+  for (const [name, value] of Object.entries(attributes)) container.setAttribute(name, value)
+  updateValue()
+  container.addEventListener('keydown', (event) => {
+    const nextIndex = indexAfterKey(event.key, index, last)
+    if (nextIndex === null) return
     event.preventDefault()
-    at = to
-    say()
-    const top = plot.valToPos(ranks.values[0]?.[at] ?? 1, 'y')
-    plot.setCursor({ left: plot.valToPos(ranks.days[at] ?? 0, 'x'), top })
+    index = nextIndex
+    updateValue()
+    const top = plot.valToPos(ranks.values[0]?.[index] ?? 1, 'y')
+    plot.setCursor({ left: plot.valToPos(ranks.days[index] ?? 0, 'x'), top })
   })
   new ResizeObserver(() => {
-    if (plot.width !== place.clientWidth) plot.setSize({ width: place.clientWidth, height: HEIGHT })
-  }).observe(place)
-  matchMedia('(prefers-color-scheme: dark)').addEventListener('change', again)
+    if (plot.width !== container.clientWidth) plot.setSize({ width: container.clientWidth, height: HEIGHT })
+  }).observe(container)
+  matchMedia('(prefers-color-scheme: dark)').addEventListener('change', redraw)
   for (const choice of document.querySelectorAll('input[name="theme"]'))
-    choice.addEventListener('change', again)
+    choice.addEventListener('change', redraw)
 }
 
 /**
- * Where a key leads to; null for a key that leads nowhere.
+ * The index after a key press; null for other keys.
  *
  * @param {string} key
- * @param {number} at
+ * @param {number} index
  * @param {number} last
  */
-function placeAfter(key, at, last) {
+function indexAfterKey(key, index, last) {
   switch (key) {
     case 'ArrowLeft':
     case 'ArrowDown':
-      return Math.max(0, at - 1)
+      return Math.max(0, index - 1)
     case 'ArrowRight':
     case 'ArrowUp':
-      return Math.min(last, at + 1)
+      return Math.min(last, index + 1)
     case 'Home':
       return 0
     case 'End':
@@ -202,12 +202,12 @@ function placeAfter(key, at, last) {
 }
 
 const drawAll = () => {
-  if (!loaded.uPlot) return
-  for (const place of document.querySelectorAll('.chart:not([role])'))
-    if (place instanceof HTMLElement) draw(place, loaded.uPlot)
+  if (!libraries.uPlot) return
+  for (const container of document.querySelectorAll('.chart:not([role])'))
+    if (container instanceof HTMLElement) draw(container, libraries.uPlot)
 }
 drawAll()
-// A room that was changed in place has new tables.
+// A section replaced in place has new tables.
 new MutationObserver(drawAll).observe(document.getElementById('main') ?? document.body, {
   childList: true,
   subtree: true,

@@ -1,37 +1,37 @@
-import { humanCheck } from './chat-human.js'
+import { humanChallenge } from './chat-human.js'
 import { chatConfig, chatService } from './chat-service.js'
-import { troubleOf } from './chat-words.js'
+import { problemMessage } from './chat-messages.js'
 
 /**
- * What this visitor may ask: the server's configuration, the proof of being human, the session and its quota.
+ * Manages access to the chat: the server's configuration, the human verification, the session and its quota.
  *
  * @param {ReturnType<typeof import('./chat-sheet.js').chatParts>} parts
- * @param {(text: string) => void} say
+ * @param {(text: string) => void} showStatus
  */
-export function chatAccess(parts, say) {
+export function chatAccess(parts, showStatus) {
   const { widget } = parts.sheet.dataset
-  const human = widget === undefined ? null : humanCheck(parts.human, widget, say)
+  const challenge = widget === undefined ? null : humanChallenge(parts.human, widget, showStatus)
   const service = chatService(async (signal) => {
     const { requireVerification, verificationSiteKey } = await config()
-    return requireVerification && human ? human.proof(verificationSiteKey ?? '', signal) : null
+    return requireVerification && challenge ? challenge.proof(verificationSiteKey ?? '', signal) : null
   })
   /** @type {Promise<import('./chat-service.js').ChatConfig> | null} */
-  let asked = null
+  let configPromise = null
   let isVerified = false
   /**
-   * Messages left, as the server last said.
+   * Remaining messages, as last reported by the server.
    *
-   * @type {import('./chat-words.js').Left | null}
+   * @type {import('./chat-messages.js').Remaining | null}
    */
-  let left = null
+  let remaining = null
 
-  /** The configuration, asked once; again after a failure. */
+  /** The configuration, requested once and again after a failure. */
   function config() {
-    asked ??= chatConfig().catch((error) => {
-      asked = null
+    configPromise ??= chatConfig().catch((error) => {
+      configPromise = null
       throw error
     })
-    return asked
+    return configPromise
   }
 
   return {
@@ -40,46 +40,46 @@ export function chatAccess(parts, say) {
      * @param {AbortSignal} signal
      */
     turn: (body, signal) => service.turn(body, signal),
-    /** Tells what is on before anything is asked, and shows the challenge where there is one; nothing once a turn was admitted. */
-    async greet() {
+    /** Shows the quota and the challenge before the first message; does nothing after a turn was admitted. */
+    async prepare() {
       if (isVerified) return
       try {
         const { enabled, requireVerification, verificationSiteKey, quotas } = await config()
-        if (!enabled) return say('The chat of this server is off or not set up.')
+        if (!enabled) return showStatus('The chat of this server is off or not set up.')
         if (parts.quota.textContent === '') {
           parts.quota.textContent = `${quotas.messagesPerSession} messages per session, ${quotas.messagesPerDay} per day`
         }
-        if (requireVerification && human) await human.show(verificationSiteKey ?? '')
+        if (requireVerification && challenge) await challenge.show(verificationSiteKey ?? '')
       } catch (error) {
-        say(troubleOf(error, Date.now(), left))
+        showStatus(problemMessage(error, Date.now(), remaining))
       }
     },
     /**
-     * A turn was admitted.
+     * Updates the quota after an admitted turn.
      *
      * @param {{ session: number, day: number }} remaining messages
      */
-    async admitted({ session, day }) {
-      left = { session, day }
+    async onAdmitted({ session, day }) {
+      remaining = { session, day }
       const { quotas } = await config()
       isVerified = true
       parts.quota.textContent = `${session}/${quotas.messagesPerSession} session, ${day}/${quotas.messagesPerDay} today`
     },
     /**
      * @param {unknown} error of a turn
-     * @returns {string} in words
+     * @returns {string} the message for the visitor
      */
-    troubleOf: (error) => troubleOf(error, Date.now(), left),
-    /** The server did not take the proof: the challenge is to be shown again. */
-    refused() {
+    problemOf: (error) => problemMessage(error, Date.now(), remaining),
+    /** Shows the challenge again after the server rejected the verification. */
+    resetVerification() {
       isVerified = false
     },
     /** Forgets session, configuration and quota. */
     forget() {
       service.forget()
       isVerified = false
-      left = null
-      asked = null
+      remaining = null
+      configPromise = null
       parts.quota.textContent = ''
     },
   }

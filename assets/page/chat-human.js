@@ -1,91 +1,91 @@
 /**
- * What the script of the challenge offers, as its vendor documents explicit rendering.
+ * The API of the challenge's script, by its vendor's documentation of explicit rendering.
  *
- * @typedef {{ render(place: HTMLElement, options: object): string, reset(id: string): void,
+ * @typedef {{ render(container: HTMLElement, options: object): string, reset(id: string): void,
  *   remove(id: string): void }} Challenge
  */
 
 /**
- * The human challenge: shown before a session is begun, and again before the next one.
+ * The human challenge, which is shown before each session starts.
  *
- * @param {HTMLElement} place
+ * @param {HTMLElement} container
  * @param {string} widgetUrl
- * @param {(text: string) => void} say
+ * @param {(text: string) => void} showStatus
  */
-export function humanCheck(place, widgetUrl, say) {
+export function humanChallenge(container, widgetUrl, showStatus) {
   /** @type {string | null} */
   let token = null
-  let key = ''
+  let currentSiteKey = ''
   /** @type {string | null} */
   let widget = null
   /** @type {((token: string) => void) | null} */
-  let given = null
+  let resolveToken = null
   /** @type {Promise<Challenge> | null} */
   let loading = null
 
-  const again = document.createElement('button')
-  again.type = 'button'
-  again.textContent = 'Try the verification again'
-  again.hidden = true
+  const retryButton = document.createElement('button')
+  retryButton.type = 'button'
+  retryButton.textContent = 'Try the verification again'
+  retryButton.hidden = true
 
-  /** @param {string} why */
-  const askAgain = (why) => {
+  /** @param {string} message */
+  const requestRetry = (message) => {
     token = null
-    again.hidden = false
-    say(why)
+    retryButton.hidden = false
+    showStatus(message)
   }
 
   /** @param {string} siteKey */
   const show = async (siteKey) => {
     if (widget !== null) return
-    key = siteKey
-    place.hidden = false
-    place.replaceChildren(again)
-    say('This server requires human verification before the first message.')
+    currentSiteKey = siteKey
+    container.hidden = false
+    container.replaceChildren(retryButton)
+    showStatus('This server requires human verification before the first message.')
     loading ??= load(widgetUrl)
     const challenge = await loading.catch(() => null)
     if (challenge === null) {
       loading = null
-      return askAgain(`The verification could not be loaded from ${new URL(widgetUrl).host}.`)
+      return requestRetry(`The verification could not be loaded from ${new URL(widgetUrl).host}.`)
     }
     if (widget !== null) return
-    const box = document.createElement('div')
-    place.prepend(box)
-    widget = challenge.render(box, {
+    const widgetContainer = document.createElement('div')
+    container.prepend(widgetContainer)
+    widget = challenge.render(widgetContainer, {
       sitekey: siteKey,
       theme: document.documentElement.dataset['theme'] ?? 'auto',
       size: 'flexible',
       callback: (/** @type {string} */ proof) => {
         token = proof
-        again.hidden = true
-        say('Verified.')
-        given?.(proof)
+        retryButton.hidden = true
+        showStatus('Verified.')
+        resolveToken?.(proof)
       },
-      'expired-callback': () => askAgain('The verification has expired. Try it again.'),
-      'timeout-callback': () => askAgain('The verification took too long. Try it again.'),
+      'expired-callback': () => requestRetry('The verification has expired. Try it again.'),
+      'timeout-callback': () => requestRetry('The verification took too long. Try it again.'),
       'error-callback': () => {
-        askAgain('The verification failed. Try it again.')
+        requestRetry('The verification failed. Try it again.')
         return true
       },
     })
   }
 
   const hide = async () => {
-    const shown = widget
+    const shownWidget = widget
     widget = null
     token = null
-    place.hidden = true
-    if (shown !== null) (await loading)?.remove(shown)
-    place.replaceChildren()
+    container.hidden = true
+    if (shownWidget !== null) (await loading)?.remove(shownWidget)
+    container.replaceChildren()
   }
 
-  again.addEventListener('click', () => void hide().then(() => show(key)))
+  retryButton.addEventListener('click', () => void hide().then(() => show(currentSiteKey)))
 
   return {
     show,
     hide,
     /**
-     * A proof that was not used before: the one that is there, or the next one given.
+     * An unused token: the current one, or the next one.
      *
      * @param {string} siteKey
      * @param {AbortSignal} signal
@@ -94,11 +94,11 @@ export function humanCheck(place, widgetUrl, say) {
     async proof(siteKey, signal) {
       await show(siteKey)
       /** @type {Promise<string>} */
-      const next = new Promise((resolve, reject) => {
-        given = resolve
+      const nextToken = new Promise((resolve, reject) => {
+        resolveToken = resolve
         signal.addEventListener('abort', () => reject(signal.reason), { once: true })
       })
-      const proof = token ?? (await next)
+      const proof = token ?? (await nextToken)
       await hide()
       return proof
     },
@@ -110,11 +110,11 @@ export function humanCheck(place, widgetUrl, say) {
  * @returns {Promise<Challenge>}
  */
 function load(widgetUrl) {
-  const address = new URL(widgetUrl)
-  address.searchParams.set('render', 'explicit')
+  const url = new URL(widgetUrl)
+  url.searchParams.set('render', 'explicit')
   return new Promise((resolve, reject) => {
     const script = document.createElement('script')
-    script.src = address.href
+    script.src = url.href
     script.addEventListener('load', () => {
       /** @type {{ turnstile?: Challenge }} */
       const { turnstile } = Object(globalThis)

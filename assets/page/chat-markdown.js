@@ -12,7 +12,7 @@ const marked = new Marked({
   gfm: true,
   breaks: true,
   renderer: {
-    // Of a model's HTML and images the words are left, where they can be seen.
+    // Show HTML and the alternative text of images as text.
     html: ({ text }) => escape(text),
     image: ({ text }) => escape(text),
     checkbox: ({ checked }) => (checked ? '☑ ' : '☐ '),
@@ -23,28 +23,27 @@ const marked = new Marked({
 })
 
 /**
- * What a model wrote, as elements that can do nothing but be read: no image, no script, no style, and links that lead to
- * web pages, in a window of their own, with nothing of ours, in the order in which its characters come. What is nested too deeply to be taken apart is shown as it
- * was written.
+ * Renders a model's Markdown as safe elements: no images, scripts or styles; links only to web pages, in a new window
+ * without referrer; no characters that override the text direction. Text nested too deeply to parse is shown verbatim.
  *
  * @param {string} text Markdown
  * @returns {DocumentFragment}
  */
-export function readable(text) {
+export function safeFragment(text) {
   try {
-    return rendered(text)
+    return renderMarkdown(text)
   } catch {
-    // The parser and the sanitiser call themselves once a level, until the browser's stack ends.
+    // The parser and the sanitiser are recursive and can overflow the stack.
     const fragment = document.createDocumentFragment()
     const plain = document.createElement('pre')
-    plain.textContent = inItsOrder(text)
+    plain.textContent = withoutOverrides(text)
     fragment.append(plain)
     return fragment
   }
 }
 
 /** @param {string} text Markdown */
-function rendered(text) {
+function renderMarkdown(text) {
   const fragment = DOMPurify.sanitize(marked.parse(text, { async: false }), {
     ALLOWED_TAGS: TAGS,
     ALLOWED_ATTR: ['href', 'start'],
@@ -60,16 +59,16 @@ function rendered(text) {
   }
   const texts = document.createTreeWalker(fragment, NodeFilter.SHOW_TEXT)
   for (let node = texts.nextNode(); node; node = texts.nextNode())
-    node.nodeValue = inItsOrder(node.nodeValue ?? '')
+    node.nodeValue = withoutOverrides(node.nodeValue ?? '')
   return fragment
 }
 
 /**
- * A text without what turns the order of its characters around; isolates and marks, which languages need, stay.
+ * Removes characters that override the text direction; isolates and marks, which languages need, stay.
  *
  * @param {string} text
  */
-function inItsOrder(text) {
+function withoutOverrides(text) {
   return text.replaceAll(/[\u202a-\u202e]/g, '')
 }
 

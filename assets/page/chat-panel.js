@@ -1,38 +1,84 @@
 import { chatAccess } from './chat-access.js'
-import { conversation } from './chat-conversation.js'
 import { chatRequest, omissionsOf } from './chat-request.js'
 import { chatSettings } from './chat-settings.js'
-import { chatParts, openable, whenUsed } from './chat-sheet.js'
+import { chatParts, sheetControls, bindControls } from './chat-sheet.js'
 import { showTurn } from './chat-turn.js'
 import { divide, turnView } from './chat-view.js'
 import { copy } from './copy.js'
 
-/** @typedef {import('./chat-conversation.js').Item} Item */
-/** @typedef {import('./chat-conversation.js').Turn} Turn */
+/** @typedef {{ key: string, title: string }} Item */
+/** @typedef {{ item: Item | null, question: string, answer: string, view: import('./chat-view.js').TurnView }} Turn */
 
 const LIVE_SORTS = new Set(['trending', 'day', 'week', 'month'])
 
-/** The chat in the sheet that the page has. */
+/** The turns of this page's conversation and the item of the next one. It lives as long as the page. */
+function conversation() {
+  /** @type {Turn[]} */
+  let turns = []
+  /** @type {Item | null} */
+  let item = null
+
+  return {
+    /** The item of the next turn; null for the whole site. */
+    item: () => item,
+    isEmpty: () => turns.length === 0,
+    last: () => turns.at(-1),
+    /** @param {Turn} turn */
+    has: (turn) => turns.includes(turn),
+    /** @param {Turn} turn */
+    add(turn) {
+      turns.push(turn)
+    },
+    /**
+     * @param {Turn} old
+     * @param {Turn} turn
+     */
+    replace(old, turn) {
+      turns = turns.map((each) => (each === old ? turn : each))
+    },
+    clear() {
+      turns = []
+    },
+    /**
+     * @param {Item | null} next
+     * @returns {boolean} whether the item changed
+     */
+    setItem(next) {
+      if (next?.key === item?.key) return false
+      item = next
+      return true
+    },
+    /**
+     * Answered turns about the current item.
+     *
+     * @param {Turn | null} excluded
+     */
+    answered: (excluded) =>
+      turns.filter((turn) => turn !== excluded && turn.answer !== '' && turn.item?.key === item?.key),
+  }
+}
+
+/** The chat in the page's sheet. */
 class ChatPanel {
   #parts = chatParts()
-  #sheet = openable(this.#parts.sheet, this.#parts.text)
+  #sheet = sheetControls(this.#parts.sheet, this.#parts.text)
   #settings = chatSettings(this.#parts.settings)
-  #talk = conversation()
+  #conversation = conversation()
   /** @param {string} text */
-  #say = (text) => {
+  #showStatus = (text) => {
     this.#parts.status.textContent = text
   }
-  #access = chatAccess(this.#parts, this.#say)
+  #access = chatAccess(this.#parts, this.#showStatus)
   /** @type {AbortController | null} */
   #running = null
 
   constructor() {
-    whenUsed(this.#parts, {
+    bindControls(this.#parts, {
       send: () => this.#send(),
       stop: () => this.#running?.abort(),
-      leave: () => (this.#running ? this.#running.abort() : this.#sheet.close()),
+      escape: () => (this.#running ? this.#running.abort() : this.#sheet.close()),
       close: () => this.#sheet.close(),
-      begin: () => this.#begin(),
+      startOver: () => this.#startOver(),
       site: () => {
         this.discuss(null)
         this.#parts.text.focus()
@@ -42,18 +88,18 @@ class ChatPanel {
 
   open() {
     this.#sheet.open()
-    if (this.#talk.isEmpty()) void this.#access.greet()
+    if (this.#conversation.isEmpty()) void this.#access.prepare()
   }
 
-  /** @param {Item | null} item what the next question is about; null for the site */
+  /** @param {Item | null} item the item of the next question; null for the whole site */
   discuss(item) {
-    if (!this.#talk.turnTo(item)) return
+    if (!this.#conversation.setItem(item)) return
     const title = item?.title ?? 'this site'
     const name = this.#parts.scope.querySelector('bdi')
     if (name) name.textContent = title
     this.#parts.button('site').hidden = item === null
-    if (!this.#talk.isEmpty()) divide(this.#parts.log, `About ${title}`)
-    this.#say(`The chat is about ${title}.`)
+    if (!this.#conversation.isEmpty()) divide(this.#parts.log, `About ${title}`)
+    this.#showStatus(`The chat is about ${title}.`)
   }
 
   #send() {
@@ -65,56 +111,63 @@ class ChatPanel {
 
   /**
    * @param {string} question
-   * @param {Turn | null} old the turn that the answer replaces once it begins
+   * @param {Turn | null} replaced the turn that the answer replaces once it begins
    */
-  async #ask(question, old = null) {
-    const item = this.#talk.item()
-    const request = chatRequest(this.#talk.answered(old), question, this.#wishes())
+  async #ask(question, replaced = null) {
+    const item = this.#conversation.item()
+    const request = chatRequest(this.#conversation.answered(replaced), question, this.#requestOptions())
     const note = omissionsOf(request)
     this.#parts.note.textContent = note
     this.#parts.note.hidden = note === ''
-    this.#talk.last()?.view.settle()
-    const turn = { item, question, answer: '', view: turnView(this.#parts.log, question, old !== null) }
-    if (old === null) this.#talk.add(turn)
-    const begun = () => {
-      if (old === null || this.#talk.has(turn)) return
-      this.#talk.replace(old, turn)
-      turn.view.takePlaceOf(old.view)
+    this.#conversation.last()?.view.removeActions()
+    const turn = { item, question, answer: '', view: turnView(this.#parts.log, question, replaced !== null) }
+    if (replaced === null) this.#conversation.add(turn)
+    const onFirstText = () => {
+      if (replaced === null || this.#conversation.has(turn)) return
+      this.#conversation.replace(replaced, turn)
+      turn.view.replaceView(replaced.view)
     }
-    const stop = new AbortController()
-    this.#setRunning(stop)
-    this.#say('Asking …')
-    const trouble = await this.#troubleOf(turn, begun, request.body, stop.signal)
-    if (stop.signal.aborted && !this.#talk.has(old ?? turn) && !this.#talk.has(turn)) return
+    const controller = new AbortController()
+    this.#setRunning(controller)
+    this.#showStatus('Asking …')
+    const problem = await this.#runTurn(turn, onFirstText, request.body, controller.signal)
+    if (
+      controller.signal.aborted &&
+      !this.#conversation.has(replaced ?? turn) &&
+      !this.#conversation.has(turn)
+    )
+      return
     this.#setRunning(null)
-    if (old === null || this.#talk.has(turn)) return this.#finish(turn, trouble, 'The part received is kept.')
+    if (replaced === null || this.#conversation.has(turn))
+      return this.#finish(turn, problem, 'The part received is kept.')
     turn.view.remove()
-    this.#finish(old, trouble, 'The previous answer is kept.')
+    this.#finish(replaced, problem, 'The previous answer is kept.')
   }
 
   /**
    * @param {Turn} turn
-   * @param {() => void} begun called before the first text
+   * @param {() => void} onFirstText called before the first text
    * @param {string} body
    * @param {AbortSignal} signal
-   * @returns {Promise<string>} what went wrong with the turn, in words; empty for nothing
+   * @returns {Promise<string>} the error message of the turn; empty if it succeeded
    */
-  async #troubleOf(turn, begun, body, signal) {
+  async #runTurn(turn, onFirstText, body, signal) {
     try {
       const events = this.#access.turn(body, signal)
       return await showTurn(turn, events, {
-        say: this.#say,
-        begun,
-        admitted: (left) => this.#access.admitted(left),
+        showStatus: this.#showStatus,
+        onFirstText,
+        onAdmitted: (remaining) => this.#access.onAdmitted(remaining),
       })
     } catch (error) {
-      if (error instanceof Error && error.message === 'human_verification_failed') this.#access.refused()
-      return signal.aborted ? 'Stopped.' : this.#access.troubleOf(error)
+      if (error instanceof Error && error.message === 'human_verification_failed')
+        this.#access.resetVerification()
+      return signal.aborted ? 'Stopped.' : this.#access.problemOf(error)
     }
   }
 
-  #wishes() {
-    const item = this.#talk.item()
+  #requestOptions() {
+    const item = this.#conversation.item()
     const sort = new URLSearchParams(location.search).get('sort') ?? ''
     return {
       ...(item ? { scope: { type: 'item', key: item.key } } : {}),
@@ -125,51 +178,51 @@ class ChatPanel {
 
   /**
    * @param {Turn} turn
-   * @param {string} trouble
-   * @param {string} kept what is said of an answer that is there
+   * @param {string} problem
+   * @param {string} keptNote note added to an error if there is an answer
    */
-  #finish(turn, trouble, kept) {
-    const told = trouble !== '' && turn.answer !== '' ? `${trouble} ${kept}` : trouble
-    const copying = { title: 'Copy', act: () => void copy(turn.answer).then(this.#say) }
-    const retry = { title: 'Retry', act: () => this.#again(turn) }
-    this.#say(told === '' ? 'The answer is complete.' : told)
-    turn.view.end(told, turn.answer === '' ? [retry] : [copying, retry])
-    void this.#access.greet()
+  #finish(turn, problem, keptNote) {
+    const message = problem !== '' && turn.answer !== '' ? `${problem} ${keptNote}` : problem
+    const copyAction = { title: 'Copy', act: () => void copy(turn.answer).then(this.#showStatus) }
+    const retryAction = { title: 'Retry', act: () => this.#retry(turn) }
+    this.#showStatus(message === '' ? 'The answer is complete.' : message)
+    turn.view.end(message, turn.answer === '' ? [retryAction] : [copyAction, retryAction])
+    void this.#access.prepare()
   }
 
   /** @param {Turn} turn the last one */
-  #again(turn) {
+  #retry(turn) {
     if (this.#running) return
     this.discuss(turn.item)
     this.#parts.text.focus()
     void this.#ask(turn.question, turn)
   }
 
-  /** @param {AbortController | null} stop */
-  #setRunning(stop) {
-    this.#running = stop
-    const [send, halt] = [this.#parts.button('send'), this.#parts.button('stop')]
-    const hadFocus = [send, halt].some((each) => each === document.activeElement)
-    send.hidden = stop !== null
-    halt.hidden = stop === null
+  /** @param {AbortController | null} controller */
+  #setRunning(controller) {
+    this.#running = controller
+    const [sendButton, stopButton] = [this.#parts.button('send'), this.#parts.button('stop')]
+    const hadFocus = [sendButton, stopButton].some((button) => button === document.activeElement)
+    sendButton.hidden = controller !== null
+    stopButton.hidden = controller === null
     if (hadFocus) this.#parts.text.focus()
   }
 
-  #begin() {
-    this.#talk.clear()
+  #startOver() {
+    this.#conversation.clear()
     this.#running?.abort()
     this.#setRunning(null)
     this.#access.forget()
     this.#parts.log.replaceChildren()
     this.#parts.log.setAttribute('aria-busy', 'false')
     this.#parts.note.hidden = true
-    this.#say('New conversation started.')
+    this.#showStatus('New conversation started.')
     this.#parts.text.focus()
-    void this.#access.greet()
+    void this.#access.prepare()
   }
 }
 
-/** Starts the chat in the sheet that the page has; the conversation lives as long as the page. */
+/** Starts the chat in the page's sheet. The conversation lives as long as the page. */
 export function startChat() {
   return new ChatPanel()
 }

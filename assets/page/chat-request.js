@@ -3,37 +3,41 @@ const MESSAGES_READ = 12
 const MESSAGE_MAX_LENGTH = 2_000
 const BODY_MAX_BYTES = 32_768
 
-/** Earlier turns that a request holds beside its question. */
+/** Earlier turns of a request. */
 const TURNS_READ = Math.floor((MESSAGES_READ - 1) / 2)
 
 /** @typedef {{ question: string, answer: string }} Answered */
 /** @typedef {{ body: string, leftOut: number, cut: number }} ChatRequest */
 
 /**
- * The body of a turn: the question after the last turns that the server reads and that fit its limit, in bytes. Turns are
- * whole: an answer whose question is not sent would be read as the answer to something else.
+ * Builds the body of a turn: the question, after as many last turns as the server reads and the byte limit allows. Turns
+ * are never split: an answer without its question would be taken as the answer to another one.
  *
  * @param {readonly Answered[]} turns earlier ones, oldest first
  * @param {string} question
- * @param {object} wishes scope, sort and settings
- * @returns {ChatRequest} with the number of turns left out and of messages cut short
+ * @param {object} options scope, sort and settings
+ * @returns {ChatRequest} the body, and the numbers of omitted turns and shortened messages
  */
-export function chatRequest(turns, question, wishes) {
-  for (let kept = Math.min(turns.length, TURNS_READ); ; kept -= 1) {
-    const texts = turns.slice(turns.length - kept).flatMap((turn) => [turn.question, turn.answer])
-    texts.push(question)
-    const messages = texts.map((text, index) => ({
+export function chatRequest(turns, question, options) {
+  for (let keptTurns = Math.min(turns.length, TURNS_READ); ; keptTurns -= 1) {
+    const contents = turns.slice(turns.length - keptTurns).flatMap((turn) => [turn.question, turn.answer])
+    contents.push(question)
+    const messages = contents.map((text, index) => ({
       role: index % 2 === 0 ? 'user' : 'assistant',
       content: cut(text),
     }))
-    const body = JSON.stringify({ messages, ...wishes })
-    if (kept > 0 && new TextEncoder().encode(body).length > BODY_MAX_BYTES) continue
-    return { body, leftOut: turns.length - kept, cut: texts.filter((text) => cut(text) !== text).length }
+    const body = JSON.stringify({ messages, ...options })
+    if (keptTurns > 0 && new TextEncoder().encode(body).length > BODY_MAX_BYTES) continue
+    return {
+      body,
+      leftOut: turns.length - keptTurns,
+      cut: contents.filter((text) => cut(text) !== text).length,
+    }
   }
 }
 
 /**
- * The message about parts of the conversation that the server will not read; empty when it reads everything.
+ * Describes the parts of the conversation that are not sent; empty if all are.
  *
  * @param {ChatRequest} request
  */

@@ -6,11 +6,11 @@ import { eventsOf } from './chat-stream.js'
  *   quotas: Quotas }} ChatConfig
  */
 
-/** A refusal that ends so soon is waited out, so many times. */
+/** Longest wait before an automatic retry after a rate limit, and number of such retries. */
 const WAIT_MAX_SECONDS = 3
 const WAITS_MAX = 2
 
-/** What the server declined, by its public code. */
+/** A refusal of the server, by its public code. */
 export class ChatRefusal extends Error {
   /**
    * @param {{ error: string, reason?: string, scope?: string, retryAfterSeconds?: number | undefined }} body
@@ -32,16 +32,17 @@ export async function chatConfig() {
 }
 
 /**
- * The chat of this server, with a session that is begun when it is first needed and renewed when it is over.
+ * Client of this server's chat. The session starts with the first turn and is renewed when it expires.
  *
- * @param {(signal: AbortSignal) => Promise<string | null>} proveHuman a fresh proof, or null where none is asked for
+ * @param {(signal: AbortSignal) => Promise<string | null>} proveHuman returns an unused verification token, or null if
+ * none is required
  */
 export function chatService(proveHuman) {
   /** @type {string | null} */
   let token = null
 
   /** @param {AbortSignal} signal */
-  const begin = async (signal) => {
+  const startSession = async (signal) => {
     const verificationToken = await proveHuman(signal)
     const body = verificationToken === null ? {} : { body: JSON.stringify({ verificationToken }) }
     const response = await fetch('/api/agent/session', { method: 'POST', signal, ...body })
@@ -65,7 +66,7 @@ export function chatService(proveHuman) {
     })
 
   /**
-   * Sends a turn; a refusal that ends soon is waited out.
+   * Sends a turn; waits and retries after a short rate limit.
    *
    * @type {typeof send}
    */
@@ -76,28 +77,28 @@ export function chatService(proveHuman) {
       const { code, retryAfterSeconds = Infinity } = await refusalOf(response.clone())
       if (code !== 'rate_limited' || !(retryAfterSeconds <= WAIT_MAX_SECONDS)) return response
       void response.body?.cancel()
-      await pause(retryAfterSeconds * 1000, signal)
+      await wait(retryAfterSeconds * 1000, signal)
     }
   }
 
   return {
-    /** The next turn begins a session of its own. */
+    /** Ends the session: the next turn starts a new one. */
     forget() {
       token = null
     },
     /**
-     * One turn. A session that is over is renewed once, and the same body is sent again.
+     * Runs one turn. An expired session is renewed once, and the same body is sent again.
      *
      * @param {string} body
      * @param {AbortSignal} signal
-     * @throws {ChatRefusal} for what the server declines
+     * @throws {ChatRefusal} if the server refuses the turn
      */
     async *turn(body, signal) {
-      const kept = token
-      let response = await post(body, kept ?? (await begin(signal)), signal)
+      const existingToken = token
+      let response = await post(body, existingToken ?? (await startSession(signal)), signal)
       if (response.status === 401) {
         token = null
-        if (kept !== null) response = await post(body, await begin(signal), signal)
+        if (existingToken !== null) response = await post(body, await startSession(signal), signal)
       }
       if (!response.ok || !response.body) throw await refusalOf(response)
       yield* eventsOf(response.body)
@@ -110,7 +111,7 @@ export function chatService(proveHuman) {
  * @param {AbortSignal} signal
  * @returns {Promise<void>} rejects with the signal's reason
  */
-function pause(ms, signal) {
+function wait(ms, signal) {
   return new Promise((resolve, reject) => {
     const timer = setTimeout(resolve, ms)
     signal.addEventListener('abort', () => {
@@ -121,7 +122,7 @@ function pause(ms, signal) {
 }
 
 /**
- * What an answer declined: in the words of the interface, or of whatever stands before the server and knows none of them.
+ * Reads a refusal from a response: with the interface's code, or with the HTTP status if a proxy sent it.
  *
  * @param {Response} response
  */
@@ -133,7 +134,7 @@ async function refusalOf(response) {
 }
 
 /**
- * Seconds of a `Retry-After` (RFC 9110, 10.2.3), which may be a date; undefined for what is neither.
+ * Parses `Retry-After` (RFC 9110, 10.2.3), seconds or a date, to seconds; undefined if it is invalid.
  *
  * @param {string} value
  * @param {number} now

@@ -3,22 +3,22 @@ const INTERESTS_MAX = 10
 const INTEREST_MAX_LENGTH = 40
 
 /**
- * Settings of the chat, kept in this browser alone. Where storage is forbidden they last as long as the page.
+ * Settings of the chat, stored in this browser only. If storage is forbidden, they last as long as the page.
  *
  * @param {HTMLFormElement} form
- * @returns {() => object} the settings as a request has them
+ * @returns {() => object} returns the settings for a request
  */
 export function chatSettings(form) {
-  fill(form, remembered())
-  form.addEventListener('change', () => remember(textsOf(form)))
-  form.addEventListener('reset', () => remember(null))
+  fill(form, load())
+  form.addEventListener('change', () => save(textsOf(form)))
+  form.addEventListener('reset', () => save(null))
   form.addEventListener('submit', (event) => event.preventDefault())
   return () => {
-    const { interests = '', ...texts } = textsOf(form)
-    const words = interests
+    const { interests = '', ...values } = textsOf(form)
+    const interestList = interests
       .split(',')
       .map((word) => Array.from(word.trim()).slice(0, INTEREST_MAX_LENGTH).join(''))
-    return { ...texts, interests: words.filter((word) => word !== '').slice(0, INTERESTS_MAX) }
+    return { ...values, interests: interestList.filter((word) => word !== '').slice(0, INTERESTS_MAX) }
   }
 }
 
@@ -35,15 +35,15 @@ function textsOf(form) {
 
 /**
  * @param {HTMLFormElement} form
- * @param {Record<string, unknown>} texts
+ * @param {Record<string, unknown>} values
  */
-function fill(form, texts) {
+function fill(form, values) {
   for (const field of form.elements) {
     const isField =
       field instanceof HTMLInputElement ||
       field instanceof HTMLTextAreaElement ||
       field instanceof HTMLSelectElement
-    const value = isField ? texts[field.name] : undefined
+    const value = isField ? values[field.name] : undefined
     if (!isField || typeof value !== 'string') continue
     const isChoice = field instanceof HTMLSelectElement
     if (!isChoice || [...field.options].some((option) => option.value === value)) field.value = value
@@ -51,7 +51,7 @@ function fill(form, texts) {
 }
 
 /** @returns {Record<string, unknown>} */
-function remembered() {
+function load() {
   try {
     return Object(JSON.parse(localStorage.getItem(KEY) ?? '{}'))
   } catch {
@@ -59,12 +59,12 @@ function remembered() {
   }
 }
 
-/** @param {object | null} texts */
-function remember(texts) {
+/** @param {object | null} values */
+function save(values) {
   try {
-    if (texts === null) localStorage.removeItem(KEY)
-    else localStorage.setItem(KEY, JSON.stringify(texts))
+    if (values === null) localStorage.removeItem(KEY)
+    else localStorage.setItem(KEY, JSON.stringify(values))
   } catch {
-    // Not remembered: see above.
+    // Storage is forbidden: the choice lasts as long as the page.
   }
 }

@@ -1,22 +1,22 @@
-/** The parts of the chat's sheet, as the server renders them. */
+/** The elements of the chat's sheet, as the server renders them. */
 export function chatParts() {
-  const sheet = of('chat-sheet', HTMLDialogElement)
+  const sheet = partById('chat-sheet', HTMLDialogElement)
   return {
     sheet,
-    log: of('chat-log', HTMLElement),
-    scope: of('chat-scope', HTMLElement),
-    human: of('chat-human', HTMLElement),
-    status: of('chat-status', HTMLElement),
-    note: of('chat-note', HTMLElement),
-    quota: of('chat-quota', HTMLElement),
-    form: of('chat-form', HTMLFormElement),
-    text: of('chat-text', HTMLTextAreaElement),
-    settings: of('chat-settings', HTMLFormElement),
+    log: partById('chat-log', HTMLElement),
+    scope: partById('chat-scope', HTMLElement),
+    human: partById('chat-human', HTMLElement),
+    status: partById('chat-status', HTMLElement),
+    note: partById('chat-note', HTMLElement),
+    quota: partById('chat-quota', HTMLElement),
+    form: partById('chat-form', HTMLFormElement),
+    text: partById('chat-text', HTMLTextAreaElement),
+    settings: partById('chat-settings', HTMLFormElement),
     /** @param {string} name */
     button: (name) => {
-      const found = sheet.querySelector(`button[data-chat="${name}"]`)
-      if (!(found instanceof HTMLButtonElement)) throw new Error(`the page has no button ${name}`)
-      return found
+      const element = sheet.querySelector(`button[data-chat="${name}"]`)
+      if (!(element instanceof HTMLButtonElement)) throw new Error(`the page has no button ${name}`)
+      return element
     },
   }
 }
@@ -27,27 +27,27 @@ export function chatParts() {
  * @param {new () => Kind} kind
  * @returns {Kind}
  */
-function of(id, kind) {
-  const found = document.getElementById(id)
-  if (!(found instanceof kind)) throw new Error(`the page has no ${id}`)
-  return found
+function partById(id, kind) {
+  const element = document.getElementById(id)
+  if (!(element instanceof kind)) throw new Error(`the page has no ${id}`)
+  return element
 }
 
 /**
- * Opens and closes the sheet: beside the page where there is room, over it where there is none.
+ * Opens and closes the sheet: beside the page on a wide screen, as a modal dialog on a narrow one.
  *
  * @param {HTMLDialogElement} sheet
- * @param {HTMLTextAreaElement} text has the focus once it is open
+ * @param {HTMLTextAreaElement} text gets the focus when the sheet opens
  */
-export function openable(sheet, text) {
-  const beside = matchMedia('(min-width: 60rem)')
+export function sheetControls(sheet, text) {
+  const wideScreen = matchMedia('(min-width: 60rem)')
   /** @type {Element | null} */
   let opener = null
   const show = () => {
-    if (beside.matches) sheet.show()
+    if (wideScreen.matches) sheet.show()
     else sheet.showModal()
   }
-  beside.addEventListener('change', () => {
+  wideScreen.addEventListener('change', () => {
     if (!sheet.open) return
     sheet.close()
     show()
@@ -68,28 +68,28 @@ export function openable(sheet, text) {
 }
 
 /**
- * Lets the sheet's keys and buttons act: Enter sends, Shift+Enter breaks the line, Escape leaves.
+ * Connects the sheet's keys and buttons to actions: Enter sends, Shift+Enter breaks the line, Escape stops or closes.
  *
  * @param {ReturnType<typeof chatParts>} parts
- * @param {Record<'send' | 'stop' | 'leave' | 'site' | 'begin' | 'close', () => void>} acts
+ * @param {Record<'send' | 'stop' | 'escape' | 'site' | 'startOver' | 'close', () => void>} actions
  */
-export function whenUsed(parts, acts) {
+export function bindControls(parts, actions) {
   parts.form.addEventListener('submit', (event) => {
     event.preventDefault()
-    acts.send()
+    actions.send()
   })
   parts.text.addEventListener('keydown', (event) => {
     if (event.key !== 'Enter' || event.shiftKey || event.isComposing) return
     event.preventDefault()
-    acts.send()
+    actions.send()
   })
   parts.sheet.addEventListener('keydown', (event) => {
     if (event.key !== 'Escape' || event.isComposing) return
     event.preventDefault()
-    acts.leave()
+    actions.escape()
   })
-  parts.button('stop').addEventListener('click', acts.stop)
-  parts.button('site').addEventListener('click', acts.site)
-  parts.button('new').addEventListener('click', acts.begin)
-  parts.button('close').addEventListener('click', acts.close)
+  parts.button('stop').addEventListener('click', actions.stop)
+  parts.button('site').addEventListener('click', actions.site)
+  parts.button('new').addEventListener('click', actions.startOver)
+  parts.button('close').addEventListener('click', actions.close)
 }

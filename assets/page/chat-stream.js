@@ -7,8 +7,8 @@
  */
 
 /**
- * The events of an answer in the order in which they come; comments are left out. A whole last event counts, however much
- * of its line ends is missing, and also when the connection breaks behind it.
+ * Parses the events of an answer, without comments. A complete last event counts even if its line ends are missing or the
+ * connection breaks after it.
  *
  * @param {ReadableStream<Uint8Array>} body
  * @returns {AsyncGenerator<ChatEvent>}
@@ -20,9 +20,9 @@ export async function* eventsOf(body) {
   try {
     for (;;) {
       /** @type {unknown} */
-      let broken = null
+      let readError = null
       const { done, value } = await reader.read().catch((error) => {
-        broken = error
+        readError = error
         return { done: true, value: undefined }
       })
       const text = done ? decoder.decode() : decoder.decode(value, { stream: true })
@@ -30,7 +30,7 @@ export async function* eventsOf(body) {
         const event = eventOf(record, done)
         if (event) yield event
       }
-      if (broken) throw broken
+      if (readError) throw readError
       if (done) return
     }
   } finally {
@@ -39,19 +39,19 @@ export async function* eventsOf(body) {
 }
 
 /**
- * Divides a text into records, each a list of lines, whatever the lines end with.
+ * Returns a function that splits a text into records, each a list of lines, with any line ends.
  *
- * @returns {(part: string, isLast: boolean) => string[][]} takes the text in parts; the last one ends the open record
+ * @returns {(part: string, isLast: boolean) => string[][]} takes the text in parts; the last part ends the open record
  */
 function recordReader() {
   let rest = ''
-  let afterReturn = false
+  let endedWithReturn = false
   /** @type {string[]} */
   let record = []
   return (part, isLast) => {
     // A line end may be cut between its two characters.
-    rest += afterReturn && part.startsWith('\n') ? part.slice(1) : part
-    if (part !== '') afterReturn = part.endsWith('\r')
+    rest += endedWithReturn && part.startsWith('\n') ? part.slice(1) : part
+    if (part !== '') endedWithReturn = part.endsWith('\r')
     const lines = rest.split(/\r\n|[\r\n]/)
     rest = lines.pop() ?? ''
     if (isLast) lines.push(rest, '')
@@ -69,7 +69,7 @@ function recordReader() {
 
 /**
  * @param {readonly string[]} record
- * @param {boolean} isLast the stream has ended, perhaps in the middle of this record
+ * @param {boolean} isLast whether the stream has ended, perhaps within this record
  * @returns {ChatEvent | null}
  */
 function eventOf(record, isLast) {

@@ -1,28 +1,30 @@
-import { CUT_OFF, failureOf } from './chat-words.js'
+import { CUT_OFF, failureMessage } from './chat-messages.js'
 
 /**
  * Shows a turn as its events arrive.
  *
- * @param {import('./chat-conversation.js').Turn} turn
+ * @param {import('./chat-panel.js').Turn} turn
  * @param {AsyncIterable<import('./chat-stream.js').ChatEvent>} events
- * @param {{ say(text: string): void, begun(): void, admitted(remaining: { session: number, day: number }): Promise<void> }} to
- * @returns {Promise<string>} what went wrong, in words; empty for nothing
- * @throws {Error} what reading the events throws
+ * @param {{ showStatus(text: string): void, onFirstText(): void, onAdmitted(remaining: { session: number, day: number }): Promise<void> }} callbacks
+ * @returns {Promise<string>} the error message; empty if the turn succeeded
+ * @throws {Error} errors of reading the events
  */
-export async function showTurn(turn, events, to) {
+export async function showTurn(turn, events, callbacks) {
   for await (const message of events) {
     switch (message.event) {
       case 'meta':
-        await to.admitted(message.data.remaining)
+        await callbacks.onAdmitted(message.data.remaining)
         break
       case 'tool':
         turn.view.tool(message.data.name, message.data.status === 'done', performance.now())
-        to.say(message.data.status === 'done' ? 'Thinking …' : `Reading: ${message.data.name} …`)
+        callbacks.showStatus(
+          message.data.status === 'done' ? 'Thinking …' : `Reading: ${message.data.name} …`,
+        )
         break
       case 'delta':
         if (turn.answer === '') {
-          to.say('Answering …')
-          to.begun()
+          callbacks.showStatus('Answering …')
+          callbacks.onFirstText()
         }
         turn.answer += message.data.text
         turn.view.show(turn.answer)
@@ -32,7 +34,7 @@ export async function showTurn(turn, events, to) {
         if (message.data.cached) turn.view.label('cached answer')
         return ''
       case 'error':
-        return failureOf(message.data)
+        return failureMessage(message.data)
     }
   }
   return CUT_OFF

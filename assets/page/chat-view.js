@@ -1,9 +1,9 @@
-import { readable } from './chat-markdown.js'
+import { safeFragment } from './chat-markdown.js'
 
 /** @typedef {ReturnType<typeof turnView>} TurnView */
 
 /**
- * An element with a class and a text.
+ * Creates an element with a class and a text.
  *
  * @template {keyof HTMLElementTagNameMap} Name
  * @param {Name} name
@@ -12,33 +12,33 @@ import { readable } from './chat-markdown.js'
  * @returns {HTMLElementTagNameMap[Name]}
  */
 function element(name, className, text = '') {
-  const made = document.createElement(name)
-  made.className = className
-  made.textContent = text
-  return made
+  const created = document.createElement(name)
+  created.className = className
+  created.textContent = text
+  return created
 }
 
 /**
- * One turn at the end of the log: the question, and the answer as it arrives.
+ * Adds a turn to the end of the log: the question, and the answer as it arrives.
  *
  * @param {HTMLElement} log
  * @param {string} question
- * @param {boolean} isAgain the question stands in the log already, until {@link TurnView.takePlaceOf}
+ * @param {boolean} isRetry whether the log already shows the question, until {@link TurnView.replaceView}
  */
-export function turnView(log, question, isAgain) {
-  const turn = element('div', isAgain ? 'turn again' : 'turn')
-  const asked = element('div', 'question', question)
-  asked.dir = 'auto'
-  asked.prepend(element('span', 'unseen', 'You: '))
+export function turnView(log, question, isRetry) {
+  const turn = element('div', isRetry ? 'turn again' : 'turn')
+  const questionBlock = element('div', 'question', question)
+  questionBlock.dir = 'auto'
+  questionBlock.prepend(element('span', 'unseen', 'You: '))
   const answer = element('div', 'reply')
   const tools = element('ul', 'tools')
   const text = element('div', 'answer')
   text.dir = 'auto'
   const labels = element('p', 'labels')
-  const trouble = element('p', 'trouble')
+  const problemLine = element('p', 'trouble')
   const actions = element('p', 'actions')
-  answer.append(element('span', 'unseen', 'Answer: '), tools, text, labels, trouble, actions)
-  turn.append(asked, answer)
+  answer.append(element('span', 'unseen', 'Answer: '), tools, text, labels, problemLine, actions)
+  turn.append(questionBlock, answer)
   log.append(turn)
   setBusy(true)
   log.scrollTop = log.scrollHeight
@@ -56,13 +56,13 @@ export function turnView(log, question, isAgain) {
   function paint() {
     cancelAnimationFrame(frame)
     frame = 0
-    const follows = log.scrollHeight - log.scrollTop - log.clientHeight < 80
-    text.replaceChildren(readable(pending))
-    if (follows) log.scrollTop = log.scrollHeight
+    const isAtEnd = log.scrollHeight - log.scrollTop - log.clientHeight < 80
+    text.replaceChildren(safeFragment(pending))
+    if (isAtEnd) log.scrollTop = log.scrollHeight
   }
 
   return {
-    /** @param {string} markdown all that has arrived */
+    /** @param {string} markdown the whole answer so far */
     show(markdown) {
       pending = markdown
       frame ||= requestAnimationFrame(paint)
@@ -70,14 +70,14 @@ export function turnView(log, question, isAgain) {
     /**
      * @param {string} name
      * @param {boolean} isDone
-     * @param {number} now milliseconds of any steady clock
+     * @param {number} now time of a monotonic clock, in milliseconds
      */
     tool(name, isDone, now) {
       const open = running.get(name) ?? []
       running.set(name, open)
-      const begun = isDone ? open.shift() : undefined
-      if (begun) {
-        begun.line.textContent = secondsOf(now - begun.since)
+      const started = isDone ? open.shift() : undefined
+      if (started) {
+        started.line.textContent = secondsOf(now - started.since)
         return
       }
       const line = element('span', 'took', 'reading …')
@@ -90,26 +90,26 @@ export function turnView(log, question, isAgain) {
     /** @param {string} label */
     label: (label) => labels.append(element('span', 'label', label)),
     /**
-     * The turn is over.
+     * Ends the turn.
      *
-     * @param {string} problem in words; empty for none
-     * @param {readonly { title: string, act: () => void }[]} offers
+     * @param {string} problem error message; empty for none
+     * @param {readonly { title: string, act: () => void }[]} actionList
      */
-    end(problem, offers) {
+    end(problem, actionList) {
       for (const open of running.values()) for (const { line } of open) line.textContent = 'not finished'
-      trouble.textContent = problem
-      actions.replaceChildren(...offers.map(({ title, act }) => button(title, act)))
+      problemLine.textContent = problem
+      actions.replaceChildren(...actionList.map(({ title, act }) => button(title, act)))
       setBusy(false)
       paint()
       log.scrollTop = log.scrollHeight
     },
-    /** Takes away what can be done with this turn but copying. */
-    settle() {
+    /** Removes the actions of this turn except Copy. */
+    removeActions() {
       for (const offer of actions.querySelectorAll('button')) if (offer.textContent !== 'Copy') offer.remove()
     },
     remove: () => turn.remove(),
-    /** @param {{ remove(): void }} old the view of the same question before */
-    takePlaceOf(old) {
+    /** @param {{ remove(): void }} old the earlier view of the same question */
+    replaceView(old) {
       old.remove()
       turn.classList.remove('again')
     },
@@ -126,14 +126,14 @@ function secondsOf(ms) {
  * @param {() => void} act
  */
 function button(title, act) {
-  const made = element('button', '', title)
-  made.type = 'button'
-  made.addEventListener('click', act)
-  return made
+  const created = element('button', '', title)
+  created.type = 'button'
+  created.addEventListener('click', act)
+  return created
 }
 
 /**
- * A line in the log that says what the chat is about from here.
+ * Adds a line to the log that names the subject of the following turns.
  *
  * @param {HTMLElement} log
  * @param {string} text

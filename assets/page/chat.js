@@ -1,14 +1,14 @@
 /** @type {Promise<ReturnType<typeof import('./chat-panel.js').startChat>> | null} */
-let started = null
+let panelPromise = null
 
-/** The panel is loaded when it is first opened: most visitors read. */
+/** Loads the panel when it is first opened: most visitors only read. */
 function panel() {
-  started ??= import('./chat-panel.js').then(({ startChat }) => startChat())
-  return started
+  panelPromise ??= import('./chat-panel.js').then(({ startChat }) => startChat())
+  return panelPromise
 }
 
-/** Opens the chat by its button, by links to its room, and by the "discuss" of an item, with that item. */
-export function offerChat() {
+/** Opens the chat from its button, from links to its section, and from the "discuss" button of an item, with that item. */
+export function setUpChat() {
   const sheet = document.getElementById('chat-sheet')
   if (!sheet) return
   document.documentElement.classList.toggle('item-chat', sheet.dataset['items'] !== undefined)

@@ -1,7 +1,7 @@
 import { announce } from './announce.js'
 
-/** Buttons with `data-copy` copy the text of the element with that id. */
-export function offerCopies() {
+/** Makes buttons with `data-copy` copy the text of the element with that id. */
+export function setUpCopyButtons() {
   document.addEventListener('click', (event) => {
     const button = event.target instanceof Element ? event.target.closest('button[data-copy]') : null
     if (!(button instanceof HTMLButtonElement)) return
@@ -14,7 +14,7 @@ export function offerCopies() {
  * Copies a text.
  *
  * @param {string} text
- * @returns {Promise<string>} what came of it, in words
+ * @returns {Promise<string>} the result as a message
  */
 export async function copy(text) {
   try {

@@ -1,9 +1,9 @@
-import { offerChat } from './chat.js'
-import { offerCopies } from './copy.js'
-import { followRooms } from './rooms.js'
-import { offerTravel } from './travel.js'
+import { setUpChat } from './chat.js'
+import { setUpCopyButtons } from './copy.js'
+import { setUpSections } from './sections.js'
+import { setUpTimeSlider } from './travel.js'
 
-followRooms()
-offerCopies()
-offerChat()
-offerTravel()
+setUpSections()
+setUpCopyButtons()
+setUpChat()
+setUpTimeSlider()

@@ -1,4 +1,4 @@
-// Loaded before anything is painted, so that remembered colours never flash.
+// Loaded before the first paint, so that the stored colours apply at once.
 {
   const KEY = 'dash-theme'
   const root = document.documentElement
@@ -10,7 +10,7 @@
     else delete root.dataset['theme']
   }
 
-  /** Storage may be forbidden; then the choice lasts as long as the page. */
+  /** Reads the stored theme; if storage is forbidden, the choice lasts as long as the page. */
   const remembered = () => {
     try {
       return localStorage.getItem(KEY)
@@ -24,7 +24,7 @@
     try {
       localStorage.setItem(KEY, theme)
     } catch {
-      // Not remembered: see above.
+      // Storage is forbidden: the choice lasts as long as the page.
     }
   }
 

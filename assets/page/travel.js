@@ -4,21 +4,21 @@
 
 const DAY_MS = 86_400_000
 
-/** The index of the history, asked for once somebody moves the slider. @type {Promise<Map<string, string>> | null} */
+/** The index of the history, requested when the slider is first moved. @type {Promise<Map<string, string>> | null} */
 let publishedDays = null
 
-/** The slider over the days of the history: it says where it stands, and goes there when it is let go. */
-export function offerTravel() {
+/** Makes the slider over the days of the history show its day while it is moved, and open that day when it is released. */
+export function setUpTimeSlider() {
   document.addEventListener('input', (event) => {
     const slider = sliderOf(event)
-    if (slider) void say(slider)
+    if (slider) void describeDay(slider)
   })
   document.addEventListener('change', (event) => {
     const slider = sliderOf(event)
-    const field = document.getElementById('day-field')
-    if (!slider || !(field instanceof HTMLInputElement)) return
-    field.value = dayAt(slider)
-    field.form?.requestSubmit()
+    const dayField = document.getElementById('day-field')
+    if (!slider || !(dayField instanceof HTMLInputElement)) return
+    dayField.value = dayAt(slider)
+    dayField.form?.requestSubmit()
   })
 }
 
@@ -34,22 +34,22 @@ function dayAt(slider) {
 }
 
 /**
- * What the index has of the day, beside the slider and as its value for who hears it.
+ * Shows the state of the slider's day beside it and as its value text.
  *
  * @param {HTMLInputElement} slider
  */
-async function say(slider) {
+async function describeDay(slider) {
   const day = dayAt(slider)
-  tell(slider, day)
+  showText(slider, day)
   publishedDays ??= readIndex(slider.dataset['index'] ?? '')
   try {
     const publishedAt = (await publishedDays).get(day)
     if (dayAt(slider) !== day) return
-    const what =
+    const dayState =
       publishedAt === undefined ? 'a gap' : `published ${publishedAt.slice(0, 16).replace('T', ' ')} UTC`
-    tell(slider, `${day}, ${what}`)
+    showText(slider, `${day}, ${dayState}`)
   } catch {
-    // The day alone is said; what became of it is told by the page it leads to, and the index is asked for again.
+    // Show only the day, and request the index again next time.
     publishedDays = null
   }
 }
@@ -58,7 +58,7 @@ async function say(slider) {
  * @param {HTMLInputElement} slider
  * @param {string} text
  */
-function tell(slider, text) {
+function showText(slider, text) {
   slider.setAttribute('aria-valuetext', text)
   const output = document.getElementById('slider-day')
   if (output) output.textContent = text
@@ -66,8 +66,8 @@ function tell(slider, text) {
 
 /** @param {string} href */
 async function readIndex(href) {
-  const answer = await fetch(href)
+  const response = await fetch(href)
   /** @type {HistoryIndex} */
-  const { publications } = await answer.json()
+  const { publications } = await response.json()
   return new Map(publications.map(({ asOfDay, publishedAt }) => [asOfDay, publishedAt]))
 }

@@ -22,7 +22,7 @@ import type { DatabaseLocation } from '../domain/refusal.ts'
 import type { FeedFacts, LedgerFacts, StateFacts, Inspection } from '../domain/inspection.ts'
 import type { EvaluatePorts } from '../jobs/models/evaluation-run.ts'
 import type { PublishPorts } from '../jobs/publish-year.ts'
-import type { AgentReads } from '../server/agent/tool-answers.ts'
+import type { AgentStores } from '../server/agent/tools.ts'
 import { isDeadProcess, pause, thisProcess } from './process-identity.ts'
 import { listeningUrl } from './settings/config.ts'
 import type { Config } from './settings/config.ts'
@@ -175,13 +175,13 @@ export class Container {
   // The chat
 
   /** What the chat agent reads, through handles of its own that cannot write (docs/agent-tools.md). */
-  readonly agentReads = once(async (): Promise<Omit<AgentReads, 'clock'>> => {
+  readonly agentReads = once(async (): Promise<Omit<AgentStores, 'clock'>> => {
     const { libsqlLedger, yearReader } = await import('../adapters/ledger/ledger.ts')
     const { libsqlFeed } = await import('../adapters/feed/feed.ts')
     const ledger = libsqlLedger(await this.#readOnly(this.config.ledger, await this.#ledgerDatabase()))
     const feed = await this.#readOnly(this.config.feed, await this.#feedDatabase())
     const store = await this.objects()
-    const objects: AgentReads['objects'] = {
+    const objects: AgentStores['objects'] = {
       get: (sha256) => store.get(sha256),
       newestHead: () => store.newestHead(),
       objectChangeToken: (sha256) => store.objectChangeToken(sha256),

@@ -3,15 +3,14 @@ import { ownOrigins } from '../domain/agent/chat-request.ts'
 import { sessionSigner } from '../domain/agent/token.ts'
 import { openAgent } from '../server/agent/routes.ts'
 import type { Agent } from '../server/agent/routes.ts'
-import { startSweeper, watchedLedger } from '../server/agent/service.ts'
-import type { WatchedLedger } from '../server/agent/service.ts'
-import { agentSources } from '../server/agent/tool-answers.ts'
-import type { AgentSources } from '../server/agent/tool-answers.ts'
-import { boundedChecks, createApp, openReaders } from '../server/app.ts'
+import { startSweeper, probedLedger } from '../server/agent/service.ts'
+import type { ProbedLedger } from '../server/agent/service.ts'
+import { agentSources } from '../server/agent/tools.ts'
+import type { AgentSources } from '../server/agent/tools.ts'
+import { checksWithTimeout, createApp, openReaders } from '../server/app.ts'
 import { listenOn } from '../server/listen.ts'
 import type { RunningServer } from '../server/listen.ts'
-import { agentMeter } from '../server/metrics/agent-meter.ts'
-import { processMeter, requestMeter } from '../server/metrics/instruments.ts'
+import { agentMeter, processMeter, requestMeter } from '../server/metrics/instruments.ts'
 import { createMetricsApp, scraper, storedMetrics } from '../server/metrics/scrape.ts'
 import type { ScrapePorts, StoredMetricsPorts } from '../server/metrics/scrape.ts'
 import type { Log } from '../server/route.ts'
@@ -117,7 +116,7 @@ async function openApp(
   const { trustedProxies, mcpRequestsPerMinute: requestsPerMinute } = config
   const [ledger, objects] = [await container.ledger(), await container.objects()]
   const [feed, audits] = [await container.feed(), await container.audits()]
-  const checks = boundedChecks({
+  const checks = checksWithTimeout({
     ledger: () => ledger.ping(),
     archive: () => objects.ping(),
     feed: () => feed.ping(),
@@ -158,7 +157,7 @@ async function openApp(
 
 interface StartedChat {
   agent: Agent
-  ledger: WatchedLedger
+  ledger: ProbedLedger
   /** Waits for the settlement of every turn; to be called once no turn can begin. */
   stop: () => Promise<void>
 }
@@ -168,7 +167,7 @@ async function startChat({ container, sources, meter, reached, log }: Parts): Pr
   const { chat, trustedProxies } = config
   const { sessionSeconds, limits, maxOutputTokens, pingMs, turnMs, verification } = chat
   const clock = Date.now
-  const ledger = watchedLedger(await container.chatLedger())
+  const ledger = probedLedger(await container.chatLedger())
   const { hasModel, prices } = chatSetup(config)
   const model = hasModel ? await container.chatModel() : null
   // `auto` is no model but a way to find one.
@@ -205,7 +204,7 @@ async function startChat({ container, sources, meter, reached, log }: Parts): Pr
   return { agent, ledger, stop: () => agent.settled().then(stopSweeping) }
 }
 
-const METRICS_SETTING = { name: 'DASH_METRICS_ADDRESS', words: 'DASH_METRICS_ADDRESS' }
+const METRICS_SETTING = { name: 'DASH_METRICS_ADDRESS', label: 'DASH_METRICS_ADDRESS' }
 
 /**
  * Serves `/metrics` on a listener of its own (docs/monitoring.md); without an address nothing listens.
@@ -220,7 +219,9 @@ async function listenForScrapes(
   if (address === null) return null
   const ofProcess = processMeter(version)
   const meters: ScrapePorts['meters'] = [ofProcess, requests, meter]
-  const app = createMetricsApp(scraper({ meters, sources: storedMetrics(stored), sourceMs: SOURCE_MS, log }))
+  const app = createMetricsApp(
+    scraper({ meters, sources: storedMetrics(stored), sourceTimeoutMs: SOURCE_MS, log }),
+  )
   // A line for each scrape would bury those of readers.
   const quiet = { ...log, info: (): void => undefined }
   const settings = { port: METRICS_SETTING, host: METRICS_SETTING }

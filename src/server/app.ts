@@ -13,9 +13,8 @@ import type { ProvedSnapshots, SnapshotReader } from './feed/proved-snapshots.ts
 import { searchRoutes } from './feed/search-routes.ts'
 import { mcpRoute } from './mcp/route.ts'
 import type { McpPorts } from './mcp/route.ts'
-import { freeModelRoutes } from './models/routes.ts'
-import { servedRecommendation } from './models/served-recommendation.ts'
-import type { ServedRecommendation } from './models/served-recommendation.ts'
+import { freeModelRoutes, servedRecommendation } from './models/routes.ts'
+import type { ServedRecommendation } from './models/routes.ts'
 import { mountAssets } from './page/assets.ts'
 import { challengeSources, chatPanel } from './page/chat-panel.ts'
 import { feedPanel } from './page/feed-panel.ts'
@@ -30,32 +29,31 @@ import { statusPanel } from './page/status-panel.ts'
 import { NO_STORE, addHeader, requestId, respondJson } from './respond.ts'
 import type { Log, Route } from './route.ts'
 import { singleFlight, withTimeout } from './single-flight.ts'
-import { history } from './year/history.ts'
-import { ledgerRoutes } from './year/ledger-routes.ts'
+import { historyRoute, ledgerRoutes } from './year/routes.ts'
 import { provedPublications } from './year/proved-publications.ts'
 import type { ProvedPublications, PublicationPorts } from './year/proved-publications.ts'
 
 export interface ServerPorts extends ReaderPorts {
   search: Pick<FeedSearch, 'by'>
-  /** Proxies whose `X-Forwarded-For` is believed. */
+  /** Proxies whose `X-Forwarded-For` is trusted. */
   trustedProxies: readonly IpRange[]
-  agent: Pick<Agent, 'routes' | 'config' | 'shownStatus'>
-  /** The agent's tools for other programs; null while they are not offered. */
+  agent: Pick<Agent, 'routes' | 'config' | 'lastKnownStatus'>
+  /** The agent's tools for MCP clients; null if they are off. */
   mcp: McpPorts | null
-  /** Address of the script of the human challenge; null while nobody has to prove to be human. */
+  /** URL of the script of the human challenge; null if no verification is required. */
   widgetUrl: string | null
   audits: Pick<State['audits'], 'newest'>
   checks: ReadinessChecks
   isDraining: () => boolean
   demo: boolean
-  /** Address the server is reached at from outside, without a slash at its end; asked once it listens. */
+  /** Public URL of the server, without a trailing slash; called once the server listens. */
   baseUrl: () => string
 }
 
 /**
  * The whole HTTP application, without a socket.
  *
- * @param readers of what is served, where others share them
+ * @param readers verified readers, if they are shared with other parts
  */
 export function createApp(ports: ServerPorts, readers = openReaders(ports)): H3 {
   const { log, demo, clock, baseUrl } = ports
@@ -67,9 +65,9 @@ export function createApp(ports: ServerPorts, readers = openReaders(ports)): H3 
   })
   const app = new H3({
     silent: true,
-    // A hook costs every response some turns of the queue, so that only the demo has one.
+    // A hook delays every response, so only the demo has one.
     ...(demo && { onResponse: (response: Response) => addHeader(response, 'x-dash-demo', 'true') }),
-    // What no route answers. The library's own error body would repeat the address asked for.
+    // Requests that no route handles. The library's own error body would repeat the requested URL.
     onError: (error, event) => {
       if (error.status === 404) return respondJson(event, 404, NO_STORE, { error: 'not_found' })
       if (error.status < 500) return respondJson(event, error.status, NO_STORE, { error: 'bad_request' })
@@ -92,30 +90,33 @@ export function createApp(ports: ServerPorts, readers = openReaders(ports)): H3 
   mountItemPage(mount, frame, log)
   mountDocs(app, mount, publishedDocuments(demo), frame, baseUrl)
   const live = liveRoutes(snapshots, () => ({ baseUrl: baseUrl(), demo }))
-  const year = [history(publications, clock), ...ledgerRoutes(publications)]
+  const year = [historyRoute(publications, clock), ...ledgerRoutes(publications)]
   mountRoutes(app, [...year, ...live, ...searchRoutes(ports.search, callerOf)], log)
   mountRoutes(app, [...freeModelRoutes(recommendation, demo, clock), ...ports.agent.routes], log)
   if (ports.mcp) mountRoutes(app, [mcpRoute(ports.mcp)], log)
   return app
 }
 
-/** What panels read; readings without a memory of their own are shared by requests that come meanwhile. */
+/** The sources of the panels. Concurrent requests share one read of a source that has no cache. */
 function pageSources({ clock, agent, audits, search }: ServerPorts, readers: Readers): PageSources {
   return sharedSources({
     ...readers,
     clock,
     search,
-    agent: { config: singleFlight(() => agent.config()), status: singleFlight(() => agent.shownStatus()) },
+    agent: {
+      config: singleFlight(() => agent.config()),
+      status: singleFlight(() => agent.lastKnownStatus()),
+    },
     audits: { newest: singleFlight(() => audits.newest()) },
   })
 }
 
-/** A route answers for its path under every method, so that a wrong one is a 405 and not a 404. */
+/** A route handles every method of its path, so that a wrong method is a 405 and not a 404. */
 function mountRoutes(app: H3, routes: readonly Route[], log: Log): void {
   for (const route of routes) app.all(route.path, (event) => route.handle(event, log))
 }
 
-/** What is served, proved; interfaces, pages and metrics share it. */
+/** Readers of verified data; interfaces, pages and metrics share them. */
 export interface Readers {
   publications: ProvedPublications
   snapshots: ProvedSnapshots
@@ -125,7 +126,7 @@ export interface Readers {
 export interface ReaderPorts extends PublicationPorts {
   feed: SnapshotReader
   recommendations: Pick<Objects['recommendations'], 'current'>
-  /** Address of the routing service to publish with every recommendation. */
+  /** URL of the routing service to publish with every recommendation. */
   publishedBaseUrl: string
   log: Log
 }
@@ -138,27 +139,27 @@ export function openReaders(ports: ReaderPorts): Readers {
   }
 }
 
-/** What readiness asks of each store: resolve when it can be used. */
+/** The readiness check of each store; it resolves if the store can be used. */
 export type ReadinessChecks = Readonly<Record<string, () => Promise<void>>>
 
-/** Two in a row are over before whoever asks gives up: `dash healthcheck`, a balancer and a scrape wait five seconds. */
-const CHECK_MS = 2_000
+/** Two checks in a row finish within the five seconds that `dash healthcheck`, a load balancer or a scrape waits. */
+const CHECK_TIMEOUT_MS = 2_000
 
-/** The same checks, each of which fails when its store has not answered in time: a store may accept and stay silent. */
-export function boundedChecks(checks: ReadinessChecks, limitMs = CHECK_MS): ReadinessChecks {
+/** Adds a timeout to each check: a store may accept a connection and never respond. */
+export function checksWithTimeout(checks: ReadinessChecks, timeoutMs = CHECK_TIMEOUT_MS): ReadinessChecks {
   return Object.fromEntries(
-    Object.entries(checks).map(([name, check]) => [name, () => withTimeout(check(), limitMs)]),
+    Object.entries(checks).map(([name, check]) => [name, () => withTimeout(check(), timeoutMs)]),
   )
 }
 
 /**
- * Mounts `/healthz`, which does no I/O, and `/readyz`, which is 503 until every store is reachable with its
- * migrations applied, and while the server drains (docs/operations.md).
+ * Mounts `/healthz`, which does no I/O, and `/readyz`, which is 503 while the server drains or a store is unreachable or
+ * not migrated (docs/operations.md).
  */
 export function mountHealth(app: H3, checks: ReadinessChecks, isDraining: () => boolean, log: Log): void {
   app.get('/healthz', (event) => respondJson(event, 200, NO_STORE, { status: 'ok' }))
-  const look = singleFlight(() => runChecks(checks, log))
-  app.get('/readyz', async (event) => answerChecks(event, await look(), isDraining()))
+  const checkAll = singleFlight(() => runChecks(checks, log))
+  app.get('/readyz', async (event) => respondChecks(event, await checkAll(), isDraining()))
 }
 
 type CheckResults = [name: string, result: 'ok' | 'unavailable'][]
@@ -177,7 +178,7 @@ async function runChecks(checks: ReadinessChecks, log: Log): Promise<CheckResult
   )
 }
 
-function answerChecks(event: H3Event, results: CheckResults, draining: boolean): Response {
+function respondChecks(event: H3Event, results: CheckResults, draining: boolean): Response {
   const ready = results.every(([, result]) => result === 'ok')
   const status = draining ? 'draining' : ready ? 'ready' : 'unavailable'
   const body = { status, checks: Object.fromEntries(results) }

@@ -6,40 +6,40 @@ import type { Clock } from '../domain/ports.ts'
 import { Refusal } from '../domain/refusal.ts'
 import type { HeadersFor } from './route.ts'
 
-export interface KnownCallers {
+export interface CallerSettings {
   trustedProxies: readonly IpRange[]
-  /** Origins whose pages may ask; called once the server listens. */
+  /** Origins whose pages may send requests; called once the server listens. */
   origins: () => readonly string[]
 }
 
-/** Who asks, as far as the chat and the tools need to know: from which page, and from which address. */
+/** Identifies the caller of a request by origin and address, for the chat and the tools. */
 export interface Callers {
-  /** What lets pages of allowed origins read an answer, whatever it is. */
+  /** CORS headers that let pages of allowed origins read any response. */
   headersFor: HeadersFor
   /**
-   * The origin of the page that asks.
+   * The origin of the requesting page.
    *
-   * @throws Refusal `forbidden_origin` for none, and for one that is not allowed
+   * @throws Refusal `forbidden_origin` if it is missing or not allowed
    */
-  origin(event: H3Event): string
-  /** The address a caller is counted by, canonical. */
+  requireOrigin(event: H3Event): string
+  /** The canonical address that a caller is counted by. */
   address(event: H3Event): string
 }
 
-export function callersOf({ origins, trustedProxies }: KnownCallers): Callers {
-  // Exactly as browsers write it: none, `null` and look-alikes are not allowed.
-  const allowed = (event: H3Event): string | null => {
+export function openCallers({ origins, trustedProxies }: CallerSettings): Callers {
+  // Compare exactly: a missing origin, `null` and look-alikes are not allowed.
+  const allowedOrigin = (event: H3Event): string | null => {
     const origin = event.req.headers.get('origin')
     return origin !== null && origin !== 'null' && origins().includes(origin) ? origin : null
   }
   return {
     headersFor(event) {
-      const origin = allowed(event)
+      const origin = allowedOrigin(event)
       const exposed = { 'access-control-expose-headers': 'Retry-After' }
       return { ...(origin && { 'access-control-allow-origin': origin, ...exposed }), vary: 'Origin' }
     },
-    origin(event) {
-      const origin = allowed(event)
+    requireOrigin(event) {
+      const origin = allowedOrigin(event)
       if (origin === null) throw new Refusal<AgentRefusal>('forbidden_origin')
       return origin
     },
@@ -47,7 +47,7 @@ export function callersOf({ origins, trustedProxies }: KnownCallers): Callers {
   }
 }
 
-/** The address a request counts for, canonical, whatever its route. */
+/** The canonical address that a request is counted by, on every route. */
 export function addressOf(event: H3Event, trustedProxies: readonly IpRange[]): string {
   const socketAddress = event.runtime?.node?.req.socket.remoteAddress
   return clientAddress(socketAddress, event.req.headers.get('x-forwarded-for'), trustedProxies)
@@ -56,21 +56,21 @@ export function addressOf(event: H3Event, trustedProxies: readonly IpRange[]): s
 const MINUTE_MS = 60_000
 
 /**
- * Counts requests of each address in the minute of the clock, in memory; what was counted is forgotten with it.
+ * Limits requests per address and clock minute, in memory; counts are dropped at the end of the minute.
  *
- * @returns gives the seconds to wait when the address has used up its minute; null when the request is counted and may go on
+ * @returns a function that counts a request, and returns the seconds to wait if the limit is reached, else null
  */
-export function requestRate(perMinute: number, clock: Clock): (address: string) => number | null {
+export function rateLimiter(perMinute: number, clock: Clock): (address: string) => number | null {
   let minute = Number.NaN
-  let counted = new Map<string, number>()
+  let counts = new Map<string, number>()
   return (address) => {
     const now = clock()
     const current = Math.floor(now / MINUTE_MS)
-    if (current !== minute) counted = new Map()
+    if (current !== minute) counts = new Map()
     minute = current
-    const count = counted.get(address) ?? 0
+    const count = counts.get(address) ?? 0
     if (count >= perMinute) return Math.ceil(((current + 1) * MINUTE_MS - now) / 1_000)
-    counted.set(address, count + 1)
+    counts.set(address, count + 1)
     return null
   }
 }

@@ -7,18 +7,18 @@ import type { IpRange } from '../domain/address.ts'
 import { notesOf } from './respond.ts'
 import type { Log } from './route.ts'
 
-/** Bounds of what clients can hold open (docs/operations.md#connections). */
+/** Limits of open connections and requests (docs/operations.md#connections). */
 export interface ConnectionBounds {
-  /** A client that accepts no byte of a waiting response for so long is cut off. */
+  /** A client that accepts no byte of a pending response for this long is cut off, in milliseconds. */
   unreadMs: number
-  /** Requests of one connection whose responses have not ended. */
+  /** Unfinished requests per connection. */
   requests: number
-  /** Connections of one IPv4 address or IPv6 /64; trusted proxies have no such bound. */
+  /** Connections per IPv4 address or IPv6 /64; trusted proxies are exempt. */
   perPeer: number
-  /** Connections of one IPv6 /48; trusted proxies have no such bound. */
+  /** Connections per IPv6 /48; trusted proxies are exempt. */
   perNetwork: number
   connections: number
-  /** Bytes of responses that wait in this process for their readers, over all connections. */
+  /** Bytes of pending responses in this process, over all connections. */
   waitingBytes: number
 }
 
@@ -31,8 +31,8 @@ export const CONNECTION_BOUNDS: ConnectionBounds = {
   waitingBytes: 128 * 1024 * 1024,
 }
 
-/** How often connections are examined within `unreadMs`. */
-const LOOKS = 30
+/** Number of connection checks within `unreadMs`. */
+const CHECKS_PER_TIMEOUT = 30
 
 type CutReason = 'unread' | 'pipelined' | 'peer_connections' | 'connections' | 'waiting_bytes'
 
@@ -46,55 +46,55 @@ interface Connection {
   socket: Socket
   /** Null for a trusted proxy. */
   peer: string | null
-  /** By its peer and network, itself included; null for a trusted proxy. */
+  /** Slots held by its peer and network, including its own; null for a trusted proxy. */
   held: HeldSlots | null
-  /** In order; the first one has begun. */
+  /** In order; the first one is being handled. */
   requests: OpenRequest[]
-  /** The request that arrived last, perhaps without all of its body. */
+  /** The latest request, whose body may be incomplete. */
   latest: IncomingMessage | null
   /** True after a request that must be the last. */
-  ending: boolean
-  /** When it was opened, or its last response ended. */
-  quietSince: number
-  /** Bytes the system had accepted at the last look. */
-  accepted: number
-  /** Looks in a row at which bytes waited and none had been accepted. */
-  stillLooks: number
+  isEnding: boolean
+  /** When the connection was opened or its last response ended. */
+  idleSince: number
+  /** Bytes that the system had accepted at the last check. */
+  acceptedBytes: number
+  /** Consecutive checks without progress while bytes were pending. */
+  stalledChecks: number
 }
 
 /** The open connections of a server. */
-export interface Connections {
+export interface ConnectionTracker {
   /**
-   * Handles a request as soon as those before it on its connection are answered: a connection never holds more than one
-   * response. Nothing is handled of a connection that is closed or has too many requests.
+   * Handles a request after the previous responses of its connection have ended, so that a connection never holds more
+   * than one response. Ignores requests of a connection that is closed or has too many requests.
    *
-   * @param isLast true when nothing behind this request can be trusted to be a request
+   * @param isLast true if the bytes after this request cannot be trusted
    */
   receive(request: IncomingMessage, response: ServerResponse, handle: () => void, isLast: boolean): void
-  /** A response has ended. */
-  answered(socket: Socket): void
-  /** How many are open. */
+  /** Reports that a response has ended. */
+  responseEnded(socket: Socket): void
+  /** Number of open connections. */
   count(): number
-  /** Closes connections without an open request; Node's own method leaves those that have not sent one yet. */
+  /** Closes idle connections; Node's own method skips those that have not sent a request yet. */
   closeUnused(): void
 }
 
-/** Keeps what clients hold of a server bounded: connections, unanswered requests, and responses they do not read. */
+/** Bounds the connections, unfinished requests and unread responses of a server. */
 export function boundConnections(
   server: Server,
   trustedProxies: readonly IpRange[],
   bounds: ConnectionBounds,
   log: Log,
-): Connections {
+): ConnectionTracker {
   const open = new Map<Socket, Connection>()
-  const places = openSlots({ perAddress: bounds.perPeer, perNetwork: bounds.perNetwork, all: Infinity })
+  const slots = openSlots({ perAddress: bounds.perPeer, perNetwork: bounds.perNetwork, all: Infinity })
   const forget = (socket: Socket): void => {
     const peer = open.get(socket)?.peer ?? null
-    if (open.delete(socket) && peer !== null) places.leave(peer)
+    if (open.delete(socket) && peer !== null) slots.leave(peer)
   }
-  const cut = (socket: Socket, code: CutReason): void => {
+  const cutConnection = (socket: Socket, code: CutReason): void => {
     const response = open.get(socket)?.requests[0]?.response
-    // Its place is free at once: the socket tells of its end later.
+    // Free the slot now: the socket reports its close later.
     forget(socket)
     if (socket.destroyed) return
     log.warn({ code }, 'connection cut')
@@ -104,13 +104,13 @@ export function boundConnections(
 
   server.on('connection', (socket: Socket) => {
     const peer = peerOf(socket.remoteAddress, trustedProxies)
-    if (peer !== null && places.enter(peer) !== 'admitted') return cut(socket, 'peer_connections')
-    const held = peer === null ? null : places.held(peer)
+    if (peer !== null && slots.enter(peer) !== 'admitted') return cutConnection(socket, 'peer_connections')
+    const held = peer === null ? null : slots.held(peer)
     if (open.size >= bounds.connections) {
-      const victim = connectionToGiveUp(open.values(), held)
-      cut(victim?.socket ?? socket, 'connections')
+      const victim = connectionToEvict(open.values(), held)
+      cutConnection(victim?.socket ?? socket, 'connections')
       if (victim === null) {
-        if (peer !== null) places.leave(peer)
+        if (peer !== null) slots.leave(peer)
         return
       }
     }
@@ -118,35 +118,36 @@ export function boundConnections(
     socket.once('close', () => forget(socket))
   })
 
-  const look = (): void => {
+  const checkConnections = (): void => {
     for (const [socket, connection] of open) {
-      examine(connection)
-      // The first still look may follow right after a byte, so that one more makes the time whole.
-      if (connection.stillLooks > LOOKS) cut(socket, 'unread')
+      updateProgress(connection)
+      // The first check without progress may follow right after a byte, so require one more.
+      if (connection.stalledChecks > CHECKS_PER_TIMEOUT) cutConnection(socket, 'unread')
     }
-    for (const { socket } of overfull(open.values(), bounds.waitingBytes)) cut(socket, 'waiting_bytes')
+    for (const { socket } of connectionsOverBudget(open.values(), bounds.waitingBytes))
+      cutConnection(socket, 'waiting_bytes')
   }
-  const looks = setInterval(look, bounds.unreadMs / LOOKS).unref()
-  server.once('close', () => clearInterval(looks))
+  const checkTimer = setInterval(checkConnections, bounds.unreadMs / CHECKS_PER_TIMEOUT).unref()
+  server.once('close', () => clearInterval(checkTimer))
 
   return {
     receive(request, response, handle, isLast) {
       const { socket } = request
       const connection = open.get(socket)
-      if (connection === undefined || connection.ending || socket.destroyed) return
-      connection.ending = isLast
+      if (connection === undefined || connection.isEnding || socket.destroyed) return
+      connection.isEnding = isLast
       connection.latest = request
       connection.requests.push({ response, handle })
       const { length } = connection.requests
-      // Node hands over all requests of one chunk, even after the connection was paused.
-      if (length > bounds.requests) cut(socket, 'pipelined')
+      // Node emits all requests of one chunk, even after the connection was paused.
+      if (length > bounds.requests) cutConnection(socket, 'pipelined')
       else if (length === 1) handle()
     },
-    answered(socket) {
+    responseEnded(socket) {
       const connection = open.get(socket)
       if (connection === undefined) return
       connection.requests.shift()
-      connection.quietSince = performance.now()
+      connection.idleSince = performance.now()
       if (socket.writable) connection.requests[0]?.handle()
     },
     count: () => open.size,
@@ -159,77 +160,81 @@ export function boundConnections(
 }
 
 function newConnection(socket: Socket, peer: string | null, held: HeldSlots | null): Connection {
-  const quietSince = performance.now()
+  const idleSince = performance.now()
   return {
     socket,
     peer,
     held,
     requests: [],
     latest: null,
-    ending: false,
-    quietSince,
-    accepted: 0,
-    stillLooks: 0,
+    isEnding: false,
+    idleSince,
+    acceptedBytes: 0,
+    stalledChecks: 0,
   }
 }
 
 /**
- * When all places are taken, the network with the most connections loses one, and within it the peer with the most. When
- * no network has more than that of the new connection, only a connection without an open request gives way, the one
- * that did nothing for longest, or else one that is not read: a new client is served even when a thousand networks
- * hold the same number of places.
+ * Chooses the connection to close if all slots are taken: one of the peer with the most connections in the network with
+ * the most connections. If no network has more than that of the new connection, only an idle connection is closed, the
+ * one idle for longest, or else one that is not read. A new client is thus served even if a thousand networks hold the
+ * same number of slots.
  *
- * @param own what the peer of the new connection holds with it; null for a trusted proxy
+ * @param own slots of the new connection's peer, including the new one; null for a trusted proxy
  */
-function connectionToGiveUp(open: Iterable<Connection>, own: HeldSlots | null): Connection | null {
-  let found: Connection | null = null
+function connectionToEvict(open: Iterable<Connection>, own: HeldSlots | null): Connection | null {
+  let candidate: Connection | null = null
   for (const connection of open) {
-    if (connection.held === null || !mayGiveWay(connection, connection.held, own)) continue
-    if (found === null || goesBefore(connection, found)) found = connection
+    if (connection.held === null || !isEvictable(connection, connection.held, own)) continue
+    if (candidate === null || isEvictedBefore(connection, candidate)) candidate = connection
   }
-  return found
+  return candidate
 }
 
-function mayGiveWay(connection: Connection, { network, address }: HeldSlots, own: HeldSlots | null): boolean {
-  const more =
+function isEvictable(
+  connection: Connection,
+  { network, address }: HeldSlots,
+  own: HeldSlots | null,
+): boolean {
+  const excess =
     network === own?.network ? address.count - own.address.count : network.count - (own?.network.count ?? 1)
-  return more > 0 || (more === 0 && useOf(connection) !== IN_USE)
+  return excess > 0 || (excess === 0 && activityOf(connection) !== IN_USE)
 }
 
-function goesBefore(one: Connection, other: Connection): boolean {
-  const ofNetwork = (one.held?.network.count ?? 0) - (other.held?.network.count ?? 0)
-  if (ofNetwork !== 0) return ofNetwork > 0
-  const ofPeer = (one.held?.address.count ?? 0) - (other.held?.address.count ?? 0)
-  if (ofPeer !== 0) return ofPeer > 0
-  const use = useOf(one)
-  const otherUse = useOf(other)
-  if (use !== otherUse) return use < otherUse
-  return use === UNREAD ? one.stillLooks > other.stillLooks : one.quietSince < other.quietSince
+function isEvictedBefore(one: Connection, other: Connection): boolean {
+  const networkDifference = (one.held?.network.count ?? 0) - (other.held?.network.count ?? 0)
+  if (networkDifference !== 0) return networkDifference > 0
+  const peerDifference = (one.held?.address.count ?? 0) - (other.held?.address.count ?? 0)
+  if (peerDifference !== 0) return peerDifference > 0
+  const activity = activityOf(one)
+  const otherActivity = activityOf(other)
+  if (activity !== otherActivity) return activity < otherActivity
+  return activity === UNREAD ? one.stalledChecks > other.stalledChecks : one.idleSince < other.idleSince
 }
 
-const [QUIET, UNREAD, IN_USE] = [0, 1, 2]
+const [IDLE, UNREAD, IN_USE] = [0, 1, 2]
 
-/** A request whose body is still to come is none yet: a client that sends it slowly holds its place for nothing. */
-function useOf({ latest, requests, stillLooks }: Connection): number {
-  if (latest === null || !latest.complete || requests.length === 0) return QUIET
-  return stillLooks > 0 ? UNREAD : IN_USE
+/** A request counts once its body is complete, so that a slow sender can be evicted. */
+function activityOf({ latest, requests, stalledChecks }: Connection): number {
+  if (latest === null || !latest.complete || requests.length === 0) return IDLE
+  return stalledChecks > 0 ? UNREAD : IN_USE
 }
 
-interface Waiting {
+interface PendingBytes {
   connection: Connection
   bytes: number
 }
 
 /**
- * The connections to cut when more bytes wait than may: again and again one of the network for which most bytes wait, there
- * the one with the most bytes, each counted for as long as nothing of them was accepted.
+ * Selects connections to cut until the pending bytes fit the limit. Each step takes the network with the most pending
+ * bytes, and in it the connection with the most bytes, weighted by how long it has stalled.
  */
-function overfull(open: Iterable<Connection>, mostBytes: number): Connection[] {
-  const waiting = waitingOf(open)
+function connectionsOverBudget(open: Iterable<Connection>, maxBytes: number): Connection[] {
+  const waiting = pendingBytesOf(open)
   let total = waiting.reduce((sum, { bytes }) => sum + bytes, 0)
-  if (total <= mostBytes) return []
-  // What waits for a proxy is for many clients: each of its connections stands for itself.
-  const byNetwork = new Map<object, Waiting[]>()
+  if (total <= maxBytes) return []
+  // A proxy serves many clients, so each of its connections is a group of its own.
+  const byNetwork = new Map<object, PendingBytes[]>()
   for (const each of waiting) {
     const key = each.connection.held?.network ?? each.connection
     const members = byNetwork.get(key)
@@ -241,7 +246,7 @@ function overfull(open: Iterable<Connection>, mostBytes: number): Connection[] {
     members: members.toSorted((one, other) => weightOf(one) - weightOf(other)),
   }))
   const cut: Connection[] = []
-  while (total > mostBytes) {
+  while (total > maxBytes) {
     const largest = groups.reduce((one, other) => (other.bytes > one.bytes ? other : one))
     const last = largest.members.pop()
     if (last === undefined) break
@@ -252,12 +257,12 @@ function overfull(open: Iterable<Connection>, mostBytes: number): Connection[] {
   return cut
 }
 
-function weightOf({ bytes, connection }: Waiting): number {
-  return bytes * (1 + connection.stillLooks)
+function weightOf({ bytes, connection }: PendingBytes): number {
+  return bytes * (1 + connection.stalledChecks)
 }
 
-/** What waits for each reader; a body that several are sent, such as a kept page, is in memory once. */
-function waitingOf(open: Iterable<Connection>): Waiting[] {
+/** Pending bytes per connection. A body that several connections share, such as a cached page, is counted once. */
+function pendingBytesOf(open: Iterable<Connection>): PendingBytes[] {
   const unread = [...open].filter(({ socket }) => socket.writableLength > 0)
   const readers = new Map<Buffer, number>()
   const bodies = unread.map(({ requests: [first] }) => first && notesOf(first.response).body)
@@ -268,18 +273,18 @@ function waitingOf(open: Iterable<Connection>): Waiting[] {
   })
 }
 
-/** Progress is a byte that the system accepts; it accepts more whenever the client's system has taken enough. */
-function examine(connection: Connection): void {
+/** Updates the progress of a connection, measured by the bytes that the system has accepted. */
+function updateProgress(connection: Connection): void {
   const { socket } = connection
   const accepted = acceptedBytes(socket)
-  const isStill = socket.writableLength > 0 && accepted <= connection.accepted
-  connection.stillLooks = isStill ? connection.stillLooks + 1 : 0
-  connection.accepted = accepted
+  const isStalled = socket.writableLength > 0 && accepted <= connection.acceptedBytes
+  connection.stalledChecks = isStalled ? connection.stalledChecks + 1 : 0
+  connection.acceptedBytes = accepted
 }
 
 /**
- * Node tells in public only of whole writes, and a response may be one write of many megabytes; its own socket timeout
- * reads these two fields too.
+ * Bytes accepted by the system. Node's public counters include whole writes only, and a response may be one write of many
+ * megabytes; Node's own socket timeout reads these two fields too.
  */
 function acceptedBytes(socket: Socket): number {
   const { _handle: handle } = socket as unknown as {

@@ -1,7 +1,7 @@
 import type { IncomingMessage, ServerResponse } from 'node:http'
 import { notesOf } from './respond.ts'
 
-/** A request that another server could read as a different one, or as several. */
+/** The refusal of a request that another server could parse differently. */
 export interface FramingFault {
   status: 400 | 501 | 505
   error: 'bad_request' | 'unsupported_transfer_coding' | 'unsupported_version'
@@ -9,12 +9,12 @@ export interface FramingFault {
 
 const BAD_REQUEST: FramingFault = { status: 400, error: 'bad_request' }
 
-/** `host` or `host:port` of RFC 9110, 7.2: no user, no path, no list; empty for a target without an authority. */
+/** `host` or `host:port` of RFC 9110, 7.2, without user, path or list; empty for a target without an authority. */
 const HOST_PATTERN = /^(?:[\w.~%!$&'()*+;=-]*|\[[\da-f:.v]+\])(?::\d*)?$/i
 
 /**
- * Finds what Node's parser lets through: several or malformed `Host` lines, transfer codings it does not decode, and
- * versions other than 1.0 and 1.1. The parser itself refuses the other ambiguous forms (docs/security.md#requests).
+ * Detects requests that Node's parser accepts: several or malformed `Host` lines, transfer codings it does not decode,
+ * and versions other than 1.0 and 1.1. The parser itself refuses the other ambiguous forms (docs/security.md#requests).
  */
 export function framingFault({ headers, httpVersion, rawHeaders }: IncomingMessage): FramingFault | null {
   if (httpVersion !== '1.1' && httpVersion !== '1.0') return { status: 505, error: 'unsupported_version' }
@@ -26,7 +26,7 @@ export function framingFault({ headers, httpVersion, rawHeaders }: IncomingMessa
   return coding.toLowerCase() === 'chunked' ? null : { status: 501, error: 'unsupported_transfer_coding' }
 }
 
-/** Of several lines Node keeps the first alone. */
+/** Counts the `Host` lines, of which Node keeps only the first. */
 function hostLines(rawHeaders: readonly string[]): number {
   let count = 0
   for (let index = 0; index < rawHeaders.length; index += 2) {
@@ -36,7 +36,7 @@ function hostLines(rawHeaders: readonly string[]): number {
   return count
 }
 
-/** Refuses a request and ends its connection: where the next request begins is unknown. */
+/** Refuses a request and closes its connection, since the start of the next request is unknown. */
 export function refuseFraming(
   response: ServerResponse,
   { status, error }: FramingFault,

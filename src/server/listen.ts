@@ -6,22 +6,22 @@ import { NodeRequest, sendNodeResponse } from 'srvx/node'
 import type { IpRange } from '../domain/address.ts'
 import { Refusal } from '../domain/refusal.ts'
 import { boundConnections, CONNECTION_BOUNDS } from './connections.ts'
-import type { ConnectionBounds, Connections } from './connections.ts'
+import type { ConnectionBounds, ConnectionTracker } from './connections.ts'
 import { framingFault, refuseFraming } from './framing.ts'
 import type { FramingFault } from './framing.ts'
 import type { Log } from './route.ts'
 import type { RequestMeter } from './metrics/instruments.ts'
 import { PlainResponse, notesOf, requestId } from './respond.ts'
 
-/** Largest request body any route reads; each route may ask for less. */
+/** Largest request body of any route, in bytes; a route may have a lower limit. */
 const BODY_MAX_BYTES = 64 * 1024
 
-/** How often connections are looked through for those past their time. */
+/** Interval of Node's search for connections that timed out, in milliseconds. */
 const TIMEOUT_CHECK_MS = 1_000
 
-/** How long responses may take to be ended at a server's own end, and what they ended with to reach their readers. */
-const END_MS = 5_000
-const LEAVE_MS = 1_000
+/** On shutdown: time to end open responses, and then time for the last bytes to reach the clients, in milliseconds. */
+const END_TIMEOUT_MS = 5_000
+const FLUSH_TIMEOUT_MS = 1_000
 
 export interface ListenOptions {
   host: string
@@ -33,14 +33,14 @@ export interface ListenOptions {
   headersTimeoutMs: number
   /** Time for a whole request to arrive, body included (docs/operations.md: 15 s). */
   requestTimeoutMs: number
-  /** Peers whose connections are not bounded in number. */
+  /** Peers that are exempt from the connection limits. */
   trustedProxies?: readonly IpRange[]
   bounds?: Partial<ConnectionBounds>
-  /** Is told of every request. */
-  requests?: Pick<RequestMeter, 'begun' | 'ended'>
-  /** Settings that name port and host, for what is said when they cannot be had. */
+  /** Counts every request. */
+  requests?: Pick<RequestMeter, 'recordStart' | 'recordEnd'>
+  /** Settings that name port and host, for error messages. */
   settings?: ListenSettings
-  /** Largest request body any route reads, when it is not that of the public interfaces. */
+  /** Largest request body of any route, in bytes, if it differs from that of the public interfaces. */
   bodyMaxBytes?: number
 }
 
@@ -51,34 +51,35 @@ export interface ListenSettings {
 
 interface ListenSetting {
   name: string
-  /** As messages name it. */
-  words: string
+  /** Name used in messages. */
+  label: string
 }
 
 const SERVE_SETTINGS: ListenSettings = {
-  port: { name: 'PORT', words: '--port' },
-  host: { name: 'HOST', words: '--host' },
+  port: { name: 'PORT', label: '--port' },
+  host: { name: 'HOST', label: '--host' },
 }
 
 export interface RunningServer {
-  /** `http://host:port` as a person would open it. */
+  /** `http://host:port` for a browser. */
   url: string
   port: number
   /**
-   * Stops accepting, lets open responses finish for `graceMs`, then cuts what is left.
+   * Stops accepting connections, waits up to `graceMs` for open responses, then cuts the rest.
    *
-   * @param endOpen ends the responses that are open after that time; they are cut once it is done and they had time to leave
+   * @param endOpen ends the responses that are still open after `graceMs`; their connections are cut after it resolves
+   * and the last bytes had time to leave
    */
   close(graceMs: number, endOpen?: () => Promise<void>): Promise<void>
 }
 
-/** An address that no server can have here. */
+/** The refusal of an address that this machine cannot listen on. */
 export class AddressUnavailable extends Refusal<'address_unavailable'> {
   /** Name of the setting to change. */
   readonly setting: string
 
-  constructor({ name, words }: ListenSetting, detail: string, cause?: unknown) {
-    super('address_unavailable', `${detail} with ${words}`, { cause })
+  constructor({ name, label }: ListenSetting, detail: string, cause?: unknown) {
+    super('address_unavailable', `${detail} with ${label}`, { cause })
     this.setting = name
   }
 }
@@ -86,7 +87,7 @@ export class AddressUnavailable extends Refusal<'address_unavailable'> {
 /**
  * Serves the app on a socket.
  *
- * @throws Refusal `port_taken` or `address_unavailable`; never listens anywhere else than asked
+ * @throws Refusal `port_taken` or `address_unavailable`; the server never listens on another address
  */
 export async function listenOn(app: H3, options: ListenOptions): Promise<RunningServer> {
   const { host, port, settings = SERVE_SETTINGS } = options
@@ -120,13 +121,13 @@ async function listenQuietly(host: string, port: number, settings: ListenSetting
     })
     return server
   } catch (cause) {
-    // Taken since it was looked at, or unsafe: the look tells which.
+    // The port was taken meanwhile or is unsafe; this check tells which.
     await requireFreePort(host, port, settings)
     throw unsafePort(host, port, settings, cause)
   }
 }
 
-/** The port is free, so it is one of those that browsers refuse to open, which listhen exchanges for 3000. */
+/** The refusal of a free port that browsers block; listhen would replace it with 3000. */
 function unsafePort(
   host: string,
   port: number,
@@ -138,7 +139,7 @@ function unsafePort(
 }
 
 /**
- * Asks the system itself whether a port can be listened on; listhen only says that it found none.
+ * Checks that a port is free; listhen only reports that it found none.
  *
  * @throws Refusal `port_taken` or `address_unavailable`
  */
@@ -149,12 +150,12 @@ export async function requireFreePort(
 ): Promise<void> {
   const server = createServer()
   await new Promise<void>((resolve, reject) => {
-    server.once('error', (error) => reject(unavailable(error, host, port, settings)))
+    server.once('error', (error) => reject(listenRefusal(error, host, port, settings)))
     server.listen({ host, port, exclusive: true }, () => server.close(() => resolve()))
   })
 }
 
-function unavailable(
+function listenRefusal(
   { code, message }: NodeJS.ErrnoException,
   host: string,
   port: number,
@@ -162,7 +163,7 @@ function unavailable(
 ): Refusal {
   const where = `port ${port} on ${host}`
   if (code === 'EADDRINUSE') {
-    const detail = `${where} is taken by another process; choose another with ${settings.port.words}`
+    const detail = `${where} is taken by another process; choose another with ${settings.port.label}`
     return new Refusal('port_taken', detail)
   }
   if (code === 'EACCES') {
@@ -176,7 +177,7 @@ function unavailable(
 /** Characters of a request's path that are logged. */
 const LOGGED_PATH_LENGTH = 200
 
-function serveRequests(server: Server, app: H3, options: ListenOptions): Connections {
+function serveRequests(server: Server, app: H3, options: ListenOptions): ConnectionTracker {
   const { log, isDraining, requests, trustedProxies = [] } = options
   const bounds = { ...CONNECTION_BOUNDS, ...options.bounds }
   const connections = boundConnections(server, trustedProxies, bounds, log)
@@ -184,42 +185,45 @@ function serveRequests(server: Server, app: H3, options: ListenOptions): Connect
   const maxRequestBodySize = options.bodyMaxBytes ?? BODY_MAX_BYTES
   const handle = async (req: IncomingMessage, res: ServerResponse): Promise<void> => {
     try {
-      const made = await app.fetch(new NodeRequest({ req, res, maxRequestBodySize }))
-      if (made instanceof PlainResponse) made.send(res)
-      else await sendNodeResponse(res, made)
+      const response = await app.fetch(new NodeRequest({ req, res, maxRequestBodySize }))
+      if (response instanceof PlainResponse) response.send(res)
+      else await sendNodeResponse(res, response)
     } catch (error) {
       log.error({ requestId: notesOf(res).id, err: error }, 'a response cannot be sent')
       res.destroy()
     }
   }
-  const serve = (request: IncomingMessage, response: ServerResponse, fault: FramingFault | null): void => {
+  const serve = (request: IncomingMessage, response: ServerResponse, framing: FramingFault | null): void => {
     const startedAt = performance.now()
-    requests?.begun()
+    requests?.recordStart()
     const id = requestId({ get: (name) => request.headers[name]?.toString() ?? null })
     request.headers['x-request-id'] = id
     notesOf(response).id = id
     if (isDraining()) response.shouldKeepAlive = false
     response.once('close', () => {
-      connections.answered(request.socket)
+      connections.responseEnded(request.socket)
       if (!server.listening) connections.closeUnused()
       const { method } = request
-      const { statusCode: status, headersSent: answered, writableFinished: finished } = response
+      const { statusCode: status, headersSent, writableFinished: finished } = response
       const durationMs = Math.round((performance.now() - startedAt) * 100) / 100
       const { route = null, code } = notesOf(response)
       const template = route ?? 'none'
-      requests?.ended({ route: template, method, status, answered, durationMs })
-      const shown = requests && template
+      requests?.recordEnd({ route: template, method, status, hasResponse: headersSent, durationMs })
+      const loggedRoute = requests && template
       const path = loggedPath(request)
-      log.info({ requestId: id, method, path, route: shown, status, code, finished, durationMs }, 'request')
+      log.info(
+        { requestId: id, method, path, route: loggedRoute, status, code, finished, durationMs },
+        'request',
+      )
     })
-    if (fault === null) void handle(request, response)
-    else refuseFraming(response, fault, id)
+    if (framing === null) void handle(request, response)
+    else refuseFraming(response, framing, id)
   }
-  // listhen's shutdown listener ends the process when an answer finishes after its socket is gone.
+  // listhen's shutdown listener ends the process if a response finishes after its socket is gone.
   server.removeAllListeners('request')
   server.on('request', (request: IncomingMessage, response: ServerResponse) => {
-    const fault = framingFault(request)
-    connections.receive(request, response, () => serve(request, response, fault), fault !== null)
+    const framing = framingFault(request)
+    connections.receive(request, response, () => serve(request, response, framing), framing !== null)
   })
   return connections
 }
@@ -230,8 +234,8 @@ function setTimeouts(
 ): void {
   server.headersTimeout = headersTimeoutMs
   server.requestTimeout = requestTimeoutMs
-  // Node looks for connections past their time every 30 s, by an option that only the constructor takes; it reads the
-  // property again whenever the server begins to listen.
+  // Node checks timeouts every 30 s, an option of the constructor only; it reads the property again whenever the server
+  // starts to listen.
   Object.assign(server, { connectionsCheckingInterval: TIMEOUT_CHECK_MS })
   server.emit('listening')
 }
@@ -244,7 +248,7 @@ function loggedPath({ url = '' }: IncomingMessage): string {
 
 async function close(
   server: Server,
-  connections: Connections,
+  connections: ConnectionTracker,
   graceMs: number,
   endOpen?: () => Promise<void>,
 ): Promise<void> {
@@ -252,14 +256,14 @@ async function close(
     const cut = (): void => server.closeAllConnections()
     let deadline = setTimeout(() => {
       if (!endOpen) return cut()
-      deadline = setTimeout(cut, END_MS)
-      const leave = (): void => {
+      deadline = setTimeout(cut, END_TIMEOUT_MS)
+      const waitForClients = (): void => {
         clearTimeout(deadline)
-        if (connections.count() > 0) deadline = setTimeout(cut, LEAVE_MS)
+        if (connections.count() > 0) deadline = setTimeout(cut, FLUSH_TIMEOUT_MS)
       }
-      void endOpen().then(leave, leave)
+      void endOpen().then(waitForClients, waitForClients)
     }, graceMs)
-    // The HTTP server's own close would destroy sockets whose last answer is not yet with the kernel.
+    // The HTTP server's own close would destroy sockets whose last response has not reached the kernel.
     NetServer.prototype.close.call(server, () => {
       clearTimeout(deadline)
       resolve()

@@ -5,29 +5,29 @@ import type { H3Event } from 'h3'
 import { FastResponse } from 'srvx'
 import { sha256Hex, sha256HexToBase64 } from '../domain/digest.ts'
 
-/** Methods whose requests may carry a body that nobody will read; the connection ends with the answer. */
+/** Methods whose requests may carry an unread body; such a connection is closed after the response. */
 const METHODS_WITH_BODY = new Set(['POST', 'PUT', 'PATCH', 'DELETE'])
 
-/** For answers that nobody may keep. */
+/** Headers of responses that must not be cached. */
 export const NO_STORE = { 'cache-control': 'no-store' }
 
 const REQUEST_ID_PATTERN = /^[\w.:-]{1,128}$/
 
-/** Requests whose body has been read to its end, so that the connection can carry another. */
+/** Requests whose body was read completely, so that the connection can be reused. */
 const bodyRead = new WeakSet<object>()
 
-/** Says that nothing of a request is left unread. */
+/** Marks the body of a request as read completely. */
 export function markBodyRead(event: H3Event): void {
   bodyRead.add(event)
 }
 
-/** What the server keeps of a response until it has ended, beside what it sends. */
+/** Internal data about a response, kept until it ends. */
 export interface ResponseNotes {
   /** Id of the request. */
   id?: string
-  /** The body, which other responses may send too; none for a stream. */
+  /** The body, which other responses may share; absent for a stream. */
   body?: Buffer
-  /** Template of the route that answered; null where none did. */
+  /** Template of the matched route; null if none matched. */
   route?: string | null
   /** Public code of a refusal. */
   code?: string
@@ -35,35 +35,35 @@ export interface ResponseNotes {
   cut?: true
 }
 
-/** The notes stand at the response itself: a weak map with an entry for each request costs the garbage collector much. */
+/** The notes are a property of the response: a weak map with an entry per request is expensive for the garbage collector. */
 const NOTES = Symbol('notes')
 
-/** The notes on one of the runtime's responses, to read and to add to; without a socket they are forgotten. */
+/** The mutable notes of a Node response; without a response they are discarded. */
 export function notesOf(response: { [NOTES]?: ResponseNotes } | object | undefined): ResponseNotes {
-  const noted: { [NOTES]?: ResponseNotes } = response ?? {}
-  return (noted[NOTES] ??= {})
+  const annotated: { [NOTES]?: ResponseNotes } = response ?? {}
+  return (annotated[NOTES] ??= {})
 }
 
-/** Takes notes on a response. @returns the id of its request */
+/** Records route and body of a response. @returns the id of its request */
 function note(event: H3Event, body: Buffer | null): string {
-  const kept = notesOf(event.runtime?.node?.res)
-  kept.route = event.context.matchedRoute?.route ?? null
-  if (body) kept.body = body
-  return (kept.id ??= requestId(event.req.headers))
+  const notes = notesOf(event.runtime?.node?.res)
+  notes.route = event.context.matchedRoute?.route ?? null
+  if (body) notes.body = body
+  return (notes.id ??= requestId(event.req.headers))
 }
 
 type HeaderValues = Readonly<Record<string, string>>
 
 /**
- * A response whose headers and bytes are known. The listener sends it as it is: what the platform would make of it first
- * costs more than all else of a short response.
+ * A response whose headers and body are complete. The listener sends it directly, because the conversion to a platform
+ * `Response` costs more than the rest of a short response.
  */
 export class PlainResponse extends FastResponse {
   readonly #headers: HeaderList
   readonly #body: Buffer | null
 
   constructor(status: number, headers: HeaderList, body: Buffer | null) {
-    // The platform reads them when it is asked for them; it takes any list of pairs.
+    // The platform reads headers on demand and accepts any iterable of pairs.
     super(body, { status, headers: headers as unknown as [string, string][] })
     this.#headers = headers
     this.#body = body
@@ -79,13 +79,13 @@ export class PlainResponse extends FastResponse {
   }
 }
 
-/** Headers as Node takes them, names and values in turn, and as the platform reads them. */
+/** Headers as the alternating names and values that Node takes, iterable as pairs for the platform. */
 class HeaderList {
   readonly values: string[] = [];
 
   *entries(): Generator<[string, string]> {
-    for (let at = 0; at < this.values.length; at += 2)
-      yield [this.values[at] ?? '', this.values[at + 1] ?? '']
+    for (let index = 0; index < this.values.length; index += 2)
+      yield [this.values[index] ?? '', this.values[index + 1] ?? '']
   }
 
   [Symbol.iterator](): Generator<[string, string]> {
@@ -93,13 +93,13 @@ class HeaderList {
   }
 }
 
-/** Adds a header to a response that is made. */
+/** Adds a header to an existing response. */
 export function addHeader(response: Response, name: string, value: string): void {
   if (response instanceof PlainResponse) response.add(name, value)
   else response.headers.set(name, value)
 }
 
-/** The one place a response is made: every answer carries its length and the request's id. */
+/** Makes a response with its length and the request's id. Every response except a stream is made here. */
 export function respond(
   event: H3Event,
   status: number,
@@ -119,14 +119,14 @@ function respondWith(
   const headers = new HeaderList()
   const { values } = headers
   for (const part of parts) for (const name of Object.keys(part)) values.push(name, part[name] ?? '')
-  // A 304 has no length of its own; some clients wait for the bytes it would announce.
+  // A 304 has no body; some clients would wait for the bytes of its Content-Length.
   if (status !== 304) values.push('content-length', String(body?.byteLength ?? 0))
   if (isBodyLeft(event)) values.push('connection', 'close')
   values.push('x-request-id', note(event, body))
   return new PlainResponse(status, headers, body)
 }
 
-/** An answer that goes on for a while: bytes as they come, so without a length. */
+/** Makes a streamed response, without a length. */
 export function respondStream(
   event: H3Event,
   headers: Readonly<Record<string, string>>,
@@ -139,7 +139,7 @@ function isBodyLeft(event: H3Event): boolean {
   return METHODS_WITH_BODY.has(event.req.method) && !bodyRead.has(event)
 }
 
-/** A value as JSON, with its type and length. */
+/** Makes a JSON response. */
 export function respondJson(
   event: H3Event,
   status: number,
@@ -153,7 +153,7 @@ export function respondJson(
   return respond(event, status, { ...headers, 'content-type': 'application/json; charset=utf-8' }, body)
 }
 
-/** A text under the given content type, with its length. */
+/** Makes a text response with the given content type. */
 export function respondText(
   event: H3Event,
   status: number,
@@ -164,13 +164,13 @@ export function respondText(
   return respond(event, status, { ...headers, 'content-type': contentType }, Buffer.from(text))
 }
 
-/** The caller's request id when it is one, else a new one. The listener puts it on the request for all who ask. */
+/** Returns the caller's request id if it is valid, else a new one. The listener sets it on the request. */
 export function requestId(headers: { get(name: string): string | null }): string {
-  const given = headers.get('x-request-id')
-  return given !== null && REQUEST_ID_PATTERN.test(given) ? given : randomUUID()
+  const requested = headers.get('x-request-id')
+  return requested !== null && REQUEST_ID_PATTERN.test(requested) ? requested : randomUUID()
 }
 
-/** True when a client takes gzip: it names it, or everything, without the weight 0 (RFC 9110, 12.5.3). */
+/** Tells whether a client accepts gzip: by name or `*`, with a weight above 0 (RFC 9110, 12.5.3). */
 export function acceptsGzip(acceptEncoding: string | null): boolean {
   const weights = new Map<string, number>()
   for (const part of (acceptEncoding ?? '').split(',')) {
@@ -181,65 +181,70 @@ export function acceptsGzip(acceptEncoding: string | null): boolean {
   return (weights.get('gzip') ?? weights.get('*') ?? 0) > 0
 }
 
-/** Bytes that are published under their digest, with the headers that follow from them. */
-export interface Published {
+/** Bytes published under their digest, with the headers derived from them. */
+export interface PublishedBody {
   body: Buffer
   etag: string
-  /** For a 200 and a 304 alike. */
+  /** Headers of both 200 and 304. */
   headers: Readonly<Record<string, string>>
-  /** Only where the body follows. */
+  /** Headers of a 200 only. */
   contentHeaders: Readonly<Record<string, string>>
 }
 
-/** What is said of published bytes beside their digest. */
-export interface PublishedAs {
+/** Headers of published bytes other than the digests. */
+export interface PublishedHeaders {
   contentType: string
   cacheControl: string
-  /** Further headers, for a 200 and a 304 alike. */
+  /** Further headers of both 200 and 304. */
   headers?: Readonly<Record<string, string>>
 }
 
-/** @param sha256 digest of the body where it is known */
-export function published(body: Buffer, as: PublishedAs, sha256 = sha256Hex(body)): Published {
+/** Derives the headers of published bytes. @param sha256 digest of the body, if it is known */
+export function publishedBody(
+  body: Buffer,
+  options: PublishedHeaders,
+  sha256 = sha256Hex(body),
+): PublishedBody {
   const etag = `"${sha256}"`
   const digest = `sha-256=:${sha256HexToBase64(sha256)}:`
   return {
     body,
     etag,
-    headers: { 'cache-control': as.cacheControl, etag, ...as.headers, 'repr-digest': digest },
-    contentHeaders: { 'content-type': as.contentType, 'content-digest': digest },
+    headers: { 'cache-control': options.cacheControl, etag, ...options.headers, 'repr-digest': digest },
+    contentHeaders: { 'content-type': options.contentType, 'content-digest': digest },
   }
 }
 
 /**
- * 304 when the client holds these very bytes, else 200 with them.
+ * Responds 304 if the client holds these bytes, else 200 with them.
  *
- * @param headers of the route, for both
- * @param asked headers of this request alone, for both
+ * @param headers headers of the route, for both
+ * @param requestHeaders headers of this request alone, for both
  */
 export function respondPublished(
   event: H3Event,
   headers: HeaderValues,
-  { body, etag, headers: own, contentHeaders }: Published,
-  asked: HeaderValues = {},
+  { body, etag, headers: bodyHeaders, contentHeaders }: PublishedBody,
+  requestHeaders: HeaderValues = {},
 ): Response {
-  const isHeld = matchesEntityTag(event.req.headers.get('if-none-match'), etag)
-  if (isHeld) return respondWith(event, 304, null, headers, own, asked)
-  return respondWith(event, 200, body, headers, own, asked, contentHeaders)
+  const isCurrent = matchesEntityTag(event.req.headers.get('if-none-match'), etag)
+  if (isCurrent) return respondWith(event, 304, null, headers, bodyHeaders, requestHeaders)
+  return respondWith(event, 200, body, headers, bodyHeaders, requestHeaders, contentHeaders)
 }
 
-/** Bytes that are sent compressed to clients that take it. */
+/** Bytes that are compressed for clients that accept gzip. */
 export interface Compressible {
   body: Buffer
   gzip: () => Buffer
-  /** Of the body; null for one that is never a 304. */
+  /** Digest of the body; null if the response must never be a 304. */
   digest: string | null
 }
 
 /**
- * 304 when the client holds these bytes in the encoding it takes, else the bytes. Each encoding has a tag of its own.
+ * Responds 304 if the client holds these bytes in the negotiated encoding, else with the bytes. Each encoding has its own
+ * entity tag.
  *
- * @param contentHeaders only where the body follows
+ * @param contentHeaders headers of a response with a body only
  */
 export function respondCompressed(
   event: H3Event,
@@ -248,22 +253,22 @@ export function respondCompressed(
   { body, gzip, digest }: Compressible,
   contentHeaders: Readonly<Record<string, string>> = {},
 ): Response {
-  const zipped = acceptsGzip(event.req.headers.get('accept-encoding'))
+  const acceptsEncoding = acceptsGzip(event.req.headers.get('accept-encoding'))
   const common = { ...headers, vary: 'Accept-Encoding' }
-  const etag = `"${digest}${zipped ? '-gzip' : ''}"`
+  const etag = `"${digest}${acceptsEncoding ? '-gzip' : ''}"`
   const tagged = digest === null ? common : { ...common, etag }
   if (digest !== null && matchesEntityTag(event.req.headers.get('if-none-match'), etag))
     return respond(event, 304, tagged, null)
   const content = { ...tagged, ...contentHeaders }
-  if (!zipped) return respond(event, status, content, body)
+  if (!acceptsEncoding) return respond(event, status, content, body)
   return respond(event, status, { ...content, 'content-encoding': 'gzip' }, gzip())
 }
 
 /**
- * Whether an `If-None-Match` field names the current representation (RFC 9110, 13.1.2): weak comparison, `*`,
+ * Tells whether an `If-None-Match` field matches the current representation (RFC 9110, 13.1.2), with weak comparison, `*`
  * and lists. Several header lines arrive joined by commas.
  *
- * @param field the field's value, or null when the request has none
+ * @param field value of the field; null if the request has none
  * @param etag the current strong entity tag, quotes included
  */
 export function matchesEntityTag(field: string | null, etag: string): boolean {

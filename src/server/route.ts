@@ -6,43 +6,43 @@ import { Refusal } from '../domain/refusal.ts'
 import type { StorageRefusal } from '../domain/refusal.ts'
 import { NO_STORE, markBodyRead, requestId, respond, respondJson } from './respond.ts'
 
-/** How long a refusal that is held back waits. */
-const HOLD_MS = 500
+/** Delay of a refusal, in milliseconds. */
+const REFUSAL_DELAY_MS = 500
 
-/** Resolves when a refusal may be sent to a caller that has too much open, of an interface or of a page. */
-export function heldBack(): Promise<void> {
-  return pause(HOLD_MS)
+/** Delays a refusal of a caller that has too many open requests, so that an immediate retry cannot occupy the server. */
+export function delayRefusal(): Promise<void> {
+  return pause(REFUSAL_DELAY_MS)
 }
 
 interface RefusalContract {
   status: number
   when: string
-  /** The public code, where it is not the refusal's own name: two reasons with two statuses may share one. */
+  /** The public code, if it differs from the refusal's name: two refusals with different statuses may share one. */
   error?: string
   members?: Readonly<Record<string, string>>
-  /** JSON Schemas of what the body says beside `error` and differs from answer to answer; optional members. */
+  /** JSON Schemas of variable, optional members of the body. */
   memberSchemas?: Readonly<Record<string, Record<string, unknown>>>
-  /** Response headers of this refusal alone, with what each holds. */
+  /** Response headers of this refusal only, by name with a description. */
   headers?: Readonly<Record<string, string>>
   /**
-   * True for refusals of callers that have too much open: they are sent after {@link HOLD_MS}, since a client that asks
-   * again at once would take the server's time from all others.
+   * True if the refusal is sent after {@link REFUSAL_DELAY_MS}, for callers that have too many open requests: an
+   * immediate retry would take time from other clients.
    */
-  held?: true
-  /** True for what an operator has chosen: it is not logged as an error, whatever its status. */
+  delayed?: true
+  /** True for a state chosen by the operator: it is not logged as an error. */
   expected?: true
 }
 
-/** What a request carries beside its path and query. */
+/** Headers and body of a request. */
 interface RequestContract {
   headers: readonly { name: string; required: boolean; description: string }[]
   body: { required: boolean; description: string; schema: z.ZodType }
 }
 
 /**
- * The contract of a route: what the OpenAPI document publishes and what `route()` holds the handler to.
+ * The contract of a route, which the OpenAPI document publishes and `route()` enforces.
  *
- * `Code` is the area's closed list of refusals.
+ * @typeParam Code the closed list of refusal codes of the area
  */
 export interface Contract<Code extends string> {
   /** `GET` unless another is named. */
@@ -53,28 +53,28 @@ export interface Contract<Code extends string> {
   tag: string
   summary: string
   description: string
-  /** The schema that the handler parses the query with. */
+  /** The schema of the query, which the handler also parses with. */
   query: z.ZodObject
   request?: RequestContract
-  /** False when answers are made anew each time: they have no entity tag, and nothing is ever a 304. */
+  /** False if responses have no entity tag and are never a 304. */
   revalidated?: false
   /** Media type of the 200 body; `application/json` unless another is named. */
   contentType?: string
   /** Schema of the 200 body. */
   success: z.ZodType
   successDescription: string
-  /** Response headers of a success, by name, with what each holds. */
+  /** Response headers of a success, by name with a description. */
   successHeaders: Readonly<Record<string, string>>
-  /** Every refusal's status, when it is given, and what its body says beside `error`. */
+  /** Status, cause and further body members of every refusal. */
   refusals: Readonly<Record<Code, RefusalContract>>
-  /** What a store's refusal becomes in this area. */
+  /** Public codes of the refusals of a store. */
   storage: Readonly<Record<StorageRefusal, Code>>
-  /** What anything unexpected becomes. */
+  /** Public code of an unexpected error. */
   fault: Code
   methodNotAllowed: Code
-  /** Sent with every answer of the route but the preflight. */
+  /** Headers of every response of the route except the preflight. */
   headers: Readonly<Record<string, string>>
-  /** Sent with every refusal. */
+  /** Headers of every refusal. */
   refusalHeaders: Readonly<Record<string, string>>
   preflight: Readonly<Record<string, string>>
   /** 200 unless another is named. */
@@ -87,26 +87,30 @@ export interface Route {
   handle(event: H3Event, log: Log): Promise<Response>
 }
 
-/** Headers of every answer that depend on who asks. */
+/** Headers of every response that depend on the caller. */
 export type HeadersFor = (event: H3Event) => Readonly<Record<string, string>>
 
-/** Binds a handler to its contract. The only place where something thrown becomes a response. */
+/** Binds a handler to its contract. Errors become responses only here. */
 export function route<Code extends string>(
   contract: Contract<Code>,
   handler: (event: H3Event) => Promise<Response>,
   headersFor: HeadersFor = () => ({}),
 ): Route {
   const method = contract.method ?? 'GET'
-  const refuse = (event: H3Event, code: Code, given: Readonly<Record<string, string | number>>): Response => {
+  const refuse = (
+    event: H3Event,
+    code: Code,
+    extraMembers: Readonly<Record<string, string | number>>,
+  ): Response => {
     const { status, error = code, members } = contract.refusals[code]
     const headers = {
       ...contract.headers,
       ...headersFor(event),
       ...contract.refusalHeaders,
       ...(code === contract.methodNotAllowed ? { allow: method } : {}),
-      ...retryAfter(given),
+      ...retryAfter(extraMembers),
     }
-    return respondJson(event, status, headers, { error, ...members, ...given })
+    return respondJson(event, status, headers, { error, ...members, ...extraMembers })
   }
   return {
     path: contract.path,
@@ -120,8 +124,8 @@ export function route<Code extends string>(
         return await handler(event)
       } catch (error) {
         const code = codeOf(contract, error)
-        const { status, expected = false, held = false } = contract.refusals[code]
-        if (held) await heldBack()
+        const { status, expected = false, delayed = false } = contract.refusals[code]
+        if (delayed) await delayRefusal()
         if (status >= 500 && !expected) {
           log.error({ requestId: requestId(event.req.headers), code, err: error }, 'request refused')
         }
@@ -131,14 +135,17 @@ export function route<Code extends string>(
   }
 }
 
-/** A body that tells when to ask again says it in the header too. */
+/** The `Retry-After` header of a body with `retryAfterSeconds`. */
 export function retryAfter({ retryAfterSeconds }: Readonly<Record<string, string | number>>): {
   'retry-after'?: string
 } {
   return retryAfterSeconds === undefined ? {} : { 'retry-after': String(retryAfterSeconds) }
 }
 
-/** The public code of anything thrown in an area: its own refusal, a store's by the contract's table, or the fault code. */
+/**
+ * The public code of an error: that of a refusal of the area, that of the contract's table for a store, or the fault
+ * code.
+ */
 export function codeOf<Code extends string>(contract: Contract<Code>, error: unknown): Code {
   if (!(error instanceof Refusal)) return contract.fault
   if (isKeyOf(contract.refusals, error.code)) return error.code
@@ -150,10 +157,10 @@ function isKeyOf<Key extends string>(record: Readonly<Record<Key, unknown>>, key
 }
 
 /**
- * What the contracts of all public routes share: pages of any origin may read them, and every answer names its
- * description.
+ * Members shared by the contracts of all public routes: pages of any origin may read them, and every response links to
+ * its description.
  *
- * @param docs path of the page that describes the interface; its OpenAPI document lies below
+ * @param docs path of the page that documents the interface; its OpenAPI document is below it
  * @param exposed names of the response headers that pages of other origins may read
  */
 export function publicAccess(
@@ -180,8 +187,7 @@ export function publicAccess(
 }
 
 /**
- * What the contracts share whose answers nobody may keep. The headers that let pages of allowed origins read an answer
- * depend on who asks.
+ * Members shared by the contracts whose responses must not be cached. Their CORS headers depend on the caller.
  *
  * @param headers names of the request headers that such pages may send
  */
@@ -216,8 +222,8 @@ export function restrictedAccess(
   }
 }
 
-/** Refusals that end by themselves: their callers are told when to ask again, and held back. */
-export const RETRYING = {
+/** Members of temporary refusals: they are delayed and carry `Retry-After`. */
+export const RETRYABLE = {
   held: true,
   headers: { 'Retry-After': 'seconds to wait before the next request' },
   memberSchemas: { retryAfterSeconds: { type: 'integer', minimum: 1 } },
@@ -230,27 +236,27 @@ export interface Log {
   error(fields: Record<string, unknown>, message: string): void
 }
 
-/** The message of the one line that each turn of the chat has. */
+/** The message of the log line of each chat turn. */
 export const TURN_MESSAGE = 'chat turn'
 
-/** What a request whose body cannot be taken is refused with. */
+/** Refusals of a request body. */
 interface BodyRefusals {
-  /** Of one that is longer than what is read. */
+  /** For a body above the limit. */
   tooLarge: () => Refusal
-  /** Of one that ends before it is whole, or is no UTF-8. */
+  /** For a body that is incomplete or not UTF-8. */
   malformed: () => Refusal
 }
 
 /**
- * The body of a request as text, read to its end. No encoding of the content is undone, and no type asked for.
+ * Reads the body of a request as text. Content encoding and content type are ignored.
  *
- * @param maxBytes longest body that is read
+ * @param maxBytes largest body
  */
 export async function readBody(event: H3Event, maxBytes: number, refusals: BodyRefusals): Promise<string> {
   const { tooLarge, malformed } = refusals
   if (Number(event.req.headers.get('content-length') ?? 0) > maxBytes) throw tooLarge()
   const incoming = event.runtime?.node?.req as IncomingMessage | undefined
-  // A request of the platform's own, which it would be read from, costs time and stays as long as the answer does.
+  // Reading from a platform `Request` costs time, and it stays in memory as long as the response.
   const bytes = incoming ? await readIncoming(incoming, maxBytes, refusals) : await event.req.arrayBuffer()
   if (bytes.byteLength > maxBytes) throw tooLarge()
   markBodyRead(event)
@@ -261,7 +267,7 @@ export async function readBody(event: H3Event, maxBytes: number, refusals: BodyR
   }
 }
 
-/** Bytes of a request as they come off its socket; of one that is too long nothing more is taken. */
+/** Reads a request from its socket; stops as soon as it is too long. */
 function readIncoming(
   request: IncomingMessage,
   maxBytes: number,
@@ -269,28 +275,28 @@ function readIncoming(
 ): Promise<Buffer> {
   return new Promise((resolve, reject) => {
     const chunks: Buffer[] = []
-    let size = 0
-    const take = (chunk: Buffer): void => {
+    let receivedBytes = 0
+    const receive = (chunk: Buffer): void => {
       chunks.push(chunk)
-      size += chunk.byteLength
-      if (size <= maxBytes) return
-      stop()
+      receivedBytes += chunk.byteLength
+      if (receivedBytes <= maxBytes) return
+      removeListeners()
       request.pause()
       reject(tooLarge())
     }
-    const end = (): void => {
-      stop()
-      resolve(Buffer.concat(chunks, size))
+    const complete = (): void => {
+      removeListeners()
+      resolve(Buffer.concat(chunks, receivedBytes))
     }
-    const fail = (): void => {
-      stop()
+    const failMalformed = (): void => {
+      removeListeners()
       reject(malformed())
     }
-    const stop = (): void => {
-      request.off('data', take).off('end', end).off('close', fail)
+    const removeListeners = (): void => {
+      request.off('data', receive).off('end', complete).off('close', failMalformed)
     }
-    request.on('data', take).once('end', end).once('close', fail)
-    // It may have broken before anybody listened.
-    if (request.destroyed) fail()
+    request.on('data', receive).once('end', complete).once('close', failMalformed)
+    // It may have been destroyed before the listeners were added.
+    if (request.destroyed) failMalformed()
   })
 }

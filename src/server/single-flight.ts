@@ -1,19 +1,19 @@
 import { setImmediate as nextTurn } from 'node:timers/promises'
 
 /**
- * Shares one costly reading among callers that arrive while it may still serve them: a caller never gets a reading
- * that began before it asked. At most one reading runs and one more waits.
+ * Shares one costly read among concurrent callers. A caller never gets a read that started before its call. At most one
+ * read runs and one waits.
  */
 export function singleFlight<T>(read: () => Promise<T>): () => Promise<T> {
   let running: Promise<T> | null = null
   let waiting: Promise<T> | null = null
 
   const start = (): Promise<T> => {
-    const reading = read().finally(() => {
-      if (running === reading) running = null
+    const pending = read().finally(() => {
+      if (running === pending) running = null
     })
-    running = reading
-    return reading
+    running = pending
+    return pending
   }
 
   return () => {
@@ -29,8 +29,8 @@ export function singleFlight<T>(read: () => Promise<T>): () => Promise<T> {
 }
 
 /**
- * Shares one piece of work among the callers of one turn of the event loop. It begins when the turn is over, so after
- * every caller asked.
+ * Shares one piece of work among the callers of one turn of the event loop. It starts after that turn, so after every
+ * call.
  */
 export function batchPerTick<T>(work: () => T): () => Promise<T> {
   let pending: Promise<T> | null = null
@@ -41,57 +41,57 @@ export function batchPerTick<T>(work: () => T): () => Promise<T> {
   return () => (pending ??= nextTurn().then(begin))
 }
 
-/** Makes something when it is first asked for, and keeps it. */
+/** Returns a function that makes a value at its first call and caches it. */
 export function once<T>(make: () => T): () => T {
-  let made: { value: T } | null = null
-  return () => (made ??= { value: make() }).value
+  let cache: { value: T } | null = null
+  return () => (cache ??= { value: make() }).value
 }
 
-/** Makes something of each object once, and keeps it as long as the object. */
+/** Returns a function that makes a value of each object once and caches it as long as the object lives. */
 export function onceFor<Key extends object, T>(make: (key: Key) => T): (key: Key) => T {
-  const made = new WeakMap<Key, { value: T }>()
+  const cache = new WeakMap<Key, { value: T }>()
   return (key) => {
-    const known = made.get(key) ?? { value: make(key) }
-    made.set(key, known)
-    return known.value
+    const cached = cache.get(key) ?? { value: make(key) }
+    cache.set(key, cached)
+    return cached.value
   }
 }
 
-/** What a promise comes to, or the signal's reason as soon as it is aborted, whatever the promise does then. */
+/** Settles as the promise does, or rejects with the signal's reason as soon as it is aborted. */
 export async function abortable<T>(promise: Promise<T>, signal: AbortSignal): Promise<T> {
-  let give: () => void = () => undefined
-  const stopped = new Promise<never>((_resolve, reject) => {
-    give = () => reject(signal.reason as Error)
-    signal.addEventListener('abort', give, { once: true })
+  let rejectAborted: () => void = () => undefined
+  const aborted = new Promise<never>((_resolve, reject) => {
+    rejectAborted = () => reject(signal.reason as Error)
+    signal.addEventListener('abort', rejectAborted, { once: true })
   })
-  if (signal.aborted) give()
+  if (signal.aborted) rejectAborted()
   try {
-    return await Promise.race([stopped, promise])
+    return await Promise.race([aborted, promise])
   } finally {
-    signal.removeEventListener('abort', give)
+    signal.removeEventListener('abort', rejectAborted)
   }
 }
 
-/** A reading that took longer than it may. */
-class ReadingTooLong extends Error {
+/** A read that exceeded its timeout. */
+class ReadTimeout extends Error {
   override readonly name = 'ReadingTooLong'
 }
 
 /**
- * What a reading gives, unless time is over or the signal is aborted first: nobody waits for it then.
+ * Settles as the promise does, or rejects on timeout or abort.
  *
- * @throws ReadingTooLong, or the signal's reason
+ * @throws ReadTimeout, or the signal's reason
  */
 export async function withTimeout<T>(
-  reading: Promise<T>,
+  pending: Promise<T>,
   timeoutMs: number,
   signal?: AbortSignal,
 ): Promise<T> {
-  const late = new AbortController()
-  const giveUp = (): void => late.abort(new ReadingTooLong(`the read timed out after ${timeoutMs} ms`))
-  const timer = setTimeout(giveUp, timeoutMs)
+  const deadline = new AbortController()
+  const expire = (): void => deadline.abort(new ReadTimeout(`the read timed out after ${timeoutMs} ms`))
+  const timer = setTimeout(expire, timeoutMs)
   try {
-    return await abortable(reading, signal ? AbortSignal.any([late.signal, signal]) : late.signal)
+    return await abortable(pending, signal ? AbortSignal.any([deadline.signal, signal]) : deadline.signal)
   } finally {
     clearTimeout(timer)
   }

@@ -33,8 +33,8 @@ describe('a service that watches jobs', () => {
   test('gets the end of a message that is too long, in whole characters', async () => {
     const { url, pings } = await startPingService()
     await watchAt(url).ended('collect', 0, `${'é'.repeat(20_000)}the end`)
-    expect(pings[0]?.said).toMatch(/^é{4000,}the end$/)
-    expect(Buffer.byteLength(pings[0]?.said ?? '')).toBeLessThanOrEqual(10_000)
+    expect(pings[0]?.body).toMatch(/^é{4000,}the end$/)
+    expect(Buffer.byteLength(pings[0]?.body ?? '')).toBeLessThanOrEqual(10_000)
   })
 
   test('is told the end once more when it did not take it, and no oftener', async () => {

@@ -6,7 +6,7 @@ import type { PublishedHistoryOptions } from '../../src/adapters/published-histo
 import type { PublicHost } from '../../src/domain/ports.ts'
 import { summarizeBytes } from '../../src/domain/year/examine.ts'
 import { localSource, unreachableUrl } from '../support/local-source.ts'
-import type { LocalSource, SourceQuestion } from '../support/local-source.ts'
+import type { LocalSource, SourceRequest } from '../support/local-source.ts'
 import { SOURCE_UNAVAILABLE } from '../support/refusals.ts'
 
 const AT = Date.UTC(2026, 2, 1, 0, 10, 0, 7)
@@ -19,7 +19,7 @@ function published(base: string, options: PublishedHistoryOptions = {}): PublicH
 }
 
 function answering(
-  answer: (response: ServerResponse, question: SourceQuestion) => void,
+  answer: (response: ServerResponse, question: SourceRequest) => void,
 ): Promise<LocalSource> {
   return localSource((question, response) => answer(response, question))
 }
@@ -56,7 +56,7 @@ describe('an answer', () => {
   ])('of status %i with the body %s is an answer', async (status, body, error) => {
     const host = await answering((response) => response.writeHead(status).end(body))
     expect(await published(host.url).ledger(never)).toMatchObject({ status, error })
-    expect(host.questions).toHaveLength(1)
+    expect(host.requests).toHaveLength(1)
   })
 
   test('with a header no terminal can show lacks that header', async () => {
@@ -67,7 +67,7 @@ describe('an answer', () => {
   test('that redirects is not followed', async () => {
     const host = await answering((response) => response.writeHead(302, { location: '/elsewhere' }).end())
     expect((await published(host.url).head(never)).status).toBe(302)
-    expect(host.questions).toHaveLength(1)
+    expect(host.requests).toHaveLength(1)
   })
 })
 
@@ -80,14 +80,14 @@ test('asks below the path of the base, past caches, uncompressed, and with the E
   await history.at(AT, ['a', 'b'], never)
   await history.at(AT, [], never)
   expect(history.base).toBe(`${host.url}/some/place`)
-  expect(host.questions.map(({ target }) => target)).toEqual([
+  expect(host.requests.map(({ target }) => target)).toEqual([
     '/some/place/api/feed/history/ledger',
     '/some/place/api/feed/history/ledger/legacy',
     '/some/place/api/feed/history/head',
     '/some/place/api/feed/history?sort=year&at=2026-03-01T00:10:00.007Z',
     '/some/place/api/feed/history?sort=year&at=2026-03-01T00:10:00.007Z',
   ])
-  const [, , , conditional, plain] = host.questions
+  const [, , , conditional, plain] = host.requests
   expect(conditional?.headers).toMatchObject({
     'if-none-match': '"a", "b"',
     'cache-control': 'no-cache',
@@ -119,7 +119,7 @@ describe('a host is unavailable that', () => {
       message: expect.stringMatching(message),
     })
     await expect(attempt).rejects.toThrow(host.url)
-    expect(host.questions).toHaveLength(2)
+    expect(host.requests).toHaveLength(2)
   })
 
   test('nothing listens for', async () => {
@@ -166,7 +166,7 @@ describe('a body has a bound for what it is', () => {
     const body = `{"error":"year_history_not_found","more":"${'x'.repeat(16 * KIB)}"}`
     const host = await answering((response) => response.writeHead(404).end(body))
     expect(await published(host.url).ledger(never)).toMatchObject({ status: 404, error: null })
-    expect(host.questions).toHaveLength(1)
+    expect(host.requests).toHaveLength(1)
   })
 })
 
@@ -186,5 +186,5 @@ test('whoever is told to stop is not made to wait, and does not ask again', asyn
   const host = await answering(() => stop.abort(new Error('told to stop')))
   await expect(published(host.url).ledger(stop.signal)).rejects.toThrow('told to stop')
   await expect(published(host.url).ledger(stop.signal)).rejects.toThrow('told to stop')
-  expect(host.questions).toHaveLength(1)
+  expect(host.requests).toHaveLength(1)
 })

@@ -4,7 +4,7 @@ import { describe, expect, test } from 'vitest'
 import { dayOf } from '../../src/domain/time.ts'
 import { lastCompleteDay } from '../../src/domain/year/ledger.ts'
 import type { PublishReport } from '../../src/jobs/publish-report.ts'
-import { ask as askAgent, question, textOf } from '../support/agent.ts'
+import { chatEvents as askAgent, chatBody, textOf } from '../support/agent.ts'
 import { dash, filledFolder, run, serve, startDash } from '../support/dash.ts'
 
 async function publish(data: string) {
@@ -100,7 +100,7 @@ test('the demo is ready by itself, says that it is one, and cleans up after itse
     expect(live.popular.length).toBeGreaterThan(20)
   }
   expect(await (await fetch(`${url}/api/rss`)).text()).toContain('<title>DEMO: dash: trending now</title>')
-  const events = await askAgent({ url }, question('What is trending?'))
+  const events = await askAgent({ url }, chatBody('What is trending?'))
   expect(events.map(({ event }) => event)).toEqual(expect.arrayContaining(['meta', 'tool', 'delta', 'done']))
   expect(textOf(events)).toMatch(/^_Demo.*\[[^\]]+\]\(https?:/s)
   expect(await end('SIGTERM')).toBe(0)

@@ -4,7 +4,7 @@ import { expect, test } from 'vitest'
 import { dash, serve, temporaryFolder } from '../support/dash.ts'
 
 /** The usual mask of a login shell, which lets all read what is made. */
-const under = ['sh', '-c', 'umask 022; exec "$@"', 'sh'] as const
+const wrapper = ['sh', '-c', 'umask 022; exec "$@"', 'sh'] as const
 
 const DAY_MS = 86_400_000
 
@@ -35,15 +35,15 @@ test('everything in a data folder is readable by its owner alone, whatever made 
   writeFileSync(join(cwd, 'day.ndjson'), JSON.stringify({ ...row, comments: 0, publishedAt }))
   const provenance = ['--title-provenance', 'hn:firebase-item']
   const data = ['--data-dir', join(cwd, 'data')]
-  expect((await dash(['import', 'signals', 'day.ndjson', ...provenance, ...data], { cwd, under })).code).toBe(
-    0,
-  )
+  expect(
+    (await dash(['import', 'signals', 'day.ndjson', ...provenance, ...data], { cwd, wrapper })).code,
+  ).toBe(0)
   mkdirSync(join(cwd, 'metrics'))
   const env = { DASH_METRICS_TEXTFILE_DIR: join(cwd, 'metrics') }
-  expect((await dash(['publish-year', '--once', ...data], { cwd, under, env })).code).toBe(0)
-  const server = await serve(data, { cwd, under })
+  expect((await dash(['publish-year', '--once', ...data], { cwd, wrapper, env })).code).toBe(0)
+  const server = await serve(data, { cwd, wrapper })
   await (await fetch(`${server.url}/api/search?q=one`)).text()
-  expect((await dash(['copy-archive', '--to', join(cwd, 'copy'), ...data], { cwd, under })).code).toBe(0)
+  expect((await dash(['copy-archive', '--to', join(cwd, 'copy'), ...data], { cwd, wrapper })).code).toBe(0)
   const modes = modesOf(cwd).filter(([path]) => /^(?:data|copy)/.test(path))
   expect(modes.map(([path]) => path)).toEqual(
     expect.arrayContaining([
@@ -63,7 +63,7 @@ test('an env file and a data folder are for their owner, units for all', async (
   const cwd = temporaryFolder()
   mkdirSync(join(cwd, 'units'), { mode: 0o755 })
   const args = ['init', '--yes', '--data-dir', join(cwd, 'data'), '--write-units', 'units']
-  expect((await dash(args, { cwd, under })).code).toBe(0)
+  expect((await dash(args, { cwd, wrapper })).code).toBe(0)
   expect([modeOf(join(cwd, '.env')), modeOf(join(cwd, 'data'))]).toEqual(['600', '700'])
   for (const [, mode] of modesOf(join(cwd, 'units'))) expect(mode).toBe('644')
 })

@@ -10,7 +10,7 @@ import { checkFeatures } from '../../src/cli/commands/doctor/doctor.ts'
 import { readConfig } from '../../src/cli/settings/read-config.ts'
 import { sealRun } from '../../src/domain/models/stored-run.ts'
 import type { StartedServer } from '../../src/cli/running-server.ts'
-import { ask, chat, chatVariables, question, sessionOf, textOf } from '../support/agent.ts'
+import { chatEvents, chat, chatVariables, chatBody, sessionOf, textOf } from '../support/agent.ts'
 import { silentLog } from '../support/api-client.ts'
 import { run, temporaryFolder } from '../support/dash.ts'
 import { sampleCandidates, sampleRun } from '../support/free-models.ts'
@@ -190,7 +190,7 @@ describe.each([
     const limit = { DASH_TRUSTED_PROXIES: proxies, DASH_CHAT_BURST_PER_MINUTE: '1' }
     const server = await served({ ...(await withModel()), ...limit })
     const given = await statusesOf(async (headers) =>
-      chat(server, question('Hello'), { token: await sessionOf(server, headers), headers }),
+      chat(server, chatBody('Hello'), { token: await sessionOf(server, headers), headers }),
     )
     expect(given).toEqual(statuses)
   })
@@ -239,5 +239,7 @@ test('an image with an alternative text of over 500 characters reaches no reader
     [...(text.match(/.{1,7}/gs) ?? []).map((part) => ({ text: part })), { end: 'completed' as const }],
   ]
   const server = await served(await withModel({ rounds }))
-  expect(textOf(await ask(server, question('Hello')))).toBe(`[${alternative}](https://example.org/pixel)`)
+  expect(textOf(await chatEvents(server, chatBody('Hello')))).toBe(
+    `[${alternative}](https://example.org/pixel)`,
+  )
 })

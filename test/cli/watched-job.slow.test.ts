@@ -23,7 +23,7 @@ describe('a check that is told of jobs', () => {
       'POST /key/dash-publish-year/start',
       'POST /key/dash-publish-year/0',
     ])
-    expect(`${pings[3]?.said}\n`).toBe(published.stdout)
+    expect(`${pings[3]?.body}\n`).toBe(published.stdout)
   })
 
   test('gets the exit status of a job that failed, with its error, under --quiet and --json too', async () => {
@@ -33,7 +33,7 @@ describe('a check that is told of jobs', () => {
     const failed = await run(['publish-year', '--once', '--quiet', '--json', '--data-dir', data], { env })
     expect(failed.code).toBe(69)
     expect(whats(pings)).toEqual(['POST /start', 'POST /69'])
-    expect(pings[1]?.said).toMatch(/^error: .*\n.* was not published$/)
+    expect(pings[1]?.body).toMatch(/^error: .*\n.* was not published$/)
   })
 
   test('gets a command line that is wrong as a failure, and nothing of a rehearsal', async () => {
@@ -68,7 +68,7 @@ describe('a check that is told of jobs', () => {
     const env = { DASH_HEALTHCHECK_PING_URL: url, DASH_METRICS_TEXTFILE_DIR: textfiles }
     expect((await dash(['publish-year', '--data-dir', data], { env })).code).toBe(75)
     expect(whats(pings)).toEqual(['POST /start', 'POST /log'])
-    expect(pings[1]?.said).toContain('has been writing to the ledger since')
+    expect(pings[1]?.body).toContain('has been writing to the ledger since')
     expect(readdirSync(textfiles)).toEqual([])
     unanswered.destroy()
     expect((await first).code).toBe(69)

@@ -29,7 +29,7 @@ test('the pages of commands and configuration hold the tables that are generated
   expect(status).toBe(0)
 })
 
-/** What `--help` of a command lists. */
+/** Flags and subcommands listed by a command's `--help`. */
 async function helpOf(command: readonly string[]): Promise<{ flags: string[]; commands: string[] }> {
   const { code, stdout } = await dash([...command, '--help'])
   expect(code).toBe(0)

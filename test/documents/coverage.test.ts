@@ -11,7 +11,7 @@ import { REJECTION_REASONS } from '../../src/domain/models/catalogue.ts'
 import { METADATA_MAX } from '../../src/domain/models/score.ts'
 
 describe('the documents name', () => {
-  test('every path the server answers, in the API guide', async () => {
+  test('the API guide names every path of the server', async () => {
     const app = openApp(await openWorkspace())
     const guide = read('docs/api.md')
     const paths = app['~routes'].map(({ route }) => route ?? '')
@@ -30,7 +30,7 @@ describe('the documents name', () => {
     expect(missing).toEqual([])
   })
 
-  test('every refusal of every interface and no other, with its status, cause and what to do', async () => {
+  test('the error page lists exactly the refusals of every interface, each with status, cause and remedy', async () => {
     const interfaces = await interfacesOf(openApp(await openWorkspace()))
     expect(interfaces.length).toBeGreaterThan(4)
     const ROW = /^\| (\d{3}) +\| `(\w+)` +\| [^|]*\w[^|]* \| [^|]*\w[^|]* \|$/gm
@@ -38,14 +38,14 @@ describe('the documents name', () => {
       const section = sectionOf('docs/errors.md', `## ${heading}`)
       expect(refusals.length).toBeGreaterThan(2)
       const given = refusals.map(({ status, error }) => `${status} ${error}`)
-      const told = Array.from(section.matchAll(ROW), ([, status, error]) => `${status} ${error}`)
+      const documented = Array.from(section.matchAll(ROW), ([, status, error]) => `${status} ${error}`)
       const beside = name === 'agent-chat' ? ['404 not_found'] : []
-      expect(told.sort(), name).toEqual([...given, ...beside].sort())
-      expect(section.match(/^\| \d{3} /gm), name).toHaveLength(told.length)
+      expect(documented.sort(), name).toEqual([...given, ...beside].sort())
+      expect(section.match(/^\| \d{3} /gm), name).toHaveLength(documented.length)
     }
   })
 
-  test('every way an answer of the chat can end, with what to do', () => {
+  test('the documents name every end of a chat answer, with a remedy', () => {
     const union = /type FailureCode =([^]*?)\n\n/.exec(read('src/domain/agent/model-call.ts'))?.[1] ?? ''
     const codes = [...union.matchAll(/['`](\w+?)(?:\$\{number\})?['`]/g)].map(([, code = '']) => code)
     expect(codes.length).toBeGreaterThan(8)
@@ -57,7 +57,7 @@ describe('the documents name', () => {
     }
   })
 
-  test('every exit code, with what to do', () => {
+  test('the documents name every exit code, with a remedy', () => {
     const codes = rowsOf('docs/troubleshooting.md').flatMap(([code = '', cause = '', mend = '']) =>
       /^\d+(, \d+)*$/.test(code) && cause.length > 3
         ? code.split(', ').map((each) => ({ code: Number(each), mend }))
@@ -71,7 +71,7 @@ describe('the documents name', () => {
       expect([code, code === EXIT.done || mend.length > 3]).toEqual([code, true])
   })
 
-  test('every finding of an audit, with what to do', () => {
+  test('the documents name every finding of an audit, with a remedy', () => {
     const union = /type FindingCode =([^]*?)\n\n/.exec(read('src/domain/year/finding.ts'))?.[1] ?? ''
     const codes = [...union.matchAll(/'(\w+)'/g)].map(([, code = '']) => code)
     expect(codes.length).toBeGreaterThan(8)
@@ -90,31 +90,31 @@ const sourceFiles = (folder: string): string[] =>
     .map((name) => join(folder, name))
 
 describe('the documents', () => {
-  test('name every variable the configuration reads, as it is described there', () => {
+  test('the documents describe every variable as the configuration does', () => {
     const documented = [...read('docs/configuration.md').matchAll(/^\| `([A-Z][A-Z_]+)`/gm)]
     expect(documented.map(([, name]) => name)).toEqual(namedVariables.map(({ name }) => name))
   })
 
-  test('name every reason of a rejection, and every part of the metadata score with its points', () => {
+  test('the documents name every rejection reason and every part of the metadata score with its points', () => {
     for (const [reason] of Object.entries(REJECTION_REASONS))
       expect(read('docs/free-models.md')).toMatch(new RegExp(`^\\| \`${reason}\` `, 'm'))
     for (const [part, most] of Object.entries(METADATA_MAX))
       expect(read('docs/model-scores.md')).toMatch(new RegExp(`^\\| \`${part}\` +\\| ${most} `, 'm'))
   })
 
-  test('exist wherever the sources cite one', () => {
+  test('every document that the sources cite exists', () => {
     const cited = sourceFiles('src').flatMap((name) => read(name).match(/[\w./-]+\.md\b/g) ?? [])
     expect(cited.length).toBeGreaterThan(20)
     expect([...new Set(cited)].filter((name) => !existsSync(join(ROOT, name)))).toEqual([])
   })
 
-  test('list every decision', () => {
+  test('the list of decisions is complete', () => {
     const decisions = readdirSync(join(ROOT, 'docs/decisions')).filter((name) => /^\d{4}-/.test(name))
     expect(decisions.length).toBeGreaterThan(0)
     for (const name of decisions) expect(read('docs/decisions/README.md')).toContain(`(${name})`)
   })
 
-  test('show every folder of the sources on the map', () => {
+  test('the map of the architecture page shows every source folder', () => {
     const map = read('docs/architecture.md')
     const folders = readdirSync(join(ROOT, 'src'), { recursive: true, withFileTypes: true }).filter((entry) =>
       entry.isDirectory(),

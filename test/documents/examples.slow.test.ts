@@ -6,14 +6,14 @@ import { afterAll, beforeAll, describe, expect, onTestFinished, test } from 'vit
 import { addDays } from '../../src/domain/time.ts'
 import { lastCompleteDay } from '../../src/domain/year/ledger.ts'
 import { openApp } from '../support/api-client.ts'
-import { openExampleSession, startExampleDemo, followPage, isThere } from '../support/example-session.ts'
+import { openExampleSession, startExampleDemo, followPage, isInstalled } from '../support/example-session.ts'
 import { examplePages, examplesOf, isRun, interfacesOf } from '../support/examples.ts'
-import type { Followed } from '../support/example-session.ts'
+import type { PageResult } from '../support/example-session.ts'
 import { SAMPLE_ARCHIVE } from '../support/legacy-archive.ts'
 import { storiesOf } from '../support/signals.ts'
 import { startReplay, LINKED, startPages } from '../support/replay/replay-server.ts'
-import { REPLAYED } from '../support/replay/replies.ts'
-import type { Replayed } from '../support/replay/replies.ts'
+import { REPLAYED } from '../support/replay/responses.ts'
+import type { Replayed } from '../support/replay/responses.ts'
 import { scriptedModels, startRouter } from '../support/router-simulator.ts'
 import { startProvider } from '../support/synthetic-provider.ts'
 import { openWorkspace } from '../support/workspace.ts'
@@ -22,7 +22,7 @@ const OWN_DATA = `npx dash import signals day.ndjson.gz --quiet --data-dir ./das
 npx dash publish-year --once --quiet --data-dir ./dash-data
 `
 
-/** What a page takes for granted beside the files of every page, as commands. */
+/** Commands that prepare a page's prerequisites. */
 const GRANTED: Readonly<Record<string, string>> = {
   'docs/api.md': OWN_DATA,
   'docs/backup.md': OWN_DATA,
@@ -54,7 +54,7 @@ function putFiles(folder: string): void {
   cpSync(SAMPLE_ARCHIVE, join(folder, 'old-archive'), { recursive: true })
 }
 
-/** What stands in for the Internet: the live sources, the routing service. */
+/** Replacements of Internet services: the live sources and the routing service. */
 async function standIns(): Promise<Record<string, string>> {
   const replay = await startReplay()
   onTestFinished(() => replay.close())
@@ -63,13 +63,13 @@ async function standIns(): Promise<Record<string, string>> {
     replay.change(
       source,
       /./,
-      (reply) => JSON.parse(JSON.stringify(reply).replaceAll(LINKED, pages)) as unknown,
+      (content) => JSON.parse(JSON.stringify(content).replaceAll(LINKED, pages)) as unknown,
     )
   const router = await startRouter({ models: scriptedModels(2), clock: Date.now })
   return { ...replay.env, DASH_ARTICLE_ALLOW_PRIVATE: '127.0.0.1/32', OPENROUTER_BASE_URL: router.url }
 }
 
-async function follow(page: string, text?: string): Promise<Followed> {
+async function follow(page: string, text?: string): Promise<PageResult> {
   const folder = join(mkdtempSync(join(root, 'page-')), 'folder')
   mkdirSync(folder)
   putFiles(folder)
@@ -82,30 +82,33 @@ async function follow(page: string, text?: string): Promise<Followed> {
 }
 
 /** Pages are followed in bash, and ask with curl. */
-const hasShell = ['bash', 'curl'].every(isThere)
-const hasPython = isThere('python3')
+const hasShell = ['bash', 'curl'].every(isInstalled)
+const hasPython = isInstalled('python3')
 
 describe.skipIf(!hasShell)('the examples of', () => {
   const pages = examplePages().filter((page) => page !== 'docs/api.md' && examplesOf(page).some(isRun))
-  test.each(pages)('%s run, ask only what is answered, and print what is shown', async (page) => {
-    const { flaws, ran } = await follow(page)
-    expect(flaws).toEqual([])
-    expect(ran.length).toBeGreaterThan(0)
-  })
+  test.each(pages)(
+    'the examples of %s run, get only successful responses, and print the shown output',
+    async (page) => {
+      const { flaws, ran } = await follow(page)
+      expect(flaws).toEqual([])
+      expect(ran.length).toBeGreaterThan(0)
+    },
+  )
 
-  test('the API guide ask every path of every interface in each of the three languages', async () => {
+  test('the examples of the API guide request every path of every interface in each of the three languages', async () => {
     const { flaws, ran } = await follow('docs/api.md')
     expect(flaws).toEqual([])
     const interfaces = await interfacesOf(openApp(await openWorkspace()))
     const paths = interfaces.flatMap((each) => each.paths)
     expect(paths.length).toBeGreaterThan(15)
     for (const language of ['sh', 'js', ...(hasPython ? ['python'] : [])]) {
-      const asked = new Set(
+      const requestedPaths = new Set(
         ran
           .filter(({ example }) => example.language === language)
           .flatMap(({ requests }) => requests.map(({ path }) => path)),
       )
-      expect([language, paths.filter((path) => !asked.has(path))]).toEqual([language, []])
+      expect([language, paths.filter((path) => !requestedPaths.has(path))]).toEqual([language, []])
     }
   })
 })

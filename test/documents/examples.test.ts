@@ -4,14 +4,17 @@ import { examplePages, examplesOf, flawOf, isRun } from '../support/examples.ts'
 import type { Example } from '../support/examples.ts'
 
 describe('every fenced block of', () => {
-  test.each(examplePages())('%s names its language, and is run or says what it needs', (page) => {
-    const examples = examplesOf(page)
-    const flaws = examples.flatMap((example) => {
-      const flaw = flawOf(example) ?? unusedFile(example, examples)
-      return flaw === null ? [] : [`${page}:${example.line}: ${flaw}`]
-    })
-    expect(flaws).toEqual([])
-  })
+  test.each(examplePages())(
+    'every fenced block of %s names its language, and runs or names its prerequisites',
+    (page) => {
+      const examples = examplesOf(page)
+      const flaws = examples.flatMap((example) => {
+        const flaw = flawOf(example) ?? unusedFile(example, examples)
+        return flaw === null ? [] : [`${page}:${example.line}: ${flaw}`]
+      })
+      expect(flaws).toEqual([])
+    },
+  )
 
   /** A file that is shown is there for an example that uses it. */
   function unusedFile({ file, line }: Example, examples: readonly Example[]): string | null {
@@ -20,7 +23,7 @@ describe('every fenced block of', () => {
     return isUsed ? null : `no example behind it uses ${file}`
   }
 
-  test('all pages together: most that could run do', () => {
+  test('most runnable blocks of all pages run', () => {
     const runnable = examplePages()
       .flatMap((page) => examplesOf(page))
       .filter((example) => isRun({ ...example, needs: [] }))
@@ -34,7 +37,7 @@ describe('the marks of a block', () => {
   const flawsOf = (info: string): (string | null)[] =>
     examplesOf('page.md', `\`\`\`${info}\nx\n\`\`\`\n`).map(flawOf)
 
-  test('are few, and none hides what could run', () => {
+  test('marks are few, and none hides a runnable block', () => {
     for (const info of [
       'sh',
       'sh needs=docker',
@@ -56,7 +59,7 @@ describe('the marks of a block', () => {
       expect([info, flawsOf(info)[0]]).toEqual([info, expect.any(String)])
   })
 
-  test('are read with the place and the text of the block, in a list too', () => {
+  test('marks are parsed with the line and the text of the block, also within a list', () => {
     const [example] = examplesOf(
       'page.md',
       'a\n\n- b\n\n  ```sh needs=jq refused=400,404\n  one\n\n    two\n  ```\n',

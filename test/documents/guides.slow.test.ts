@@ -28,7 +28,7 @@ function audit(
   folder: string,
   base: string,
   env: Record<string, string> = {},
-): Promise<Said> {
+): Promise<ShellResult> {
   return shell(AUDIT, folder, { BASE: base, ...env }, [step])
 }
 
@@ -69,7 +69,7 @@ test('the audit script proves a sound host, and detects one that rewrote its arc
   ])
 })
 
-test('the audit script never overwrites a kept head, and checks nothing without one', async () => {
+test('the audit script never overwrites a kept head, and cannot compare without one', async () => {
   const { url } = await localSource((_question, response) => void response.end('{}\n'))
   const folder = temporaryFolder()
   const unkept = await audit('check', folder, url)
@@ -85,13 +85,13 @@ describe('the audit script, at an archive with legacy publications, a gap and tw
   const last = rows.at(-1)
   const newestAt = new Date(last?.publishedAt ?? 0).toISOString()
 
-  /** What the script says to a host that changes some of its honest answers; the kept head is that of the seal. */
-  async function verdict(change: (body: string, target: string) => string): Promise<Said> {
+  /** The script's output for a host that changes some of its responses; the kept head is that of the seal. */
+  async function verdict(change: (body: string, target: string) => string): Promise<ShellResult> {
     const app = openSampleApp(archive)
-    const host = await localSource((question, response) => {
-      void Promise.resolve(app.request(`http://dash.test${question.target}`)).then(async (answer) => {
-        response.statusCode = answer.status
-        response.end(change(await answer.text(), question.target))
+    const host = await localSource((request, response) => {
+      void Promise.resolve(app.request(`http://dash.test${request.target}`)).then(async (published) => {
+        response.statusCode = published.status
+        response.end(change(await published.text(), request.target))
       })
     })
     const folder = temporaryFolder()
@@ -99,7 +99,7 @@ describe('the audit script, at an archive with legacy publications, a gap and tw
     return audit('check', folder, host.url)
   }
 
-  test('proves a sound host', async () => {
+  test('the audit script proves a sound host', async () => {
     const { code, lines } = await verdict((body) => body)
     expect([code, lines.at(-1)]).toEqual([0, 'OK: 6 entries hold, 5 publications are what they say'])
   })
@@ -131,14 +131,14 @@ describe('the audit script, at an archive with legacy publications, a gap and tw
       /another selection before/,
     ],
   }
-  test.each(Object.entries(lies))('finds out %s', async (_what, [change, verdictLine]) => {
+  test.each(Object.entries(lies))('the audit script detects %s', async (_what, [change, verdictLine]) => {
     const { code, lines } = await verdict(change)
     expect([code, lines.at(-1)]).toEqual([1, expect.stringMatching(verdictLine)])
     expect(lines.at(-1)).toMatch(/^FAILED: /)
   })
 })
 
-interface Said {
+interface ShellResult {
   code: number | null
   /** Standard output and standard error, as they came. */
   lines: string[]
@@ -151,13 +151,13 @@ function shellBlocks(page: string): string[] {
     .map(({ text }) => text)
 }
 
-/** What a person's shell says: nothing but the script, a folder of its own and the usual tools. */
+/** Runs the script in a shell with its own folder and the usual tools only. */
 async function shell(
   script: string,
   folder: string,
   env: Record<string, string> = {},
   args: readonly string[] = [],
-): Promise<Said> {
+): Promise<ShellResult> {
   const child = spawn('/bin/sh', ['-s', ...args], {
     cwd: folder,
     env: { PATH: process.env['PATH'] ?? '', ...env },
@@ -171,13 +171,13 @@ async function shell(
   return { code, lines: output.trimEnd().split('\n') }
 }
 
-/** What the guide calls `dash`. */
+/** The program that the guide calls `dash`. */
 const DASH = `dash() { "${process.execPath}" "${PROGRAM}" "$@"; }\nset -e\n`
 
 const [backUp = '', copyFeed = '', keepHead = '', restore = '', ...others] = shellBlocks('docs/backup.md')
 
 /** A folder with a data folder in it that holds an older archive and yesterday's publication. */
-async function place(): Promise<string> {
+async function archiveFolder(): Promise<string> {
   const folder = temporaryFolder()
   const data = ['--data-dir', join(folder, 'dash-data')]
   const stdin = storiesOf(lastCompleteDay(Date.now()), 5)
@@ -202,34 +202,34 @@ async function answerOf(dataDir: string): Promise<Buffer> {
   return Buffer.from(await response.arrayBuffer())
 }
 
-test('the drill restores an archive that is sound and answers with the same bytes', async () => {
+test('the drill restores a sound archive that responds with the same bytes', async () => {
   expect(others).toEqual([])
-  const folder = await place()
+  const folder = await archiveFolder()
   await publish(folder)
-  const said = await shell([DASH, backUp, copyFeed, keepHead, restore].join('\n'), folder)
-  expect(said.lines.at(-1)).toMatch(/^sound: 7 publications, 7 objects/)
-  expect(said.code).toBe(0)
+  const result = await shell([DASH, backUp, copyFeed, keepHead, restore].join('\n'), folder)
+  expect(result.lines.at(-1)).toMatch(/^sound: 7 publications, 7 objects/)
+  expect(result.code).toBe(0)
   expect(await answerOf(join(folder, 'dash-restored'))).toEqual(await answerOf(join(folder, 'dash-data')))
 
   const again = await shell([DASH, backUp].join('\n'), folder)
   expect(again).toMatchObject({ code: 0, lines: [expect.stringContaining('0 objects, 0 ledger rows')] })
 })
 
-test('the drill finds a backup that is older than the head that was kept', async () => {
-  const folder = await place()
+test('the drill detects a backup older than the kept head', async () => {
+  const folder = await archiveFolder()
   expect(await shell([DASH, backUp].join('\n'), folder)).toMatchObject({ code: 0 })
   const older = join(folder, 'older')
   cpSync(join(folder, 'dash-backup'), older, { recursive: true })
   await publish(folder)
   expect(await shell([DASH, backUp, copyFeed, keepHead].join('\n'), folder)).toMatchObject({ code: 0 })
   cpSync(join(folder, 'dash-backup', 'feed.db'), join(older, 'feed.db'))
-  const said = await shell([DASH, restore].join('\n'), folder, { BACKUP: older })
-  expect(said.code).toBe(65)
-  expect(said.lines.join('\n')).toMatch(/head_mismatch \.\/kept-head\.json: .*the ledger ends at entry/)
+  const result = await shell([DASH, restore].join('\n'), folder, { BACKUP: older })
+  expect(result.code).toBe(65)
+  expect(result.lines.join('\n')).toMatch(/head_mismatch \.\/kept-head\.json: .*the ledger ends at entry/)
 })
 
-test('a damaged backup is refused before anything of it is served', async () => {
-  const folder = await place()
+test('a damaged backup is refused before any of it is served', async () => {
+  const folder = await archiveFolder()
   await publish(folder)
   expect(await shell([DASH, backUp, copyFeed, keepHead].join('\n'), folder)).toMatchObject({ code: 0 })
   const objects = join(folder, 'dash-backup', 'archive', 'objects', 'sha256')
@@ -237,9 +237,9 @@ test('a damaged backup is refused before anything of it is served', async () => 
     /\/[0-9a-f]{64}$/.test(name),
   )
   const damage = `chmod u+w "${join(objects, object ?? '')}"; printf x >> "${join(objects, object ?? '')}"`
-  const said = await shell([DASH, damage, restore].join('\n'), folder)
-  expect(said.code).toBe(74)
-  expect(said.lines.at(-1)).toMatch(/^error: object [0-9a-f]{64} of .* has \d+ bytes instead of \d+$/)
+  const result = await shell([DASH, damage, restore].join('\n'), folder)
+  expect(result.code).toBe(74)
+  expect(result.lines.at(-1)).toMatch(/^error: object [0-9a-f]{64} of .* has \d+ bytes instead of \d+$/)
   const { url } = await serve(['--data-dir', join(folder, 'dash-restored')])
   expect((await fetch(`${url}/api/feed/history?sort=year`)).status).toBe(404)
 })
@@ -249,7 +249,7 @@ const [questions = '', poll = ''] = shellBlocks('docs/free-models.md')
 
 const hasTools = ['jq', 'curl'].every((tool) => spawnSync(tool, ['--version']).status === 0)
 
-test.skipIf(!hasTools)('the questions of the guide are answered as it says', async () => {
+test.skipIf(!hasTools)('the requests of the guide get the responses it shows', async () => {
   const workspace = await openWorkspace()
   const now = Date.now()
   const run = sampleRun({ now, candidates: sampleCandidates(now).slice(0, 2) })
@@ -269,7 +269,7 @@ test.skipIf(!hasTools)('the questions of the guide are answered as it says', asy
   expect((await ask(poll)).code).toBe(0)
   const kept = join(folder, 'top-models.json')
   expect(JSON.parse(readFileSync(kept, 'utf8'))).toMatchObject({ count: 2, seed: false })
-  // Nothing changed since: nothing is downloaded and what was kept stays.
+  // Without a change, nothing is downloaded and the kept files stay.
   const again = await ask(`${poll}\nls`)
   expect(again.lines).toEqual(['tag', 'top-models.json'])
   expect(existsSync(kept)).toBe(true)

@@ -34,7 +34,7 @@ function idsOf(page: string): Set<string> {
   return new Set([...html.matchAll(/<h\d id="([^"]*)"/g)].map(([, id = '']) => id))
 }
 
-/** What is wrong with a link of a page, or null. */
+/** The problem with a link of a page, or null. */
 function linkFlaw(page: string, link: string): string | null {
   const [target = '', anchor] = link.split('#')
   const file = target === '' ? join(ROOT, page) : resolve(ROOT, dirname(page), target)
@@ -46,7 +46,7 @@ function linkFlaw(page: string, link: string): string | null {
   return idsOf(readable).has(anchor) ? null : `${readable} has no heading #${anchor}`
 }
 
-test.each(pages)('every link of %s leads to a file and a heading that are there', (page) => {
+test.each(pages)('every link of %s leads to an existing file and heading', (page) => {
   const flaws = linksOf(page).flatMap((link) => {
     const flaw = linkFlaw(page, link)
     return flaw === null ? [] : [`${link}: ${flaw}`]
@@ -54,7 +54,7 @@ test.each(pages)('every link of %s leads to a file and a heading that are there'
   expect(flaws).toEqual([])
 })
 
-test('a link that leads nowhere is found out', () => {
+test('a broken link is detected', () => {
   expect(linkFlaw('docs/api.md', 'nothing.md')).toBe('there is no docs/nothing.md')
   expect(linkFlaw('docs/api.md', 'mcp.md#nothing')).toBe('docs/mcp.md has no heading #nothing')
   expect(linkFlaw('docs/api.md', '#nothing')).toBe('docs/api.md has no heading #nothing')
@@ -63,7 +63,7 @@ test('a link that leads nowhere is found out', () => {
   expect(linkFlaw('README.md', 'docs/decisions/')).toBeNull()
 })
 
-test('every page of docs is reached from the front door', () => {
+test('every page of docs is reachable from the README', () => {
   const reached = new Set(['README.md'])
   for (const page of reached) {
     for (const link of linksOf(page)) {

@@ -1,5 +1,5 @@
 import { expect, test } from 'vitest'
-import { countsOf, LONG, tell } from '../support/attack.ts'
+import { countsOf, LONG, printFacts } from '../support/attack.ts'
 
 interface Counts {
   tries: number
@@ -17,7 +17,7 @@ test('four processes on one state database admit nothing beyond any limit, and a
   const tries = LONG ? 12_000 : 1_200
   const attack = await countsOf('chat-race.mjs', ['--tries', String(tries)])
   const counts = attack.counts as Counts
-  tell(`${tries} turns asked for by 4 processes`, {
+  printFacts(`${tries} turns asked for by 4 processes`, {
     admitted: JSON.stringify(counts.admitted),
     'extended, and not': `${counts.extended}, ${counts.notExtended}`,
     'looks at the money': counts.looks,

@@ -22,7 +22,7 @@ test('a copy killed at any of its system calls serves nothing or everything, and
   const rowsFound = new Set<number>()
   let fired = 0
   for (const point of moments) {
-    const where = `${point.call} ${point.nth}: ${point.place}`
+    const where = `${point.call} ${point.nth}: ${point.path}`
     const struck = await strike(args, target, { point, fault: 'KILL' }, () =>
       rmSync(target, { recursive: true, force: true }),
     )

@@ -5,14 +5,14 @@ import type { PublishReport } from '../../src/jobs/publish-report.ts'
 import { audit } from '../support/sample-archive.ts'
 import type { Standing } from '../support/sample-archive.ts'
 import {
-  LANES,
+  CONCURRENCY,
   LONG,
   tally,
-  tell,
+  printFacts,
   listSyscalls,
   strike,
   SYSCALL_FAULTS,
-  inLanes,
+  mapConcurrently,
   preparedFolder,
   withCopy,
 } from '../support/attack.ts'
@@ -79,7 +79,7 @@ async function suffer({ folder, day }: PreparedFolder, attack: Attack, number: n
 /** What no fault may do to a publish; each breach as a sentence. */
 function breachesOf(outcome: Outcome, { day, earlier }: PreparedFolder): string[] {
   const { attack, fired, code, acknowledged, after, afterNext, nextCode, nextOutcome } = outcome
-  const { call, nth, place } = attack.point
+  const { call, nth, path } = attack.point
   const published = after.publications.includes(day)
   const rules: [boolean, string][] = [
     [fired, 'the fault did not strike'],
@@ -96,17 +96,19 @@ function breachesOf(outcome: Outcome, { day, earlier }: PreparedFolder): string[
     [afterNext.publications.join() === [...earlier, day].join(), 'the next run left other publications'],
   ]
   return rules.flatMap(([holds, breach]) =>
-    holds ? [] : [`${attack.fault} at ${call} ${nth} (${place}), exit ${code}: ${breach}`],
+    holds ? [] : [`${attack.fault} at ${call} ${nth} (${path}), exit ${code}: ${breach}`],
   )
 }
 
 async function attackAll(title: string, prepared: PreparedFolder, stride: number): Promise<string[]> {
   const points = await withCopy(prepared.folder, 'rehearsal', (copy) => listSyscalls(publishIn(copy), copy))
   const attacks = attacksOn(points, stride)
-  const outcomes = await inLanes(attacks, LANES, (attack, number) => suffer(prepared, attack, number))
+  const outcomes = await mapConcurrently(attacks, CONCURRENCY, (attack, number) =>
+    suffer(prepared, attack, number),
+  )
   const breaches = outcomes.flatMap((outcome) => breachesOf(outcome, prepared))
   const count = (holds: (outcome: Outcome) => boolean): number => outcomes.filter(holds).length
-  tell(`${title}: faults at the system calls of a publish`, {
+  printFacts(`${title}: faults at the system calls of a publish`, {
     'system calls on the data folder': `${points.length}, of ${new Set(points.map(({ call }) => call)).size} kinds`,
     'of them changing it': points.filter(({ changes }) => changes).length,
     'faults injected': `${attacks.length}: ${tally(attacks.map(({ fault }) => fault))}`,
@@ -150,7 +152,7 @@ test.each(SYSCALL_FAULTS)('three attempts spent by %s make a gap that nothing ev
   const { folder, day, earlier } = await preparedFolder(1)
   for (let attempt = 1; attempt <= 3; attempt += 1) {
     const points = await withCopy(folder, 'rehearsal', (copy) => listSyscalls(publishIn(copy), copy))
-    const point = points.find(({ call, place }) => call === 'fsync' && place === OBJECT_FSYNC)
+    const point = points.find(({ call, path }) => call === 'fsync' && path === OBJECT_FSYNC)
     if (!point) throw new Error('the publish has no fsync of its object')
     const before = join(temporaryFolder(), 'before')
     cpSync(folder, before, { recursive: true })

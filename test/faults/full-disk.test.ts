@@ -6,7 +6,7 @@ import { expect, onTestFinished, test } from 'vitest'
 import { lastCompleteDay, windowEnding } from '../../src/domain/year/ledger.ts'
 import type { PublishReport } from '../../src/jobs/publish-report.ts'
 import { audit } from '../support/sample-archive.ts'
-import { chat, question, sessionOf } from '../support/agent.ts'
+import { chat, chatBody, sessionOf } from '../support/agent.ts'
 import { dash, serve, temporaryFolder } from '../support/dash.ts'
 import { startProvider } from '../support/synthetic-provider.ts'
 import { storiesOf } from '../support/signals.ts'
@@ -69,7 +69,7 @@ test('a disk that is full below the state makes server, status, healthcheck and 
   const serving = await serve(at, { env })
   const token = await sessionOf(serving)
   const turn = async (): Promise<number> => {
-    const response = await chat(serving, question('Hello'), { token })
+    const response = await chat(serving, chatBody('Hello'), { token })
     await response.text()
     return response.status
   }

@@ -7,7 +7,7 @@ import { lastCompleteDay, windowEnding } from '../../src/domain/year/ledger.ts'
 import type { PublishReport } from '../../src/jobs/publish-report.ts'
 import { builtModule, startScript } from '../support/compiled-sources.ts'
 import { audit } from '../support/sample-archive.ts'
-import { LONG, tally, tell, durationOf, killAtRandom, seeded } from '../support/attack.ts'
+import { LONG, tally, printFacts, durationOf, killAtRandom, seeded } from '../support/attack.ts'
 import { dash, startDash, temporaryFolder } from '../support/dash.ts'
 import { storiesOf } from '../support/signals.ts'
 import { reopenWorkspace } from '../support/workspace.ts'
@@ -100,7 +100,7 @@ test('two importers killed at random moments lose nothing they acknowledged', SL
   }
   const last = join(folder, 'left-0.ndjson')
   expect((await dash(['import', 'signals', last, '--data-dir', data])).code).toBe(0)
-  tell(`two importers, ${rounds} rounds of kill -9`, {
+  printFacts(`two importers, ${rounds} rounds of kill -9`, {
     'exit codes (null: killed)': tally(ends),
     acknowledged: acknowledged.length,
   })
@@ -161,7 +161,7 @@ test('two publishers killed at random moments lose no day they acknowledged', SL
   expect([...after.publications, ...after.gaps].sort()).toEqual(
     Array.from({ length: days }, (_, index) => addDays(first, index)),
   )
-  tell(`two publishers, ${days} days, kill -9`, {
+  printFacts(`two publishers, ${days} days, kill -9`, {
     runs: outcomes.length,
     outcomes: tally(outcomes),
     'days published': after.publications.length,

@@ -4,7 +4,16 @@ import { expect, test } from 'vitest'
 import { windowEnding } from '../../src/domain/year/ledger.ts'
 import type { PublishReport } from '../../src/jobs/publish-report.ts'
 import { audit } from '../support/sample-archive.ts'
-import { LANES, LONG, tally, tell, seeded, inLanes, preparedFolder, withCopy } from '../support/attack.ts'
+import {
+  CONCURRENCY,
+  LONG,
+  tally,
+  printFacts,
+  seeded,
+  mapConcurrently,
+  preparedFolder,
+  withCopy,
+} from '../support/attack.ts'
 import { temporaryFolder } from '../support/dash.ts'
 import type { PreparedFolder } from '../support/attack.ts'
 import { storiesOf } from '../support/signals.ts'
@@ -56,7 +65,7 @@ async function record(
       disk.apply(operation)
       for (const each of disk.possibleStates(index + 1, random, RANDOM_STATES)) {
         possible += 1
-        const key = `${each.said === '' ? 'silent' : 'said'} ${fingerprintOf(each.state)}`
+        const key = `${each.stdout === '' ? 'silent' : 'said'} ${fingerprintOf(each.state)}`
         if (!distinct.has(key)) distinct.set(key, each)
       }
     }
@@ -67,7 +76,9 @@ async function record(
 
 /** The states that are tried: in the short form every one about names or after the answer, and a few of the others. */
 function chosen(states: readonly PossibleState[]): PossibleState[] {
-  return states.filter(({ how, said }, index) => said !== '' || how.includes('name') || index % STRIDE === 0)
+  return states.filter(
+    ({ how, stdout }, index) => stdout !== '' || how.includes('name') || index % STRIDE === 0,
+  )
 }
 
 async function onDisk<T>(state: DiskState, name: string, work: (folder: string) => Promise<T>): Promise<T> {
@@ -82,7 +93,7 @@ async function onDisk<T>(state: DiskState, name: string, work: (folder: string) 
 
 function tellOf(title: string, recording: Recording, tried: number, breaches: readonly string[][]): void {
   const { operations, possible, states } = recording
-  tell(`${title}: power lost after each of its file operations`, {
+  printFacts(`${title}: power lost after each of its file operations`, {
     'file operations': `${operations.length}: ${tally(operations.map((each) => each.do))}`,
     'possible states': possible,
     'distinct states': states.length,
@@ -94,9 +105,9 @@ function tellOf(title: string, recording: Recording, tried: number, breaches: re
 
 async function publishBreaches(
   { day, earlier }: PreparedFolder,
-  { after, how, said, state }: PossibleState,
+  { after, how, stdout, state }: PossibleState,
 ): Promise<string[]> {
-  const acknowledged = said !== '' && (JSON.parse(said) as PublishReport).outcome === 'published'
+  const acknowledged = stdout !== '' && (JSON.parse(stdout) as PublishReport).outcome === 'published'
   const found = await onDisk(state, 'found', (folder) => audit(folder, day))
   const { next, last } = await onDisk(state, 'continued', async (folder) => {
     const workspace = reopenWorkspace(folder)
@@ -130,14 +141,14 @@ test.each([
   const recording = await record(prepared.folder, args)
   expect(recording.operations.filter((each) => each.do === 'say')).toHaveLength(1)
   const tried = chosen(recording.states)
-  const breaches = await inLanes(tried, LANES, (state) => publishBreaches(prepared, state))
+  const breaches = await mapConcurrently(tried, CONCURRENCY, (state) => publishBreaches(prepared, state))
   tellOf(`a publish ${title}`, recording, tried.length, breaches)
   expect(breaches.flat()).toEqual([])
 })
 
 async function importBreaches(
   { day }: PreparedFolder,
-  { after, how, said, state }: PossibleState,
+  { after, how, stdout, state }: PossibleState,
 ): Promise<string[]> {
   return onDisk(state, 'found', async (folder) => {
     const workspace = reopenWorkspace(folder)
@@ -148,7 +159,7 @@ async function importBreaches(
       const { inserted } = await workspace.feed.importSignals(sampleSignals(day))
       const rules: [boolean, string][] = [
         [found === 20 || found === 60, 'half of an import is stored'],
-        [said === '' || found === 60, 'an acknowledged import is lost'],
+        [stdout === '' || found === 60, 'an acknowledged import is lost'],
         [(await count()) === found + inserted && inserted === 9, 'the next import does not store'],
       ]
       return rules.flatMap(([holds, breach]) =>
@@ -171,7 +182,7 @@ async function importFile(
   const args = (folder: string): string[] => ['import', 'signals', file, '--json', '--data-dir', folder]
   const recording = await record(prepared.folder, args, change)
   const tried = chosen(recording.states)
-  const breaches = await inLanes(tried, LANES, (state) => importBreaches(prepared, state))
+  const breaches = await mapConcurrently(tried, CONCURRENCY, (state) => importBreaches(prepared, state))
   return { recording, tried: tried.length, breaches }
 }
 

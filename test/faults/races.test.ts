@@ -3,7 +3,7 @@ import { sha256Hex } from '../../src/domain/digest.ts'
 import type { Day } from '../../src/domain/time.ts'
 import type { PublishReport } from '../../src/jobs/publish-report.ts'
 import { audit } from '../support/sample-archive.ts'
-import { LONG, tally, tell, inLanes, preparedFolder } from '../support/attack.ts'
+import { LONG, tally, printFacts, mapConcurrently, preparedFolder } from '../support/attack.ts'
 import { dash, serve } from '../support/dash.ts'
 import { reopenWorkspace } from '../support/workspace.ts'
 
@@ -15,13 +15,13 @@ const [PUBLISHERS, AT_ONCE] = LONG ? [200, 40] : [20, 20]
 test(`${PUBLISHERS} publishers of one day have one winner`, SLOW, async () => {
   const { folder, day } = await preparedFolder()
   const publishers = Array.from({ length: PUBLISHERS }, (_, index) => index)
-  const runs = await inLanes(publishers, AT_ONCE, () =>
+  const runs = await mapConcurrently(publishers, AT_ONCE, () =>
     dash(['publish-year', '--once', '--json', '--data-dir', folder]),
   )
   const outcomes = runs.map(({ code, stdout }) =>
     code !== 0 ? `exit ${code}` : (JSON.parse(stdout) as PublishReport).outcome,
   )
-  tell(`${PUBLISHERS} publishers of one day, ${AT_ONCE} at a time`, { outcomes: tally(outcomes) })
+  printFacts(`${PUBLISHERS} publishers of one day, ${AT_ONCE} at a time`, { outcomes: tally(outcomes) })
   expect(outcomes.filter((outcome) => outcome === 'published')).toHaveLength(1)
   for (const outcome of outcomes) expect(['published', 'already-published', 'exit 75']).toContain(outcome)
   expect(await audit(folder, day)).toMatchObject({
@@ -92,7 +92,7 @@ test('a server polled while publications are made gives the old answer, then the
     answers.push(...seen.answers)
     breaches.push(...seen.breaches)
   }
-  tell(`${rounds} publishes, each under a server polled by ${POLLERS}`, {
+  printFacts(`${rounds} publishes, each under a server polled by ${POLLERS}`, {
     answers: answers.length,
     'by status': tally(answers.map(({ status }) => status)),
     breaches: breaches.length,

@@ -6,8 +6,8 @@ import { fileURLToPath } from 'node:url'
 import { Client } from '@modelcontextprotocol/sdk/client/index.js'
 import { StdioClientTransport } from '@modelcontextprotocol/sdk/client/stdio.js'
 import { afterAll, beforeAll, describe, expect, onTestFinished, test } from 'vitest'
-import { listening } from '../support/dash.ts'
-import type { Serving } from '../support/dash.ts'
+import { waitUntilListening } from '../support/dash.ts'
+import type { RunningProgram } from '../support/dash.ts'
 
 const ROOT = fileURLToPath(new URL('../..', import.meta.url))
 const WITHOUT_SCRIPTS = ['--ignore-scripts', '--prefer-offline', '--no-audit', '--no-fund']
@@ -34,14 +34,14 @@ beforeAll(() => run(ROOT, 'npm', ['pack', '--pack-destination', folder]))
 afterAll(() => rmSync(folder, { recursive: true, force: true }))
 
 /** Starts the demo of an installed program, from another folder, and waits until it listens. */
-function startDemo(command: string, ...args: string[]): Promise<Serving> {
+function startDemo(command: string, ...args: string[]): Promise<RunningProgram> {
   const child = spawn(command, [...args, 'serve', '--demo', '--port', '0'], {
     cwd: tmpdir(),
     env: { PATH: process.env['PATH'] ?? '' },
     stdio: ['ignore', 'pipe', 'ignore'],
   })
   onTestFinished(() => void child.kill('SIGKILL'))
-  return listening(child)
+  return waitUntilListening(child)
 }
 
 /** Holds a running demo to what a newcomer sees first, each with what it needs beside the program. */

@@ -132,14 +132,14 @@ test('a failing server does not affect the texts of other items', async () => {
 describe('an item whose text could not be read', () => {
   test('an unreadable item waits for its next attempt, is tried a few times, and then no more', async () => {
     const workspace = await openWorkspace()
-    const { url, questions } = await site((_question, response) => void response.writeHead(500).end())
+    const { url, requests } = await site((_question, response) => void response.writeHead(500).end())
     await workspace.feed.importSignals([item('1', url)])
     const at = (hours: number): Promise<ArticlesReport> =>
       run(workspace, openTexts(), { clock: () => NOW + hours * HOUR })
     const wanted: number[] = []
     for (const hours of [0, 5, 6, 29, 30, 125, 126, 160]) wanted.push((await at(hours)).wanted)
     expect(wanted).toEqual([1, 0, 1, 0, 1, 0, 1, 0])
-    expect(questions.filter(({ target }) => target === '/')).toHaveLength(4)
+    expect(requests.filter(({ target }) => target === '/')).toHaveLength(4)
   })
 
   test('an item is read when its server has recovered', async () => {

@@ -287,8 +287,8 @@ describe('an interrupted copy', () => {
       const source = await filledWorkspace()
       const clean = new FaultPlan(null)
       await run(source, await openWorkspace(), clean)
-      expect(clean.seen.length).toBeGreaterThan(12)
-      for (const [effect, name] of clean.seen.entries()) {
+      expect(clean.effects.length).toBeGreaterThan(12)
+      for (const [effect, name] of clean.effects.entries()) {
         const where = `effect ${effect}, ${name}, ${kind}`
         const target = await openWorkspace()
         const first = await run(source, target, new FaultPlan({ effect, kind }))

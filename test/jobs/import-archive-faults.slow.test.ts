@@ -49,7 +49,7 @@ async function runWith(
 async function effectsOfACleanRun(): Promise<string[]> {
   const plan = new FaultPlan(null)
   expect(await runWith(await openWorkspace(), plan)).toMatchObject({ imported: 6 })
-  return plan.seen
+  return plan.effects
 }
 
 /** What must hold at every moment: the archive proves, and is founded whole or not at all. */
@@ -126,7 +126,7 @@ describe('an interrupted import', () => {
     const archive = recentArchive()
     const plan = new FaultPlan(null)
     await runWith(await openWorkspace(), plan, archive)
-    const effect = plan.seen.lastIndexOf('archive.putHead')
+    const effect = plan.effects.lastIndexOf('archive.putHead')
     await runWith(workspace, new FaultPlan({ effect, kind: 'lost' }), archive)
     expect((await workspace.year.read()).head?.seq).toBe(1)
     const clock = tickingClock(LATER)

@@ -65,7 +65,7 @@ async function effectsOfACleanRun(): Promise<string[]> {
   const plan = new FaultPlan(null)
   const report = await runWith(await preparedWorkspace(), plan)
   expect(report?.outcome).toBe('published')
-  return plan.seen
+  return plan.effects
 }
 
 const ORDERED = new Set([

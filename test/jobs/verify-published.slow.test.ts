@@ -13,7 +13,7 @@ import type { VerifyReport } from '../../src/jobs/verify-archive.ts'
 import { verifyPublished } from '../../src/jobs/verify-published.ts'
 import type { PublishedAuditOptions, PublishedAuditPorts } from '../../src/jobs/verify-published.ts'
 import { headAt } from '../domain/year/ledger-rows.ts'
-import { openApp, publishedBy, refusalAnswer, listenLocally } from '../support/api-client.ts'
+import { openApp, publishedBy, refusalResponse, listenLocally } from '../support/api-client.ts'
 import type { Lie } from '../support/api-client.ts'
 import { openSampleApp, rewritten, sampleArchive } from '../support/sample-archive.ts'
 import type { SampleArchive } from '../support/sample-archive.ts'
@@ -227,12 +227,12 @@ describe('a damaged host', () => {
     ],
     [
       'does not have a publication',
-      atTime(lastAt, () => refusalAnswer(404, 'year_history_not_found')),
+      atTime(lastAt, () => refusalResponse(404, 'year_history_not_found')),
       [`object_missing ${newest}`],
     ],
     [
       'says itself that a publication is damaged',
-      atTime(lastAt, () => refusalAnswer(503, 'year_history_archive_corrupt')),
+      atTime(lastAt, () => refusalResponse(503, 'year_history_archive_corrupt')),
       [`object_unreadable ${newest}`],
     ],
     [
@@ -242,7 +242,7 @@ describe('a damaged host', () => {
     ],
     [
       'says itself that its ledger is damaged',
-      () => refusalAnswer(503, 'year_history_archive_corrupt'),
+      () => refusalResponse(503, 'year_history_archive_corrupt'),
       [`chain_broken ${api}/ledger`],
     ],
     [
@@ -336,7 +336,7 @@ describe('a damaged host', () => {
     ],
     [
       'hides its legacy ledger',
-      atPath('/legacy', () => refusalAnswer(404, 'not_found')),
+      atPath('/legacy', () => refusalResponse(404, 'not_found')),
       'row_tampered legacy_publications',
     ],
   ])('a host with a damaged ledger is detected: it %s', async (_what, lie, found) => {
@@ -344,13 +344,13 @@ describe('a damaged host', () => {
   })
 
   test.each([
-    ['no head', refusalAnswer(404, 'year_history_not_found')],
-    ['a head that is none', { ...refusalAnswer(200, null), ...textAnswer('{"seq":1}\n') }],
+    ['no head', refusalResponse(404, 'year_history_not_found')],
+    ['a head that is none', { ...refusalResponse(200, null), ...textAnswer('{"seq":1}\n') }],
     [
       'a head that is two entries behind',
-      { ...refusalAnswer(200, null), ...textAnswer(formatHead(headAt(rows, rows.length - 2))) },
+      { ...refusalResponse(200, null), ...textAnswer(formatHead(headAt(rows, rows.length - 2))) },
     ],
-    ['a head that it says is damaged', refusalAnswer(503, 'year_history_archive_corrupt')],
+    ['a head that it says is damaged', refusalResponse(503, 'year_history_archive_corrupt')],
   ])('a host that has %s is detected', async (_what, head) => {
     expect(await findingsOf(atPath('/head', () => head))).toEqual([
       expect.stringMatching(/^(head_mismatch|chain_broken) \/api\/feed\/history\/head$/),
@@ -418,7 +418,7 @@ test('no byte of a ledger or a body can change without a finding, with any ETag'
 
 describe('a host that publishes no ledger', () => {
   const archive = sampleArchive()
-  const noLedger: Lie = (answer, { at }) => (at === null ? refusalAnswer(404, 'not_found') : answer)
+  const noLedger: Lie = (answer, { at }) => (at === null ? refusalResponse(404, 'not_found') : answer)
 
   test('a host without a ledger is compared with the own one', async () => {
     const own = ownLedger(archive.contents)
@@ -466,7 +466,7 @@ describe('a host that does not respond', () => {
   })
 
   test('a host that does not send its ledger ends the audit with its response', async () => {
-    const lie = atPath('/ledger', () => refusalAnswer(503, 'year_history_lookup_failed'))
+    const lie = atPath('/ledger', () => refusalResponse(503, 'year_history_lookup_failed'))
     await expect(verify(publishedBy(openSampleApp(sampleArchive()), lie))).rejects.toMatchObject({
       code: 'source_unavailable',
       detail: expect.stringContaining('503 year_history_lookup_failed for /api/feed/history/ledger'),
@@ -479,7 +479,7 @@ describe('a host that does not respond', () => {
     const honest = publishedBy(openSampleApp(archive))
     const at: PublicHost['history']['at'] = (instant, held, signal) =>
       instant === time ? Promise.reject(unreachable) : honest.at(instant, held, signal)
-    const busy = atTime(time, () => refusalAnswer(503, 'year_history_lookup_failed'))
+    const busy = atTime(time, () => refusalResponse(503, 'year_history_lookup_failed'))
     for (const [published, why] of [
       [publishedBy(openSampleApp(archive), busy), 'the host responded with 503 year_history_lookup_failed'],
       [{ ...honest, at }, 'the host cannot be reached (refused)'],

@@ -16,7 +16,7 @@ const AXE = readFileSync(createRequire(import.meta.url).resolve('axe-core/axe.mi
 
 let browser: Browser | null = null
 
-/** The headless browser of a test file, which asks nobody for anything on its own. */
+/** The headless browser of a test file, without background requests. */
 async function openBrowser(): Promise<Browser> {
   if (!existsSync(CHROMIUM)) throw new Error(`${CHROMIUM} is not installed`)
   browser ??= await chromium.launch({
@@ -49,11 +49,11 @@ export interface Visit {
   page: Page
   /** Console errors and warnings, policy violations and failed requests. */
   problems: string[]
-  /** Every host that was asked. */
+  /** Every requested host. */
   hosts: Set<string>
 }
 
-/** Opens a page and notes every console error, policy violation, failed request and host asked. */
+/** Opens a page and records every console error, policy violation, failed request and requested host. */
 export async function visit(url: string, options: BrowserContextOptions = {}): Promise<Visit> {
   const context = await (await openBrowser()).newContext({ viewport: NARROW, ...options })
   onTestFinished(() => context.close())
@@ -68,14 +68,14 @@ export async function visit(url: string, options: BrowserContextOptions = {}): P
     if (!request.url().startsWith('data:')) hosts.add(new URL(request.url()).host)
   })
   page.on('requestfailed', (request) => {
-    // What a page leaves unfinished when it is left is no failure.
+    // A request aborted by navigation is not a failure.
     if (request.failure()?.errorText !== 'net::ERR_ABORTED') problems.push(`failed: ${request.url()}`)
   })
   await page.goto(url, { waitUntil: 'networkidle' })
   return { page, problems, hosts }
 }
 
-/** What axe-core finds on a page that is serious or critical, one line each. */
+/** Serious and critical findings of axe-core on a page, one line each. */
 export async function seriousFindings(page: Page): Promise<string[]> {
   await page.evaluate(AXE)
   const { violations } = await page.evaluate<axe.AxeResults>('axe.run()')
@@ -90,9 +90,10 @@ function fitsScreen(page: Page): Promise<boolean> {
 }
 
 /**
- * What a page is not that every page is: accessible, no wider than the screen, without errors, asking its own server alone.
+ * The violated rules of every page: accessible, no wider than the screen, without errors, and without requests to other
+ * hosts.
  *
- * @param status of the page itself, which a browser tells of as an error
+ * @param status expected status of the page, which a browser logs as an error
  */
 export async function flawsOf({ page, problems, hosts }: Visit, status = 200): Promise<string[]> {
   const { host } = new URL(page.url())
@@ -104,7 +105,7 @@ export async function flawsOf({ page, problems, hosts }: Visit, status = 200): P
   ]
 }
 
-/** Keeps a picture of the whole page, or of what the screen shows of it. */
+/** Saves a screenshot of the whole page, or of its visible part. */
 export async function picture(page: Page, name: string, fullPage = true): Promise<void> {
   mkdirSync(PICTURES, { recursive: true })
   await page.screenshot({ path: join(PICTURES, `${name}.png`), fullPage })

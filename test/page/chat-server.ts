@@ -1,6 +1,6 @@
 import type { BrowserContextOptions, Locator, Page } from 'playwright-core'
 import { dash, serve, temporaryFolder } from '../support/dash.ts'
-import type { Serving } from '../support/dash.ts'
+import type { RunningProgram } from '../support/dash.ts'
 import { visit } from './browser.ts'
 import type { Visit } from './browser.ts'
 
@@ -8,7 +8,10 @@ import type { Visit } from './browser.ts'
 const TITLE = 'Chips & "robots" <b>that</b> learn'
 
 /** A server with a feed of two items and a chat on the model of a provider, with no pause between turns. */
-export async function serveChat(providerUrl: string, env: Record<string, string> = {}): Promise<Serving> {
+export async function serveChat(
+  providerUrl: string,
+  env: Record<string, string> = {},
+): Promise<RunningProgram> {
   const at = ['--data-dir', temporaryFolder()]
   const publishedAt = new Date(Date.now() - 3_600_000).toISOString()
   const rows = [TITLE, 'Another'].map((title, index) =>
@@ -46,7 +49,7 @@ export async function openChat(url: string, options: BrowserContextOptions = {})
   return opened
 }
 
-/** Sends a message and, unless told otherwise, waits until its turn is over. */
+/** Sends a message and, by default, waits until its turn ends. */
 export async function ask(page: Page, text: string, whole = true): Promise<void> {
   const turns = await page.locator('.turn').count()
   await page.getByLabel('Message').fill(text)

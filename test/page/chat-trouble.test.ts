@@ -1,7 +1,7 @@
 import type { Page, Route } from 'playwright-core'
 import { describe, expect, test } from 'vitest'
 import { beginSession, SESSION_ID_BYTES, sessionSigner } from '../../src/domain/agent/token.ts'
-import type { Said } from '../support/provider-wire.ts'
+import type { ModelOutput } from '../support/provider-wire.ts'
 import { startProvider, startGatedProvider } from '../support/synthetic-provider.ts'
 import { picture, visit, WIDE } from './browser.ts'
 import { answers, ask, openChat, serveChat, status, troubles } from './chat-server.ts'
@@ -31,7 +31,7 @@ describe('a refusal is told in words, with its scope and the time on the clock',
     expect(await last.textContent()).toMatch(/Try again at (\d+ \w+,? )?\d\d:\d\d(:\d\d)?\.$/)
     expect(await page.locator('.question').last().textContent()).toBe('You: two')
     expect(await page.getByRole('button', { name: 'Retry' }).count()).toBe(1)
-    // However many rows the status line takes, what can be done next is seen.
+    // The next actions stay visible, however many rows the status line takes.
     const [log, retry] = await Promise.all(
       [page.getByRole('log'), page.getByRole('button', { name: 'Retry' })].map((part) => part.boundingBox()),
     )
@@ -47,18 +47,21 @@ describe('a refusal is told in words, with its scope and the time on the clock',
   test.each([
     ['disabled', { DASH_CHAT_DISABLED: 'true' }, 'switched off'],
     ['misconfigured', { DASH_CHAT_MODEL: '' }, 'not set up'],
-  ])('%s: at the opening, and for a question, which is kept', async (_name, env, words) => {
-    const { url } = await serveChat(NOBODY, env)
-    const { page } = await openChat(url)
-    await expect
-      .poll(() => status(page).textContent())
-      .toContain('The chat of this server is off or not set up')
-    expect(await page.locator('#status .fact', { hasText: 'Chat' }).textContent()).toContain('Off')
-    await ask(page, 'Anybody?')
-    expect(await troubles(page).textContent()).toContain(words)
-    expect(await page.locator('.question').textContent()).toBe('You: Anybody?')
-    expect(await page.getByRole('button', { name: 'discuss' }).count()).toBe(0)
-  })
+  ])(
+    'a refusal is explained when the chat opens and after a question, which stays: %s',
+    async (_name, env, words) => {
+      const { url } = await serveChat(NOBODY, env)
+      const { page } = await openChat(url)
+      await expect
+        .poll(() => status(page).textContent())
+        .toContain('The chat of this server is off or not set up')
+      expect(await page.locator('#status .fact', { hasText: 'Chat' }).textContent()).toContain('Off')
+      await ask(page, 'Anybody?')
+      expect(await troubles(page).textContent()).toContain(words)
+      expect(await page.locator('.question').textContent()).toBe('You: Anybody?')
+      expect(await page.getByRole('button', { name: 'discuss' }).count()).toBe(0)
+    },
+  )
 
   test.each([
     [
@@ -86,7 +89,7 @@ describe('a refusal is told in words, with its scope and the time on the clock',
     expect(await page.getByRole('button', { name: 'Retry' }).count()).toBe(1)
   })
 
-  test('a foreign origin', async () => {
+  test('a refusal of a foreign origin is explained', async () => {
     const { url } = await serveChat(NOBODY)
     const { page } = await openChat(
       url.replace('127.0.0.1', 'elsewhere.localhost').replace('//localhost', '//elsewhere.localhost'),
@@ -95,7 +98,7 @@ describe('a refusal is told in words, with its scope and the time on the clock',
     expect(await troubles(page).textContent()).toContain('does not accept questions from the address')
   })
 
-  test('a model that fails, with what came', async () => {
+  test('an answer of a failing model stays, with an error', async () => {
     const provider = await startProvider('failed')
     const { url } = await serveChat(provider.url)
     const { page } = await openChat(url)
@@ -107,7 +110,7 @@ describe('a refusal is told in words, with its scope and the time on the clock',
   })
 })
 
-test('an answer asked for again within the minimum gap stays until the new one begins', async () => {
+test('a retried answer stays until the new one starts, also within the minimum gap', async () => {
   const provider = await startGatedProvider()
   const { url } = await serveChat(provider.url, { DASH_CHAT_MIN_GAP_MS: '3000' })
   const { page } = await openChat(url)
@@ -115,7 +118,7 @@ test('an answer asked for again within the minimum gap stays until the new one b
   await provider.arrived(1)
   provider.say('Old')
   await expect.poll(() => answers(page).textContent()).toContain('Old')
-  // What was stopped is not kept for the next one.
+  // A stopped turn is not sent with the next one.
   await page.getByRole('button', { name: 'Stop' }).click()
   await page.getByRole('button', { name: 'Retry' }).click()
   await provider.arrived(2)
@@ -129,7 +132,7 @@ test('an answer asked for again within the minimum gap stays until the new one b
   expect(await troubles(page).allTextContents()).toEqual([''])
 })
 
-test('an answer asked for again and refused stays, with what can be done about it', async () => {
+test('an answer whose retry is refused stays, with its actions', async () => {
   const provider = await startProvider()
   const { url } = await serveChat(provider.url, { DASH_CHAT_MIN_GAP_MS: '600000' })
   const { page } = await openChat(url)
@@ -144,11 +147,14 @@ test('an answer asked for again and refused stays, with what can be done about i
 
 test('an answer without tools says so', async () => {
   const usage = { in: 0, out: 1_000, cached: 0 }
-  const search = (id: string): Said[] => [
+  const search = (id: string): ModelOutput[] => [
     { call: { id, name: 'search_items', arguments: '{"query":"chips","limit":5}' } },
     { end: 'completed', usage },
   ]
-  const rounds = [...['a', 'b', 'c'].map(search), [{ text: 'Found.' }, { end: 'completed', usage }] as Said[]]
+  const rounds = [
+    ...['a', 'b', 'c'].map(search),
+    [{ text: 'Found.' }, { end: 'completed', usage }] as ModelOutput[],
+  ]
   const provider = await startProvider({ rounds })
   // Two turns of four thousand tokens spend 84 % of it; another without tools fits into the rest.
   const { url } = await serveChat(provider.url, {
@@ -166,7 +172,7 @@ test('an answer without tools says so', async () => {
   await picture(page, 'chat-degraded', false)
 })
 
-test('a server that dies in mid answer leaves what came, and says so', async () => {
+test('an answer cut by the death of the server stays, with an error', async () => {
   const provider = await startGatedProvider()
   const { url, child } = await serveChat(provider.url)
   const { page } = await openChat(url)
@@ -183,7 +189,7 @@ test('a server that dies in mid answer leaves what came, and says so', async () 
   )
 })
 
-test('a stream that ends without its last event is an error, with what came', async () => {
+test('a stream without its terminal event is an error, and the partial answer stays', async () => {
   const provider = await startProvider()
   const { url } = await serveChat(provider.url)
   const { page } = await openChat(url)
@@ -200,12 +206,12 @@ test('a stream that ends without its last event is an error, with what came', as
   expect(await answers(page).textContent()).toContain('Hello')
 })
 
-test('a session that is over is renewed once, and the question is answered', async () => {
+test('an expired session is renewed once, and the question is answered', async () => {
   const provider = await startProvider()
   const { url } = await serveChat(provider.url, { DASH_SESSION_SECRET: SECRET })
   const { page } = await openChat(url)
   await ask(page, 'one')
-  // On the way the next question's session becomes one of an hour ago; the server itself tells that it is over.
+  // Replace the session of the next question by one of an hour ago, which the server refuses as expired.
   const over = beginSession(new Uint8Array(SESSION_ID_BYTES), Date.now() - 3_600_000, 60, '0'.repeat(32))
   const headers = { 'x-agent-session': sessionSigner(SECRET).sign(over) }
   const replaced = (route: Route) => route.continue({ headers: { ...route.request().headers(), ...headers } })
@@ -238,7 +244,7 @@ type Sent = { messages: { role: string; content: string }[] }
 /** Whose messages a body holds, `uau` for two questions and the answer between them. */
 const roles = ({ messages }: Sent): string => messages.map(({ role }) => role[0]).join('')
 
-test('of a long conversation the last five turns are sent, which is said', async () => {
+test('only the last five turns of a long conversation are sent, with a note', async () => {
   const provider = await startProvider()
   const { url } = await serveChat(provider.url, MANY)
   const { page } = await openChat(url)
@@ -253,7 +259,7 @@ test('of a long conversation the last five turns are sent, which is said', async
   expect(await page.locator('#chat-note').textContent()).toContain('1 older turn was not sent')
 })
 
-test('long texts are cut by bytes and by characters, which is said, and stay in the page', async () => {
+test('long texts are shortened by bytes and characters in the request, with a note, and stay whole on the page', async () => {
   const provider = await startProvider({
     rounds: [[{ text: 'Ж'.repeat(1_900) }, { end: 'completed' }]],
   })
@@ -273,7 +279,7 @@ test('long texts are cut by bytes and by characters, which is said, and stay in 
 })
 
 test.each([['>'], ['- '], ['1. ']])(
-  'an answer nested deeper than can be shown is shown as it was written, and its turn ends: %j',
+  'an answer nested too deeply is shown verbatim, and its turn ends: %j',
   async (mark) => {
     const text = `${mark.repeat(3_000)}the end`
     const provider = await startProvider({ rounds: [[{ text }, { end: 'completed' }]] })
@@ -288,7 +294,7 @@ test.each([['>'], ['- '], ['1. ']])(
   },
 )
 
-test('of a list of tasks what is done looks otherwise, and nothing turns the order of characters around', async () => {
+test('a task list marks done tasks, and no character reverses the text direction', async () => {
   const { url } = await serveChat(NOBODY)
   const { page } = await visit(url)
   const shown = (text: string): Promise<string> =>
@@ -316,32 +322,32 @@ const HOSTILE = [
   '```html\n<img src=/beacon-8>\n```',
 ].join('\n\n')
 
-/** What must not be in an answer, whatever a model wrote. */
+/** Elements and attributes that an answer must never contain. */
 const FORBIDDEN =
   'img, script, style, link, iframe, svg, form, input, [onerror], [onload], [style], [id], [class]'
 
 describe('hostile text of a model does nothing', () => {
-  test('through the server', async () => {
+  test('hostile text does nothing when it comes through the server', async () => {
     const provider = await startProvider({ rounds: [[{ text: HOSTILE }, { end: 'completed' }]] })
     const { url } = await serveChat(provider.url)
     const { page, problems, hosts } = await openChat(url, { viewport: WIDE })
-    const asked: string[] = []
-    page.on('request', (request) => asked.push(new URL(request.url()).pathname))
+    const requestedUrls: string[] = []
+    page.on('request', (request) => requestedUrls.push(new URL(request.url()).pathname))
     await ask(page, 'Go')
     await picture(page, 'chat-hostile', false)
     await page.waitForLoadState('networkidle')
-    expect(asked.filter((path) => !path.startsWith('/api/agent/'))).toEqual([])
+    expect(requestedUrls.filter((path) => !path.startsWith('/api/agent/'))).toEqual([])
     expect([...hosts]).toEqual([new URL(url).host])
     expect(await page.title()).toBe('Trending · dash')
     expect(await page.locator('.answer').locator(FORBIDDEN).count()).toBe(0)
     expect(problems).toEqual([])
   })
 
-  test('without what the server takes out of it', async () => {
+  test('hostile text does nothing even without the filter of the server', async () => {
     const { url } = await serveChat(NOBODY)
     const { page, problems, hosts } = await visit(url)
-    const asked: string[] = []
-    page.on('request', (request) => asked.push(new URL(request.url()).pathname))
+    const requestedUrls: string[] = []
+    page.on('request', (request) => requestedUrls.push(new URL(request.url()).pathname))
     await page.evaluate(`import('/assets/chat-markdown.js').then(({ readable }) => {
       const place = document.createElement('div')
       place.id = 'hostile'
@@ -349,16 +355,16 @@ describe('hostile text of a model does nothing', () => {
       place.append(readable(${JSON.stringify(HOSTILE)}))
     })`)
     await page.waitForLoadState('networkidle')
-    expect(asked.filter((path) => !path.startsWith('/assets/'))).toEqual([])
+    expect(requestedUrls.filter((path) => !path.startsWith('/assets/'))).toEqual([])
     expect([...hosts]).toEqual([new URL(url).host])
     expect(await page.title()).toBe('Trending · dash')
-    const place = page.locator('#hostile')
-    expect(await place.locator(FORBIDDEN).count()).toBe(0)
-    const links = await place.locator('a').evaluateAll((found) => found.map((link) => link.outerHTML))
+    const locator = page.locator('#hostile')
+    expect(await locator.locator(FORBIDDEN).count()).toBe(0)
+    const links = await locator.locator('a').evaluateAll((found) => found.map((link) => link.outerHTML))
     expect(links).toEqual([
       '<a href="https://example.org/page" target="_blank" rel="noopener noreferrer nofollow ugc">fine</a>',
     ])
-    expect(await place.textContent()).toContain('<img src="/beacon-1"')
+    expect(await locator.textContent()).toContain('<img src="/beacon-1"')
     expect(problems).toEqual([])
   })
 })

@@ -17,7 +17,7 @@ async function serveVerified(challenge: StandInChallenge, env: Record<string, st
   return url
 }
 
-test('the challenge is shown before the first turn, and its answer begins the session', async () => {
+test('the challenge is shown before the first turn, and its token starts the session', async () => {
   const challenge = await startChallenge()
   const url = await serveVerified(challenge)
   const origin = new URL(challenge.widgetUrl).origin
@@ -37,12 +37,12 @@ test('the challenge is shown before the first turn, and its answer begins the se
   expect(await page.locator('#chat-human').isVisible()).toBe(false)
   await ask(page, 'Again')
   expect(challenge.checked.length).toBe(1)
-  // axe-core tries to look into frames of other hosts, which the browser tells of.
+  // axe-core tries to inspect frames of other hosts, which the browser logs.
   expect(problems.filter((problem) => !problem.includes('postMessage'))).toEqual([])
   expect([...hosts].sort()).toEqual([new URL(url).host, new URL(origin).host].sort())
 })
 
-test('the policy names the host of the challenge while it is on, and only then', async () => {
+test('the policy names the host of the challenge only while verification is on', async () => {
   const policyOf = async (url: string): Promise<string> =>
     (await fetch(url)).headers.get('content-security-policy') ?? ''
   const challenge = await startChallenge()
@@ -56,7 +56,7 @@ test('the policy names the host of the challenge while it is on, and only then',
   expect(await policyOf(url)).not.toContain('frame-src')
 })
 
-test('an answer that expired, failed or was refused is asked for again, and the question is kept', async () => {
+test('a token that expired, failed or was refused is requested again, and the question stays', async () => {
   const challenge = await startChallenge()
   const url = await serveVerified(challenge)
   const { page } = await openChat(url)
@@ -92,7 +92,7 @@ test('a turn that waits for the challenge can be stopped', async () => {
   await expect.poll(() => answers(page).textContent()).toContain('Hello')
 })
 
-test('a new conversation asks anew', async () => {
+test('a new conversation requires a new verification', async () => {
   const challenge = await startChallenge()
   const { page } = await openChat(await serveVerified(challenge))
   await page.getByRole('button', { name: 'I am human' }).click()
@@ -103,7 +103,7 @@ test('a new conversation asks anew', async () => {
   expect(challenge.checked).toEqual(['site-widget-1', 'site-widget-2'])
 })
 
-test('a challenge that cannot be loaded is told, and can be tried again', async () => {
+test('a challenge that cannot be loaded shows an error and can be retried', async () => {
   const challenge = await startChallenge()
   const url = await serveVerified(challenge, { DASH_VERIFICATION_WIDGET_URL: 'http://127.0.0.1:9/api.js' })
   const { page } = await openChat(url)

@@ -18,7 +18,7 @@ describe.each([
   { name: 'wide-light', sort: 'week', viewport: WIDE, colorScheme: 'light' },
   { name: 'wide-dark', sort: 'month', viewport: WIDE, colorScheme: 'dark' },
 ] as const)('on a $name screen', ({ name, sort, viewport, colorScheme }) => {
-  test('a question is answered with tools, times and quota, accessible, asking no other host', async () => {
+  test('an answer shows tools, times and quota, is accessible and contacts no other host', async () => {
     const opened = await openChat(`${demo.url}/?sort=${sort}`, { viewport, colorScheme })
     const { page } = opened
     expect(await seriousFindings(page)).toEqual([])
@@ -35,7 +35,7 @@ describe.each([
     expect(await flawsOf(opened)).toEqual([])
   })
 
-  test('an answer is seen to arrive, told politely, and can be stopped', async () => {
+  test('an answer streams visibly, is announced politely, and can be stopped', async () => {
     const provider = await startGatedProvider()
     const { url } = await serveChat(provider.url)
     const { page, problems } = await openChat(url, { viewport, colorScheme })
@@ -65,7 +65,7 @@ describe.each([
   })
 })
 
-test('a chat about an item has its title, sends its key, and leads back to the site', async () => {
+test('a chat about an item shows its title, sends its key, and can return to the site', async () => {
   const { page, problems } = await visit(`${demo.url}/?sort=week`, { viewport: WIDE })
   const card = page.locator('#column-popular .item').first()
   const title = (await card.locator('.title bdi').textContent()) ?? ''
@@ -95,7 +95,7 @@ test('a chat about an item has its title, sends its key, and leads back to the s
   expect(problems).toEqual([])
 })
 
-test('turns about an item stay out of those about the site, and the other way round', async () => {
+test('turns about an item and turns about the site are not mixed in requests', async () => {
   const provider = await startProvider()
   const { url } = await serveChat(provider.url)
   const { page } = await visit(url, { viewport: WIDE })
@@ -115,7 +115,7 @@ test('turns about an item stay out of those about the site, and the other way ro
   expect(await questions('site 2')).toEqual(['site 1', 'site 2'])
 })
 
-test('a new conversation in the middle of an answer leaves nothing of it', async () => {
+test('a new conversation during an answer removes the answer', async () => {
   const provider = await startGatedProvider()
   const { url } = await serveChat(provider.url)
   const { page, problems } = await openChat(url, { viewport: WIDE })
@@ -143,14 +143,14 @@ test('a new conversation in the middle of an answer leaves nothing of it', async
   expect(problems).toEqual([])
 })
 
-/** Notes what the status line says from now on. */
+/** Records the messages of the status line from now on. */
 const STATUSES = `(() => {
   const line = document.getElementById('chat-status')
   window.statuses = []
   new MutationObserver(() => window.statuses.push(line.textContent)).observe(line, { childList: true })
 })()`
 
-test('the same question of a new conversation is answered from before, and says so', async () => {
+test('the same question in a new conversation gets the cached answer, with a label', async () => {
   const { page } = await openChat(demo.url)
   await ask(page, 'What was at the top of the last month?')
   const first = await answers(page).textContent()
@@ -161,7 +161,7 @@ test('the same question of a new conversation is answered from before, and says 
   expect(await page.locator('.label').textContent()).toContain('cached')
 })
 
-test('the keyboard alone opens, breaks a line, sends, stops, and closes', async () => {
+test('the keyboard suffices to open, break a line, send, stop and close', async () => {
   const provider = await startGatedProvider()
   const { url } = await serveChat(provider.url)
   const { page } = await visit(url, { viewport: WIDE })
@@ -187,7 +187,7 @@ test('the keyboard alone opens, breaks a line, sends, stops, and closes', async 
   expect(await answers(page).textContent()).toContain('Half')
 })
 
-test('on a narrow screen the sheet holds the focus, and Escape stops before it closes', async () => {
+test('the sheet on a narrow screen holds the focus, and Escape stops before it closes', async () => {
   const provider = await startGatedProvider()
   const { url } = await serveChat(provider.url)
   const { page } = await openChat(url)
@@ -207,7 +207,7 @@ test('on a narrow screen the sheet holds the focus, and Escape stops before it c
   await page.setViewportSize(WIDE)
   await page.locator('.chat:not(:modal)').waitFor()
   expect(await page.locator('.trouble').textContent()).toBe('Stopped.')
-  // Not every browser gives a button the focus that is clicked: whoever closes the sheet is still back at what opened it.
+  // Not every browser focuses a clicked button; closing the sheet must still return the focus to its opener.
   await page.evaluate(`(() => {
     document.activeElement.blur()
     document.querySelector('[data-chat="close"]').click()
@@ -215,7 +215,7 @@ test('on a narrow screen the sheet holds the focus, and Escape stops before it c
   expect(await page.evaluate('document.activeElement.dataset.chat')).toBe('open')
 })
 
-test('settings are sent, kept in this browser alone, and forgotten on demand', async () => {
+test('settings are sent, stored in this browser only, and deleted on demand', async () => {
   const { page } = await openChat(demo.url)
   await page.getByText('Settings', { exact: true }).click()
   await page.getByLabel('Language of answers').selectOption('ru')
@@ -244,7 +244,7 @@ test('settings are sent, kept in this browser alone, and forgotten on demand', a
   expect(await page.evaluate('localStorage.getItem("dash-chat-settings")')).toBe(null)
 })
 
-test('an answer is copied as it was written', async () => {
+test('an answer is copied as Markdown', async () => {
   const { page } = await openChat(demo.url, { permissions: ['clipboard-read', 'clipboard-write'] })
   await ask(page, 'hello')
   await page.getByRole('button', { name: 'Copy', exact: true }).click()
@@ -253,17 +253,19 @@ test('an answer is copied as it was written', async () => {
   expect(copied.length).toBeGreaterThan(20)
 })
 
-test('without scripts the panel says what it needs and where else to ask', async () => {
+test('the panel without scripts names its requirement and the alternatives', async () => {
   const { page } = await visit(demo.url, { javaScriptEnabled: false })
-  const room = page.locator('#chat')
-  expect(await room.textContent()).toContain('dash chat --url')
-  expect(await room.getByRole('link', { name: 'the API' }).getAttribute('href')).toBe('/docs/api/agent-chat')
+  const section = page.locator('#chat')
+  expect(await section.textContent()).toContain('dash chat --url')
+  expect(await section.getByRole('link', { name: 'the API' }).getAttribute('href')).toBe(
+    '/docs/api/agent-chat',
+  )
   expect(await page.getByRole('button', { name: 'Open the chat' }).isVisible()).toBe(false)
   expect(await page.getByRole('button', { name: 'discuss' }).count()).toBe(0)
   expect(await page.locator('#status').textContent()).toContain('20 messages per session, 60 per day')
 })
 
-test('nothing blinks for those who asked for no motion', async () => {
+test('nothing blinks with reduced motion', async () => {
   const provider = await startGatedProvider()
   const { url } = await serveChat(provider.url)
   const caret = `getComputedStyle(document.querySelector('.answer'), '::after').animationName`

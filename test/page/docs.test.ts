@@ -22,7 +22,7 @@ describe.each([
     ['decision', '/docs/decisions/0002-caching-verified-publications'],
     ['diagram', '/docs/proof'],
   ])(
-    'the document is accessible, fits, reads without scripts and asks no other host: %s',
+    'the document is accessible, fits, works without scripts and contacts no other host: %s',
     async (what, path) => {
       const visited = await visit(`${demo.url}${path}`, { viewport, colorScheme })
       const { page } = visited

@@ -21,7 +21,7 @@ describe.each(SCREENS)('on a $name screen', ({ name, viewport, colorScheme }) =>
     ['column', '/?sort=month&column=hackerNews'],
     ['models', '/?needs=tools&health=passed'],
     ['refused', '/?sort=decade'],
-  ])('the page is accessible, fits, has no error and asks no other host: %s', async (what, path) => {
+  ])('the page is accessible, fits, has no error and contacts no other host: %s', async (what, path) => {
     const visited = await visit(`${demo.url}${path}`, { viewport, colorScheme })
     const { page } = visited
     await picture(page, `page-${what}-${name}`)
@@ -40,7 +40,7 @@ describe.each([
   ['without scripts', false],
   ['with scripts', true],
 ])('%s', (_name, javaScriptEnabled) => {
-  test('every period and column is a link away, and comes from the interface', async () => {
+  test('every period and column has a link and matches the interface', async () => {
     const { page, problems } = await visit(demo.url, { javaScriptEnabled, viewport: WIDE })
     for (const [title, sort] of [
       ['Day', 'day'],
@@ -71,7 +71,7 @@ describe.each([
     expect(problems).toEqual([])
   })
 
-  test('models are filtered as the interface filters them, chosen, and the feed stays where it is', async () => {
+  test('models are filtered as by the interface and can be chosen, and the feed stays unchanged', async () => {
     const { page, problems } = await visit(demo.url, { javaScriptEnabled, viewport: WIDE })
     await page.getByRole('link', { name: 'Week', exact: true }).click()
     await page.locator('.tabs [aria-current]', { hasText: 'Week' }).waitFor()
@@ -80,8 +80,8 @@ describe.each([
     await page.getByRole('button', { name: 'Filter' }).click()
     await page.waitForURL(/health=passed/)
     await page.getByText('2 of 4 ranked models').waitFor()
-    const answer = await fetch(`${demo.url}/api/free-llm/top-models?needs=tools&health=passed`)
-    const { models } = (await answer.json()) as { models: { id: string; name: string }[] }
+    const response = await fetch(`${demo.url}/api/free-llm/top-models?needs=tools&health=passed`)
+    const { models } = (await response.json()) as { models: { id: string; name: string }[] }
     expect(await page.locator('.models tbody th code').allTextContents()).toEqual(models.map(({ id }) => id))
     expect(await page.getByLabel('tools', { exact: true }).isChecked()).toBe(true)
     const second = models[1]
@@ -94,7 +94,7 @@ describe.each([
   })
 })
 
-test('with scripts a period changes in place: the page stays, and back and forward work', async () => {
+test('a period changes in place with scripts, and back and forward work', async () => {
   const { page, problems } = await visit(demo.url, { viewport: WIDE })
   await page.evaluate('window.stays = true')
   const period = (name: string) => page.locator('.tabs [aria-current]', { hasText: name }).waitFor()
@@ -105,7 +105,7 @@ test('with scripts a period changes in place: the page stays, and back and forwa
   await period('Week')
   await page.locator('#announcements', { hasText: 'Feed Week is shown.' }).waitFor({ state: 'attached' })
   expect(await page.title()).toBe('DEMO: Week · dash')
-  // Whoever was in the room stays in it, is told what it shows, and finds it in the title.
+  // A focus in the section stays there, and its content is announced and in the title.
   const arrives = async (name: string): Promise<void> => {
     await period(name)
     await page.locator('#announcements', { hasText: `Feed ${name} is shown.` }).waitFor({ state: 'attached' })
@@ -118,23 +118,23 @@ test('with scripts a period changes in place: the page stays, and back and forwa
   await arrives('Trending')
   await page.goForward()
   await arrives('Month')
-  // Whoever is elsewhere stays there, and is told.
+  // A focus elsewhere stays there, and the change is announced.
   await page.getByRole('link', { name: 'Skip to the content' }).focus()
   await page.goForward()
   await period('Week')
   await page.locator('#announcements', { hasText: 'Feed Week is shown.' }).waitFor({ state: 'attached' })
   expect(await page.evaluate('document.activeElement.textContent')).toBe('Skip to the content')
-  const asked: string[] = []
-  page.on('request', (request) => asked.push(request.url()))
+  const requestedUrls: string[] = []
+  page.on('request', (request) => requestedUrls.push(request.url()))
   await page.evaluate(
     "new Promise((resolve) => { addEventListener('hashchange', resolve); location.hash = '#models' })",
   )
-  expect(asked).toEqual([])
+  expect(requestedUrls).toEqual([])
   expect(await page.evaluate('window.stays')).toBe(true)
   expect(problems).toEqual([])
 })
 
-test('while the server cannot be reached the page stays, with the conversation, and says so', async () => {
+test('the page and its conversation stay, with a notice, while the server is unreachable', async () => {
   const { page } = await visit(demo.url, { viewport: WIDE })
   await page.evaluate('window.stays = true')
   await page.getByRole('link', { name: 'Week', exact: true }).click()
@@ -164,7 +164,7 @@ test('while the server cannot be reached the page stays, with the conversation, 
   expect(await page.evaluate('window.stays')).toBe(true)
 })
 
-test('while the server makes no more pages the page stays, with the conversation, and says so', async () => {
+test('the page and its conversation stay, with a notice, while the server limits pages', async () => {
   const { page } = await visit(demo.url, { viewport: WIDE })
   await page.evaluate('window.stays = true')
   await page.route(
@@ -184,7 +184,7 @@ test('while the server makes no more pages the page stays, with the conversation
   expect(await page.evaluate('window.stays')).toBe(true)
 })
 
-test('the status strip tells what the interfaces tell, and how the archive was found', async () => {
+test('the status strip shows the states of the interfaces and of the last audit', async () => {
   const { page } = await visit(demo.url, { viewport: WIDE })
   const strip = ((await page.locator('#status').textContent()) ?? '').replaceAll(/\s+/g, ' ')
   const ask = async (path: string): Promise<unknown> => (await fetch(`${demo.url}${path}`)).json()
@@ -199,7 +199,7 @@ test('the status strip tells what the interfaces tell, and how the archive was f
   expect(strip).toMatch(/Sound, .* ago 29 objects of 29 publications/)
 })
 
-test('a line to copy is copied, and that is said', async () => {
+test('a snippet is copied, and a message confirms it', async () => {
   const { page } = await visit(demo.url, { permissions: ['clipboard-read', 'clipboard-write'] })
   await page.getByRole('button', { name: 'Copy the line for curl' }).click()
   await page.locator('#announcements', { hasText: 'Copied.' }).waitFor({ state: 'attached' })
@@ -208,7 +208,7 @@ test('a line to copy is copied, and that is said', async () => {
   )
 })
 
-test('the lines to copy are answered while the demo runs, by every model, with any key', async () => {
+test('the snippets of every model get a response from the demo, with any key', async () => {
   const { page } = await visit(demo.url)
   expect(await page.locator('#models').textContent()).toContain('export OPENROUTER_API_KEY=demo')
   const env = { PATH: process.env['PATH'], OPENROUTER_API_KEY: 'demo' }
@@ -220,14 +220,14 @@ test('the lines to copy are answered while the demo runs, by every model, with a
   expect(models.length).toBe(4)
   for (const model of models) {
     await page.goto(`${demo.url}/?model=${encodeURIComponent(model)}`)
-    const answer: unknown = JSON.parse(await run('sh', '-c', await text('curl')))
-    expect(answer).toMatchObject({ model, choices: [{ message: { content: 'Hello.' } }] })
+    const response: unknown = JSON.parse(await run('sh', '-c', await text('curl')))
+    expect(response).toMatchObject({ model, choices: [{ message: { content: 'Hello.' } }] })
     const javascript = await run(process.execPath, '--input-type=module', '-e', await text('javascript'))
     expect(javascript).toBe('Hello.\n')
   }
 })
 
-test('the keyboard alone reaches everything, sees where it is, and can skip to the content', async () => {
+test('the keyboard reaches everything, shows the focus, and can skip to the content', async () => {
   const { page, problems } = await visit(demo.url, { viewport: WIDE })
   await page.keyboard.press('Tab')
   const skip = page.getByRole('link', { name: 'Skip to the content' })
@@ -257,7 +257,7 @@ test('the keyboard alone reaches everything, sees where it is, and can skip to t
   expect(problems).toEqual([])
 })
 
-/** What has the focus, and how it shows; null for nothing. */
+/** The focused element and its focus style; null if there is none. */
 const FOCUSED = `(() => {
   const element = document.activeElement
   if (!element || element === document.body) return null
@@ -275,7 +275,7 @@ describe('colours', () => {
   const DARK = 'rgb(21, 23, 26)'
   const LIGHT = 'rgb(247, 246, 243)'
 
-  test('can be switched without scripts', async () => {
+  test('colours can be switched without scripts', async () => {
     const { page } = await visit(demo.url, { javaScriptEnabled: false, colorScheme: 'light' })
     await page.getByLabel('dark').check()
     await picture(page, 'page-switched-dark')
@@ -283,7 +283,7 @@ describe('colours', () => {
     expect(await page.getByLabel('light').isChecked()).toBe(true)
   })
 
-  test('that were chosen are remembered, and auto goes back to the system', async () => {
+  test('chosen colours are stored, and auto follows the system again', async () => {
     const { page } = await visit(demo.url, { colorScheme: 'light' })
     expect(await ground(page)).toBe(LIGHT)
     await page.getByLabel('dark').check()
@@ -298,7 +298,7 @@ describe('colours', () => {
   })
 })
 
-test('nothing moves for those who asked for no motion', async () => {
+test('nothing moves with reduced motion', async () => {
   const { page } = await visit(demo.url, { reducedMotion: 'reduce' })
   expect(await page.evaluate('getComputedStyle(document.documentElement).scrollBehavior')).toBe('auto')
 })

@@ -10,7 +10,7 @@ export interface StandInChallenge {
   passes: boolean
 }
 
-/** Offers what the vendor documents of explicit rendering; its widget is a button for each thing that can happen. */
+/** Implements the vendor's API of explicit rendering; its widget has a button for each outcome. */
 const SCRIPT = `{
   if (new URL(document.currentScript.src).searchParams.get('render') !== 'explicit') throw new Error('not explicit')
   const frameUrl = new URL('frame', document.currentScript.src).href

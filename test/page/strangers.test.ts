@@ -33,7 +33,7 @@ function rows(): string {
   return signals.map((signal) => JSON.stringify(signal)).join('\n')
 }
 
-test('what strangers wrote stays in its place, fits a narrow and a wide screen, and runs nothing', async () => {
+test('untrusted text stays in its place, fits a narrow and a wide screen, and runs nothing', async () => {
   const folder = temporaryFolder()
   const at = ['--data-dir', folder]
   expect((await dash(['import', 'signals', '-', ...at], { stdin: rows() })).code).toBe(0)
@@ -51,7 +51,7 @@ test('what strangers wrote stays in its place, fits a narrow and a wide screen, 
   }
 })
 
-test('a server without data shows what to do, and fits', async () => {
+test('a server without data shows instructions, and fits', async () => {
   const { url } = await serve(['--data-dir', temporaryFolder()])
   const visited = await visit(url)
   const { page } = visited

@@ -16,8 +16,8 @@ let index: z.infer<typeof historyIndexSchema>
 
 beforeAll(async () => {
   demo = await serveDemo()
-  const answer = await fetch(`${demo.url}/api/feed/history/index`)
-  index = historyIndexSchema.parse(await answer.json())
+  const response = await fetch(`${demo.url}/api/feed/history/index`)
+  index = historyIndexSchema.parse(await response.json())
 })
 
 afterAll(() => demo.close())
@@ -32,12 +32,12 @@ const noonAfter = (day: string): string => formatInstant(startOfDay(addDays(day,
 const addressOfGap = (): string => `/?sort=year&at=${noonAfter(gapDays().gap)}`
 const digestShown = (page: Page) => page.locator('#proof dd code').nth(1).textContent()
 
-/** What the history itself answers for the time in the address of a page. */
+/** The response of the history interface for the time in a page's URL. */
 async function answered(page: Page): Promise<{ etag: string; asOfDay: string }> {
   const at = new URL(page.url()).searchParams.get('at')
-  const answer = await fetch(`${demo.url}/api/feed/history?sort=year${at === null ? '' : `&at=${at}`}`)
-  const { asOfDay } = (await answer.json()) as { asOfDay: string }
-  return { etag: (answer.headers.get('etag') ?? '').replaceAll('"', ''), asOfDay }
+  const response = await fetch(`${demo.url}/api/feed/history?sort=year${at === null ? '' : `&at=${at}`}`)
+  const { asOfDay } = (await response.json()) as { asOfDay: string }
+  return { etag: (response.headers.get('etag') ?? '').replaceAll('"', ''), asOfDay }
 }
 
 const PAGES: readonly [what: string, path: () => string | Promise<string>, status: number][] = [
@@ -51,14 +51,14 @@ const PAGES: readonly [what: string, path: () => string | Promise<string>, statu
 /** The page of the last item of Popular in the first publication, whose rank changes. */
 async function itemAddress(): Promise<string> {
   const at = index.publications[0]?.publishedAt ?? ''
-  const answer = await fetch(`${demo.url}/api/feed/history?sort=year&at=${at}`)
-  const { feed } = (await answer.json()) as { feed: { popular: { key: string }[] } }
+  const response = await fetch(`${demo.url}/api/feed/history?sort=year&at=${at}`)
+  const { feed } = (await response.json()) as { feed: { popular: { key: string }[] } }
   return `/item?key=${feed.popular.at(-1)?.key}`
 }
 
 describe.each(SCREENS)('on a $name screen', ({ name, viewport, colorScheme }) => {
   test.each(PAGES)(
-    'it is accessible, fits, has no error and asks no other host: %s',
+    'the page of a time is accessible, fits, has no error and contacts no other host: %s',
     async (what, path, status) => {
       const visited = await visit(`${demo.url}${await path()}`, { viewport, colorScheme })
       await picture(visited.page, `time-${what}-${name}`)
@@ -73,7 +73,7 @@ describe.each([
 ])('%s', (_name, javaScriptEnabled) => {
   const open = (path: string) => visit(`${demo.url}${path}`, { javaScriptEnabled, viewport: WIDE })
 
-  test('previous and next walk through the gap, and never past it in silence', async () => {
+  test('previous and next stop at the gap', async () => {
     const { before, gap, after } = gapDays()
     const { page, problems } = await open(`/?sort=year&at=${noonAfter(before)}`)
     expect(await page.locator('#next').textContent()).toContain(`Next: ${gap}, a gap`)
@@ -94,7 +94,7 @@ describe.each([
     expect(problems).toEqual([])
   })
 
-  test('a date leads to the Year up to that day, whose address is its time', async () => {
+  test('a date leads to the Year up to that day, with its time in the URL', async () => {
     const { page, problems } = await open('/?sort=year&column=lobsters')
     const first = index.publications[0]
     await page.locator('#day-field').fill(first?.asOfDay ?? '')
@@ -108,7 +108,7 @@ describe.each([
     expect(problems).toEqual([])
   })
 
-  test('two days are compared, a column at a time', async () => {
+  test('two days are compared by column', async () => {
     const [first, last] = [index.publications[0], index.publications.at(-1)]
     const { page, problems } = await open('/?sort=year')
     await page.locator('#withDay-field').fill(first?.asOfDay ?? '')
@@ -123,8 +123,8 @@ describe.each([
       .toBe(`DEMO: Lobsters, Year up to ${first?.asOfDay} and up to ${last?.asOfDay} · dash`)
     type Feed = { feed: { lobsters: { key: string }[] } }
     const listed = async (at = ''): Promise<Set<string>> => {
-      const answer = await fetch(`${demo.url}/api/feed/history?sort=year&at=${at}`)
-      return new Set(((await answer.json()) as Feed).feed.lobsters.map(({ key }) => key))
+      const response = await fetch(`${demo.url}/api/feed/history?sort=year&at=${at}`)
+      return new Set(((await response.json()) as Feed).feed.lobsters.map(({ key }) => key))
     }
     const [then, now] = [await listed(first?.publishedAt), await listed(last?.publishedAt)]
     const shown = (change: string) => page.locator(`tr[data-change="${change}"]`).count()
@@ -135,7 +135,7 @@ describe.each([
     expect(problems).toEqual([])
   })
 
-  test('an item leads to its ranks, a row a day, and back in time', async () => {
+  test('an item leads to its daily ranks and to earlier ones', async () => {
     const { page, problems } = await open('/?sort=year')
     await page.locator('#column-lobsters').getByRole('link', { name: 'rank over time' }).first().click()
     await page.getByRole('heading', { name: 'Rank over time' }).waitFor()
@@ -146,19 +146,19 @@ describe.each([
   })
 })
 
-test('the slider tells each day and the gap, goes there when it is let go, and keeps the keyboard', async () => {
+test('the slider names each day and the gap, opens the day on release, and keeps the focus', async () => {
   const { before, gap } = gapDays()
   const { page, problems } = await visit(`${demo.url}/?sort=year&at=${noonAfter(before)}`, {
     viewport: WIDE,
   })
   await page.evaluate('window.stays = true')
   const slider = page.getByRole('slider', { name: 'Day of the history' })
-  const said = (asOfDay: string): string => {
+  const announcement = (asOfDay: string): string => {
     const at = index.publications.find((one) => one.asOfDay === asOfDay)?.publishedAt ?? ''
     return `${asOfDay}, published ${at.slice(0, 16).replace('T', ' ')} UTC`
   }
-  expect(await slider.getAttribute('aria-valuetext')).toBe(said(before))
-  expect(await page.locator('#slider-day').textContent()).toBe(said(before))
+  expect(await slider.getAttribute('aria-valuetext')).toBe(announcement(before))
+  expect(await page.locator('#slider-day').textContent()).toBe(announcement(before))
   await slider.focus()
   await page.keyboard.press('ArrowRight')
   await page.locator('.gap', { hasText: `Gap: ${gap}` }).waitFor()
@@ -171,8 +171,8 @@ test('the slider tells each day and the gap, goes there when it is let go, and k
     .waitFor({ state: 'attached' })
   await page.evaluate(DRAGGED)
   const day = addDays(gap, -2)
-  await page.locator('#slider-day', { hasText: said(day) }).waitFor()
-  expect(await slider.getAttribute('aria-valuetext')).toBe(said(day))
+  await page.locator('#slider-day', { hasText: announcement(day) }).waitFor()
+  expect(await slider.getAttribute('aria-valuetext')).toBe(announcement(day))
   await page.goBack()
   await page.locator('#next', { hasText: 'a gap' }).waitFor()
   await expect.poll(() => page.title()).toBe(`DEMO: Year up to ${before} · dash`)
@@ -181,7 +181,7 @@ test('the slider tells each day and the gap, goes there when it is let go, and k
   expect(problems).toEqual([])
 })
 
-test('the chart holds what its table holds, with a gap where there is none, and can be read with the keyboard', async () => {
+test('the chart matches its table, with a gap for missing days, and can be read with the keyboard', async () => {
   const { page, problems } = await visit(`${demo.url}${await itemAddress()}`, { viewport: WIDE })
   const chart = page.getByRole('slider', { name: /Rank in the Year/ })
   expect(await chart.locator('canvas').count()).toBe(1)

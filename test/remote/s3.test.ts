@@ -60,7 +60,7 @@ async function openPrepared(patience = PATIENCE): Promise<OpenObjects> {
 }
 
 const asked = (method: string, target: RegExp): number =>
-  server.questions.filter((question) => question.method === method && target.test(question.target)).length
+  server.requests.filter((question) => question.method === method && target.test(question.target)).length
 
 /** Everything an archive is asked for. */
 const QUESTIONS: Record<string, (objects: OpenObjects) => Promise<unknown>> = {
@@ -183,7 +183,7 @@ describe('an S3 store that honours If-None-Match', () => {
     const objects = open()
     await objects.put(DIGEST, BYTES)
     await objects.putHead(headOf(1))
-    const writes = server.questions.filter(({ method }) => method === 'PUT')
+    const writes = server.requests.filter(({ method }) => method === 'PUT')
     expect(writes).toHaveLength(4)
     for (const { headers, body } of writes) {
       const digest = sha256Hex(body)
@@ -203,7 +203,7 @@ describe('an S3 store that honours If-None-Match', () => {
     await objects.put(DIGEST, BYTES)
     await server.plant(`${prefix()}-2/heads/1`, BYTES)
     await server.plant(`${prefix()}/heads-2/1`, BYTES)
-    expect(server.questions.at(-1)?.target).toBe(`/dash-archive/${prefix()}/${KEY}`)
+    expect(server.requests.at(-1)?.target).toBe(`/dash-archive/${prefix()}/${KEY}`)
     expect(await objects.keys('heads')).toEqual([])
   })
 
@@ -372,7 +372,7 @@ describe('a listing of an S3 store', () => {
       listing(['heads/2'], null),
     )
     expect(await open().keys('heads')).toEqual(['heads/1', 'heads/2'])
-    const tokens = server.questions.map(({ target }) =>
+    const tokens = server.requests.map(({ target }) =>
       new URL(target, server.url).searchParams.get('continuation-token'),
     )
     expect(tokens).toEqual([null, 'first+/=', 'second'])
@@ -404,7 +404,7 @@ describe('recommendations in an S3 store', () => {
     server.fail('PUT', /free-llm\/current/, 'lost-answer')
     await store.put('2026-08-23.v1', new TextEncoder().encode('the next'))
     expect(Buffer.from((await store.current()) ?? []).toString()).toBe('the next')
-    const writes = server.questions.filter(
+    const writes = server.requests.filter(
       ({ method, target }) => method === 'PUT' && target.endsWith('/current'),
     )
     expect(writes.map(({ headers }) => headers['if-none-match'])).toEqual([undefined, undefined])

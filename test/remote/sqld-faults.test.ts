@@ -292,7 +292,7 @@ describe('migrations on a server', () => {
     const module = builtModule('adapters/sqlite/database.js')
     const openers = Array.from({ length: 5 }, () => runScript(script, [module, sqld.url]))
     for (const opener of openers) expect(await opener.line()).toBe('ready')
-    for (const opener of openers) opener.tell('go')
+    for (const opener of openers) opener.writeLine('go')
     for (const opener of openers) {
       expect(await opener.line()).toBe('0 0')
       expect(await opener.ended).toMatchObject({ code: 0, errors: '' })

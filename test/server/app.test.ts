@@ -1,7 +1,7 @@
 import { rmSync } from 'node:fs'
 import { H3 } from 'h3'
 import { expect, test } from 'vitest'
-import { boundedChecks, mountHealth } from '../../src/server/app.ts'
+import { checksWithTimeout, mountHealth } from '../../src/server/app.ts'
 import { openApp, silentLog } from '../support/api-client.ts'
 import { openWorkspace } from '../support/workspace.ts'
 
@@ -11,13 +11,13 @@ async function ask(app: H3, path: string): Promise<[number, unknown]> {
   return [response.status, await response.json()]
 }
 
-test('is alive without any I/O', async () => {
+test('/healthz does no I/O', async () => {
   const workspace = await openWorkspace()
   rmSync(workspace.folder, { recursive: true })
   expect(await ask(openApp(workspace), '/healthz')).toEqual([200, { status: 'ok' }])
 })
 
-test('is ready when the stores are, migrations included, and says which is missing', async () => {
+test('/readyz is 200 when all stores are migrated, else it names the missing one', async () => {
   const workspace = await openWorkspace()
   const app = openApp(workspace)
   const sound = { status: 'ready', checks: { ledger: 'ok', archive: 'ok' } }
@@ -27,8 +27,8 @@ test('is ready when the stores are, migrations included, and says which is missi
   expect(await ask(app, '/readyz')).toEqual([503, missing])
 })
 
-test('is not ready while a store does not answer, and says which', async () => {
-  const checks = boundedChecks(
+test('/readyz is 503 while a store does not respond, and names it', async () => {
+  const checks = checksWithTimeout(
     { ledger: async () => undefined, state: () => new Promise(() => undefined) },
     20,
   )
@@ -38,7 +38,7 @@ test('is not ready while a store does not answer, and says which', async () => {
   expect(await ask(app, '/readyz')).toEqual([503, silent])
 })
 
-test('is not ready while it drains', async () => {
+test('/readyz is 503 while the server drains', async () => {
   const app = openApp(await openWorkspace(), { isDraining: () => true })
   expect(await ask(app, '/readyz')).toMatchObject([503, { status: 'draining' }])
 })

@@ -9,7 +9,7 @@ describe('If-None-Match names the current tag', () => {
     ['a star', '*'],
     ['a star with space around it', ' \t* '],
     ['a tag after one with characters beyond ASCII', `"\u00e9", ${ETAG}`],
-  ])('by %s', (_, field) => {
+  ])('the current tag matches by %s', (_, field) => {
     expect(matchesEntityTag(field, ETAG)).toBe(true)
   })
 })
@@ -34,13 +34,13 @@ describe('If-None-Match does not name the current tag', () => {
   })
 })
 
-test('takes the text between two tags for no tag', () => {
+test('text between two tags is not a tag', () => {
   expect(matchesEntityTag('"a","b"', '","')).toBe(false)
 })
 
 const opaque = fc.string({ unit: fc.constantFrom('a', ',', 'W', '/', '*', '\\'), maxLength: 3 })
 
-test('finds a tag in a list exactly when one element, weak or strong, is that tag', () => {
+test('a tag matches a list exactly if one element, weak or strong, is that tag', () => {
   const elements = fc.array(fc.record({ tag: opaque, weak: fc.boolean() }), { minLength: 1, maxLength: 6 })
   const questions = elements.chain((list) =>
     fc.record({
@@ -58,7 +58,7 @@ test('finds a tag in a list exactly when one element, weak or strong, is that ta
   )
 })
 
-test('answers for any text at all', () => {
+test('any text can be compared', () => {
   fc.assert(
     fc.property(fc.string({ unit: 'binary' }), (field) => {
       fc.pre(!field.includes(ETAG) && field.trim() !== '*')

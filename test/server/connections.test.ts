@@ -36,7 +36,7 @@ function serving(body = 'here'): H3 {
 }
 
 /** A connection with a request on it. */
-async function asking(port: number, request = GET, localAddress = '127.0.0.1'): Promise<Socket> {
+async function sendRequest(port: number, request = GET, localAddress = '127.0.0.1'): Promise<Socket> {
   const socket = await connected(port, localAddress)
   socket.write(request)
   return socket
@@ -112,10 +112,10 @@ describe('a response', () => {
     ['on a connection that stays open', GET],
     ['on a connection that is to close', 'GET / HTTP/1.0\r\n\r\n'],
     ['to the last of several requests', `OPTIONS / HTTP/1.1\r\nHost: x\r\n\r\n${GET}`],
-  ])('that is never read is cut after 30 s %s', async (_case, request) => {
+  ])('a response that is never read is cut after 30 s %s', async (_case, request) => {
     const { look } = stopLooks()
     const { port, cuts } = await running(serving('x'.repeat(LARGE_BYTES)))
-    const socket = await asking(port, request)
+    const socket = await sendRequest(port, request)
     await read(socket, 1)
     look(29)
     await nextTurn()
@@ -124,10 +124,10 @@ describe('a response', () => {
     expect(cuts).toEqual(['unread'])
   })
 
-  test('that is read slowly arrives whole, however long that takes', async () => {
+  test('a response that is read slowly arrives completely, however long that takes', async () => {
     const { look } = stopLooks()
     const { port, cuts } = await running(serving('x'.repeat(LARGE_BYTES)))
-    const socket = await asking(port, 'GET / HTTP/1.0\r\n\r\n')
+    const socket = await sendRequest(port, 'GET / HTTP/1.0\r\n\r\n')
     const part = 6 * 1024 * 1024
     for (let parts = 1; parts <= 5; parts += 1) {
       await read(socket, part)
@@ -138,7 +138,7 @@ describe('a response', () => {
     expect(cuts).toEqual([])
   })
 
-  test('that takes its handler long is not cut', async () => {
+  test('a response with a slow handler is not cut', async () => {
     const { look } = stopLooks()
     let release: () => void = () => undefined
     const released = new Promise<void>((resolve) => (release = resolve))
@@ -150,21 +150,21 @@ describe('a response', () => {
       return respondText(event, 200, {}, 'text/plain', 'late')
     })
     const { port } = await running(slow)
-    const socket = await asking(port)
+    const socket = await sendRequest(port)
     await begun
     look(120)
     release()
     expect(await firstBytes(socket)).toContain('late')
   })
 
-  test('that stands still longest is cut first when too many bytes wait', async () => {
+  test('the response that stalls longest is cut first when too many bytes are pending', async () => {
     const { look } = stopLooks()
     const bounds = { waitingBytes: LARGE_BYTES * 1.5 }
     const { port, cuts } = await running(serving('x'.repeat(LARGE_BYTES)), { bounds })
-    const first = await asking(port)
+    const first = await sendRequest(port)
     await read(first, 1)
     look(3)
-    const second = await asking(port, 'GET / HTTP/1.0\r\n\r\n')
+    const second = await sendRequest(port, 'GET / HTTP/1.0\r\n\r\n')
     await read(second, 1)
     look(1)
     expect(cuts).toEqual(['waiting_bytes'])
@@ -174,20 +174,20 @@ describe('a response', () => {
 })
 
 describe('when too many bytes wait', () => {
-  /** Responses to addresses that read only what they are made to. */
+  /** Responses to addresses that read only on demand. */
   async function waiting(addresses: readonly string[], app: H3, waitingBytes: number) {
     const { look } = stopLooks()
     const server = await running(app, { bounds: { waitingBytes } })
     const sockets: Socket[] = []
     for (const address of addresses) {
-      const socket = await asking(server.port, GET, address)
+      const socket = await sendRequest(server.port, GET, address)
       await read(socket, 1)
       sockets.push(socket)
     }
     return { ...server, look, sockets }
   }
 
-  test('the network for which most wait loses a response, although it goes on reading and another stands still', async () => {
+  test('the network with most pending bytes loses a response, even if it still reads and another stalls', async () => {
     const app = serving('x'.repeat(LARGE_BYTES))
     const filling = ['127.0.0.3', '127.0.0.3']
     const { look, sockets, cuts } = await waiting(['127.0.0.2', ...filling], app, LARGE_BYTES * 2.5)
@@ -200,7 +200,7 @@ describe('when too many bytes wait', () => {
     await read(pausing, LARGE_BYTES - 1024 * 1024)
   })
 
-  test('a body that many are sent counts once', async () => {
+  test('a shared body counts once', async () => {
     const body = Buffer.alloc(LARGE_BYTES)
     const app = new H3().get('/', (event) => respond(event, 200, {}, body))
     const addresses = ['127.0.0.2', '127.0.0.3', '127.0.0.4']
@@ -211,7 +211,7 @@ describe('when too many bytes wait', () => {
 })
 
 describe('requests on one connection', () => {
-  test('are handled one after the other, sixteen at most', async () => {
+  test('requests on one connection are handled one after another, at most sixteen', async () => {
     let open = 0
     let most = 0
     const counting = new H3().get('/', async (event) => {
@@ -222,7 +222,7 @@ describe('requests on one connection', () => {
       return respondText(event, 200, {}, 'text/plain', 'here')
     })
     const { port, cuts } = await running(counting)
-    const socket = await asking(
+    const socket = await sendRequest(
       port,
       `${GET.repeat(15)}GET / HTTP/1.1\r\nHost: x\r\nConnection: close\r\n\r\n`,
     )
@@ -231,7 +231,7 @@ describe('requests on one connection', () => {
     expect(cuts).toEqual([])
   })
 
-  test('close it when seventeen of them wait, and no more than the first is handled', async () => {
+  test('seventeen waiting requests close their connection, and only the first is handled', async () => {
     let handled = 0
     const counting = new H3().get('/', async (event) => {
       handled += 1
@@ -239,7 +239,7 @@ describe('requests on one connection', () => {
       return respondText(event, 200, {}, 'text/plain', 'here')
     })
     const { port, cuts } = await running(counting)
-    const socket = await asking(port, GET.repeat(61))
+    const socket = await sendRequest(port, GET.repeat(61))
     await received(socket)
     expect(handled).toBe(1)
     expect(cuts).toEqual(['pipelined'])
@@ -249,7 +249,7 @@ describe('requests on one connection', () => {
 describe('connections of one peer', () => {
   const bounds = { perPeer: 2 }
 
-  test('are closed beyond its bound, while other peers are served', async () => {
+  test('connections beyond the limit of a peer are closed, while other peers are served', async () => {
     const { port, cuts } = await running(serving(), { bounds })
     await connected(port)
     const second = await connected(port)
@@ -262,24 +262,24 @@ describe('connections of one peer', () => {
     }
   })
 
-  test('give their places back when they close', async () => {
+  test('a closed connection frees its slot', async () => {
     const { port } = await running(serving(), { bounds })
     for (let count = 0; count < 5; count += 1) {
-      const socket = await asking(port, 'GET / HTTP/1.0\r\n\r\n')
+      const socket = await sendRequest(port, 'GET / HTTP/1.0\r\n\r\n')
       expect(await received(socket)).toContain('200')
     }
   })
 
-  test('are not bounded for a trusted proxy', async () => {
+  test('connections of a trusted proxy have no limit', async () => {
     const { port, cuts } = await running(serving(), { bounds, trustedProxies: LOOPBACK })
     for (let count = 0; count < 5; count += 1) {
-      const socket = await asking(port)
+      const socket = await sendRequest(port)
       expect(await firstBytes(socket)).toContain('200')
     }
     expect(cuts).toEqual([])
   })
 
-  test('give up one of theirs to another peer when all places are taken', async () => {
+  test('the peer with the most connections loses one to another peer when all slots are taken', async () => {
     const { port, cuts } = await running(serving(), { bounds: { connections: 3 } })
     const held = [await connected(port), await connected(port), await connected(port)]
     const closed = Promise.race(held.map((socket) => once(socket.resume(), 'close')))
@@ -295,7 +295,7 @@ describe('when all places are taken', () => {
   const bounds = { ...CONNECTION_BOUNDS, perPeer: 3, perNetwork: 4, connections: 8 }
   const spread = Array.from({ length: 8 }, (_, at) => `192.0.2.${at + 1}`)
 
-  test('one IPv6 /48 holds no more than its share of them', () => {
+  test('one IPv6 /48 holds no more than its share of the slots', () => {
     const { open, cuts } = bounded(bounds)
     for (let at = 0; at < 4; at += 1) open(`2001:db8:7:${at}::1`)
     expect(open('2001:db8:7:9::1').destroyed).toBe(true)
@@ -303,11 +303,11 @@ describe('when all places are taken', () => {
     expect(open('2001:db8:8::1').destroyed).toBe(false)
   })
 
-  test('a quarter of them is the share of one network', () => {
+  test('the share of one network is a quarter of the slots', () => {
     expect(CONNECTION_BOUNDS.perNetwork).toBe(CONNECTION_BOUNDS.connections / 4)
   })
 
-  test('a /48 of many addresses loses one to other networks', () => {
+  test('a /48 of many addresses loses a slot to other networks', () => {
     const { open, cuts } = bounded(bounds)
     const large = [0, 1, 2].map((at) => open(`2001:db8:7:${at}::1`))
     const others = spread.slice(0, 5).map(open)
@@ -317,7 +317,7 @@ describe('when all places are taken', () => {
     expect(cuts).toEqual(['connections'])
   })
 
-  test('by one connection of each address, the one without a request for longest gives way to a new one', () => {
+  test('the connection idle for longest is evicted when each address holds one slot', () => {
     const { open, ask, cuts } = bounded(bounds)
     const held = spread.map(open)
     ask(held[0])
@@ -327,7 +327,7 @@ describe('when all places are taken', () => {
     expect(cuts).toEqual(['connections', 'connections'])
   })
 
-  test('by requests whose bodies do not come, the first of them gives way', () => {
+  test('the first connection with an incomplete body is evicted', () => {
     const { open, ask } = bounded(bounds)
     const held = spread.map(open)
     for (const socket of held) ask(socket, false)
@@ -335,7 +335,7 @@ describe('when all places are taken', () => {
     expect(held.filter((socket) => socket.destroyed)).toEqual([held[0]])
   })
 
-  test('by responses that are being made for as many addresses, a new connection is refused, and its place not counted', () => {
+  test('a new connection is refused, without a slot, when every connection of as many addresses has a response in progress', () => {
     const { open, ask, cuts } = bounded(bounds)
     const held = spread.map(open)
     for (const socket of held) ask(socket)
@@ -374,7 +374,7 @@ describe('a request that two servers could read differently', () => {
     ['version 2.0', 'GET / HTTP/2.0\r\nHost: x\r\n\r\n', 505],
   ])('for its %s is refused, and nothing behind it is read', async (_case, request, status) => {
     const { port } = await running(serving())
-    const socket = await asking(port, `${request}${GET}`)
+    const socket = await sendRequest(port, `${request}${GET}`)
     const text = await received(socket)
     expect(text).toMatch(new RegExp(`^HTTP/1\\.1 ${status} `))
     expect(text.match(/HTTP\/1\.1 /g)).toHaveLength(1)
@@ -385,19 +385,19 @@ describe('a request that two servers could read differently', () => {
     ['an IPv6 address', 'GET / HTTP/1.1\r\nHost: [::1]:3000\r\n\r\n'],
     ['no host name', 'GET / HTTP/1.1\r\nHost:\r\n\r\n'],
     ['a chunked body', `${post}Transfer-Encoding: Chunked\r\n\r\n0\r\n\r\n`],
-  ])('is not one with %s', async (_case, request) => {
+  ])('a request that two servers could parse differently is refused: %s', async (_case, request) => {
     const { port } = await running(serving())
-    const socket = await asking(port, request)
+    const socket = await sendRequest(port, request)
     expect(await firstBytes(socket)).toMatch(/^HTTP\/1\.1 200 /)
   })
 })
 
-test('the line of a request names route, status and public code, and cuts its path', async () => {
+test('the log line of a request names route, status and public code, and truncates its path', async () => {
   const lines: Record<string, unknown>[] = []
   const log = { ...silentLog, info: (fields: Record<string, unknown>) => void lines.push(fields) }
   const { port } = await running(openApp(await openWorkspace()), { log, requests: requestMeter() })
   const get = async (target: string): Promise<Record<string, unknown> | undefined> => {
-    const socket = await asking(port, `GET ${target} HTTP/1.0\r\n\r\n`)
+    const socket = await sendRequest(port, `GET ${target} HTTP/1.0\r\n\r\n`)
     await received(socket)
     return lines.at(-1)
   }

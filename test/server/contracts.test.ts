@@ -1,6 +1,6 @@
 import { expect, test } from 'vitest'
 import { openApp } from '../support/api-client.ts'
-import { ask, PUBLIC_CONTRACTS } from '../support/contract-client.ts'
+import { requestRoute, PUBLIC_CONTRACTS } from '../support/contract-client.ts'
 import { keepSnapshot } from '../support/live-client.ts'
 import { feedEvents, refresh } from '../support/signals.ts'
 import { AS_OF, openWorkspace, publishDays, sampleSignals } from '../support/workspace.ts'
@@ -21,7 +21,7 @@ const MODELS = {
   query: '',
 }
 
-/** Every public route with a query that the sample answers, and what its headers are. */
+/** Every public route with a valid query for the sample, and its headers. */
 const ROUTES: Readonly<Record<string, typeof LEDGER>> = {
   '/api/feed/history': {
     cache: 'public, max-age=300, stale-while-revalidate=3600',
@@ -47,7 +47,7 @@ const ROUTES: Readonly<Record<string, typeof LEDGER>> = {
   '/badge/free-model.svg': MODELS,
 }
 
-test('every public route is described by a row of the table', () => {
+test('every public route has a row in the table', () => {
   expect(Object.keys(ROUTES)).toEqual(PUBLIC_CONTRACTS.map(({ path }) => path))
 })
 
@@ -61,7 +61,7 @@ test('every public route has its media type, schema, caching, validators and dig
   for (const { path, contentType = 'application/json', success } of PUBLIC_CONTRACTS) {
     const { cache, exposed, docs, query } = ROUTES[path] ?? LEDGER
     const target = path + query
-    const { status, headers, text } = await ask(app, target)
+    const { status, headers, text } = await requestRoute(app, target)
     expect([target, status]).toEqual([target, 200])
     expect(Object.fromEntries(headers)).toMatchObject({
       'access-control-allow-origin': '*',
@@ -72,7 +72,7 @@ test('every public route has its media type, schema, caching, validators and dig
     if (/\bjson$/.test(contentType)) expect(success.parse(JSON.parse(text)), path).toEqual(JSON.parse(text))
     const etag = headers.get('etag') ?? ''
     for (const field of [etag, `W/${etag}`, '*', `"other", ${etag}`, `"a",W/${etag} , "b"`]) {
-      const held = await ask(app, target, { headers: { 'if-none-match': field } })
+      const held = await requestRoute(app, target, { headers: { 'if-none-match': field } })
       expect([target, field, held.status, held.headers.get('etag')]).toEqual([target, field, 304, etag])
     }
     for (const ignored of [
@@ -81,7 +81,7 @@ test('every public route has its media type, schema, caching, validators and dig
       { range: 'bytes=0-9' },
       { 'accept-encoding': 'gzip, br' },
     ]) {
-      const whole = await ask(app, target, { headers: ignored })
+      const whole = await requestRoute(app, target, { headers: ignored })
       expect([target, ignored, whole.status, whole.text]).toEqual([target, ignored, 200, text])
     }
   }
@@ -104,7 +104,7 @@ test('every public route answers a preflight without any store, and refuses each
     recommendations: down(recommendations),
   })
   for (const { path, methodNotAllowed } of PUBLIC_CONTRACTS) {
-    const { headers } = await ask(app, path, { method: 'OPTIONS' })
+    const { headers } = await requestRoute(app, path, { method: 'OPTIONS' })
     expect(Object.fromEntries(headers)).toMatchObject({
       'access-control-allow-origin': '*',
       'access-control-allow-methods': 'GET, OPTIONS',
@@ -115,6 +115,6 @@ test('every public route answers a preflight without any store, and refuses each
       const refused = await app.request(`http://dash.test${path}`, { method })
       expect([path, method, refused.status, refused.headers.get('allow')]).toEqual([path, method, 405, 'GET'])
     }
-    expect((await ask(app, path, { method: 'POST' })).error).toBe(methodNotAllowed)
+    expect((await requestRoute(app, path, { method: 'POST' })).error).toBe(methodNotAllowed)
   }
 })

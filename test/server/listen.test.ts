@@ -32,7 +32,7 @@ function slowApp(): { app: H3; release: () => void; started: Promise<void> } {
 }
 
 describe('a port', () => {
-  test('that is taken is refused by its number, and no other port is used', async () => {
+  test('a taken port is refused by number, and no other port is used', async () => {
     const taken = createServer()
     taken.listen(0, '127.0.0.1')
     await once(taken, 'listening')
@@ -46,13 +46,13 @@ describe('a port', () => {
     })
   })
 
-  test('that browsers call unsafe is not silently exchanged for another', async () => {
+  test('a port that browsers block is not silently replaced by another', async () => {
     await expect(listenLocally(new H3(), { port: 6000 })).rejects.toMatchObject({
       code: 'address_unavailable',
     })
   })
 
-  test('of an address this machine does not have is refused', async () => {
+  test('a port of a foreign address is refused', async () => {
     await expect(listenLocally(new H3(), { host: '192.0.2.1' })).rejects.toMatchObject({
       code: 'address_unavailable',
     })
@@ -60,24 +60,24 @@ describe('a port', () => {
 })
 
 describe('closing', () => {
-  test('lets an open answer finish, refuses new connections, and ends idle ones', async () => {
+  test('closing lets an open response finish, refuses new connections, and ends idle ones', async () => {
     const { app, release, started } = slowApp()
     const server = await listenLocally(app)
     const idle = connect(server.port, '127.0.0.1')
     await once(idle, 'connect')
     idle.resume()
     const idleClosed = once(idle, 'close')
-    const answer = fetch(`${server.url}/slow`)
+    const response = fetch(`${server.url}/slow`)
     await started
     const closed = server.close(5_000)
     await idleClosed
     await expect(fetch(server.url)).rejects.toThrow()
     release()
-    expect(await (await answer).text()).toBe('finished')
+    expect(await (await response).text()).toBe('finished')
     await closed
   })
 
-  test('gives a reader who is slow the whole of an answer that was already made', async () => {
+  test('closing lets a slow client read a whole finished response', async () => {
     const body = 'x'.repeat(8 * 1024 * 1024)
     const app = new H3()
     app.get('/', (event) => respondText(event, 200, {}, 'text/plain', body))
@@ -96,32 +96,32 @@ describe('closing', () => {
     expect(bytes).toBeGreaterThan(body.length)
   })
 
-  test('cuts what is still open when its time is over', async () => {
+  test('closing cuts open connections after its time', async () => {
     const { app, started } = slowApp()
     const server = await listenLocally(app)
-    const answer = fetch(`${server.url}/slow`).then(
+    const response = fetch(`${server.url}/slow`).then(
       () => 'answered',
       () => 'cut',
     )
     await started
     await server.close(20)
-    expect(await answer).toBe('cut')
+    expect(await response).toBe('cut')
   })
 
-  test('ends a kept-alive connection as soon as its last answer is given', async () => {
+  test('closing ends a keep-alive connection as soon as its last response has ended', async () => {
     const { app, release, started } = slowApp()
     const server = await listenLocally(app)
     const socket = connect(server.port, '127.0.0.1')
-    const answer = received(socket)
+    const response = received(socket)
     socket.write('GET /slow HTTP/1.1\r\nHost: x\r\n\r\n')
     await started
     const closed = server.close(60_000)
     release()
-    expect(await answer).toContain('finished')
+    expect(await response).toContain('finished')
     await closed
   }, 4_000)
 
-  test('asks kept-alive clients to go once it drains', async () => {
+  test('a draining server sends Connection: close to keep-alive clients', async () => {
     const { app } = slowApp()
     const server = await listenLocally(app, { isDraining: () => true })
     const response = await fetch(server.url)
@@ -130,14 +130,14 @@ describe('closing', () => {
 })
 
 describe('a client that is too slow', () => {
-  test('with its headers is cut off', async () => {
+  test('a client that sends its headers too slowly is cut off', async () => {
     const server = await listenLocally(slowApp().app, { headersTimeoutMs: 50, requestTimeoutMs: 60_000 })
     const socket = connect(server.port, '127.0.0.1')
     socket.write('GET / HTTP/1.1\r\nHost: x\r\n')
     expect(await received(socket)).toMatch(/^HTTP\/1.1 408 /)
   })
 
-  test('with its body is cut off', async () => {
+  test('a client that sends its body too slowly is cut off', async () => {
     const app = new H3({ silent: true })
     app.post('/', async (event) => respondText(event, 200, {}, 'text/plain', await event.req.text()))
     const server = await listenLocally(app, { headersTimeoutMs: 50, requestTimeoutMs: 50 })
@@ -151,17 +151,20 @@ describe('a body nobody asked for', () => {
   test.each([
     ['chunked', 'Transfer-Encoding: chunked\r\n\r\n' + '40000\r\n' + 'x'.repeat(0x40000) + '\r\n'.repeat(1)],
     ['announced', 'Content-Length: 10000000\r\n\r\n' + 'x'.repeat(300_000)],
-  ])('%s and oversized is answered, and the server goes on', async (_name, body) => {
-    const server = await listenLocally(openApp(await openWorkspace()))
-    for (const path of ['/api/feed/history?sort=year', '/healthz', '/nowhere']) {
-      const socket = connect(server.port, '127.0.0.1')
-      socket.write(`POST ${path} HTTP/1.1\r\nHost: x\r\n${body}`)
-      expect(await received(socket)).toMatch(/^HTTP\/1.1 (404|405|413) /)
-    }
-    expect((await fetch(`${server.url}/healthz`)).status).toBe(200)
-  })
+  ])(
+    'a request with an oversized unexpected body gets a response, and the server continues: %s',
+    async (_name, body) => {
+      const server = await listenLocally(openApp(await openWorkspace()))
+      for (const path of ['/api/feed/history?sort=year', '/healthz', '/nowhere']) {
+        const socket = connect(server.port, '127.0.0.1')
+        socket.write(`POST ${path} HTTP/1.1\r\nHost: x\r\n${body}`)
+        expect(await received(socket)).toMatch(/^HTTP\/1.1 (404|405|413) /)
+      }
+      expect((await fetch(`${server.url}/healthz`)).status).toBe(200)
+    },
+  )
 
-  test('read by its handler past the limit is 413, and the server goes on', async () => {
+  test('a body read beyond the limit is 413, and the server continues', async () => {
     const app = new H3({ silent: true })
     app.post('/read', async (event) => respondText(event, 200, {}, 'text/plain', await event.req.text()))
     app.get('/', (event) => respondText(event, 200, {}, 'text/plain', 'here'))
@@ -179,7 +182,7 @@ describe('a body nobody asked for', () => {
   })
 })
 
-test('every answer carries a request id, the caller’s own when it is one', async () => {
+test('every response carries a request id, the caller’s own if it is valid', async () => {
   const ids: unknown[] = []
   const log = { ...silentLog, info: (fields: Record<string, unknown>) => void ids.push(fields['requestId']) }
   const server = await listenLocally(openApp(await openWorkspace()), { log })

@@ -1,7 +1,7 @@
 import { describe, expect, test } from 'vitest'
 import { singleFlight, batchPerTick } from '../../src/server/single-flight.ts'
 
-/** Work that ends when it is told to, and counts how often it was begun. */
+/** Work that ends on demand and counts its starts. */
 function controlled(): { work: () => Promise<number>; begun: () => number; finish: () => void } {
   let begun = 0
   let finish: () => void = () => undefined
@@ -17,7 +17,7 @@ function controlled(): { work: () => Promise<number>; begun: () => number; finis
 const turn = (): Promise<void> => new Promise((resolve) => setImmediate(resolve))
 
 describe('a coalesced reading', () => {
-  test('is never one that began before its caller asked', async () => {
+  test('a shared read never started before its caller asked', async () => {
     const { work, finish } = controlled()
     const read = singleFlight(work)
     const first = read()
@@ -30,7 +30,7 @@ describe('a coalesced reading', () => {
     expect([await second, await third]).toEqual([2, 2])
   })
 
-  test('begins anew for who asks after it ended', async () => {
+  test('a new read starts for a caller after the last one ended', async () => {
     const { work, finish } = controlled()
     const read = singleFlight(work)
     const first = read()
@@ -41,7 +41,7 @@ describe('a coalesced reading', () => {
     expect(await second).toBe(2)
   })
 
-  test('that fails fails for its own callers, and not for those who wait for the next', async () => {
+  test('a failing read fails only for its own callers, not for those of the next one', async () => {
     let calls = 0
     const read = singleFlight(async () => {
       calls += 1
@@ -56,7 +56,7 @@ describe('a coalesced reading', () => {
 })
 
 describe('work done together', () => {
-  test('begins only after every caller of the turn has asked, once for all of them', async () => {
+  test('shared work starts once, after every call of the turn', async () => {
     const events: string[] = []
     const look = batchPerTick(() => events.push('looked'))
     events.push('first asks')
@@ -67,7 +67,7 @@ describe('work done together', () => {
     expect(events).toEqual(['first asks', 'second asks', 'looked'])
   })
 
-  test('is done again for who asks once it began', async () => {
+  test('shared work runs again for a caller after its start', async () => {
     let looks = 0
     const look = batchPerTick(() => (looks += 1))
     const first = await look()
@@ -75,7 +75,7 @@ describe('work done together', () => {
     expect([first, await again]).toEqual([1, 2])
   })
 
-  test('that fails fails for all its callers, and the next turn starts afresh', async () => {
+  test('failing work fails for all its callers, and the next turn starts again', async () => {
     let looks = 0
     const look = batchPerTick(() => {
       looks += 1

@@ -7,8 +7,8 @@ import { database, readOnlyDatabase } from '../../src/adapters/sqlite/database.t
 import type { Database } from '../../src/adapters/sqlite/database.ts'
 import { QUERY_TIMEOUT_MS, SEARCH_SLOTS } from '../../src/domain/feed/search.ts'
 import { rankPeriods } from '../../src/jobs/snapshot.ts'
-import { agentSources } from '../../src/server/agent/tool-answers.ts'
-import type { AgentReads, AgentSources } from '../../src/server/agent/tool-answers.ts'
+import { agentSources } from '../../src/server/agent/tools.ts'
+import type { AgentStores, AgentSources } from '../../src/server/agent/tools.ts'
 import type { Signal } from '../../src/domain/feed/signal.ts'
 import type { FeedSearch } from '../../src/domain/ports.ts'
 import type { Instant } from '../../src/domain/time.ts'
@@ -16,20 +16,20 @@ import { refresh } from './signals.ts'
 import { openWorkspace, SEARCH_WORKER } from './workspace.ts'
 import type { Workspace } from './workspace.ts'
 
-/** A workspace as the agent reads it, through handles that cannot write. */
+/** Opens a workspace for the agent, through read-only handles. */
 export function readAsAgent(
   { ledgerPath, feedPath, objects }: Workspace,
   now: Instant,
-): { reads: AgentReads; sources: AgentSources } {
+): { stores: AgentStores; sources: AgentSources } {
   const busy = { nativeBusyMs: 20, retryMs: 2_000 }
   const locationOf = (path: string) => ({ url: pathToFileURL(path).href, authToken: null })
   const readOnly = (path: string, store: 'ledger' | 'feed'): Database => {
     const location = locationOf(path)
     const owner = database({ location, store, ...busy })
     onTestFinished(() => owner.close())
-    const opened = readOnlyDatabase({ location, ...busy }, owner)
-    onTestFinished(() => opened.close())
-    return opened
+    const readOnlyHandle = readOnlyDatabase({ location, ...busy }, owner)
+    onTestFinished(() => readOnlyHandle.close())
+    return readOnlyHandle
   }
   const ledger = libsqlLedger(readOnly(ledgerPath, 'ledger'))
   const feed = readOnly(feedPath, 'feed')
@@ -41,7 +41,7 @@ export function readAsAgent(
     script: SEARCH_WORKER,
   })
   onTestFinished(() => search.close())
-  const reads = {
+  const stores = {
     feed: libsqlFeed(feed),
     search,
     ledger,
@@ -49,17 +49,17 @@ export function readAsAgent(
     year: yearReader(ledger, objects),
     clock: () => now,
   }
-  return { reads, sources: agentSources(reads) }
+  return { stores, sources: agentSources(stores) }
 }
 
-/** Starts the process of a search, which on a busy machine takes longer than a tool, and than itself, may. */
-export async function warmUp(search: Pick<FeedSearch, 'by'>): Promise<void> {
+/** Starts the search process in advance: on a busy machine the start can exceed the timeouts of a tool and of a query. */
+export async function startSearchProcess(search: Pick<FeedSearch, 'by'>): Promise<void> {
   const query = { query: 'x', sources: [], from: null, to: null, limit: 1, cursor: null }
-  const { search: ask } = search.by({ address: 'test', isChat: true, signal: null })
-  while (!(await ask(query).catch(() => null)));
+  const { search: runSearch } = search.by({ address: 'test', isChat: true, signal: null })
+  while (!(await runSearch(query).catch(() => null)));
 }
 
-/** A workspace with signals, an index of them and a snapshot. */
+/** A workspace with signals, their search index and a snapshot. */
 export async function settledWorkspace(signals: readonly Signal[], now: Instant): Promise<Workspace> {
   const workspace = await openWorkspace()
   await workspace.feed.importSignals(signals)

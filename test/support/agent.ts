@@ -11,12 +11,10 @@ import type { AgentEvent } from '../../src/domain/agent/schema.ts'
 import { EVENT_SCHEMAS } from '../../src/domain/agent/schema.ts'
 import { sessionSigner } from '../../src/domain/agent/token.ts'
 import { openAgent } from '../../src/server/agent/routes.ts'
-import { agentMeter } from '../../src/server/metrics/agent-meter.ts'
-import type { AgentMeter } from '../../src/server/metrics/agent-meter.ts'
-import { requestMeter } from '../../src/server/metrics/instruments.ts'
-import type { RequestMeter } from '../../src/server/metrics/instruments.ts'
-import type { WatchedLedger, AgentPorts, AgentSettings } from '../../src/server/agent/service.ts'
-import { agentSources } from '../../src/server/agent/tool-answers.ts'
+import { agentMeter, requestMeter } from '../../src/server/metrics/instruments.ts'
+import type { AgentMeter, RequestMeter } from '../../src/server/metrics/instruments.ts'
+import type { ProbedLedger, AgentPorts, AgentSettings } from '../../src/server/agent/service.ts'
+import { agentSources } from '../../src/server/agent/tools.ts'
 import type { ConnectionBounds } from '../../src/server/connections.ts'
 import type { Log } from '../../src/server/route.ts'
 import { listenLocally, openApp } from './api-client.ts'
@@ -32,13 +30,13 @@ export interface LogLine {
   message: string
 }
 
-/** A whole server with a chat over real sockets, its stores in a folder of the test's own. */
+/** A whole server with a chat over real sockets, with stores in a temporary folder. */
 export interface AgentServer {
   url: string
   port: number
   workspace: Workspace
   provider: SyntheticProvider
-  ledger: WatchedLedger
+  ledger: ProbedLedger
   cache: State['answers']
   /** Counts its requests and turns. */
   meters: { requests: RequestMeter; agent: AgentMeter }
@@ -46,9 +44,9 @@ export interface AgentServer {
   lines: LogLine[]
   /** Lines of turns. */
   turns(): Record<string, unknown>[]
-  /** Waits for the settlement and the line of every turn that was begun. */
+  /** Waits until every started turn is settled and logged. */
   settled(): Promise<void>
-  /** Money of today. */
+  /** Today's spending. */
   spending(): Promise<{ settled: number; reserved: number }>
   close(graceMs: number): Promise<void>
 }
@@ -64,7 +62,7 @@ export interface AgentServerOptions {
   bounds?: Partial<ConnectionBounds>
 }
 
-/** Quotas and a budget that no test reaches without lowering one of them. */
+/** Quotas and a budget that a test reaches only after lowering them. */
 export const DAY_LIMITS = {
   messagesPerSession: 10_000,
   messagesPerDay: 10_000,
@@ -77,7 +75,7 @@ export const DAY_LIMITS = {
 
 export const SECRET = 'a secret of thirty-two bytes, or more'
 
-/** The variables of a server whose chat runs on a provider. */
+/** Settings of a server whose chat uses a provider. */
 export const chatVariables = (url: string): Record<string, string> => ({
   DASH_SESSION_SECRET: SECRET,
   OPENAI_BASE_URL: url,
@@ -104,8 +102,8 @@ export async function startAgent(options: AgentServerOptions = {}): Promise<Agen
   const model = modelAt(provider.url, { key: 'key', model: 'test-model', api, firstEventMs, idleMs })
   const lines: LogLine[] = []
   const log = logInto(lines)
-  const stored = libsqlChatLedger(state)
-  const ledger = { ...stored, lastPing: () => stored.ping() }
+  const chatLedger = libsqlChatLedger(state)
+  const ledger = { ...chatLedger, lastPing: () => chatLedger.ping() }
   const cache = libsqlAnswerCache(state, (key) => log.warn({ key }, 'damaged'))
   const meters = { requests: requestMeter(), agent: agentMeter() }
   let origins: readonly string[] = []
@@ -185,24 +183,24 @@ export async function sessionOf(
   return body.sessionToken
 }
 
-/** A question of one message. */
-export function question(content: string, more: object = {}): string {
-  return JSON.stringify({ messages: [{ role: 'user', content }], ...more })
+/** A chat request body with one message. */
+export function chatBody(content: string, extra: object = {}): string {
+  return JSON.stringify({ messages: [{ role: 'user', content }], ...extra })
 }
 
-export interface Asking {
+export interface ChatOptions {
   token?: string
   headers?: Record<string, string>
   signal?: AbortSignal
 }
 
-/** Asks; the answer's stream is unread. */
+/** Sends a chat request; the stream of the response is unread. */
 export async function chat(
   server: Pick<AgentServer, 'url'>,
   body: string,
-  asking: Asking = {},
+  options: ChatOptions = {},
 ): Promise<Response> {
-  const { token = await sessionOf(server), headers = {}, signal = null } = asking
+  const { token = await sessionOf(server), headers = {}, signal = null } = options
   return fetch(`${server.url}/api/agent/chat`, {
     method: 'POST',
     headers: { origin: server.url, 'content-type': 'application/json', 'x-agent-session': token, ...headers },
@@ -211,7 +209,7 @@ export async function chat(
   })
 }
 
-/** The events of a whole stream, each held to its schema; throws at any line that is neither an event's nor a ping. */
+/** Parses a whole stream and validates each event; throws for any line that is neither part of an event nor a ping. */
 export function eventsOf(stream: string): AgentEvent[] {
   if (!stream.endsWith('\n\n'))
     throw new Error(`the stream ends in the middle: ${JSON.stringify(stream.slice(-40))}`)
@@ -227,45 +225,45 @@ export function eventsOf(stream: string): AgentEvent[] {
     })
 }
 
-/** Asks and reads to the end. */
-export async function ask(
+/** Sends a chat request and reads its events to the end. */
+export async function chatEvents(
   server: Pick<AgentServer, 'url'>,
   body: string,
-  asking: Asking = {},
+  options: ChatOptions = {},
 ): Promise<AgentEvent[]> {
-  const response = await chat(server, body, asking)
+  const response = await chat(server, body, options)
   const text = await response.text()
   if (response.status !== 200) throw new Error(`${response.status} ${text}`)
   return eventsOf(text)
 }
 
 export function textOf(events: readonly AgentEvent[]): string {
-  return events.map((each) => (each.event === 'delta' ? each.data.text : '')).join('')
+  return events.map((event) => (event.event === 'delta' ? event.data.text : '')).join('')
 }
 
-/** An answer being read. */
+/** An open answer. */
 export interface OpenAnswer {
-  /** What has come so far. */
+  /** The text received so far. */
   readonly text: string
-  /** Reads until this has come; throws when the answer ends before. */
+  /** Reads until the text contains `part`; throws if the answer ends first. */
   until(part: string): Promise<void>
   /** Reads to the end. */
   events(): Promise<AgentEvent[]>
-  /** Goes away. */
-  leave(): void
+  /** Closes the connection. */
+  disconnect(): void
 }
 
 export async function openAnswer(
   server: Pick<AgentServer, 'url'>,
   body: string,
-  asking: Asking = {},
+  options: ChatOptions = {},
 ): Promise<OpenAnswer> {
-  const leaving = new AbortController()
-  const response = await chat(server, body, { ...asking, signal: leaving.signal })
+  const controller = new AbortController()
+  const response = await chat(server, body, { ...options, signal: controller.signal })
   const reader = response.body?.pipeThrough(new TextDecoderStream()).getReader()
   if (response.status !== 200 || !reader) throw new Error(`${response.status} ${await response.text()}`)
   let text = ''
-  const more = async (): Promise<boolean> => {
+  const readMore = async (): Promise<boolean> => {
     const { done, value } = await reader.read()
     text += value ?? ''
     return !done
@@ -275,14 +273,14 @@ export async function openAnswer(
       return text
     },
     async until(part) {
-      while (!text.includes(part)) if (!(await more())) throw new Error(`no ${part} in ${text}`)
+      while (!text.includes(part)) if (!(await readMore())) throw new Error(`no ${part} in ${text}`)
     },
     async events() {
-      while (await more());
+      while (await readMore());
       return eventsOf(text)
     },
-    leave() {
-      leaving.abort()
+    disconnect() {
+      controller.abort()
     },
   }
 }

@@ -19,7 +19,7 @@ import {
 
 export const silentLog: Log = { info: () => undefined, warn: () => undefined, error: () => undefined }
 
-/** An application on a free port of this machine, as `dash serve` bounds requests; closed when the test ends. */
+/** Serves an application on a free local port with the timeouts of `dash serve`; closed when the test ends. */
 export async function listenLocally(app: H3, changes: Partial<ListenOptions> = {}): Promise<RunningServer> {
   const server = await listenOn(app, {
     host: '127.0.0.1',
@@ -60,7 +60,7 @@ export function openApp(stores: Stores, changes: Partial<ServerPorts> = {}): H3 
   })
 }
 
-interface ShownPage {
+interface RenderedPage {
   status: number
   headers: Headers
   page: string
@@ -73,7 +73,7 @@ export async function openPage(
   stores: Parameters<typeof openApp>[0],
   path: string,
   changes: Partial<ServerPorts> = {},
-): Promise<ShownPage> {
+): Promise<RenderedPage> {
   const response = await openApp(stores, changes).request(`http://dash.test${path}`)
   const page = await response.text()
   const text = page.replaceAll(/<[^>]*>/g, ' ').replaceAll(/\s+/g, ' ')
@@ -81,7 +81,7 @@ export async function openPage(
 }
 
 /** The chat of a server on which none is set up. */
-export const NO_CHAT: Pick<Agent, 'routes' | 'config' | 'shownStatus'> = {
+export const NO_CHAT: Pick<Agent, 'routes' | 'config' | 'lastKnownStatus'> = {
   routes: [],
   config: async () => ({
     enabled: false,
@@ -91,21 +91,24 @@ export const NO_CHAT: Pick<Agent, 'routes' | 'config' | 'shownStatus'> = {
     model: '',
     quotas: { messagesPerSession: 0, messagesPerDay: 0 },
   }),
-  shownStatus: async () => ({ ok: true, service: 'agent-worker', budget: 'ok', itemChat: true }),
+  lastKnownStatus: async () => ({ ok: true, service: 'agent-worker', budget: 'ok', itemChat: true }),
 }
 
-/** An answer with its whole body. */
-type WholeAnswer = Omit<PublishedResponse, 'bytes' | 'summary'> & { bytes: Uint8Array }
+/** A response with its whole body. */
+type WholeResponse = Omit<PublishedResponse, 'bytes' | 'summary'> & { bytes: Uint8Array }
 
-/** What a lying host makes of an honest answer. `at` is null for its ledgers and its head. */
+/** Changes an honest response as a lying host would. `at` is null for the ledgers and the head. */
 export type Lie = (
-  answer: WholeAnswer,
-  question: { path: string; at: number | null; held: readonly string[] },
+  honest: WholeResponse,
+  request: { path: string; at: number | null; held: readonly string[] },
 ) => Omit<PublishedResponse, 'summary'>
 
-/** The public answers of an application without a socket, as an auditor asks for them. */
-export function publishedBy(app: Pick<H3, 'request'>, lie: Lie = (answer) => answer): PublicHost['history'] {
-  const ask = async (
+/** The public history of an application without a socket, as an auditor reads it. */
+export function publishedBy(
+  app: Pick<H3, 'request'>,
+  tamper: Lie = (honest) => honest,
+): PublicHost['history'] {
+  const request = async (
     path: string,
     at: number | null,
     held: readonly string[],
@@ -120,7 +123,7 @@ export function publishedBy(app: Pick<H3, 'request'>, lie: Lie = (answer) => ans
     ) as {
       error: string | null
     }
-    const answer: WholeAnswer = {
+    const honest: WholeResponse = {
       status: response.status,
       etag: response.headers.get('etag'),
       lastModified: response.headers.get('last-modified'),
@@ -128,20 +131,20 @@ export function publishedBy(app: Pick<H3, 'request'>, lie: Lie = (answer) => ans
       error,
       bytes,
     }
-    const told = lie(answer, { path, at, held })
-    return { ...told, summary: summarizeBytes(told.bytes ?? new Uint8Array()) }
+    const sent = tamper(honest, { path, at, held })
+    return { ...sent, summary: summarizeBytes(sent.bytes ?? new Uint8Array()) }
   }
   return {
     base: 'http://dash.test',
-    ledger: () => ask(PUBLISHED_LEDGER, null, []),
-    legacyLedger: () => ask(PUBLISHED_LEGACY_LEDGER, null, []),
-    head: () => ask(PUBLISHED_HEAD, null, []),
-    at: (instant, held) => ask(`/api/feed/history?sort=year&at=${formatInstant(instant)}`, instant, held),
+    ledger: () => request(PUBLISHED_LEDGER, null, []),
+    legacyLedger: () => request(PUBLISHED_LEGACY_LEDGER, null, []),
+    head: () => request(PUBLISHED_HEAD, null, []),
+    at: (instant, held) => request(`/api/feed/history?sort=year&at=${formatInstant(instant)}`, instant, held),
   }
 }
 
 /** A refusal of a host, as it would send it. */
-export function refusalAnswer(status: number, error: string | null): WholeAnswer {
+export function refusalResponse(status: number, error: string | null): WholeResponse {
   const bytes = new TextEncoder().encode(error === null ? 'oops' : JSON.stringify({ error }))
   return { status, etag: null, lastModified: null, requestedAt: null, error, bytes }
 }

@@ -9,20 +9,20 @@ import { readFileSync, cpSync, rmSync } from 'node:fs'
 import { join } from 'node:path'
 import { expect } from 'vitest'
 import { dash, temporaryFolder } from './dash.ts'
-import type { Finished } from './dash.ts'
+import type { FinishedRun } from './dash.ts'
 import { addDays } from '../../src/domain/time.ts'
 import type { Day } from '../../src/domain/time.ts'
 import { lastCompleteDay } from '../../src/domain/year/ledger.ts'
 import { storiesOf } from './signals.ts'
 import { publishDays, reopenWorkspace } from './workspace.ts'
 
-/** `DASH_ATTACK=long`: every point of an attack, as told in docs/evidence.md; otherwise a spread of them. */
+/** True with `DASH_ATTACK=long`: every point of an attack is run, as in docs/evidence.md; otherwise a sample. */
 export const LONG = process.env['DASH_ATTACK'] === 'long'
 
-/** How many runs of an attack go on at the same time. */
-export const LANES = Math.min(2, availableParallelism())
+/** Concurrent runs of an attack. */
+export const CONCURRENCY = Math.min(2, availableParallelism())
 
-/** Runs one of `scripts/attacks` in a process of its own: what it counted, and its exit code. */
+/** Runs one of `scripts/attacks` in another process; returns its counts and exit code. */
 export async function countsOf(
   attack: string,
   args: readonly string[],
@@ -33,8 +33,8 @@ export async function countsOf(
   return { counts: JSON.parse(stdout) as unknown, code: code as number | null }
 }
 
-/** Prints what an attack found, a line each, where a person and a log can read it. */
-export function tell(title: string, facts: Readonly<Record<string, number | string>>): void {
+/** Prints the results of an attack, one per line. */
+export function printFacts(title: string, facts: Readonly<Record<string, number | string>>): void {
   const lines = Object.entries(facts).map(([name, value]) => `  ${name}: ${value}`)
   process.stdout.write(`${title}\n${lines.join('\n')}\n`)
 }
@@ -57,10 +57,9 @@ export function seeded(seed: number): () => number {
 }
 
 /**
- * Kills a process with SIGKILL at a random moment, which may come after its end. The moment is not waited for by any
- * assertion: wherever it falls, the same must hold.
+ * Kills a process with SIGKILL at a random moment, possibly after its end. Assertions must hold for any moment.
  *
- * @param withinMs the latest moment, from now
+ * @param withinMs latest moment from now, in milliseconds
  */
 export async function killAtRandom(
   child: Pick<ChildProcess, 'kill'>,
@@ -71,14 +70,14 @@ export async function killAtRandom(
   child.kill('SIGKILL')
 }
 
-/** How long something takes here and now, in milliseconds: what is killed at random must often be alive and often done. */
+/** Measures a duration in milliseconds, so that a random kill hits a running process about as often as a finished one. */
 export async function durationOf(work: () => Promise<void>): Promise<number> {
   const before = performance.now()
   await work()
   return performance.now() - before
 }
 
-/** What happens to a system call instead of the call itself. */
+/** Faults injected instead of a system call. */
 export const SYSCALL_FAULTS = ['KILL', 'EIO', 'ENOSPC'] as const
 
 export type SyscallFault = (typeof SYSCALL_FAULTS)[number]
@@ -89,7 +88,7 @@ const FILE_CALLS = (
   'rename renameat mkdir rmdir stat lstat fstat statx newfstatat access fcntl fchown fchmod utimensat getdents64'
 ).split(' ')
 
-/** The calls that change what is on the disk or make it last. */
+/** The calls that change the disk or make changes durable. */
 const CHANGING = /^(p?write|ftruncate|f(data)?sync|link|unlink|rename|mkdir|rmdir)/
 
 /** One system call of a run's main thread that touches the data folder. */
@@ -97,17 +96,17 @@ export interface SyscallPoint {
   call: string
   /** Which call of that name on the main thread, from 1, as strace counts. */
   nth: number
-  /** What it touches, with what differs from run to run replaced. */
-  place: string
+  /** Path it touches, with the parts that differ between runs replaced. */
+  path: string
   /** False for a call that only reads or locks. */
   changes: boolean
 }
 
-/** How a run went that was struck by a fault. */
-interface Struck {
-  /** False when the fault hit nothing, or something else than the point. */
+/** The result of a run with an injected fault. */
+interface FaultedRun {
+  /** False if the fault hit nothing or another point. */
   fired: boolean
-  run: Finished
+  run: FinishedRun
 }
 
 /**
@@ -115,9 +114,9 @@ interface Struck {
  * main thread; strace counts per thread, so only that thread's calls can be named by a number.
  */
 export async function listSyscalls(args: readonly string[], folder: string): Promise<SyscallPoint[]> {
-  const { run, log } = await traced(args, FILE_CALLS, QUICK)
+  const { run, log } = await runTraced(args, FILE_CALLS, QUICK)
   if (run.code !== 0) throw new Error(`the rehearsal ended with ${run.code}: ${run.stderr}`)
-  return pointsOf(log, folder).filter(({ place }) => place !== OUTSIDE)
+  return pointsOf(log, folder).filter(({ path }) => path !== OUTSIDE)
 }
 
 /**
@@ -133,41 +132,41 @@ export async function strike(
   folder: string,
   { point, fault }: { point: SyscallPoint; fault: SyscallFault },
   freshFolder: () => void,
-): Promise<Struck> {
-  const run = async (options: readonly string[]): Promise<{ run: Finished; points: SyscallPoint[] }> => {
+): Promise<FaultedRun> {
+  const run = async (options: readonly string[]): Promise<{ run: FinishedRun; points: SyscallPoint[] }> => {
     freshFolder()
-    const { run: finished, log } = await traced(args, [point.call], options)
+    const { run: finished, log } = await runTraced(args, [point.call], options)
     return { run: finished, points: pointsOf(log, folder).filter(({ call }) => call === point.call) }
   }
-  const what = fault === 'KILL' ? 'signal=KILL' : `error=${fault}`
+  const injection = fault === 'KILL' ? 'signal=KILL' : `error=${fault}`
   let { nth } = point
-  for (let tries = 1; ; tries += 1) {
-    const struck = await run(['-e', `inject=${point.call}:${what}:when=${nth}`])
-    const hit = struck.points.find((each) => each.nth === nth)
-    const fired = hit?.place === point.place && (fault !== 'KILL' || struck.run.code === null)
-    if (fired || tries === STRIKE_TRIES) return { fired, run: struck.run }
+  for (let attempt = 1; ; attempt += 1) {
+    const faulted = await run(['-e', `inject=${point.call}:${injection}:when=${nth}`])
+    const matched = faulted.points.find((each) => each.nth === nth)
+    const fired = matched?.path === point.path && (fault !== 'KILL' || faulted.run.code === null)
+    if (fired || attempt === STRIKE_ATTEMPTS) return { fired, run: faulted.run }
     const { points } = await run([])
-    nth = points.find(({ place }) => place === point.place)?.nth ?? nth
+    nth = points.find(({ path }) => path === point.path)?.nth ?? nth
   }
 }
 
-/** So often that a number which differs by a few from run to run is met; a point that never is remains a failure. */
-const STRIKE_TRIES = 100
+/** Enough attempts for a call number that varies slightly between runs; a point that is never hit is a failure. */
+const STRIKE_ATTEMPTS = 100
 
 const OUTSIDE = 'outside'
 
-/** Stops the program at the traced calls alone, which is three times as fast; strace then follows every thread. */
+/** Traces with seccomp, which is three times as fast; strace then follows every thread. */
 const QUICK = ['-f', '--seccomp-bpf']
 
-async function traced(
+async function runTraced(
   args: readonly string[],
   calls: readonly string[],
   options: readonly string[],
-): Promise<{ run: Finished; log: string }> {
+): Promise<{ run: FinishedRun; log: string }> {
   const logFile = join(temporaryFolder(), 'strace.log')
   // The first line of the log is the start of the program, and names its main thread.
   const trace = ['-y', '-o', logFile, '-e', `trace=execve,${calls.join(',')}`]
-  const run = await dash(args, { under: ['strace', '-qq', ...trace, ...options] })
+  const run = await dash(args, { wrapper: ['strace', '-qq', ...trace, ...options] })
   return { run, log: readFileSync(logFile, 'utf8') }
 }
 
@@ -181,7 +180,7 @@ function pointsOf(log: string, folder: string): SyscallPoint[] {
     if (call === undefined || thread !== main) return []
     const nth = (counts.get(call) ?? 0) + 1
     counts.set(call, nth)
-    return [{ call, nth, place: placeOf(line, folder), changes: CHANGING.test(call) }]
+    return [{ call, nth, path: placeOf(line, folder), changes: CHANGING.test(call) }]
   })
 }
 
@@ -195,11 +194,11 @@ function placeOf(line: string, folder: string): string {
     .replace(/[0-9a-f]{64}/, 'digest')
 }
 
-/** A data folder on which the next publish is that of `day`. */
+/** A data folder whose next publication is that of `day`. */
 export interface PreparedFolder {
   folder: string
   day: Day
-  /** The days already published, which nothing may lose. */
+  /** The days already published, which must never be lost. */
   earlier: Day[]
 }
 
@@ -223,7 +222,7 @@ export async function preparedFolder(earlierDays = 0, stories = 200): Promise<Pr
   return { folder, day, earlier }
 }
 
-/** Lets `work` have a copy of a folder, which is removed afterwards. */
+/** Runs `work` with a copy of a folder, which is removed afterwards. */
 export async function withCopy<T>(
   folder: string,
   name: string,
@@ -238,17 +237,17 @@ export async function withCopy<T>(
   }
 }
 
-/** Runs `work` on each item, `lanes` at a time, and gives the results in the order of the items. */
-export async function inLanes<Item, Result>(
+/** Runs `work` on each item with bounded concurrency and returns the results in the order of the items. */
+export async function mapConcurrently<Item, Result>(
   items: readonly Item[],
-  lanes: number,
+  concurrency: number,
   work: (item: Item, index: number) => Promise<Result>,
 ): Promise<Result[]> {
   const results: Result[] = []
   const queue = items.entries()
-  const lane = async (): Promise<void> => {
+  const worker = async (): Promise<void> => {
     for (const [index, item] of queue) results[index] = await work(item, index)
   }
-  await Promise.all(Array.from({ length: lanes }, lane))
+  await Promise.all(Array.from({ length: concurrency }, worker))
   return results
 }

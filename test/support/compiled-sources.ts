@@ -13,8 +13,8 @@ const SOURCES = join(ROOT, 'src')
 const COMPILED = join(ROOT, 'dist-test')
 
 /**
- * Compiles each source by itself, without checking types, before the first suite runs. Only what changed is written, and
- * each file in one step, so that another run may use the folder at the same time.
+ * Compiles each source separately, without type checks, before the first suite runs. Only changed files are written, each
+ * atomically, so that another run can use the folder at the same time.
  */
 export function setup(): void {
   for (const name of readdirSync(SOURCES, { recursive: true, encoding: 'utf8' })) {
@@ -44,12 +44,12 @@ export function builtModule(path: string): string {
   return url.href
 }
 
-/** A Node process that runs a script and talks in lines. */
+/** A Node process that runs a script and exchanges lines. */
 export interface ScriptProcess {
   /** The next line of its standard output, or null after the last. */
   line(): Promise<string | null>
   /** Writes a line to its standard input. */
-  tell(text: string): void
+  writeLine(text: string): void
   kill(): void
   /** Resolves when it has ended. */
   ended: Promise<Ended>
@@ -60,7 +60,7 @@ type Ended = { code: number | null; signal: NodeJS.Signals | null; errors: strin
 /**
  * Starts `script`, an ES module, in another process, which is killed when the test ends.
  *
- * @param args what the script finds from `process.argv[1]` on
+ * @param args arguments of the script, from `process.argv[1]` on
  */
 export function runScript(script: string, args: readonly string[]): ScriptProcess {
   const started = startScript(script, args)
@@ -68,7 +68,7 @@ export function runScript(script: string, args: readonly string[]): ScriptProces
   return started
 }
 
-/** As {@link runScript}, but whoever starts it must kill it. */
+/** As {@link runScript}, but the caller must kill it. */
 export function startScript(script: string, args: readonly string[]): ScriptProcess {
   const child = spawn(process.execPath, ['--input-type=module', '--eval', script, ...args], { cwd: ROOT })
   let errors = ''
@@ -79,7 +79,7 @@ export function startScript(script: string, args: readonly string[]): ScriptProc
       const next = await lines.next()
       return next.done === true ? null : next.value
     },
-    tell: (text) => child.stdin.write(`${text}\n`),
+    writeLine: (text) => child.stdin.write(`${text}\n`),
     kill() {
       child.kill('SIGKILL')
     },

@@ -10,13 +10,13 @@ import {
 import { searchContract, similarContract, trendContract } from '../../src/server/feed/search-routes.ts'
 import { FREE_MODELS_CONTRACTS } from '../../src/server/models/routes.ts'
 import type { Contract } from '../../src/server/route.ts'
-import { historyContract } from '../../src/server/year/history.ts'
 import {
+  historyContract,
   headContract,
   indexContract,
   ledgerContract,
   legacyLedgerContract,
-} from '../../src/server/year/ledger-routes.ts'
+} from '../../src/server/year/routes.ts'
 
 /** The contracts of all routes that any origin may read. */
 export const PUBLIC_CONTRACTS: readonly Contract<string>[] = [
@@ -35,7 +35,7 @@ export const PUBLIC_CONTRACTS: readonly Contract<string>[] = [
   ...FREE_MODELS_CONTRACTS,
 ]
 
-export interface Answer {
+export interface ContractResponse {
   status: number
   headers: Headers
   bytes: Buffer
@@ -44,27 +44,27 @@ export interface Answer {
   error: string | null
 }
 
-/** Asks a public route and holds every answer to its contract: status, headers, body. */
-export async function ask(
+/** Requests a public route and checks the response against its contract: status, headers, body. */
+export async function requestRoute(
   app: Pick<H3, 'request'>,
   target: string,
   init: { method?: string; headers?: Record<string, string> } = {},
-): Promise<Answer> {
+): Promise<ContractResponse> {
   const [path = ''] = target.split('?')
   const contract = PUBLIC_CONTRACTS.find((each) => each.path === path)
   if (!contract) throw new Error(`there is no contract of ${path}`)
   const response = await app.request(`http://asked.test${target}`, init)
   const { status, headers } = response
   const bytes = Buffer.from(await response.arrayBuffer())
-  const answer = { status, headers, bytes, text: bytes.toString(), error: null }
-  const told = Object.fromEntries(headers)
-  expect(told['x-request-id']).toMatch(/^[\w.:-]+$/)
+  const result = { status, headers, bytes, text: bytes.toString(), error: null }
+  const headerValues = Object.fromEntries(headers)
+  expect(headerValues['x-request-id']).toMatch(/^[\w.:-]+$/)
   if (init.method === 'OPTIONS') {
-    expect([status, told]).toMatchObject([200, contract.preflight])
-    return answer
+    expect([status, headerValues]).toMatchObject([200, contract.preflight])
+    return result
   }
-  expect(told).toMatchObject(contract.headers)
-  if (status >= 400) return { ...answer, error: refusalOf(contract, answer) }
+  expect(headerValues).toMatchObject(contract.headers)
+  if (status >= 400) return { ...result, error: refusalOf(contract, result) }
   const etag = headers.get('etag')
   if (status === 304) {
     expect(bytes).toHaveLength(0)
@@ -74,24 +74,24 @@ export async function ask(
     const digest = `sha-256=:${sha256HexToBase64(sha256)}:`
     const type = `${contract.contentType ?? 'application/json'}; charset=utf-8`
     const length = String(bytes.byteLength)
-    expect([status, etag, told['content-type'], told['content-length']]).toEqual([
+    expect([status, etag, headerValues['content-type'], headerValues['content-length']]).toEqual([
       200,
       `"${sha256}"`,
       type,
       length,
     ])
-    expect([told['content-digest'], told['repr-digest']]).toEqual([digest, digest])
+    expect([headerValues['content-digest'], headerValues['repr-digest']]).toEqual([digest, digest])
   }
-  const { 'Content-Digest': _content, 'X-Free-LLM-Seed': _seed, ...always } = contract.successHeaders
-  for (const [name, meaning] of Object.entries(always)) {
+  const { 'Content-Digest': _content, 'X-Free-LLM-Seed': _seed, ...expectedHeaders } = contract.successHeaders
+  for (const [name, meaning] of Object.entries(expectedHeaders)) {
     const literal = /^`(.*)`$/.exec(meaning)?.[1]
     expect(headers.get(name), name).toEqual(literal ?? expect.any(String))
   }
-  return answer
+  return result
 }
 
-function refusalOf({ refusals, methodNotAllowed }: Contract<string>, answer: Answer): string {
-  const { status, headers, text } = answer
+function refusalOf({ refusals, methodNotAllowed }: Contract<string>, result: ContractResponse): string {
+  const { status, headers, text } = result
   const { error, ...members } = JSON.parse(text) as { error: string; retryAfterSeconds?: number }
   const { retryAfterSeconds } = members
   const refusal = refusals[error]
@@ -99,17 +99,17 @@ function refusalOf({ refusals, methodNotAllowed }: Contract<string>, answer: Ans
     refusal?.status,
     { ...refusal?.members, ...(retryAfterSeconds !== undefined && { retryAfterSeconds }) },
   ])
-  const told = ['cache-control', 'etag', 'allow', 'retry-after'].map((name) => headers.get(name))
+  const refusalHeaders = ['cache-control', 'etag', 'allow', 'retry-after'].map((name) => headers.get(name))
   const allow = error === methodNotAllowed ? 'GET' : null
-  expect(told).toEqual(['no-store', null, allow, retryAfterSeconds?.toString() ?? null])
+  expect(refusalHeaders).toEqual(['no-store', null, allow, retryAfterSeconds?.toString() ?? null])
   return error
 }
 
-/** As {@link ask}, of the history. */
-export function askHistory(
+/** As {@link requestRoute}, for the history. */
+export function requestHistory(
   app: Pick<H3, 'request'>,
   query: string,
-  init?: Parameters<typeof ask>[2],
-): Promise<Answer> {
-  return ask(app, `/api/feed/history${query}`, init)
+  init?: Parameters<typeof requestRoute>[2],
+): Promise<ContractResponse> {
+  return requestRoute(app, `/api/feed/history${query}`, init)
 }

@@ -14,7 +14,7 @@ import { storiesOf } from './signals.ts'
 /** The built program. */
 export const PROGRAM = fileURLToPath(new URL('../../dist/cli/main.js', import.meta.url))
 
-export interface Finished {
+export interface FinishedRun {
   code: number | null
   stdout: string
   stderr: string
@@ -26,45 +26,45 @@ export interface RunOptions {
   stdin?: string | Buffer
   /** Runs with file modes binding even root; needs `setpriv` when the tests run as root. */
   boundByModes?: boolean
-  /** Where standard error goes instead of to the test. */
+  /** File that receives standard error instead of the test. */
   stderrFile?: string
-  /** A command that runs the program, `strace …`. */
-  under?: readonly string[]
+  /** Command that wraps the program, such as `strace …`. */
+  wrapper?: readonly string[]
 }
 
-/** What makes a root process one that file modes bind, as they bind everybody else. */
+/** Command that makes file modes bind a root process. */
 const BOUND_BY_MODES = [
   'setpriv',
   '--bounding-set=-dac_override,-dac_read_search',
   '--inh-caps=-dac_override,-dac_read_search',
 ]
 
-/** A folder of the test's own, removed when it ends. */
+/** A temporary folder, removed when the test ends. */
 export function temporaryFolder(): string {
   const folder = mkdtempSync(join(tmpdir(), 'dash-cli-'))
   onTestFinished(() => rmSync(folder, { recursive: true, force: true }))
   return folder
 }
 
-/** A program that was started. */
-export interface Started {
+/** A started program. */
+export interface StartedProgram {
   child: ChildProcess
-  /** What it has written so far. */
+  /** Its output so far. */
   output: { stdout: string; stderr: string }
-  /** Resolves when it has written this text, or anything; rejects when it has ended before. */
-  until(stream: keyof Started['output'], text?: string): Promise<void>
-  /** Sends a signal, if one is named; resolves with the exit code once all that was written has come. */
+  /** Resolves when it has written this text, or any text; rejects if it ends first. */
+  until(stream: keyof StartedProgram['output'], text?: string): Promise<void>
+  /** Sends a signal, if given; resolves with the exit code after all output was read. */
   end(signal?: NodeJS.Signals): Promise<number | null>
 }
 
-/** Starts the program, and ends it with the test. */
-export function startDash(args: readonly string[], options: RunOptions = {}): Started {
+/** Starts the program and kills it when the test ends. */
+export function startDash(args: readonly string[], options: RunOptions = {}): StartedProgram {
   const child = spawnDash(args, options)
   onTestFinished(() => void child.kill('SIGKILL'))
-  return startedOf(child)
+  return watchProgram(child)
 }
 
-function startedOf(child: ChildProcess): Started {
+function watchProgram(child: ChildProcess): StartedProgram {
   const output = { stdout: '', stderr: '' }
   child.stdout?.on('data', (chunk: Buffer) => (output.stdout += chunk.toString()))
   child.stderr?.on('data', (chunk: Buffer) => (output.stderr += chunk.toString()))
@@ -88,13 +88,13 @@ function startedOf(child: ChildProcess): Started {
   }
 }
 
-/** Starts the program with nothing of this process's environment but the path. */
+/** Starts the program with no environment variable of this process except PATH. */
 function spawnDash(
   args: readonly string[],
-  { env = {}, cwd, boundByModes = false, stderrFile, under = [] }: RunOptions = {},
+  { env = {}, cwd, boundByModes = false, stderrFile, wrapper = [] }: RunOptions = {},
 ): ChildProcess {
   const prefix = boundByModes && process.getuid?.() === 0 ? BOUND_BY_MODES : []
-  const [command = process.execPath, ...rest] = [...prefix, ...under, process.execPath, PROGRAM, ...args]
+  const [command = process.execPath, ...rest] = [...prefix, ...wrapper, process.execPath, PROGRAM, ...args]
   const child = spawn(command, rest, {
     cwd: cwd ?? tmpdir(),
     stdio: ['pipe', 'pipe', stderrFile === undefined ? 'pipe' : openSync(stderrFile, 'w')],
@@ -104,53 +104,53 @@ function spawnDash(
 }
 
 /** Runs the program to its end. */
-export async function dash(args: readonly string[], options: RunOptions = {}): Promise<Finished> {
+export async function dash(args: readonly string[], options: RunOptions = {}): Promise<FinishedRun> {
   const { child, output, end } = startDash(args, options)
   child.stdin?.on('error', () => undefined)
   child.stdin?.end(options.stdin ?? '')
   return { code: await end(), ...output }
 }
 
-export interface Serving extends Started {
+export interface RunningProgram extends StartedProgram {
   url: string
 }
 
-/** Starts `dash serve` on a free port and waits until it says that it listens. */
-export async function serve(args: readonly string[], options: RunOptions = {}): Promise<Serving> {
+/** Starts `dash serve` on a free port and waits until it listens. */
+export async function serve(args: readonly string[], options: RunOptions = {}): Promise<RunningProgram> {
   const child = spawnDash(['serve', '--port', '0', ...args], options)
   onTestFinished(() => void child.kill('SIGKILL'))
-  return listening(child)
+  return waitUntilListening(child)
 }
 
-/** Where a server told that its metrics are. */
-export async function metricsUrlOf({ output, until }: Serving): Promise<string> {
+/** URL of a server's metrics, from its output. */
+export async function metricsUrlOf({ output, until }: RunningProgram): Promise<string> {
   await until('stderr', 'metrics: ')
   return /metrics: (\S+)/.exec(output.stderr)?.[1] ?? ''
 }
 
-/** Starts a demo that outlives a test; `close` asks it to end, so that it removes its folder. */
+/** Starts a demo that outlives a test; `close` ends it with SIGTERM, so that it removes its folder. */
 export async function serveDemo(
   env: Record<string, string> = {},
 ): Promise<{ url: string; close: () => Promise<void> }> {
-  const { url, end } = await listening(spawnDash(['serve', '--port', '0', '--demo'], { env }))
+  const { url, end } = await waitUntilListening(spawnDash(['serve', '--port', '0', '--demo'], { env }))
   return { url, close: async () => void (await end('SIGTERM')) }
 }
 
-/** A server that was started, as soon as it says that it listens. */
-export async function listening(child: ChildProcess): Promise<Serving> {
-  const started = startedOf(child)
+/** Waits until a started server listens. */
+export async function waitUntilListening(child: ChildProcess): Promise<RunningProgram> {
+  const started = watchProgram(child)
   await started.until('stdout', 'listening on ')
   return { ...started, url: /listening on (\S+)/.exec(started.output.stdout)?.[1] ?? '' }
 }
 
-/** How a command ended that ran inside the test's own process. */
+/** The result of a command that ran in the test's process. */
 interface RunResult {
   code: number
   stdout: string
   stderr: string
 }
 
-/** Runs a command line from the sources, without a terminal and with nothing of the environment but `env`. */
+/** Runs a command from the sources, without a terminal and with only the environment `env`. */
 export async function run(
   argv: readonly string[],
   { env = {}, cwd = '/', stdin = '' }: { env?: Record<string, string>; cwd?: string; stdin?: string } = {},
@@ -171,14 +171,14 @@ export async function run(
   return { code, ...output }
 }
 
-/** A data folder with nothing in it. */
+/** An empty data folder. */
 export function dataFolder(): string {
   const data = join(temporaryFolder(), 'data')
   mkdirSync(data)
   return data
 }
 
-/** A data folder with stories of the last complete day, whose titles are vouched for unless `changes` says otherwise. */
+/** A data folder with stories of the last complete day, with verified titles unless `changes` differs. */
 export async function filledFolder(changes: Record<string, unknown> = {}, count = 5): Promise<string> {
   const data = join(temporaryFolder(), 'data')
   const stdin = storiesOf(lastCompleteDay(Date.now()), count, changes)

@@ -19,17 +19,17 @@ import { scriptedModels, startRouter } from './router-simulator.ts'
 import type { RouterSimulator, SimulatorOptions } from './router-simulator.ts'
 import { temporaryFolder } from './temporary-folder.ts'
 
-/** The day of the evaluations, three hours of which have passed. */
+/** The day of the evaluations, which start at 03:00. */
 export const DAY = '2026-03-01'
 
 export const START = startOfDay(DAY) + 3 * 3_600_000
 
 export const MODELS = scriptedModels(6)
 
-/** The one that answers every question right. */
+/** The model that solves every task. */
 export const SOLVER = MODELS[0]?.id ?? ''
 
-/** An error as the service sends it. */
+/** An error response of the service. */
 export const errorOf = (
   status: number,
   message: string,
@@ -39,24 +39,24 @@ export const errorOf = (
   body: { error: { code: status, message, metadata } },
 })
 
-/** A response with the status of a success. */
-export const inside = (body: object): { status: number; body: object } => ({ status: 200, body })
+/** A response with status 200. */
+export const okResponse = (body: object): { status: number; body: object } => ({ status: 200, body })
 
-/** The failure of who serves a model. */
+/** A failure of a model's provider. */
 export const PROVIDER_DOWN = errorOf(502, 'Provider returned error', { provider_name: 'X' })
 
-/** The rate limit of who serves a model. */
+/** A rate limit of a model's provider. */
 export const SHARED_POOL = errorOf(429, 'Provider returned error', {
   provider_name: 'X',
   limit_source: 'upstream_provider_shared_pool',
 })
 
-/** Wall and forward time of a test, which pass only while somebody waits. */
+/** Wall clock and monotonic clock of a test, which advance only during sleeps. */
 interface TestTime {
   now: number
   clock: () => number
   monotonic: () => number
-  /** Passes the time instead of waiting. */
+  /** Advances the clocks instead of waiting. */
   sleep: (ms: number, signal: AbortSignal) => Promise<void>
 }
 
@@ -66,7 +66,7 @@ function testTime(from: number): TestTime {
     clock: () => Math.floor(time.now),
     monotonic: () => time.now - from,
     async sleep(ms, signal) {
-      // Calls that are open get a chance to end before the time passes.
+      // Let open calls end before the time advances.
       for (let turn = 0; turn < 200 && !signal.aborted; turn += 1) await nextTurn()
       signal.throwIfAborted()
       time.now += ms
@@ -77,12 +77,12 @@ function testTime(from: number): TestTime {
 
 type ServiceOptions = Omit<SimulatorOptions, 'clock'> & { chatTimeoutMs?: number }
 
-/** Real stores, a service on a real socket, and the real suite in the real sandbox; only the time is the test's. */
+/** Real stores, a service on a real socket and the real suite in the sandbox, with simulated time. */
 export interface EvaluationBench {
   time: TestTime
   service: RouterSimulator
   ports: EvaluatePorts
-  /** The chat's side of the account's requests. */
+  /** The request allowance of the account, as the chat uses it. */
   allowance: State['allowance']
   notes: string[]
   run(options?: Partial<EvaluateOptions>): Promise<EvaluateResult>
@@ -90,7 +90,7 @@ export interface EvaluationBench {
   /** A model of the stored run. */
   model(id: string): Promise<StoredRun['models'][number] | undefined>
   /** The same stores and time with another service. */
-  against(options: Partial<ServiceOptions>, key?: string | null): Promise<EvaluationBench>
+  withService(options: Partial<ServiceOptions>, key?: string | null): Promise<EvaluationBench>
 }
 
 /** One sandbox for all tests of a file. */
@@ -157,7 +157,8 @@ async function benchIn(
       }),
     stored,
     model: async (id) => (await stored())?.models.find((model) => model.id === id),
-    against: (other, otherKey = key) => benchIn(folder, time, { models: MODELS, ...other }, otherKey),
+    withService: (serviceOptions, otherKey = key) =>
+      benchIn(folder, time, { models: MODELS, ...serviceOptions }, otherKey),
   }
 }
 

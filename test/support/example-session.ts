@@ -8,37 +8,38 @@ import { TOOLS } from '../../src/server/docs/markdown.ts'
 import { commandsOf, isRun } from './examples.ts'
 import type { Example } from './examples.ts'
 
-/** What `dash` is in an example. */
+/** The program that `dash` runs in an example. */
 const EXAMPLE_DASH = fileURLToPath(new URL('example-dash.mjs', import.meta.url))
 
-/** A block that has not ended by then waits for somebody. */
-const BLOCK_MS = 120_000
+/** Timeout of a block, in milliseconds. */
+const BLOCK_TIMEOUT_MS = 120_000
 
-/** What a block did. */
-interface Ran {
-  /** Exit code; null when it was ended because it took too long. */
+/** The result of a block. */
+interface BlockResult {
+  /** Exit code; null after a timeout. */
   code: number | null
   stdout: string
   stderr: string
 }
 
-/** The terminal in which one page is followed from its beginning to its end. */
+/** The shell session in which the examples of one page run. */
 interface ExampleSession {
-  /** Runs a part of a `sh` block in the page's one shell, where every failure of a pipe counts and ends it. */
-  shell(script: string): Promise<Ran>
-  /** Runs a program of its own. */
-  program(command: string, file: string, text: string): Promise<Ran>
-  /** Address of the server an example started last; null before. */
+  /** Runs a part of a `sh` block in the page's shell, which ends at the first failure, also within a pipe. */
+  shell(script: string): Promise<BlockResult>
+  /** Runs a separate program. */
+  program(command: string, file: string, text: string): Promise<BlockResult>
+  /** URL of the server that an example started last; null before. */
   served(): string | null
-  /** What that server has logged. */
+  /** Log file of that server. */
   serverLog: string
-  /** Ends the shell, and every server that was started. */
+  /** Ends the shell and every started server. */
   close(): Promise<void>
 }
 
 /**
- * @param folder where the page is followed; `home` in it is the reader's home, `run` what the run itself keeps
- * @param settings environment variables beside PATH and HOME
+ * Opens a session. @param folder working directory; `home` and `run` beside it hold the home directory and the session's
+ * files
+ * @param settings environment variables other than PATH and HOME
  */
 export function openExampleSession(
   folder: string,
@@ -61,7 +62,7 @@ export function openExampleSession(
     string,
     string,
   ]
-  const said = (code: number | null): Ran => ({
+  const resultOf = (code: number | null): BlockResult => ({
     code,
     stdout: readFileSync(stdout, 'utf8'),
     stderr: readFileSync(stderr, 'utf8'),
@@ -73,7 +74,7 @@ export function openExampleSession(
         `{ . "$EXAMPLES/block"; } < /dev/null > "$EXAMPLES/stdout" 2> "$EXAMPLES/stderr"\necho\n`,
       )
       const done = once(shell.stdout, 'data').then(() => 0)
-      return said(await inTime(Promise.race([done, ended]), shell))
+      return resultOf(await killAfterTimeout(Promise.race([done, ended]), shell))
     },
     async program(command, file, text) {
       writeFileSync(join(run, file), text)
@@ -82,13 +83,13 @@ export function openExampleSession(
       child.stdout.on('data', (chunk: Buffer) => (output.stdout += chunk.toString()))
       child.stderr.on('data', (chunk: Buffer) => (output.stderr += chunk.toString()))
       const closed = once(child, 'close').then(([code]) => code as number | null)
-      return { code: await inTime(closed, child), ...output }
+      return { code: await killAfterTimeout(closed, child), ...output }
     },
     served: () => (existsSync(join(run, 'served')) ? readFileSync(join(run, 'served'), 'utf8') : null),
     serverLog: join(run, 'server.log'),
     async close() {
       shell.stdin.end()
-      await inTime(ended, shell)
+      await killAfterTimeout(ended, shell)
       const pids = existsSync(join(run, 'pids'))
         ? readFileSync(join(run, 'pids'), 'utf8').trim().split('\n')
         : []
@@ -97,7 +98,7 @@ export function openExampleSession(
   }
 }
 
-/** The names under which examples call the program, in a folder for PATH. */
+/** Makes a folder for PATH with the names by which examples call the program. */
 function commandFolder(run: string): string {
   const folder = join(run, 'bin')
   mkdirSync(folder, { recursive: true })
@@ -110,9 +111,9 @@ function commandFolder(run: string): string {
   return folder
 }
 
-/** Waits for the end of a process, which is ended when it takes too long. */
-async function inTime(end: Promise<number | null>, child: ChildProcess): Promise<number | null> {
-  const timer = setTimeout(() => child.kill('SIGKILL'), BLOCK_MS)
+/** Waits for the end of a process and kills it after the timeout. */
+async function killAfterTimeout(end: Promise<number | null>, child: ChildProcess): Promise<number | null> {
+  const timer = setTimeout(() => child.kill('SIGKILL'), BLOCK_TIMEOUT_MS)
   try {
     return await end
   } finally {
@@ -128,21 +129,21 @@ function endProcess(pid: number): void {
   }
 }
 
-/** One request as the server's log tells it. */
+/** One request in the server's log. */
 interface LoggedRequest {
   method: string
   path: string
   status: number
 }
 
-let asked = 0
+let requestCount = 0
 
 /**
- * The requests a server has answered since its log had so many characters; a request of this function marks the end. The
- * log may sum that one with others of its route: every line that waited is written then.
+ * The requests that a server has logged after the first `start` characters. A request of this function marks the end; the
+ * log may aggregate it with others of its route, and writes all pending lines then.
  */
 async function requestsSince(url: string, log: string, start: number): Promise<LoggedRequest[]> {
-  const id = `examples-${(asked += 1)}`
+  const id = `examples-${(requestCount += 1)}`
   const before = readFileSync(log, 'utf8').length
   await fetch(`${url}/healthz`, { headers: { 'x-request-id': id } })
   const text = await contentWith(log, before, new RegExp(`"${id}"|"route":"/healthz"[^\\n]*"count":`))
@@ -154,21 +155,21 @@ async function requestsSince(url: string, log: string, start: number): Promise<L
     .filter(({ msg }) => msg === 'request')
 }
 
-/** The content of a file as soon as what follows its first characters matches. */
-function contentWith(file: string, start: number, wanted: RegExp): Promise<string> {
+/** Waits until the content of a file after `start` matches; returns the whole content. */
+function contentWith(file: string, start: number, pattern: RegExp): Promise<string> {
   return new Promise((resolve) => {
-    const look = (): void => {
+    const check = (): void => {
       const content = readFileSync(file, 'utf8')
-      if (!wanted.test(content.slice(start))) return
+      if (!pattern.test(content.slice(start))) return
       watcher.close()
       resolve(content)
     }
-    const watcher = watch(dirname(file), look)
-    look()
+    const watcher = watch(dirname(file), check)
+    check()
   })
 }
 
-/** Starts the demo that pages ask which start no server of their own. */
+/** Starts the demo for pages that start no server. */
 export async function startExampleDemo(
   run: string,
 ): Promise<{ url: string; log: string; close: () => void }> {
@@ -187,24 +188,24 @@ export async function startExampleDemo(
 }
 
 /**
- * What of a shown output does not hold, or null. JSON: what standard output alone is; every member that is shown is there and
- * has the type that is shown (null fits all); of lists, the first element. Text: the lines stand in the output one after the
- * other, where numbers and digests may be others, `…` is anything within a line, and a line `…` or `[…]` any number of lines.
+ * Compares a shown output with the actual one; null if it matches. JSON is compared with standard output: every shown
+ * member must exist with the same type (null matches any); of lists, the first element. Text lines must occur in order;
+ * numbers and digests may differ, `…` matches anything within a line, and a line `…` or `[…]` any number of lines.
  */
-function outputFlaw(language: string, shown: string, { stdout, stderr }: Ran): string | null {
+function outputMismatch(language: string, shown: string, { stdout, stderr }: BlockResult): string | null {
   if (language === 'json') {
-    const printed = parsed(stdout)
-    return printed === undefined
+    const actual = parsed(stdout)
+    return actual === undefined
       ? `it prints no JSON:\n${stdout}`
-      : shapeFlaw(parsed(shown), printed, 'the output')
+      : shapeMismatch(parsed(shown), actual, 'the output')
   }
-  const printed = stdout + stderr
-  return textPattern(shown).test(printed.replaceAll(/[ \t]+$/gm, ''))
+  const actual = stdout + stderr
+  return textPattern(shown).test(actual.replaceAll(/[ \t]+$/gm, ''))
     ? null
-    : `it prints\n${printed.trimEnd()}\ninstead of\n${shown.trimEnd()}`
+    : `it prints\n${actual.trimEnd()}\ninstead of\n${shown.trimEnd()}`
 }
 
-/** The value of a JSON text; undefined when it is none. */
+/** Parses JSON; undefined if it is invalid. */
 function parsed(text: string): unknown {
   try {
     return JSON.parse(text) as unknown
@@ -213,16 +214,16 @@ function parsed(text: string): unknown {
   }
 }
 
-function shapeFlaw(shown: unknown, printed: unknown, path: string): string | null {
-  if (shown === null || printed === null) return null
-  if (kindOf(shown) !== kindOf(printed)) return `${path} is ${kindOf(printed)}, not ${kindOf(shown)}`
-  if (Array.isArray(shown) && Array.isArray(printed)) {
-    return shown.length === 0 || printed.length === 0 ? null : shapeFlaw(shown[0], printed[0], `${path}[0]`)
+function shapeMismatch(shown: unknown, actual: unknown, path: string): string | null {
+  if (shown === null || actual === null) return null
+  if (kindOf(shown) !== kindOf(actual)) return `${path} is ${kindOf(actual)}, not ${kindOf(shown)}`
+  if (Array.isArray(shown) && Array.isArray(actual)) {
+    return shown.length === 0 || actual.length === 0 ? null : shapeMismatch(shown[0], actual[0], `${path}[0]`)
   }
   if (typeof shown !== 'object') return null
   for (const [name, value] of Object.entries(shown)) {
-    if (!Object.hasOwn(printed as object, name)) return `${path}.${name} is not there`
-    const flaw = shapeFlaw(value, (printed as Record<string, unknown>)[name], `${path}.${name}`)
+    if (!Object.hasOwn(actual as object, name)) return `${path}.${name} is not there`
+    const flaw = shapeMismatch(value, (actual as Record<string, unknown>)[name], `${path}.${name}`)
     if (flaw !== null) return flaw
   }
   return null
@@ -250,117 +251,120 @@ function textPattern(shown: string): RegExp {
   return new RegExp(`^${lines.join('').replace(/\\n$/, '(?:\\n|$)')}`, 'm')
 }
 
-/** What a page is followed with. */
-interface Surroundings {
+/** The environment of a page's examples. */
+interface PageContext {
   session: ExampleSession
   folder: string
-  /** The server that is asked until the page starts one. */
+  /** The server for requests until the page starts one. */
   demo: { url: string; log: string }
-  /** A local engine of models, in place of the one pages name. */
+  /** URL of a local model engine, in place of the one in the page. */
   provider: string
 }
 
-/** What came of a page. */
-export interface Followed {
-  /** What does not hold, a line each that begins with the place; the first in a shell ends the page. */
+/** The result of a page. */
+export interface PageResult {
+  /** Mismatches, one line each that starts with page and line; the first one in a shell ends the page. */
   flaws: string[]
-  /** Which blocks were run, each with what it asked of the server. */
+  /** The blocks that ran, each with its requests to the server. */
   ran: { example: Example; requests: LoggedRequest[] }[]
 }
 
-/** Where examples find a server, a host of somebody else's, and a local engine of models. */
+/** URLs in examples of a server and of a local model engine. */
 const SERVER = /https?:\/\/(?:127\.0\.0\.1:3000|localhost:3000|dash\.example\.org)(?![\w.-])/g
-const ENGINE = /http:\/\/127\.0\.0\.1:11434\/v1/g
+const MODEL_ENGINE = /http:\/\/127\.0\.0\.1:11434\/v1/g
 
-/** Runs every block of a page that can run, in its order, as a reader would who follows the page in one terminal. */
-export async function followPage(examples: readonly Example[], around: Surroundings): Promise<Followed> {
-  const followed: Followed = { flaws: [], ran: [] }
-  let last: Ran | null = null
+/** Runs every runnable block of a page in order, as in one terminal. */
+export async function followPage(examples: readonly Example[], context: PageContext): Promise<PageResult> {
+  const result: PageResult = { flaws: [], ran: [] }
+  let last: BlockResult | null = null
   for (const example of examples) {
     const at = `${example.page}:${example.line}`
     if (example.file !== null) {
-      writeFileSync(join(around.folder, example.file), example.text)
+      writeFileSync(join(context.folder, example.file), example.text)
     } else if (example.isOutput) {
-      const flaw: string | null = last && outputFlaw(example.language, example.text, last)
-      if (flaw !== null) followed.flaws.push(`${at}: ${flaw}`)
-    } else if (!isRun(example) || toolsOf(example).some((tool) => !isThere(tool))) {
+      const flaw: string | null = last && outputMismatch(example.language, example.text, last)
+      if (flaw !== null) result.flaws.push(`${at}: ${flaw}`)
+    } else if (!isRun(example) || toolsOf(example).some((tool) => !isInstalled(tool))) {
       last = null
     } else {
-      const { ran, flaw, requests } = await runBlock(example, around)
+      const { ran, flaw, requests } = await runBlock(example, context)
       last = ran
-      followed.ran.push({ example, requests })
-      if (flaw !== null) followed.flaws.push(`${at}: ${flaw}`)
+      result.ran.push({ example, requests })
+      if (flaw !== null) result.flaws.push(`${at}: ${flaw}`)
       if (ran !== null && ran.code !== 0) break
     }
   }
-  return followed
+  return result
 }
 
-/** The programs an example cannot do without. */
+/** The programs that an example requires. */
 function toolsOf({ language, needs }: Example): string[] {
   return [...needs.filter((need) => TOOLS.includes(need)), ...(language === 'python' ? ['python3'] : [])]
 }
 
-/** True for a program this machine has. */
-export function isThere(tool: string): boolean {
+/** True if this machine has the program. */
+export function isInstalled(tool: string): boolean {
   return spawnSync(tool, ['--version']).status === 0
 }
 
-interface Outcome {
-  ran: Ran | null
+interface BlockOutcome {
+  ran: BlockResult | null
   flaw: string | null
   requests: LoggedRequest[]
 }
 
-async function runBlock(example: Example, around: Surroundings): Promise<Outcome> {
+async function runBlock(example: Example, context: PageContext): Promise<BlockOutcome> {
   if (example.language === 'json') {
     return { ran: null, flaw: parsed(example.text) === undefined ? 'it is no JSON' : null, requests: [] }
   }
-  const before = serverOf(around)
+  const before = serverOf(context)
   const start = statSync(before.log).size
-  const { ran, flaw } = await runText(example, around)
+  const { ran, flaw } = await runText(example, context)
   if (flaw !== null) return { ran, flaw, requests: [] }
-  const after = serverOf(around)
+  const after = serverOf(context)
   const requests = await requestsSince(after.url, after.log, after.url === before.url ? start : 0)
-  return { ran, flaw: refusalFlaw(example, requests), requests }
+  return { ran, flaw: statusMismatch(example, requests), requests }
 }
 
-function serverOf({ session, demo }: Surroundings): { url: string; log: string } {
+function serverOf({ session, demo }: PageContext): { url: string; log: string } {
   const url = session.served()
   return url === null || !existsSync(session.serverLog) ? demo : { url, log: session.serverLog }
 }
 
-async function runText(example: Example, around: Surroundings): Promise<{ ran: Ran; flaw: string | null }> {
-  const { session, folder, provider } = around
-  const adapted = (text: string): string =>
+async function runText(
+  example: Example,
+  context: PageContext,
+): Promise<{ ran: BlockResult; flaw: string | null }> {
+  const { session, folder, provider } = context
+  const adaptText = (text: string): string =>
     text
-      .replaceAll(SERVER, serverOf(around).url)
-      .replaceAll(ENGINE, provider)
+      .replaceAll(SERVER, serverOf(context).url)
+      .replaceAll(MODEL_ENGINE, provider)
       .replaceAll('sk-or-v1-the-key', 'test-key')
       .replaceAll('/usr/bin/node', process.execPath)
       .replaceAll('/opt/dash/dist/cli/main.js', EXAMPLE_DASH)
       .replaceAll('/srv/dash', folder)
   if (example.language === 'js')
-    return judged(await session.program(process.execPath, 'example.mjs', adapted(example.text)))
+    return checkExitCode(await session.program(process.execPath, 'example.mjs', adaptText(example.text)))
   if (example.language === 'python')
-    return judged(await session.program('python3', 'example.py', adapted(example.text)))
-  let ran: Ran = { code: 0, stdout: '', stderr: '' }
+    return checkExitCode(await session.program('python3', 'example.py', adaptText(example.text)))
+  let ran: BlockResult = { code: 0, stdout: '', stderr: '' }
   for (const { script, shown } of commandsOf(example)) {
-    ran = await session.shell(adapted(script))
-    const flaw = shown === null || shown.trim() === '' ? null : outputFlaw('text', shown, ran)
-    if (ran.code !== 0 || flaw !== null) return { ran, flaw: judged(ran).flaw ?? flaw }
+    ran = await session.shell(adaptText(script))
+    const flaw = shown === null || shown.trim() === '' ? null : outputMismatch('text', shown, ran)
+    if (ran.code !== 0 || flaw !== null) return { ran, flaw: checkExitCode(ran).flaw ?? flaw }
   }
   return { ran, flaw: null }
 }
 
-function judged(ran: Ran): { ran: Ran; flaw: string | null } {
+function checkExitCode(ran: BlockResult): { ran: BlockResult; flaw: string | null } {
   if (ran.code === 0) return { ran, flaw: null }
-  const how = ran.code === null ? 'did not end by itself' : `ended with ${ran.code}`
-  return { ran, flaw: `it ${how}\n${ran.stdout.slice(-2000)}${ran.stderr.slice(-2000)}` }
+  const problem = ran.code === null ? 'did not end by itself' : `ended with ${ran.code}`
+  return { ran, flaw: `it ${problem}\n${ran.stdout.slice(-2000)}${ran.stderr.slice(-2000)}` }
 }
 
-/** Questions are answered, unless the block says with which statuses they are refused; then each must come. */
-function refusalFlaw({ refused }: Example, requests: readonly LoggedRequest[]): string | null {
+/** Requests must succeed, except with the statuses that the block marks as refused, each of which must occur. */
+function statusMismatch({ refused }: Example, requests: readonly LoggedRequest[]): string | null {
   const unexpected = requests.find(({ status }) => status >= 400 && !refused.includes(status))
   if (unexpected) return `${unexpected.method} ${unexpected.path} was answered with ${unexpected.status}`
   const missing = refused.find((status) => !requests.some((request) => request.status === status))

@@ -5,8 +5,8 @@ import type { H3 } from 'h3'
 import { NEEDS, TOOLS } from '../../src/server/docs/markdown.ts'
 
 /**
- * Examples in the documents (CONTRIBUTING.md, "Examples in documents"): every fenced block names its language; blocks of
- * the languages that run are run by `test/documents/examples.slow.test.ts`, or say what they need that a test has not.
+ * Examples in the documents (CONTRIBUTING.md, "Examples in documents"): every fenced block names its language.
+ * `test/documents/examples.slow.test.ts` runs blocks of runnable languages unless they name a missing prerequisite.
  */
 
 const ROOT = fileURLToPath(new URL('../..', import.meta.url))
@@ -19,28 +19,28 @@ export interface Example {
   line: number
   language: string
   text: string
-  /** Words behind the language, such as `needs=docker`. */
+  /** Words after the language, such as `needs=docker`. */
   marks: readonly string[]
-  /** What it takes to run it, of NEEDS and TOOLS. */
+  /** Prerequisites, of NEEDS and TOOLS. */
   needs: readonly string[]
-  /** Statuses with which some of its questions are refused, as the text around it tells. */
+  /** Statuses with which some of its requests are refused. */
   refused: readonly number[]
-  /** True for what the block before it prints. */
+  /** True if it is the output of the block before it. */
   isOutput: boolean
-  /** File it is the content of; null for what is run. */
+  /** File whose content it is; null for a block that runs. */
   file: string | null
 }
 
 /** Languages whose blocks are run; JSON is parsed. */
 const RUN: readonly string[] = ['sh', 'console', 'js', 'python', 'json']
 
-/** Other names of languages that run: a block must not escape by its name. */
+/** Aliases of runnable languages, which are not allowed. */
 const ALIASES = new Set('bash shell shellsession zsh javascript mjs ts typescript py jsonc'.split(' '))
 
-/** How a line begins that is to be typed. */
+/** The start of a line that a reader types. */
 const TYPED = /^(?:\$ |curl |npx |npm |dash |dashctl |node )/m
 
-/** The pages that people read to learn how the product is used. */
+/** The pages with examples. */
 export function examplePages(): string[] {
   const guides = readdirSync(join(ROOT, 'docs'), { recursive: true, encoding: 'utf8' })
     .filter((name) => name.endsWith('.md'))
@@ -79,12 +79,12 @@ function marksOf(rest: string): Omit<Example, 'page' | 'line' | 'language' | 'te
   }
 }
 
-/** True for a block that the test of the examples runs, when the tools it needs are there. */
+/** True for a block that the test of the examples runs if its tools are installed. */
 export function isRun({ language, needs, isOutput, file }: Example): boolean {
   return RUN.includes(language) && !isOutput && file === null && !needs.some((need) => need in NEEDS)
 }
 
-/** What is wrong with how a block is marked, or null. */
+/** The problem with the marks of a block, or null. */
 export function flawOf({ language, text, marks, needs }: Example): string | null {
   if (language === '') return 'it names no language; output and layouts are `text`'
   if (ALIASES.has(language)) return `it is named ${language}; the name here is one of ${RUN.join(', ')}`
@@ -102,7 +102,7 @@ export function flawOf({ language, text, marks, needs }: Example): string | null
   return null
 }
 
-/** What the shell is to run of a block, each with what is shown as its output. */
+/** The commands of a block, each with its shown output. */
 export function commandsOf({ language, text }: Example): { script: string; shown: string | null }[] {
   if (language !== 'console') return [{ script: text, shown: null }]
   return text
@@ -139,7 +139,7 @@ interface OpenApi {
   paths: Record<string, Record<string, { responses: Record<string, unknown> }>>
 }
 
-/** Every interface the application publishes; one without a heading is called by its name. */
+/** Every interface that the application publishes; one without a heading gets its name. */
 export async function interfacesOf(app: H3): Promise<PublishedInterface[]> {
   const routes = app['~routes'].map(({ route }) => route ?? '')
   const documents = routes.filter((route) => route.endsWith('/openapi.json'))
@@ -161,9 +161,9 @@ function refusalsOf({ paths }: OpenApi): PublishedInterface['refusals'] {
   const all = new Set<string>()
   for (const methods of Object.values(paths)) {
     for (const { responses } of Object.values(methods)) {
-      for (const [status, answer] of Object.entries(responses)) {
+      for (const [status, response] of Object.entries(responses)) {
         const [, codes = ''] =
-          /"error":\{"type":"string","enum":\[([^\]]*)\]/.exec(JSON.stringify(answer)) ?? []
+          /"error":\{"type":"string","enum":\[([^\]]*)\]/.exec(JSON.stringify(response)) ?? []
         for (const [, error] of codes.matchAll(/"(\w+)"/g)) all.add(`${status} ${error}`)
       }
     }
@@ -179,7 +179,7 @@ export function read(page: string): string {
   return readFileSync(join(ROOT, page), 'utf8')
 }
 
-/** The cells of every row of a page's tables whose first cells are these. */
+/** The cells of the rows of a page's tables that start with these cells. */
 export function rowsOf(page: string, ...first: readonly string[]): string[][] {
   return read(page)
     .split('\n')

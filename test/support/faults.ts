@@ -1,4 +1,4 @@
-/** When a fault strikes: the effect never happens, or it happens and its answer is lost. */
+/** The kind of a fault: the effect does not happen, or it happens and its result is lost. */
 export type FaultKind = 'lost' | 'done-but-reported-lost'
 
 export interface Fault {
@@ -11,9 +11,9 @@ export class InjectedFault extends Error {
   override readonly name = 'InjectedFault'
 }
 
-/** Counts the effects of several ports together and strikes one of them. */
+/** Counts the effects of several ports together and makes one of them fail. */
 export class FaultPlan {
-  readonly seen: string[] = []
+  readonly effects: string[] = []
   readonly #fault: Fault | null
 
   constructor(fault: Fault | null) {
@@ -35,7 +35,7 @@ export class FaultPlan {
   }
 
   async #strike(effect: string, run: () => Promise<unknown>): Promise<unknown> {
-    const number = this.seen.push(effect) - 1
+    const number = this.effects.push(effect) - 1
     if (number !== this.#fault?.effect) return run()
     if (this.#fault.kind === 'done-but-reported-lost') await run()
     throw new InjectedFault(`${effect} ${this.#fault.kind}`)

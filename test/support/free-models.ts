@@ -8,10 +8,10 @@ import type { RunFacts } from '../../src/domain/models/recommend.ts'
 import type { StoredRun } from '../../src/domain/models/schema.ts'
 import type { Instant } from '../../src/domain/time.ts'
 
-/** When the runs of the tests are made. */
+/** Time of the runs of the tests. */
 export const RUN_AT: Instant = Date.UTC(2026, 7, 22, 3, 17, 1, 124)
 
-/** A row of a catalogue as the routing service writes it. */
+/** A row of the routing service's catalogue. */
 export function catalogueRow(id: string, changes: Record<string, unknown> = {}): Record<string, unknown> {
   return {
     id,

@@ -10,10 +10,10 @@ import { temporaryFolder } from './dash.ts'
 import { AS_OF, RUN_AT, tickingClock } from './workspace.ts'
 import type { Workspace } from './workspace.ts'
 
-/** A bundled older archive: three publications of each version, as odd as JSON allows. */
+/** A bundled older archive: three publications of each version, with unusual JSON. */
 export const SAMPLE_ARCHIVE = fileURLToPath(new URL('../fixtures/legacy-archive', import.meta.url))
 
-/** A line of the list, before it is written. */
+/** A line of the list, before serialisation. */
 export type ListedRow = Record<string, unknown>
 
 /** A publication of an older archive: its line and its bytes. */
@@ -48,7 +48,7 @@ export function oldPublication(
   return { row: { ledger, ...identity, publishedAt, ...content, file, ...changes }, text }
 }
 
-/** Writes publications and their list into a folder of the test's own. */
+/** Writes publications and their list into a temporary folder. */
 export function writeArchive(publications: readonly OldPublication[]): string {
   const folder = temporaryFolder()
   for (const { row, text } of publications) {

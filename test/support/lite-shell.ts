@@ -9,7 +9,7 @@ import type { ShellFiles, ShellLimits, ShellRun } from '../../src/domain/models/
 import { builtModule } from './compiled-sources.ts'
 import { temporaryFolder } from './temporary-folder.ts'
 
-/** The sandbox of the build, since its thread cannot read TypeScript; closed when the file's tests have ended. */
+/** The compiled sandbox, because its thread cannot read TypeScript; closed after the file's tests. */
 export async function sandbox(): Promise<Shell> {
   const built = (await import(builtModule('adapters/sandbox/shell.js'))) as {
     memoryShell: typeof memoryShell
@@ -19,7 +19,7 @@ export async function sandbox(): Promise<Shell> {
   return shell
 }
 
-/** As the suite runs a command, on files given by path. */
+/** Runs a command as the suite does, on files by path. */
 export function runIn(
   shell: Shell,
   command: string,
@@ -30,15 +30,15 @@ export function runIn(
   return shell.run(command, held, limits)
 }
 
-/** One command of the project's own, and the files it finds. */
+/** One command and its files. */
 interface BashCase {
   command: string
   files: ShellFiles
 }
 
 /**
- * Runs commands in the machine's own bash, each in a folder of its own. For commands of the project's own making only: a
- * model's command never leaves the sandbox.
+ * Runs commands in the machine's bash, each in its own folder. Only for commands written in the tests: a model's command
+ * never leaves the sandbox.
  */
 export async function inRealBash(cases: readonly BashCase[]): Promise<ShellRun[]> {
   const folder = await temporaryFolder()

@@ -14,7 +14,7 @@ import type { SealedSnapshot } from '../../src/domain/feed/snapshot.ts'
 import type { FeedStore } from '../../src/domain/ports.ts'
 import { NOW } from './signals.ts'
 
-/** Seals events, and what their sources say of them, as of an instant. */
+/** Seals events and their details as of an instant. */
 export function sealEvents(
   events: readonly FeedEvent[],
   at = NOW,
@@ -33,16 +33,16 @@ export async function keepSnapshot(
   return sealed
 }
 
-/** What a feed reader makes of one item, whichever parser it stands on. */
-interface ReadItem {
+/** One item as a feed parser reads it. */
+interface ParsedItem {
   id: string | null
   title: string | null
   link: string | null
   publishedAt: string | null
 }
 
-/** A reader on fast-xml-parser. It decodes entities of HTML in titles once more than XML asks for. */
-export function readWithFastXml(text: string): { title: string | null; items: ReadItem[] } {
+/** Reads a feed with fast-xml-parser, which decodes HTML entities in titles once more than XML requires. */
+export function readWithFastXml(text: string): { title: string | null; items: ParsedItem[] } {
   const { title, items } = parseFeed(text)
   return {
     title,
@@ -55,10 +55,10 @@ export function readWithFastXml(text: string): { title: string | null; items: Re
   }
 }
 
-/** A reader on sax, with the elements as they stand in the document, their names in lower case. */
+/** Reads a feed with sax, with access to the elements by lower-case name. */
 export async function readWithSax(
   text: string,
-): Promise<(ReadItem & { element: (name: string) => Record<string, unknown> | undefined })[]> {
+): Promise<(ParsedItem & { element: (name: string) => Record<string, unknown> | undefined })[]> {
   const parser = new FeedParser({ addmeta: false, resume_saxerror: false })
   const failed = new Promise<never>((_, reject) => void parser.once('error', reject))
   failed.catch(() => undefined)
@@ -81,15 +81,19 @@ export async function readWithSax(
   return items
 }
 
-/** What libxml2 finds wrong with a document by the grammar of its format (test/fixtures/feeds). */
-export async function complaintsOfLibxml(text: string, format: 'rss' | 'atom'): Promise<string[]> {
+/** Errors of libxml2 for a document by the grammar of its format (test/fixtures/feeds). */
+export async function libxmlErrors(text: string, format: 'rss' | 'atom'): Promise<string[]> {
   const schema = readFileSync(
     fileURLToPath(new URL(`../fixtures/feeds/${format}.rng`, import.meta.url)),
     'utf8',
   )
-  const { valid, errors, rawOutput } = await validateXML({ xml: text, schema, extension: 'relaxng' })
-  const complaints = errors.map(({ rawMessage }) => rawMessage)
-  return valid || complaints.length > 0 ? complaints : [rawOutput]
+  const {
+    valid,
+    errors: reported,
+    rawOutput,
+  } = await validateXML({ xml: text, schema, extension: 'relaxng' })
+  const errors = reported.map(({ rawMessage }) => rawMessage)
+  return valid || errors.length > 0 ? errors : [rawOutput]
 }
 
 const address = z.string().regex(/^https?:\/\/[^\s]+$/)
@@ -101,7 +105,7 @@ const authors = z
   )
   .optional()
 
-/** What the publisher writes of JSON Feed 1.1 (https://www.jsonfeed.org/version/1.1/), by the rules of that document. */
+/** The rules of JSON Feed 1.1 (https://www.jsonfeed.org/version/1.1/). */
 const JSON_FEED = z.strictObject({
   version: z.literal('https://jsonfeed.org/version/1.1'),
   title: z.string(),
@@ -129,17 +133,17 @@ const JSON_FEED = z.strictObject({
   ),
 })
 
-/** What breaks the rules of JSON Feed. */
-export function complaintsOfJsonFeed(text: string): string[] {
-  const complaints: string[] = []
+/** Violations of the rules of JSON Feed. */
+export function jsonFeedErrors(text: string): string[] {
+  const errors: string[] = []
   // An extension is an object whose name begins with an underscore and has no dot.
   const feed: unknown = JSON.parse(text, (name, value: unknown) => {
     if (!name.startsWith('_')) return value
-    if (typeof value !== 'object' || name.includes('.')) complaints.push(`${name} is no extension`)
+    if (typeof value !== 'object' || name.includes('.')) errors.push(`${name} is no extension`)
     return undefined
   })
   const { data, error } = JSON_FEED.safeParse(feed)
   const ids = data?.items.map(({ id }) => id) ?? []
-  if (new Set(ids).size !== ids.length) complaints.push('an id stands twice')
-  return [...complaints, ...(error?.issues ?? []).map(({ path, message }) => `${path.join('.')}: ${message}`)]
+  if (new Set(ids).size !== ids.length) errors.push('an id stands twice')
+  return [...errors, ...(error?.issues ?? []).map(({ path, message }) => `${path.join('.')}: ${message}`)]
 }

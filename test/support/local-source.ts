@@ -6,10 +6,10 @@ import { once } from 'node:events'
 import { buffer } from 'node:stream/consumers'
 import { onTestFinished } from 'vitest'
 
-/** What a source was asked. */
-export interface SourceQuestion {
+/** One request to a source. */
+export interface SourceRequest {
   method: string
-  /** Path and query, as they stood in the request line. */
+  /** Path and query of the request line. */
   target: string
   headers: IncomingMessage['headers']
   body: string
@@ -18,32 +18,31 @@ export interface SourceQuestion {
 export interface LocalSource {
   /** Base URL without a trailing slash. */
   url: string
-  questions: SourceQuestion[]
-  /** Is gone from then on. */
+  requests: SourceRequest[]
+  /** Closes the server. */
   close(): Promise<void>
 }
 
 /**
- * A server on 127.0.0.1 that answers as it is told, closed when the test ends. An answer that throws or rejects is a
- * connection that breaks off.
+ * A local server with a given responder, closed when the test ends. If the responder throws, the connection is reset.
  */
-export async function localSource(answer: Answer): Promise<LocalSource> {
-  const source = await startSource(answer)
+export async function localSource(respond: Responder): Promise<LocalSource> {
+  const source = await startSource(respond)
   onTestFinished(() => source.close())
   return source
 }
 
-type Answer = (question: SourceQuestion, response: ServerResponse, bytes: Buffer) => unknown
+type Responder = (sourceRequest: SourceRequest, response: ServerResponse, bytes: Buffer) => unknown
 
-/** As {@link localSource}, but whoever starts it must close it. */
-export async function startSource(answer: Answer): Promise<LocalSource> {
-  const questions: SourceQuestion[] = []
+/** As {@link localSource}, but the caller must close it. */
+export async function startSource(respond: Responder): Promise<LocalSource> {
+  const requests: SourceRequest[] = []
   const serve = async (request: IncomingMessage, response: ServerResponse): Promise<void> => {
     const { method = '', url: target = '', headers } = request
     const bytes = await buffer(request)
-    const question = { method, target, headers, body: bytes.toString() }
-    questions.push(question)
-    await answer(question, response, bytes)
+    const sourceRequest = { method, target, headers, body: bytes.toString() }
+    requests.push(sourceRequest)
+    await respond(sourceRequest, response, bytes)
   }
   const server = createServer(
     (request, response) => void serve(request, response).catch(() => response.destroy()),
@@ -55,10 +54,10 @@ export async function startSource(answer: Answer): Promise<LocalSource> {
     server.close()
     await once(server, 'close')
   }
-  return { url: `http://127.0.0.1:${port}`, questions, close }
+  return { url: `http://127.0.0.1:${port}`, requests, close }
 }
 
-/** Answers every question with one JSON document. */
+/** Responds to every request with one JSON document. */
 export function jsonSource(document: unknown): Promise<LocalSource> {
   return localSource((_question, response) => {
     response.setHeader('content-type', 'application/json; charset=utf-8')
@@ -66,19 +65,19 @@ export function jsonSource(document: unknown): Promise<LocalSource> {
   })
 }
 
-/** A port of this machine that another program holds, which accepts and says nothing; free again when the test ends. */
+/** A local port whose server accepts connections and never responds; freed when the test ends. */
 export async function takenPort(): Promise<number> {
   const server = createTcpServer()
   onTestFinished(() => void server.close())
   return listen(server)
 }
 
-/** The base URL of a port nothing listens on. */
+/** The base URL of an unused port. */
 export async function unreachableUrl(): Promise<string> {
   return `http://127.0.0.1:${await freePort()}`
 }
 
-/** A port of this machine that nothing listens on. */
+/** An unused local port. */
 export async function freePort(): Promise<number> {
   const server = createTcpServer()
   const port = await listen(server)
@@ -93,21 +92,21 @@ async function listen(server: Server): Promise<number> {
   return (server.address() as AddressInfo).port
 }
 
-/** A service that is told of jobs, as healthchecks.io is; it is closed when the test ends. */
+/** A job monitor, like healthchecks.io; closed when the test ends. */
 interface PingService {
   url: string
-  /** What came, `METHOD path?query`, with what was said. */
-  pings: { what: string; said: string }[]
+  /** Received requests, `METHOD path?query`, with their bodies. */
+  pings: { what: string; body: string }[]
 }
 
-/** @param answers how each ping is answered; 200 unless another is named */
+/** @param respond responder of each ping; 200 by default */
 export async function startPingService(
-  answers: (response: ServerResponse, count: number) => void = (response) => response.end('OK'),
+  respond: (response: ServerResponse, count: number) => void = (response) => response.end('OK'),
 ): Promise<PingService> {
   const pings: PingService['pings'] = []
   const { url } = await localSource(({ method, target, body }, response) => {
-    pings.push({ what: `${method} ${target}`, said: body })
-    answers(response, pings.length)
+    pings.push({ what: `${method} ${target}`, body })
+    respond(response, pings.length)
   })
   return { url, pings }
 }

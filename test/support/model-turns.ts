@@ -4,12 +4,12 @@ import type { ChatModelOptions } from '../../src/adapters/provider/chat-model.ts
 import type { ChatModel } from '../../src/domain/ports.ts'
 import type { ModelCall, ModelEvent, ToolRound } from '../../src/domain/agent/model-call.ts'
 
-/** Ends never. */
-export const LIVING = new AbortController().signal
-/** Both APIs, to be held to the same. */
+/** A signal that is never aborted. */
+export const NEVER_ABORTED = new AbortController().signal
+/** Both APIs, which must behave the same. */
 export const APIS = ['responses', 'chat'] as const
 
-/** A question with one tool. */
+/** A call with one tool. */
 export const CALL: ModelCall = {
   instructions: 'You answer questions about a feed.',
   input: [
@@ -50,13 +50,17 @@ export function modelAt(base: string, changes: Partial<ChatModelOptions> = {}): 
 }
 
 /** Every event of one round. */
-export async function heard(model: ChatModel, call = CALL, signal = LIVING): Promise<ModelEvent[]> {
+export async function collectEvents(
+  model: ChatModel,
+  call = CALL,
+  signal = NEVER_ABORTED,
+): Promise<ModelEvent[]> {
   const events: ModelEvent[] = []
   for await (const event of model.ask(call, signal)) events.push(event)
   return events
 }
 
-/** Texts joined and the end, which must be the only one and the last. */
+/** The joined texts and the end event, which must be the only one and the last. */
 export function outcome(events: readonly ModelEvent[]): {
   text: string
   end: Exclude<ModelEvent, { kind: 'text' }>
@@ -70,15 +74,15 @@ export function outcome(events: readonly ModelEvent[]): {
   return { text, end }
 }
 
-/** Asks until no tool is called, with a result for each call. */
-export async function turn(
+/** Calls the model until it requests no tool, with a result for each tool call. */
+export async function runTurn(
   model: ChatModel,
-  most = 5,
+  maxRounds = 5,
 ): Promise<{ rounds: ToolRound[]; last: ReturnType<typeof outcome> }> {
   const rounds: ToolRound[] = []
   for (;;) {
-    const last = outcome(await heard(model, { ...CALL, rounds }))
-    if (last.end.kind === 'failed' || last.end.calls.length === 0 || rounds.length === most) {
+    const last = outcome(await collectEvents(model, { ...CALL, rounds }))
+    if (last.end.kind === 'failed' || last.end.calls.length === 0 || rounds.length === maxRounds) {
       return { rounds, last }
     }
     const { output, calls } = last.end

@@ -9,12 +9,12 @@ import type { IpRange } from '../../src/domain/address.ts'
 import type { ArticleTexts } from '../../src/domain/ports.ts'
 import { builtModule } from './compiled-sources.ts'
 import { localSource } from './local-source.ts'
-import type { LocalSource, SourceQuestion } from './local-source.ts'
+import type { LocalSource, SourceRequest } from './local-source.ts'
 
-/** The ranges of a list as the configuration takes them. */
+/** Parses IP ranges as the configuration does. */
 export const ranges = (...texts: string[]): IpRange[] => texts.flatMap((text) => parseIpRange(text) ?? [])
 
-/** Local servers stand for the world. */
+/** The allowed ranges: local servers stand for public ones. */
 export const LOOPBACK = ranges('127.0.0.0/8', '::1')
 
 /** An article of some length in a page with a menu around it. */
@@ -25,40 +25,40 @@ export function pageHtml(text: string, head = ''): string {
     <article><h1>Heading</h1>${paragraph.repeat(8)}</article><footer>Imprint</footer></body></html>`
 }
 
-/** A site without a robots.txt whose other pages answer as they are told. */
+/** A site without a robots.txt and with a responder for the other pages. */
 export function site(
-  answer: (question: SourceQuestion, response: ServerResponse) => void,
+  respond: (request: SourceRequest, response: ServerResponse) => void,
   robots: (response: ServerResponse) => void = (response) => void response.writeHead(404).end(),
 ): Promise<LocalSource> {
-  return localSource((question, response) => {
-    if (question.target === '/robots.txt') robots(response)
-    else answer(question, response)
+  return localSource((request, response) => {
+    if (request.target === '/robots.txt') robots(response)
+    else respond(request, response)
   })
 }
 
-/** A site that answers every page with HTML. */
+/** A site that serves the same HTML for every page. */
 export function htmlSite(html: string, headers: Record<string, string> = {}): Promise<LocalSource> {
   return site((_question, response) => {
     response.writeHead(200, { 'content-type': 'text/html; charset=utf-8', ...headers }).end(html)
   })
 }
 
-/** Answers as a name server would: each time the next of the lists, the last one for ever. */
-export function answering(...answers: string[][]): NameLookup & { asked: string[] } {
-  const asked: string[] = []
+/** A scripted DNS lookup that returns the next list each time, and repeats the last one. */
+export function scriptedLookup(...lists: string[][]): NameLookup & { lookups: string[] } {
+  const lookups: string[] = []
   const lookup: NameLookup = (hostname, _options, callback) => {
-    const addresses = answers[Math.min(asked.length, answers.length - 1)] ?? []
-    asked.push(hostname)
+    const addresses = lists[Math.min(lookups.length, lists.length - 1)] ?? []
+    lookups.push(hostname)
     const found = addresses.map((address): LookupAddress => ({
       address,
       family: address.includes(':') ? 6 : 4,
     }))
     process.nextTick(() => callback(null, found))
   }
-  return Object.assign(lookup, { asked })
+  return Object.assign(lookup, { lookups })
 }
 
-/** Texts as a run reads them, with the thread of the build; closed when the test ends. */
+/** Article texts as a run reads them, with the compiled worker; closed when the test ends. */
 export function openTexts(changes: Partial<ArticleTextsOptions> = {}): ArticleTexts {
   const texts = openArticleTexts({
     urls: { hn: 'http://hn.test', lobsters: 'http://lobsters.test', lesswrong: 'http://lesswrong.test' },

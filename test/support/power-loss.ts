@@ -4,12 +4,12 @@ import { basename, dirname, join } from 'node:path'
 import { dash, temporaryFolder } from './dash.ts'
 
 /**
- * A disk as POSIX promises it and no better. What was written to a file is on it after an fsync of that file, and a
- * name is in a folder, or gone from it, after an fsync of that folder. Until then each write and each name may have
- * reached the disk or not, in any order; a write may have reached it in part.
+ * A disk with only the guarantees of POSIX. Written data is durable after an fsync of the file, and a name is added to or
+ * removed from a folder after an fsync of that folder. Until then each write and each name may have reached the disk or
+ * not, in any order; a write may have reached it in part.
  */
 
-/** What an unsynced write may have become. `zeroed`: the file has grown, but without its bytes. */
+/** The possible states of an unsynced write. `zeroed`: the file has grown, but without its bytes. */
 type Fate = 'kept' | 'dropped' | 'torn' | 'zeroed'
 
 type PendingData = { do: 'write'; offset: number; bytes: Buffer } | { do: 'truncate'; size: number }
@@ -26,7 +26,7 @@ interface DiskFolder {
 
 type DiskNode = { file: DiskFile } | { folder: DiskFolder }
 
-/** Decides what reached the disk. */
+/** Decides which changes reached the disk. */
 interface Survival {
   fateOf: (pending: PendingData) => Fate
   /** Which state of a name, an index into its history. */
@@ -36,21 +36,21 @@ interface Survival {
 /** The files of a state after a power loss, by path; null is a folder. */
 export type DiskState = Map<string, Buffer | null>
 
-/** One state a power loss could leave, and what had been said on standard output before it. */
+/** One possible state after a power loss, and the standard output before it. */
 export interface PossibleState {
-  /** How many operations were done. */
+  /** Number of completed operations. */
   after: number
   how: string
-  said: string
+  stdout: string
   state: DiskState
 }
 
 export class PowerLossDisk {
   readonly #root: DiskFolder
   readonly #open = new Map<number, { node: DiskNode; position: number }>()
-  #said = ''
+  #stdout = ''
 
-  /** @param folder the folder as it is before the recorded run, all of it on the disk */
+  /** @param folder the folder before the recorded run, completely synced */
   constructor(folder: string) {
     this.#root = readFolder(folder)
   }
@@ -59,7 +59,7 @@ export class PowerLossDisk {
   apply(operation: FileOperation): void {
     switch (operation.do) {
       case 'say':
-        this.#said += operation.text
+        this.#stdout += operation.text
         return
       case 'create':
         if (!this.#find(operation.path))
@@ -119,7 +119,7 @@ export class PowerLossDisk {
     const state = (how: string, survival: Survival): PossibleState => ({
       after,
       how,
-      said: this.#said,
+      stdout: this.#stdout,
       state: this.#survive(survival),
     })
     yield state('nothing unsynced survives', NONE)
@@ -271,7 +271,7 @@ function contentOf({ durable, pending }: DiskFile, fateOf: Survival['fateOf']): 
     const grows = end > content.length
     if (grows) resize(end)
     if (fate === 'zeroed') {
-      // Bytes that were there before are not lost by a write that did not happen.
+      // A write that did not happen does not lose earlier bytes.
       continue
     }
     const whole = fate === 'kept' ? each.bytes.length : tornLength(each.bytes.length)
@@ -340,7 +340,7 @@ export type FileOperation =
   | { do: 'rename'; from: string; to: string }
   | { do: 'unlink'; path: string }
   | { do: 'mkdir'; path: string }
-  /** Something was said on standard output. */
+  /** Text was written to standard output. */
   | { do: 'say'; text: string }
 
 const CALLS = (
@@ -352,13 +352,13 @@ const CALLS = (
  * Runs the program and gives the operations of its main thread on the files below a folder, in order, with every byte
  * that was written. Paths are relative to the folder.
  *
- * @throws Error when the run fails or does something this reading of the log does not know
+ * @throws Error if the run fails or makes a call that this parser does not know
  */
 export async function recordOperations(args: readonly string[], folder: string): Promise<FileOperation[]> {
   const logFile = join(temporaryFolder(), 'strace.log')
-  // Everything in hexadecimal, without limit: a log that left out bytes would replay another run.
+  // Log everything in hexadecimal and without limit, so that the replay is exact.
   const trace = ['-qq', '-xx', '-y', '-s', '100000000', '-o', logFile, '-e', `trace=${CALLS.join(',')}`]
-  const run = await dash(args, { under: ['strace', ...trace] })
+  const run = await dash(args, { wrapper: ['strace', ...trace] })
   if (run.code !== 0) throw new Error(`the recorded run ended with ${run.code}: ${run.stderr}`)
   return readFileSync(logFile, 'utf8')
     .split('\n')
@@ -368,7 +368,7 @@ export async function recordOperations(args: readonly string[], folder: string):
 function parseCall(line: string, folder: string): FileOperation[] {
   const [, call = '', argumentsText = '', resultText = ''] = /^(\w+)\((.*)\) += (-?\d+|\?)/.exec(line) ?? []
   const result = Number(resultText)
-  // What failed changed nothing.
+  // A failed call changed nothing.
   if (call === '' || !(result >= 0)) return []
   const inside = [...argumentsText.matchAll(/[<"]((?:\\x[0-9a-f]{2})+)[>"]/g)]
     .map(([, hex = '']) => unhex(hex).toString())
@@ -409,7 +409,7 @@ function parseCall(line: string, folder: string): FileOperation[] {
   }
 }
 
-/** A file that is made by being opened is two operations: its entry in the folder, and the descriptor. */
+/** Creating a file by opening it is two operations: its entry in the folder, and the descriptor. */
 function openings(argumentsText: string, path: string, descriptor: number): FileOperation[] {
   const opened: FileOperation = {
     do: 'open',

@@ -1,30 +1,30 @@
-/** What a scripted model says, for either API to put on the wire. */
-export type Said =
+/** Output of a scripted model, which either API can encode. */
+export type ModelOutput =
   | { text: string }
   | { refusal: string }
   | { reasoning: string }
   | { call: { id: string; name: string; arguments: string } }
-  /** How it ends, and what it tells of its tokens; without one, it just stops. */
+  /** The end event with its usage; without one the stream just stops. */
   | { end: 'completed' | 'incomplete' | 'failed' | 'error'; usage?: unknown }
 
 export type Api = 'responses' | 'chat'
 
-/** Tokens in neither API's words. */
-interface ToldUsage {
+/** Token usage, independent of the API. */
+interface TokenUsage {
   in: number
   out: number
   cached: number
 }
 
-/** Events of one answer as the named API streams them: the data of each, in order. */
-export function eventsOf(api: Api, said: readonly Said[]): string[] {
-  const events = api === 'responses' ? responsesEvents(said) : chatEvents(said)
+/** The events of one response as the API streams them: the data of each, in order. */
+export function eventsOf(api: Api, outputs: readonly ModelOutput[]): string[] {
+  const events = api === 'responses' ? responsesEvents(outputs) : chatEvents(outputs)
   return events.map((event) => (typeof event === 'string' ? event : JSON.stringify(event)))
 }
 
 type Event = Record<string, unknown>
 
-function responsesEvents(said: readonly Said[]): Event[] {
+function responsesEvents(outputs: readonly ModelOutput[]): Event[] {
   const response = { id: 'resp_1', object: 'response', status: 'in_progress', output: [], usage: null }
   const events: Event[] = [
     { type: 'response.created', response },
@@ -42,35 +42,35 @@ function responsesEvents(said: readonly Said[]): Event[] {
     })
     message = null
   }
-  for (const each of said) {
-    if ('text' in each || 'refusal' in each) {
+  for (const output of outputs) {
+    if ('text' in output || 'refusal' in output) {
       message ??= { index: index++, parts: [] }
       const place = { item_id: `msg_${message.index}`, output_index: message.index, content_index: 0 }
-      if ('text' in each) {
-        message.parts.push({ type: 'output_text', text: each.text, annotations: [] })
-        events.push({ type: 'response.output_text.delta', ...place, delta: each.text })
+      if ('text' in output) {
+        message.parts.push({ type: 'output_text', text: output.text, annotations: [] })
+        events.push({ type: 'response.output_text.delta', ...place, delta: output.text })
       } else {
-        message.parts.push({ type: 'refusal', refusal: each.refusal })
-        events.push({ type: 'response.refusal.delta', ...place, delta: each.refusal })
+        message.parts.push({ type: 'refusal', refusal: output.refusal })
+        events.push({ type: 'response.refusal.delta', ...place, delta: output.refusal })
       }
       continue
     }
     endMessage()
-    if ('end' in each) events.push(responsesEnd(each))
-    else events.push(...responsesItem(each, index++))
+    if ('end' in output) events.push(responsesEnd(output))
+    else events.push(...responsesItem(output, index++))
   }
   return events.map((event, sequence) => ({ ...event, sequence_number: sequence }))
 }
 
 function responsesItem(
-  each: Extract<Said, { call: unknown } | { reasoning: string }>,
+  output: Extract<ModelOutput, { call: unknown } | { reasoning: string }>,
   index: number,
 ): Event[] {
-  if ('reasoning' in each) {
-    const item = { id: `rs_${index}`, type: 'reasoning', summary: [], encrypted_content: each.reasoning }
+  if ('reasoning' in output) {
+    const item = { id: `rs_${index}`, type: 'reasoning', summary: [], encrypted_content: output.reasoning }
     return [{ type: 'response.output_item.done', output_index: index, item }]
   }
-  const { id, name, arguments: text } = each.call
+  const { id, name, arguments: text } = output.call
   const item = { id: `fc_${index}`, type: 'function_call', call_id: id, name, status: 'in_progress' }
   return [
     { type: 'response.output_item.added', output_index: index, item: { ...item, arguments: '' } },
@@ -87,39 +87,39 @@ function responsesItem(
 function responsesEnd({
   end,
   usage = { in: 100, out: 20, cached: 40 },
-}: Extract<Said, { end: string }>): Event {
+}: Extract<ModelOutput, { end: string }>): Event {
   if (end === 'error')
     return { type: 'error', code: 'server_error', message: 'SECRET of the provider', param: null }
-  const told = usageIn('responses', usage)
+  const usageObject = usageIn('responses', usage)
   const error = end === 'failed' ? { code: 'server_error', message: 'SECRET of the provider' } : null
   return {
     type: `response.${end}`,
-    response: { id: 'resp_1', object: 'response', status: end, error, usage: told },
+    response: { id: 'resp_1', object: 'response', status: end, error, usage: usageObject },
   }
 }
 
-function chatEvents(said: readonly Said[]): (Event | string)[] {
-  const calls = said.filter((each) => 'call' in each)
+function chatEvents(outputs: readonly ModelOutput[]): (Event | string)[] {
+  const calls = outputs.filter((output) => 'call' in output)
   const events: (Event | string)[] = [chunk({ role: 'assistant', content: '' })]
   let index = 0
-  for (const each of said) {
-    if ('text' in each) events.push(chunk({ content: each.text }))
-    else if ('refusal' in each) events.push(chunk({ refusal: each.refusal }))
-    else if ('reasoning' in each) events.push(chunk({ reasoning_content: each.reasoning }))
-    else if ('call' in each) {
-      const { id, name, arguments: text } = each.call
+  for (const output of outputs) {
+    if ('text' in output) events.push(chunk({ content: output.text }))
+    else if ('refusal' in output) events.push(chunk({ refusal: output.refusal }))
+    else if ('reasoning' in output) events.push(chunk({ reasoning_content: output.reasoning }))
+    else if ('call' in output) {
+      const { id, name, arguments: text } = output.call
       const half = Math.ceil(text.length / 2)
       const first = { index, id, type: 'function', function: { name, arguments: text.slice(0, half) } }
       events.push(chunk({ tool_calls: [first] }))
       events.push(chunk({ tool_calls: [{ index, function: { arguments: text.slice(half) } }] }))
       index += 1
-    } else events.push(...chatEnd(each, calls.length > 0))
+    } else events.push(...chatEnd(output, calls.length > 0))
   }
   return events
 }
 
 function chatEnd(
-  { end, usage = { in: 100, out: 20, cached: 40 } }: Extract<Said, { end: string }>,
+  { end, usage = { in: 100, out: 20, cached: 40 } }: Extract<ModelOutput, { end: string }>,
   called: boolean,
 ): (Event | string)[] {
   if (end === 'error' || end === 'failed')
@@ -143,7 +143,7 @@ function chunk(delta: Event, finish: string | null = null): Event {
 
 function usageIn(api: Api, usage: unknown): unknown {
   if (typeof usage !== 'object' || usage === null) return usage
-  const { in: read, out, cached } = usage as ToldUsage
+  const { in: read, out, cached } = usage as TokenUsage
   return api === 'responses'
     ? {
         input_tokens: read,
@@ -160,15 +160,15 @@ function usageIn(api: Api, usage: unknown): unknown {
       }
 }
 
-/** How a provider behaves: what its model says in each round of a turn, and what the wire makes of it. */
+/** Behaviour of a provider: the output of its model in each round of a turn, and faults of the transport. */
 export interface Behaviour {
-  /** What is said in each round; the last one for all after it. */
-  rounds?: readonly (readonly Said[])[]
-  /** An answer that is no stream. */
-  answer?: { status: number; type: string; body: string; headers?: Record<string, string> }
+  /** Output of each round; the last one repeats. */
+  rounds?: readonly (readonly ModelOutput[])[]
+  /** A response that is not a stream. */
+  response?: { status: number; type: string; body: string; headers?: Record<string, string> }
   /** Headers of the stream beside its type. */
   headers?: Record<string, string>
-  /** Where it falls silent. */
+  /** The point at which it stops responding. */
   silent?: 'before-headers' | 'after-headers' | 'after-first-event' | 'comments-only'
   /** How the connection ends; `hold`: not at all. */
   ending?: 'end' | 'reset' | 'hold'
@@ -185,13 +185,13 @@ export interface Behaviour {
 
 const EMOJI = 'Да 👩‍🚀 é'
 
-const whole: readonly Said[] = [{ text: 'Hello ' }, { text: EMOJI }, { end: 'completed' }]
+const whole: readonly ModelOutput[] = [{ text: 'Hello ' }, { text: EMOJI }, { end: 'completed' }]
 const answer = [whole]
-const search = (id: string, word = 'chips'): Said => ({
+const search = (id: string, word = 'chips'): ModelOutput => ({
   call: { id, name: 'search_items', arguments: JSON.stringify({ query: word, limit: 5 }) },
 })
-const after = (said: readonly Said[]): readonly (readonly Said[])[] => [
-  [...said, { end: 'completed' }],
+const after = (outputs: readonly ModelOutput[]): readonly (readonly ModelOutput[])[] => [
+  [...outputs, { end: 'completed' }],
   whole,
 ]
 
@@ -207,8 +207,8 @@ export const MODES = {
   'silence after headers': { silent: 'after-headers' },
   'silence after first event': { rounds: answer, silent: 'after-first-event' },
   'comments only': { silent: 'comments-only' },
-  'HTML 200': { answer: { status: 200, type: 'text/html', body: '<html>SECRET</html>' } },
-  'JSON 200': { answer: { status: 200, type: 'application/json', body: '{"output":"SECRET"}' } },
+  'HTML 200': { response: { status: 200, type: 'text/html', body: '<html>SECRET</html>' } },
+  'JSON 200': { response: { status: 200, type: 'application/json', body: '{"output":"SECRET"}' } },
   'content encoding': { rounds: answer, headers: { 'content-encoding': 'br' } },
   failed: { rounds: [[{ text: 'Hello ' }, { end: 'failed', usage: null }]] },
   incomplete: { rounds: [[{ text: 'Hello ' }, { end: 'incomplete' }]] },
@@ -216,16 +216,16 @@ export const MODES = {
   refusal: { rounds: [[{ refusal: 'I cannot ' }, { refusal: 'help.' }, { end: 'completed' }]] },
   'empty answer': { rounds: [[{ end: 'completed' }]] },
   '429 with retry-after 3600': {
-    answer: {
+    response: {
       status: 429,
       type: 'application/json',
       body: '{"error":{"message":"SECRET","code":"rate_limit"}}',
       headers: { 'retry-after': '3600' },
     },
   },
-  '500 with HTML': { answer: { status: 500, type: 'text/html', body: '<html>SECRET</html>' } },
+  '500 with HTML': { response: { status: 500, type: 'text/html', body: '<html>SECRET</html>' } },
   redirect: {
-    answer: { status: 307, type: 'text/plain', body: '', headers: { location: '/elsewhere' } },
+    response: { status: 307, type: 'text/plain', body: '', headers: { location: '/elsewhere' } },
   },
   'one-byte chunks': { rounds: answer, byteByByte: true },
   'CRLF in one-byte chunks': { rounds: answer, lineEnd: '\r\n', byteByByte: true },

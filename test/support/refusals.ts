@@ -1,4 +1,4 @@
-/** What a thrown value must match to be one of the refusals of a store or a source. */
+/** Patterns of the refusals of a store or a source. */
 export const DAMAGED = { name: 'Refusal', code: 'storage_damaged' }
 export const UNAVAILABLE = { name: 'Refusal', code: 'storage_unavailable' }
 export const UNREADABLE = { name: 'Refusal', code: 'input_unreadable' }

@@ -1,4 +1,4 @@
-/** Vitest's own reporters: for a person, and as JSON into `reportFile` when one is named. */
+/** Vitest's reporters: the default one, and JSON into `reportFile` if given. */
 export function reporting(reportFile: string | undefined): {
   reporters: string[]
   outputFile?: { json: string }

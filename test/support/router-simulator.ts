@@ -5,38 +5,38 @@ import { dayOf, startOfDay, DAY_MS } from '../../src/domain/time.ts'
 import { scriptedRouter } from '../../src/server/demo/router-app.ts'
 import type { ScriptedModel } from '../../src/server/demo/router-app.ts'
 import { localSource } from './local-source.ts'
-import type { SourceQuestion } from './local-source.ts'
+import type { SourceRequest } from './local-source.ts'
 
-/** One chat request as the service got it. */
+/** One chat request to the service. */
 interface ChatRequest {
   at: number
   model: string
   vendor: string
   kind: 'tool' | 'text'
-  /** Which of this model's it is on its day, from 1. */
+  /** Number of the request to this model on its day, from 1. */
   number: number
-  headers: SourceQuestion['headers']
+  headers: SourceRequest['headers']
   body: Record<string, unknown>
 }
 
-/** What the service does instead of answering. */
+/** A fault instead of a response. */
 type Fault =
   | { status: number; body: unknown; headers?: Record<string, string> }
-  /** Half of an answer, then the connection is cut. */
+  /** Half of a response, then a cut connection. */
   | 'cut'
   /** Nothing, ever. */
   | 'hang'
-  /** An answer without an end. */
+  /** A response without an end. */
   | 'endless'
 
 export interface SimulatorOptions {
   models: readonly ScriptedModel[]
   clock: Clock
-  /** Requests in any 60 s before the account's minute limit is met. */
-  aMinute?: number
-  /** Requests a UTC day before the account's daily limit is met. */
-  aDay?: number
-  /** Used by others of the day's requests, as the key tells. */
+  /** The account's limit of requests in any 60 s. */
+  perMinute?: number
+  /** The account's limit of requests per UTC day. */
+  perDay?: number
+  /** The day's requests used by others, as the key endpoint reports. */
   usedByOthers?: number
   /** A fault for a chat request, or null. */
   fault?: (request: ChatRequest) => Fault | null
@@ -44,56 +44,60 @@ export interface SimulatorOptions {
   factFault?: (path: string) => Fault | null
 }
 
-/** The service over a real socket, with a log of what it was asked, and the rules no client may break. */
+/** The service over a real socket, with a log of its requests and of broken rules. */
 export interface RouterSimulator {
   /** API base. */
   url: string
   chats: ChatRequest[]
   /** Paths of the other requests. */
   facts: string[]
-  /** Rules that were broken, one line each; looked at after every run. */
+  /** Broken rules, one line each; checked after every run. */
   breaches: string[]
 }
 
 const MINUTE_MS = 60_000
-const REQUESTS_A_MODEL = 3
-const MOST_A_MINUTE = 20
+const REQUESTS_PER_MODEL = 3
+const MAX_PER_MINUTE = 20
 
 /** Starts the service; it is closed when the test ends. */
 export async function startRouter(options: SimulatorOptions): Promise<RouterSimulator> {
   const { models, clock } = options
-  const answer = scriptedRouter(models, clock)
+  const respond = scriptedRouter(models, clock)
   const state: RouterSimulator = { url: '', chats: [], facts: [], breaches: [] }
   const open = new Map<string, number>()
 
-  const serve = async (asked: SourceQuestion, response: ServerResponse): Promise<void> => {
-    const { method, target, headers, body } = asked
+  const serve = async (request: SourceRequest, response: ServerResponse): Promise<void> => {
+    const { method, target, headers, body } = request
     const path = decodeURIComponent(new URL(target, 'http://service').pathname).replace('/api/v1', '')
     const authorized = headers.authorization === 'Bearer test-key'
-    const question = { method, path, authorized, body }
+    const routerRequest = { method, path, authorized, body }
     if (path !== '/chat/completions') {
       state.facts.push(path)
       const fault = options.factFault?.(path) ?? null
       if (fault !== null) return misbehave(fault, response)
-      const told = answer(question)
-      return send(response, told.status, path === '/key' && authorized ? keyOf(state, options) : told.body)
+      const routerResponse = respond(routerRequest)
+      return send(
+        response,
+        routerResponse.status,
+        path === '/key' && authorized ? keyOf(state, options) : routerResponse.body,
+      )
     }
-    const chat = chatOf(asked, state.chats, clock())
-    const met = limitMet(chat, state.chats, options)
+    const chat = chatOf(request, state.chats, clock())
+    const limitFault = limitMet(chat, state.chats, options)
     state.chats.push(chat)
-    watch(state, open, chat)
+    recordBreaches(state, open, chat)
     open.set(chat.vendor, (open.get(chat.vendor) ?? 0) + 1)
-    // Long enough that calls made at the same time are open at the same time.
+    // Long enough for concurrent calls to overlap.
     for (let turn = 0; turn < 20; turn += 1) await nextTurn()
     open.set(chat.vendor, (open.get(chat.vendor) ?? 1) - 1)
-    const fault = met ?? options.fault?.(chat) ?? null
+    const fault = limitFault ?? options.fault?.(chat) ?? null
     if (fault !== null) return misbehave(fault, response)
-    const told = answer(question)
-    return send(response, told.status, told.body)
+    const routerResponse = respond(routerRequest)
+    return send(response, routerResponse.status, routerResponse.body)
   }
 
-  const { url } = await localSource((question, response) =>
-    serve(question, response).catch((error: unknown) => {
+  const { url } = await localSource((routerRequest, response) =>
+    serve(routerRequest, response).catch((error: unknown) => {
       state.breaches.push(`the service failed: ${String(error)}`)
       response.destroy()
     }),
@@ -103,7 +107,7 @@ export async function startRouter(options: SimulatorOptions): Promise<RouterSimu
 }
 
 function chatOf(
-  { headers, body: text }: SourceQuestion,
+  { headers, body: text }: SourceRequest,
   before: readonly ChatRequest[],
   at: number,
 ): ChatRequest {
@@ -121,16 +125,16 @@ function chatOf(
   }
 }
 
-/** Notes every rule a request breaks. */
-function watch(
+/** Records every rule that a request breaks. */
+function recordBreaches(
   { chats, breaches }: RouterSimulator,
   open: ReadonlyMap<string, number>,
   chat: ChatRequest,
 ): void {
-  const lately = chats.filter(({ at }) => at > chat.at - MINUTE_MS).length
-  if (lately > MOST_A_MINUTE) breaches.push(`${lately} requests within a minute`)
+  const recent = chats.filter(({ at }) => at > chat.at - MINUTE_MS).length
+  if (recent > MAX_PER_MINUTE) breaches.push(`${recent} requests within a minute`)
   if ((open.get(chat.vendor) ?? 0) > 0) breaches.push(`two open calls to ${chat.vendor}`)
-  if (chat.number > REQUESTS_A_MODEL) breaches.push(`request ${chat.number} of the day to ${chat.model}`)
+  if (chat.number > REQUESTS_PER_MODEL) breaches.push(`request ${chat.number} of the day to ${chat.model}`)
   const { body, headers } = chat
   const price = JSON.stringify((body['provider'] as Record<string, unknown> | undefined)?.['max_price'])
   if (price !== '{"prompt":0,"completion":0}') breaches.push(`a price of ${price}`)
@@ -143,30 +147,30 @@ function limitMet(
   before: readonly ChatRequest[],
   options: SimulatorOptions,
 ): Fault | null {
-  const { aMinute = MOST_A_MINUTE, aDay = 50, usedByOthers = 0 } = options
+  const { perMinute = MAX_PER_MINUTE, perDay = 50, usedByOthers = 0 } = options
   const today = before.filter(({ at }) => dayOf(at) === dayOf(chat.at)).length
-  if (today + usedByOthers >= aDay) {
+  if (today + usedByOthers >= perDay) {
     const reset = startOfDay(dayOf(chat.at)) + DAY_MS
     return limit(
       'free-models-per-day. Add 10 credits to unlock 1000 free model requests per day',
-      aDay,
+      perDay,
       reset,
       'openrouter_free_tier_daily',
     )
   }
-  const lately = before.filter(({ at }) => at > chat.at - MINUTE_MS)
-  if (lately.length < aMinute) return null
+  const recent = before.filter(({ at }) => at > chat.at - MINUTE_MS)
+  if (recent.length < perMinute) return null
   return limit(
     'free-models-per-min. ',
-    aMinute,
-    (lately[0]?.at ?? chat.at) + MINUTE_MS,
+    perMinute,
+    (recent[0]?.at ?? chat.at) + MINUTE_MS,
     'openrouter_free_tier_minute',
   )
 }
 
-function limit(message: string, most: number, reset: number, source: string): Fault {
+function limit(message: string, max: number, reset: number, source: string): Fault {
   const headers = {
-    'X-RateLimit-Limit': `${most}`,
+    'X-RateLimit-Limit': `${max}`,
     'X-RateLimit-Remaining': '0',
     'X-RateLimit-Reset': `${reset}`,
   }
@@ -180,13 +184,13 @@ function limit(message: string, most: number, reset: number, source: string): Fa
 
 function keyOf(
   { chats }: RouterSimulator,
-  { aDay = 50, usedByOthers = 0, clock }: SimulatorOptions,
+  { perDay = 50, usedByOthers = 0, clock }: SimulatorOptions,
 ): unknown {
   const used = usedByOthers + chats.filter(({ at }) => dayOf(at) === dayOf(clock())).length
   return {
     data: {
       label: 'test',
-      free_model_daily_requests: { limit: aDay, used, remaining: Math.max(0, aDay - used) },
+      free_model_daily_requests: { limit: perDay, used, remaining: Math.max(0, perDay - used) },
     },
   }
 }
@@ -230,7 +234,7 @@ export function scriptedModels(
   return Array.from({ length: count }, (_, index) => ({
     id: `${vendors[index % vendors.length]}/model-${index + 1}:free`,
     name: `Model ${index + 1}`,
-    character: (['solver', 'guesser', 'talker', 'silent'] as const)[index % 4] ?? 'silent',
+    behaviour: (['solver', 'guesser', 'talker', 'silent'] as const)[index % 4] ?? 'silent',
     contextLength: 131_072,
     maxCompletionTokens: 16_384,
     latencyMs: 500 + index,

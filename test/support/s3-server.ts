@@ -15,41 +15,41 @@ const BUCKET = 'dash-archive'
 
 const require = createRequire(import.meta.url)
 
-/** What the server was asked. */
-interface S3Question {
+/** One request to the server. */
+interface S3Request {
   method: string
-  /** Path and query, as they stood in the request line. */
+  /** Path and query of the request line. */
   target: string
   headers: IncomingHttpHeaders
   body: Buffer
 }
 
-interface S3Reply {
+interface S3Response {
   status: number
   headers?: Record<string, string>
   body?: string | Buffer
 }
 
 /**
- * How a request goes wrong: a reply of somebody else's making, or
+ * The fault of a request: a foreign response, or
  *
  * - `reset`: the connection is cut before anything is done
- * - `lost-answer`: what was asked is done, and the connection cut before the answer
+ * - `lost-answer`: the request is executed, and the connection cut before the response
  * - `silence`: nothing is done and nothing is ever answered
  * - `cut`, `drip`: the connection is cut, or stands still, in the middle of the answer's body
  * - `unmeasured`: half of the body, with no word of its length, then the end of the connection
  */
-export type S3Fault = S3Reply | 'reset' | 'lost-answer' | 'silence' | 'cut' | 'drip' | 'unmeasured'
+export type S3Fault = S3Response | 'reset' | 'lost-answer' | 'silence' | 'cut' | 'drip' | 'unmeasured'
 
 export interface S3Server {
-  /** Base URL of an S3 server that honours `If-None-Match: *`, checks what it is sent and can be made to fail. */
+  /** Base URL of an S3 server that honours `If-None-Match: *`, verifies requests and can inject faults. */
   url: string
   /** Base URL of the same store without all that. */
   bareUrl: string
-  questions: S3Question[]
+  requests: S3Request[]
   /** Makes the next requests of a kind fail, the first of the given faults first. */
   fail(method: 'GET' | 'PUT', target: RegExp, ...faults: S3Fault[]): void
-  /** Forgets questions and faults that nobody met. */
+  /** Clears recorded requests and unused faults. */
   reset(): void
   /** Where an archive of this server is; `prefix` keeps the tests apart. */
   location(changes?: Partial<S3Location>): S3Location
@@ -58,39 +58,39 @@ export interface S3Server {
   close(): Promise<void>
 }
 
-/** An error as S3 words it. */
-export function s3Error(status: number, code: string): S3Reply {
+/** An error response of S3. */
+export function s3Error(status: number, code: string): S3Response {
   const body = `<?xml version="1.0" encoding="UTF-8"?>\n<Error><Code>${code}</Code><Message>x</Message></Error>`
   return { status, headers: { 'content-type': 'application/xml' }, body }
 }
 
 /**
  * Starts the S3 server of npm, which verifies signatures but neither digests nor `If-None-Match`, and in front of it a
- * server that does. Whoever starts it must close it.
+ * server that does. The caller must close it.
  */
 export async function startS3Server(): Promise<S3Server> {
   const bare = await startBareServer()
-  const questions: S3Question[] = []
+  const requests: S3Request[] = []
   const faults: { method: string; target: RegExp; fault: S3Fault }[] = []
-  const conditionally = oneAtATime()
+  const inOrder = oneAtATime()
 
   const { url, close } = await startSource(({ method, target, headers }, response, body) => {
-    const question = { method, target, headers, body }
-    questions.push(question)
-    const met = faults.findIndex((fault) => fault.method === method && fault.target.test(target))
-    const fault = met === -1 ? undefined : faults.splice(met, 1)[0]?.fault
-    const reply = (): Promise<S3Reply> => conditionally(target, () => replyTo(question, bare.url))
-    return answer(question, response, fault, reply)
+    const s3Request = { method, target, headers, body }
+    requests.push(s3Request)
+    const index = faults.findIndex((fault) => fault.method === method && fault.target.test(target))
+    const fault = index === -1 ? undefined : faults.splice(index, 1)[0]?.fault
+    const handle = (): Promise<S3Response> => inOrder(target, () => respondTo(s3Request, bare.url))
+    return respond(s3Request, response, fault, handle)
   })
   return {
     url,
     bareUrl: bare.url,
-    questions,
+    requests,
     fail(method, target, ...list) {
       for (const fault of list) faults.push({ method, target, fault })
     },
     reset() {
-      questions.length = 0
+      requests.length = 0
       faults.length = 0
     },
     location: (changes = {}) => ({
@@ -149,18 +149,18 @@ async function startBareServer(): Promise<{ url: string; close(): Promise<void> 
   }
 }
 
-async function answer(
-  question: S3Question,
+async function respond(
+  s3Request: S3Request,
   response: ServerResponse,
   fault: S3Fault | undefined,
-  reply: () => Promise<S3Reply>,
+  handle: () => Promise<S3Response>,
 ): Promise<void> {
   if (fault === 'silence') return
   if (fault === 'reset') {
     response.destroy()
     return
   }
-  const { status, headers = {}, body = '' } = typeof fault === 'object' ? fault : await reply()
+  const { status, headers = {}, body = '' } = typeof fault === 'object' ? fault : await handle()
   if (fault === 'lost-answer') {
     response.destroy()
     return
@@ -180,12 +180,12 @@ async function answer(
     })
     return
   }
-  response.end(question.method === 'HEAD' ? undefined : body)
+  response.end(s3Request.method === 'HEAD' ? undefined : body)
 }
 
-/** What a strict S3 server replies: it takes nothing on trust that the signature and the digests can prove. */
-async function replyTo(question: S3Question, bareUrl: string): Promise<S3Reply> {
-  const { method, headers, body } = question
+/** The response of a strict S3 server, which verifies signature and digests. */
+async function respondTo(s3Request: S3Request, bareUrl: string): Promise<S3Response> {
+  const { method, headers, body } = s3Request
   const signed = /SignedHeaders=([^,]+)/.exec(headers.authorization ?? '')?.[1]?.split(';') ?? []
   const mustBeSigned = ['host', 'x-amz-date', 'x-amz-content-sha256']
   if (method === 'PUT')
@@ -201,15 +201,15 @@ async function replyTo(question: S3Question, bareUrl: string): Promise<S3Reply> 
     return s3Error(400, 'BadDigest')
   if (method === 'PUT' && headers['if-none-match'] === '*') {
     const present = await forward(
-      { ...question, method: 'HEAD', headers: {}, body: Buffer.alloc(0) },
+      { ...s3Request, method: 'HEAD', headers: {}, body: Buffer.alloc(0) },
       bareUrl,
     )
     if (present.status === 200) return s3Error(412, 'PreconditionFailed')
   }
-  return forward(question, bareUrl)
+  return forward(s3Request, bareUrl)
 }
 
-async function forward({ method, target, headers, body }: S3Question, bareUrl: string): Promise<S3Reply> {
+async function forward({ method, target, headers, body }: S3Request, bareUrl: string): Promise<S3Response> {
   const sent = Object.entries(headers).flatMap(([name, value]) =>
     typeof value === 'string' && !/^(?:connection|content-length)$/.test(name) ? [[name, value]] : [],
   )
@@ -227,7 +227,7 @@ async function forward({ method, target, headers, body }: S3Question, bareUrl: s
   }
 }
 
-/** One task after the other for each name, as a conditional write must see what the one before it left. */
+/** Runs the tasks of each name one after another, so that a conditional write sees the previous one. */
 function oneAtATime(): <T>(name: string, task: () => Promise<T>) => Promise<T> {
   const last = new Map<string, Promise<unknown>>()
   return (name, task) => {

@@ -145,7 +145,7 @@ function envelopeOf(one: Manifest, marker: string): Uint8Array {
   return new TextEncoder().encode(JSON.stringify(envelope))
 }
 
-/** What stands in a data folder: everything in it proved, or the reason why it cannot be. */
+/** The verified content of a data folder, or the reason why verification fails. */
 export interface Standing {
   sound: boolean
   why: string

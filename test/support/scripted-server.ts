@@ -1,16 +1,16 @@
 import type { ServerResponse } from 'node:http'
 import { localSource } from './local-source.ts'
-import type { SourceQuestion } from './local-source.ts'
+import type { SourceRequest } from './local-source.ts'
 
 /** One answer of the scripted server. */
-export type Reply = (response: ServerResponse) => void
+export type Responder = (response: ServerResponse) => void
 
 /** A server whose chat interface behaves as a test says, path by path; it is closed when the test ends. */
 export interface ScriptedServer {
   url: string
   /** Requests so far, `METHOD path`, with their bodies. */
-  requests: { what: string; headers: SourceQuestion['headers']; body: string }[]
-  /** Is gone from then on. */
+  requests: { what: string; headers: SourceRequest['headers']; body: string }[]
+  /** Closes the server. */
   close(): Promise<void>
 }
 
@@ -18,14 +18,14 @@ export interface ScriptedServer {
 type Path = 'config' | 'session' | 'chat' | 'status'
 
 export const json =
-  (value: unknown, status = 200, headers: Record<string, string> = {}): Reply =>
+  (value: unknown, status = 200, headers: Record<string, string> = {}): Responder =>
   (response) => {
     response.writeHead(status, { 'content-type': 'application/json', ...headers })
     response.end(JSON.stringify(value))
   }
 
 export const html =
-  (status = 200, headers: Record<string, string> = {}): Reply =>
+  (status = 200, headers: Record<string, string> = {}): Responder =>
   (response) => {
     response.writeHead(status, { 'content-type': 'text/html', ...headers })
     response.end('<!doctype html><title>Welcome</title>')
@@ -33,7 +33,7 @@ export const html =
 
 /** An event stream of these records; one that is cut is reset in the middle. */
 export const stream =
-  (records: readonly string[], end: 'end' | 'reset' | 'hold' = 'end'): Reply =>
+  (records: readonly string[], end: 'end' | 'reset' | 'hold' = 'end'): Responder =>
   (response) => {
     response.writeHead(200, { 'content-type': 'text/event-stream' })
     response.write(records.join(''), () => {
@@ -44,7 +44,7 @@ export const stream =
 
 /** An event stream of a few records and then of nothing but the comments that keep a connection open. */
 export const pings =
-  (records: readonly string[]): Reply =>
+  (records: readonly string[]): Responder =>
   (response) => {
     response.writeHead(200, { 'content-type': 'text/event-stream' })
     response.write(records.join(''))
@@ -69,7 +69,7 @@ export const CONFIG = {
   quotas: QUOTAS,
 }
 
-const SOUND: Record<Path, Reply> = {
+const SOUND: Record<Path, Responder> = {
   config: json(CONFIG),
   session: json({
     sessionToken: 'v1.token',
@@ -81,20 +81,24 @@ const SOUND: Record<Path, Reply> = {
   status: json({ ok: true, service: 'agent-worker', budget: 'ok', itemChat: true }),
 }
 
-/** @param replies what is not sound; of a list, each request has the next, and from its end on the last */
+/**
+ * @param responders responses that replace the regular ones; of a list, each request gets the next, and the last one
+ * repeats
+ */
 export async function startScripted(
-  replies: Partial<Record<Path, Reply | readonly Reply[]>> = {},
+  responders: Partial<Record<Path, Responder | readonly Responder[]>> = {},
 ): Promise<ScriptedServer> {
-  const asked: Partial<Record<Path, number>> = {}
+  const counts: Partial<Record<Path, number>> = {}
   const requests: ScriptedServer['requests'] = []
   const { url, close } = await localSource(({ method, target, headers, body }, response) => {
     requests.push({ what: `${method} ${target}`, headers, body })
     const path = target.replace('/api/agent/', '') as Path
-    const given = replies[path] ?? SOUND[path]
-    const index = asked[path] ?? 0
-    asked[path] = index + 1
-    const reply = typeof given === 'function' ? given : given[Math.min(index, given.length - 1)]
-    reply?.(response)
+    const scripted = responders[path] ?? SOUND[path]
+    const index = counts[path] ?? 0
+    counts[path] = index + 1
+    const responder =
+      typeof scripted === 'function' ? scripted : scripted[Math.min(index, scripted.length - 1)]
+    responder?.(response)
   })
   return { url, requests, close }
 }

@@ -10,7 +10,7 @@ import type { SealedYear } from '../../src/domain/year/envelope.ts'
 import { windowEnding } from '../../src/domain/year/ledger.ts'
 import type { Day } from '../../src/domain/time.ts'
 
-/** A signal with every value known, but for what is overridden. */
+/** A signal with all values, except overridden ones. */
 export function signal(overrides: Partial<Signal> = {}): Signal {
   return {
     source: 'hn',
@@ -43,8 +43,8 @@ export async function rebuild(search: Omit<FeedSearch, 'by'>): Promise<number> {
   return (await rebuildIndex({ search, ...quiet })).indexed
 }
 
-/** A question about everything, but for what is overridden. */
-export function asking(query: string, overrides: Partial<SearchQuery> = {}): SearchQuery {
+/** A query for everything, except overridden parts. */
+export function searchQuery(query: string, overrides: Partial<SearchQuery> = {}): SearchQuery {
   return { query, sources: [], from: null, to: null, limit: 20, cursor: null, ...overrides }
 }
 
@@ -53,7 +53,7 @@ export const NOW = Date.UTC(2026, 2, 15, 12)
 
 export const HOUR_MS = 3_600_000
 
-/** A verified Hacker News event of an hour ago, but for what is overridden. */
+/** A verified Hacker News event of an hour ago, with overrides. */
 export function feedEvent(overrides: Partial<FeedEvent> = {}): FeedEvent {
   const source = overrides.source ?? 'hn'
   const sourceId = overrides.sourceId ?? '1'
@@ -81,7 +81,7 @@ export function feedEvents(
   )
 }
 
-/** Builders of Year events and of what is made from them. Everything is a plain value. */
+/** Builders of Year events and derived values. Everything is a plain value. */
 
 /** The as-of day of every publication built here. */
 export const AS_OF_DAY = '2026-03-14'
@@ -89,7 +89,7 @@ export const AS_OF_DAY = '2026-03-14'
 /** Inside the window that ends with {@link AS_OF_DAY}. */
 const PUBLISHED_AT = Date.UTC(2025, 10, 5, 8, 30, 0, 250)
 
-/** A verified Hacker News event, but for what is overridden. */
+/** A verified Hacker News event, with overrides. */
 export function yearEvent(overrides: Partial<YearEvent> = {}): YearEvent {
   return feedEvent({ publishedAt: PUBLISHED_AT, ...overrides })
 }

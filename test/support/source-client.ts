@@ -10,7 +10,7 @@ import type { KeptResponse } from '../../src/domain/feed/live-source.ts'
 
 export const USER_AGENT = 'dash/1.2.3 (+https://dash.example)'
 
-/** A client that waits for nobody, closed when the test ends. */
+/** A client without pauses, closed when the test ends. */
 export function sourceClient(changes: Partial<SourceClientOptions> = {}): SourceClient {
   const client = openSourceClient({
     userAgent: USER_AGENT,
@@ -45,7 +45,7 @@ export function sleepingClock(from: number): {
   }
 }
 
-/** What is remembered of sources, in memory. */
+/** The source memory, in memory. */
 export function memoryOfSources(): SourceMemory & { kept: Map<string, KeptResponse> } {
   const kept = new Map<string, KeptResponse>()
   const pauses = new Map<string, number>()

@@ -14,13 +14,13 @@ import { freePort, localSource } from './local-source.ts'
 /** A libSQL server of the tests' own on a free port of this machine. */
 export interface Sqld {
   url: string
-  /** Kills the server as a power cut would; what it holds stays. */
+  /** Kills the server like a power cut; its data stays. */
   kill(): Promise<void>
-  /** Starts it again at the same address, over what it held; does nothing while it runs. */
+  /** Restarts it at the same address with the same data; does nothing while it runs. */
   start(): Promise<void>
   /** Takes everything out of it, so that the next test finds it empty. */
   empty(): Promise<void>
-  /** Ends it and removes what it held. */
+  /** Ends it and removes its data. */
   stop(): Promise<void>
 }
 
@@ -94,7 +94,7 @@ interface HttpGate {
   url: string
   /** Bodies of all requests, in order. */
   bodies: string[]
-  /** Does what `meet` wants with the next request whose body contains `text`; all others pass. */
+  /** Applies `meet` to the next request whose body contains `text`; all others pass. */
   once(text: string, meet: Meeting): void
 }
 

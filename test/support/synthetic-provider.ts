@@ -1,14 +1,14 @@
 import { once } from 'node:events'
 import type { ServerResponse } from 'node:http'
 import { localSource } from './local-source.ts'
-import type { SourceQuestion } from './local-source.ts'
+import type { SourceRequest } from './local-source.ts'
 import { eventsOf, MODES } from './provider-wire.ts'
-import type { Api, Said, Behaviour, ModeName } from './provider-wire.ts'
+import type { Api, ModelOutput, Behaviour, ModeName } from './provider-wire.ts'
 
 /** One request as the provider got it. */
 interface ProviderRequest {
   path: string
-  headers: SourceQuestion['headers']
+  headers: SourceRequest['headers']
   body: Record<string, unknown>
   /** The client's end of the connection. */
   port: number
@@ -23,21 +23,21 @@ export interface SyntheticProvider {
   /** API base. */
   url: string
   requests: ProviderRequest[]
-  /** What no provider takes, one line each; such a request is answered with 400. */
+  /** Invalid requests, one line each; they get 400. */
   breaches: string[]
   /** From the next request on; for one model alone, or for all others. */
   behave(mode: ModeName | Behaviour, model?: string): void
-  /** What is answered to `GET /v1/key`, as a routing service does; null: nothing, ever. */
+  /** Response to `GET /v1/key`, as of a routing service; null never responds. */
   key: unknown
   keyStatus: number
-  keyAsked: number
+  keyRequests: number
   /** Resolves when so many requests have come. */
   arrived(count: number): Promise<void>
 }
 
 /** Starts the provider; it is closed when the test ends. */
 export async function startProvider(mode: ModeName | Behaviour = 'answer'): Promise<SyntheticProvider> {
-  let others = behaviourOf(mode)
+  let defaultBehaviour = behaviourOf(mode)
   const byModel = new Map<unknown, Behaviour>()
   let waiting: { count: number; go: () => void }[] = []
   const provider: SyntheticProvider = {
@@ -46,9 +46,9 @@ export async function startProvider(mode: ModeName | Behaviour = 'answer'): Prom
     breaches: [],
     key: { data: { label: 'test' } },
     keyStatus: 200,
-    keyAsked: 0,
+    keyRequests: 0,
     behave(next, model) {
-      if (model === undefined) others = behaviourOf(next)
+      if (model === undefined) defaultBehaviour = behaviourOf(next)
       else byModel.set(model, behaviourOf(next))
     },
     arrived: (count) =>
@@ -58,11 +58,11 @@ export async function startProvider(mode: ModeName | Behaviour = 'answer'): Prom
       }),
   }
   const serve = async (
-    { method, target: path, headers, body: text }: SourceQuestion,
+    { method, target: path, headers, body: text }: SourceRequest,
     response: ServerResponse,
   ): Promise<void> => {
     if (method === 'GET') {
-      provider.keyAsked += 1
+      provider.keyRequests += 1
       response.statusCode = provider.keyStatus
       if (provider.key !== null) response.end(JSON.stringify(provider.key))
       return
@@ -70,9 +70,9 @@ export async function startProvider(mode: ModeName | Behaviour = 'answer'): Prom
     const body = JSON.parse(text) as Record<string, unknown>
     const api: Api = path.endsWith('/chat/completions') ? 'chat' : 'responses'
     const closed = once(response, 'close').then(() => performance.now())
-    const seen = { path, headers, body, port: response.socket?.remotePort ?? 0, written: 0, closed }
+    const recorded = { path, headers, body, port: response.socket?.remotePort ?? 0, written: 0, closed }
     const breach = breachOf(api, body)
-    provider.requests.push(seen)
+    provider.requests.push(recorded)
     waiting.filter(({ count }) => provider.requests.length >= count).forEach(({ go }) => go())
     waiting = waiting.filter(({ count }) => provider.requests.length < count)
     if (breach !== null) {
@@ -81,10 +81,10 @@ export async function startProvider(mode: ModeName | Behaviour = 'answer'): Prom
       response.end(JSON.stringify({ error: { message: breach } }))
       return
     }
-    await answer(api, byModel.get(body['model']) ?? others, seen, response)
+    await respond(api, byModel.get(body['model']) ?? defaultBehaviour, recorded, response)
   }
-  const { url } = await localSource((question, response) =>
-    serve(question, response).catch((error: unknown) => {
+  const { url } = await localSource((request, response) =>
+    serve(request, response).catch((error: unknown) => {
       provider.breaches.push(`the provider failed: ${String(error)}`)
       response.destroy()
     }),
@@ -97,15 +97,15 @@ function behaviourOf(mode: ModeName | Behaviour): Behaviour {
   return typeof mode === 'string' ? MODES[mode] : mode
 }
 
-async function answer(
+async function respond(
   api: Api,
   behaviour: Behaviour,
-  seen: ProviderRequest,
+  recorded: ProviderRequest,
   response: ServerResponse,
 ): Promise<void> {
   const { silent, lineEnd = '\n' } = behaviour
-  if (behaviour.answer) {
-    const { status, type, body, headers } = behaviour.answer
+  if (behaviour.response) {
+    const { status, type, body, headers } = behaviour.response
     response.writeHead(status, { 'content-type': type, ...headers })
     if (behaviour.ending === 'hold') response.write(body)
     else response.end(body)
@@ -116,9 +116,9 @@ async function answer(
   response.writeHead(200, { 'content-type': 'text/event-stream; charset=utf-8', ...behaviour.headers })
   if (silent === 'after-headers') return response.flushHeaders()
   if (silent === 'comments-only') return comment(response)
-  const said = roundOf(behaviour, roundsIn(api, seen.body))
+  const outputs = roundOf(behaviour, roundsIn(api, recorded.body))
   // The mark of the end would hide that the event before it was lost.
-  const events = eventsOf(api, said).filter(
+  const events = eventsOf(api, outputs).filter(
     (data) => behaviour.lastLineEnds === undefined || data !== '[DONE]',
   )
   const frames = events.map((data) => frameOf(api, data, lineEnd))
@@ -127,8 +127,8 @@ async function answer(
     frames.push((frames.pop() ?? '').slice(0, -2 * lineEnd.length) + behaviour.lastLineEnds)
   if (behaviour.halfEvent) frames.push('data: {"type":"response.comp')
   await write(frames.join(''), behaviour.byteByByte ?? false, response)
-  if (behaviour.hugeLineBytes !== undefined) await pour(behaviour.hugeLineBytes, seen, response)
-  // Reset once the client has what was said: a reset on its heels would take it away again.
+  if (behaviour.hugeLineBytes !== undefined) await pour(behaviour.hugeLineBytes, recorded, response)
+  // Reset after the client has received the data: an immediate reset would discard it.
   if (behaviour.ending === 'reset') setImmediate(() => response.socket?.resetAndDestroy())
   else if (behaviour.ending !== 'hold') response.end()
 }
@@ -139,7 +139,7 @@ function frameOf(api: Api, data: string, lineEnd: string): string {
   return `${name}data: ${data}${lineEnd}${lineEnd}`
 }
 
-function roundOf({ rounds = [[]] }: Behaviour, index: number): readonly Said[] {
+function roundOf({ rounds = [[]] }: Behaviour, index: number): readonly ModelOutput[] {
   return rounds[Math.min(index, rounds.length - 1)] ?? []
 }
 
@@ -169,36 +169,36 @@ function comment(response: ServerResponse): void {
   response.once('close', () => clearInterval(timer))
 }
 
-async function pour(bytes: number, seen: ProviderRequest, response: ServerResponse): Promise<void> {
+async function pour(bytes: number, recorded: ProviderRequest, response: ServerResponse): Promise<void> {
   const block = Buffer.alloc(65_536, 'x')
   response.write('data: ')
   const closed = new Promise<void>((resolve) => response.once('close', () => resolve()))
-  while (seen.written < bytes && !response.destroyed) {
-    seen.written += block.byteLength
+  while (recorded.written < bytes && !response.destroyed) {
+    recorded.written += block.byteLength
     if (response.write(block)) continue
     await Promise.race([new Promise((resolve) => response.once('drain', resolve)), closed])
   }
 }
 
-/** A provider of the Responses API whose answers say what a test tells them, when it tells them. */
+/** A provider of the Responses API whose responses a test controls step by step. */
 export interface GatedProvider {
   url: string
-  /** Answers asked for so far. */
-  readonly asked: number
-  /** Answers whose connection is still there. */
+  /** Number of requests so far. */
+  readonly requestCount: number
+  /** Number of open connections. */
   readonly live: number
-  /** Resolves when so many answers have been asked for. */
+  /** Resolves after `count` requests. */
   arrived(count: number): Promise<void>
-  /** Every open answer says this. */
+  /** Sends text in every open response. */
   say(text: string): void
-  /** Every open answer says `text`, if there is one, and ends as it should. */
+  /** Sends `text`, if given, in every open response and completes it. */
   finish(text?: string): void
-  /** Resolves when no answer's connection is left. */
+  /** Resolves when no connection is open. */
   idle(): Promise<void>
 }
 
 export async function startGatedProvider(): Promise<GatedProvider> {
-  const open = new Map<ServerResponse, Said[]>()
+  const open = new Map<ServerResponse, ModelOutput[]>()
   let asked = 0
   let changed: () => void = () => undefined
   const { url } = await localSource((_question, response) => {
@@ -215,17 +215,17 @@ export async function startGatedProvider(): Promise<GatedProvider> {
   const until = async (holds: () => boolean): Promise<void> => {
     while (!holds()) await new Promise<void>((resolve) => (changed = resolve))
   }
-  const add = (said: readonly Said[], last: boolean): void => {
+  const add = (outputs: readonly ModelOutput[], last: boolean): void => {
     for (const [response, before] of open) {
       const known = before.length === 0 ? 0 : framesOf(before).length
-      before.push(...said)
+      before.push(...outputs)
       response.write(framesOf(before).slice(known).join(''))
       if (last) response.end()
     }
   }
   return {
     url: `${url}/v1`,
-    get asked() {
+    get requestCount() {
       return asked
     },
     get live() {
@@ -241,11 +241,11 @@ export async function startGatedProvider(): Promise<GatedProvider> {
   }
 }
 
-function framesOf(said: readonly Said[]): string[] {
-  return eventsOf('responses', said).map((data) => `data: ${data}\n\n`)
+function framesOf(outputs: readonly ModelOutput[]): string[] {
+  return eventsOf('responses', outputs).map((data) => `data: ${data}\n\n`)
 }
 
-/** What makes a request one that providers decline, or null. */
+/** The reason why providers would refuse a request, or null. */
 function breachOf(api: Api, body: Fields): string | null {
   const calls = api === 'chat' ? chatCalls(body) : responsesCalls(body)
   const ids = calls.made.map(({ id }) => id)
@@ -294,7 +294,11 @@ function chatCalls(body: Fields): Calls {
   return {
     made: messages
       .flatMap((message) => message.tool_calls ?? [])
-      .map(({ id, function: told }) => ({ id, name: told.name, text: told.arguments })),
+      .map(({ id, function: toolFunction }) => ({
+        id,
+        name: toolFunction.name,
+        text: toolFunction.arguments,
+      })),
     answered: messages.flatMap((message) => (message.role === 'tool' ? [message.tool_call_id ?? ''] : [])),
   }
 }

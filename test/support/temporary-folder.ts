@@ -22,8 +22,8 @@ export async function temporaryFolder(): Promise<string> {
 }
 
 /**
- * Changes a file, again until the file system's own timestamp tells: two changes inside one tick of its clock look
- * like one. The product leaves two seconds for that; a test has no time to.
+ * Repeats a change of a file until the file system's timestamp changes: two changes within one tick of its clock look
+ * like one. The product waits two seconds instead.
  */
 export function changeFile(path: string, change: () => void): void {
   const stamp = (): bigint | undefined => statSync(path, { bigint: true, throwIfNoEntry: false })?.ctimeNs
@@ -35,8 +35,8 @@ export function changeFile(path: string, change: () => void): void {
 /**
  * Everything below a folder: names, kinds, bytes and times; for a test that nothing of it was touched.
  *
- * @param isLeftOut names of files that are not even opened: whoever closes a file gives up every lock its process holds on
- *   it, so that a database which is open here would be taken for one that nobody reads
+ * @param isLeftOut selects files that are not opened: closing a file releases every lock that its process holds on it,
+ * and an open database would lose its lock
  */
 export function stateOfFolder(
   folder: string,
@@ -87,7 +87,7 @@ export async function fileSystemClockMovedOn(path: string): Promise<void> {
   }
 }
 
-/** How often this process has a file open, where the system tells (Linux). */
+/** Number of open descriptors of a file in this process (Linux only). */
 export function openDescriptors(path: string): number {
   return readdirSync('/proc/self/fd').filter((descriptor) => targetOf(descriptor) === path).length
 }

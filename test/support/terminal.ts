@@ -6,7 +6,7 @@ import { createInterface } from 'node:readline'
 import { onTestFinished } from 'vitest'
 import { PROGRAM, temporaryFolder } from './dash.ts'
 
-/** A terminal of a real kind, with a program in it: tmux draws its screen and says when something was written. */
+/** A real terminal with a program in it: tmux draws its screen and reports output. */
 export interface TestTerminal {
   /** Folder of the program's own: its home. */
   home: string
@@ -18,13 +18,13 @@ export interface TestTerminal {
   press(...keys: string[]): Promise<void>
   /** Types a line and sends it with Enter. */
   enter(line: string): Promise<void>
-  /** Pastes text as a terminal does: marked where the program asked for that. */
+  /** Pastes text as a terminal does, with bracketed paste if the program enabled it. */
   paste(text: string): Promise<void>
   resize(columns: number, rows: number): Promise<void>
-  /** The screen as it is now, each row without the spaces at its end; with what has scrolled away above it. */
+  /** The current screen with its scrollback, without trailing spaces. */
   screen(): Promise<string>
   /** Waits for output until the screen is as wanted; returns it. */
-  until(wanted: string | RegExp | ((screen: string) => boolean)): Promise<string>
+  until(expected: string | RegExp | ((screen: string) => boolean)): Promise<string>
   /** Runs a tmux command; returns what it prints. */
   tmux(...words: string[]): Promise<string>
 }
@@ -36,16 +36,16 @@ export interface TerminalOptions {
   home?: string
   /** Where standard output goes instead of to the terminal; below the home. */
   outputFile?: string
-  /** What is run instead of the built program. */
+  /** Command to run instead of the built program. */
   command?: readonly string[]
 }
 
-/** Whatever stands behind this on the screen is of the shell, after the program has ended. */
+/** Text that the shell prints after the program has ended. */
 export const ENDED = 'ended with'
 
-const quoted = (word: string): string => `'${word.replaceAll("'", String.raw`'\''`)}'`
+const shellQuoted = (word: string): string => `'${word.replaceAll("'", String.raw`'\''`)}'`
 
-/** Starts the program in a terminal; the shell around it then tells its exit code and the modes of the terminal. */
+/** Starts the program in a terminal; the surrounding shell then prints its exit code and the terminal modes. */
 export async function openTerminal(
   args: readonly string[],
   {
@@ -58,9 +58,9 @@ export async function openTerminal(
   }: TerminalOptions = {},
 ): Promise<TestTerminal> {
   const variables = { HOME: home, PATH: process.env['PATH'] ?? '', LANG: 'C.UTF-8', TZ: 'UTC', ...env }
-  const settings = Object.entries(variables).map(([name, value]) => quoted(`${name}=${value}`))
-  const program = [...command, ...args].map(quoted).join(' ')
-  const shell = `env -i ${settings.join(' ')} TERM="$TERM" ${program}${outputFile === undefined ? '' : ` > ${quoted(outputFile)}`}; echo ${quoted(ENDED)} $?; stty -a | tr ' ' '\\n' | grep -E '^-?(icanon|echo);?$' | tr '\\n' ' '; echo; cat`
+  const settings = Object.entries(variables).map(([name, value]) => shellQuoted(`${name}=${value}`))
+  const program = [...command, ...args].map(shellQuoted).join(' ')
+  const shell = `env -i ${settings.join(' ')} TERM="$TERM" ${program}${outputFile === undefined ? '' : ` > ${shellQuoted(outputFile)}`}; echo ${shellQuoted(ENDED)} $?; stty -a | tr ' ' '\\n' | grep -E '^-?(icanon|echo);?$' | tr '\\n' ' '; echo; cat`
   const socket = `dash-test-${randomBytes(6).toString('hex')}`
   const words = `-u -C -L ${socket} -f /dev/null new-session -x ${columns} -y ${rows}`.split(' ')
   const server = spawn('tmux', [...words, shell], {
@@ -77,14 +77,14 @@ export async function openTerminal(
   let count = 0
   let isOver = false
   let changed: () => void = () => undefined
-  const answers: ((answer: { lines: string[]; failed: boolean }) => void)[] = []
-  let answer: string[] | null = null
+  const replyHandlers: ((replyLines: { lines: string[]; failed: boolean }) => void)[] = []
+  let replyLines: string[] | null = null
   createInterface({ input: server.stdout }).on('line', (line) => {
-    if (answer !== null) {
-      if (!/^%(end|error) /.test(line)) return void answer.push(line)
-      answers.shift()?.({ lines: answer, failed: line.startsWith('%error') })
-      answer = null
-    } else if (line.startsWith('%begin ')) answer = []
+    if (replyLines !== null) {
+      if (!/^%(end|error) /.test(line)) return void replyLines.push(line)
+      replyHandlers.shift()?.({ lines: replyLines, failed: line.startsWith('%error') })
+      replyLines = null
+    } else if (line.startsWith('%begin ')) replyLines = []
     else if (line.startsWith('%output ')) {
       written += unescaped(line.replace(/^%output %\d+ /, ''))
       count += 1
@@ -94,21 +94,21 @@ export async function openTerminal(
   void ended.then(() => {
     isOver = true
     changed()
-    for (const each of answers) each({ lines: ['tmux has ended'], failed: true })
+    for (const each of replyHandlers) each({ lines: ['tmux has ended'], failed: true })
   })
   const next = (): Promise<string> =>
     new Promise((resolve, reject) =>
-      answers.push(({ lines, failed }) =>
+      replyHandlers.push(({ lines, failed }) =>
         failed ? reject(new Error(lines.join('\n'))) : resolve(lines.join('\n')),
       ),
     )
-  const begun = next()
-  const tmux = (...asked: string[]): Promise<string> => {
+  const started = next()
+  const tmux = (...tmuxArgs: string[]): Promise<string> => {
     const done = next()
-    server.stdin.write(`${asked.map(quoted).join(' ')}\n`)
+    server.stdin.write(`${tmuxArgs.map(shellQuoted).join(' ')}\n`)
     return done
   }
-  await begun
+  await started
   await tmux('refresh-client', '-C', `${columns}x${rows}`)
   const screen = async (): Promise<string> =>
     (await tmux('capture-pane', '-p', '-S', '-')).replace(/[ \t]+$/gm, '').trimEnd()
@@ -131,26 +131,26 @@ export async function openTerminal(
     },
     resize: async (width, height) => void (await tmux('refresh-client', '-C', `${width}x${height}`)),
     screen,
-    async until(wanted) {
-      const holds = (text: string): boolean =>
-        typeof wanted === 'function'
-          ? wanted(text)
-          : typeof wanted === 'string'
-            ? text.includes(wanted)
-            : wanted.test(text)
+    async until(expected) {
+      const matches = (text: string): boolean =>
+        typeof expected === 'function'
+          ? expected(text)
+          : typeof expected === 'string'
+            ? text.includes(expected)
+            : expected.test(text)
       for (;;) {
-        const seen = count
+        const countBefore = count
         const shown = await screen()
-        if (holds(shown)) return shown
+        if (matches(shown)) return shown
         if (isOver) throw new Error(`the terminal has ended:\n${shown}`)
-        if (count === seen) await new Promise<void>((resolve) => (changed = resolve))
+        if (count === countBefore) await new Promise<void>((resolve) => (changed = resolve))
       }
     },
     tmux,
   }
 }
 
-/** Output as tmux tells it: control characters and backslashes as three octal digits. */
+/** Decodes output of tmux, which escapes control characters and backslashes as three octal digits. */
 function unescaped(text: string): string {
   const bytes = text
     .split(/(\\[0-7]{3})/)

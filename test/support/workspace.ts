@@ -26,7 +26,7 @@ import type { PublishOptions, PublishPorts, PublishResult } from '../../src/jobs
 import { builtModule } from './compiled-sources.ts'
 import { temporaryFolder } from './temporary-folder.ts'
 
-/** Real stores in a folder of the test's own, removed when it ends. */
+/** Real stores in a temporary folder, removed when the test ends. */
 export interface Workspace {
   folder: string
   ledgerPath: string
@@ -39,14 +39,14 @@ export interface Workspace {
   year: YearReader
   recommendations: Objects['recommendations']
   audits: State['audits']
-  /** Closes the connections before the test ends, which closes them anyway. */
+  /** Closes the connections before the end of the test. */
   close: () => void
 }
 
-/** The thread's program; a thread cannot read TypeScript. */
+/** The compiled worker, because a thread cannot read TypeScript. */
 export const SEARCH_WORKER = new URL(builtModule('adapters/feed/search-worker.js'))
 
-/** Ten minutes past the midnight after this day is when the tests publish it. */
+/** The day that the tests publish, ten minutes after its end. */
 export const AS_OF: Day = '2026-03-01'
 
 export const RUN_AT: Instant = startOfDay(addDays(AS_OF, 1)) + 600_000
@@ -119,13 +119,13 @@ export function sampleSignals(asOfDay: Day = AS_OF): Signal[] {
   )
 }
 
-/** A title source that nobody may ask. */
+/** A title source that fails if it is called. */
 export const noTitles: PublishPorts['titles'] = {
   title: ({ source, sourceId }) =>
     Promise.reject(new Refusal('source_unavailable', `${source} ${sourceId} was asked`)),
 }
 
-/** A clock that moves on by a millisecond at each look, so that no two times are equal. */
+/** A clock that advances by a millisecond at each call, so that no two times are equal. */
 export function tickingClock(from: Instant): Clock {
   let now = from
   return () => (now += 1)

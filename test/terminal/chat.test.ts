@@ -35,7 +35,7 @@ async function startTalk(
   const { server, model } = await startGated(served)
   const terminal = await openChat(server, options)
   const ask = async (text: string): Promise<void> => {
-    const count = model.asked + 1
+    const count = model.requestCount + 1
     await terminal.enter(text)
     await model.arrived(count)
   }
@@ -436,7 +436,7 @@ test('quit leaves the talk with 0 and asks nothing', async () => {
   const { model, terminal } = await startTalk()
   await terminal.enter('quit')
   await terminal.until(`${ENDED} 0`)
-  expect(model.asked).toBe(0)
+  expect(model.requestCount).toBe(0)
 })
 
 test('one answer to a question on the command line is rendered on a terminal, links included', async () => {

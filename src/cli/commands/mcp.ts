@@ -1,4 +1,4 @@
-import { agentSources } from '../../server/agent/tool-answers.ts'
+import { agentSources } from '../../server/agent/tools.ts'
 import { serveStdio } from '../../server/mcp/stdio.ts'
 import { LOCAL_CALLER } from '../../domain/feed/search.ts'
 import { Refusal } from '../../domain/refusal.ts'

@@ -18,26 +18,29 @@ import { addDays, dayOf, startOfDay } from '../../domain/time.ts'
 import type { Instant } from '../../domain/time.ts'
 import type { Callers } from '../callers.ts'
 import { readBody } from '../route.ts'
-import { fromQuotaStore, runnable } from './service.ts'
+import { fromQuotaStore, requireRunnable } from './service.ts'
 import type { AgentPorts } from './service.ts'
 
-/** A chat request that passed every check but those that count. */
+/** A chat request that passed every check except the quotas. */
 export interface CheckedRequest {
   request: ChatRequest
-  /** Of the caller, canonical. */
+  /** Canonical address of the caller. */
   address: string
   session: SessionPayload
   provider: NonNullable<AgentPorts['provider']>
 }
 
-/** @throws Refusal for the first check that fails, in the documented order; nothing is counted then */
+/**
+ * Runs every check except the quotas. @throws Refusal for the first check that fails, in the documented order; nothing
+ * is counted then
+ */
 export async function checkRequest(
   ports: AgentPorts,
   callers: Callers,
   event: H3Event,
 ): Promise<CheckedRequest> {
-  const { signer, provider } = await runnable(ports)
-  callers.origin(event)
+  const { signer, provider } = await requireRunnable(ports)
+  callers.requireOrigin(event)
   const address = callers.address(event)
   const verified = signer.verify(event.req.headers.get('x-agent-session'), ports.clock())
   if (!verified.ok) throw invalidSession(verified.reason)
@@ -58,14 +61,14 @@ function invalidSession(reason: TokenProblem): Refusal<AgentRefusal> {
   return new Refusal('invalid_session', undefined, { members: { reason } })
 }
 
-/** A turn that is counted, with its first model call reserved. */
+/** A counted turn whose first model call is reserved. */
 export interface AdmittedTurn extends Omit<CheckedRequest, 'session'> {
   admission: Admission & { admitted: true }
-  /** What its address may take of the daily requests of a routing service; null where none are counted. */
+  /** Daily requests of a routing service that one address may use; null if the service has no daily limit. */
   requestsPerAddress: number | null
 }
 
-/** A turn's reservation outlives the turn by what its settlement may take. */
+/** Time that a reservation outlives its turn, so that the turn can still be settled. */
 const LEASE_MARGIN_MS = 30_000
 
 /**
@@ -96,23 +99,23 @@ export async function admitTurn(
     leaseMs: turnMs + LEASE_MARGIN_MS,
     limits,
   })
-  const admission = await fromQuotaStore(claim().then((asked) => ledger.admit(asked)))
+  const admission = await fromQuotaStore(claim().then((turnClaim) => ledger.admit(turnClaim)))
   if (!admission.admitted) throw rateLimited(ports, admission)
-  meter.asked(admission)
+  meter.recordAdmission(admission)
   return { admission, request, address, provider, requestsPerAddress }
 }
 
-/** A refusal by a limit, which is counted. */
+/** Makes the refusal of a limit, and counts it. */
 export function rateLimited(
   { meter }: AgentPorts,
   admission: Admission & { admitted: false },
 ): Refusal<AgentRefusal> {
-  meter.asked(admission)
+  meter.recordAdmission(admission)
   const { scope, retryAfterSeconds } = admission
   return new Refusal('rate_limited', undefined, { members: { scope, retryAfterSeconds } })
 }
 
-/** What the stores know of a caller: hashes of its address under the salt of the day. */
+/** Identifies a caller to the stores by hashes of its address under the salt of the day. */
 async function hashedCaller(
   { ledger, settings }: AgentPorts,
   address: string,
@@ -120,7 +123,7 @@ async function hashedCaller(
 ): Promise<Pick<TurnClaim, 'address' | 'network' | 'formerAddress'>> {
   const day = dayOf(now)
   const salt = await ledger.makeSalt(day, firstDayOfKeptCallers(now, settings.sessionSeconds))
-  // In the first minute of a day a burst may have begun under the salt of the day before.
+  // A burst in the first minute of a day may have started under the previous day's salt.
   const formerSalt = now - startOfDay(day) < BURST_WINDOW_MS ? await ledger.salt(addDays(day, -1)) : null
   const network = networkOf(address)
   return {

@@ -28,10 +28,10 @@ import type { ToolRun } from './tools.ts'
 export interface AnswerPorts {
   ask: (call: ModelCall, signal: AbortSignal) => AsyncIterable<ModelEvent>
   prices: Prices
-  /** Reserves more: what the answer may cost in all. False: there is no room. */
-  extend: (upTo: MicroUsd) => Promise<boolean>
-  /** Sends every other reader away: they are not bound by what the turn that pays may spend. */
-  withdraw: () => void
+  /** Raises the reservation to the total cost given. Resolves to false if the budget does not allow it. */
+  reserveUpTo: (upTo: MicroUsd) => Promise<boolean>
+  /** Stops sharing the answer: other turns have budgets of their own. */
+  stopSharing: () => void
   /** @param maxBytes largest output, in bytes of UTF-8 */
   runTool: (call: ToolCall, maxBytes: number, signal: AbortSignal) => Promise<ToolRun>
   maxOutputTokens: number
@@ -39,62 +39,62 @@ export interface AnswerPorts {
 
 export interface Prompt {
   instructions: string
-  /** Made anew for each call: what all turns share is kept once, and not once for each of them. */
+  /** Built for each call, so that data shared by turns is held in memory once. */
   input: () => readonly InputMessage[]
-  /** Most bytes of all that the first call says, beside its tools. */
-  largestBytes: number
-  /** False: the model is asked once, and without tools. */
+  /** Most bytes of the first call's input, without its tools. */
+  maxInputBytes: number
+  /** If false, the model is called once and without tools. */
   withTools: boolean
 }
 
 const NO_USAGE: Usage = { in: 0, out: 0, cached: 0 }
 
-/** What an answer took so far; true at any time, however it ends. */
+/** Consumption of an answer so far; valid at any time, however the answer ends. */
 export class Tally {
   model = ''
   rounds = 0
   calls = 0
-  /** Of all results of tools, in UTF-8. */
+  /** Total size of all tool results, in bytes of UTF-8. */
   resultBytes = 0
   text = ''
-  /** What the provider told. */
+  /** Usage that the provider reported. */
   usage = NO_USAGE
-  /** What the calls that ended without telling their usage, or were aborted, are taken to have used. */
+  /** Estimated usage of calls that were aborted or reported none. */
   estimated = NO_USAGE
-  /** The most that the calls so far can have cost: never more than was reserved for them, unless the provider told more. */
+  /** Upper bound of the cost of the calls so far; it exceeds their reservation only if the provider reports more usage. */
   paid: MicroUsd = 0
-  /** Most tokens that the next call can send, by which it is reserved. */
-  mostSent = 0
-  /** Most tokens that the next call repeats of the one before. */
-  repeated = 0
-  /** True when tools were withheld for want of money or requests. */
+  /** Most input tokens of the next call; its reservation is based on them. */
+  maxInputTokens = 0
+  /** Most tokens of the previous call that the next one repeats. */
+  repeatedTokens = 0
+  /** True if tools were withheld because the budget or the request quota is nearly used up. */
   degraded = false
-  /** True once the model has said all of it. */
-  isWhole = false
-  /** False once something is known by which the answer must not be given again. */
-  isKeepable = true
+  /** True when the model has completed the answer. */
+  isComplete = false
+  /** False if the answer must not be cached. */
+  isCacheable = true
 
-  /** What the turn that pays has reserved. */
+  /** Reservation of the turn that pays. */
   reserved: MicroUsd
 
-  /** @param reserved for its first call */
+  /** @param reserved reservation for the first call */
   constructor(reserved: MicroUsd) {
     this.reserved = reserved
   }
 
-  /** What the answer costs as it stands; what was sent is paid for, whether or not its usage was told. */
+  /** Cost of the answer so far, including calls whose usage was not reported. */
   cost(prices: Prices): MicroUsd {
     return turnCost(this.usage, this.estimated, this.reserved, prices)
   }
 }
 
 /**
- * Makes an answer: asks the model, runs the tools it calls, and asks again with their results, within the bounds of a
- * turn. The last event comes whatever the model does; only an aborted signal throws instead.
+ * Generates an answer: calls the model, runs the tools it requests and calls it again with their results, within the
+ * bounds of a turn. Always ends with a terminal event unless the signal is aborted, which throws.
  *
- * @param tally kept true on every way out
+ * @param tally is up to date however the generator ends
  */
-export async function* makeAnswer(
+export async function* generateAnswer(
   ports: AnswerPorts,
   prompt: Prompt,
   tally: Tally,
@@ -102,7 +102,7 @@ export async function* makeAnswer(
 ): AsyncGenerator<AgentEvent, void> {
   let rounds: ToolRound[] = []
   tally.degraded = !prompt.withTools
-  tally.mostSent = prompt.largestBytes + (prompt.withTools ? TOOLS_BYTES : 0)
+  tally.maxInputTokens = prompt.maxInputBytes + (prompt.withTools ? TOOLS_BYTES : 0)
   for (;;) {
     const tools = !tally.degraded && tally.rounds < MAX_ROUNDS - 1 ? TOOL_DEFINITIONS : []
     const call = {
@@ -114,14 +114,14 @@ export async function* makeAnswer(
       tools,
       maxOutputTokens: ports.maxOutputTokens,
     }
-    const end = yield* askModel(ports, call, tally, signal)
-    if (end.kind === 'failed') return yield failed(end.code, end.error)
-    const { calls, output, refused } = end
-    // Calls of a model that was given no tools lead nowhere.
+    const outcome = yield* callModel(ports, call, tally, signal)
+    if (outcome.kind === 'failed') return yield failed(outcome.code, outcome.error)
+    const { calls, output, refused } = outcome
+    // Ignore tool calls of a model that was given no tools.
     if (calls.length === 0 || tools.length === 0) {
       if (tally.text.trim() === '') return yield failed('empty')
-      tally.isKeepable &&= calls.length === 0 && !tally.degraded && !refused
-      tally.isWhole = true
+      tally.isCacheable &&= calls.length === 0 && !tally.degraded && !refused
+      tally.isComplete = true
       const degraded = tally.degraded ? { degraded: true } : {}
       return yield { event: 'done', data: { usage: tally.usage, ...degraded } }
     }
@@ -136,32 +136,32 @@ function failed(code: string, error: 'timeout' | 'upstream_error' = 'upstream_er
   return { event: 'error', data: { error, code } }
 }
 
-type ModelEnd = Exclude<ModelEvent, { kind: 'text' }>
+type ModelOutcome = Exclude<ModelEvent, { kind: 'text' }>
 
-/** One call of the model: its text as it comes, and how it ended; counted on every way out. */
-async function* askModel(
+/** Calls the model once, yields its text as it arrives and returns how it ended. Usage is recorded in every case. */
+async function* callModel(
   { ask, prices }: AnswerPorts,
   call: ModelCall,
   tally: Tally,
   signal: AbortSignal,
-): AsyncGenerator<AgentEvent, ModelEnd> {
+): AsyncGenerator<AgentEvent, ModelOutcome> {
   signal.throwIfAborted()
   tally.rounds += 1
   const filter = answerFilter()
-  let end: ModelEnd | null = null
+  let outcome: ModelOutcome | null = null
   let receivedBytes = 0
-  // What a model says after its calls is a paragraph of its own.
-  let gap = tally.text === '' ? '' : '\n\n'
+  // Text after tool calls starts a new paragraph.
+  let separator = tally.text === '' ? '' : '\n\n'
   const delta = (filtered: string): AgentEvent => {
-    const text = gap + filtered
-    gap = ''
+    const text = separator + filtered
+    separator = ''
     tally.text += text
     return { event: 'delta', data: { text } }
   }
   try {
     for await (const event of ask(call, signal)) {
       if (event.kind !== 'text') {
-        end = event
+        outcome = event
         break
       }
       receivedBytes += Buffer.byteLength(event.text)
@@ -172,29 +172,31 @@ async function* askModel(
     const rest = filter.end()
     if (rest !== '') yield delta(rest)
   } finally {
-    if (end === null && signal.aborted)
+    if (outcome === null && signal.aborted)
       tally.estimated = addUsage(tally.estimated, abortedUsage(bytesOf(call), receivedBytes))
-    else count(tally, end, call, prices)
+    else recordUsage(tally, outcome, call, prices)
   }
-  return end ?? { kind: 'failed', error: 'upstream_error', code: 'truncated', usage: null, dispatched: true }
+  return (
+    outcome ?? { kind: 'failed', error: 'upstream_error', code: 'truncated', usage: null, dispatched: true }
+  )
 }
 
-function count(tally: Tally, end: ModelEnd | null, call: ModelCall, prices: Prices): void {
-  if (end?.kind === 'end') {
-    // An answer of several models is none of theirs.
-    tally.isKeepable &&= tally.model === '' || tally.model === end.model
-    tally.model = end.model
+function recordUsage(tally: Tally, outcome: ModelOutcome | null, call: ModelCall, prices: Prices): void {
+  if (outcome?.kind === 'end') {
+    // An answer by several models must not be cached under one of them.
+    tally.isCacheable &&= tally.model === '' || tally.model === outcome.model
+    tally.model = outcome.model
   }
-  if (end?.usage) {
-    tally.usage = addUsage(tally.usage, end.usage)
-    tally.repeated = end.usage.in + end.usage.out
-    tally.paid += costOf(end.usage, prices)
-  } else if (end?.kind !== 'failed' || end.dispatched) {
+  if (outcome?.usage) {
+    tally.usage = addUsage(tally.usage, outcome.usage)
+    tally.repeatedTokens = outcome.usage.in + outcome.usage.out
+    tally.paid += costOf(outcome.usage, prices)
+  } else if (outcome?.kind !== 'failed' || outcome.dispatched) {
     const sentBytes = bytesOf(call)
     const { maxOutputTokens } = call
     tally.estimated = addUsage(tally.estimated, unknownUsage(sentBytes, maxOutputTokens))
-    tally.repeated = sentBytes + maxOutputTokens
-    const inputTokens = Math.min(sentBytes, tally.mostSent)
+    tally.repeatedTokens = sentBytes + maxOutputTokens
+    const inputTokens = Math.min(sentBytes, tally.maxInputTokens)
     tally.paid += callCost({ inputTokens, maxOutputTokens, prices })
   }
 }
@@ -203,12 +205,12 @@ function bytesOf(call: ModelCall): number {
   return Buffer.byteLength(JSON.stringify(call))
 }
 
-/** Less room than this is too little for any result. */
-const LEAST_BYTES = 4_096
+/** A smaller remainder cannot hold any result. */
+const MIN_RESULT_BYTES = 4_096
 
 /**
- * Runs the calls of a round, one after the other, so that how the bytes of the turn are shared does not depend on which is
- * faster. Of each known tool a start and an end are told, and the model is answered every call.
+ * Runs the calls of a round one after another, so that the byte budget is split the same way every time. Yields a start
+ * and an end for each known tool and returns a result for every call.
  */
 async function* runCalls(
   { runTool }: AnswerPorts,
@@ -221,15 +223,15 @@ async function* runCalls(
     tally.calls += 1
     const isRun = tally.calls <= MAX_CALLS
     const bytesLeft = TURN_RESULTS_MAX_BYTES - tally.resultBytes
-    const name = isRun ? TOOL_NAMES.find((known) => known === call.name) : undefined
+    const name = isRun ? TOOL_NAMES.find((toolName) => toolName === call.name) : undefined
     if (name) yield { event: 'tool', data: { name, status: 'start' } }
     const { output, cacheable } = !isRun
       ? failure(`no more than ${MAX_CALLS} calls are run for one question: answer now`)
-      : bytesLeft < LEAST_BYTES
+      : bytesLeft < MIN_RESULT_BYTES
         ? failure('the results for this question are as long as they may be: answer now')
         : await runTool(call, Math.min(RESULT_MAX_BYTES, bytesLeft), signal)
     tally.resultBytes += Buffer.byteLength(output)
-    tally.isKeepable &&= cacheable
+    tally.isCacheable &&= cacheable
     if (name) yield { event: 'tool', data: { name, status: 'done' } }
     results.push({ call, output })
   }
@@ -237,51 +239,53 @@ async function* runCalls(
 }
 
 /**
- * Reserves the next call, and the last one without tools where that is another. Where there is no room for it, the answer
- * gets no more tools, and its last call has to do with what is reserved already: results that do not fit are left out, and
- * then all that came of tools.
+ * Reserves the next call and, if it is a different one, the final call without tools. If the budget does not allow it,
+ * the answer gets no more tools and its final call must fit the existing reservation: results that do not fit are
+ * dropped, then all tool rounds.
  *
- * @returns the rounds the next call carries; null where the provider counted more for a call than it can have taken
+ * @returns the rounds to send with the next call; null if the provider reported more usage than a call can have
  */
 async function reserveNext(
-  { prices, maxOutputTokens, extend, withdraw }: AnswerPorts,
-  { largestBytes }: Prompt,
+  { prices, maxOutputTokens, reserveUpTo, stopSharing }: AnswerPorts,
+  { maxInputBytes }: Prompt,
   rounds: ToolRound[],
   tally: Tally,
 ): Promise<ToolRound[] | null> {
-  const most = (inputTokens: number): MicroUsd => callCost({ inputTokens, maxOutputTokens, prices })
+  const maxCallCost = (inputTokens: number): MicroUsd => callCost({ inputTokens, maxOutputTokens, prices })
   const isLast = tally.rounds === MAX_ROUNDS - 1
-  const sent = sentWith(tally, rounds)
-  const needed = tally.paid + most(sent) + (isLast ? 0 : most(largestBytes))
-  if (await extend(needed)) {
+  const inputTokens = maxInputTokensWith(tally, rounds)
+  const needed = tally.paid + maxCallCost(inputTokens) + (isLast ? 0 : maxCallCost(maxInputBytes))
+  if (await reserveUpTo(needed)) {
     tally.reserved = Math.max(tally.reserved, needed)
-    tally.mostSent = sent
+    tally.maxInputTokens = inputTokens
     return rounds
   }
   tally.degraded = true
-  withdraw()
-  for (const carried of fewerResults(rounds)) {
-    tally.mostSent = carried.length === 0 ? largestBytes : sentWith(tally, carried)
-    if (tally.paid + most(tally.mostSent) <= tally.reserved) return carried
+  stopSharing()
+  for (const carried of shrinkingRounds(rounds)) {
+    tally.maxInputTokens = carried.length === 0 ? maxInputBytes : maxInputTokensWith(tally, carried)
+    if (tally.paid + maxCallCost(tally.maxInputTokens) <= tally.reserved) return carried
   }
   return null
 }
 
-/** Most tokens that a call with these rounds sends, of which the results of the last are new. */
-function sentWith({ repeated }: Tally, rounds: readonly ToolRound[]): number {
+/** Most input tokens of a call with these rounds; only the results of the last round are new. */
+function maxInputTokensWith({ repeatedTokens }: Tally, rounds: readonly ToolRound[]): number {
   const results = rounds.at(-1)?.results ?? []
-  return results.reduce((sum, { output }) => sum + Buffer.byteLength(output), repeated)
+  return results.reduce((sum, { output }) => sum + Buffer.byteLength(output), repeatedTokens)
 }
 
-/** Instead of the result of a tool that the model cannot be sent. */
-const LEFT_OUT = JSON.stringify({ error: 'no_budget' })
+/** Replaces a tool result that exceeds the budget. */
+const OMITTED_RESULT = JSON.stringify({ error: 'no_budget' })
 
-/** The rounds, then with ever fewer results of the last, from its end, then none at all. */
-function* fewerResults(rounds: ToolRound[]): Generator<ToolRound[]> {
+/** Yields the rounds, then the rounds with fewer and fewer results in the last one, then no rounds. */
+function* shrinkingRounds(rounds: ToolRound[]): Generator<ToolRound[]> {
   const { output, results = [] } = rounds.at(-1) ?? {}
-  for (let kept = results.length; kept >= 0; kept -= 1) {
-    const left = results.map((each, at) => (at < kept ? each : { ...each, output: LEFT_OUT }))
-    yield [...rounds.slice(0, -1), { output, results: left }]
+  for (let remaining = results.length; remaining >= 0; remaining -= 1) {
+    const shortened = results.map((result, at) =>
+      at < remaining ? result : { ...result, output: OMITTED_RESULT },
+    )
+    yield [...rounds.slice(0, -1), { output, results: shortened }]
   }
   yield []
 }

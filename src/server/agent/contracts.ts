@@ -12,7 +12,7 @@ import {
 import { restrictedAccess } from '../route.ts'
 import type { Contract } from '../route.ts'
 
-/** Where the interface is described, as a document and as a page. */
+/** Path of the page that documents this interface. */
 export const AGENT_DOCS = '/docs/api/agent-chat'
 
 /** Longest body of a session request, in bytes. */
@@ -75,7 +75,7 @@ const {
 const { wrong_method, internal_error } = REFUSALS
 const READ_REFUSALS = { wrong_method, internal_error }
 
-/** What the contracts share. */
+/** Members shared by the contracts. */
 const COMMON = {
   tag: 'Agent chat',
   query: z.object({}),

@@ -15,32 +15,32 @@ import type { LiveFeed } from '../../domain/feed/live-items.ts'
 import type { StoredItem } from '../../domain/feed/search.ts'
 import { visibleText } from '../../domain/text.ts'
 import { dayOf, formatInstant } from '../../domain/time.ts'
-import { sourcesFor, snapshotFacts, snapshotLists } from './tool-answers.ts'
-import type { AgentSources, CallerSources } from './tool-answers.ts'
+import { sourcesFor, snapshotFacts, snapshotLists } from './tools.ts'
+import type { AgentSources, CallerSources } from './tools.ts'
 import { onceFor, withTimeout } from '../single-flight.ts'
 
-/** Items shown of each list of the feed, before whatever does not fit is left out. */
+/** Items of each list of the feed, before lists are cut to fit. */
 const LIST_LENGTH = 10
 
-/** Latest days shown of an item. */
+/** Number of latest days included for an item. */
 const TREND_DAYS = 14
 
-/** Bounds of what a source says of an item, so that a data block always holds the item itself. */
+/** Bounds of an item's fields, so that a data block always has space for the item. */
 const TAGS_MAX = 8
 const TAG_MAX_LENGTH = 32
 const AUTHOR_MAX_LENGTH = 64
 const DESCRIPTION_MAX_LENGTH = 200
 
 /**
- * What a turn stands on (docs/agent-tools.md): the item it is about, or else the newest snapshot in its sort. What could
- * not be read is said, never made up.
+ * Reads the stored data a turn starts from (docs/agent-tools.md): its item, or else the newest snapshot in its sort. If
+ * nothing can be read, the data says so.
  *
- * @param address of the turn's caller, canonical
- * @param onFault told of what a store threw
- * @param timeoutMs longest that reading may take
+ * @param address canonical address of the caller
+ * @param onFault called with an error of a store
+ * @param timeoutMs longest duration of the reads, in milliseconds
  * @throws the signal's reason once it is aborted, and nothing else
  */
-export async function groundingOf(
+export async function readGrounding(
   request: Pick<ChatRequest, 'itemKey' | 'sort'>,
   sources: AgentSources,
   address: string,
@@ -49,80 +49,84 @@ export async function groundingOf(
   timeoutMs = CALL_TIMEOUT_MS,
 ): Promise<Grounding> {
   const day = dayOf(sources.clock())
-  const over = new AbortController()
+  const finished = new AbortController()
   try {
-    const reads = sourcesFor({ address, isChat: true, signal: over.signal }, sources)
-    return { ...(await withTimeout(read(request, reads), timeoutMs, signal)), day }
+    const reads = sourcesFor({ address, isChat: true, signal: finished.signal }, sources)
+    return { ...(await withTimeout(readStored(request, reads), timeoutMs, signal)), day }
   } catch (error) {
     signal.throwIfAborted()
     onFault(error)
     const data = JSON.stringify({ ...UNTRUSTED, note: 'The stored data could not be read just now.' })
     return { scope: 'site', data, day, revision: null }
   } finally {
-    over.abort()
+    finished.abort()
   }
 }
 
-async function read(
+async function readStored(
   { itemKey, sort }: Pick<ChatRequest, 'itemKey' | 'sort'>,
   sources: CallerSources,
 ): Promise<Omit<Grounding, 'day'>> {
-  // Before anything else: what changes while it is read belongs to a later revision.
-  const stored = await sources.items.revision()
+  // Read the revision first: a change during the reads belongs to a later revision.
+  const revisionBefore = await sources.items.revision()
   const item = itemKey === null ? null : await sources.items.item(itemKey)
-  const { data, digest, of } = item ? await readItem(item, sources) : await readSite(sort, sources)
-  const revision = stored === null ? null : sha256Hex(JSON.stringify([stored, of, digest]))
+  const { data, digest, version } = item ? await readItem(item, sources) : await readSite(sort, sources)
+  const revision =
+    revisionBefore === null ? null : sha256Hex(JSON.stringify([revisionBefore, version, digest]))
   return { scope: item ? 'item' : 'site', data, revision }
 }
 
-/** Data, its digest, and what else tells whether it changes. */
-interface Shown {
+/** Data, its digest, and a version string that changes with data not included in it. */
+interface GroundingData {
   data: string
   digest: string
-  of: string
+  version: string
 }
 
-function shown(data: string, of: string): Shown {
-  return { data, digest: sha256Hex(data), of }
+function groundingData(data: string, version: string): GroundingData {
+  return { data, digest: sha256Hex(data), version }
 }
 
 const SITE = { ...UNTRUSTED, about: 'the whole site' }
 
-async function readSite(sort: ChatRequest['sort'], sources: CallerSources): Promise<Shown> {
+async function readSite(sort: ChatRequest['sort'], sources: CallerSources): Promise<GroundingData> {
   const feed = await sources.feed(sort)
-  if (feed) return shownFeed(feed)
+  if (feed) return feedData(feed)
   const note = 'No snapshot of the feed has been taken yet: nothing is ranked.'
-  return shown(JSON.stringify({ ...SITE, sort, note }), 'no snapshot')
+  return groundingData(JSON.stringify({ ...SITE, sort, note }), 'no snapshot')
 }
 
-/** Kept for as long as the feed is: the turns on one snapshot share one text. */
-const shownFeed = onceFor((feed: LiveFeed): Shown => {
+/** Cached as long as the feed object, so that the turns on one snapshot share one text. */
+const feedData = onceFor((feed: LiveFeed): GroundingData => {
   const lists = snapshotLists(feed, LIST_LENGTH)
   const data = fitLists({ ...SITE, ...snapshotFacts(feed) }, lists, GROUNDING_DATA_MAX_BYTES)
-  return shown(data, feed.snapshotId)
+  return groundingData(data, feed.snapshotId)
 })
 
-async function readItem(item: StoredItem, sources: CallerSources): Promise<Shown> {
+async function readItem(item: StoredItem, sources: CallerSources): Promise<GroundingData> {
   const article = await sources.items.article(item.source, item.sourceId)
   const { days } = await sources.search.itemTrend(item.key)
   const newest = await sources.feed('trending')
   const head = {
     ...UNTRUSTED,
     about: 'one item, which the user has open',
-    item: factsOf(item),
+    item: itemFacts(item),
     trend: { order: 'newest day first', days: days.slice(-TREND_DAYS).toReversed() },
   }
-  const of = JSON.stringify([article?.fetchedAt, article && sha256Hex(article.text), newest?.snapshotId])
+  const version = JSON.stringify([article?.fetchedAt, article && sha256Hex(article.text), newest?.snapshotId])
   if (!article)
-    return shown(JSON.stringify({ ...head, text: null, note: 'No text of this item is stored.' }), of)
+    return groundingData(
+      JSON.stringify({ ...head, text: null, note: 'No text of this item is stored.' }),
+      version,
+    )
   const text = visibleText(article.text)
   const readAt = formatInstant(article.fetchedAt)
-  const write = (beginning: string): string =>
-    JSON.stringify({ ...head, readAt, textIsWhole: beginning === text, text: beginning })
-  return shown(fitText(text, write, GROUNDING_DATA_MAX_BYTES), of)
+  const encode = (excerpt: string): string =>
+    JSON.stringify({ ...head, readAt, textIsWhole: excerpt === text, text: excerpt })
+  return groundingData(fitText(text, encode, GROUNDING_DATA_MAX_BYTES), version)
 }
 
-function factsOf(item: StoredItem): object {
+function itemFacts(item: StoredItem): object {
   const { author, description } = item
   return {
     ...toShownItem(item),

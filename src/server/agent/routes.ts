@@ -8,7 +8,7 @@ import { SESSION_ID_BYTES, beginSession } from '../../domain/agent/token.ts'
 import type { State } from '../../domain/ports.ts'
 import { Refusal } from '../../domain/refusal.ts'
 import { dayOf, formatInstant } from '../../domain/time.ts'
-import { callersOf } from '../callers.ts'
+import { openCallers } from '../callers.ts'
 import type { Callers } from '../callers.ts'
 import { NO_STORE, respondJson } from '../respond.ts'
 import { readBody, route } from '../route.ts'
@@ -21,54 +21,54 @@ import {
   sessionContract,
   statusContract,
 } from './contracts.ts'
-import { fromQuotaStore, readiness, runnable } from './service.ts'
+import { fromQuotaStore, readiness, requireRunnable } from './service.ts'
 import type { AgentPorts } from './service.ts'
 import { openTurns } from './turn.ts'
 import type { Turns } from './turn.ts'
 
-/** The chat as an application mounts it. */
-export interface Agent extends Omit<Turns, 'begin'> {
+/** The chat as the application mounts it. */
+export interface Agent extends Omit<Turns, 'handle'> {
   routes: readonly Route[]
-  /** What `GET /api/agent/config` answers. */
+  /** Body of `GET /api/agent/config`. */
   config(): Promise<AgentConfig>
   /**
-   * What pages show of `GET /api/agent/status`: the last known state of the budget, without a write of its own while that
-   * was good, and `unknown` when it is not there at once.
+   * Status for pages: the last known state of the budget, without a probing write while the last write succeeded;
+   * `unknown` if it is not available at once.
    */
-  shownStatus(): Promise<AgentStatus>
-  /** Resolves when the state database can be used; while a turn could run, when it can be written. */
+  lastKnownStatus(): Promise<AgentStatus>
+  /** Resolves when the state database can be read, and written if turns can run. */
   ping(): Promise<void>
 }
 
-/** A quota store that takes longer is one of which nothing is known. */
-const STATUS_MS = 2_000
+/** A quota store that takes longer, in milliseconds, is reported as `unknown`. */
+const STATUS_TIMEOUT_MS = 2_000
 
-/** A page waits no longer for it. */
-const SHOWN_STATUS_MS = 100
+/** Longest wait of a page for the status, in milliseconds. */
+const PAGE_STATUS_TIMEOUT_MS = 100
 
 /** The chat agent (docs/agent-chat.md). */
 export function openAgent(ports: AgentPorts): Agent {
-  const callers = callersOf(ports.settings)
+  const callers = openCallers(ports.settings)
   const { headersFor } = callers
-  const { begin, settled, endTurns } = openTurns(ports, callers)
-  const probe = (): Promise<void> => ports.ledger.ping()
-  const answer = async (event: H3Event, value: unknown, code = 200): Promise<Response> =>
+  const { handle, settled, endTurns } = openTurns(ports, callers)
+  const checkLedger = (): Promise<void> => ports.ledger.ping()
+  const respond = async (event: H3Event, value: unknown, code = 200): Promise<Response> =>
     respondJson(event, code, { ...headersFor(event), ...NO_STORE }, await value)
   const json = <Code extends string>(
     contract: Contract<Code>,
     valueOf: (event: H3Event) => Promise<unknown>,
-  ): Route => route(contract, (event) => answer(event, valueOf(event)), headersFor)
+  ): Route => route(contract, (event) => respond(event, valueOf(event)), headersFor)
   return {
     routes: [
       json(configContract, () => config(ports)),
-      json(sessionContract, (event) => makeSession(ports, callers, event)),
-      route(chatContract, begin, headersFor),
-      json(statusContract, () => status(ports, probe, STATUS_MS)),
-      { path: '/api/agent/**', handle: (event) => answer(event, { error: 'not_found' }, 404) },
+      json(sessionContract, (event) => createSession(ports, callers, event)),
+      route(chatContract, handle, headersFor),
+      json(statusContract, () => status(ports, checkLedger, STATUS_TIMEOUT_MS)),
+      { path: '/api/agent/**', handle: (event) => respond(event, { error: 'not_found' }, 404) },
     ],
     config: () => config(ports),
-    shownStatus: () => status(ports, () => ports.ledger.lastPing(), SHOWN_STATUS_MS),
-    ping: async () => void (await spendingOf(ports, probe)),
+    lastKnownStatus: () => status(ports, () => ports.ledger.lastPing(), PAGE_STATUS_TIMEOUT_MS),
+    ping: async () => void (await spendingOf(ports, checkLedger)),
     settled,
     endTurns,
   }
@@ -95,11 +95,11 @@ function quotasOf({ settings }: AgentPorts): AgentSession['quotas'] {
 
 async function status(
   ports: AgentPorts,
-  probe: () => Promise<void>,
+  checkLedger: () => Promise<void>,
   timeoutMs: number,
 ): Promise<AgentStatus> {
   const { settings, provider, log } = ports
-  const spending = await withTimeout(spendingOf(ports, probe), timeoutMs).catch((error: unknown) => {
+  const spending = await withTimeout(spendingOf(ports, checkLedger), timeoutMs).catch((error: unknown) => {
     log.warn({ err: error }, 'the chat budget cannot be read or written')
     return null
   })
@@ -113,28 +113,28 @@ async function status(
   }
 }
 
-/** Today's spending. While no turn can run nothing has to be writable, so nothing is written to know it. */
+/** Today's spending. The store is probed for writing only if turns can run. */
 async function spendingOf(
   ports: AgentPorts,
-  probe: () => Promise<void>,
+  checkLedger: () => Promise<void>,
 ): ReturnType<State['chat']['spending']> {
-  if ((await readiness(ports)).enabled) await probe()
+  if ((await readiness(ports)).enabled) await checkLedger()
   return ports.ledger.spending(dayOf(ports.clock()))
 }
 
-/** Tries of one address within a minute to prove that it is human. */
+/** Human verifications that one address may attempt a minute. */
 const VERIFICATIONS_PER_MINUTE = 10
 
 /**
- * A new session for whoever asks (docs/agent-chat.md); nothing of the caller is stored but, for two days, the random salt
- * its address was hashed with.
+ * Creates a session (docs/agent-chat.md). Nothing about the caller is stored except, for two days, the random salt of its
+ * address hash.
  *
  * @throws Refusal for the first check that fails, in the documented order
  */
-async function makeSession(ports: AgentPorts, callers: Callers, event: H3Event): Promise<AgentSession> {
+async function createSession(ports: AgentPorts, callers: Callers, event: H3Event): Promise<AgentSession> {
   const { ledger, clock, settings, randomBytes } = ports
-  const { signer } = await runnable(ports)
-  const origin = callers.origin(event)
+  const { signer } = await requireRunnable(ports)
+  const origin = callers.requireOrigin(event)
   const token = await readVerificationToken(event)
   const now = clock()
   const salt = await fromQuotaStore(
@@ -153,20 +153,20 @@ async function makeSession(ports: AgentPorts, callers: Callers, event: H3Event):
   }
 }
 
-const lenientSession = sessionRequestSchema.extend({
+const lenientSessionSchema = sessionRequestSchema.extend({
   verificationToken: sessionRequestSchema.shape.verificationToken.catch(''),
 })
 
-/** The token of a session request; empty where there is none, one that is no text, or no body at all. */
+/** Reads the verification token of a session request; empty if it is missing or not a string, or the body is missing. */
 async function readVerificationToken(event: H3Event): Promise<string> {
   const refuse = (): Refusal<AgentRefusal> => new Refusal('invalid_json')
   const body = await readBody(event, SESSION_BODY_MAX_BYTES, { tooLarge: refuse, malformed: refuse })
-  const read = lenientSession.safeParse(body === '' ? {} : parseJson(body))
-  if (!read.success) throw refuse()
-  return read.data.verificationToken ?? ''
+  const parsed = lenientSessionSchema.safeParse(body === '' ? {} : parseJson(body))
+  if (!parsed.success) throw refuse()
+  return parsed.data.verificationToken ?? ''
 }
 
-/** The verifier is asked only for a token, and by one address only so often. */
+/** Verifies a token; without a token, or above the rate of the address, the verifier is not called. */
 async function isHuman(
   { verification, ledger, clock }: AgentPorts,
   token: string,
@@ -177,6 +177,6 @@ async function isHuman(
   if (token === '') return false
   if (!(await fromQuotaStore(ledger.countVerification(address, clock(), VERIFICATIONS_PER_MINUTE))))
     return false
-  // Its answer is bounded in time by the verifier itself, to which too late is no.
+  // The verifier has a timeout of its own and returns false after it.
   return verification.verifier.isHuman(token, hostname, new AbortController().signal)
 }

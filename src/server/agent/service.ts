@@ -5,13 +5,13 @@ import type { SessionSigner } from '../../domain/agent/token.ts'
 import type { ChatLimits } from '../../domain/agent/bounds.ts'
 import type { State, ChatModel, Clock, HumanVerifier } from '../../domain/ports.ts'
 import { Refusal } from '../../domain/refusal.ts'
-import type { KnownCallers } from '../callers.ts'
-import type { AgentMeter } from '../metrics/agent-meter.ts'
+import type { CallerSettings } from '../callers.ts'
+import type { AgentMeter } from '../metrics/instruments.ts'
 import type { Log } from '../route.ts'
-import type { AgentSources } from './tool-answers.ts'
+import type { AgentSources } from './tools.ts'
 
-/** What an operator has chosen. */
-export interface AgentSettings extends KnownCallers {
+/** Settings of the operator. */
+export interface AgentSettings extends CallerSettings {
   /** The kill switch. */
   disabled: boolean
   itemChat: boolean
@@ -27,35 +27,35 @@ interface Provider {
   prices: Prices
 }
 
-/** Everything the chat stands on. */
+/** Dependencies of the chat. */
 export interface AgentPorts {
   settings: AgentSettings
-  /** null: no secret is set. */
+  /** Null if no secret is set. */
   signer: SessionSigner | null
-  /** Name of the model that is set, also where it cannot be asked; empty when there is none. */
+  /** Name of the configured model, even if it cannot be called; empty if none is configured. */
   modelName: () => Promise<string>
-  /** null: no model is set, or its credential or its price is not known. */
+  /** Null if no model is configured, or its credential or its price is missing. */
   provider: Provider | null
-  /** null: nobody has to prove to be human. */
+  /** Null if no human verification is required. */
   verification: { siteKey: string; verifier: HumanVerifier } | null
-  ledger: WatchedLedger
+  ledger: ProbedLedger
   cache: State['answers']
-  /** The product's own stored data, through handles that only read. */
+  /** The stored data, through read-only handles. */
   sources: AgentSources
   meter: AgentMeter
   clock: Clock
   randomBytes: (count: number) => Uint8Array
-  /** Names this server among those that share a ledger. */
+  /** Name of this server among those that share a ledger. */
   server: string
   log: Log
 }
 
 /**
- * The first two checks of every session and turn, and what a turn cannot do without.
+ * Runs the first two checks of every session and turn, and returns the signer and the provider.
  *
  * @throws Refusal `disabled` while the kill switch is set, `misconfigured` while no turn could run
  */
-export async function runnable({
+export async function requireRunnable({
   settings,
   signer,
   provider,
@@ -65,7 +65,7 @@ export async function runnable({
   throw new Refusal<AgentRefusal>('misconfigured')
 }
 
-/** Whether a turn could run now, and on which model. */
+/** Tells whether a turn can run now, and with which model. */
 export async function readiness(ports: AgentPorts): Promise<{ enabled: boolean; model: string }> {
   const { settings, signer, provider, log } = ports
   const model = await ports.modelName().catch((error: unknown) => {
@@ -75,36 +75,42 @@ export async function readiness(ports: AgentPorts): Promise<{ enabled: boolean; 
   return { enabled: !settings.disabled && signer !== null && provider !== null && model !== '', model }
 }
 
-/** What the quota store answers; nobody is served who could not be counted: it throws Refusal `quota_unavailable`. */
-export async function fromQuotaStore<T>(asked: Promise<T>): Promise<T> {
+/**
+ * Waits for an operation of the quota store. @throws Refusal `quota_unavailable` if it fails: a request that cannot be
+ * counted is not served
+ */
+export async function fromQuotaStore<T>(operation: Promise<T>): Promise<T> {
   try {
-    return await asked
+    return await operation
   } catch (cause) {
     throw new Refusal<AgentRefusal>('quota_unavailable', 'the state database does not respond', { cause })
   }
 }
 
-/** How long a write that was proved possible, or failed, is believed. */
-const BELIEVED_MS = 1_000
+/** How long the result of a probe is reused, in milliseconds. */
+const PROBE_MAX_AGE_MS = 1_000
 
-/** Knows what the last write came to. */
-export type WatchedLedger = State['chat'] & {
-  /** As `ping`, but while the last write that ended was a success, however old, it is believed and nothing is written. */
+/** A ledger that remembers the result of its last write. */
+export type ProbedLedger = State['chat'] & {
+  /** As `ping`, but resolves without a write if the last write succeeded, however long ago. */
   lastPing(): Promise<void>
 }
 
-/** A quota store whose `ping` writes once in {@link BELIEVED_MS} at most. A real write that fails is known at once. */
-export function watchedLedger(
+/**
+ * Wraps a quota store so that `ping` writes at most once in {@link PROBE_MAX_AGE_MS}. A failed real write counts as a
+ * failed probe.
+ */
+export function probedLedger(
   ledger: State['chat'],
   now: () => number = () => performance.now(),
-): WatchedLedger {
+): ProbedLedger {
   let probe = { result: Promise.resolve(), until: -Infinity }
   let isWritable = false
-  const believe = (result: Promise<void>, isGood: boolean): void => {
-    probe = { result, until: now() + BELIEVED_MS }
-    isWritable = isGood
+  const recordProbe = (result: Promise<void>, succeeded: boolean): void => {
+    probe = { result, until: now() + PROBE_MAX_AGE_MS }
+    isWritable = succeeded
   }
-  const watched = async <T>(write: Promise<T>): Promise<T> => {
+  const recordWrite = async <T>(write: Promise<T>): Promise<T> => {
     try {
       const written = await write
       isWritable = true
@@ -112,18 +118,18 @@ export function watchedLedger(
     } catch (error) {
       const failed = Promise.reject<undefined>(error)
       failed.catch(() => undefined)
-      believe(failed, false)
+      recordProbe(failed, false)
       throw error
     }
   }
   const ping = (): Promise<void> => {
     if (now() < probe.until) return probe.result
     const result = ledger.ping()
-    // Nothing else is tried while it waits.
+    // Calls meanwhile share this probe.
     probe = { result, until: Infinity }
-    const ended = (isGood: boolean): void => {
-      // A write may have failed meanwhile.
-      if (probe.result === result) believe(result, isGood)
+    const ended = (succeeded: boolean): void => {
+      // A write that failed meanwhile has replaced the probe.
+      if (probe.result === result) recordProbe(result, succeeded)
     }
     result.then(
       () => ended(true),
@@ -133,24 +139,24 @@ export function watchedLedger(
   }
   return {
     ...ledger,
-    makeSalt: (...asked) => watched(ledger.makeSalt(...asked)),
-    admit: (...asked) => watched(ledger.admit(...asked)),
-    extend: (...asked) => watched(ledger.extend(...asked)),
-    settle: (...asked) => watched(ledger.settle(...asked)),
-    sweep: (...asked) => watched(ledger.sweep(...asked)),
-    countVerification: (...asked) => watched(ledger.countVerification(...asked)),
+    makeSalt: (...args) => recordWrite(ledger.makeSalt(...args)),
+    admit: (...args) => recordWrite(ledger.admit(...args)),
+    extend: (...args) => recordWrite(ledger.extend(...args)),
+    settle: (...args) => recordWrite(ledger.settle(...args)),
+    sweep: (...args) => recordWrite(ledger.sweep(...args)),
+    countVerification: (...args) => recordWrite(ledger.countVerification(...args)),
     ping,
     lastPing: () => (isWritable ? Promise.resolve() : ping()),
   }
 }
 
-/** How often turns are looked for whose server has died. */
+/** Interval of the search for turns whose server has died. */
 const SWEEP_MS = 5_000
 
 /**
- * Settles, now and every few seconds, the turns whose lease has ended, and forgets callers of earlier days.
+ * Settles turns whose lease has expired and deletes callers of earlier days, now and every few seconds.
  *
- * @returns stops it, and resolves when no sweep is under way
+ * @returns a function that stops the sweeper and resolves when no sweep is running
  */
 export function startSweeper(
   ledger: Pick<State['chat'], 'sweep'>,
@@ -167,16 +173,16 @@ export function startSweeper(
       if (settled > 0) log.warn({ turns: settled }, 'chat turns were settled at their reserved cost')
       failing = false
     } catch (error) {
-      // Once, not every few seconds: readiness tells it meanwhile.
+      // Log the first failure only: readiness reports the rest.
       if (!failing) log.error({ err: error }, 'open chat turns cannot be settled')
       failing = true
     }
   }
-  const begin = (): void => {
+  const startSweep = (): void => {
     sweeping ??= sweep().finally(() => (sweeping = null))
   }
-  begin()
-  const timer = setInterval(begin, SWEEP_MS)
+  startSweep()
+  const timer = setInterval(startSweep, SWEEP_MS)
   return async () => {
     clearInterval(timer)
     await sweeping

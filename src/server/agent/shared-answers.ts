@@ -2,171 +2,171 @@ import { EventEmitter, once } from 'node:events'
 import { isLastEvent } from '../../domain/agent/schema.ts'
 import type { AgentEvent } from '../../domain/agent/schema.ts'
 
-/** The reason of a signal that stops a turn, or the making of an answer. */
-export class Stopped extends Error {
+/** The abort reason of a turn or of the generation of an answer. */
+export class TurnAborted extends Error {
   override readonly name = 'Stopped'
-  /** `left`: nobody reads any more; `time`: its time is over; `ending`: the server ends. */
-  readonly why: 'left' | 'time' | 'ending'
+  /** `left`: every client disconnected; `time`: timeout; `ending`: the server shuts down. */
+  readonly reason: 'left' | 'time' | 'ending'
 
-  constructor(why: Stopped['why']) {
-    super(why)
-    this.why = why
+  constructor(reason: TurnAborted['reason']) {
+    super(reason)
+    this.reason = reason
   }
 }
 
 /**
- * Makes an answer; it ends with its last event.
+ * Generates the events of an answer, the terminal event last.
  *
- * @param signal aborted when nobody reads the answer any more, or its time is over
- * @param withdraw keeps what comes next for the turn that began the answer
+ * @param signal aborted when no client reads the answer any more, or on timeout
+ * @param stopSharing reserves the following events for the turn that started the answer
  */
-export type MakeAnswer = (signal: AbortSignal, withdraw: () => void) => AsyncIterable<AgentEvent>
+export type GenerateAnswer = (signal: AbortSignal, stopSharing: () => void) => AsyncIterable<AgentEvent>
 
-/** One turn's part in an answer. */
+/** One turn's access to a shared answer. */
 export interface SharedAnswer {
-  /** True for the turn that began the answer. */
-  leads: boolean
-  /** Resolves when the making of the answer is over, whoever reads it; rejects with what it threw. */
-  made: Promise<void>
+  /** True for the turn that started the answer. */
+  isLeader: boolean
+  /** Resolves when the generation of the answer ends; rejects with its error. */
+  finished: Promise<void>
   /**
-   * The answer from its beginning. Without a last event it was withdrawn: what comes next is for another turn.
+   * Yields the answer from its start. If the terminal event is missing, sharing has stopped.
    *
-   * @param signal ends the reading; when the last reader leaves, the making is stopped at once
+   * @param signal ends the reading; the generation is aborted when the last reader leaves
    */
   read(signal: AbortSignal): AsyncGenerator<AgentEvent, void>
 }
 
-/** Answers being made. Identical turns share one, which belongs to none of them. */
+/** Answers that are being generated. Identical turns share one. */
 export class SharedAnswers {
-  readonly #byKey = new Map<string, Making>()
-  readonly #timeMs: number
+  readonly #byKey = new Map<string, SharedGeneration>()
+  readonly #timeoutMs: number
 
-  /** @param timeMs longest that an answer is made; it may be joined for half of that */
-  constructor(timeMs: number) {
-    this.#timeMs = timeMs
+  /** @param timeoutMs longest generation of an answer; other turns can join during the first half */
+  constructor(timeoutMs: number) {
+    this.#timeoutMs = timeoutMs
   }
 
   /**
-   * The answer that is being made under a key, or a new one.
+   * Joins the answer that is being generated under a key, or starts one.
    *
-   * @param key of everything that shapes the answer; null: never shared
-   * @param isOffered whether others may read the answer that is begun
+   * @param key digest of everything that influences the answer; null if it must not be shared
+   * @param isShared whether other turns may read an answer started by this call
    */
-  join(key: string | null, isOffered: boolean, make: MakeAnswer): SharedAnswer {
+  join(key: string | null, isShared: boolean, generate: GenerateAnswer): SharedAnswer {
     const running = key === null ? undefined : this.#byKey.get(key)
-    if (running?.isOffered) return running.sharedWith(false)
-    const making = new Making(make, this.#timeMs)
-    if (key !== null && isOffered) this.#offer(key, making)
-    return making.sharedWith(true)
+    if (running?.isJoinable) return running.handleFor(false)
+    const generation = new SharedGeneration(generate, this.#timeoutMs)
+    if (key !== null && isShared) this.#share(key, generation)
+    return generation.handleFor(true)
   }
 
-  #offer(key: string, making: Making): void {
-    this.#byKey.set(key, making)
+  #share(key: string, generation: SharedGeneration): void {
+    this.#byKey.set(key, generation)
     const forget = (): void => {
-      if (this.#byKey.get(key) === making) this.#byKey.delete(key)
+      if (this.#byKey.get(key) === generation) this.#byKey.delete(key)
     }
-    void making.made.then(forget, forget)
+    void generation.finished.then(forget, forget)
   }
 }
 
-/** An answer being made, at the pace of its fastest reader. */
-class Making {
-  readonly made: Promise<void>
+/** An answer that is being generated at the pace of its fastest reader. */
+class SharedGeneration {
+  readonly finished: Promise<void>
   readonly #startedAt = performance.now()
-  readonly #timeMs: number
-  readonly #stop = new AbortController()
-  /** `event`: readers have more to look at; `wanted`: the making may go on. */
-  readonly #bell = new EventEmitter().setMaxListeners(0)
+  readonly #timeoutMs: number
+  readonly #controller = new AbortController()
+  /** `event`: a new event is available; `requested`: the generation may continue. */
+  readonly #emitter = new EventEmitter().setMaxListeners(0)
   readonly #events: AgentEvent[] = []
-  /** Place of the furthest event that a reader asked for. */
-  #wanted = -1
-  /** Events that other turns than the one that began the answer may read. */
-  #shared = Infinity
+  /** Highest index of an event that a reader requested. */
+  #requestedIndex = -1
+  /** Number of events that turns other than the leader may read. */
+  #sharedCount = Infinity
   #leaderReads = true
   #followers = 0
-  #isWhole = false
-  #isOver = false
+  #isComplete = false
+  #isFinished = false
 
-  constructor(make: MakeAnswer, timeMs: number) {
-    this.#timeMs = timeMs
-    const timer = setTimeout(() => this.#abort('time'), timeMs)
-    this.made = this.#make(make).finally(() => {
+  constructor(generate: GenerateAnswer, timeoutMs: number) {
+    this.#timeoutMs = timeoutMs
+    const timer = setTimeout(() => this.#abort('time'), timeoutMs)
+    this.finished = this.#generate(generate).finally(() => {
       clearTimeout(timer)
-      this.#isOver = true
-      this.#bell.emit('event')
+      this.#isFinished = true
+      this.#emitter.emit('event')
     })
-    // A failure reaches every reader; there may be none left.
-    this.made.catch(() => undefined)
+    // Readers receive the error; avoid an unhandled rejection if none is left.
+    this.finished.catch(() => undefined)
   }
 
-  get isOffered(): boolean {
-    const isYoung = performance.now() - this.#startedAt < this.#timeMs / 2
-    return isYoung && this.#shared === Infinity && !this.#stop.signal.aborted
+  get isJoinable(): boolean {
+    const isRecent = performance.now() - this.#startedAt < this.#timeoutMs / 2
+    return isRecent && this.#sharedCount === Infinity && !this.#controller.signal.aborted
   }
 
-  sharedWith(leads: boolean): SharedAnswer {
-    return { leads, made: this.made, read: (signal) => this.#read(leads, signal) }
+  handleFor(isLeader: boolean): SharedAnswer {
+    return { isLeader, finished: this.finished, read: (signal) => this.#read(isLeader, signal) }
   }
 
-  async #make(make: MakeAnswer): Promise<void> {
-    const { signal } = this.#stop
-    for await (const event of make(signal, () => this.#withdraw())) {
+  async #generate(generate: GenerateAnswer): Promise<void> {
+    const { signal } = this.#controller
+    for await (const event of generate(signal, () => this.#stopSharing())) {
       this.#events.push(event)
-      this.#isWhole = isLastEvent(event)
-      this.#bell.emit('event')
-      while (!this.#isWhole && this.#wanted < this.#events.length && !signal.aborted)
-        await once(this.#bell, 'wanted')
+      this.#isComplete = isLastEvent(event)
+      this.#emitter.emit('event')
+      while (!this.#isComplete && this.#requestedIndex < this.#events.length && !signal.aborted)
+        await once(this.#emitter, 'requested')
     }
   }
 
-  async *#read(leads: boolean, signal: AbortSignal): AsyncGenerator<AgentEvent, void> {
-    if (!leads) this.#followers += 1
+  async *#read(isLeader: boolean, signal: AbortSignal): AsyncGenerator<AgentEvent, void> {
+    if (!isLeader) this.#followers += 1
     try {
-      for (let at = 0; ; at += 1) {
-        const event = await this.#eventAt(at, leads, signal)
+      for (let index = 0; ; index += 1) {
+        const event = await this.#eventAt(index, isLeader, signal)
         if (event) yield event
         if (!event || isLastEvent(event)) return
       }
     } finally {
-      if (leads) this.#leaderReads = false
+      if (isLeader) this.#leaderReads = false
       else this.#followers -= 1
-      this.#abandonUnlessRead()
+      this.#abortUnlessRead()
     }
   }
 
-  /** The event at a place once it is there; null where it is withdrawn. */
-  async #eventAt(at: number, leads: boolean, signal: AbortSignal): Promise<AgentEvent | null> {
+  /** Waits for the event at an index; null if it is not shared. */
+  async #eventAt(index: number, isLeader: boolean, signal: AbortSignal): Promise<AgentEvent | null> {
     for (;;) {
       signal.throwIfAborted()
-      if (!leads && at >= this.#shared) return null
-      const event = this.#events[at]
+      if (!isLeader && index >= this.#sharedCount) return null
+      const event = this.#events[index]
       if (event) return event
-      if (this.#isOver) return this.#endedEarly()
-      this.#wanted = Math.max(this.#wanted, at)
-      this.#bell.emit('wanted')
-      await once(this.#bell, 'event', { signal })
+      if (this.#isFinished) return this.#endedEarly()
+      this.#requestedIndex = Math.max(this.#requestedIndex, index)
+      this.#emitter.emit('requested')
+      await once(this.#emitter, 'event', { signal })
     }
   }
 
   async #endedEarly(): Promise<never> {
-    await this.made
+    await this.finished
     throw new Error('an answer ended without a final event')
   }
 
-  #withdraw(): void {
-    this.#shared = this.#events.length
-    this.#bell.emit('event')
-    this.#abandonUnlessRead()
+  #stopSharing(): void {
+    this.#sharedCount = this.#events.length
+    this.#emitter.emit('event')
+    this.#abortUnlessRead()
   }
 
-  /** Once the last event is there, an answer is made to its end, whoever leaves. */
-  #abandonUnlessRead(): void {
-    const isRead = this.#leaderReads || (this.#followers > 0 && this.#shared === Infinity)
-    if (!isRead && !this.#isWhole) this.#abort('left')
+  /** Aborts the generation if no reader is left and the terminal event is still missing. */
+  #abortUnlessRead(): void {
+    const isRead = this.#leaderReads || (this.#followers > 0 && this.#sharedCount === Infinity)
+    if (!isRead && !this.#isComplete) this.#abort('left')
   }
 
-  #abort(why: Stopped['why']): void {
-    this.#stop.abort(new Stopped(why))
-    this.#bell.emit('wanted')
+  #abort(reason: TurnAborted['reason']): void {
+    this.#controller.abort(new TurnAborted(reason))
+    this.#emitter.emit('requested')
   }
 }

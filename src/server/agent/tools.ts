@@ -1,35 +1,60 @@
 import { CALL_TIMEOUT_MS, RESULT_MAX_BYTES } from '../../domain/agent/bounds.ts'
 import type { ToolCall, ToolName } from '../../domain/agent/model-call.ts'
 import { withoutMarkers } from '../../domain/agent/prompt.ts'
-import { parseToolCall } from '../../domain/agent/tools.ts'
+import { LISTS, parseToolCall } from '../../domain/agent/tools.ts'
 import type { FeedSearchRefusal, SearchCaller } from '../../domain/feed/search.ts'
 import { Refusal } from '../../domain/refusal.ts'
-import { withTimeout } from '../single-flight.ts'
-import { ToolProblem, answerCall, sourcesFor } from './tool-answers.ts'
-import type { AgentSources } from './tool-answers.ts'
+import { UNTRUSTED, fitLists, fitText, toShownItem, shownLine } from '../../domain/agent/shown-data.ts'
+import type { NamedItem } from '../../domain/agent/shown-data.ts'
+import type { Arguments, KnownCall } from '../../domain/agent/tools.ts'
+import type { LiveSort } from '../../domain/feed/live-sort.ts'
+import type { LiveFeed } from '../../domain/feed/live-items.ts'
+import { itemsOfKey } from '../../domain/feed/source.ts'
+import type {
+  Objects,
+  FeedStore,
+  Clock,
+  CallerSearch,
+  Ledger,
+  FeedSearch,
+  YearReader,
+} from '../../domain/ports.ts'
+import { visibleText } from '../../domain/text.ts'
+import { formatInstant, parseInstant } from '../../domain/time.ts'
+import type { Instant } from '../../domain/time.ts'
+import { FUTURE_TOLERANCE_MS } from '../../domain/year/history.ts'
+import { yearEnvelopeSchema } from '../../domain/year/schema.ts'
+import type { YearEnvelope } from '../../domain/year/schema.ts'
+import { withTimeout, onceFor } from '../single-flight.ts'
+import { parseFeed, provedSnapshots } from '../feed/proved-snapshots.ts'
+import type { SnapshotReader } from '../feed/proved-snapshots.ts'
+import { provedPublications } from '../year/proved-publications.ts'
+import type { ProvedPublication } from '../year/proved-publications.ts'
 
-/** What a call came to, as whoever made it is told. */
+/** The six tools (docs/agent-tools.md). Each returns stored data as JSON text of bounded size. */
+
+/** The result of a tool call. */
 export interface ToolRun {
   /** JSON text. */
   output: string
-  /** True when it is an error instead of data. */
+  /** True if the output is an error instead of data. */
   failed: boolean
-  /** False when it holds data whose changes no revision tells of: an answer made of it must not be kept. */
+  /** False if no revision covers the data: an answer based on it must not be cached. */
   cacheable: boolean
 }
 
 export interface CallOptions {
-  /** Who the call is run for. */
+  /** The caller on whose behalf the tool runs. */
   caller: Pick<SearchCaller, 'address' | 'isChat'>
-  /** Told of what a store threw. */
+  /** Called with an error of a store. */
   onFault: (tool: ToolName, error: unknown) => void
-  /** Largest output, in bytes of UTF-8; no larger than one call may have. */
+  /** Largest output, in bytes of UTF-8; at most the limit of one call. */
   maxBytes?: number
   timeoutMs?: number
 }
 
 /**
- * Runs one call of a tool (docs/agent-tools.md). Whatever was written and whatever fails, it becomes a result.
+ * Runs one tool call (docs/agent-tools.md). Invalid arguments and errors become results.
  *
  * @throws the signal's reason once it is aborted
  */
@@ -40,31 +65,255 @@ export async function runCall(
   signal: AbortSignal,
 ): Promise<ToolRun> {
   signal.throwIfAborted()
-  const read = parseToolCall(call)
-  if (!read.ok) return failure(read.problem)
-  const over = new AbortController()
+  const parsed = parseToolCall(call)
+  if (!parsed.ok) return failure(parsed.problem)
+  const finished = new AbortController()
   try {
-    const answer = answerCall(read.call, sourcesFor({ ...caller, signal: over.signal }, sources), maxBytes)
-    const output = withoutMarkers(await withTimeout(answer, timeoutMs, signal))
-    const isYear = read.call.name === 'get_period_top' && read.call.arguments.period === 'year'
+    const result = toolOutput(
+      parsed.call,
+      sourcesFor({ ...caller, signal: finished.signal }, sources),
+      maxBytes,
+    )
+    const output = withoutMarkers(await withTimeout(result, timeoutMs, signal))
+    const isYear = parsed.call.name === 'get_period_top' && parsed.call.arguments.period === 'year'
     return { output, failed: false, cacheable: !isYear }
   } catch (error) {
     signal.throwIfAborted()
-    if (error instanceof ToolProblem) return failure(error.message)
-    if (error instanceof Refusal && BUSY.some((code) => code === error.code)) {
+    if (error instanceof ToolError) return failure(error.message)
+    if (error instanceof Refusal && BUSY_CODES.some((code) => code === error.code)) {
       return failure('the search is busy')
     }
-    onFault(read.call.name, error)
+    onFault(parsed.call.name, error)
     return failure('the data could not be read')
   } finally {
-    // A call that was given up must not wait for its turn any longer.
-    over.abort()
+    // Remove an abandoned call from the search queue.
+    finished.abort()
   }
 }
 
-const BUSY: readonly FeedSearchRefusal[] = ['search_busy', 'search_limit']
+const BUSY_CODES: readonly FeedSearchRefusal[] = ['search_busy', 'search_limit']
 
-/** An error as the result of a call. */
+/** Makes the result of a failed call. */
 export function failure(error: string): ToolRun {
   return { output: JSON.stringify({ error }), failed: true, cacheable: false }
+}
+
+/** An error that a tool reports to the model instead of a result. */
+class ToolError extends Error {
+  override readonly name = 'ToolProblem'
+}
+
+const LIMIT_DEFAULT = 10
+const SNAPSHOT_LIMIT_DEFAULT = 5
+
+/** The result of a tool: facts with lists, or a text with the facts about the part that fits. */
+type ToolResult =
+  | { facts: object; lists?: Readonly<Record<string, readonly object[]>> }
+  | { text: string; factsOf: (beginning: string) => object }
+
+/** Runs a tool and returns its result as JSON text of at most `maxBytes`. */
+async function toolOutput<Name extends ToolName>(
+  call: KnownCall<Name>,
+  sources: CallerSources,
+  maxBytes: number,
+): Promise<string> {
+  const head = { ...UNTRUSTED, source: `dash ${call.name}` }
+  const result = await HANDLERS[call.name](call.arguments, sources)
+  if ('facts' in result) return fitLists({ ...head, ...result.facts }, result.lists ?? {}, maxBytes)
+  const { text, factsOf } = result
+  return fitText(text, (beginning) => JSON.stringify({ ...head, ...factsOf(beginning) }), maxBytes)
+}
+
+const HANDLERS: {
+  [Name in ToolName]: (args: Arguments[Name], sources: CallerSources) => Promise<ToolResult>
+} = {
+  async search_items({ query, sources, from, to, limit }, { search }) {
+    const request = { query, sources: sources ?? [], from, to, limit: limit ?? LIMIT_DEFAULT, cursor: null }
+    const page = await search.search(request)
+    const items = page.items.map((item) => ({ ...toShownItem(item), match: item.match }))
+    return { facts: { more: page.cursor !== null }, lists: { items } }
+  },
+
+  async get_period_top({ period, list, limit, at }, sources) {
+    const name = list ?? 'popular'
+    if (period === 'year') return yearTop(name, limit, at, sources)
+    const feed = await newestFeed(sources, period)
+    const items = ranked(feed[name], limit ?? LIMIT_DEFAULT)
+    return { facts: { period, list: name, ...snapshotFacts(feed) }, lists: { items } }
+  },
+
+  async get_feed_snapshot({ sort, limit }, sources) {
+    const feed = await newestFeed(sources, sort)
+    return { facts: snapshotFacts(feed), lists: snapshotLists(feed, limit ?? SNAPSHOT_LIMIT_DEFAULT) }
+  },
+
+  async read_article({ key, offset }, { items }) {
+    const item = await items.item(key)
+    if (!item) return notStored(key)
+    const shown = { found: true, item: toShownItem(item) }
+    const stored = await items.article(item.source, item.sourceId)
+    if (!stored) return { facts: { ...shown, text: null, note: 'No text of this item is stored.' } }
+    const readAt = formatInstant(stored.fetchedAt)
+    const characters = Array.from(visibleText(stored.text))
+    const start = offset ?? 0
+    const factsOf = (text: string): object => {
+      const end = start + Array.from(text).length
+      const nextOffset = end < characters.length ? end : null
+      const position = { characters: characters.length, offset: start, next_offset: nextOffset }
+      return { ...shown, readAt, ...position, text }
+    }
+    return { text: characters.slice(start).join(''), factsOf }
+  },
+
+  async find_similar_items({ key, limit }, { search }) {
+    const similar = await nullIfNotFound(search.similar(key, limit ?? LIMIT_DEFAULT))
+    if (!similar) return notStored(key)
+    const items = similar.map((item) => ({ ...toShownItem(item), reasons: item.reasons, score: item.score }))
+    return { facts: { found: true, to: shownLine(key) }, lists: { items } }
+  },
+
+  async get_trend_history({ key, term, from, to }, { items, search }) {
+    const facts = { order: 'newest day first' }
+    if (key === null) {
+      const { mentions, days } = await search.termTrend({ term: term ?? '', from, to })
+      return {
+        facts: { ...facts, term: shownLine(term ?? ''), mentions },
+        lists: { days: days.toReversed() },
+      }
+    }
+    const item = await items.item(key)
+    const trend = await nullIfNotFound(search.itemTrend(key))
+    if (!item || !trend) return notStored(key, facts)
+    const days = trend.days.filter(({ day }) => (from ?? day) <= day && day <= (to ?? day))
+    return { facts: { ...facts, found: true, item: toShownItem(item) }, lists: { days: days.toReversed() } }
+  },
+}
+
+async function yearTop(
+  list: keyof YearEnvelope['feed'] & (typeof LISTS)[number],
+  limit: number | null,
+  at: string | null,
+  { publication, clock }: CallerSources,
+): Promise<ToolResult> {
+  const now = clock()
+  const instant = at === null ? now : (parseInstant(at) ?? now)
+  if (instant > now + FUTURE_TOLERANCE_MS) throw new ToolError('at: lies in the future')
+  const found = await publication(instant)
+  const facts = { period: 'year', list, at: formatInstant(instant) }
+  if (!found) return { facts: { ...facts, publication: null, note: 'No Year was published by then.' } }
+  const { publicationId, asOfDay, envelope } = found
+  const named = { ...facts, publication: publicationId, asOfDay }
+  if (!envelope) {
+    const note = 'This publication has an older layout, which the tools do not read.'
+    return { facts: { ...named, note } }
+  }
+  const { windowStart, windowEnd, archivedAt, feed } = envelope
+  const items = ranked(feed[list], limit ?? LIMIT_DEFAULT)
+  return { facts: { ...named, windowStart, windowEnd, publishedAt: archivedAt }, lists: { items } }
+}
+
+async function newestFeed({ feed }: CallerSources, sort: LiveFeed['sortMode']): Promise<LiveFeed> {
+  const newest = await feed(sort)
+  if (!newest) throw new ToolError('no snapshot of the feed has been taken yet')
+  return newest
+}
+
+/** The metadata of a snapshot. */
+export function snapshotFacts({ snapshotId, generatedAt, sortMode }: LiveFeed): object {
+  return { snapshot: snapshotId, generatedAt, sort: sortMode }
+}
+
+/** The top of every list of a snapshot. */
+export function snapshotLists(feed: LiveFeed, limit: number): Record<string, object[]> {
+  return Object.fromEntries(LISTS.map((name) => [name, ranked(feed[name], limit)]))
+}
+
+function ranked(items: readonly (NamedItem & { rank: number })[], limit: number): object[] {
+  return items.slice(0, limit).map((item) => ({ rank: item.rank, ...toShownItem(item) }))
+}
+
+function notStored(key: string, facts: object = {}): ToolResult {
+  const [ref] = itemsOfKey(key)
+  return {
+    facts: { ...facts, found: false, note: `No such item of ${ref?.source ?? 'any source'} is stored.` },
+  }
+}
+
+/** Resolves to null if the item is not stored. */
+async function nullIfNotFound<T>(result: Promise<T>): Promise<T | null> {
+  try {
+    return await result
+  } catch (error) {
+    const code: FeedSearchRefusal = 'item_not_found'
+    if (error instanceof Refusal && error.code === code) return null
+    throw error
+  }
+}
+
+/** Single items and their texts. */
+type AgentItems = Pick<FeedStore, 'item' | 'revision' | 'article'>
+
+/** The stores of the agent, as read-only handles (docs/agent-tools.md). */
+export interface AgentStores {
+  feed: AgentItems & SnapshotReader
+  search: Pick<FeedSearch, 'by'>
+  ledger: Pick<Ledger, 'changeToken'>
+  objects: Pick<Objects, 'get' | 'newestHead' | 'objectChangeToken' | 'headChangeToken'>
+  year: YearReader
+  clock: Clock
+}
+
+/** A publication for the tools; `envelope` is null for a layout older than the current one. */
+interface YearPublication {
+  publicationId: string
+  asOfDay: string
+  envelope: YearEnvelope | null
+}
+
+/** The data the agent reads, verified as in the public interfaces. A server has one instance. */
+export interface AgentSources extends Pick<AgentStores, 'search' | 'clock'> {
+  items: AgentItems
+  /** The newest snapshot's feed of a sort; null when there is no snapshot. */
+  feed: (sort: LiveSort) => Promise<LiveFeed | null>
+  /** The Year publication that was current at an instant; null when there was none. */
+  publication: (at: Instant) => Promise<YearPublication | null>
+}
+
+/** The data as one caller reads it: the search counts per caller. */
+export interface CallerSources extends Omit<AgentSources, 'search'> {
+  search: CallerSearch
+}
+
+export function sourcesFor(caller: SearchCaller, sources: AgentSources): CallerSources {
+  return { ...sources, search: sources.search.by(caller) }
+}
+
+/** Size of the agent's own cache of verified publications. */
+const YEAR_MEMORY_BYTES = 8 * 1024 * 1024
+
+export function agentSources(stores: AgentStores): AgentSources {
+  const { feed: items, search, clock } = stores
+  const snapshots = provedSnapshots(items)
+  const publications = provedPublications(stores, YEAR_MEMORY_BYTES)
+  const feedOf = onceFor(parseFeed)
+  const publicationOf = onceFor(parsePublication)
+  return {
+    items,
+    search,
+    clock,
+    async feed(sort) {
+      const proved = await snapshots.newest(sort)
+      return proved && feedOf(proved)
+    },
+    async publication(at) {
+      const proved = await publications.latestAt(at)
+      return proved && publicationOf(proved)
+    },
+  }
+}
+
+function parsePublication({ manifest, published }: ProvedPublication): YearPublication {
+  const { publicationId, asOfDay } = manifest
+  const parsed = yearEnvelopeSchema.safeParse(JSON.parse(published.body.toString('utf8')))
+  return { publicationId, asOfDay, envelope: parsed.success ? parsed.data : null }
 }

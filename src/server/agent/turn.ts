@@ -13,23 +13,23 @@ import { TURN_MESSAGE } from '../route.ts'
 import { abortable } from '../single-flight.ts'
 import { admitTurn, checkRequest, rateLimited } from './admit-turn.ts'
 import type { AdmittedTurn } from './admit-turn.ts'
-import { Tally, makeAnswer } from './answer.ts'
+import { Tally, generateAnswer } from './answer.ts'
 import type { AnswerPorts, Prompt } from './answer.ts'
 import { AnswerStream } from './answer-stream.ts'
-import type { Ending } from './answer-stream.ts'
-import { groundingOf } from './grounding.ts'
+import type { TurnOutcome } from './answer-stream.ts'
+import { readGrounding } from './grounding.ts'
 import type { AgentPorts } from './service.ts'
-import { SharedAnswers, Stopped } from './shared-answers.ts'
+import { SharedAnswers, TurnAborted } from './shared-answers.ts'
 import type { SharedAnswer } from './shared-answers.ts'
 import { runCall } from './tools.ts'
 
 /** The turns of a server. */
 export interface Turns {
-  /** Answers a chat request: every check in the documented order, then the stream of the answer. */
-  begin: (event: H3Event) => Promise<Response>
-  /** Resolves when every turn that was begun is over and settled; to be asked once nothing new can come. */
+  /** Handles a chat request: runs every check in the documented order, then streams the answer. */
+  handle: (event: H3Event) => Promise<Response>
+  /** Resolves when every started turn is settled; call it when no new turn can start. */
   settled: () => Promise<void>
-  /** Ends every open turn as one that is out of time, and those that still begin; resolves when they are settled. */
+  /** Ends every open turn, and every turn that still starts, with a timeout error; resolves when they are settled. */
   endTurns: () => Promise<void>
 }
 
@@ -38,7 +38,7 @@ const NETWORK_SHARE = 1 / 4
 
 const TOO_MANY_STREAMS = { admitted: false, scope: 'ip', retryAfterSeconds: SHORT_WAIT_MS / 1000 } as const
 
-/** A stream that no proxy may keep, change or hold back. */
+/** Headers of a stream that proxies must not cache, transform or buffer. */
 const STREAM_HEADERS = {
   'content-type': 'text/event-stream; charset=utf-8',
   'cache-control': 'no-store, no-transform',
@@ -47,33 +47,33 @@ const STREAM_HEADERS = {
 
 export function openTurns(ports: AgentPorts, callers: Callers): Turns {
   const { pingMs, turnMs, limits } = ports.settings
-  // Quotas count the turns of all networks, in the store that servers share.
-  const most = Math.max(1, Math.floor(limits.maxOpenTurns * NETWORK_SHARE))
-  const places = openSlots({ perAddress: most, perNetwork: most, all: Infinity })
+  // The shared quota store limits the turns of all networks together.
+  const maxPerNetwork = Math.max(1, Math.floor(limits.maxOpenTurns * NETWORK_SHARE))
+  const slots = openSlots({ perAddress: maxPerNetwork, perNetwork: maxPerNetwork, all: Infinity })
   const answers = new SharedAnswers(turnMs)
-  const open = new Map<Promise<void>, AbortController>()
-  let isEnding = false
-  const settled = async (): Promise<void> => void (await Promise.all(open.keys()))
+  const runningTurns = new Map<Promise<void>, AbortController>()
+  let isShuttingDown = false
+  const settled = async (): Promise<void> => void (await Promise.all(runningTurns.keys()))
 
   return {
     settled,
-    async begin(event) {
+    async handle(event) {
       const checked = await checkRequest(ports, callers, event)
       const { address } = checked
-      if (places.enter(address) !== 'admitted') throw rateLimited(ports, TOO_MANY_STREAMS)
-      // A refusal leaves the place. A crash after the admission: the sweep charges what is reserved.
+      if (slots.enter(address) !== 'admitted') throw rateLimited(ports, TOO_MANY_STREAMS)
+      // Free the slot after a refusal. After a crash, the sweep charges the reservation.
       const admitted = await admitTurn(ports, checked).catch((error: unknown) => {
-        places.leave(address)
+        slots.leave(address)
         throw error
       })
-      const stop = new AbortController()
-      const timer = setTimeout(() => stop.abort(new Stopped('time')), turnMs)
-      const onGone = (): void => stop.abort(new Stopped('left'))
-      const stream = new AnswerStream({ pingMs, response: event.runtime?.node?.res, onGone })
+      const controller = new AbortController()
+      const timer = setTimeout(() => controller.abort(new TurnAborted('time')), turnMs)
+      const onDisconnect = (): void => controller.abort(new TurnAborted('left'))
+      const stream = new AnswerStream({ pingMs, socket: event.runtime?.node?.res, onDisconnect })
       const turn: Turn = {
         ...admitted,
         stream,
-        signal: stop.signal,
+        signal: controller.signal,
         requestId: requestId(event.req.headers),
         startedAt: performance.now(),
         scope: null,
@@ -84,71 +84,71 @@ export function openTurns(ports: AgentPorts, callers: Callers): Turns {
         tally: new Tally(admitted.admission.reserved),
       }
       void stream.send({ event: 'meta', data: { remaining: admitted.admission.remaining, tier: 'free' } })
-      const over = runTurn(ports, answers, turn).finally(() => {
+      const finished = runTurn(ports, answers, turn).finally(() => {
         clearTimeout(timer)
-        open.delete(over)
-        places.leave(address)
+        runningTurns.delete(finished)
+        slots.leave(address)
       })
-      open.set(over, stop)
-      if (isEnding) stop.abort(new Stopped('ending'))
+      runningTurns.set(finished, controller)
+      if (isShuttingDown) controller.abort(new TurnAborted('ending'))
       return respondStream(event, { ...callers.headersFor(event), ...STREAM_HEADERS }, stream.body)
     },
     async endTurns() {
-      isEnding = true
-      for (const stop of open.values()) stop.abort(new Stopped('ending'))
+      isShuttingDown = true
+      for (const controller of runningTurns.values()) controller.abort(new TurnAborted('ending'))
       await settled()
     },
   }
 }
 
-/** A turn whose stream is open, and what is known of it so far. */
+/** A turn whose stream is open, and its state. */
 interface Turn extends AdmittedTurn {
   stream: AnswerStream
-  /** Aborted with a {@link Stopped}. */
+  /** Aborted with a {@link TurnAborted}. */
   signal: AbortSignal
   requestId: string
   startedAt: number
   scope: 'site' | 'item' | null
   source: 'cache' | 'shared' | 'own' | null
   firstDeltaMs: number | null
-  /** The tool whose start its reader was sent, and not yet its end. */
+  /** The tool whose start was sent to the client and whose end was not. */
   openTool: ToolName | null
-  /** The answer it reads. */
+  /** The answer that this turn reads. */
   answer: SharedAnswer | null
-  /** Of the answer it began. */
+  /** Consumption of the answer that this turn started. */
   tally: Tally
 }
 
 /**
- * An admitted turn from the first event behind `meta` to its line in the log
- * (docs/decisions/0030-chat-streaming-and-shared-answers.md): exactly one last event unless the reader has left, one settlement. Never
- * throws.
+ * Runs an admitted turn from the first event after `meta` to its log line
+ * (docs/decisions/0030-chat-streaming-and-shared-answers.md): one terminal event unless the client disconnected, and one
+ * settlement. Never throws.
  */
 async function runTurn(ports: AgentPorts, answers: SharedAnswers, turn: Turn): Promise<void> {
   const { stream, signal } = turn
-  ports.meter.streaming()
+  ports.meter.recordStart()
   let last: LastEvent | null = null
   try {
-    // `meta` is with the socket before anything else takes time.
+    // Let `meta` reach the socket before the slow part.
     await nextTick()
     last = await answerTurn(ports, answers, turn)
   } catch (error) {
     last = lastEventOf(error, turn, ports)
   }
-  if (!stream.open) last = null
-  // A crash before the settlement: the sweep charges what is reserved once the lease has ended.
+  if (!stream.isOpen) last = null
+  // After a crash before the settlement, the sweep charges the reservation when the lease expires.
   const settled = settlementOf(ports, turn)
   if (turn.openTool) void stream.send({ event: 'tool', data: { name: turn.openTool, status: 'done' } })
-  // A server that ends closes the connections whose answers have ended: not before their money is settled.
-  const isEnding = whyStopped(signal) === 'ending'
-  if (last) stream.end(last, isEnding ? settled : undefined)
+  // On shutdown the server closes connections whose responses have ended, so hold the response until the turn is settled.
+  const isShuttingDown = abortReason(signal) === 'ending'
+  if (last) stream.end(last, isShuttingDown ? settled : undefined)
   await settled
   report(ports, turn, last)
 }
 
 /**
- * Reads what the turn stands on, then sends the kept answer, or reads the one being made, or begins it. An abort before that
- * costs nothing; afterwards what was sent and received until then, unless others read on.
+ * Reads the grounding, then sends the cached answer, joins one that is being generated, or starts one. An abort before
+ * the model call costs nothing; later it costs what was sent and received, unless other turns read on.
  */
 async function answerTurn(ports: AgentPorts, answers: SharedAnswers, turn: Turn): Promise<LastEvent | null> {
   const { request, provider, address, stream, signal } = turn
@@ -156,126 +156,126 @@ async function answerTurn(ports: AgentPorts, answers: SharedAnswers, turn: Turn)
   const { maxOutputTokens } = settings
   const onFault = (err: unknown): void =>
     ports.log.error({ turn: turn.admission.turn, err }, 'the chat could not read the stored data')
-  const grounding = await groundingOf(request, sources, address, signal, onFault)
+  const grounding = await readGrounding(request, sources, address, signal, onFault)
   turn.scope = grounding.scope
   const model = await abortable(provider.model.name(), signal)
   const shaping = { model, instructions: INSTRUCTIONS, tools: TOOL_DEFINITIONS, maxOutputTokens }
   const key = cacheKey({ ...shaping, request, grounding })
-  const kept = key === null ? null : await abortable(cache.get(key, clock()), signal)
-  if (kept) {
+  const cached = key === null ? null : await abortable(cache.get(key, clock()), signal)
+  if (cached) {
     turn.source = 'cache'
     turn.firstDeltaMs = performance.now() - turn.startedAt
-    await stream.send({ event: 'delta', data: { text: kept.text } })
+    await stream.send({ event: 'delta', data: { text: cached.text } })
     return { event: 'done', data: { usage: NO_USAGE, cached: true } }
   }
   const token = Buffer.from(ports.randomBytes(MARKER_TOKEN_BYTES)).toString('hex')
   const prompt = {
     instructions: INSTRUCTIONS,
     input: () => turnInput(request, grounding, token),
-    largestBytes: largestInputBytes(request),
+    maxInputBytes: largestInputBytes(request),
     withTools: !turn.admission.degraded,
   }
   const caller = { address, isChat: true }
   const runTool: AnswerPorts['runTool'] = (call, maxBytes, callSignal) =>
     runCall(call, sources, { caller, maxBytes, onFault: (_tool, error) => onFault(error) }, callSignal)
-  const asked = { key, model, prompt, runTool }
+  const plan = { key, model, prompt, runTool }
   for (;;) {
-    // An answer without tools is for this turn alone; the turn may still be given one that is being made with them.
-    const answer = answers.join(key, prompt.withTools, (answerSignal, withdraw) =>
-      chargedAnswer(ports, turn, asked, answerSignal, withdraw),
+    // An answer without tools is not shared, but this turn may join one that has tools.
+    const answer = answers.join(key, prompt.withTools, (answerSignal, stopSharing) =>
+      chargedAnswer(ports, turn, plan, answerSignal, stopSharing),
     )
     turn.answer = answer
-    turn.source = answer.leads ? 'own' : 'shared'
+    turn.source = answer.isLeader ? 'own' : 'shared'
     const last = await sendAnswer(turn, answer)
     if (last) return last
   }
 }
 
-/** Bytes of the token that marks where a turn's stored data ends. */
+/** Length of the random token that marks the end of a turn's stored data, in bytes. */
 const MARKER_TOKEN_BYTES = 16
 
 const NO_USAGE = { in: 0, out: 0, cached: 0 }
 
 /**
- * Passes an answer on, event by event, as fast as the reader of the stream takes it.
+ * Sends an answer event by event, as fast as the client reads.
  *
- * @returns the last event; null where what comes next is for another turn: this one has to join again
+ * @returns the terminal event; null if sharing stopped and the turn must join again
  */
 async function sendAnswer(turn: Turn, answer: SharedAnswer): Promise<LastEvent | null> {
   const { stream, signal } = turn
-  // After what came of another answer, this one is a paragraph of its own.
-  let gap = turn.firstDeltaMs === null ? '' : '\n\n'
+  // Text after a previous answer starts a new paragraph.
+  let separator = turn.firstDeltaMs === null ? '' : '\n\n'
   for await (const event of answer.read(signal)) {
-    if (isLastEvent(event)) return answer.leads || event.event === 'error' ? event : unpaid(event)
+    if (isLastEvent(event)) return answer.isLeader || event.event === 'error' ? event : withoutUsage(event)
     let sent: AgentEvent = event
     if (event.event === 'tool') turn.openTool = event.data.status === 'start' ? event.data.name : null
     if (event.event === 'delta') {
       turn.firstDeltaMs ??= performance.now() - turn.startedAt
-      sent = { event: 'delta', data: { text: gap + event.data.text } }
-      gap = ''
+      sent = { event: 'delta', data: { text: separator + event.data.text } }
+      separator = ''
     }
     await abortable(stream.send(sent), signal)
   }
   return null
 }
 
-/** What is shared is charged once, to the turn that began it. */
-function unpaid({ event, data }: LastEvent & { event: 'done' }): LastEvent {
+/** Removes the usage: a shared answer is charged once, to the turn that started it. */
+function withoutUsage({ event, data }: LastEvent & { event: 'done' }): LastEvent {
   return { event, data: { ...data, usage: NO_USAGE } }
 }
 
-/** What the answer of a turn is made of, and under which key and name it may be kept. */
-interface Asked {
-  /** null: it may not. */
+/** The inputs of a turn's answer, and the key it is cached under. */
+interface AnswerPlan {
+  /** Null if the answer must not be cached. */
   key: string | null
-  /** The model that key is of; an answer of another one is not kept under it. */
+  /** The model of the key; an answer by another model is not cached under it. */
   model: string
   prompt: Prompt
   runTool: AnswerPorts['runTool']
 }
 
-/** An answer, kept where it may be, and charged to the turn that began it on every way out. */
+/** Generates an answer, caches it if possible, and in every case charges the turn that started it. */
 async function* chargedAnswer(
   ports: AgentPorts,
   turn: Turn,
-  { key, model, prompt, runTool }: Asked,
+  { key, model, prompt, runTool }: AnswerPlan,
   signal: AbortSignal,
-  withdraw: () => void,
+  stopSharing: () => void,
 ): AsyncGenerator<AgentEvent, void> {
   const { provider, tally } = turn
   const { maxOutputTokens } = ports.settings
   try {
     const ask: AnswerPorts['ask'] = (call, callSignal) =>
       provider.model.ask(call, callSignal, turn.admission.turn)
-    const reserve = (upTo: number): Promise<boolean> => extend(ports, turn, upTo)
-    const answerPorts = { ask, prices: provider.prices, extend: reserve, withdraw, runTool, maxOutputTokens }
-    yield* makeAnswer(answerPorts, prompt, tally, signal)
-    // What was said is with the sockets before the stores hold up this thread.
+    const reserveUpTo = (upTo: number): Promise<boolean> => extend(ports, turn, upTo)
+    const answerPorts = { ask, prices: provider.prices, reserveUpTo, stopSharing, runTool, maxOutputTokens }
+    yield* generateAnswer(answerPorts, prompt, tally, signal)
+    // Let the events reach the sockets before the stores block this thread.
     await nextTick()
-    if (key !== null && tally.isWhole && tally.isKeepable && tally.model === model)
-      await keep(ports, key, tally.text)
+    if (key !== null && tally.isComplete && tally.isCacheable && tally.model === model)
+      await cacheAnswer(ports, key, tally.text)
   } catch (error) {
-    const isOvertime = whyStopped(signal) === 'time'
-    if (signal.aborted && !isOvertime) throw error
-    if (!isOvertime) ports.log.error({ turn: turn.admission.turn, err: error }, 'a chat answer failed')
-    yield isOvertime ? OVERTIME : BROKEN
+    const isTimeout = abortReason(signal) === 'time'
+    if (signal.aborted && !isTimeout) throw error
+    if (!isTimeout) ports.log.error({ turn: turn.admission.turn, err: error }, 'a chat answer failed')
+    yield isTimeout ? TIMED_OUT : FAILED
   } finally {
     await settle(ports, turn.admission.turn, tally.cost(provider.prices))
   }
 }
 
-const OVERTIME: LastEvent = { event: 'error', data: { error: 'timeout', code: 'total' } }
-const BROKEN: LastEvent = { event: 'error', data: { error: 'upstream_error', code: 'failed' } }
+const TIMED_OUT: LastEvent = { event: 'error', data: { error: 'timeout', code: 'total' } }
+const FAILED: LastEvent = { event: 'error', data: { error: 'upstream_error', code: 'failed' } }
 
-function whyStopped({ reason }: AbortSignal): Stopped['why'] | null {
-  return reason instanceof Stopped ? reason.why : null
+function abortReason({ reason }: AbortSignal): TurnAborted['reason'] | null {
+  return reason instanceof TurnAborted ? reason.reason : null
 }
 
-/** The last event of a turn that something broke off. */
+/** The terminal event of a turn that failed or was aborted. */
 function lastEventOf(error: unknown, { admission, signal, stream }: Turn, { log }: AgentPorts): LastEvent {
-  if (signal.aborted) return OVERTIME
-  if (stream.open) log.error({ turn: admission.turn, err: error }, 'a chat turn failed')
-  return BROKEN
+  if (signal.aborted) return TIMED_OUT
+  if (stream.isOpen) log.error({ turn: admission.turn, err: error }, 'a chat turn failed')
+  return FAILED
 }
 
 async function extend({ ledger, settings, log }: AgentPorts, turn: Turn, upTo: number): Promise<boolean> {
@@ -288,23 +288,23 @@ async function extend({ ledger, settings, log }: AgentPorts, turn: Turn, upTo: n
   }
 }
 
-async function keep({ cache, clock, log }: AgentPorts, key: string, text: string): Promise<void> {
+async function cacheAnswer({ cache, clock, log }: AgentPorts, key: string, text: string): Promise<void> {
   try {
     await cache.put(key, { text, storedAt: clock() })
   } catch (error) {
-    // The answer is given; it is only made again next time.
+    // The answer was sent; it is generated again next time.
     log.warn({ err: error }, 'a chat answer could not be cached')
   }
 }
 
-/** Over once the turn is charged: by the answer that it began, or with nothing. */
+/** Resolves when the turn is charged: by the answer it started, or with nothing. */
 async function settlementOf(ports: AgentPorts, { admission, answer }: Turn): Promise<void> {
-  if (answer?.leads) return answer.made.catch(() => undefined)
+  if (answer?.isLeader) return answer.finished.catch(() => undefined)
   await nextTick()
   await settle(ports, admission.turn, 0)
 }
 
-/** Charges a turn. What cannot be written now is charged at what was reserved once the lease of the turn ends. */
+/** Charges a turn. If the write fails, the sweep charges the reservation when the lease expires. */
 async function settle({ ledger, clock, log }: AgentPorts, turn: string, cost: number): Promise<void> {
   try {
     await ledger.settle(turn, cost, clock())
@@ -313,10 +313,10 @@ async function settle({ ledger, clock, log }: AgentPorts, turn: string, cost: nu
   }
 }
 
-/** One line in the log, and the same in numbers: nothing that anyone wrote, and nothing of who asked. */
+/** Logs a turn in one line and counts it, without any text of the conversation or data of the caller. */
 function report({ log, meter }: AgentPorts, turn: Turn, last: LastEvent | null): void {
   const { request, stream, tally, source, scope, firstDeltaMs } = turn
-  const ending: Ending =
+  const outcome: TurnOutcome =
     last === null
       ? { kind: 'gone' }
       : last.event === 'error'
@@ -324,7 +324,7 @@ function report({ log, meter }: AgentPorts, turn: Turn, last: LastEvent | null):
         : { kind: 'done' }
   const durationMs = Math.round(performance.now() - turn.startedAt)
   const costMicroUsd = tally.cost(turn.provider.prices)
-  const { kind: terminal, ...failure } = ending
+  const { kind: terminal, ...failure } = outcome
   const line = {
     requestId: turn.requestId,
     turn: turn.admission.turn,
@@ -335,7 +335,7 @@ function report({ log, meter }: AgentPorts, turn: Turn, last: LastEvent | null):
     degraded: turn.admission.degraded || tally.degraded,
     terminal,
     ...failure,
-    ...(terminal === 'gone' ? { cut: stream.cut } : {}),
+    ...(terminal === 'gone' ? { cut: stream.wasCut } : {}),
     rounds: tally.rounds,
     calls: tally.calls,
     characters: tally.text.length,
@@ -346,6 +346,12 @@ function report({ log, meter }: AgentPorts, turn: Turn, last: LastEvent | null):
     durationMs,
   }
   log.info(line, TURN_MESSAGE)
-  // A shared answer is charged to the turn that began it.
-  meter.ended({ ending, source, firstDeltaMs, durationMs, costMicroUsd: source === 'own' ? costMicroUsd : 0 })
+  // A shared answer is charged to the turn that started it.
+  meter.recordEnd({
+    outcome,
+    source,
+    firstDeltaMs,
+    durationMs,
+    costMicroUsd: source === 'own' ? costMicroUsd : 0,
+  })
 }

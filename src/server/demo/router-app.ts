@@ -9,18 +9,18 @@ import { dayOf } from '../../domain/time.ts'
 import { respondJson } from '../respond.ts'
 
 /**
- * What a scripted model is like: `solver` answers everything, `talker` prints its tool calls as text, `guesser` gets the
- * time wrong, `silent` says nothing of use.
+ * Behaviour of a scripted model: `solver` solves everything, `talker` prints its tool calls as text, `guesser` gets the
+ * time wrong, `silent` returns nothing useful.
  */
-type Character = 'solver' | 'talker' | 'guesser' | 'silent'
+type Behaviour = 'solver' | 'talker' | 'guesser' | 'silent'
 
 export interface ScriptedModel {
   id: string
   name: string
-  character: Character
+  behaviour: Behaviour
   contextLength: number
   maxCompletionTokens: number
-  /** Median latency its endpoint tells, in milliseconds. */
+  /** Reported median latency, in milliseconds. */
   latencyMs: number
 }
 
@@ -37,7 +37,7 @@ interface RouterResponse {
   body: unknown
 }
 
-/** The demo's models: one that is good at everything, and others that are not. */
+/** The demo's models: one solves every task, the others do not. */
 export const DEMO_MODELS: readonly ScriptedModel[] = [
   scripted('orchard/quince-large', 'Orchard: Quince Large', 'solver', 900),
   scripted('harbour/kite-mini', 'Harbour: Kite Mini', 'guesser', 700),
@@ -45,44 +45,44 @@ export const DEMO_MODELS: readonly ScriptedModel[] = [
   scripted('lantern/ember-small', 'Lantern: Ember Small', 'silent', 2_600),
 ]
 
-const REQUESTS_A_DAY = 50
+const REQUESTS_PER_DAY = 50
 
 const HEADERS = { 'cache-control': 'no-store', 'x-dash-demo': 'true' }
 
-function scripted(id: string, name: string, character: Character, latencyMs: number): ScriptedModel {
-  const size = character === 'solver' ? 262_144 : 131_072
-  return { id: `${id}:free`, name, character, latencyMs, contextLength: size, maxCompletionTokens: size / 8 }
+function scripted(id: string, name: string, behaviour: Behaviour, latencyMs: number): ScriptedModel {
+  const size = behaviour === 'solver' ? 262_144 : 131_072
+  return { id: `${id}:free`, name, behaviour, latencyMs, contextLength: size, maxCompletionTokens: size / 8 }
 }
 
 /**
- * The routing service with scripted models, which answer the suite of the current day by its own solutions, so that an
- * evaluation runs as it would against the real one. Counts its chat requests by UTC day.
+ * A routing service with scripted models, which respond to the suite of the current day with its solutions, so that an
+ * evaluation runs as against the real service. Chat requests are counted by UTC day.
  */
 export function scriptedRouter(
   models: readonly ScriptedModel[],
   clock: Clock,
 ): (request: RouterRequest) => RouterResponse {
-  const used = new Map<string, number>()
+  const requestsByDay = new Map<string, number>()
   return ({ method, path, authorized, body }) => {
     if (method === 'GET' && path === '/models') return { status: 200, body: catalogueOf(models) }
     if (!authorized) return failure(401, 'No auth credentials found')
     const day = dayOf(clock())
-    const count = used.get(day) ?? 0
+    const count = requestsByDay.get(day) ?? 0
     if (method === 'GET' && path === '/key') return { status: 200, body: keyOf(count) }
     const model = models.find(({ id }) => path === `/models/${id}/endpoints`)
     if (method === 'GET' && model) return { status: 200, body: endpointsOf(model) }
     if (method !== 'POST' || path !== '/chat/completions') return failure(404, 'Not found')
-    used.set(day, count + 1)
+    requestsByDay.set(day, count + 1)
     return completionOf(models, body, clock)
   }
 }
 
-/** The scripted service as an application; every answer says that it is the demo's. */
+/** The scripted routing service as an application; every response is marked as the demo's. */
 export function demoRouterApp(models: readonly ScriptedModel[], clock: Clock): H3 {
   const app = new H3({ silent: true })
-  const answer = scriptedRouter(models, clock)
+  const respond = scriptedRouter(models, clock)
   app.all('/**', async (event) => {
-    const { status, body } = answer({
+    const { status, body } = respond({
       method: event.req.method,
       path: decodeURIComponent(event.url.pathname),
       authorized: event.req.headers.get('authorization') !== null,
@@ -115,8 +115,8 @@ function catalogueOf(models: readonly ScriptedModel[]): unknown {
 }
 
 function keyOf(used: number): unknown {
-  const remaining = Math.max(0, REQUESTS_A_DAY - used)
-  return { data: { label: 'demo', free_model_daily_requests: { limit: REQUESTS_A_DAY, used, remaining } } }
+  const remaining = Math.max(0, REQUESTS_PER_DAY - used)
+  return { data: { label: 'demo', free_model_daily_requests: { limit: REQUESTS_PER_DAY, used, remaining } } }
 }
 
 function endpointsOf({ id, latencyMs }: ScriptedModel): unknown {
@@ -126,42 +126,42 @@ function endpointsOf({ id, latencyMs }: ScriptedModel): unknown {
 }
 
 function completionOf(models: readonly ScriptedModel[], body: string, clock: Clock): RouterResponse {
-  const asked = JSON.parse(body) as { model: string; tools?: unknown[]; messages?: { content: unknown }[] }
-  const { model: id, tools, messages = [] } = asked
+  const request = JSON.parse(body) as { model: string; tools?: unknown[]; messages?: { content: unknown }[] }
+  const { model: id, tools, messages = [] } = request
   const model = models.find((each) => each.id === id)
   if (!model) return failure(404, `No endpoints found for ${id}.`)
   const items = drawItems(dayOf(clock()))
   const kind = tools === undefined ? 'text' : 'tool'
-  const isOfSuite = messages.at(-1)?.content === items.prompts[kind].messages.at(-1)?.content
-  const reply = isOfSuite ? replyOf(model.character, kind, items) : GREETING
-  const calls = reply.toolCalls.map((call, at) => ({ id: `call_${at}`, type: 'function', function: call }))
-  const content = { role: 'assistant', content: reply.text }
+  const isSuitePrompt = messages.at(-1)?.content === items.prompts[kind].messages.at(-1)?.content
+  const response = isSuitePrompt ? responseOf(model.behaviour, kind, items) : GREETING
+  const calls = response.toolCalls.map((call, at) => ({ id: `call_${at}`, type: 'function', function: call }))
+  const content = { role: 'assistant', content: response.text }
   const message = calls.length > 0 ? { ...content, tool_calls: calls } : content
-  const choices = [{ index: 0, finish_reason: reply.finishReason, message }]
+  const choices = [{ index: 0, finish_reason: response.finishReason, message }]
   return { status: 200, body: { id: 'gen-demo', object: 'chat.completion', model: id, choices } }
 }
 
-/** What every model says to whatever the suite does not ask, such as the question of the lines that the page has to copy. */
+/** Response to any other prompt, such as that of the snippets on the page. */
 const GREETING: ModelResponse = { text: 'Hello.', toolCalls: [], finishReason: 'stop' }
 
-function replyOf(character: Character, kind: 'tool' | 'text', items: LiteItems): ModelResponse {
+function responseOf(behaviour: Behaviour, kind: 'tool' | 'text', items: LiteItems): ModelResponse {
   const solved = solutions(items)[kind]
-  const said = (text: string): ModelResponse => ({ text, toolCalls: [], finishReason: 'stop' })
-  if (character === 'solver') return solved
-  if (character === 'silent') return said('I would rather talk about the weather.')
-  if (character === 'talker') return kind === 'tool' ? said(JSON.stringify(solved.toolCalls)) : solved
+  const textResponse = (text: string): ModelResponse => ({ text, toolCalls: [], finishReason: 'stop' })
+  if (behaviour === 'solver') return solved
+  if (behaviour === 'silent') return textResponse('I would rather talk about the weather.')
+  if (behaviour === 'talker') return kind === 'tool' ? textResponse(JSON.stringify(solved.toolCalls)) : solved
   return kind === 'tool' ? solved : { ...solved, text: solved.text.replace(/TIME: .*$/, 'TIME: 00:00:00') }
 }
 
-/** Titles the demo's sources vouch for, by source and the source's own id. */
+/** Titles that the demo's sources confirm, by source and source id. */
 export type DemoTitles = Readonly<Record<NewsSource, Readonly<Record<string, string>>>>
 
-/** Path below which each source's API is imitated. */
+/** Path prefix of each source's imitated API. */
 export const DEMO_SOURCE_PATHS = { hn: '/hn', lobsters: '/lobsters', lesswrong: '/lesswrong' } as const
 
 /**
- * Stands in for the three owning sources while the demo is prepared, so that asking them for titles runs as it would
- * against the real ones. Every answer says that it is the demo's.
+ * Imitates the three news sources while the demo is prepared, so that titles are requested as from the real ones. Every
+ * response is marked as the demo's.
  */
 export function demoSourceApp(titles: DemoTitles): H3 {
   const app = new H3({ silent: true })

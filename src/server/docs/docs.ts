@@ -11,10 +11,10 @@ import { once } from '../single-flight.ts'
 import { renderMarkdown } from './markdown.ts'
 import { groupsOf, withMenu } from './menu.ts'
 import type { Menu, MenuEntry } from './menu.ts'
-import { reference } from './reference.ts'
+import { renderReference } from './reference.ts'
 import type { PublishedDocument } from './reference.ts'
 
-/** A document as the server shows it. */
+/** A document as the server renders it. */
 interface Guide extends MenuEntry {
   /** First sentence under its heading. */
   summary: string
@@ -23,12 +23,12 @@ interface Guide extends MenuEntry {
   markdown: () => string
 }
 
-/** The project's own documents; each is read when it is first needed. */
+/** Opens the project's documents; each is read at its first use. */
 function openGuides(): readonly Guide[] {
   const files = guideFiles()
   return files.map((file) => {
     const text = once(() => readFileSync(new URL(file.name, ROOT), 'utf8'))
-    const linkTo = (link: string): string | null => linkedPath(files, file, link)
+    const resolveLink = (link: string): string | null => linkedPath(files, file, link)
     return {
       path: file.path,
       get title() {
@@ -37,8 +37,8 @@ function openGuides(): readonly Guide[] {
       get summary() {
         return summaryOf(text())
       },
-      content: once(() => renderMarkdown(text(), linkTo)),
-      markdown: once(() => withLinksToMarkdown(text(), linkTo)),
+      content: once(() => renderMarkdown(text(), resolveLink)),
+      markdown: once(() => withLinksToMarkdown(text(), resolveLink)),
     }
   })
 }
@@ -49,7 +49,7 @@ function titleOf(text: string): string {
   return heading.replaceAll(/[`*]/g, '')
 }
 
-/** The first sentence of the first paragraph; empty for a document that has none. */
+/** The first sentence of the first paragraph; empty if there is no paragraph. */
 function summaryOf(text: string): string {
   const paragraphs = text.split(/\n\s*\n/).map((part) => part.trim())
   const first = paragraphs.find((part) => /^(?!```)[\w`*[]/.test(part)) ?? ''
@@ -60,11 +60,11 @@ function summaryOf(text: string): string {
   return /^.*?\.(?= |$)/.exec(plain)?.[0] ?? plain.replace(/:$/, '.')
 }
 
-function withLinksToMarkdown(text: string, linkTo: (link: string) => string | null): string {
+function withLinksToMarkdown(text: string, resolveLink: (link: string) => string | null): string {
   return text.replaceAll(/\]\(([^()\s]+)\)/g, (whole, link: string) => {
-    const [path, ...fragment] = (/^https?:/.test(link) ? null : linkTo(link))?.split('#') ?? []
+    const [path, ...fragment] = (/^https?:/.test(link) ? null : resolveLink(link))?.split('#') ?? []
     if (path === undefined) return whole
-    return `](${[path in FILES ? path : `${path}.md`, ...fragment].join('#')})`
+    return `](${[path in RAW_FILES ? path : `${path}.md`, ...fragment].join('#')})`
   })
 }
 
@@ -84,11 +84,11 @@ function llmsText(documents: readonly PublishedDocument[], guides: readonly Guid
     ({ title, path, summary }) => `- [${title}](${base}${path}/openapi.json): OpenAPI 3.1. ${summary}`,
   )
   const groups = groupsOf(guides)
-  const front = groups[0]?.entries[0]
+  const start = groups[0]?.entries[0]
   const sections = groups.map(({ title, entries }) =>
     section(title === OPTIONAL ? 'Optional' : title, entries.map(guideLine)),
   )
-  const head = [`# ${front?.title ?? 'dash'}`, `> ${front?.summary ?? ''}`, section('Interfaces', interfaces)]
+  const head = [`# ${start?.title ?? 'dash'}`, `> ${start?.summary ?? ''}`, section('Interfaces', interfaces)]
   return `${[...head, ...sections].join('\n\n')}\n`
 }
 
@@ -100,11 +100,11 @@ const PLAIN_TYPE = 'text/plain; charset=utf-8'
 const MARKDOWN_TYPE = 'text/markdown; charset=utf-8'
 const SVG_TYPE = 'image/svg+xml'
 
-const OPEN_TO_ALL = { 'access-control-allow-origin': '*', 'cache-control': 'public, max-age=300' }
+const PUBLIC_HEADERS = { 'access-control-allow-origin': '*', 'cache-control': 'public, max-age=300' }
 
 /**
- * Mounts `/docs`, each interface's document and page, and the project's own guides, which are there as Markdown too, under
- * `.md`. Every page has the menu of all; `/llms.txt` is the same list for language models. No outside host is involved.
+ * Mounts `/docs` with the page and document of each interface and the guides, which are also served as Markdown under
+ * `.md`. Every page has the full menu; `/llms.txt` is the same list for language models.
  *
  * @param baseUrl public address of the server, without a slash at its end
  */
@@ -125,33 +125,33 @@ export function mountDocs(
     textAt(path, HTML_TYPE, PAGE_HEADERS, () => {
       const { title, content: main, head = NOTHING } = content()
       const menu = menuOf(documents, guides)
-      return layout(frame, { title, head, rooms: [], main: withMenu(menu, path, main) })
+      return layout(frame, { title, head, navLinks: [], main: withMenu(menu, path, main) })
     })
   pageAt('/docs', () => ({ title: 'Documentation', content: index(documents) }))
-  textAt('/llms.txt', PLAIN_TYPE, OPEN_TO_ALL, () => llmsText(documents, guides, baseUrl()))
+  textAt('/llms.txt', PLAIN_TYPE, PUBLIC_HEADERS, () => llmsText(documents, guides, baseUrl()))
   for (const guide of guides) {
     pageAt(guide.path, () => ({ title: guide.title, content: guide.content() }))
-    textAt(`${guide.path}.md`, MARKDOWN_TYPE, OPEN_TO_ALL, () => guide.markdown())
+    textAt(`${guide.path}.md`, MARKDOWN_TYPE, PUBLIC_HEADERS, () => guide.markdown())
   }
-  for (const [path, { name, type }] of Object.entries(FILES))
-    textAt(path, type, OPEN_TO_ALL, () => readFileSync(new URL(name, ROOT), 'utf8'))
-  for (const [name, page] of Object.entries(MOVED)) {
+  for (const [path, { name, type }] of Object.entries(RAW_FILES))
+    textAt(path, type, PUBLIC_HEADERS, () => readFileSync(new URL(name, ROOT), 'utf8'))
+  for (const [name, page] of Object.entries(MOVED_PAGES)) {
     const redirectTo = (location: string) => (event: H3Event) => respond(event, 301, { location }, null)
     app.get(`/docs/${name}`, redirectTo(`/docs/${page}`))
     app.get(`/docs/${name}.md`, redirectTo(`/docs/${page.replace(/#|$/, '.md$&')}`))
   }
   for (const published of documents) {
     app.get(`${published.path}/openapi.json`, (event) =>
-      respondJson(event, 200, OPEN_TO_ALL, published.document),
+      respondJson(event, 200, PUBLIC_HEADERS, published.document),
     )
     const { path, title } = published
     const head = html`<link rel="service-desc" type="application/json" href="${path}/openapi.json" />`
-    pageAt(path, () => ({ title, content: reference(published), head }))
+    pageAt(path, () => ({ title, content: renderReference(published), head }))
   }
   app.get('/docs/decisions/**', (event) => redirectDecision(event, guides))
 }
 
-/** Decision records that became part of another, by number. */
+/** Decision records merged into another, by number. */
 const MERGED_DECISIONS: Readonly<Record<string, string>> = {
   '0055': '0026',
   '0063': '0015',
@@ -160,7 +160,7 @@ const MERGED_DECISIONS: Readonly<Record<string, string>> = {
   '0072': '0034',
 }
 
-/** Redirects a former name of a decision record to the record that has its number now. */
+/** Redirects a former name of a decision record to the current record of that number. */
 function redirectDecision(event: H3Event, guides: readonly Guide[]): Response {
   const [, number = '', suffix = ''] =
     /^\/docs\/decisions\/(\d{4})-[\w-]+(\.md)?$/.exec(event.url.pathname) ?? []
@@ -173,7 +173,7 @@ function redirectDecision(event: H3Event, guides: readonly Guide[]): Response {
 
 type Headers = Readonly<Record<string, string>>
 
-/** The groups of pages, and behind the first of them the interfaces. */
+/** The groups of pages, with the interfaces after the first group. */
 function menuOf(documents: readonly PublishedDocument[], guides: readonly Guide[]): Menu {
   const interfaces = {
     title: 'Interfaces',
@@ -201,7 +201,7 @@ function index(documents: readonly PublishedDocument[]): Html {
 const ROOT = new URL('../../../', import.meta.url)
 
 /** Documents outside `docs/`, with their names below `/docs`. */
-const OTHERS: Readonly<Record<string, string>> = {
+const OTHER_DOCUMENTS: Readonly<Record<string, string>> = {
   'README.md': 'readme',
   'CHANGELOG.md': 'changelog',
   'CONTRIBUTING.md': 'contributing',
@@ -210,15 +210,15 @@ const OTHERS: Readonly<Record<string, string>> = {
 }
 
 /** Other files of the documents, by their addresses on the server. */
-const FILES: Readonly<Record<string, { name: string; type: string }>> = {
+const RAW_FILES: Readonly<Record<string, { name: string; type: string }>> = {
   '/docs/audit.sh': { name: 'docs/audit.sh', type: PLAIN_TYPE },
   '/docs/diagrams/architecture.svg': { name: 'docs/diagrams/architecture.svg', type: SVG_TYPE },
   '/docs/diagrams/data-flow.svg': { name: 'docs/diagrams/data-flow.svg', type: SVG_TYPE },
   '/docs/diagrams/proof.svg': { name: 'docs/diagrams/proof.svg', type: SVG_TYPE },
 }
 
-/** Pages that became sections of other pages, by their former name below `/docs`. */
-const MOVED: Readonly<Record<string, string>> = {
+/** Pages merged into other pages, by their former name below `/docs`. */
+const MOVED_PAGES: Readonly<Record<string, string>> = {
   containers: 'deployment#containers',
   scaling: 'deployment#several-servers',
   'chat-providers': 'agent-chat#choosing-a-model',
@@ -236,17 +236,17 @@ export interface GuideFile {
   path: string
 }
 
-/** The project's own documents, in the order of their names. */
+/** The project's documents, sorted by name. */
 export function guideFiles(): GuideFile[] {
   const names = readdirSync(new URL('docs/', ROOT), { recursive: true, encoding: 'utf8' })
     .map((name) => `docs/${name.replaceAll('\\', '/')}`)
     .filter((name) => name.endsWith('.md'))
     .sort()
-  return [...names, ...Object.keys(OTHERS)].map((name) => ({ name, path: pathOf(name) }))
+  return [...names, ...Object.keys(OTHER_DOCUMENTS)].map((name) => ({ name, path: pathOf(name) }))
 }
 
 function pathOf(name: string): string {
-  const other = OTHERS[name]
+  const other = OTHER_DOCUMENTS[name]
   if (other !== undefined) return `/docs/${other}`
   return `/${name.replace(/(?:\/README)?\.md$/, '')}`
 }
@@ -260,8 +260,8 @@ function pathOf(name: string): string {
 function linkedPath(files: readonly GuideFile[], from: GuideFile, link: string): string | null {
   const [target = '', ...fragment] = link.split('#')
   const name = target === '' ? from.name : posix.join(posix.dirname(from.name), target)
-  const wanted = new Set([name, posix.join(name, 'README.md')])
-  const shown = Object.entries(FILES).map(([path, { name: file }]) => ({ path, name: file }))
-  const found = [...files, ...shown].find((file) => wanted.has(file.name))
+  const candidates = new Set([name, posix.join(name, 'README.md')])
+  const rawFiles = Object.entries(RAW_FILES).map(([path, { name: file }]) => ({ path, name: file }))
+  const found = [...files, ...rawFiles].find((file) => candidates.has(file.name))
   return found ? [found.path, ...fragment].join('#') : null
 }

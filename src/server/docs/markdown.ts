@@ -4,12 +4,12 @@ import { NOTHING, html } from '../page/html.ts'
 import type { Html } from '../page/html.ts'
 
 /**
- * Renders one of the project's documents. HTML in it is shown as text, headings have ids for links, and tables scroll, by
+ * Renders one of the project's documents. HTML in it is shown as text; headings get ids; wide tables and code scroll, by
  * keyboard too.
  *
- * @param linkTo address of a relative link or image; null leaves its text alone
+ * @param resolveLink resolves a relative link; null leaves only its text
  */
-export function renderMarkdown(text: string, linkTo: (link: string) => string | null): Html {
+export function renderMarkdown(text: string, resolveLink: (link: string) => string | null): Html {
   const ids = new Map<string, number>()
   const marked = new Marked({
     gfm: true,
@@ -32,11 +32,11 @@ export function renderMarkdown(text: string, linkTo: (link: string) => string | 
       link({ href, tokens }) {
         const inner: Html = { html: this.parser.parseInline(tokens) }
         if (/^https?:/.test(href)) return html`<a href="${href}" rel="noopener noreferrer">${inner}</a>`.html
-        const to = linkTo(href)
-        return to === null ? inner.html : html`<a href="${to}">${inner}</a>`.html
+        const target = resolveLink(href)
+        return target === null ? inner.html : html`<a href="${target}">${inner}</a>`.html
       },
       image({ href, text: alt }) {
-        const source = linkTo(href)
+        const source = resolveLink(href)
         return source === null ? html`${alt}`.html : html`<img src="${source}" alt="${alt}" />`.html
       },
     },
@@ -53,7 +53,7 @@ function plainText(tokens: readonly Token[]): string {
     .join('')
 }
 
-/** Heading id in the form that code hosts use, so that one link works there and here. */
+/** Makes a heading's id as code hosts do, so that links work both there and here. */
 function slugOf(title: string): string {
   return title
     .toLowerCase()
@@ -62,12 +62,15 @@ function slugOf(title: string): string {
 }
 
 function uniqueId(slug: string, ids: Map<string, number>): string {
-  const seen = ids.get(slug) ?? 0
-  ids.set(slug, seen + 1)
-  return seen === 0 ? slug : `${slug}-${seen}`
+  const count = ids.get(slug) ?? 0
+  ids.set(slug, count + 1)
+  return count === 0 ? slug : `${slug}-${count}`
 }
 
-/** Text beside an example, by the requirement in its fence (CONTRIBUTING.md, "Examples in the documents"). */
+/**
+ * Prerequisites of examples (CONTRIBUTING.md, "Examples in the documents"), by the mark in the fence, with their text
+ * beside the example.
+ */
 export const NEEDS: Readonly<Record<string, string>> = {
   internet: 'the Internet',
   account: 'an account at a provider',
@@ -82,7 +85,7 @@ export const NEEDS: Readonly<Record<string, string>> = {
 /** Programs that an example may require. */
 export const TOOLS: readonly string[] = ['jq', 'sqlite3', 'openssl', 'promtool']
 
-/** Requirements in the fence of a block, as text for a reader; empty without any. */
+/** The prerequisites in the fence of a block as text; empty if there are none. */
 function needsText(info: string): string {
   const [, needs = ''] = /(?:^| )needs=(\S+)/.exec(info) ?? []
   return needs

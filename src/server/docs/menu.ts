@@ -33,14 +33,14 @@ function menuItem({ path, title }: MenuEntry, current: string): Html {
   </li>`
 }
 
-/** A part of the menu: pages in reading order. */
+/** A group of the menu, with its pages in reading order. */
 interface PageGroup {
   title: string
-  /** Addresses below `/docs/`. */
+  /** Paths below `/docs/`. */
   pages: readonly string[]
 }
 
-/** The menu's order: from pages for newcomers to pages for contributors. */
+/** The menu: pages for newcomers first, pages for contributors last. */
 export const MENU_GROUPS: readonly PageGroup[] = [
   {
     title: 'Start',
@@ -64,8 +64,8 @@ export const MENU_GROUPS: readonly PageGroup[] = [
 ]
 
 /**
- * Pages by group, in the menu's order; pages without a group come last. Single decisions are in no group: their list links
- * to them.
+ * Groups pages in the menu's order; pages without a group come last. Pages of single decisions are omitted: their list
+ * links to them.
  */
 export function groupsOf<Page extends MenuEntry>(
   pages: readonly Page[],

@@ -5,8 +5,14 @@ import { SEARCH_DOCS, searchContract, similarContract, trendContract } from '../
 import { MCP_DOCS, mcpContract } from '../mcp/route.ts'
 import { FREE_MODELS_CONTRACTS, FREE_MODELS_DOCS } from '../models/routes.ts'
 import type { Contract } from '../route.ts'
-import { HISTORY_DOCS, historyContract } from '../year/history.ts'
-import { headContract, indexContract, ledgerContract, legacyLedgerContract } from '../year/ledger-routes.ts'
+import {
+  HISTORY_DOCS,
+  historyContract,
+  headContract,
+  indexContract,
+  ledgerContract,
+  legacyLedgerContract,
+} from '../year/routes.ts'
 import type { PublishedDocument } from './reference.ts'
 
 type Contracts = Parameters<typeof openApiDocument>[1]
@@ -15,12 +21,12 @@ interface Interface {
   path: string
   title: string
   summary: string
-  /** The release of the product has its own. */
+  /** Version of the interface, independent of the product's release. */
   version: string
   contracts: Contracts
 }
 
-/** The public interfaces, in the order in which they are shown. */
+/** The public interfaces, in display order. */
 const INTERFACES: readonly Interface[] = [
   {
     path: HISTORY_DOCS,
@@ -75,7 +81,7 @@ export function publishedDocuments(demo: boolean): PublishedDocument[] {
   })
 }
 
-/** What an OpenAPI document says about itself. */
+/** The `info` of an OpenAPI document. */
 interface DocumentInfo {
   title: string
   version: string
@@ -85,8 +91,8 @@ interface DocumentInfo {
 const SCHEMA_PREFIX = '#/components/schemas/'
 
 /**
- * Folds contracts into an OpenAPI 3.1 document: paths, parameters, every refusal with its status and code, and the
- * schemas the handlers parse with. Nothing of it is written by hand elsewhere.
+ * Builds an OpenAPI 3.1 document from contracts: paths, parameters, every refusal with its status and code, and the
+ * schemas that the handlers parse with.
  */
 function openApiDocument(
   info: DocumentInfo,
@@ -152,12 +158,12 @@ function queryParameters(query: z.ZodObject): Record<string, unknown>[] {
   const { properties = {}, required = [] } = z.toJSONSchema(query, { io: 'input' })
   return Object.entries(properties as Record<string, Described>).map(([name, described]) => {
     const { description, example, ...schema } = described
-    const shown = example === undefined ? {} : { example }
-    return { name, required: required.includes(name), description, schema, ...shown }
+    const exampleMember = example === undefined ? {} : { example }
+    return { name, required: required.includes(name), description, schema, ...exampleMember }
   })
 }
 
-/** JSON Schema of a parameter, with what its schema says in `meta`. */
+/** JSON Schema of a parameter, with the members of its `meta`. */
 interface Described extends Record<string, unknown> {
   description: string
   example?: string
@@ -179,7 +185,7 @@ function successes(contract: Contract<string>): Record<string, unknown> {
 
 type RefusalOfStatus = Omit<Contract<string>['refusals'][string], 'status'> & { error: string }
 
-/** One response a status; its schema lists exactly the codes that status is given with. */
+/** One response per status; its schema lists exactly the codes of that status. */
 function refusals(contract: Contract<string>): Record<string, unknown> {
   const byStatus = new Map<number, RefusalOfStatus[]>()
   for (const [name, { status, error = name, ...rest }] of Object.entries(contract.refusals)) {
@@ -213,11 +219,11 @@ function refusals(contract: Contract<string>): Record<string, unknown> {
   )
 }
 
-/** What some refusals of one status say beside their code, each always the same. */
+/** Schemas of constant members of the refusals of one status. */
 function memberSchemas(members: readonly object[]): Record<string, unknown> {
   return Object.fromEntries(
-    members.flatMap((given) =>
-      Object.entries(given).map(([name, value]) => [name, { type: 'string', enum: [value] }]),
+    members.flatMap((member) =>
+      Object.entries(member).map(([name, value]) => [name, { type: 'string', enum: [value] }]),
     ),
   )
 }
@@ -232,19 +238,19 @@ function headerObjects(headers: Readonly<Record<string, string>>): Record<string
   )
 }
 
-/** The schemas that a part of the document refers to, and those that they refer to. */
+/** The schemas that a part of the document references, directly or indirectly. */
 function referredSchemas(part: unknown): Record<string, unknown> {
   const { schemas } = z.toJSONSchema(z.globalRegistry, { uri: (id) => `${SCHEMA_PREFIX}${id}` })
   const referred = new Map<string, unknown>()
-  const follow = (from: unknown): void => {
+  const collect = (from: unknown): void => {
     for (const [, id = ''] of JSON.stringify(from).matchAll(/"#\/components\/schemas\/(\w+)"/g)) {
       const schema = schemas[id]
       if (!schema || referred.has(id)) continue
       referred.set(id, withoutDocumentKeys(schema))
-      follow(schema)
+      collect(schema)
     }
   }
-  follow(part)
+  collect(part)
   return Object.fromEntries(referred)
 }
 
@@ -254,7 +260,7 @@ function inlineSchema(schema: z.ZodType): Record<string, unknown> {
   return withoutDocumentKeys(z.toJSONSchema(schema))
 }
 
-/** Inside an OpenAPI document a schema has neither a dialect nor an address of its own. */
+/** Removes the keys `$schema`, `$id` and `id`, which a schema inside an OpenAPI document must not have. */
 function withoutDocumentKeys(schema: object): Record<string, unknown> {
   return Object.fromEntries(
     Object.entries(schema).filter(([key]) => key !== '$schema' && key !== '$id' && key !== 'id'),

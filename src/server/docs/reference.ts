@@ -1,7 +1,7 @@
 import { NOTHING, codeSpans, html } from '../page/html.ts'
 import type { Html } from '../page/html.ts'
 
-/** The shown parts of an OpenAPI document, as `openapi.ts` makes it. */
+/** The parts of an OpenAPI document that are rendered, as `openapi.ts` makes them. */
 interface OpenApi {
   paths: Readonly<Record<string, Readonly<Record<string, Operation>>>>
   components: { schemas: Readonly<Record<string, JsonSchema>> }
@@ -36,8 +36,8 @@ export interface PublishedDocument {
   document: Record<string, unknown>
 }
 
-/** The description of an interface: every operation with its parameters and responses, and every schema. */
-export function reference({ path, title, summary, document }: PublishedDocument): Html {
+/** Renders the reference of an interface: every operation with its parameters and responses, and every schema. */
+export function renderReference({ path, title, summary, document }: PublishedDocument): Html {
   const { paths, components } = document as unknown as OpenApi
   const operations = Object.entries(paths).flatMap(([at, methods]) =>
     Object.entries(methods)
@@ -59,7 +59,7 @@ function operationText(method: string, path: string, operation: Operation): Html
   const { operationId, summary, description = '', parameters = [], requestBody, responses } = operation
   return html`<h2 id="${operationId}"><code>${method.toUpperCase()} ${path}</code></h2>
     <p><strong>${summary}.</strong> ${codeSpans(description)}</p>
-    ${method === 'get' ? exampleOf(path, parameters) : NOTHING}
+    ${method === 'get' ? exampleRequest(path, parameters) : NOTHING}
     ${
       requestBody
         ? html`<h3>Body</h3>
@@ -72,21 +72,21 @@ function operationText(method: string, path: string, operation: Operation): Html
     ${responseTable(responses)}`
 }
 
-/** A link that sends the operation's example request. */
-function exampleOf(path: string, parameters: readonly Parameter[]): Html {
-  const given = parameters.flatMap(({ name, example }): [string, string][] =>
+/** An example request that can be opened directly. */
+function exampleRequest(path: string, parameters: readonly Parameter[]): Html {
+  const examples = parameters.flatMap(({ name, example }): [string, string][] =>
     example === undefined ? [] : [[name, example]],
   )
-  const query = new URLSearchParams(given).toString()
+  const query = new URLSearchParams(examples).toString()
   const address = query === '' ? path : `${path}?${query}`
   return html`<p>For example <a href="${address}">${address}</a></p>`
 }
 
 function parameterTable(parameters: readonly Parameter[]): Html {
   const rows = parameters.map(
-    ({ in: place, name, required = false, description, schema }) =>
+    ({ in: location, name, required = false, description, schema }) =>
       html`<tr>
-        <th scope="row"><code>${name}</code>${place === 'header' ? html` (header)` : NOTHING}</th>
+        <th scope="row"><code>${name}</code>${location === 'header' ? html` (header)` : NOTHING}</th>
         <td>${schemaText(schema)}${required ? html`, required` : NOTHING}</td>
         <td>${codeSpans(description)}</td>
       </tr>`,
@@ -169,14 +169,14 @@ interface JsonSchema {
   description?: string
 }
 
-/** One member of an object, those of objects inside it under dotted names. */
+/** One member of an object; members of nested objects have dotted names. */
 interface Member {
   name: string
   schema: JsonSchema
   required: boolean
 }
 
-/** Every member of an object, in its order. */
+/** Every member of an object, in order. */
 function membersOf({ properties = {}, required = [] }: JsonSchema, prefix = ''): Member[] {
   return Object.entries(properties).flatMap(([name, schema]) => {
     const member = { name: `${prefix}${name}`, schema, required: required.includes(name) }
@@ -186,7 +186,7 @@ function membersOf({ properties = {}, required = [] }: JsonSchema, prefix = ''):
   })
 }
 
-/** A schema in words, other schemas of the document as links. */
+/** Renders a schema as text with links to other schemas. */
 function schemaText(schema: JsonSchema): Html {
   const { $ref, anyOf, items, additionalProperties: named } = schema
   if ($ref !== undefined) {
@@ -206,13 +206,13 @@ function schemaText(schema: JsonSchema): Html {
 }
 
 function boundsOf({ format, pattern, minimum, maximum }: JsonSchema): Html {
-  const least = minimum === undefined || minimum <= Number.MIN_SAFE_INTEGER ? null : minimum
-  const most = maximum === undefined || maximum >= Number.MAX_SAFE_INTEGER ? null : maximum
+  const lower = minimum === undefined || minimum <= Number.MIN_SAFE_INTEGER ? null : minimum
+  const upper = maximum === undefined || maximum >= Number.MAX_SAFE_INTEGER ? null : maximum
   const parts = [
     format === undefined ? null : html`${format}`,
     format !== undefined || pattern === undefined ? null : html`<code>${pattern}</code>`,
-    least === null ? null : html`at least ${least}`,
-    most === null ? null : html`at most ${most}`,
+    lower === null ? null : html`at least ${lower}`,
+    upper === null ? null : html`at most ${upper}`,
   ].filter((part) => part !== null)
   return parts.length === 0 ? NOTHING : html` (${separated(parts, ', ')})`
 }

@@ -7,7 +7,7 @@ import { subscriptionItems } from '../../domain/feed/subscription.ts'
 import type { SubscriptionItem } from '../../domain/feed/subscription.ts'
 import { html } from '../page/html.ts'
 
-/** Atom 1.0 (RFC 4287). An entry is updated when it was published: a new rank is no new version of it. */
+/** Writes Atom 1.0 (RFC 4287). `updated` of an entry is its publication time: a new rank is not a new version. */
 export function writeAtom(feed: SubscriptionFeed): string {
   return xml`<?xml version="1.0" encoding="UTF-8"?>
 <feed xmlns="http://www.w3.org/2005/Atom" xmlns:dash="${DASH_NAMESPACE}">
@@ -37,7 +37,7 @@ ${dashElements(item)}</entry>
 `
 }
 
-/** RSS 2.0 with plain items; the product's own elements are in {@link DASH_NAMESPACE} (docs/api.md). */
+/** Writes RSS 2.0 with plain items; the product's own elements are in {@link DASH_NAMESPACE} (docs/api.md). */
 export function writeRss(feed: SubscriptionFeed): string {
   return xml`<?xml version="1.0" encoding="UTF-8"?>
 <rss version="2.0" xmlns:atom="http://www.w3.org/2005/Atom" xmlns:dash="${DASH_NAMESPACE}">
@@ -66,7 +66,7 @@ ${dashElements(item)}</item>
 `
 }
 
-/** What only this product knows of an item, for RSS and Atom alike. */
+/** The product's own elements of an item, in RSS and Atom. */
 function dashElements(item: FeedItem): Xml {
   return xml`<dash:key>${item.key}</dash:key>
 <dash:source>${item.source}</dash:source>
@@ -77,7 +77,7 @@ ${xml`<dash:comments>${item.comments}</dash:comments>\n`}${xml`<dash:author>${it
 `
 }
 
-/** RFC 822, as RSS wants it. */
+/** Formats an instant as RSS requires (RFC 822). */
 function dateOf(instant: string): string {
   return new Date(instant).toUTCString()
 }
@@ -90,8 +90,8 @@ export interface Xml {
 type Value = string | number | Xml | readonly Xml[]
 
 /**
- * Template tag: every interpolated text is escaped, pieces of XML and lists of them are not. A piece with a null in it is
- * left out: it is empty.
+ * Template tag that escapes every interpolated text, but not pieces of XML. A piece with an interpolated null becomes
+ * empty.
  */
 export function xml(parts: TemplateStringsArray, ...values: (Value | null)[]): Xml {
   if (values.includes(null)) return { xml: '' }
@@ -104,25 +104,24 @@ function render(value: Value): string {
   return 'xml' in value ? value.xml : value.map((piece) => piece.xml).join('')
 }
 
-/** Everything but what XML 1.0 lets stand in a document (production 2, Char). */
+/** Characters that XML 1.0 forbids (production 2, Char). */
 const FORBIDDEN = /[^\t\n\r\u0020-\uD7FF\uE000-\uFFFD\u{10000}-\u{10FFFF}]/gu
 
 const ESCAPES: Readonly<Record<string, string>> = {
   '&': '&amp;',
   '<': '&lt;',
-  // So that ]]> cannot stand in a text.
+  // Prevents ]]> in a text.
   '>': '&gt;',
   '"': '&quot;',
   "'": '&#39;',
-  // A parser would turn these into other white space.
+  // A parser would normalise these to other white space.
   '\t': '&#9;',
   '\n': '&#10;',
   '\r': '&#13;',
 }
 
 /**
- * A text as it may stand between tags and in an attribute. What XML 1.0 forbids, control characters and halves of
- * surrogate pairs among it, becomes U+FFFD.
+ * Escapes a text for elements and attributes. Forbidden characters and lone surrogates become U+FFFD.
  */
 function escapeXml(text: string): string {
   return text
@@ -131,7 +130,7 @@ function escapeXml(text: string): string {
     .replaceAll(/[&<>"'\t\n\r]/g, (character) => ESCAPES[character] ?? '')
 }
 
-/** Name space of the product's item ids and of its elements in feeds; never to change (docs/api.md). */
+/** Namespace of the product's item ids and of its elements in feeds; it must never change (docs/api.md). */
 const NAMESPACE_UUID = 'e71b1b8e-93ca-4fd6-9c6c-1a3a6cbbb5a2'
 
 /** URI of the product's own elements in RSS and Atom. */
@@ -142,7 +141,7 @@ export function itemId(key: string): string {
   return `urn:uuid:${uuidV5(NAMESPACE_UUID, key)}`
 }
 
-/** RFC 9562, 5.5: SHA-1 of the name space's bytes and the name's. */
+/** A UUID version 5 (RFC 9562, 5.5): SHA-1 of the namespace and the name. */
 export function uuidV5(namespace: string, name: string): string {
   const space = Buffer.from(namespace.replaceAll('-', ''), 'hex')
   const bytes = hash('sha1', Buffer.concat([space, Buffer.from(name)]), 'buffer').subarray(0, 16)
@@ -155,7 +154,7 @@ const VERSION = 'https://jsonfeed.org/version/1.1'
 
 const author = z.object({ name: z.string() })
 
-/** JSON Feed 1.1, with what only this product knows under `_dash` (docs/api.md). */
+/** JSON Feed 1.1, with the product's own members under `_dash` (docs/api.md). */
 export const jsonFeedSchema = z
   .object({
     version: z.literal(VERSION),
@@ -233,9 +232,9 @@ export function writeJsonFeed(feed: SubscriptionFeed): string {
   return JSON.stringify(document)
 }
 
-/** What differs from host to host. */
-export interface Host {
-  /** Address the server is reached at, without a slash at its end. */
+/** Settings that differ between hosts. */
+export interface FeedHost {
+  /** Public URL of the server, without a trailing slash. */
   baseUrl: string
   demo: boolean
 }
@@ -247,13 +246,13 @@ const SORT_TITLES: Readonly<Record<LiveSort, string>> = {
   month: 'the last 30 days',
 }
 
-/** A feed that people subscribe to, before it is written in one format or another. */
+/** A subscription feed, independent of its format. */
 export interface SubscriptionFeed {
   sort: LiveSort
   title: string
   description: string
   homeUrl: string
-  /** Address of this very document. */
+  /** URL of this document. */
   selfUrl: string
   /** Page that describes the interface and its own elements. */
   docsUrl: string
@@ -265,12 +264,14 @@ export interface SubscriptionFeed {
 type FeedItem = SubscriptionItem & { id: string }
 
 /**
- * @param path of the document, `/api/rss`
- * @param docsPath of the page that describes it
+ * Builds a subscription feed from a live feed.
+
+@param path path of the document, such as `/api/rss`
+ * @param docsPath path of the page that documents it
  */
 export function subscriptionFeed(
   feed: LiveFeed,
-  { baseUrl, demo }: Host,
+  { baseUrl, demo }: FeedHost,
   path: string,
   docsPath: string,
 ): SubscriptionFeed {
@@ -293,18 +294,24 @@ export function subscriptionFeed(
   }
 }
 
-/** What a URL parser leaves alone although no URI may hold it beyond its host (RFC 3986), but for a second `#`. */
-const NOT_OF_A_URI = /[[\]\\^`{|}]|%(?![\dA-Fa-f]{2})/g
+/** Characters that a URL parser accepts after the host although RFC 3986 forbids them, except a second `#`. */
+const FORBIDDEN_IN_URI = /[[\]\\^`{|}]|%(?![\dA-Fa-f]{2})/g
 
-/** A stored http(s) URL as a URI: links are kept as their sources wrote them, feeds must hold what every reader takes. */
+/**
+ * Converts a stored http(s) URL to a valid URI: stored links are verbatim, but every feed reader must accept those of
+ * feeds.
+ */
 export function uriOf(url: string): string {
   const { href } = new URL(url)
   const path = href.indexOf('/', href.indexOf('//') + 2)
-  const [beforeFragment = '', ...fragment] = href.slice(path).replaceAll(NOT_OF_A_URI, percent).split('#')
+  const [beforeFragment = '', ...fragment] = href
+    .slice(path)
+    .replaceAll(FORBIDDEN_IN_URI, percentEncode)
+    .split('#')
   const anchor = fragment.length > 0 ? `#${fragment.join('%23')}` : ''
   return href.slice(0, path) + beforeFragment + anchor
 }
 
-function percent(character: string): string {
+function percentEncode(character: string): string {
   return `%${character.charCodeAt(0).toString(16).toUpperCase()}`
 }

@@ -4,27 +4,27 @@ import type { LiveRefusal } from '../../domain/feed/live-sort.ts'
 import { liveFeedSchema } from '../../domain/feed/live-items.ts'
 import { Refusal } from '../../domain/refusal.ts'
 import { respondPublished } from '../respond.ts'
-import type { Published } from '../respond.ts'
+import type { PublishedBody } from '../respond.ts'
 import { publicAccess, route } from '../route.ts'
 import type { Contract, Route } from '../route.ts'
 import { onceFor } from '../single-flight.ts'
 import { jsonFeedSchema, subscriptionFeed, writeAtom, writeJsonFeed, writeRss } from './feeds.ts'
-import type { Host, SubscriptionFeed } from './feeds.ts'
+import type { FeedHost, SubscriptionFeed } from './feeds.ts'
 import { parseFeed, publishedFrom } from './proved-snapshots.ts'
 import type { ProvedFeed, ProvedSnapshots } from './proved-snapshots.ts'
 
-/** The live feed and the three formats people subscribe to it in (docs/api.md). */
-export function liveRoutes(snapshots: ProvedSnapshots, host: () => Host): Route[] {
+/** Routes of the live feed and its three subscription formats (docs/api.md). */
+export function liveRoutes(snapshots: ProvedSnapshots, host: () => FeedHost): Route[] {
   const subscription = (
     contract: Contract<LiveRefusal>,
     write: (feed: SubscriptionFeed) => string,
   ): Route => {
     const type = `${contract.contentType}; charset=utf-8`
-    const written = onceFor((proved: ProvedFeed): Published => {
+    const render = onceFor((proved: ProvedFeed): PublishedBody => {
       const text = write(subscriptionFeed(parseFeed(proved), host(), contract.path, FEED_DOCS))
       return publishedFrom(proved.snapshot, Buffer.from(text), type)
     })
-    return serve(contract, snapshots, written)
+    return serve(contract, snapshots, render)
   }
 
   return [
@@ -38,19 +38,19 @@ export function liveRoutes(snapshots: ProvedSnapshots, host: () => Host): Route[
 function serve(
   contract: Contract<LiveRefusal>,
   snapshots: ProvedSnapshots,
-  answer: (proved: ProvedFeed) => Published,
+  publishedOf: (proved: ProvedFeed) => PublishedBody,
 ): Route {
   return route(contract, async (event) => {
     const proved = await snapshots.newest(parseLiveSort(event.url.searchParams))
     if (!proved) throw new Refusal<LiveRefusal>('no_snapshot')
-    return respondPublished(event, contract.headers, answer(proved))
+    return respondPublished(event, contract.headers, publishedOf(proved))
   })
 }
 
-/** Where the interface is described, as a document and as a page. */
+/** Path of the page that documents this interface. */
 export const FEED_DOCS = '/docs/api/feed'
 
-const STATUS = {
+const REFUSALS = {
   invalid_sort: {
     status: 400,
     when: '`sort` is given twice, empty, or not one of `trending`, `day`, `week` and `month`',
@@ -73,7 +73,7 @@ const STATUS = {
   feed_lookup_failed: { status: 503, when: 'any other failure' },
 } satisfies Record<LiveRefusal, { status: number; when: string; members?: Record<string, string> }>
 
-/** What the four contracts share. */
+/** Members shared by the four contracts. */
 const COMMON = {
   tag: 'Live feed',
   query: liveQuery,
@@ -85,7 +85,7 @@ const COMMON = {
     'Repr-Digest': 'SHA-256 of the representation (RFC 9530)',
     Link: 'the documentation and the OpenAPI description',
   },
-  refusals: STATUS,
+  refusals: REFUSALS,
   storage: {
     storage_unavailable: 'feed_storage_unavailable',
     storage_damaged: 'feed_snapshot_corrupt',

@@ -6,46 +6,46 @@ import type { LiveSort } from '../../domain/feed/live-sort.ts'
 import type { FeedStore } from '../../domain/ports.ts'
 import { storageDamaged } from '../../domain/refusal.ts'
 import { singleFlight } from '../single-flight.ts'
-import { published } from '../respond.ts'
-import type { Published } from '../respond.ts'
+import { publishedBody } from '../respond.ts'
+import type { PublishedBody } from '../respond.ts'
 
-/** The payload of one sort in the newest snapshot, proved by its digest. */
+/** The payload of one sort in the newest snapshot, verified by its digest. */
 export interface ProvedFeed {
   snapshot: Snapshot
-  published: Published
+  published: PublishedBody
 }
 
 export interface ProvedSnapshots {
   /**
    * The newest snapshot's feed of a sort; null when there is no snapshot.
    *
-   * @throws Refusal `storage_damaged` when it cannot be proved; no older one ever stands in
+   * @throws Refusal `storage_damaged` if verification fails; an older snapshot never replaces it
    */
   newest(sort: LiveSort): Promise<ProvedFeed | null>
 }
 
-/** Where the store is read: which snapshot is the newest, and the bytes of its feeds. */
+/** The reads of the store: the newest snapshot and the bytes of its feeds. */
 export type SnapshotReader = Pick<FeedStore, 'newestSnapshot' | 'snapshotFeed'>
 
 const CACHE_CONTROL = 'public, max-age=60, stale-while-revalidate=300'
 
-/** A published text of the live feed, by the snapshot it was made from. */
+/** Publishes a text made from a snapshot. */
 export function publishedFrom(
   { generatedAt }: Snapshot,
   body: Buffer,
   contentType: string,
   sha256?: string,
-): Published {
+): PublishedBody {
   const headers = { 'last-modified': new Date(generatedAt).toUTCString() }
-  return published(body, { contentType, cacheControl: CACHE_CONTROL, headers }, sha256)
+  return publishedBody(body, { contentType, cacheControl: CACHE_CONTROL, headers }, sha256)
 }
 
 /**
- * Asks the store for the newest snapshot at every request. Bytes stay in memory, one payload a sort, and are used again
- * only while that snapshot names their digest (docs/decisions/0018-feed-snapshots.md).
+ * Reads the newest snapshot from the store for every request. One payload per sort is cached, and reused while that
+ * snapshot names its digest (docs/decisions/0018-feed-snapshots.md).
  */
 export function provedSnapshots(store: SnapshotReader): ProvedSnapshots {
-  const kept = new Map<LiveSort, { name: string; proved: Promise<ProvedFeed> }>()
+  const cache = new Map<LiveSort, { name: string; proved: Promise<ProvedFeed> }>()
   const newestSnapshot = singleFlight(() => store.newestSnapshot())
 
   const read = async (snapshot: Snapshot, feed: SnapshotFeed): Promise<ProvedFeed> => {
@@ -61,12 +61,12 @@ export function provedSnapshots(store: SnapshotReader): ProvedSnapshots {
       const feed = snapshot?.feeds.find((each) => each.sort === sort)
       if (!snapshot || !feed) return null
       const name = `${snapshot.id} ${feed.sha256}`
-      const known = kept.get(sort)
-      if (known?.name === name) return known.proved
+      const cached = cache.get(sort)
+      if (cached?.name === name) return cached.proved
       const proved = read(snapshot, feed)
-      kept.set(sort, { name, proved })
+      cache.set(sort, { name, proved })
       proved.catch(() => {
-        if (kept.get(sort)?.proved === proved) kept.delete(sort)
+        if (cache.get(sort)?.proved === proved) cache.delete(sort)
       })
       return proved
     },
@@ -74,8 +74,8 @@ export function provedSnapshots(store: SnapshotReader): ProvedSnapshots {
 }
 
 /**
- * A proved payload as the feed it was sealed from: its schema held then, so that its version is enough. One that another
- * release stored may have another layout: it is served as it is, but not rewritten.
+ * Parses a verified payload. Its schema was checked when it was sealed, so only its version is checked. A payload of
+ * another release may have another layout: it is served verbatim but not parsed.
  *
  * @throws Refusal `storage_damaged` for another layout
  */

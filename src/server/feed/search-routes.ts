@@ -16,48 +16,48 @@ import {
 } from '../../domain/feed/search.ts'
 import type { SearchCaller, SearchRefusal } from '../../domain/feed/search.ts'
 import type { CallerSearch, FeedSearch } from '../../domain/ports.ts'
-import { published, respondPublished } from '../respond.ts'
-import { RETRYING, publicAccess, route } from '../route.ts'
+import { publishedBody, respondPublished } from '../respond.ts'
+import { RETRYABLE, publicAccess, route } from '../route.ts'
 import type { Contract, Route } from '../route.ts'
 
-/** Questions about stored items (docs/api.md). */
+/** Routes of the search, of similar items and of trends (docs/api.md). */
 export function searchRoutes(
-  shared: Pick<FeedSearch, 'by'>,
+  search: Pick<FeedSearch, 'by'>,
   callerOf: (event: H3Event) => SearchCaller,
 ): Route[] {
-  const by = (event: H3Event): CallerSearch => shared.by(callerOf(event))
+  const by = (event: H3Event): CallerSearch => search.by(callerOf(event))
   return [
     route(searchContract, async (event) =>
-      answer(event, searchContract, await by(event).search(parseSearchRequest(event.url.searchParams))),
+      respond(event, searchContract, await by(event).search(parseSearchRequest(event.url.searchParams))),
     ),
     route(similarContract, async (event) => {
       const { key, limit } = parseSimilarRequest(event.url.searchParams)
-      return answer(event, similarContract, { key, items: await by(event).similar(key, limit) })
+      return respond(event, similarContract, { key, items: await by(event).similar(key, limit) })
     }),
     route(trendContract, async (event) => {
-      const asked = parseTrendRequest(event.url.searchParams)
-      if ('key' in asked) return answer(event, trendContract, await by(event).itemTrend(asked.key))
-      return answer(event, trendContract, { term: asked.term, ...(await by(event).termTrend(asked)) })
+      const request = parseTrendRequest(event.url.searchParams)
+      if ('key' in request) return respond(event, trendContract, await by(event).itemTrend(request.key))
+      return respond(event, trendContract, { term: request.term, ...(await by(event).termTrend(request)) })
     }),
   ]
 }
 
-function answer(
+function respond(
   event: H3Event,
   contract: { headers: Readonly<Record<string, string>> },
   value: object,
 ): Response {
   const body = Buffer.from(JSON.stringify(value))
-  const as = { contentType: 'application/json; charset=utf-8', cacheControl: 'public, max-age=60' }
-  return respondPublished(event, contract.headers, published(body, as))
+  const headers = { contentType: 'application/json; charset=utf-8', cacheControl: 'public, max-age=60' }
+  return respondPublished(event, contract.headers, publishedBody(body, headers))
 }
 
-/** Where the interface is described, as a document and as a page. */
+/** Path of the page that documents this interface. */
 export const SEARCH_DOCS = '/docs/api/search'
 
-type Status = Contract<SearchRefusal>['refusals'][SearchRefusal]
+type RefusalContract = Contract<SearchRefusal>['refusals'][SearchRefusal]
 
-const STATUS = {
+const REFUSALS = {
   invalid_query: {
     status: 400,
     when: `\`q\` is missing, blank, given twice, or longer than ${QUERY_MAX_LENGTH} characters`,
@@ -81,13 +81,13 @@ const STATUS = {
     when:
       `the address of the caller has ${SEARCH_SLOTS.perAddress} open queries, ` +
       `or its IPv6 /48 has ${SEARCH_SLOTS.perNetwork}`,
-    ...RETRYING,
+    ...RETRYABLE,
   },
   search_busy: {
     status: 503,
     when: `${SEARCH_SLOTS.all} queries are open, the maximum`,
     expected: true,
-    ...RETRYING,
+    ...RETRYABLE,
   },
   search_unavailable: {
     status: 503,
@@ -98,7 +98,7 @@ const STATUS = {
     status: 503,
     when: `the query took more than ${QUERY_TIMEOUT_MS / 1_000} s, or any other failure`,
   },
-} satisfies Record<SearchRefusal, Status>
+} satisfies Record<SearchRefusal, RefusalContract>
 
 const {
   invalid_query,
@@ -109,10 +109,10 @@ const {
   invalid_key,
   invalid_trend,
   item_not_found,
-  ...STORE
-} = STATUS
+  ...STORE_REFUSALS
+} = REFUSALS
 
-/** What the three contracts share. */
+/** Members shared by the three contracts. */
 const COMMON = {
   tag: 'Search',
   successHeaders: {
@@ -142,10 +142,10 @@ export const searchContract: Contract<ItemsRefusal> = {
   query: searchQuery,
   success: searchPageSchema,
   successDescription: 'The items, best first',
-  refusals: { invalid_query, invalid_source, invalid_time, invalid_limit, invalid_cursor, ...STORE },
+  refusals: { invalid_query, invalid_source, invalid_time, invalid_limit, invalid_cursor, ...STORE_REFUSALS },
 }
 
-type SimilarRefusal = keyof typeof STORE | 'invalid_key' | 'invalid_limit' | 'item_not_found'
+type SimilarRefusal = keyof typeof STORE_REFUSALS | 'invalid_key' | 'invalid_limit' | 'item_not_found'
 
 /** `GET /api/similar` (docs/api.md). */
 export const similarContract: Contract<SimilarRefusal> = {
@@ -160,10 +160,11 @@ export const similarContract: Contract<SimilarRefusal> = {
   query: similarQuery,
   success: similarSchema,
   successDescription: 'The items, most similar first',
-  refusals: { invalid_key, invalid_limit, item_not_found, ...STORE },
+  refusals: { invalid_key, invalid_limit, item_not_found, ...STORE_REFUSALS },
 }
 
-type TrendRefusal = keyof typeof STORE | 'invalid_key' | 'invalid_trend' | 'invalid_time' | 'item_not_found'
+type TrendRefusal =
+  keyof typeof STORE_REFUSALS | 'invalid_key' | 'invalid_trend' | 'invalid_time' | 'item_not_found'
 
 /** `GET /api/trend` (docs/api.md). */
 export const trendContract: Contract<TrendRefusal> = {
@@ -178,5 +179,5 @@ export const trendContract: Contract<TrendRefusal> = {
   query: trendQuery,
   success: trendSchema,
   successDescription: 'The days, ascending',
-  refusals: { invalid_key, invalid_trend, invalid_time, item_not_found, ...STORE },
+  refusals: { invalid_key, invalid_trend, invalid_time, item_not_found, ...STORE_REFUSALS },
 }

@@ -6,14 +6,14 @@ import { openSlots } from '../../domain/fair-queue.ts'
 import type { SlotBounds } from '../../domain/fair-queue.ts'
 import type { Clock } from '../../domain/ports.ts'
 import { Refusal } from '../../domain/refusal.ts'
-import { callersOf, requestRate } from '../callers.ts'
-import type { KnownCallers } from '../callers.ts'
+import { openCallers, rateLimiter } from '../callers.ts'
+import type { CallerSettings } from '../callers.ts'
 import { NO_STORE, respond, respondText } from '../respond.ts'
-import { RETRYING, readBody, restrictedAccess, route } from '../route.ts'
+import { RETRYABLE, readBody, restrictedAccess, route } from '../route.ts'
 import type { Contract, Route } from '../route.ts'
 import type { ToolServerPorts } from './tool-server.ts'
 
-/** Public codes of `/mcp`: the whole, closed list. */
+/** Public codes of `/mcp`: a closed list. */
 export const MCP_REFUSALS = [
   'batch_not_supported',
   'busy',
@@ -27,37 +27,37 @@ export const MCP_REFUSALS = [
 
 export type McpRefusal = (typeof MCP_REFUSALS)[number]
 
-/** Requests that one server answers at the same time: of one address, of one network, and in all. */
-export const MCP_OPEN: SlotBounds = { perAddress: 4, perNetwork: 16, all: 64 }
+/** Concurrent requests: per address, per network, and in all. */
+export const MCP_SLOTS: SlotBounds = { perAddress: 4, perNetwork: 16, all: 64 }
 
-export interface McpPorts extends Omit<ToolServerPorts, 'address'>, KnownCallers {
-  /** Requests of one address a minute. */
+export interface McpPorts extends Omit<ToolServerPorts, 'address'>, CallerSettings {
+  /** Requests per address and minute. */
   requestsPerMinute: number
   clock: Clock
 }
 
 /** `POST /mcp`: the agent's tools for MCP clients (docs/mcp.md). */
 export function mcpRoute(ports: McpPorts): Route {
-  const callers = callersOf(ports)
-  const countRequest = requestRate(ports.requestsPerMinute, ports.clock)
-  const places = openSlots(MCP_OPEN)
+  const callers = openCallers(ports)
+  const countRequest = rateLimiter(ports.requestsPerMinute, ports.clock)
+  const slots = openSlots(MCP_SLOTS)
   const handle = async (event: H3Event): Promise<Response> => {
-    // Clients that are no pages send none; a page always does, and cannot choose it.
-    if (event.req.headers.has('origin')) callers.origin(event)
+    // Only pages send an Origin, and they cannot forge it.
+    if (event.req.headers.has('origin')) callers.requireOrigin(event)
     const address = callers.address(event)
     const waitSeconds = countRequest(address)
     if (waitSeconds !== null) throw refusal('rate_limited', waitSeconds)
     const message = await readMessage(event)
-    const admission = places.enter(address)
+    const admission = slots.enter(address)
     if (admission !== 'admitted') throw refusal(admission === 'all_full' ? 'busy' : 'rate_limited', 1)
     try {
-      const { answerMessage } = await import('./tool-server.ts')
-      const { status, body } = await answerMessage(event.req, message, { ...ports, address })
+      const { handleMessage } = await import('./tool-server.ts')
+      const { status, body } = await handleMessage(event.req, message, { ...ports, address })
       const headers = { ...callers.headersFor(event), ...NO_STORE }
       if (body === '') return respond(event, status, headers, null)
       return respondText(event, status, headers, 'application/json; charset=utf-8', body)
     } finally {
-      places.leave(address)
+      slots.leave(address)
     }
   }
   return route(mcpContract, handle, callers.headersFor)
@@ -79,7 +79,7 @@ function refusal(code: McpRefusal, retryAfterSeconds?: number): Refusal<McpRefus
   return new Refusal<McpRefusal>(code, undefined, { members })
 }
 
-/** Where the interface is described, as a document and as a page. */
+/** Path of the page that documents this interface. */
 export const MCP_DOCS = '/docs/api/mcp'
 
 const message = z.looseObject({ jsonrpc: z.literal('2.0') })
@@ -116,9 +116,9 @@ export const mcpContract: Contract<McpRefusal> = {
     batch_not_supported: { status: 400, when: 'the body is an array; send its messages one by one' },
     busy: {
       status: 503,
-      when: `${MCP_OPEN.all} requests are open, the maximum`,
+      when: `${MCP_SLOTS.all} requests are open, the maximum`,
       expected: true,
-      ...RETRYING,
+      ...RETRYABLE,
     },
     forbidden_origin: { status: 403, when: '`Origin` is present and not allowed' },
     internal_error: { status: 500, when: 'an unexpected error' },
@@ -131,9 +131,9 @@ export const mcpContract: Contract<McpRefusal> = {
     rate_limited: {
       status: 429,
       when:
-        `the address has used its requests of this minute, or has ${MCP_OPEN.perAddress} open requests, ` +
-        `or its /48 has ${MCP_OPEN.perNetwork}`,
-      ...RETRYING,
+        `the address has used its requests of this minute, or has ${MCP_SLOTS.perAddress} open requests, ` +
+        `or its /48 has ${MCP_SLOTS.perNetwork}`,
+      ...RETRYABLE,
     },
   },
   methodNotAllowed: 'method_not_allowed',

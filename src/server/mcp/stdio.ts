@@ -6,38 +6,38 @@ import { Refusal } from '../../domain/refusal.ts'
 import { createToolServer } from './tool-server.ts'
 import type { ToolServerPorts } from './tool-server.ts'
 
-/** Most that may wait to be read as messages; a longer line is no message. */
+/** Longest line, in bytes; a longer one is refused. */
 const WAITING_MAX_BYTES = 1024 * 1024
 
-export interface StdioSurroundings {
+export interface StdioOptions {
   input: Readable
   output: Writable
   /** Ends the connection at once. */
   signal: AbortSignal
-  /** Told, in a line, of what was wrong on the connection; never of what stood there. */
+  /** Called with a one-line description of a connection problem, without any input. */
   onProblem: (problem: string) => void
 }
 
 /**
- * Offers the tools on two streams, one JSON-RPC message a line, and writes nothing else to them. Resolves once the input
- * has ended and every call that was begun is answered, once nobody reads the output any more, or once the signal is
- * aborted.
+ * Serves the tools on two streams, one JSON-RPC message per line. Resolves when the input has ended and every started
+ * call is answered, when the output is closed, or when the signal is aborted.
  *
  * @throws Refusal `input_unreadable` for a line that is too long
  */
 export async function serveStdio(
   ports: ToolServerPorts,
-  { input, output, signal, onProblem }: StdioSurroundings,
+  { input, output, signal, onProblem }: StdioOptions,
 ): Promise<void> {
   const { server, settled } = createToolServer(ports)
-  const lines = wholeLines()
+  const lines = terminatedLines()
   const transport = new StdioServerTransport(lines, output, { maxBufferSize: WAITING_MAX_BYTES })
-  const over = new Promise<'input' | 'at once' | 'too long'>((resolve) => {
+  const closed = new Promise<'input' | 'at once' | 'too long'>((resolve) => {
     for (const event of ['end', 'close']) lines.once(event, () => resolve('input'))
     for (const event of ['error', 'close']) output.once(event, () => resolve('at once'))
     signal.addEventListener('abort', () => resolve('at once'), { once: true })
     if (signal.aborted) resolve('at once')
-    // The library ends a connection by itself for one reason only, of which it tells as of any other problem before.
+    // The library closes a connection by itself only after a line that is too long, and reports that as an ordinary error
+    // first.
     let isTooLong = false
     Object.assign(server, {
       onclose() {
@@ -55,15 +55,15 @@ export async function serveStdio(
   input.once('close', () => lines.end())
   input.pipe(lines)
   await server.connect(transport)
-  const how = await over
-  // What is still read keeps the process alive.
+  const reason = await closed
+  // A piped input keeps the process alive.
   input.unpipe(lines)
-  if (how === 'too long') {
+  if (reason === 'too long') {
     const detail = `a line on standard input has more than ${WAITING_MAX_BYTES} bytes`
     throw new Refusal('input_unreadable', detail)
   }
-  if (how === 'input') {
-    // What was read is begun in this turn of the event loop, and what has its result is written in another.
+  if (reason === 'input') {
+    // Calls that were read start in this turn of the event loop, and their results are written in a later one.
     await nextTurn()
     await settled()
     await nextTurn()
@@ -71,16 +71,16 @@ export async function serveStdio(
   await server.close()
 }
 
-/** What is written to it, ended by a line feed: the library leaves a last line without one unread. */
-function wholeLines(): Transform {
-  let isWhole = true
+/** A transform that adds a missing final line feed, because the library ignores an unterminated line. */
+function terminatedLines(): Transform {
+  let endsWithNewline = true
   return new Transform({
     transform(chunk: Buffer, _encoding, done) {
-      isWhole = chunk.at(-1) === 0x0a
+      endsWithNewline = chunk.at(-1) === 0x0a
       done(null, chunk)
     },
     flush(done) {
-      done(null, isWhole ? null : '\n')
+      done(null, endsWithNewline ? null : '\n')
     },
   })
 }

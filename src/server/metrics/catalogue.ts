@@ -10,43 +10,46 @@ interface MetricDefinition<Type = 'counter' | 'gauge' | 'histogram'> {
 function define<Type>(type: Type) {
   return (help: string, ...labels: string[]): MetricDefinition<Type> => ({ type, help, labels })
 }
-const counts = define('counter' as const)
+const counters = define('counter' as const)
 const gauges = define('gauge' as const)
-const times = define('histogram' as const)
+const histograms = define('histogram' as const)
 
 /**
- * Every metric there is (docs/monitoring.md): what it counts, and its labels. A label's values are of a closed list:
- * templates of routes, names of commands, codes of ours; never anything a caller sent.
+ * All metrics (docs/monitoring.md), with help and labels. Label values are a closed list: route templates, command names
+ * and our codes, never input of a caller.
  */
 export const METRICS = {
   dash_build_info: gauges('Release of dash and of Node.js; always 1.', 'version', 'node'),
-  dash_http_requests_total: counts(
+  dash_http_requests_total: counters(
     'Completed requests, by route template, method and status class.',
     'route',
     'method',
     'status',
   ),
-  dash_http_request_duration_seconds: times(
+  dash_http_request_duration_seconds: histograms(
     'Time from the arrival of a request to the end of its response.',
     'route',
     'status',
   ),
   dash_http_requests_open: gauges('Requests whose response has not ended.'),
   dash_chat_streams_open: gauges('Chat answers being streamed.'),
-  dash_chat_admissions_total: counts(
+  dash_chat_admissions_total: counters(
     'Chat turns that requested admission, by outcome: normal, degraded, or the scope of the refusal.',
     'outcome',
   ),
-  dash_chat_answers_total: counts(
+  dash_chat_answers_total: counters(
     'Chat turns by source of the answer: the cache, an answer shared with an open turn, or a model.',
     'source',
   ),
-  dash_chat_turns_total: counts('Completed chat turns, by final event and error code.', 'terminal', 'code'),
-  dash_chat_turn_duration_seconds: times('Time from the admission of a chat turn to its end.', 'terminal'),
-  dash_chat_first_text_seconds: times(
+  dash_chat_turns_total: counters('Completed chat turns, by final event and error code.', 'terminal', 'code'),
+  dash_chat_turn_duration_seconds: histograms(
+    'Time from the admission of a chat turn to its end.',
+    'terminal',
+  ),
+  dash_chat_first_text_seconds: histograms(
     'Time from the admission of a chat turn to the first text of its answer.',
   ),
-  dash_chat_cost_usd_total: counts('Cost of the chat turns of this server, in US dollars.'),
+  dash_chat_cost_usd_total: counters('Cost of the chat turns of this server, in US dollars.'),
   dash_chat_budget_usd: gauges('Chat budget of one UTC day, for all servers together, in US dollars.'),
   dash_chat_budget_spent_usd: gauges(
     'Cost of the chat turns of the current UTC day, for all servers together, in US dollars.',
@@ -77,7 +80,7 @@ export const METRICS = {
   dash_job_last_exit_code: gauges('Exit code of the last run of a command.', 'command'),
   dash_job_last_duration_seconds: gauges('Duration of the last run of a command.', 'command'),
   dash_scrape_source_up: gauges('1 if the source of this metric group responded to this scrape.', 'source'),
-  process_cpu_seconds_total: counts('Processor time of the process, user and system.'),
+  process_cpu_seconds_total: counters('Processor time of the process, user and system.'),
   process_resident_memory_bytes: gauges('Resident memory of the process.'),
   process_start_time_seconds: gauges('Start time of the process.'),
   process_open_fds: gauges('Open file descriptors of the process.'),
@@ -99,30 +102,37 @@ type NameOf<Type extends MetricDefinition['type']> = {
 /** Values of a metric's labels. */
 type Labels = Readonly<Record<string, string>>
 
-/** The value of a metric as it was read. */
-export type Reading = readonly [name: NameOf<'counter' | 'gauge'>, value: number, labels?: Labels]
+/** One measured value of a metric. */
+export type Sample = readonly [name: NameOf<'counter' | 'gauge'>, value: number, labels?: Labels]
 
-/** What a metric is made with. Its registry is always named: the package's own is shared by all servers of a process. */
+/**
+ * Constructor options of a metric, with an explicit registry: the package's default one is shared by all servers of a
+ * process.
+ */
 function definitionOf(name: MetricName, registry: Registry) {
   const { help, labels } = METRICS[name]
   return { name, help, labelNames: [...labels], registers: [registry] }
 }
 
 /**
- * @param known sets of labels that are told from the start on: of a counter that appears with its first event Prometheus
- *   sees no increase
+ * Makes a counter. @param initialLabels label sets that start at 0: Prometheus sees no increase if a counter appears with
+ * its first event
  */
-export function counter(registry: Registry, name: NameOf<'counter'>, known: readonly Labels[] = []): Counter {
-  const made = new Counter(definitionOf(name, registry))
-  for (const labels of known) made.inc({ ...labels }, 0)
-  return made
+export function counter(
+  registry: Registry,
+  name: NameOf<'counter'>,
+  initialLabels: readonly Labels[] = [],
+): Counter {
+  const instrument = new Counter(definitionOf(name, registry))
+  for (const labels of initialLabels) instrument.inc({ ...labels }, 0)
+  return instrument
 }
 
 export function gauge(registry: Registry, name: NameOf<'gauge'>): Gauge {
   return new Gauge(definitionOf(name, registry))
 }
 
-/** @param buckets upper bounds in seconds, ascending */
+/** Makes a histogram. @param buckets upper bounds in seconds, ascending */
 export function histogram(
   registry: Registry,
   name: NameOf<'histogram'>,
@@ -131,27 +141,27 @@ export function histogram(
   return new Histogram({ ...definitionOf(name, registry), buckets: [...buckets] })
 }
 
-/** Readings in Prometheus' text format; a metric that was not read is left out. */
-export async function exposition(readings: readonly Reading[]): Promise<string> {
+/** Writes samples in Prometheus' text format. */
+export async function exposition(samples: readonly Sample[]): Promise<string> {
   const registry = new Registry()
-  for (const [name, value, labels = {}] of readings) {
+  for (const [name, value, labels = {}] of samples) {
     const Instrument = METRICS[name].type === 'counter' ? Counter : Gauge
     const known = registry.getSingleMetric(name) as Counter | Gauge | undefined
     const instrument = known ?? new Instrument(definitionOf(name, registry))
     instrument.inc({ ...labels }, value)
   }
-  return readings.length === 0 ? '' : registry.metrics()
+  return samples.length === 0 ? '' : registry.metrics()
 }
 
 const LAST_SUCCESS = 'dash_job_last_success_timestamp_seconds'
 
-/** What is known of the runs of jobs; of each job the last run. */
-export function jobMetrics(states: readonly JobState[]): Reading[] {
+/** Samples of the last run of each job. */
+export function jobMetrics(states: readonly JobState[]): Sample[] {
   return states.flatMap(({ job, startedAt, endedAt, exitCode, lastSuccessAt }) => {
     const labels = { command: job }
     return [
       ['dash_job_last_run_timestamp_seconds', endedAt / 1000, labels],
-      // A job that never succeeded is older than any limit, and not absent.
+      // 0 for a job that never succeeded, so that alerts on its age fire.
       [LAST_SUCCESS, (lastSuccessAt ?? 0) / 1000, labels],
       ['dash_job_last_exit_code', exitCode, labels],
       ['dash_job_last_duration_seconds', (endedAt - startedAt) / 1000, labels],
@@ -161,7 +171,7 @@ export function jobMetrics(states: readonly JobState[]): Reading[] {
 
 const LAST_SUCCESS_LINE = new RegExp(`^${LAST_SUCCESS}\\{[^}]*\\} ([0-9.]{1,20})$`, 'm')
 
-/** When a job last succeeded by the metrics of its run before, as {@link jobMetrics} makes them; null where they do not tell. */
+/** Reads the time of the last success from metrics of {@link jobMetrics}; null if they have none. */
 export function lastSuccessIn(text: string): number | null {
   const seconds = Number(LAST_SUCCESS_LINE.exec(text)?.[1] ?? 0)
   return seconds > 0 ? Math.round(seconds * 1000) : null

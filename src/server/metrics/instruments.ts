@@ -1,10 +1,13 @@
 import { readdirSync } from 'node:fs'
 import { monitorEventLoopDelay } from 'node:perf_hooks'
 import { Registry } from 'prom-client'
+import type { Admission } from '../../domain/agent/bounds.ts'
+import type { FailureCode } from '../../domain/agent/model-call.ts'
+import type { TurnOutcome } from '../agent/answer-stream.ts'
 import { counter, exposition, gauge, histogram } from './catalogue.ts'
-import type { Reading } from './catalogue.ts'
+import type { Sample } from './catalogue.ts'
 
-/** Metrics of this process, at hand. */
+/** Metrics collected in this process. */
 export interface Meter {
   /** In Prometheus' text format. */
   metrics(): Promise<string>
@@ -12,12 +15,12 @@ export interface Meter {
 
 const RESOLUTION_MS = 10
 
-/** What Node itself tells of the process; `close` ends the watching of its event loop. */
+/** Metrics of the Node process; `close` stops the event loop monitor. */
 export interface ProcessMeter extends Meter {
   close(): void
 }
 
-/** @param version release of dash */
+/** Starts measuring the process. @param version release of dash */
 export function processMeter(version: string): ProcessMeter {
   const delay = monitorEventLoopDelay({ resolution: RESOLUTION_MS })
   delay.enable()
@@ -27,7 +30,7 @@ export function processMeter(version: string): ProcessMeter {
       const { rss, heapTotal, heapUsed, external } = process.memoryUsage()
       const lag = (nanoseconds: number): number => Math.max(0, nanoseconds / 1e9 - RESOLUTION_MS / 1000)
       const labels = { version, node: process.versions.node }
-      const readings: Reading[] = [
+      const samples: Sample[] = [
         ['dash_build_info', 1, labels],
         ['process_cpu_seconds_total', (user + system) / 1e6],
         ['process_resident_memory_bytes', rss],
@@ -37,22 +40,22 @@ export function processMeter(version: string): ProcessMeter {
         ['nodejs_heap_size_total_bytes', heapTotal],
         ['nodejs_external_memory_bytes', external],
       ]
-      // Without a timer since the last scrape the histogram tells nonsense.
+      // The histogram is invalid if no timer fired since the last scrape.
       if (delay.count > 0)
-        readings.push(
+        samples.push(
           ['nodejs_eventloop_lag_p50_seconds', lag(delay.percentile(50))],
           ['nodejs_eventloop_lag_p99_seconds', lag(delay.percentile(99))],
           ['nodejs_eventloop_lag_max_seconds', lag(delay.max)],
         )
       delay.reset()
-      return exposition(readings)
+      return exposition(samples)
     },
     close: () => delay.disable(),
   }
 }
 
-/** None where the system does not tell. */
-function openDescriptors(): Reading[] {
+/** Empty if the system does not provide the number. */
+function openDescriptors(): Sample[] {
   try {
     return [['process_open_fds', readdirSync('/proc/self/fd').length]]
   } catch {
@@ -60,47 +63,129 @@ function openDescriptors(): Reading[] {
   }
 }
 
-/** Seconds: from a file in memory to an answer of the chat. */
-const BOUNDS = [0.001, 0.0025, 0.005, 0.01, 0.025, 0.05, 0.1, 0.25, 0.5, 1, 2.5, 5, 10, 30, 90]
+/** Bucket bounds, from a cached file to a chat answer. */
+const HTTP_BUCKETS_SECONDS = [0.001, 0.0025, 0.005, 0.01, 0.025, 0.05, 0.1, 0.25, 0.5, 1, 2.5, 5, 10, 30, 90]
 
 const METHODS = new Set(['GET', 'HEAD', 'POST', 'OPTIONS'])
 
-/** A request whose response has ended, or whose reader has left before there was one. */
+/** A request whose response ended, or whose client disconnected before a response. */
 interface EndedRequest {
-  /** Template of the route that answered, `none` where no route did. */
+  /** Template of the matched route; `none` if none matched. */
   route: string
   method: string | undefined
   status: number
-  answered: boolean
+  hasResponse: boolean
   durationMs: number
 }
 
-/** Counts requests and what they took. */
+/** Counts requests and their durations. */
 export interface RequestMeter extends Meter {
-  /** A request has arrived. */
-  begun(): void
-  ended(request: EndedRequest): void
+  /** Counts a request that has arrived. */
+  recordStart(): void
+  recordEnd(request: EndedRequest): void
 }
 
 export function requestMeter(): RequestMeter {
   const registry = new Registry()
   const requests = counter(registry, 'dash_http_requests_total')
-  const durations = histogram(registry, 'dash_http_request_duration_seconds', BOUNDS)
+  const durations = histogram(registry, 'dash_http_request_duration_seconds', HTTP_BUCKETS_SECONDS)
   const open = gauge(registry, 'dash_http_requests_open')
-  const known = new Map<string, Set<string>>()
+  const methodsByRoute = new Map<string, Set<string>>()
   return {
-    begun: () => open.inc(),
-    ended({ route, method = '', status: code, answered, durationMs }) {
+    recordStart: () => open.inc(),
+    recordEnd({ route, method = '', status: code, hasResponse, durationMs }) {
       open.dec()
-      const status = answered ? `${Math.floor(code / 100)}xx` : 'left'
-      const asked = METHODS.has(method) ? method : 'other'
-      const methods = known.get(route) ?? new Set()
-      // Told from the first answer on: of errors that appear with the first one Prometheus sees no increase.
-      if (!methods.has(asked)) requests.inc({ route, method: asked, status: '5xx' }, 0)
-      known.set(route, methods.add(asked))
-      requests.inc({ route, method: asked, status })
+      const status = hasResponse ? `${Math.floor(code / 100)}xx` : 'left'
+      const methodLabel = METHODS.has(method) ? method : 'other'
+      const methods = methodsByRoute.get(route) ?? new Set()
+      // Start the 5xx counter at 0: Prometheus sees no increase if it appears with its first error.
+      if (!methods.has(methodLabel)) requests.inc({ route, method: methodLabel, status: '5xx' }, 0)
+      methodsByRoute.set(route, methods.add(methodLabel))
+      requests.inc({ route, method: methodLabel, status })
       durations.observe({ route, status }, durationMs / 1000)
     },
     metrics: () => registry.metrics(),
   }
+}
+
+const CHAT_BUCKETS_SECONDS = [0.1, 0.25, 0.5, 1, 2.5, 5, 10, 20, 30, 60, 90]
+
+/** A finished turn of the chat. */
+interface EndedTurn {
+  outcome: TurnOutcome
+  /** Null if it ended before the source was known. */
+  source: 'cache' | 'shared' | 'own' | null
+  firstDeltaMs: number | null
+  durationMs: number
+  /** Charged cost, in millionths of a US dollar. */
+  costMicroUsd: number
+}
+
+/** Counts turns of the chat. */
+export interface AgentMeter extends Meter {
+  recordAdmission(admission: Admission): void
+  /** Counts a turn whose stream has started. */
+  recordStart(): void
+  recordEnd(turn: EndedTurn): void
+}
+
+const OUTCOMES = ['normal', 'degraded', 'ip', 'session', 'global-budget']
+const SOURCES = ['cache', 'shared', 'own']
+
+type BoundedCode = Exclude<FailureCode['code'], `http_${number}`> | 'http_4xx' | 'http_5xx'
+
+/** All codes; the compiler reports a missing one. */
+const CODES: Readonly<Record<BoundedCode, true>> = {
+  first_event: true,
+  idle: true,
+  total: true,
+  connect: true,
+  http_4xx: true,
+  http_5xx: true,
+  truncated: true,
+  invalid_stream: true,
+  failed: true,
+  incomplete: true,
+  empty: true,
+}
+
+const ENDINGS = [
+  ...['done', 'gone'].map((terminal) => ({ terminal, code: '' })),
+  ...Object.keys(CODES).map((code) => ({ terminal: 'error', code })),
+]
+
+export function agentMeter(): AgentMeter {
+  const registry = new Registry()
+  const open = gauge(registry, 'dash_chat_streams_open')
+  const outcomes = OUTCOMES.map((outcome) => ({ outcome }))
+  const admissions = counter(registry, 'dash_chat_admissions_total', outcomes)
+  const sources = SOURCES.map((source) => ({ source }))
+  const answers = counter(registry, 'dash_chat_answers_total', sources)
+  const turns = counter(registry, 'dash_chat_turns_total', ENDINGS)
+  const durations = histogram(registry, 'dash_chat_turn_duration_seconds', CHAT_BUCKETS_SECONDS)
+  const firstTexts = histogram(registry, 'dash_chat_first_text_seconds', CHAT_BUCKETS_SECONDS)
+  const cost = counter(registry, 'dash_chat_cost_usd_total')
+  return {
+    recordAdmission(admission) {
+      admissions.inc({
+        outcome: admission.admitted ? (admission.degraded ? 'degraded' : 'normal') : admission.scope,
+      })
+    },
+    recordStart: () => open.inc(),
+    recordEnd({ outcome, source, firstDeltaMs, durationMs, costMicroUsd }) {
+      open.dec()
+      const terminal = outcome.kind
+      turns.inc({ terminal, code: outcome.kind === 'error' ? boundedCode(outcome.code) : '' })
+      durations.observe({ terminal }, durationMs / 1000)
+      if (source !== null) answers.inc({ source })
+      if (firstDeltaMs !== null) firstTexts.observe(firstDeltaMs / 1000)
+      cost.inc(costMicroUsd / 1_000_000)
+    },
+    metrics: () => registry.metrics(),
+  }
+}
+
+/** Replaces a provider's HTTP status by its class, which bounds the number of labels. */
+function boundedCode(code: string): string {
+  return code.replace(/^http_(\d)\d*$/, 'http_$1xx')
 }

@@ -8,45 +8,45 @@ import { NO_STORE, respondJson, respondText } from '../respond.ts'
 import type { Log } from '../route.ts'
 import { singleFlight, withTimeout } from '../single-flight.ts'
 import { exposition, jobMetrics } from './catalogue.ts'
-import type { Reading } from './catalogue.ts'
+import type { Sample } from './catalogue.ts'
 import type { Meter } from './instruments.ts'
 
-/** Metrics that are read from somewhere, and may not come. */
-type MetricSource = () => Promise<Reading[]>
+/** Metrics read from a store, which may fail. */
+type MetricSource = () => Promise<Sample[]>
 
 export interface ScrapePorts {
   meters: readonly Meter[]
-  /** By the name under which `dash_scrape_source_up` tells of each. */
+  /** By the `source` label of `dash_scrape_source_up`. */
   sources: Readonly<Record<string, MetricSource>>
-  /** How long a source may take; what has not come by then is left out. */
-  sourceMs: number
+  /** Timeout of a source, in milliseconds; a late source is left out. */
+  sourceTimeoutMs: number
   log: Log
 }
 
 /**
- * Makes what a scrape is answered with: never an error and never late, however the stores do. A source that fails is
- * told as down and its metrics are left out, so that no old number stands for one that cannot be read.
+ * Returns a function that makes the body of a scrape. It never fails and never exceeds the timeout. A source that fails
+ * is reported as down and its metrics are left out, so that no stale value is reported.
  */
-export function scraper({ meters, sources, sourceMs, log }: ScrapePorts): () => Promise<string> {
+export function scraper({ meters, sources, sourceTimeoutMs, log }: ScrapePorts): () => Promise<string> {
   const failing = new Set<string>()
-  const readSource = async ([source, read]: [string, MetricSource]): Promise<Reading[]> => {
-    const up = (value: number): Reading => ['dash_scrape_source_up', value, { source }]
+  const readSource = async ([source, read]: [string, MetricSource]): Promise<Sample[]> => {
+    const up = (value: number): Sample => ['dash_scrape_source_up', value, { source }]
     try {
-      const readings = await withTimeout(read(), sourceMs)
-      const wrong = readings.find(([, value]) => !Number.isFinite(value))
-      if (wrong) throw new Error(`${wrong[0]} reads ${wrong[1]}`)
+      const samples = await withTimeout(read(), sourceTimeoutMs)
+      const invalid = samples.find(([, value]) => !Number.isFinite(value))
+      if (invalid) throw new Error(`${invalid[0]} reads ${invalid[1]}`)
       failing.delete(source)
-      return [...readings, up(1)]
+      return [...samples, up(1)]
     } catch (error) {
-      // Once, not at every scrape: the metric tells it meanwhile.
+      // Log the first failure only: the metric reports the rest.
       if (!failing.has(source)) log.warn({ source, err: error }, 'metrics cannot be read')
       failing.add(source)
       return [up(0)]
     }
   }
   return singleFlight(async () => {
-    const readings = await Promise.all(Object.entries(sources).map(readSource))
-    const texts = [...meters.map((meter) => meter.metrics()), exposition(readings.flat())]
+    const samples = await Promise.all(Object.entries(sources).map(readSource))
+    const texts = [...meters.map((meter) => meter.metrics()), exposition(samples.flat())]
     return (await Promise.all(texts)).join('\n')
   })
 }
@@ -60,7 +60,7 @@ export interface StoredMetricsPorts {
   clock: Clock
 }
 
-/** What the stores hold, read for each scrape by the same proved readers as the interface. */
+/** Metrics of the stores, read for each scrape by the verified readers of the interfaces. */
 export function storedMetrics(ports: StoredMetricsPorts): ScrapePorts['sources'] {
   const { readers, audits, jobs, budget, checks, clock } = ports
   return {
@@ -73,7 +73,7 @@ export function storedMetrics(ports: StoredMetricsPorts): ScrapePorts['sources']
     },
     async recommendation() {
       const { run, seed } = await readers.recommendation()
-      const isSeed: Reading = ['dash_recommendation_seed', Number(seed)]
+      const isSeed: Sample = ['dash_recommendation_seed', Number(seed)]
       const madeAt = Date.parse(run.updatedAt) / 1000
       return seed ? [isSeed] : [['dash_recommendation_timestamp_seconds', madeAt], isSeed]
     },
@@ -91,24 +91,24 @@ export function storedMetrics(ports: StoredMetricsPorts): ScrapePorts['sources']
   }
 }
 
-async function archiveMetrics({ publications }: Readers): Promise<Reading[]> {
+async function archiveMetrics({ publications }: Readers): Promise<Sample[]> {
   const { entries, timeline } = await publications.entries()
   const newest = timeline.at(-1)?.manifest
-  const counted: Reading[] = [
+  const counts: Sample[] = [
     ['dash_publications', timeline.length],
     ['dash_gaps', entries.filter(({ kind }) => kind === 'gap').length],
   ]
-  if (!newest) return counted
+  if (!newest) return counts
   const day = startOfDay(newest.asOfDay)
   return [
-    ...counted,
+    ...counts,
     ['dash_publication_newest_day_timestamp_seconds', day / 1000],
     ['dash_publication_newest_timestamp_seconds', newest.publishedAt / 1000],
   ]
 }
 
-/** How the archive was found last; none while there is no record. */
-function auditMetrics(audit: AuditRecord | null): Reading[] {
+/** Samples of the last audit; none if there is no record. */
+function auditMetrics(audit: AuditRecord | null): Sample[] {
   if (audit === null) return []
   return [
     ['dash_audit_timestamp_seconds', audit.endedAt / 1000],
@@ -121,9 +121,9 @@ function auditMetrics(audit: AuditRecord | null): Reading[] {
   ]
 }
 
-async function storeMetrics(checks: ReadinessChecks): Promise<Reading[]> {
+async function storeMetrics(checks: ReadinessChecks): Promise<Sample[]> {
   return Promise.all(
-    Object.entries(checks).map(async ([store, check]): Promise<Reading> => {
+    Object.entries(checks).map(async ([store, check]): Promise<Sample> => {
       const value = await check().then(
         () => 1,
         () => 0,

@@ -16,16 +16,20 @@ import {
   topModelsPayload,
 } from '../../domain/models/shortlist.ts'
 import type { FreeModelsRefusal, ServedRun } from '../../domain/models/shortlist.ts'
-import type { Clock } from '../../domain/ports.ts'
+import type { Clock, Objects } from '../../domain/ports.ts'
 import type { Instant } from '../../domain/time.ts'
+import type { StoredRun } from '../../domain/models/schema.ts'
+import { seedRun } from '../../domain/models/seed.ts'
+import { proveRun } from '../../domain/models/stored-run.ts'
+import { Refusal } from '../../domain/refusal.ts'
 import { xml } from '../feed/feeds.ts'
 import type { Xml } from '../feed/feeds.ts'
-import { published, respondPublished } from '../respond.ts'
+import { publishedBody, respondPublished } from '../respond.ts'
 import { publicAccess, route } from '../route.ts'
-import type { Contract, Route } from '../route.ts'
-import type { ServedRecommendation } from './served-recommendation.ts'
+import type { Contract, Route, Log } from '../route.ts'
+import { singleFlight } from '../single-flight.ts'
 
-/** The free-model interface: parse the request, read what is stored, respond from it alone. */
+/** Routes of the free-model interface, which respond from the stored recommendation alone. */
 export function freeModelRoutes(served: ServedRecommendation, demo: boolean, clock: Clock): Route[] {
   const json = async (event: H3Event, payloadOf: (current: ServedRun) => unknown): Promise<Response> => {
     const current = await served()
@@ -50,7 +54,7 @@ export function freeModelRoutes(served: ServedRecommendation, demo: boolean, clo
   ]
 }
 
-/** A picture opened by itself may load and run nothing. */
+/** An image opened as a document must not load or run anything. */
 const BADGE_HEADERS = {
   'content-security-policy': "default-src 'none'",
   'x-content-type-options': 'nosniff',
@@ -61,21 +65,21 @@ function respond(
   { seed }: ServedRun,
   body: Buffer,
   contentType: string,
-  own: Readonly<Record<string, string>> = {},
+  extraHeaders: Readonly<Record<string, string>> = {},
 ): Response {
-  const headers = { ...own, ...(seed ? { 'x-free-llm-seed': 'true' } : {}) }
-  const as = { contentType, cacheControl: CACHE_CONTROL, headers }
-  return respondPublished(event, recommendationContract.headers, published(body, as))
+  const headers = { ...extraHeaders, ...(seed ? { 'x-free-llm-seed': 'true' } : {}) }
+  const options = { contentType, cacheControl: CACHE_CONTROL, headers }
+  return respondPublished(event, recommendationContract.headers, publishedBody(body, options))
 }
 
-/** Where the interface is described, as a document and as a page. */
+/** Path of the page that documents this interface. */
 export const FREE_MODELS_DOCS = '/docs/api/free-llm'
 
 const CACHE_CONTROL = 'public, max-age=300, stale-while-revalidate=3600'
 
 type PlainRefusal = Exclude<FreeModelsRefusal, 'invalid_limit' | 'invalid_filter'>
 
-const STATUS = {
+const REFUSALS = {
   method_not_allowed: {
     status: 405,
     when: 'the method is neither GET nor OPTIONS; the response has `Allow: GET`',
@@ -86,16 +90,16 @@ const STATUS = {
   },
 } satisfies Record<PlainRefusal, { status: number; when: string }>
 
-const SHORTLIST_STATUS = {
+const SHORTLIST_REFUSALS = {
   invalid_limit: { status: 400, when: '`limit` is given twice or is not a whole number of at least 1' },
   invalid_filter: {
     status: 400,
     when: '`needs`, `minContext` or `health` is given twice or has an unknown value',
   },
-  ...STATUS,
+  ...REFUSALS,
 } satisfies Record<FreeModelsRefusal, { status: number; when: string }>
 
-/** What the contracts share. Stores do not refuse here: the seed stands in for them. */
+/** Members shared by the contracts. A store that fails is no error here: the seed is served. */
 const COMMON = {
   tag: 'Free models',
   query: z.object({}),
@@ -110,7 +114,7 @@ const COMMON = {
   storage: { storage_unavailable: 'internal_error', storage_damaged: 'internal_error' },
   fault: 'internal_error',
   ...publicAccess(FREE_MODELS_DOCS, ['ETag', 'Link', 'X-Free-LLM-Seed']),
-  refusals: STATUS,
+  refusals: REFUSALS,
 } as const
 
 /** `GET /api/free-llm/recommendation` (docs/free-models.md). */
@@ -140,7 +144,7 @@ export const topModelsContract: Contract<FreeModelsRefusal> = {
   query: shortlistQuery,
   success: topModelsSchema,
   successDescription: 'The shortlist; empty when no model passes the filters',
-  refusals: SHORTLIST_STATUS,
+  refusals: SHORTLIST_REFUSALS,
 }
 
 /** `GET /api/free-llm/health` (docs/free-models.md). */
@@ -188,20 +192,20 @@ export const FREE_MODELS_CONTRACTS = [
   badgeContract,
 ] as const
 
-/** Longest id that is drawn; a longer one is cut by code point. */
+/** Longest id on the badge, in code points; a longer one is truncated. */
 const ID_MAX_LENGTH = 60
 
-/** Estimated width of a character at the badge's size, in pixels; the texts are fitted to it when drawn. */
+/** Estimated width of a character, in pixels; `textLength` fits the text to it. */
 const CHARACTER_WIDTH = 6.6
 const PADDING = 6
 const HEIGHT = 20
 
 const LABEL = 'free model'
 
-/** Dark enough for white text on each of them. */
+/** Background colours, dark enough for white text. */
 const COLOURS = { fresh: '#17642f', stale: '#804500', seed: '#585d66' } as const
 
-/** The recommended model as a picture of one line. It says so when the recommendation is stale, or the built-in seed. */
+/** Draws the recommended model as a one-line SVG, marked if the recommendation is stale or the built-in seed. */
 export function badgeSvg(served: ServedRun, demo: boolean, now: Instant): string {
   const { primary, ok, usingSeedFallback } = statusPayload(served, now)
   const state = usingSeedFallback ? 'seed' : ok ? 'fresh' : 'stale'
@@ -228,4 +232,40 @@ function textAt(text: string, x: number): Xml {
 
 function widthOf(text: string): number {
   return Math.round(Array.from(text).length * CHARACTER_WIDTH) + 2 * PADDING
+}
+
+/** Reads the current recommendation. */
+export type ServedRecommendation = () => Promise<ServedRun>
+
+/**
+ * Reads and verifies the stored recommendation for every request. If it is missing, unreadable or damaged, the built-in
+ * seed is served (docs/free-models.md) and an error is logged.
+ *
+ * @param publishedBaseUrl URL of the routing service to publish instead of the stored one
+ */
+export function servedRecommendation(
+  store: Pick<Objects['recommendations'], 'current'>,
+  publishedBaseUrl: string,
+  log: Log,
+): ServedRecommendation {
+  const publishedSeedRun = { ...seedRun(), baseUrl: publishedBaseUrl }
+  const seed = (storeAvailable: boolean): ServedRun => ({ run: publishedSeedRun, seed: true, storeAvailable })
+  // Verify the same bytes only once: they change only with a new run.
+  let proved: { bytes: Uint8Array; run: StoredRun } | null = null
+  return singleFlight(async (): Promise<ServedRun> => {
+    let bytes: Uint8Array | null | undefined
+    try {
+      bytes = await store.current()
+      if (bytes === null) return seed(true)
+      if (proved === null || Buffer.compare(proved.bytes, bytes) !== 0)
+        proved = { bytes, run: { ...proveRun(bytes), baseUrl: publishedBaseUrl } }
+      return { run: proved.run, seed: false, storeAvailable: true }
+    } catch (error) {
+      const code = error instanceof Refusal ? error.code : 'internal_error'
+      const problem = bytes ? 'is damaged' : 'cannot be read'
+      log.error({ code, err: error }, `the stored recommendation ${problem}; the seed is served`)
+      // A store that reports damage was reachable.
+      return seed(bytes !== undefined || code === 'storage_damaged')
+    }
+  })
 }

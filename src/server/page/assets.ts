@@ -13,8 +13,7 @@ import { once } from '../single-flight.ts'
 const FOLDER = fileURLToPath(new URL('../../../assets/page/', import.meta.url))
 
 /**
- * Built files of packages that pages load, by the name they are served under, as the package exports them; nothing else of
- * a package is.
+ * Package files that pages load, by served name, with their module path. No other file of a package is served.
  */
 const PACKAGE_FILES: Readonly<Record<string, string>> = {
   'marked.js': 'marked',
@@ -36,7 +35,7 @@ const HEADERS = {
   'x-content-type-options': 'nosniff',
 }
 
-/** One file as it is served; compressed when that is first asked for. */
+/** A served file; it is compressed at its first compressed response. */
 interface Asset extends Compressible {
   type: string
   digest: string
@@ -51,15 +50,14 @@ interface Release {
 /** Scripts, styles and images of the pages. */
 export interface Assets {
   /**
-   * Address of a file, which changes whenever any file does. Modules that import each other by relative paths stay within
-   * one release.
+   * URL of a file, which changes whenever any file does. Relative imports between modules stay within one release.
    */
   href(name: string): string
 }
 
 /**
- * Mounts `/assets/<release>/<name>`, which may be kept for ever, and `/assets/<name>`, which is always asked for again
- * (docs/page.md). Files are read once, when the first of them is needed.
+ * Mounts `/assets/<release>/<name>`, which is immutable, and `/assets/<name>`, which is always revalidated
+ * (docs/page.md). Files are read once, at the first use of any of them.
  */
 export function mountAssets(app: H3): Assets {
   const release = once(readRelease)
@@ -69,9 +67,9 @@ export function mountAssets(app: H3): Assets {
   )
   app.get('/assets/:release/:name', (event) => {
     const { id, files } = release()
-    const { release: asked, name = '' } = event.context.params ?? {}
-    // A page of another release meets today's files, and must not keep them under its own address.
-    const cacheControl = asked === id ? 'public, max-age=31536000, immutable' : 'no-cache'
+    const { release: releaseId, name = '' } = event.context.params ?? {}
+    // A page of another release gets the current files, and must not cache them under its own URL.
+    const cacheControl = releaseId === id ? 'public, max-age=31536000, immutable' : 'no-cache'
     return serve(event, files.get(name), cacheControl)
   })
   return {
@@ -90,11 +88,13 @@ function serve(event: H3Event, asset: Asset | undefined, cacheControl: string): 
 }
 
 function readRelease(): Release {
-  const own = readdirSync(FOLDER).map((name) => [name, join(FOLDER, name)] as const)
+  const pageFiles = readdirSync(FOLDER).map((name) => [name, join(FOLDER, name)] as const)
   const require = createRequire(import.meta.url)
-  const others = Object.entries(PACKAGE_FILES).map(([name, path]) => [name, require.resolve(path)] as const)
+  const packageFiles = Object.entries(PACKAGE_FILES).map(
+    ([name, path]) => [name, require.resolve(path)] as const,
+  )
   const files = new Map<string, Asset>()
-  for (const [name, path] of [...own, ...others].sort(([a], [b]) => (a < b ? -1 : 1))) {
+  for (const [name, path] of [...pageFiles, ...packageFiles].sort(([a], [b]) => (a < b ? -1 : 1))) {
     const type = TYPES[extname(name)]
     if (type === undefined) throw new Error(`${path} has no known type`)
     const body = readFileSync(path)

@@ -7,7 +7,7 @@ import { html, NOTHING } from './html.ts'
 import type { Html } from './html.ts'
 import { refusalsOf } from './layout.ts'
 
-/** What the page's policy allows for the script of the human challenge: its own host, and nothing without it. */
+/** Content security policy additions for the script of the human challenge; none without a script. */
 export function challengeSources(widgetUrl: string | null): PolicyAdditions {
   if (widgetUrl === null) return {}
   const { origin } = new URL(widgetUrl)
@@ -15,10 +15,10 @@ export function challengeSources(widgetUrl: string | null): PolicyAdditions {
 }
 
 /**
- * The chat: a sheet that a script opens, and how to ask without one (docs/page.md). Whether there is a chat now is asked
- * again when the sheet opens.
+ * The chat panel: a sheet that a script opens, and instructions for use without scripts (docs/page.md). The sheet reads
+ * the chat's configuration again when it opens.
  *
- * @param widgetUrl script of the human challenge; null while there is none
+ * @param widgetUrl URL of the script of the human challenge; null if there is none
  */
 export function chatPanel(assets: Assets, widgetUrl: string | null): Panel {
   return {
@@ -33,7 +33,7 @@ export function chatPanel(assets: Assets, widgetUrl: string | null): Panel {
           Ask about what is stored here, in your own words. Answers are written by
           ${model === '' ? html`a language model` : html`the model <code>${model}</code>`} and may be wrong.
         </p>
-        ${enabled ? NOTHING : OFF}
+        ${enabled ? NOTHING : CHAT_OFF}
         <noscript>
           <p class="notice">
             The chat on this page needs JavaScript. Without it, run <code>dash chat --url</code> with the
@@ -48,14 +48,14 @@ export function chatPanel(assets: Assets, widgetUrl: string | null): Panel {
   }
 }
 
-const OFF = html`<p class="notice">The chat of this server is off or not set up.</p>`
+const CHAT_OFF = html`<p class="notice">The chat of this server is off or not set up.</p>`
 
-function sheet(offersItems: boolean, widgetUrl: string | null): Html {
+function sheet(hasItemChat: boolean, widgetUrl: string | null): Html {
   return html`<dialog
     id="chat-sheet"
     class="chat"
     aria-labelledby="chat-sheet-title"
-    ${offersItems ? html`data-items` : NOTHING}
+    ${hasItemChat ? html`data-items` : NOTHING}
     ${widgetUrl === null ? NOTHING : html`data-widget="${widgetUrl}"`}
   >
     <header>
@@ -104,8 +104,8 @@ const TONE_TITLES: Readonly<Record<(typeof TONES)[number], string>> = {
 const SETTINGS = html`<details class="chat-settings">
   <summary>Settings</summary>
   <form id="chat-settings">
-    ${choice('Language of answers', 'preferredLanguage', LANGUAGE_TITLES)}
-    ${choice('Tone', 'tone', TONE_TITLES)}
+    ${selectField('Language of answers', 'preferredLanguage', LANGUAGE_TITLES)}
+    ${selectField('Tone', 'tone', TONE_TITLES)}
     <label
       >About you
       <textarea name="prePrompt" rows="2" maxlength="${PRE_PROMPT_MAX_LENGTH}"></textarea>
@@ -121,7 +121,7 @@ const SETTINGS = html`<details class="chat-settings">
   </form>
 </details>`
 
-function choice(title: string, name: string, values: Readonly<Record<string, string>>): Html {
+function selectField(title: string, name: string, values: Readonly<Record<string, string>>): Html {
   return html`<label
     >${title}
     <select name="${name}">

@@ -1,13 +1,13 @@
 import { nameOfSource, unitOf } from '../../domain/feed/subscription.ts'
 import { isHttpUrl } from '../../domain/address.ts'
 import type { Instant } from '../../domain/time.ts'
-import { NOTHING, ageOf, counted, html } from './html.ts'
+import { NOTHING, ageOf, formatCounted, html } from './html.ts'
 import type { Html } from './html.ts'
 import { itemHref } from './layout.ts'
 import type { PageQuery } from './layout.ts'
 
-/** What the page shows of an item, of a live period and of the Year alike. */
-export interface ShownItem {
+/** The displayed fields of an item of a live period or the Year. */
+export interface PageItem {
   key: string
   source: string
   title: string
@@ -22,19 +22,19 @@ export interface ShownItem {
 const TAGS_SHOWN = 4
 
 /**
- * One item of a list. Titles, tags and addresses are a stranger's: escaped, and linked only where they lead to http(s).
- * `data-key` is the save key, by which scripts know the item.
+ * Renders an item of a list. Titles, tags and URLs are untrusted: they are escaped, and only http(s) URLs become links.
+ * `data-key` is the save key, which scripts use.
  *
- * @param showsSource for lists that hold several sources
+ * @param showsSource whether the source is shown, for lists of several sources
  */
-function feedItem(item: ShownItem, now: Instant, showsSource: boolean): Html {
+function feedItem(item: PageItem, now: Instant, showsSource: boolean): Html {
   const { key, source, title, url, points, comments, discussionUrl, publishedAt, tags = [] } = item
   return html`<li class="item" data-key="${key}">
     ${linkedTitle(item)}
     <p class="about">
       ${showsSource ? html`<span class="source">${nameOfSource(source)}</span> ` : NOTHING}${
         url !== null && isHttpUrl(url) ? html`<span class="host">${hostOf(url)}</span> ` : NOTHING
-      }<span>${counted(points, unitOf(source))}</span>
+      }<span>${formatCounted(points, unitOf(source))}</span>
       ${discussion(discussionUrl, comments)} ${ageOf(Date.parse(publishedAt), now)}
       <a href="${itemHref(key)}">rank over time</a>
       ${tags.slice(0, TAGS_SHOWN).map((tag) => html`<span class="tag" dir="auto">${tag}</span> `)}
@@ -45,25 +45,25 @@ function feedItem(item: ShownItem, now: Instant, showsSource: boolean): Html {
   </li>`
 }
 
-/** A title, linked to where it leads: its own address, else its discussion. */
+/** A title that links to its URL, else to its discussion. */
 export function linkedTitle({
   title,
   url,
   discussionUrl,
-}: Pick<ShownItem, 'title' | 'url' | 'discussionUrl'>): Html {
+}: Pick<PageItem, 'title' | 'url' | 'discussionUrl'>): Html {
   const link = [url, discussionUrl].find((each) => each !== null && isHttpUrl(each)) ?? null
   const text = html`<bdi>${title}</bdi>`
-  return html`<p class="title">${link === null ? text : strangersLink(link, text)}</p>`
+  return html`<p class="title">${link === null ? text : untrustedLink(link, text)}</p>`
 }
 
 function discussion(url: string | null, comments: number | null): Html {
-  const text = comments === null ? 'discussion' : counted(comments, 'comments')
-  if (url !== null && isHttpUrl(url)) return strangersLink(url, html`${text}`)
+  const text = comments === null ? 'discussion' : formatCounted(comments, 'comments')
+  if (url !== null && isHttpUrl(url)) return untrustedLink(url, html`${text}`)
   return comments === null ? NOTHING : html`<span>${text}</span>`
 }
 
-/** The address reaches the other side with nothing of ours: no referrer, no window, no endorsement. */
-function strangersLink(url: string, text: Html): Html {
+/** A link that passes no referrer, window handle or endorsement. */
+function untrustedLink(url: string, text: Html): Html {
   return html`<a href="${url}" rel="noopener noreferrer nofollow ugc">${text}</a>`
 }
 
@@ -71,10 +71,10 @@ function hostOf(url: string): string {
   return new URL(url).hostname.replace(/^www\./, '')
 }
 
-/** Items of a column before it is asked for alone. */
-const SHOWN = 15
+/** Items of a column when all columns are shown. */
+const COLUMN_LENGTH = 15
 
-/** Lists of a feed, in the order they are shown in, under the names the interfaces give them. */
+/** Titles of the lists of a feed, in display order, by their names in the interfaces. */
 export const COLUMNS = {
   popular: 'Popular',
   hackerNews: 'Hacker News',
@@ -86,23 +86,18 @@ export const COLUMNS = {
 export type ColumnName = keyof typeof COLUMNS
 export const COLUMN_NAMES = Object.keys(COLUMNS) as ColumnName[]
 
-/** What is shown, for the title of the page: `Hacker News, Week`. */
+/** The part of the page's title that names the content: `Hacker News, Week`. */
 export function titleOf(only: ColumnName | null, period: string): string {
   return only === null ? period : `${COLUMNS[only]}, ${period}`
 }
 
 /** The lists of a live period or of a Year. */
-export type ShownLists = Readonly<Record<ColumnName, readonly ShownItem[]>>
+export type PageLists = Readonly<Record<ColumnName, readonly PageItem[]>>
 
-const SEVERAL_SOURCES: ReadonlySet<ColumnName> = new Set(['popular', 'hypeReplicate'])
+const MIXED_COLUMNS: ReadonlySet<ColumnName> = new Set(['popular', 'hypeReplicate'])
 
-/** Every column with its first items, and how to get to the rest; or, of one column, everything. */
-export function feedColumns(
-  lists: ShownLists,
-  only: ColumnName | null,
-  now: Instant,
-  query: PageQuery,
-): Html {
+/** Renders the first items of every column with links to the rest, or all items of one column. */
+export function feedColumns(lists: PageLists, only: ColumnName | null, now: Instant, query: PageQuery): Html {
   if (only !== null) return column(only, lists[only], true, now, query)
   return html`<nav class="jump" aria-label="Columns">
       <ul>
@@ -114,43 +109,43 @@ export function feedColumns(
     </div>`
 }
 
-/** @param isAlone whether nothing else is shown, and of this column everything */
+/** @param isAlone whether this is the only column, with all of its items */
 function column(
   name: ColumnName,
-  items: readonly ShownItem[],
+  items: readonly PageItem[],
   isAlone: boolean,
   now: Instant,
   query: PageQuery,
 ): Html {
   const title = COLUMNS[name]
-  const isCut = !isAlone && items.length > SHOWN
+  const isTruncated = !isAlone && items.length > COLUMN_LENGTH
   return html`<section
     class="column${isAlone ? ' alone' : ''}"
     id="column-${name}"
     aria-labelledby="column-${name}-title"
   >
     <h3 id="column-${name}-title">${title}</h3>
-    ${isAlone ? html`<p>${query.roomLink('feed', { column: null }, 'All columns')}</p>` : NOTHING}
-    ${list(name, isCut ? items.slice(0, SHOWN) : items, now)}
+    ${isAlone ? html`<p>${query.sectionLink('feed', { column: null }, 'All columns')}</p>` : NOTHING}
+    ${list(name, isTruncated ? items.slice(0, COLUMN_LENGTH) : items, now)}
     ${
-      isCut
+      isTruncated
         ? html`<p class="more">
-            ${query.roomLink('feed', { column: name }, `All ${items.length} of ${title}`)}
+            ${query.sectionLink('feed', { column: name }, `All ${items.length} of ${title}`)}
           </p>`
         : NOTHING
     }
   </section>`
 }
 
-function list(name: ColumnName, items: readonly ShownItem[], now: Instant): Html {
+function list(name: ColumnName, items: readonly PageItem[], now: Instant): Html {
   if (items.length === 0) return html`<p class="empty">Nothing in this period.</p>`
-  const showsSource = SEVERAL_SOURCES.has(name)
+  const showsSource = MIXED_COLUMNS.has(name)
   return html`<ol class="items">
     ${items.map((item) => feedItem(item, now, showsSource))}
   </ol>`
 }
 
-/** Always collecting, in every period (docs/ranking.md). */
+/** The GitHub column, which is still collecting in every period (docs/ranking.md). */
 const GITHUB = html`<section class="column" id="column-github" aria-labelledby="column-github-title">
   <h3 id="column-github-title">GitHub, by stars gained</h3>
   <p class="empty">Collecting data: this list appears once a full year of stars gained is stored.</p>

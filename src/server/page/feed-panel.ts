@@ -33,9 +33,9 @@ const PERIOD_ABOUT: Readonly<Record<LiveSort, string>> = {
 }
 
 /**
- * The feed by period: the live ones from the newest snapshot, the Year of any time from its publications.
+ * The feed panel: live periods from the newest snapshot, the Year of any time from its publications.
  *
- * @param baseUrl address of the server from outside
+ * @param baseUrl public URL of the server
  */
 export function feedPanel(baseUrl: () => string): Panel {
   const year = yearView(baseUrl)
@@ -43,14 +43,14 @@ export function feedPanel(baseUrl: () => string): Panel {
     id: 'feed',
     title: 'Feed',
     params: ['sort', 'column', ...YEAR_PARAMS],
-    // Beside a time the period is never a default: without it the time would mean the Year.
+    // Keep `sort` next to a time parameter: without it, the time would select the Year.
     isDefault: (name, value, params) =>
       name === 'sort' &&
       value === 'trending' &&
       params.getAll(name).length === 1 &&
       !YEAR_PARAMS.some((each) => params.has(each)),
-    controls: ({ query }) => periods(query),
-    forward: async (view) => (isYear(view.query) ? year.forward(view) : null),
+    controls: ({ query }) => periodTabs(query),
+    redirect: async (view) => (isYear(view.query) ? year.redirect(view) : null),
     async render(view) {
       const { sources, now, query } = view
       const column = parseColumn(query.params)
@@ -68,14 +68,14 @@ export function feedPanel(baseUrl: () => string): Panel {
       return { status: 200, content, title: titleOf(column, PERIOD_TITLES[sort]) }
     },
     refusalOf(error, view) {
-      const own = error instanceof Refusal ? OWN_REFUSALS[error.code] : undefined
-      if (own) return { status: 400, ...own }
+      const ownRefusal = error instanceof Refusal ? OWN_REFUSALS[error.code] : undefined
+      if (ownRefusal) return { status: 400, ...ownRefusal }
       return isYear(view.query) ? refusalOfYear(error, view) : refusalOfLive(error)
     },
   }
 }
 
-/** What the page itself refuses, by the code that is thrown. */
+/** Refusals of the page itself, by thrown code. */
 const OWN_REFUSALS: Readonly<Record<string, { code: string; when: string }>> = {
   invalid_column: {
     code: 'invalid_column',
@@ -97,19 +97,19 @@ function parseColumn(params: URLSearchParams): ColumnName | null {
   return parseQuery(columnSchema, params, { column: 'invalid_column' }).column ?? null
 }
 
-function periods(query: PageQuery): Html {
-  const [given = 'trending', ...others] = query.params.getAll('sort')
-  const current = isYear(query) ? 'year' : given
+function periodTabs(query: PageQuery): Html {
+  const [sort = 'trending', ...moreSorts] = query.params.getAll('sort')
+  const current = isYear(query) ? 'year' : sort
   return html`<nav class="tabs" aria-label="Periods">
     <ul>
       ${PERIODS.map(
         (period) =>
           html`<li>
-            ${query.roomLink(
+            ${query.sectionLink(
               'feed',
               { ...NO_MOMENTS, sort: period },
               PERIOD_TITLES[period],
-              period === current && others.length === 0 ? html`aria-current="page"` : NOTHING,
+              period === current && moreSorts.length === 0 ? html`aria-current="page"` : NOTHING,
             )}
           </li>`,
       )}

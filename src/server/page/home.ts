@@ -7,7 +7,7 @@ import { HTML_TYPE, layout } from './layout.ts'
 import type { Frame, Panel, PanelRefusal, View } from './layout.ts'
 import type { MountPage } from './rendered-pages.ts'
 
-/** A panel's content, or why it has none. */
+/** A panel's content or refusal. */
 interface Rendered {
   panel: Panel
   controls: Html
@@ -17,20 +17,20 @@ interface Rendered {
   headers?: Readonly<Record<string, string>>
 }
 
-/** The rooms of a page, and the status it answers with. */
+/** The sections of a page, and its status. */
 export interface Sections {
   sections: readonly Html[]
   status: number
-  /** Headers of the refusal that the status is of. */
+  /** Headers of the refusal that determines the status. */
   headers: Readonly<Record<string, string>>
-  /** What the leading room shows; null where it does not say. */
+  /** Title of the lead panel's content; null if it has none. */
   title: string | null
 }
 
 /**
- * Renders the panels of a page at once, each on its own: one that fails says its public code where it stands.
+ * Renders the panels of a page concurrently. A panel that fails shows its public code in its section.
  *
- * @param lead the panel a visitor came for: the page answers with its status, unless a question cannot be asked at all
+ * @param lead the main panel: the page has its status, unless another panel has a 4xx status
  */
 export async function renderSections(
   event: H3Event,
@@ -43,11 +43,11 @@ export async function renderSections(
     log.error({ requestId: requestId(event.req.headers), code, panel: panel.id, err: error }, 'panel refused')
   const rendered = await Promise.all(panels.map((panel) => renderPanel(panel, view, onFault)))
   const leading = rendered.find(({ panel }) => panel === lead)
-  const decisive = misasked(rendered) ?? leading
+  const statusSource = firstClientError(rendered) ?? leading
   return {
     sections: rendered.map(sectionOf),
-    status: decisive?.status ?? 200,
-    headers: decisive?.headers ?? {},
+    status: statusSource?.status ?? 200,
+    headers: statusSource?.headers ?? {},
     title: leading?.title ?? null,
   }
 }
@@ -59,8 +59,8 @@ async function renderPanel(
 ): Promise<Rendered> {
   const controls = panel.controls?.(view) ?? NOTHING
   try {
-    const answer = await panel.render(view)
-    return { panel, controls, ...('status' in answer ? answer : { content: answer, status: 200 }) }
+    const result = await panel.render(view)
+    return { panel, controls, ...('status' in result ? result : { content: result, status: 200 }) }
   } catch (error) {
     const refusal = panel.refusalOf(error, view)
     const { status, headers = {}, expected = false } = refusal
@@ -69,7 +69,7 @@ async function renderPanel(
   }
 }
 
-function misasked(rendered: readonly Rendered[]): Rendered | undefined {
+function firstClientError(rendered: readonly Rendered[]): Rendered | undefined {
   return rendered.find(({ status }) => status >= 400 && status < 500)
 }
 
@@ -81,7 +81,7 @@ function refusalNotice({ code, when, help = NOTHING }: PanelRefusal): Html {
 }
 
 function sectionOf({ panel: { id, title }, controls, content }: Rendered): Html {
-  return html`<section id="${id}" class="room" aria-labelledby="${id}-title">
+  return html`<section id="${id}" class="section" aria-labelledby="${id}-title">
     <h2 id="${id}-title" tabindex="-1">${title}</h2>
     ${controls} ${content}
   </section>`
@@ -89,37 +89,37 @@ function sectionOf({ panel: { id, title }, controls, content }: Rendered): Html 
 
 export interface HomePorts {
   frame: Frame
-  /** In the order in which they stand. */
+  /** In display order. */
   panels: readonly Panel[]
-  /** The panel a visitor came for, one of them: the page answers with its status. */
+  /** The main one of the panels: the page has its status. */
   lead: Panel
-  /** With the policy of what the panels need. */
+  /** Headers with the content security policy of the panels. */
   headers: Readonly<Record<string, string>>
   log: Log
 }
 
-/** Most bytes of a query that some fifty links of the page repeat. */
-const CARRIED_MAX = 512
+/** Largest query that the links of the page repeat, in bytes; a page has about fifty such links. */
+const LINK_QUERY_MAX_BYTES = 512
 
-/** Mounts `/`: every panel, each read on its own. Works without scripts. */
+/** Mounts `/` with all panels. The page works without scripts. */
 export function mountHome(mount: MountPage, { frame, panels, lead, headers, log }: HomePorts): void {
-  const rooms = panels.map(({ id, title }) => ({ href: `#${id}`, title }))
+  const navLinks = panels.map(({ id, title }) => ({ href: `#${id}`, title }))
   mount({
     path: '/',
     query: {
       known: panels.flatMap(({ params }) => params),
       isDefault: (name, value, params) => panels.some((panel) => panel.isDefault?.(name, value, params)),
-      carriedMax: CARRIED_MAX,
+      linkQueryMaxBytes: LINK_QUERY_MAX_BYTES,
     },
     async render(sources, query, event) {
       const view = { sources, now: sources.clock(), query }
-      const forwarded = await addressInstead(panels, view)
-      if (forwarded !== null) return { status: 303, headers: { ...headers, location: forwarded }, text: '' }
+      const redirect = await redirectAddress(panels, view)
+      if (redirect !== null) return { status: 303, headers: { ...headers, location: redirect }, text: '' }
       const { sections, status, title } = await renderSections(event, panels, lead, view, log)
       const main = html`<h1>dash</h1>
         ${INTRODUCTION} ${sections}`
       const name = title === null ? 'dash' : `${title} · dash`
-      const text = layout(frame, { title: name, head: FEED_LINKS, rooms, main })
+      const text = layout(frame, { title: name, head: FEED_LINKS, navLinks, main })
       return { status, headers: { ...headers, 'content-type': HTML_TYPE }, text }
     },
   })
@@ -130,15 +130,15 @@ const INTRODUCTION = html`<p class="introduction">
   day, never changed, provable, and shown <a href="/?sort=year#feed">as it was on any day</a>.
 </p>`
 
-/** By which feed readers find what to subscribe to. */
+/** Links by which feed readers find the subscription feeds. */
 const FEED_LINKS = html`<link rel="alternate" type="application/rss+xml" title="dash (RSS)" href="/api/rss" />
   <link rel="alternate" type="application/atom+xml" title="dash (Atom)" href="/api/atom" />
   <link rel="alternate" type="application/feed+json" title="dash (JSON Feed)" href="/api/feed.json" />`
 
-/** Where the question is really asked; what goes wrong on the way there is told by the panel, which fails likewise. */
-async function addressInstead(panels: readonly Panel[], view: View): Promise<string | null> {
-  for (const { forward } of panels) {
-    const address = await forward?.(view).catch(() => null)
+/** The URL to redirect to; null if there is none. An error here is ignored: rendering the panel throws it again. */
+async function redirectAddress(panels: readonly Panel[], view: View): Promise<string | null> {
+  for (const { redirect } of panels) {
+    const address = await redirect?.(view).catch(() => null)
     if (address !== null && address !== undefined) return address
   }
   return null

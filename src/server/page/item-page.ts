@@ -14,14 +14,14 @@ import { onceFor } from '../single-flight.ts'
 import type { ProvedPublication } from '../year/proved-publications.ts'
 import { linkedTitle } from './feed-items.ts'
 import { renderSections } from './home.ts'
-import { NOTHING, counted, formatCount, html } from './html.ts'
+import { NOTHING, formatCounted, formatCount, html } from './html.ts'
 import type { Html } from './html.ts'
 import { HTML_TYPE, ITEM_PATH, PAGE_HEADERS, layout, refusalsOf } from './layout.ts'
 import type { Frame, PageQuery, Panel } from './layout.ts'
 import type { MountPage } from './rendered-pages.ts'
 import { daysOf, parseTime, refusalOfYear, stopsOnce } from './time-travel.ts'
 
-/** Mounts `/item?key=…`: the rank of an item over time, as tables that a script draws (docs/page.md). */
+/** Mounts `/item?key=…`: the rank of an item over time, as tables that a script draws as charts (docs/page.md). */
 export function mountItemPage(mount: MountPage, frame: Frame, log: Log): void {
   const panels = [ITEM_PANEL, YEAR_RANKS_PANEL]
   mount({
@@ -36,23 +36,23 @@ export function mountItemPage(mount: MountPage, frame: Frame, log: Log): void {
         <script defer src="${frame.assets.href('uPlot.iife.min.js')}"></script>
         <script type="module" src="${frame.assets.href('chart.js')}"></script>`
       const title = `Rank over time: ${query.params.get('key') ?? ''}`
-      const text = layout(frame, { title, head, rooms: ROOMS, main })
+      const text = layout(frame, { title, head, navLinks: NAV_LINKS, main })
       return { status, headers: { ...PAGE_HEADERS, ...headers, 'content-type': HTML_TYPE }, text }
     },
   })
 }
 
-const ROOMS = [
+const NAV_LINKS = [
   { href: '/#feed', title: 'Feed' },
   { href: '/?sort=year#feed', title: 'Year' },
 ]
 
-/** Days of observation that are shown, the latest; the interface gives all. */
-const DAYS_SHOWN = 366
+/** Number of latest observed days shown; the interface returns all. */
+const DAYS_MAX = 366
 
 type ObservedDay = ItemTrend['days'][number]
 
-/** An item, and its rank among what its source was observed with, day by day. */
+/** The panel of an item's daily rank among the observed items of its source. */
 const ITEM_PANEL: Panel = {
   id: 'item',
   title: 'The item, day by day',
@@ -60,7 +60,7 @@ const ITEM_PANEL: Panel = {
   async render({ sources, query }) {
     const trend = await sources.search.itemTrend(parseKey(query.params))
     const [{ source, sourceId } = { source: '', sourceId: '' }] = itemsOfKey(trend.key)
-    const shown = trend.days.slice(-DAYS_SHOWN)
+    const shown = trend.days.slice(-DAYS_MAX)
     const json = `/api/trend?${String(new URLSearchParams({ key: trend.key }))}`
     return html`<div class="item-title">
         ${linkedTitle({ title: trend.title, url: null, discussionUrl: discussionUrl(source, sourceId) })}
@@ -71,7 +71,7 @@ const ITEM_PANEL: Panel = {
         later import can change it.
       </p>
       ${shown.length === 0 ? NOTHING : observationTable(shown, source)}
-      ${cut(trend.days.length, shown.length)}`
+      ${truncationNote(trend.days.length, shown.length)}`
   },
   refusalOf: refusalsOf(trendContract),
 }
@@ -87,34 +87,34 @@ function observationTable(days: readonly ObservedDay[], source: string): Html {
       { title: unit.charAt(0).toUpperCase() + unit.slice(1), drawn: false, valueOf: ({ points }) => points },
       { title: 'Comments', drawn: false, valueOf: ({ comments }) => comments },
     ],
-    rows: days.flatMap((day, index) => [...unobserved(days[index - 1], day), { day: day.day, row: day }]),
+    rows: days.flatMap((day, index) => [...unobservedDays(days[index - 1], day), { day: day.day, row: day }]),
   })
 }
 
-function unobserved(before: ObservedDay | undefined, { day }: ObservedDay): ChartRow<ObservedDay>[] {
-  if (!before) return []
-  const [first, last] = [addDays(before.day, 1), addDays(day, -1)]
+function unobservedDays(previous: ObservedDay | undefined, { day }: ObservedDay): ChartRow<ObservedDay>[] {
+  if (!previous) return []
+  const [first, last] = [addDays(previous.day, 1), addDays(day, -1)]
   if (first > last) return []
-  return [{ days: first === last ? first : `${first} to ${last}`, absent: 'not observed' }]
+  return [{ days: first === last ? first : `${first} to ${last}`, reason: 'not observed' }]
 }
 
-function cut(all: number, shown: number): Html {
-  return all > shown
+function truncationNote(total: number, shown: number): Html {
+  return total > shown
     ? html`<p class="as-of">
-        The latest of ${counted(all, 'days')} with an observation; the JSON has all of them.
+        The latest of ${formatCounted(total, 'days')} with an observation; the JSON has all of them.
       </p>`
     : NOTHING
 }
 
-/** A column of numbers by day; those with a chart are drawn. */
+/** A column of numbers by day, which the chart may draw. */
 interface Series<Row> {
   title: string
   drawn: boolean
   valueOf: (row: Row) => number | null
 }
 
-/** A day with numbers, or days without an observation and why. */
-type ChartRow<Row> = { day: Day; row: Row } | { days: string; absent: string }
+/** A day with numbers, or days without numbers and the reason. */
+type ChartRow<Row> = { day: Day; row: Row } | { days: string; reason: string }
 
 interface ChartTable<Row> {
   /** Id of the table. */
@@ -125,8 +125,8 @@ interface ChartTable<Row> {
 }
 
 /**
- * Ranks by day as a table, which a script draws as a chart above it (assets/page/chart.js): the chart is made of nothing
- * but the table. Days without an observation are rows of their own.
+ * Renders ranks by day as a table, from which a script draws a chart (assets/page/chart.js). Days without an observation
+ * are separate rows.
  */
 function chartTable<Row>({ id, caption, series, rows }: ChartTable<Row>): Html {
   return html`<figure class="over-time">
@@ -146,35 +146,35 @@ function chartTable<Row>({ id, caption, series, rows }: ChartTable<Row>): Html {
           </tr>
         </thead>
         <tbody>
-          ${rows.map((each) => rowOf(each, series))}
+          ${rows.map((chartRow) => rowOf(chartRow, series))}
         </tbody>
       </table>
     </div>
   </figure>`
 }
 
-function rowOf<Row>(each: ChartRow<Row>, series: readonly Series<Row>[]): Html {
-  if ('absent' in each)
+function rowOf<Row>(chartRow: ChartRow<Row>, series: readonly Series<Row>[]): Html {
+  if ('reason' in chartRow)
     return html`<tr class="absent">
-      <th scope="row">${each.days}</th>
-      <td colspan="${series.length}">${each.absent}</td>
+      <th scope="row">${chartRow.days}</th>
+      <td colspan="${series.length}">${chartRow.reason}</td>
     </tr>`
-  const numbers = series.map(({ valueOf }) => valueOf(each.row))
-  return html`<tr data-day="${each.day}">
-    <th scope="row">${each.day}</th>
+  const numbers = series.map(({ valueOf }) => valueOf(chartRow.row))
+  return html`<tr data-day="${chartRow.day}">
+    <th scope="row">${chartRow.day}</th>
     ${numbers.map((number) =>
       number === null ? html`<td>–</td>` : html`<td data-value="${number}">${formatCount(number)}</td>`,
     )}
   </tr>`
 }
 
-/** Publications and gaps that are read for one answer: each publication is proved. */
-const STOPS_SHOWN = 31
+/** Publications and gaps per page: each publication is verified. */
+const STOPS_PER_PAGE = 31
 
-/** The layout whose lists are known; older ones are served and not read (docs/ranking.md). */
+/** The layout whose lists can be parsed; older ones are only served (docs/ranking.md). */
 const KNOWN_ALGORITHM = 'top-year-v3'
 
-/** The rank of an item in the Year, publication by publication, each read from its proved bytes. */
+/** The panel of an item's rank in each publication of the Year, read from verified bytes. */
 const YEAR_RANKS_PANEL: Panel = {
   id: 'year-ranks',
   title: 'In the Top Year',
@@ -185,9 +185,9 @@ const YEAR_RANKS_PANEL: Panel = {
     const proved = await publications.entries()
     const stops = stopsOnce(proved)
     const { stopIndex } = momentAt(proved.timeline, stops, at)
-    const shown = stops.slice(Math.max(0, stopIndex + 1 - STOPS_SHOWN), stopIndex + 1)
+    const shown = stops.slice(Math.max(0, stopIndex + 1 - STOPS_PER_PAGE), stopIndex + 1)
     const rows: ChartRow<YearPosition>[] = []
-    // One after another: each is proved on the one thread that answers everybody.
+    // One after another: verification blocks the thread that serves all requests.
     for (const stop of shown) {
       if (stop.kind === 'gap') rows.push(gapRow(stop))
       else rows.push(rankRow(await publications.publication(stop.item.manifest), key))
@@ -195,7 +195,7 @@ const YEAR_RANKS_PANEL: Panel = {
     return html`<p>
         The published rank in the list of its source and in <em>Popular</em>; a published rank never changes.
       </p>
-      ${shown.length === 0 ? NOTHING_YET : table(rows)} ${pages(stops, stopIndex, query, now)}`
+      ${shown.length === 0 ? NO_PUBLICATION : table(rows)} ${pageLinks(stops, stopIndex, query, now)}`
   },
   refusalOf: (error, view) =>
     codeOf(trendContract, error) === 'invalid_key' ? INVALID_KEY : refusalOfYear(error, view),
@@ -203,9 +203,9 @@ const YEAR_RANKS_PANEL: Panel = {
 
 const INVALID_KEY = { status: 400, code: 'invalid_key', when: trendContract.refusals.invalid_key.when }
 
-/** Where each item stood in a publication of the known layout. */
+/** The standing of each item in a publication of the known layout. */
 const standingsIn = onceFor(({ published }: ProvedPublication): ReadonlyMap<string, YearPosition> => {
-  // Proved bytes of this version have the schema of the Year.
+  // Verified bytes of this version have the schema of the Year.
   const { feed } = JSON.parse(published.body.toString('utf8')) as { feed: YearFeed }
   return positionsOf(feed)
 })
@@ -213,16 +213,16 @@ const standingsIn = onceFor(({ published }: ProvedPublication): ReadonlyMap<stri
 function rankRow(publication: ProvedPublication, key: string): ChartRow<YearPosition> {
   const { algorithmVersion, asOfDay } = publication.manifest
   if (algorithmVersion !== KNOWN_ALGORITHM)
-    return { days: asOfDay, absent: `not shown: ${algorithmVersion} has an older layout` }
+    return { days: asOfDay, reason: `not shown: ${algorithmVersion} has an older layout` }
   const standing = standingsIn(publication).get(key)
-  return standing ? { day: asOfDay, row: standing } : { days: asOfDay, absent: 'not in the first hundred' }
+  return standing ? { day: asOfDay, row: standing } : { days: asOfDay, reason: 'not in the first hundred' }
 }
 
 function gapRow(stop: TimelineStop): ChartRow<YearPosition> {
-  return { days: daysOf(stop), absent: 'gap: nothing was published' }
+  return { days: daysOf(stop), reason: 'gap: nothing was published' }
 }
 
-const NOTHING_YET = html`<p class="empty">Nothing had been published by this time.</p>`
+const NO_PUBLICATION = html`<p class="empty">Nothing had been published by this time.</p>`
 
 function table(rows: readonly ChartRow<YearPosition>[]): Html {
   return chartTable<YearPosition>({
@@ -237,11 +237,12 @@ function table(rows: readonly ChartRow<YearPosition>[]): Html {
   })
 }
 
-/** Ways to earlier and later publications than those shown. */
-function pages(stops: readonly TimelineStop[], place: number, query: PageQuery, now: Instant): Html {
-  const earlier = stops[place - STOPS_SHOWN]
-  const later = place < stops.length - 1 ? stops[Math.min(place + STOPS_SHOWN, stops.length - 1)] : undefined
+/** Links to earlier and later publications. */
+function pageLinks(stops: readonly TimelineStop[], place: number, query: PageQuery, now: Instant): Html {
+  const earlier = stops[place - STOPS_PER_PAGE]
+  const later =
+    place < stops.length - 1 ? stops[Math.min(place + STOPS_PER_PAGE, stops.length - 1)] : undefined
   const link = (stop: TimelineStop | undefined, text: string) =>
-    stop ? query.roomLink('year-ranks', { at: atOfStop(stop, now) }, text) : NOTHING
+    stop ? query.sectionLink('year-ranks', { at: atOfStop(stop, now) }, text) : NOTHING
   return html`<p>${link(earlier, 'Earlier')} ${link(later, 'Later')}</p>`
 }

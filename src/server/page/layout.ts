@@ -7,31 +7,31 @@ import { NOTHING, html } from './html.ts'
 import type { Html } from './html.ts'
 import type { PageSources } from './page-sources.ts'
 
-/** Said wherever a person looks while the server runs on the bundled sample. */
+/** The notice on every page of the demo. */
 const DEMO_NOTICE =
   'DEMO: a bundled sample of real items from 2020-2021, shifted in time, most of them on their day of publication. Nothing here is current; all of it is deleted when the server stops.'
 
-/** What every page of a server has in common. */
+/** The parts that all pages of a server share. */
 export interface Frame {
   assets: Assets
   demo: boolean
 }
 
-/** One page inside the frame. */
+/** The content of one page. */
 export interface PageContent {
   title: string
   /** Further elements of the head. */
   head: Html
   /** Links of the menu beside the documentation. */
-  rooms: readonly { href: string; title: string }[]
+  navLinks: readonly { href: string; title: string }[]
   /** Content of `<main>`. */
   main: Html
 }
 
-/** A whole page around its content: skip link, header with menu and switch of colours, notice, landmarks. */
-export function layout({ assets, demo }: Frame, { title, head, rooms, main }: PageContent): string {
+/** Renders a whole page around its content: skip link, header with menu and theme switch, notice, landmarks. */
+export function layout({ assets, demo }: Frame, { title, head, navLinks, main }: PageContent): string {
   const name = demo ? `DEMO: ${title}` : title
-  const links = [...rooms, { href: '/docs', title: 'Documentation' }]
+  const links = [...navLinks, { href: '/docs', title: 'Documentation' }]
   return html`<!doctype html>
     <html lang="en">
       <head>
@@ -65,7 +65,7 @@ export function layout({ assets, demo }: Frame, { title, head, rooms, main }: Pa
     </html> `.html
 }
 
-/** Works by style alone; a script only remembers it. */
+/** The theme switch works with CSS alone; a script only stores the choice. */
 const THEME_SWITCH = html`<fieldset class="theme">
   <legend class="unseen">Colours</legend>
   ${(['auto', 'light', 'dark'] as const).map(
@@ -82,7 +82,7 @@ const THEME_SWITCH = html`<fieldset class="theme">
   )}
 </fieldset>`
 
-/** What every answer with HTML carries beside its policy (docs/page.md). */
+/** Headers of every HTML response except its policy (docs/page.md). */
 const COMMON = {
   'cache-control': 'no-cache',
   'cross-origin-opener-policy': 'same-origin',
@@ -90,7 +90,7 @@ const COMMON = {
   'x-content-type-options': 'nosniff',
 }
 
-/** The policy's directives; all that is not named is forbidden. */
+/** Directives of the content security policy; everything else is forbidden. */
 const POLICY = {
   'default-src': ["'none'"],
   'script-src': ["'self'"],
@@ -102,13 +102,13 @@ const POLICY = {
   'frame-ancestors': ["'none'"],
 }
 
-/** Sources a page needs beside those of every page, by directive. */
+/** Further sources of a page, by directive. */
 export type PolicyAdditions = Readonly<Record<string, readonly string[]>>
 
-/** Headers of a page that needs nothing but this server. */
+/** Headers of a page without external sources. */
 export const PAGE_HEADERS = pageHeaders({})
 
-/** Headers of a page; what it needs from elsewhere is added to the policy by name. */
+/** Headers of a page, with external sources added to the policy. */
 export function pageHeaders(additions: PolicyAdditions): Readonly<Record<string, string>> {
   const directives = new Map<string, readonly string[]>(Object.entries(POLICY))
   for (const [name, sources] of Object.entries(additions)) {
@@ -120,63 +120,62 @@ export function pageHeaders(additions: PolicyAdditions): Readonly<Record<string,
 
 export const HTML_TYPE = 'text/html; charset=utf-8'
 
-/** What a panel is asked with. */
+/** The input of a panel. */
 export interface View {
-  /** What the page may read from: a panel that read from elsewhere would be shown after that had changed. */
+  /** The sources of the page. A panel must read from these only, or a cached page would outlive its data. */
   sources: PageSources
   now: Instant
   query: PageQuery
 }
 
-/** What a panel's reader is told instead of its content. */
+/** The refusal shown instead of a panel's content. */
 export interface PanelRefusal {
   status: number
-  /** The public code, that of the interface the panel shows. */
+  /** The public code of the interface that the panel shows. */
   code: string
-  /** When this code is given. */
+  /** The cause of the refusal. */
   when: string
-  /** What can be asked instead, where the panel knows. */
+  /** Alternatives offered to the visitor, if the panel has any. */
   help?: Html
-  /** True for what is no fault of the server, whatever the status: it is not logged as an error. */
+  /** True if the refusal is not a fault of the server: it is not logged as an error. */
   expected?: boolean
-  /** `Retry-After`, where the refusal says when to ask again. */
+  /** `Retry-After`, if the refusal is temporary. */
   headers?: Readonly<Record<string, string>>
 }
 
-/** A content with what the page says of it elsewhere. */
-export interface PanelAnswer {
-  /** Another than 200 where the question was sound, and there is nothing. */
+/** A panel's content with its status and title. */
+export interface PanelContent {
+  /** Not 200 if the request was valid but there is nothing to show. */
   status: number
   content: Html
-  /** What is shown, as a part of the page's title. */
+  /** Part of the page's title. */
   title?: string
 }
 
 /**
- * A room of the page (docs/architecture.md): a section with an anchor, a heading, and content that is read through what
- * the interface itself reads through.
+ * A section of the page (docs/architecture.md) with an anchor, a heading, and content from the readers of the interfaces.
  */
 export interface Panel {
   /** Anchor, and id of the section. */
   id: string
   title: string
-  /** Parameters of the address that are this panel's. Values that are empty are never handed over. */
+  /** Query parameters of this panel. Empty values are never passed. */
   params: readonly string[]
-  /** True for a value of its parameters that shows the same as none. */
+  /** True if a value of a parameter shows the same page as no value. */
   isDefault?: (name: string, value: string, params: URLSearchParams) => boolean
-  /** What stands under the heading even where there is no content: how to ask for something else. */
+  /** Renders controls under the heading, which are shown even without content. */
   controls?(view: View): Html
-  /** The content under the controls. What it throws is shown as `refusalOf` says, and nothing in its place. */
-  render(view: View): Promise<Html | PanelAnswer>
+  /** Renders the content under the controls. An error is shown as the refusal of `refusalOf`. */
+  render(view: View): Promise<Html | PanelContent>
   /**
-   * The address by which this question is asked, where a form cannot make it itself; null when it is asked by it already.
-   * Whatever it throws, `render` throws too.
+   * The canonical URL of a request that a form cannot build itself; null if the request has it already. `render` throws
+   * the same errors.
    */
-  forward?: (view: View) => Promise<string | null>
+  redirect?: (view: View) => Promise<string | null>
   refusalOf(error: unknown, view: View): PanelRefusal
 }
 
-/** How a panel tells what its interface would refuse with. */
+/** Makes `refusalOf` of a panel from the contract of its interface. */
 export function refusalsOf<Code extends string>(contract: Contract<Code>): (error: unknown) => PanelRefusal {
   return (error) => {
     const code = codeOf(contract, error)
@@ -186,49 +185,52 @@ export function refusalsOf<Code extends string>(contract: Contract<Code>): (erro
   }
 }
 
-/** New values of parameters; null takes one away. */
+/** New values of parameters; null removes one. */
 type QueryChanges = Readonly<Record<string, string | null>>
 
-/** The parameters of the page's address, those of all its panels together. */
+/** The query of a page, with the parameters of all its panels. */
 export interface PageQuery {
-  /** The values given for known parameters, in one order, empty ones and defaults left out. */
+  /** Values of known parameters in a fixed order, without empty ones and defaults. */
   params: URLSearchParams
   /**
-   * Address of the page with some parameters changed, every other kept.
+   * URL of the page with some parameters changed and the others kept.
    *
-   * @param anchor id of the element to go to
+   * @param anchor id of the target element
    */
   link(changes: QueryChanges, anchor: string): string
-  /** A link by which scripts replace that room alone. @param attributes further ones of the element */
-  roomLink(room: string, changes: QueryChanges, text: Html | string, attributes?: Html): Html
-  /** Hidden fields by which a form keeps every parameter but those it sends itself. */
-  carry(own: readonly string[]): Html
+  /** A link that scripts handle by replacing the section in place. @param attributes further attributes of the element */
+  sectionLink(section: string, changes: QueryChanges, text: Html | string, attributes?: Html): Html
+  /** Hidden fields by which a form keeps all parameters except those it sends itself. */
+  hiddenFields(sentByForm: readonly string[]): Html
 }
 
-/** Which parameters a page has. */
+/** The query parameters of a page. */
 export interface QueryRules {
-  /** Names, in the order in which every query is brought; others are dropped. */
+  /** Names in canonical order; other parameters are dropped. */
   known: readonly string[]
-  /** True for a value that shows the same as none. */
+  /** True if a value shows the same page as no value. */
   isDefault?: (name: string, value: string, params: URLSearchParams) => boolean
-  /** Most bytes of all known parameters together, where every link of the page repeats them. */
-  carriedMax?: number
+  /** Largest query of known parameters, in bytes, if every link of the page repeats them. */
+  linkQueryMaxBytes?: number
 }
 
 /**
- * Queries that show the same page become equal: known parameters alone, in one order, without empty values and defaults.
+ * Normalises a query, so that queries of the same page are equal: known parameters in a fixed order, without empty values
+ * and defaults.
  *
- * @param given the query as parsed
- * @param path of the page
+ * @param received the parsed query
+ * @param path path of the page
  */
 export function pageQuery(
-  given: URLSearchParams,
+  received: URLSearchParams,
   { known, isDefault }: QueryRules = { known: [] },
   path = '/',
 ): PageQuery {
-  const all = known.flatMap((name) => given.getAll(name).map((value): [string, string] => [name, value]))
-  const stated = new URLSearchParams(all.filter(([, value]) => value !== ''))
-  const params = new URLSearchParams([...stated].filter(([name, value]) => !isDefault?.(name, value, stated)))
+  const all = known.flatMap((name) => received.getAll(name).map((value): [string, string] => [name, value]))
+  const withoutEmpty = new URLSearchParams(all.filter(([, value]) => value !== ''))
+  const params = new URLSearchParams(
+    [...withoutEmpty].filter(([name, value]) => !isDefault?.(name, value, withoutEmpty)),
+  )
   const link = (changes: QueryChanges, anchor: string): string => {
     const changed = new URLSearchParams(params)
     for (const [name, value] of Object.entries(changes)) {
@@ -240,11 +242,11 @@ export function pageQuery(
   return {
     params,
     link,
-    roomLink: (room, changes, text, attributes = NOTHING) =>
-      html`<a href="${link(changes, room)}" data-room="${room}" ${attributes}>${text}</a>`,
-    carry(own) {
-      const kept = [...params].filter(([name]) => !own.includes(name))
-      return html`${kept.map(([name, value]) => html`<input type="hidden" name="${name}" value="${value}" />`)}`
+    sectionLink: (section, changes, text, attributes = NOTHING) =>
+      html`<a href="${link(changes, section)}" data-section="${section}" ${attributes}>${text}</a>`,
+    hiddenFields(sentByForm) {
+      const others = [...params].filter(([name]) => !sentByForm.includes(name))
+      return html`${others.map(([name, value]) => html`<input type="hidden" name="${name}" value="${value}" />`)}`
     },
   }
 }
@@ -252,7 +254,7 @@ export function pageQuery(
 /** Path of the page of one item. */
 export const ITEM_PATH = '/item'
 
-/** Address of an item's page. @param key save key */
+/** URL of an item's page. @param key save key */
 export function itemHref(key: string): string {
   return `${ITEM_PATH}?${String(new URLSearchParams({ key }))}`
 }

@@ -3,14 +3,14 @@ import { NEED_NAMES, NEEDS, parseShortlistQuery, topModelsPayload } from '../../
 import type { ShortlistFilter } from '../../domain/models/shortlist.ts'
 import type { Instant } from '../../domain/time.ts'
 import { topModelsContract } from '../models/routes.ts'
-import { NOTHING, ageOf, copyable, counted, formatCount, html, shellText } from './html.ts'
+import { NOTHING, ageOf, copyable, formatCounted, formatCount, html, shellText } from './html.ts'
 import type { Html } from './html.ts'
 import { refusalsOf } from './layout.ts'
 import type { PageQuery, Panel } from './layout.ts'
 
 const FILTERS = ['needs', 'minContext', 'health'] as const
 
-/** Context lengths to choose from, in tokens. */
+/** Context lengths of the filter, in tokens. */
 const CONTEXTS = [32_768, 131_072, 262_144, 1_000_000]
 
 const NEED_TITLES: Readonly<Record<(typeof NEED_NAMES)[number], string>> = {
@@ -23,7 +23,7 @@ const NEED_TITLES: Readonly<Record<(typeof NEED_NAMES)[number], string>> = {
   stop: 'stop',
 }
 
-/** The shortlist of free models with the filters of its interface, and how to ask the chosen one. */
+/** The panel of the free-model shortlist with the filters of its interface and snippets for the chosen model. */
 export function modelsPanel(demo: boolean): Panel {
   return {
     id: 'models',
@@ -31,39 +31,46 @@ export function modelsPanel(demo: boolean): Panel {
     params: [...FILTERS, 'model'],
     refusalOf: refusalsOf(topModelsContract),
     async render({ sources, now, query }) {
-      const asked = questionOf(query.params)
-      const shortlist = parseShortlistQuery(asked)
+      const shortlistParams = shortlistParamsOf(query.params)
+      const shortlist = parseShortlistQuery(shortlistParams)
       const current = await sources.recommendation()
       const list = topModelsPayload(current, shortlist, now)
-      const wanted = query.params.get('model')
-      const chosen = wanted === null ? list.models[0] : current.run.models.find(({ id }) => id === wanted)
-      return html`${standing(list, now)} ${filterForm(shortlist.filter, query)}
+      const modelParam = query.params.get('model')
+      const chosen =
+        modelParam === null ? list.models[0] : current.run.models.find(({ id }) => id === modelParam)
+      return html`${rankingSummary(list, now)} ${filterForm(shortlist.filter, query)}
         <p class="as-of">
           ${list.count} of ${current.run.models.length} ranked models ·
-          <a href="/api/free-llm/top-models${asked.size > 0 ? `?${asked.toString()}` : ''}">JSON</a> ·
-          <a href="/docs/api/free-llm">API</a> · <a href="/badge/free-model.svg">badge</a>
+          <a
+            href="/api/free-llm/top-models${shortlistParams.size > 0 ? `?${shortlistParams.toString()}` : ''}"
+            >JSON</a
+          >
+          · <a href="/docs/api/free-llm">API</a> · <a href="/badge/free-model.svg">badge</a>
         </p>
         ${
           list.count > 0
             ? modelsTable(list.models, chosen?.id ?? null, query)
             : html`<p class="empty">No ranked model passes these filters.</p>`
         }
-        ${usage(chosen, wanted, current.run, demo)} ${notes(list.notes)}`
+        ${usageSection(chosen, modelParam, current.run, demo)} ${notes(list.notes)}`
     },
   }
 }
 
-/** The question to top-models: a form sends `needs` once a box, the interface takes one list. */
-function questionOf(params: URLSearchParams): URLSearchParams {
-  const asked = new URLSearchParams(
+/**
+ * Converts the page's query to one of `top-models`: a form sends `needs` once per checkbox, the interface takes one
+ * list.
+ */
+function shortlistParamsOf(params: URLSearchParams): URLSearchParams {
+  const shortlistParams = new URLSearchParams(
     [...params].filter(([name]) => name === 'minContext' || name === 'health'),
   )
   const needs = params.getAll('needs')
-  if (needs.length > 0) asked.set('needs', needs.join(','))
-  return asked
+  if (needs.length > 0) shortlistParams.set('needs', needs.join(','))
+  return shortlistParams
 }
 
-function standing(list: TopModels, now: Instant): Html {
+function rankingSummary(list: TopModels, now: Instant): Html {
   const { seed, stale, rankingConfidence, rankingConfidenceReason, updatedAt, rankingVersion } = list
   const warning = seed
     ? html`<p class="notice">Built-in seed: no recommendation is stored, so nothing here was measured.</p>`
@@ -86,10 +93,10 @@ function filterForm({ needs, minContext, passedOnly }: ShortlistFilter, query: P
     class="filters"
     action="/#models"
     method="get"
-    data-room="models"
+    data-section="models"
     aria-label="Filter models"
   >
-    ${query.carry([...FILTERS, 'model'])}
+    ${query.hiddenFields([...FILTERS, 'model'])}
     <fieldset>
       <legend>Must support</legend>
       ${NEED_NAMES.map(
@@ -112,7 +119,7 @@ function filterForm({ needs, minContext, passedOnly }: ShortlistFilter, query: P
         ${contexts.map(
           (tokens) =>
             html`<option value="${tokens}" ${tokens === minContext ? html`selected` : NOTHING}>
-              ${counted(tokens, 'tokens')}
+              ${formatCounted(tokens, 'tokens')}
             </option>`,
         )}
       </select></label
@@ -122,19 +129,19 @@ function filterForm({ needs, minContext, passedOnly }: ShortlistFilter, query: P
       as requested</label
     >
     <button type="submit">Filter</button>
-    ${query.roomLink('models', { needs: null, minContext: null, health: null, model: null }, 'All models')}
+    ${query.sectionLink('models', { needs: null, minContext: null, health: null, model: null }, 'All models')}
   </form>`
 }
 
-function usage(
+function usageSection(
   chosen: RankedModel | undefined,
-  wanted: string | null,
+  modelParam: string | null,
   { baseUrl, createKeyUrl }: StoredRun,
   demo: boolean,
 ): Html {
   if (!chosen) {
-    if (wanted === null) return NOTHING
-    return html`<p class="notice">The model <code>${wanted}</code> is not in the current list.</p>`
+    if (modelParam === null) return NOTHING
+    return html`<p class="notice">The model <code>${modelParam}</code> is not in the current list.</p>`
   }
   return html`<h3>Ask <bdi>${chosen.name}</bdi></h3>
     ${
@@ -161,7 +168,7 @@ function notes(texts: readonly string[]): Html {
   </details>`
 }
 
-/** The roles are those that the elements lose where the style makes cards of the rows on a narrow screen. */
+/** The explicit roles replace those that the elements lose when CSS turns rows into cards on a narrow screen. */
 function modelsTable(models: readonly RankedModel[], chosen: string | null, query: PageQuery): Html {
   return html`<table class="models" role="table">
     <caption class="unseen">
@@ -182,12 +189,12 @@ function modelsTable(models: readonly RankedModel[], chosen: string | null, quer
 
 function row(model: RankedModel, isChosen: boolean, query: PageQuery): Html {
   const { rank, previousRank, id, name, reason } = model
-  const moved =
+  const previousRankNote =
     previousRank === null || previousRank === rank ? NOTHING : html` <small>was ${previousRank}</small>`
   return html`<tr role="row" ${isChosen ? html`class="chosen"` : NOTHING}>
-    <td role="cell" class="rank">${rank}${moved}</td>
+    <td role="cell" class="rank">${rank}${previousRankNote}</td>
     <th scope="row" role="rowheader">
-      ${query.roomLink(
+      ${query.sectionLink(
         'models',
         { model: id },
         html`<bdi>${name}</bdi>`,
@@ -212,7 +219,7 @@ const HEALTH: Readonly<Record<string, string>> = {
 
 function measured({ healthStatus, latencyMs, toolUse, supportsTools, evalSummary }: RankedModel): Html {
   const { status, passed, total, cacheAgeDays } = evalSummary
-  const age = cacheAgeDays === undefined ? '' : `, ${counted(cacheAgeDays, 'days')} old`
+  const age = cacheAgeDays === undefined ? '' : `, ${formatCounted(cacheAgeDays, 'days')} old`
   const lite = status === 'not_evaluated' ? 'no lite evaluation' : `lite evaluation ${passed}/${total}${age}`
   return html`<ul class="marks">
     <li>
@@ -232,7 +239,7 @@ function tools(toolUse: RankedModel['toolUse'], claims: boolean): Html {
   return html`<span class="${claims ? 'bad' : ''}">${text}</span>`
 }
 
-/** What the catalogue says of a model, under the names of the filters. */
+/** Claims of the catalogue about a model, by the names of the filters. */
 function claimed(model: RankedModel): Html {
   const { contextLength, maxCompletionTokens } = model
   const claims = NEED_NAMES.filter((need) => model[NEEDS[need]]).map((need) => NEED_TITLES[need])
@@ -250,30 +257,30 @@ function score(model: RankedModel): Html {
     >`
 }
 
-const QUESTION = 'Say hello in one word.'
+const EXAMPLE_PROMPT = 'Say hello in one word.'
 
-/** Ways to ask a model, each a text to copy. The key is taken from the environment, never written down. */
+/** Snippets that send a prompt to a model. The key is read from the environment. */
 export function snippets(baseUrl: string, model: string): Html {
-  const each: readonly (readonly [id: string, title: string, text: string])[] = [
+  const snippetTexts: readonly (readonly [id: string, title: string, text: string])[] = [
     ['curl', 'curl', curl(baseUrl, model)],
     ['python', 'Python', python(baseUrl, model)],
     ['javascript', 'JavaScript', javascript(baseUrl, model)],
   ]
-  return html`${each.map(([id, title, text]) =>
-    copyable({ id: `snippet-${id}`, caption: title, what: `the line for ${title}`, text }),
+  return html`${snippetTexts.map(([id, title, text]) =>
+    copyable({ id: `snippet-${id}`, caption: title, copiedThing: `the line for ${title}`, text }),
   )}`
 }
 
 function curl(baseUrl: string, model: string): string {
-  const body = JSON.stringify({ model, messages: [{ role: 'user', content: QUESTION }] })
+  const body = JSON.stringify({ model, messages: [{ role: 'user', content: EXAMPLE_PROMPT }] })
   const headers = `-H "Authorization: Bearer $OPENROUTER_API_KEY" -H 'Content-Type: application/json'`
   return `curl -s ${shellText(`${baseUrl}/chat/completions`)} ${headers} -d ${shellText(body)}`
 }
 
-/** With the packages of the interface's first maker, which most programs have. */
+/** Uses the `openai` package. */
 function python(baseUrl: string, model: string): string {
   const client = `OpenAI(base_url=${codeText(baseUrl)}, api_key=os.environ["OPENROUTER_API_KEY"])`
-  const messages = `[{"role": "user", "content": ${codeText(QUESTION)}}]`
+  const messages = `[{"role": "user", "content": ${codeText(EXAMPLE_PROMPT)}}]`
   const create = `chat.completions.create(model=${codeText(model)}, messages=${messages})`
   return `import os; from openai import OpenAI; print(${client}.${create}.choices[0].message.content)`
 }
@@ -281,12 +288,12 @@ function python(baseUrl: string, model: string): string {
 function javascript(baseUrl: string, model: string): string {
   const headers =
     '{ Authorization: `Bearer ${process.env.OPENROUTER_API_KEY}`, "Content-Type": "application/json" }'
-  const body = `JSON.stringify({ model: ${codeText(model)}, messages: [{ role: "user", content: ${codeText(QUESTION)} }] })`
-  const asked = `await fetch(${codeText(`${baseUrl}/chat/completions`)}, { method: "POST", headers: ${headers}, body: ${body} })`
-  return `console.log((await (${asked}).json()).choices[0].message.content)`
+  const body = `JSON.stringify({ model: ${codeText(model)}, messages: [{ role: "user", content: ${codeText(EXAMPLE_PROMPT)} }] })`
+  const fetchCall = `await fetch(${codeText(`${baseUrl}/chat/completions`)}, { method: "POST", headers: ${headers}, body: ${body} })`
+  return `console.log((await (${fetchCall}).json()).choices[0].message.content)`
 }
 
-/** A text as a literal of Python and JavaScript alike: ASCII alone, so that no editor shows it as another. */
+/** A string literal of both Python and JavaScript, in ASCII, so that every editor shows it unchanged. */
 function codeText(text: string): string {
   return JSON.stringify(text).replaceAll(
     /[\u007f-\uffff]/g,

@@ -8,140 +8,138 @@ import type { Instant } from '../../domain/time.ts'
 import { latestAt } from '../../domain/year/chain.ts'
 import type { Agent } from '../agent/routes.ts'
 import type { ProvedSnapshots } from '../feed/proved-snapshots.ts'
-import type { ServedRecommendation } from '../models/served-recommendation.ts'
+import type { ServedRecommendation } from '../models/routes.ts'
 import type { ProvedPublications } from '../year/proved-publications.ts'
 
-/** All that panels read. */
+/** The sources of all panels. */
 export interface PageSources {
   clock: Clock
   snapshots: ProvedSnapshots
   publications: Pick<ProvedPublications, 'entries' | 'publication'>
   recommendation: ServedRecommendation
-  agent: Pick<Agent, 'config'> & { status: Agent['shownStatus'] }
+  agent: Pick<Agent, 'config'> & { status: Agent['lastKnownStatus'] }
   audits: Pick<State['audits'], 'newest'>
   search: Pick<CallerSearch, 'itemTrend'>
 }
 
-/** Readings at a time, of all pages together: a publication may be a proof, and an item asks the search. */
-const AT_A_TIME = { publications: 4, items: SEARCH_SLOTS.perAddress }
+/** Concurrent reads of all pages together: a publication may need verification, and an item queries the search. */
+const MAX_CONCURRENT = { publications: 4, items: SEARCH_SLOTS.perAddress }
 
 /**
- * What pages read from, with a bound on the costly readings of all renders together. What is read serves every visitor, so
- * it counts for no client.
+ * Limits the costly reads of all renders together. A read serves every visitor, so it counts for no client.
  */
 export function sharedSources({
   publications,
   search,
   ...others
 }: Omit<PageSources, 'search'> & { search: Pick<FeedSearch, 'by'> }): PageSources {
-  const ofPages = search.by(PAGES_CALLER)
-  // Pages that are kept bound how many readings wait.
-  const [publicationTurns, itemTurns] = [pLimit(AT_A_TIME.publications), pLimit(AT_A_TIME.items)]
+  const pagesSearch = search.by(PAGES_CALLER)
+  // The page cache bounds the number of waiting reads.
+  const [limitPublications, limitItems] = [pLimit(MAX_CONCURRENT.publications), pLimit(MAX_CONCURRENT.items)]
   return {
     ...others,
     publications: {
       entries: () => publications.entries(),
-      publication: (manifest) => publicationTurns(() => publications.publication(manifest)),
+      publication: (manifest) => limitPublications(() => publications.publication(manifest)),
     },
-    search: { itemTrend: (key) => itemTurns(() => ofPages.itemTrend(key)) },
+    search: { itemTrend: (key) => limitItems(() => pagesSearch.itemTrend(key)) },
   }
 }
 
-/** Ages and lateness may be this old: a page that shows the time is rendered again in the next of these periods. */
+/** Period of the clock for pages, in milliseconds: a page that shows an age is rendered again in the next period. */
 const PERIOD_MS = 10_000
 
-/** Equal, part by part, exactly when a reading gives the same to show. */
+/** A token of a read: its parts are equal exactly if the read returns the same content. */
 type ChangeToken = readonly unknown[]
 
-interface Reading {
+interface RecordedRead {
   token: ChangeToken
-  again: () => Promise<ChangeToken>
+  reread: () => Promise<ChangeToken>
 }
 
-/** The sources of one render, and what it read from them. */
+/** The sources of one render, and its recorded reads. */
 export interface RecordedReads {
   sources: PageSources
-  /** False when a reading failed, or differed from an earlier one of the same render. */
+  /** False if a read failed or differed from an earlier one of the same render. */
   isConsistent(): boolean
-  /** True when the search had no place for a reading, which says nothing of what is stored. */
-  wasCrowded(): boolean
+  /** True if the search was busy, which says nothing about the stored data. */
+  wasSearchBusy(): boolean
   /**
-   * Reads everything again, one after another until something differs: true when all of it is what the page was rendered
-   * from. A reading that fails is a change.
+   * Repeats the reads one after another until one differs. True if none differs; a failed read counts as a change.
    */
   isUnchanged(): Promise<boolean>
 }
 
-/** Sources that remember what is read from them, so that a page is kept only as long as all of it would be read again. */
-export function recordReads(real: PageSources): RecordedReads {
-  const readings = new Map<string, Reading>()
-  const now = real.clock()
+/** Records reads, so that a page is cached only while all of its reads return the same. */
+export function recordReads(original: PageSources): RecordedReads {
+  const reads = new Map<string, RecordedRead>()
+  const now = original.clock()
   let isConsistent = true
-  let wasCrowded = false
+  let wasSearchBusy = false
 
-  const record = (name: string, reading: Reading): void => {
-    const earlier = readings.get(name)
-    if (earlier && !areSame(earlier.token, reading.token)) isConsistent = false
-    readings.set(name, reading)
+  const record = (name: string, read: RecordedRead): void => {
+    const earlier = reads.get(name)
+    if (earlier && !areEqual(earlier.token, read.token)) isConsistent = false
+    reads.set(name, read)
   }
-  const recorded = async <T>(
+  const recordedRead = async <T>(
     name: string,
     read: () => Promise<T>,
     tokenOf: (value: T, at: Instant) => ChangeToken,
   ): Promise<T> => {
     try {
       const value = await read()
-      const again = async (): Promise<ChangeToken> => tokenOf(await read(), real.clock())
-      record(name, { token: tokenOf(value, now), again })
+      const reread = async (): Promise<ChangeToken> => tokenOf(await read(), original.clock())
+      record(name, { token: tokenOf(value, now), reread })
       return value
     } catch (error) {
       isConsistent = false
-      wasCrowded ||= isCrowded(error)
+      wasSearchBusy ||= isSearchBusy(error)
       throw error
     }
   }
-  const { snapshots, publications, agent, audits, search } = real
+  const { snapshots, publications, agent, audits, search } = original
   const sources: PageSources = {
     clock() {
-      record('clock', { token: [periodOf(now)], again: async () => [periodOf(real.clock())] })
+      record('clock', { token: [periodOf(now)], reread: async () => [periodOf(original.clock())] })
       return now
     },
     snapshots: {
-      newest: (sort) => recorded(`snapshot ${sort}`, () => snapshots.newest(sort), tokenOfFeed),
+      newest: (sort) => recordedRead(`snapshot ${sort}`, () => snapshots.newest(sort), tokenOfFeed),
     },
     publications: {
-      entries: () => recorded('ledger', () => publications.entries(), tokenOfLedger),
+      entries: () => recordedRead('ledger', () => publications.entries(), tokenOfLedger),
       publication: (manifest) =>
-        recorded(
+        recordedRead(
           `publication ${manifest.publicationId}`,
           () => publications.publication(manifest),
           ({ manifest: { sha256 } }) => [sha256],
         ),
     },
     recommendation: () =>
-      recorded('recommendation', real.recommendation, ({ run, seed, storeAvailable }) => [
+      recordedRead('recommendation', original.recommendation, ({ run, seed, storeAvailable }) => [
         run,
         seed,
         storeAvailable,
       ]),
     agent: {
-      config: () => recorded('chat', () => agent.config(), tokenOfValue),
-      status: () => recorded('chat status', () => agent.status(), tokenOfValue),
+      config: () => recordedRead('chat', () => agent.config(), tokenOfValue),
+      status: () => recordedRead('chat status', () => agent.status(), tokenOfValue),
     },
-    audits: { newest: () => recorded('audit', () => audits.newest(), tokenOfValue) },
+    audits: { newest: () => recordedRead('audit', () => audits.newest(), tokenOfValue) },
     search: {
-      itemTrend: (key) => recorded(`trend ${key}`, () => search.itemTrend(key), tokenOfValue),
+      itemTrend: (key) => recordedRead(`trend ${key}`, () => search.itemTrend(key), tokenOfValue),
     },
   }
   return {
     sources,
     isConsistent: () => isConsistent,
-    wasCrowded: () => wasCrowded,
+    wasSearchBusy: () => wasSearchBusy,
     async isUnchanged() {
-      for (const { token, again } of readings.values()) {
+      for (const { token, reread } of reads.values()) {
         if (
-          !(await again().then(
-            (read) => areSame(token, read),
+          !(await reread().then(
+            (read) => areEqual(token, read),
             () => false,
           ))
         )
@@ -152,13 +150,13 @@ export function recordReads(real: PageSources): RecordedReads {
   }
 }
 
-const CROWDED: readonly string[] = ['search_limit', 'search_busy'] satisfies FeedSearchRefusal[]
+const BUSY_CODES: readonly string[] = ['search_limit', 'search_busy'] satisfies FeedSearchRefusal[]
 
-function isCrowded(error: unknown): boolean {
-  return error instanceof Refusal && CROWDED.includes(error.code)
+function isSearchBusy(error: unknown): boolean {
+  return error instanceof Refusal && BUSY_CODES.includes(error.code)
 }
 
-function areSame(one: ChangeToken, other: ChangeToken): boolean {
+function areEqual(one: ChangeToken, other: ChangeToken): boolean {
   return one.length === other.length && one.every((part, index) => Object.is(part, other[index]))
 }
 
@@ -173,8 +171,8 @@ function tokenOfFeed(proved: Awaited<ReturnType<ProvedSnapshots['newest']>>): Ch
 }
 
 /**
- * The last leaf covers every entry, and through the seal the legacy ledger. An entry dated later than now changes what is
- * shown when its time comes.
+ * The last leaf covers every entry and, through the seal, the legacy ledger. The current publication is included because
+ * an entry dated in the future becomes current later.
  */
 function tokenOfLedger(
   { lastLeaf, entries, timeline, head }: Awaited<ReturnType<ProvedPublications['entries']>>,

@@ -10,9 +10,9 @@ import { fairQueue } from '../../domain/fair-queue.ts'
 import type { SlotBounds } from '../../domain/fair-queue.ts'
 import type { Clock } from '../../domain/ports.ts'
 import { Refusal } from '../../domain/refusal.ts'
-import { addressOf, requestRate } from '../callers.ts'
+import { addressOf, rateLimiter } from '../callers.ts'
 import { NO_STORE, respond, respondCompressed } from '../respond.ts'
-import { heldBack, retryAfter } from '../route.ts'
+import { delayRefusal, retryAfter } from '../route.ts'
 import { singleFlight, once } from '../single-flight.ts'
 import { NOTHING, codeSpans, html } from './html.ts'
 import { HTML_TYPE, PAGE_HEADERS, layout, pageQuery } from './layout.ts'
@@ -20,32 +20,35 @@ import type { Frame, PageQuery, QueryRules } from './layout.ts'
 import { recordReads } from './page-sources.ts'
 import type { PageSources, RecordedReads } from './page-sources.ts'
 
-/** Renders that one address, and one network, may ask for in a minute. */
-const PER_MINUTE = { address: 120, network: 240 }
+/** Renders per minute of one address and of one network. */
+const RENDERS_PER_MINUTE = { address: 120, network: 240 }
 
-/** Renders that may wait. */
-const WAITING: SlotBounds = { perAddress: 12, perNetwork: 12, all: 32 }
+/** Renders that may wait in the queue. */
+const QUEUE_SLOTS: SlotBounds = { perAddress: 12, perNetwork: 12, all: 32 }
 
-/** Pause after a render, in its own durations: a tenth of the time at most is spent on rendering. */
-const PAUSE_SHARE = 9
-
-/** After this time the pause begins although the render goes on: it waits for a store, and holds nothing up. */
-const SLOW_MS = 12
-
-/** Seconds in which a full line of waiting renders is surely shorter. */
-const LINE_SECONDS = 4
+/** Pause after a render, as a multiple of its duration: rendering takes at most a tenth of the time. */
+const PAUSE_FACTOR = 9
 
 /**
- * Lets renders begin one after another, with pauses between them, so that whatever else is served meets few of them.
- * Addresses are served in turn.
+ * Time, in milliseconds, after which the pause starts although the render continues: it then waits for a store and does
+ * not block.
  */
-export interface RenderTurns {
+const RENDER_WAIT_MS = 12
+
+/** Seconds after which a full queue has become shorter. */
+const QUEUE_RETRY_SECONDS = 4
+
+/**
+ * Starts renders one after another with pauses between them, so that they rarely delay other requests. Addresses take
+ * turns.
+ */
+export interface RenderQueue {
   /**
    * Runs a render when its turn comes.
    *
    * @param address whose request causes it
-   * @throws Refusal `page_limit` when too many wait, or the address or its network has used up its minute; also for a render that
-   *   waits, when another network needs its place
+   * @throws Refusal `page_limit` if the queue is full or the address or its network exceeds its rate; also if another
+   * network takes the slot of this waiting render
    */
   run<T>(address: string, render: () => Promise<T>): Promise<T>
 }
@@ -57,42 +60,42 @@ interface Job {
 }
 
 /** @param pause between two renders, in milliseconds */
-export function renderTurns(clock: Clock, pause: (ms: number) => Promise<unknown> = sleep): RenderTurns {
-  const countAddress = requestRate(PER_MINUTE.address, clock)
-  const countNetwork = requestRate(PER_MINUTE.network, clock)
-  const line = fairQueue<Job>(WAITING)
-  let isServing = false
+export function openRenderQueue(clock: Clock, pause: (ms: number) => Promise<unknown> = sleep): RenderQueue {
+  const countAddress = rateLimiter(RENDERS_PER_MINUTE.address, clock)
+  const countNetwork = rateLimiter(RENDERS_PER_MINUTE.network, clock)
+  const queue = fairQueue<Job>(QUEUE_SLOTS)
+  let isRunning = false
 
   const admit = (job: Job): void => {
-    // Who is over the rate takes no place from others.
+    // Check the rate first, so that its violators take no slots.
     const seconds = countAddress(job.address) ?? countNetwork(networkOf(job.address))
     if (seconds !== null) throw pageLimit(seconds)
-    let admission = line.add(job.address, job)
+    let admission = queue.add(job.address, job)
     if (admission === 'all_full') {
-      const displaced = line.displace(job.address)
-      displaced?.refuse(pageLimit(LINE_SECONDS))
-      if (displaced) admission = line.add(job.address, job)
+      const displaced = queue.displace(job.address)
+      displaced?.refuse(pageLimit(QUEUE_RETRY_SECONDS))
+      if (displaced) admission = queue.add(job.address, job)
     }
-    if (admission !== 'admitted') throw pageLimit(LINE_SECONDS)
+    if (admission !== 'admitted') throw pageLimit(QUEUE_RETRY_SECONDS)
   }
-  const serveLine = async (): Promise<void> => {
-    if (isServing) return
-    isServing = true
-    // Who asks in the same turn of the event loop shares a render that has not begun.
+  const runQueue = async (): Promise<void> => {
+    if (isRunning) return
+    isRunning = true
+    // Requests of the same turn of the event loop share a render that has not started.
     await nextTurn()
-    for (let next = line.next(); next; next = line.next()) {
-      line.leave(next.address)
+    for (let next = queue.next(); next; next = queue.next()) {
+      queue.leave(next.address)
       const startedAt = performance.now()
-      await Promise.race([next.render().catch(() => undefined), sleep(SLOW_MS)])
-      await pause(PAUSE_SHARE * Math.min(SLOW_MS, performance.now() - startedAt))
+      await Promise.race([next.render().catch(() => undefined), sleep(RENDER_WAIT_MS)])
+      await pause(PAUSE_FACTOR * Math.min(RENDER_WAIT_MS, performance.now() - startedAt))
     }
-    isServing = false
+    isRunning = false
   }
   return {
     run: (address, render) =>
       new Promise((resolve, reject) => {
         admit({ address, render: () => render().then(resolve, reject), refuse: reject })
-        void serveLine()
+        void runQueue()
       }),
   }
 }
@@ -101,12 +104,12 @@ function pageLimit(retryAfterSeconds: number): Refusal {
   return new Refusal('page_limit', undefined, { members: { retryAfterSeconds } })
 }
 
-/** True for the refusal of a render, whose members say how long to wait. */
+/** True for the refusal of a render, whose members include `retryAfterSeconds`. */
 function isPageLimit(error: unknown): error is Refusal {
   return error instanceof Refusal && error.code === 'page_limit'
 }
 
-/** Bytes and pages kept, all together. */
+/** Size of the page cache, in bytes and in pages. */
 const MAX_BYTES = 32 * 1024 * 1024
 const MAX_PAGES = 500
 
@@ -116,37 +119,37 @@ export interface RenderedPage {
   headers: Readonly<Record<string, string>>
   body: Buffer
   gzip: Buffer
-  /** Digest of the body; null for a page that is not kept and never a 304. */
+  /** Digest of the body; null for a page that is not cached and never a 304. */
   digest: string | null
 }
 
-/** Rendered pages by address, up to a number of bytes and of pages; the one used longest ago goes first. */
-export interface KeptPages {
-  /** The page of an address, if everything it was rendered from is unchanged; read again after this was called. */
-  current(key: string): Promise<RenderedPage | null>
-  /** Keeps a page in place of an earlier one of the same address. */
-  keep(key: string, page: RenderedPage, reads: Pick<RecordedReads, 'isUnchanged'>): void
-  forget(key: string): void
+/** A cache of rendered pages by URL, bounded in bytes and pages, which evicts the least recently used page. */
+export interface PageCache {
+  /** Resolves to the page of a URL if all of its reads, repeated after this call, are unchanged; else to null. */
+  get(key: string): Promise<RenderedPage | null>
+  /** Caches a page and replaces an earlier one of the same URL. */
+  set(key: string, page: RenderedPage, reads: Pick<RecordedReads, 'isUnchanged'>): void
+  delete(key: string): void
 }
 
-export function keptPages(maxBytes = MAX_BYTES, maxPages = MAX_PAGES): KeptPages {
-  const kept = new LRUCache<string, { page: RenderedPage; isUnchanged: RecordedReads['isUnchanged'] }>({
+export function openPageCache(maxBytes = MAX_BYTES, maxPages = MAX_PAGES): PageCache {
+  const cache = new LRUCache<string, { page: RenderedPage; isUnchanged: RecordedReads['isUnchanged'] }>({
     max: maxPages,
     maxSize: maxBytes,
     sizeCalculation: ({ page }) => page.body.byteLength + page.gzip.byteLength,
   })
   return {
-    forget: (key) => void kept.delete(key),
-    async current(key) {
-      const found = kept.get(key)
-      return found && (await found.isUnchanged()) ? found.page : null
+    delete: (key) => void cache.delete(key),
+    async get(key) {
+      const cached = cache.get(key)
+      return cached && (await cached.isUnchanged()) ? cached.page : null
     },
-    keep: (key, page, reads) =>
-      void kept.set(key, { page, isUnchanged: singleFlight(() => reads.isUnchanged()) }),
+    set: (key, page, reads) =>
+      void cache.set(key, { page, isUnchanged: singleFlight(() => reads.isUnchanged()) }),
   }
 }
 
-/** What every page may refuse with before it is rendered (docs/page.md). */
+/** Refusals of every page before rendering (docs/page.md). */
 const REFUSALS = {
   query_too_long: {
     status: 400,
@@ -160,14 +163,14 @@ const REFUSALS = {
   },
 }
 
-/** A refusal as a page. It is made once: under a flood it must cost next to nothing. */
+/** Returns a function that responds with a refusal page, rendered once so that it is cheap under a flood. */
 function refusalPage(frame: Frame, code: keyof typeof REFUSALS) {
   const { status, title, when } = REFUSALS[code]
   const body = once(() => {
     const main = html`<h1>${title}</h1>
       <p class="refusal" role="alert"><code>${code}</code>: ${codeSpans(when)}.</p>
       <p><a href="/">The start page</a></p>`
-    return Buffer.from(layout(frame, { title, head: NOTHING, rooms: [], main }))
+    return Buffer.from(layout(frame, { title, head: NOTHING, navLinks: [], main }))
   })
   return (event: H3Event, headers: Readonly<Record<string, string>> = {}): Response =>
     respond(event, status, { ...PAGE_HEADERS, ...NO_STORE, 'content-type': HTML_TYPE, ...headers }, body())
@@ -178,18 +181,21 @@ const compress = promisify(zlib.gzip)
 /** Most bytes of a page's query, as it was sent. */
 const QUERY_MAX_BYTES = 1_024
 
-/** What a render gives: a text of any type, or the address to go to instead. */
+/** The result of a render: a text of any type, or a redirect. */
 interface PageText {
   status: number
   headers: Readonly<Record<string, string>>
   text: string
 }
 
-/** One page: its path, the parameters it knows, and how it is rendered. */
+/** A page: its path, its query parameters, and its renderer. */
 export interface Page {
   path: string
   query?: QueryRules
-  /** Reads from the given sources alone. What is thrown is the server's fault; panels show their refusals themselves. */
+  /**
+   * Renders the page from the given sources only. An error is a fault of the server; panels show their refusals
+   * themselves.
+   */
   render(sources: PageSources, query: PageQuery, event: H3Event): Promise<PageText> | PageText
 }
 
@@ -204,90 +210,96 @@ export interface PagesPorts {
 export type MountPage = (page: Page) => void
 
 /** A render under way. */
-interface Flight {
-  /** Whether it reads already: who asks from then on needs to know that nothing has changed since. */
-  begun: boolean
-  /** In whose turn it is. */
+interface PendingRender {
+  /** True once the render has started to read: later requests must check that nothing has changed since. */
+  hasStarted: boolean
+  /** Address whose request started it. */
   address: string
   page: Promise<RenderedPage>
 }
 
 /**
- * Serves pages from memory while everything they were rendered from is unchanged, which is read again for each request;
- * renders the others one after another, each page once for all who ask for it, within limits by address and in all
- * (docs/decisions/0051-page-cache.md).
+ * Serves a cached page while its reads, repeated for each request, are unchanged. Renders other pages one after another,
+ * once for all concurrent requests, within limits per address and in all (docs/decisions/0051-page-cache.md).
  */
 export function servePages(app: H3, { frame, sources, trustedProxies }: PagesPorts): MountPage {
-  const kept = keptPages()
-  const flights = new Map<string, Flight>()
+  const cache = openPageCache()
+  const pendingRenders = new Map<string, PendingRender>()
   const refuseQuery = refusalPage(frame, 'query_too_long')
   const refuseRender = refusalPage(frame, 'page_limit')
-  // A flood of queries never takes the turns of the pages that have none.
-  const turns = { plain: renderTurns(sources.clock), asked: renderTurns(sources.clock) }
+  // Separate queues, so that a flood of queries never delays pages without a query.
+  const queues = { withoutQuery: openRenderQueue(sources.clock), withQuery: openRenderQueue(sources.clock) }
 
   const render = async (page: Page, key: string, query: PageQuery, event: H3Event): Promise<RenderedPage> => {
     const reads = recordReads(sources)
     const { status, headers, text } = await page.render(reads.sources, query, event)
     const body = Buffer.from(text)
-    const isKept = status === 200 && reads.isConsistent()
-    const digest = isKept ? sha256Hex(body) : null
+    const isCacheable = status === 200 && reads.isConsistent()
+    const digest = isCacheable ? sha256Hex(body) : null
     const rendered = { status, headers, body, gzip: await compress(body), digest }
-    if (isKept) kept.keep(key, rendered, reads)
-    else if (!reads.wasCrowded()) kept.forget(key)
+    if (isCacheable) cache.set(key, rendered, reads)
+    else if (!reads.wasSearchBusy()) cache.delete(key)
     return rendered
   }
 
-  const begin = (turn: RenderTurns, page: Page, key: string, query: PageQuery, event: H3Event): Flight => {
+  const startRender = (
+    queue: RenderQueue,
+    page: Page,
+    key: string,
+    query: PageQuery,
+    event: H3Event,
+  ): PendingRender => {
     const address = addressOf(event, trustedProxies)
     const start = (): Promise<RenderedPage> => {
-      flight.begun = true
+      pending.hasStarted = true
       return render(page, key, query, event)
     }
-    const flight: Flight = { begun: false, address, page: turn.run(address, start) }
-    flights.set(key, flight)
-    const end = (): void => void (flights.get(key) === flight && flights.delete(key))
-    flight.page.then(end, end)
-    return flight
+    const pending: PendingRender = { hasStarted: false, address, page: queue.run(address, start) }
+    pendingRenders.set(key, pending)
+    const end = (): void => void (pendingRenders.get(key) === pending && pendingRenders.delete(key))
+    pending.page.then(end, end)
+    return pending
   }
 
-  const pageOf = async (page: Page, query: PageQuery, event: H3Event): Promise<RenderedPage> => {
-    const isPlain = query.params.size === 0
-    const key = isPlain ? page.path : `${page.path}?${String(query.params)}`
+  const renderedPage = async (page: Page, query: PageQuery, event: H3Event): Promise<RenderedPage> => {
+    const hasNoQuery = query.params.size === 0
+    const key = hasNoQuery ? page.path : `${page.path}?${String(query.params)}`
     for (;;) {
-      const current = await kept.current(key)
-      if (current) return current
-      const flight = flights.get(key)
-      if (!flight) return begin(turns[isPlain ? 'plain' : 'asked'], page, key, query, event).page
-      const isJoined = !flight.begun
+      const cached = await cache.get(key)
+      if (cached) return cached
+      const pending = pendingRenders.get(key)
+      if (!pending)
+        return startRender(queues[hasNoQuery ? 'withoutQuery' : 'withQuery'], page, key, query, event).page
+      const joinedBeforeStart = !pending.hasStarted
       try {
-        const rendered = await flight.page
-        if (isJoined) return rendered
+        const rendered = await pending.page
+        if (joinedBeforeStart) return rendered
       } catch (error) {
-        // What another address may not have, this one may.
-        const isOthers = isPageLimit(error) && flight.address !== addressOf(event, trustedProxies)
-        if (isJoined && !isOthers) throw error
+        // The refusal of another address does not apply to this one.
+        const isOtherAddress = isPageLimit(error) && pending.address !== addressOf(event, trustedProxies)
+        if (joinedBeforeStart && !isOtherAddress) throw error
       }
     }
   }
 
   return (page) => {
     app.get(page.path, async (event) => {
-      const { carriedMax = QUERY_MAX_BYTES } = page.query ?? {}
+      const { linkQueryMaxBytes = QUERY_MAX_BYTES } = page.query ?? {}
       if (sentQueryBytes(event) > QUERY_MAX_BYTES) return refuseQuery(event)
       const query = pageQuery(event.url.searchParams, page.query, page.path)
-      if (String(query.params).length > carriedMax) return refuseQuery(event)
+      if (String(query.params).length > linkQueryMaxBytes) return refuseQuery(event)
       try {
-        return respondRendered(event, await pageOf(page, query, event))
+        return respondRendered(event, await renderedPage(page, query, event))
       } catch (error) {
         if (!isPageLimit(error)) throw error
-        await heldBack()
+        await delayRefusal()
         return refuseRender(event, retryAfter(error.members))
       }
     })
   }
 }
 
-/** As it was sent: parsing makes some characters longer. */
+/** Length of the query as sent, in bytes: parsing lengthens some characters. */
 function sentQueryBytes(event: H3Event): number {
   const target = event.runtime?.node?.req.url ?? event.req.url
   const start = target.indexOf('?')

@@ -9,33 +9,33 @@ import { statusContract } from '../agent/contracts.ts'
 import { liveContract } from '../feed/live-routes.ts'
 import { freeModelsStatusContract } from '../models/routes.ts'
 import type { Log } from '../route.ts'
-import { historyContract } from '../year/history.ts'
-import { NOTHING, ageOf, codeSpans, counted, html, instantOf } from './html.ts'
+import { historyContract } from '../year/routes.ts'
+import { NOTHING, ageOf, codeSpans, formatCounted, html, instantOf } from './html.ts'
 import type { Html } from './html.ts'
 import { refusalsOf } from './layout.ts'
 import type { Panel, PanelRefusal } from './layout.ts'
 import type { PageSources } from './page-sources.ts'
 
-/** How what a fact says is to be taken; said in words too, never by colour alone. */
-type Standing = 'good' | 'attention' | 'bad' | 'plain'
+/** Severity of a fact, which is also shown as text, never by colour alone. */
+type FactLevel = 'good' | 'attention' | 'bad' | 'plain'
 
-/** One thing a visitor may want to know first. */
+/** One fact of the status strip. */
 interface Fact {
-  standing: Standing
-  /** The fact in a few words. */
+  level: FactLevel
+  /** The fact itself. */
   value: Html
-  /** What belongs to it, in small print. */
+  /** Details in small print. */
   detail: Html
 }
 
-/** A place in the strip. */
-interface StatusFact {
+/** The label and the reader of a fact. */
+interface FactSource {
   label: string
   read(sources: PageSources, now: Instant): Promise<Fact>
   refusalOf(error: unknown): PanelRefusal
 }
 
-/** The status strip: every fact is read on its own, and one that cannot be read says why in its place. */
+/** The status panel. Facts are read independently; one that cannot be read shows its error. */
 export function statusPanel(log: Log): Panel {
   return {
     id: 'status',
@@ -46,12 +46,12 @@ export function statusPanel(log: Log): Panel {
         FACTS.map(async (fact) => {
           const { label } = fact
           try {
-            return factOf(label, await fact.read(sources, now))
+            return renderFact(label, await fact.read(sources, now))
           } catch (error) {
             const { code, when, expected = false } = fact.refusalOf(error)
             if (!expected) log.error({ code, fact: label, err: error }, 'status without a fact')
-            return factOf(label, {
-              standing: 'bad',
+            return renderFact(label, {
+              level: 'bad',
               value: html`<code>${code}</code>`,
               detail: codeSpans(when),
             })
@@ -64,52 +64,52 @@ export function statusPanel(log: Log): Panel {
   }
 }
 
-const WORDS: Readonly<Record<Standing, Html>> = {
+const MARKS: Readonly<Record<FactLevel, Html>> = {
   good: html`<span class="mark" aria-hidden="true">✓</span>`,
   attention: html`<span class="mark" aria-hidden="true">!</span><span class="unseen">Warning: </span>`,
   bad: html`<span class="mark" aria-hidden="true">✕</span><span class="unseen">Problem: </span>`,
   plain: NOTHING,
 }
 
-function factOf(label: string, { standing, value, detail }: Fact): Html {
-  return html`<div class="fact ${standing}">
+function renderFact(label: string, { level, value, detail }: Fact): Html {
+  return html`<div class="fact ${level}">
     <dt>${label}</dt>
-    <dd>${WORDS[standing]}${value}</dd>
+    <dd>${MARKS[level]}${value}</dd>
     <dd class="detail">${detail}</dd>
   </div>`
 }
 
-/** What should come once a day is late after this long. */
-const LATE_MS = 26 * 3_600_000
+/** Age, in milliseconds, after which a daily event is late. */
+const LATE_AFTER_MS = 26 * 3_600_000
 
-/** How old the live periods are. */
-const feedFact: StatusFact = {
+/** The age of the live periods. */
+const feedFact: FactSource = {
   label: 'Live feed',
   refusalOf: refusalsOf(liveContract),
   async read({ snapshots }, now) {
     const proved = await snapshots.newest('trending')
-    if (!proved) return nothing('No snapshot yet', 'dash collect')
+    if (!proved) return missingFact('No snapshot yet', 'dash collect')
     const { generatedAt } = proved.snapshot
-    const standing = now - generatedAt > DAY_MS ? 'attention' : 'good'
+    const level = now - generatedAt > DAY_MS ? 'attention' : 'good'
     return {
-      standing,
+      level,
       value: ageOf(generatedAt, now),
       detail: html`newest snapshot ${instantOf(generatedAt)}`,
     }
   },
 }
 
-/** The newest publication of the Year, and whether one is due. */
-const publicationFact: StatusFact = {
+/** The newest publication of the Year, and whether the next one is late. */
+const publicationFact: FactSource = {
   label: 'Last publication',
   refusalOf: refusalsOf(historyContract),
   async read({ publications }, now) {
     const last = (await publications.entries()).timeline.at(-1)
-    if (!last) return nothing('None yet', 'dash publish-year')
+    if (!last) return missingFact('None yet', 'dash publish-year')
     const { asOfDay, publishedAt } = last.manifest
-    const isDue = asOfDay < addDays(lastCompleteDay(now), -1) || now - publishedAt > LATE_MS
+    const isDue = asOfDay < addDays(lastCompleteDay(now), -1) || now - publishedAt > LATE_AFTER_MS
     return {
-      standing: isDue ? 'attention' : 'good',
+      level: isDue ? 'attention' : 'good',
       value: html`Year as of ${asOfDay}`,
       detail: html`published ${ageOf(publishedAt, now)}${isDue ? html`; the next one is late` : NOTHING}`,
     }
@@ -117,59 +117,60 @@ const publicationFact: StatusFact = {
 }
 
 /** The newest day without a publication. */
-const gapFact: StatusFact = {
+const gapFact: FactSource = {
   label: 'Last gap',
   refusalOf: refusalsOf(historyContract),
   async read({ publications }) {
     const { entries, timeline } = await publications.entries()
     const gaps = entries.filter((entry) => entry.kind === 'gap')
     const last = gaps.at(-1)
-    const whole = timeline.length === 0 ? 'nothing is due yet' : 'every day since the first is published'
-    if (!last) return { standing: 'plain', value: html`None`, detail: html`${whole}` }
-    const why =
+    const noGapText = timeline.length === 0 ? 'nothing is due yet' : 'every day since the first is published'
+    if (!last) return { level: 'plain', value: html`None`, detail: html`${noGapText}` }
+    const reason =
       last.reason === 'missed'
         ? html`no publication was attempted`
-        : html`${counted(last.attempts, 'attempts')} failed`
+        : html`${formatCounted(last.attempts, 'attempts')} failed`
     return {
-      standing: 'plain',
+      level: 'plain',
       value: html`${last.asOfDay}`,
-      detail: html`${why}; ${counted(gaps.length, 'gaps')} in all`,
+      detail: html`${reason}; ${formatCounted(gaps.length, 'gaps')} in all`,
     }
   },
 }
 
-/** How the archive was found last, as `verify-archive` left it. */
-const auditFact: StatusFact = {
+/** The result of the last `verify-archive`. */
+const auditFact: FactSource = {
   label: 'Last audit',
   refusalOf: auditRefusal,
   async read({ audits }, now) {
     const audit = await audits.newest()
-    if (!audit) return nothing('No record', 'dash verify-archive')
+    if (!audit) return missingFact('No record', 'dash verify-archive')
     const { endedAt, ok, objects, publications, whole, head } = audit
     const isOld = now - endedAt > 7 * DAY_MS
     return {
-      standing: ok ? (isOld ? 'attention' : 'good') : 'bad',
-      value: html`${verdictOf(audit)}, ${ageOf(endedAt, now)}`,
-      detail: html`${whole ? NOTHING : html`part: `}${counted(objects, 'objects')} of
-        ${counted(publications, 'publications')}, head ${head.seq} <code>${head.leaf.slice(0, 8)}</code>`,
+      level: ok ? (isOld ? 'attention' : 'good') : 'bad',
+      value: html`${auditSummary(audit)}, ${ageOf(endedAt, now)}`,
+      detail: html`${whole ? NOTHING : html`part: `}${formatCounted(objects, 'objects')} of
+        ${formatCounted(publications, 'publications')}, head ${head.seq}
+        <code>${head.leaf.slice(0, 8)}</code>`,
     }
   },
 }
 
-function verdictOf({ ok, complete, damage }: AuditRecord): string {
+function auditSummary({ ok, complete, damage }: AuditRecord): string {
   if (ok) return 'Sound'
-  if (damage > 0) return `Damaged: ${counted(damage, 'findings')}`
+  if (damage > 0) return `Damaged: ${formatCounted(damage, 'findings')}`
   return complete ? 'Not proved' : 'Not completed'
 }
 
-/** Records of audits have no interface of their own: the page alone tells why one cannot be read. */
+/** The refusal for a record of audits that cannot be read; no interface has one. */
 function auditRefusal(error: unknown): PanelRefusal {
   const code = error instanceof Refusal ? error.code : 'internal_error'
   return { status: 503, code, when: 'the audit records could not be read' }
 }
 
-/** The model that is recommended, how sure that is, and how old. */
-const modelFact: StatusFact = {
+/** The recommended model, its confidence and its age. */
+const modelFact: FactSource = {
   label: 'Free model',
   refusalOf: refusalsOf(freeModelsStatusContract),
   async read({ recommendation }, now): Promise<Fact> {
@@ -179,43 +180,43 @@ const modelFact: StatusFact = {
       ? html`built-in seed, not measured`
       : html`evaluated ${ageOf(Date.parse(current.run.updatedAt), now)}${ok ? NOTHING : html`; stale`}`
     return {
-      standing: ok ? 'good' : 'attention',
+      level: ok ? 'good' : 'attention',
       value: html`<bdi>${primary}</bdi>`,
       detail: html`${rankingConfidence} confidence, ${age}`,
     }
   },
 }
 
-/** Whether the chat answers, and how the day's money stands. */
-const chatFact: StatusFact = {
+/** The state of the chat and of its daily budget. */
+const chatFact: FactSource = {
   label: 'Chat',
   refusalOf: refusalsOf(statusContract),
   async read({ agent }) {
     const [{ enabled, quotas }, { budget }] = await Promise.all([agent.config(), agent.status()])
-    if (!enabled) return { standing: 'plain', value: html`Off`, detail: html`off or not set up` }
+    if (!enabled) return { level: 'plain', value: html`Off`, detail: html`off or not set up` }
     const { messagesPerSession, messagesPerDay } = quotas
-    const bounds = html`${messagesPerSession} messages per session, ${messagesPerDay} per day`
-    return { ...BUDGETS[budget], detail: html`${BUDGETS[budget].detail}; ${bounds}` }
+    const quotaText = html`${messagesPerSession} messages per session, ${messagesPerDay} per day`
+    return { ...BUDGETS[budget], detail: html`${BUDGETS[budget].detail}; ${quotaText}` }
   },
 }
 
 const BUDGETS: Readonly<Record<AgentStatus['budget'], Fact>> = {
-  ok: { standing: 'good', value: html`Open`, detail: html`within the day's budget` },
+  ok: { level: 'good', value: html`Open`, detail: html`within the day's budget` },
   soft: {
-    standing: 'attention',
+    level: 'attention',
     value: html`Open, without tools`,
     detail: html`the budget of today is nearly used up`,
   },
   exhausted: {
-    standing: 'attention',
+    level: 'attention',
     value: html`Closed until 00:00 UTC`,
     detail: html`the budget of today is used up`,
   },
-  unknown: { standing: 'bad', value: html`Closed`, detail: html`the budget cannot be read` },
+  unknown: { level: 'bad', value: html`Closed`, detail: html`the budget cannot be read` },
 }
 
-function nothing(value: string, command: string): Fact {
-  return { standing: 'attention', value: html`${value}`, detail: html`<code>${command}</code> creates one` }
+function missingFact(value: string, command: string): Fact {
+  return { level: 'attention', value: html`${value}`, detail: html`<code>${command}</code> creates one` }
 }
 
-const FACTS: readonly StatusFact[] = [feedFact, publicationFact, gapFact, auditFact, modelFact, chatFact]
+const FACTS: readonly FactSource[] = [feedFact, publicationFact, gapFact, auditFact, modelFact, chatFact]

@@ -7,30 +7,30 @@ import type { ProvedLedger } from '../../domain/year/chain.ts'
 import { parsePastInstant } from '../../domain/year/history.ts'
 import { lastCompleteDay } from '../../domain/year/ledger.ts'
 import { onceFor } from '../single-flight.ts'
-import { historyContract } from '../year/history.ts'
-import { NOTHING, counted, html, instantOf, readable } from './html.ts'
+import { historyContract } from '../year/routes.ts'
+import { NOTHING, formatCounted, html, instantOf, formatMinute } from './html.ts'
 import type { Html } from './html.ts'
 import { refusalsOf } from './layout.ts'
 import type { PageQuery, PanelRefusal, View } from './layout.ts'
 
-/** Parameters by which the Year of another time is asked for; `day` and `withDay` are what a form sends for a time. */
+/** Query parameters that select the Year of another time; `day` and `withDay` are sent by forms. */
 export const YEAR_PARAMS = ['at', 'with', 'day', 'withDay'] as const
 
-/** The times asked for: an instant, or a day as a form sends it. */
+/** The requested times: instants, or days sent by a form. */
 export type Moments = Readonly<Record<'at' | 'with', Instant | Day | null>>
 
-/** Takes every question about another time away from an address. */
+/** Changes that remove all times from a query. */
 export const NO_MOMENTS = { at: null, with: null, day: null, withDay: null } as const
 
-/** True when the Year is asked for: by `sort`, or without one by a time. */
+/** True if the Year is requested, by `sort` or, without it, by a time. */
 export function isYear({ params }: PageQuery): boolean {
-  const given = params.getAll('sort')
-  if (given.length === 0) return YEAR_PARAMS.some((name) => params.has(name))
-  return given.length === 1 && given[0] === 'year'
+  const sorts = params.getAll('sort')
+  if (sorts.length === 0) return YEAR_PARAMS.some((name) => params.has(name))
+  return sorts.length === 1 && sorts[0] === 'year'
 }
 
 /**
- * The times that are asked for: an instant as the history takes it, or a day from a form; null where none is.
+ * Parses the requested times: instants as in the history interface, or days from a form; null if missing.
  *
  * @throws Refusal `invalid_at`, `invalid_with`, `invalid_day`
  */
@@ -49,15 +49,15 @@ function parseMoment(
   now: Instant,
 ): Moments['at'] {
   if (params.has(dayName)) {
-    const [text = '', ...others] = params.getAll(dayName)
-    const day = others.length === 0 ? parseDay(text) : null
+    const [text = '', ...more] = params.getAll(dayName)
+    const day = more.length === 0 ? parseDay(text) : null
     if (day === null || day > lastCompleteDay(now)) throw new Refusal('invalid_day')
     return day
   }
   return parseTime(params, name, code, now)
 }
 
-/** The instant of a parameter, as the history takes it; null where none is given. @throws Refusal with the code */
+/** Parses an instant as in the history interface; null if missing. @throws Refusal with the code */
 export function parseTime(params: URLSearchParams, name: string, code: string, now: Instant): Instant | null {
   if (!params.has(name)) return null
   const at = parsePastInstant(params.getAll(name), now)
@@ -65,7 +65,7 @@ export function parseTime(params: URLSearchParams, name: string, code: string, n
   return at
 }
 
-/** The address at which the days of a form are times; null when the question names none. */
+/** The URL with the days of a form replaced by instants; null if the query has no days. */
 export function addressOfDays(
   moments: Moments,
   query: PageQuery,
@@ -80,8 +80,8 @@ export function addressOfDays(
   return query.link(to, 'feed')
 }
 
-/** What the page itself refuses beside what the history does. */
-const OWN: Readonly<Record<string, string>> = {
+/** Refusals of the page beside those of the history. */
+const OWN_REFUSALS: Readonly<Record<string, string>> = {
   invalid_with:
     '`with` is not an existing UTC instant in the form of `at`, or is more than five minutes in the future',
   invalid_day: 'a date is not an existing day or is not over yet; a Year covers complete UTC days',
@@ -89,39 +89,39 @@ const OWN: Readonly<Record<string, string>> = {
 
 const refusalOfHistory = refusalsOf(historyContract)
 
-/** What the history would have refused with, and how to ask instead. */
+/** The refusal of the history interface, with a form for another day. */
 export function refusalOfYear(error: unknown, { query, now }: View): PanelRefusal {
   const code = error instanceof Refusal ? error.code : ''
-  const when = OWN[code]
+  const when = OWN_REFUSALS[code]
   const refusal = when === undefined ? refusalOfHistory(error) : { status: 400, code, when }
-  return refusal.status === 400 ? { ...refusal, help: askAgain(query, now) } : refusal
+  return refusal.status === 400 ? { ...refusal, help: timeHelp(query, now) } : refusal
 }
 
-function askAgain(query: PageQuery, now: Instant): Html {
+function timeHelp(query: PageQuery, now: Instant): Html {
   return html`<p>
       A time is written like <code>2026-03-02T00:10:00Z</code>. Or choose the last day of the Year:
     </p>
     ${dayForm(query, { name: 'day', label: 'Year up to', button: 'Go', value: '', first: '', now })}
-    <p>${query.roomLink('feed', { ...NO_MOMENTS, sort: 'year' }, 'The newest Year')}</p>`
+    <p>${query.sectionLink('feed', { ...NO_MOMENTS, sort: 'year' }, 'The newest Year')}</p>`
 }
 
 interface DayForm {
-  /** Parameter the day is sent as. */
+  /** Query parameter of the day. */
   name: 'day' | 'withDay'
   label: string
   button: string
-  /** The day it shows; empty for none. */
+  /** The initial day; empty for none. */
   value: string
-  /** The first day that can be chosen; empty where it is not known. */
+  /** The first selectable day; empty if unknown. */
   first: string
   now: Instant
 }
 
-/** A form that asks for the Year up to a day; works without scripts. */
+/** A form that requests the Year up to a day. It works without scripts. */
 function dayForm(query: PageQuery, { name, label, button, value, first, now }: DayForm): Html {
   const replaced = name === 'day' ? ['sort', 'day', 'at'] : ['sort', 'withDay', 'with']
-  return html`<form class="day-form" action="/" method="get" data-room="feed">
-    ${query.carry(replaced)}<input type="hidden" name="sort" value="year" />
+  return html`<form class="day-form" action="/" method="get" data-section="feed">
+    ${query.hiddenFields(replaced)}<input type="hidden" name="sort" value="year" />
     <label
       >${label}
       <input
@@ -137,31 +137,32 @@ function dayForm(query: PageQuery, { name, label, button, value, first, now }: D
   </form>`
 }
 
-/** What the controls need to know of where they stand. */
-export interface Travel {
+/** The state of the time travel controls. */
+export interface TravelState {
   moment: Moment
   stops: readonly TimelineStop[]
   query: PageQuery
   now: Instant
-  /** Day of the publication it is compared with; empty for none. */
+  /** Day of the compared publication; empty for none. */
   comparedWith: string
 }
 
-/** Ways to other days: previous and next, a date, and with scripts a slider over all of them. */
-export function travelControls({ moment, stops, query, now, comparedWith }: Travel): Html {
+/** Controls for other days: previous and next, a date, and with scripts a slider over all days. */
+export function travelControls({ moment, stops, query, now, comparedWith }: TravelState): Html {
   const [first, last] = [stops[0], stops.at(-1)]
   if (!first || !last) return NOTHING
   const current = stops[moment.stopIndex]
   const [firstDay, lastDay] = [firstDayOf(first), lastDayOf(last)]
   const day = current ? lastDayOf(current) : ''
-  const to: LinkTo = (at, text, attributes) => {
+  const linkTo: LinkTo = (at, text, attributes) => {
     const changes = { ...NO_MOMENTS, sort: 'year', at, with: query.params.get('with') }
-    return query.roomLink('feed', changes, text, attributes)
+    return query.sectionLink('feed', changes, text, attributes)
   }
   return html`<nav class="travel" aria-label="Time travel">
     <p class="steps">
-      ${step('previous', stops[moment.stopIndex - 1], to, now)}
-      ${step('next', stops[moment.stopIndex + 1], to, now)} ${to(null, html`Newest`, html`id="newest"`)}
+      ${step('previous', stops[moment.stopIndex - 1], linkTo, now)}
+      ${step('next', stops[moment.stopIndex + 1], linkTo, now)}
+      ${linkTo(null, html`Newest`, html`id="newest"`)}
     </p>
     ${slider(stops, firstDay, lastDay, current)}
     ${dayForm(query, { name: 'day', label: 'Year up to', button: 'Go', value: day, first: firstDay, now })}
@@ -176,13 +177,13 @@ export function travelControls({ moment, stops, query, now, comparedWith }: Trav
   </nav>`
 }
 
-/** A link to the Year of another time; null is the newest. */
+/** Makes a link to the Year of another time; null is the newest. */
 type LinkTo = (at: string | null, text: Html, attributes: Html) => Html
 
 function step(
   direction: 'previous' | 'next',
   stop: TimelineStop | undefined,
-  to: LinkTo,
+  linkTo: LinkTo,
   now: Instant,
 ): Html {
   const isBack = direction === 'previous'
@@ -190,23 +191,23 @@ function step(
   const name = isBack ? 'Previous' : 'Next'
   if (!stop) return html`<span class="empty">${before}${name}: none${after}</span>`
   const text = html`${before}${name}: ${daysOf(stop)}${stop.kind === 'gap' ? ', a gap' : ''}${after}`
-  return to(atOfStop(stop, now), text, html`id="${direction}" rel="${isBack ? 'prev' : 'next'}"`)
+  return linkTo(atOfStop(stop, now), text, html`id="${direction}" rel="${isBack ? 'prev' : 'next'}"`)
 }
 
 const ARROW_BACK = html`<span aria-hidden="true">← </span>`
 const ARROW_ON = html`<span aria-hidden="true"> →</span>`
 
-/** A position a day from the first to the last, with the gaps below it; only scripts can make it move. */
+/** A slider with one position per day and the gaps marked below it; it needs scripts. */
 function slider(
   stops: readonly TimelineStop[],
   firstDay: Day,
   lastDay: Day,
   current: TimelineStop | undefined,
 ): Html {
-  const place = (at: Day): number => Math.round((startOfDay(at) - startOfDay(firstDay)) / DAY_MS)
-  const last = place(lastDay)
-  // The script of the slider says the same of a day while it is moved.
-  const said = current ? `${lastDayOf(current)}, ${whatStands(current)}` : `before ${firstDay}`
+  const position = (at: Day): number => Math.round((startOfDay(at) - startOfDay(firstDay)) / DAY_MS)
+  const last = position(lastDay)
+  // Must match the text that the slider's script shows.
+  const valueText = current ? `${lastDayOf(current)}, ${stopText(current)}` : `before ${firstDay}`
   const gaps = stops.filter((stop) => stop.kind === 'gap')
   return html`<div class="slider needs-script">
     <label for="slider">Day of the history</label>
@@ -216,8 +217,8 @@ function slider(
       min="0"
       max="${last}"
       step="1"
-      value="${current ? place(lastDayOf(current)) : 0}"
-      aria-valuetext="${said}"
+      value="${current ? position(lastDayOf(current)) : 0}"
+      aria-valuetext="${valueText}"
       data-first-day="${firstDay}"
       data-index="/api/feed/history/index"
     />
@@ -225,35 +226,35 @@ function slider(
       ${gaps.map(
         (gap) =>
           html`<rect
-            x="${place(gap.firstDay)}"
+            x="${position(gap.firstDay)}"
             y="0"
-            width="${place(gap.lastDay) - place(gap.firstDay) + 1}"
+            width="${position(gap.lastDay) - position(gap.firstDay) + 1}"
             height="1"
           />`,
       )}
     </svg>
-    <output id="slider-day" for="slider">${said}</output>
+    <output id="slider-day" for="slider">${valueText}</output>
     <p class="as-of">
-      ${counted(gaps.length, 'gaps')} between ${firstDay} and ${lastDay}, marked below the slider.
+      ${formatCounted(gaps.length, 'gaps')} between ${firstDay} and ${lastDay}, marked below the slider.
     </p>
   </div>`
 }
 
-function whatStands(stop: TimelineStop): string {
-  return stop.kind === 'gap' ? 'a gap' : `published ${readable(stop.item.manifest.publishedAt)}`
+function stopText(stop: TimelineStop): string {
+  return stop.kind === 'gap' ? 'a gap' : `published ${formatMinute(stop.item.manifest.publishedAt)}`
 }
 
-/** What there is to say where the time that is asked for has no publication of its own; nothing where it has. */
+/** A notice if the requested time has no publication of its own; else empty. */
 export function gapNotice({ dueDay, selected, due }: Moment): Html {
   if (due.is === 'published') return NOTHING
-  const served = selected
+  const servedText = selected
     ? html`For this time the history serves the previous publication,
         <strong>as of ${selected.manifest.asOfDay}</strong>, shown here.`
     : html`For this time the history has no publication.`
-  return html`<p class="gap" role="note">${missing(due, dueDay)} ${served}</p>`
+  return html`<p class="gap" role="note">${dueText(due, dueDay)} ${servedText}</p>`
 }
 
-function missing(due: Exclude<Moment['due'], { is: 'published' }>, dueDay: Day): Html {
+function dueText(due: Exclude<Moment['due'], { is: 'published' }>, dueDay: Day): Html {
   switch (due.is) {
     case 'gap':
       return html`<strong>Gap: ${dueDay} has no publication</strong>${reasonOf(due.gap)}.`
@@ -269,14 +270,14 @@ function reasonOf({ recorded }: GapStop): string {
   if (!recorded) return ', and the ledger has no entry for it'
   return recorded.reason === 'missed'
     ? ': no publication was attempted that day, and the gap is permanent'
-    : `: ${counted(recorded.attempts, 'attempts')} failed, and the gap is permanent`
+    : `: ${formatCounted(recorded.attempts, 'attempts')} failed, and the gap is permanent`
 }
 
-/** The days of a stop, `2026-03-02` or `2026-03-02 to 2026-03-05`. */
+/** Formats the days of a stop, `2026-03-02` or `2026-03-02 to 2026-03-05`. */
 export function daysOf(stop: TimelineStop): string {
   const [first, last] = [firstDayOf(stop), lastDayOf(stop)]
   return first === last ? first : `${first} to ${last}`
 }
 
-/** The stops of a proved ledger, made once for each. */
+/** The stops of a verified ledger, computed once per ledger. */
 export const stopsOnce = onceFor((proved: ProvedLedger): readonly TimelineStop[] => timelineStops(proved))

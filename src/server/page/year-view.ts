@@ -11,18 +11,18 @@ import type { YearEnvelope, YearItem } from '../../domain/year/schema.ts'
 import type { ProvedPublication } from '../year/proved-publications.ts'
 import { COLUMN_NAMES, COLUMNS, feedColumns, linkedTitle, titleOf } from './feed-items.ts'
 import type { ColumnName } from './feed-items.ts'
-import { NOTHING, ageOf, copyable, counted, formatCount, html, instantOf, shellText } from './html.ts'
+import { NOTHING, ageOf, copyable, formatCounted, formatCount, html, instantOf, shellText } from './html.ts'
 import type { Html } from './html.ts'
 import { itemHref } from './layout.ts'
-import type { PageQuery, PanelAnswer, View } from './layout.ts'
+import type { PageQuery, PanelContent, View } from './layout.ts'
 import { addressOfDays, gapNotice, parseMoments, stopsOnce, travelControls } from './time-travel.ts'
 import type { Moments } from './time-travel.ts'
 
 /**
- * What proves a publication, and the two commands by which anyone checks it (docs/auditing.md).
+ * Renders the proof of a publication, and the two commands that check it (docs/auditing.md).
  *
- * @param baseUrl where this server is reached from outside
- * @param id apart from every other proof of the page
+ * @param baseUrl public URL of the server
+ * @param id id of the element, unique on the page
  */
 function proofPanel(
   { manifest, ledger, seq }: TimelineItem,
@@ -31,7 +31,7 @@ function proofPanel(
   id = 'proof',
 ): Html {
   const at = formatInstant(manifest.publishedAt)
-  const question = `${baseUrl}/api/feed/history?sort=year&at=${at}`
+  const historyUrl = `${baseUrl}/api/feed/history?sort=year&at=${at}`
   return html`<aside class="proof" id="${id}" aria-labelledby="${id}-title">
     <h3 id="${id}-title">Proof</h3>
     <dl>
@@ -44,7 +44,7 @@ function proofPanel(
       <dt>SHA-256</dt>
       <dd><code>${manifest.sha256}</code></dd>
       <dt>Size</dt>
-      <dd>${counted(manifest.byteSize, 'bytes')}</dd>
+      <dd>${formatCounted(manifest.byteSize, 'bytes')}</dd>
       <dt>Ledger</dt>
       <dd>${position(ledger, seq, proved)}</dd>
       <dt>Head</dt>
@@ -55,13 +55,13 @@ function proofPanel(
     ${copyable({
       id: `${id}-digest`,
       caption: 'Prints the SHA-256 above',
-      what: 'the command that prints the SHA-256',
-      text: `curl -s ${shellText(question)} | sha256sum`,
+      copiedThing: 'the command that prints the SHA-256',
+      text: `curl -s ${shellText(historyUrl)} | sha256sum`,
     })}
     ${copyable({
       id: `${id}-audit`,
       caption: 'Audits every publication of this server; run it in the folder of the program',
-      what: 'the command that audits this server',
+      copiedThing: 'the command that audits this server',
       text: `npx dash verify-archive --url ${shellText(baseUrl)}`,
     })}
     <p class="as-of">
@@ -79,39 +79,42 @@ function position(ledger: TimelineItem['ledger'], seq: number, { entries }: Prov
     <code>${seal?.leaf ?? ''}</code>`
 }
 
-/** Parsed envelopes kept in memory: each is several times as large as its bytes. */
-const KEPT = 4
+/** Number of cached parsed envelopes: each is several times as large as its bytes. */
+const ENVELOPES_MAX = 4
 
-/** Reads a proved publication as the envelope of version 3; null for an older layout. The last few are kept. */
+/**
+ * Returns a function that parses a verified publication as an envelope of version 3, or null for an older layout, with a
+ * small cache.
+ */
 function envelopeReader(): (publication: ProvedPublication) => YearEnvelope | null {
-  const read = new LRUCache<ProvedPublication, { envelope: YearEnvelope | null }>({ max: KEPT })
+  const cache = new LRUCache<ProvedPublication, { envelope: YearEnvelope | null }>({ max: ENVELOPES_MAX })
   return (publication) => {
-    const known = read.get(publication)
-    if (known) return known.envelope
+    const cached = cache.get(publication)
+    if (cached) return cached.envelope
     const parsed = yearEnvelopeSchema.safeParse(JSON.parse(publication.published.body.toString('utf8')))
     const envelope = parsed.success ? parsed.data : null
-    read.set(publication, { envelope })
+    cache.set(publication, { envelope })
     return envelope
   }
 }
 
-/** The Year of any time: where it stands in the history, what it says, and its proof. */
+/** Renders the Year of any time, its position in the history, and its proof. */
 export interface YearView {
-  render(view: View, column: ColumnName | null): Promise<Html | PanelAnswer>
-  forward(view: View): Promise<string | null>
+  render(view: View, column: ColumnName | null): Promise<Html | PanelContent>
+  redirect(view: View): Promise<string | null>
 }
 
-/** A moment with the publication the history serves for it, proved for this very question. */
-interface Served {
+/** A moment with the publication that the history serves for it, verified for this request. */
+interface ServedMoment {
   moment: Moment
   publication: ProvedPublication | null
 }
 
-/** @param baseUrl address of the server from outside, for the commands that check it */
+/** @param baseUrl public URL of the server, for the commands that check it */
 export function yearView(baseUrl: () => string): YearView {
   const envelopeOf = envelopeReader()
   return {
-    async forward({ sources: { publications }, now, query }) {
+    async redirect({ sources: { publications }, now, query }) {
       const moments = parseMoments(query, now)
       const isDay = Object.values(moments).some((moment) => typeof moment === 'string')
       return isDay ? addressOfDays(moments, query, stopsOnce(await publications.entries()), now) : null
@@ -122,9 +125,9 @@ export function yearView(baseUrl: () => string): YearView {
       const moments = parseMoments(query, now)
       const proved = await publications.entries()
       const stops = stopsOnce(proved)
-      if (stops.length === 0) return NO_YEAR
-      const serve = async (asked: Moments['at']): Promise<Served> => {
-        const moment = momentAt(proved.timeline, stops, instantAsked(asked, stops, now))
+      if (stops.length === 0) return NO_PUBLICATION
+      const serve = async (requested: Moments['at']): Promise<ServedMoment> => {
+        const moment = momentAt(proved.timeline, stops, instantAsked(requested, stops, now))
         const { selected } = moment
         return { moment, publication: selected && (await publications.publication(selected.manifest)) }
       }
@@ -132,26 +135,26 @@ export function yearView(baseUrl: () => string): YearView {
       const other = moments.with === null ? null : await serve(moments.with)
       const comparedWith = other?.moment.selected?.manifest.asOfDay ?? ''
       const controls = travelControls({ moment: served.moment, stops, query, now, comparedWith })
-      if (other) return compared(controls, [served, other], proved, column, view)
-      return single(controls, served, proved, column, view)
+      if (other) return renderComparison(controls, [served, other], proved, column, view)
+      return renderOne(controls, served, proved, column, view)
     },
   }
 
-  function single(
+  function renderOne(
     controls: Html,
-    { moment, publication }: Served,
+    { moment, publication }: ServedMoment,
     proved: ProvedLedger & { head: Head | null },
     column: ColumnName | null,
     { now, query }: View,
-  ): PanelAnswer {
-    // Nobody asked for a past time: that the newest day is still to come is no gap of the history.
+  ): PanelContent {
+    // Without a requested time, a newest day that is not published yet is not a gap.
     const notice = query.params.has('at') || moment.due.is === 'gap' ? gapNotice(moment) : NOTHING
     if (!publication || !moment.selected) return { status: 404, content: html`${controls} ${BEFORE_FIRST}` }
     const envelope = envelopeOf(publication)
     const content = html`${controls} ${notice}
       <div class="historical">
         <div>
-          ${aboutOf(publication, now)}
+          ${publicationLine(publication, now)}
           ${
             envelope
               ? html`<p class="as-of">
@@ -168,27 +171,29 @@ export function yearView(baseUrl: () => string): YearView {
     return { status: 200, content, title: titleOf(column, shown) }
   }
 
-  function compared(
+  function renderComparison(
     controls: Html,
-    served: readonly [Served, Served],
+    served: readonly [ServedMoment, ServedMoment],
     proved: ProvedLedger & { head: Head | null },
     column: ColumnName | null,
     { now, query }: View,
-  ): PanelAnswer {
-    const [then, later] = served.toSorted((a, b) => a.moment.at - b.moment.at) as [Served, Served]
+  ): PanelContent {
+    const [then, later] = served.toSorted((a, b) => a.moment.at - b.moment.at) as [ServedMoment, ServedMoment]
     const notices = html`${gapNotice(then.moment)} ${gapNotice(later.moment)}`
-    const end = html`<p>${query.roomLink('feed', { with: null }, 'End the comparison')}</p>`
+    const endLink = html`<p>${query.sectionLink('feed', { with: null }, 'End the comparison')}</p>`
     if (!then.publication || !later.publication)
-      return { status: 404, content: html`${controls} ${BEFORE_FIRST} ${notices} ${end}` }
-    const isOne = then.publication.manifest.sha256 === later.publication.manifest.sha256
-    const publicationsShown = isOne ? [later] : [then, later]
-    const content = html`${controls} ${notices} ${end}
+      return { status: 404, content: html`${controls} ${BEFORE_FIRST} ${notices} ${endLink}` }
+    const isSame = then.publication.manifest.sha256 === later.publication.manifest.sha256
+    const publicationsShown = isSame ? [later] : [then, later]
+    const content = html`${controls} ${notices} ${endLink}
       <div class="historical">
-        <div>${isOne ? ONE_PUBLICATION : difference(then.publication, later.publication, column, query)}</div>
+        <div>
+          ${isSame ? ONE_PUBLICATION : difference(then.publication, later.publication, column, query)}
+        </div>
         <div>
           ${publicationsShown.map(({ moment, publication }, index) =>
             moment.selected && publication
-              ? html`${aboutOf(publication, now)}
+              ? html`${publicationLine(publication, now)}
                 ${proofPanel(moment.selected, proved, baseUrl(), index === 0 ? 'proof' : 'proof-later')}`
               : NOTHING,
           )}
@@ -212,17 +217,17 @@ export function yearView(baseUrl: () => string): YearView {
   }
 }
 
-function instantAsked(asked: Moments['at'], stops: readonly TimelineStop[], now: Instant): Instant {
-  if (asked === null) return now
-  return typeof asked === 'number' ? asked : Date.parse(atOfDay(stops, asked, now))
+function instantAsked(requested: Moments['at'], stops: readonly TimelineStop[], now: Instant): Instant {
+  if (requested === null) return now
+  return typeof requested === 'number' ? requested : Date.parse(atOfDay(stops, requested, now))
 }
 
-function aboutOf({ manifest }: ProvedPublication, now: Instant): Html {
-  const question = `/api/feed/history?sort=year&at=${formatInstant(manifest.publishedAt)}`
+function publicationLine({ manifest }: ProvedPublication, now: Instant): Html {
+  const historyUrl = `/api/feed/history?sort=year&at=${formatInstant(manifest.publishedAt)}`
   return html`<p class="as-of" data-announce="The Year up to ${manifest.asOfDay} is shown.">
     the last 365 days up to ${manifest.asOfDay}, published ${instantOf(manifest.publishedAt)}
     (${ageOf(manifest.publishedAt, now)}) · <code>${manifest.publicationId}</code> ·
-    <a href="${question}">JSON</a>
+    <a href="${historyUrl}">JSON</a>
   </p>`
 }
 
@@ -242,26 +247,26 @@ const ONE_PUBLICATION = html`<p class="notice" role="note">
   Both times have the same publication, byte for byte: nothing differs.
 </p>`
 
-const NO_YEAR = html`<p class="empty">
+const NO_PUBLICATION = html`<p class="empty">
   Nothing has been published yet. Import signals, then run <code>dash publish-year</code>.
 </p>`
 
-/** Column that is shown while none is asked for. */
-const FIRST_SHOWN: ColumnName = 'popular'
+/** Column shown by default. */
+const DEFAULT_COLUMN: ColumnName = 'popular'
 
-/** What became of every list between two publications: how much in each, and of one everything. */
+/** Compares two publications: counts for every list, and all changes of one. */
 function yearComparison(
   then: YearEnvelope,
   now: YearEnvelope,
   column: ColumnName | null,
   query: PageQuery,
 ): Html {
-  const shown = column ?? FIRST_SHOWN
+  const shown = column ?? DEFAULT_COLUMN
   const comparisons = COLUMN_NAMES.map(
     (name) => [name, compareLists(then.feed[name], now.feed[name])] as const,
   )
   const detailed = comparisons.find(([name]) => name === shown)?.[1]
-  return html`${isSame(comparisons) ? SAME : NOTHING}
+  return html`${areListsEqual(comparisons) ? LISTS_EQUAL : NOTHING}
     <div class="wide">
       <table class="compared" id="compared-columns">
         <caption>
@@ -274,7 +279,7 @@ function yearComparison(
           ${comparisons.map(([name, { entered, left, moved, stayed }]) => {
             const isShown = name === shown ? html`aria-current="true"` : NOTHING
             return html`<tr>
-              <th scope="row">${query.roomLink('feed', { column: name }, COLUMNS[name], isShown)}</th>
+              <th scope="row">${query.sectionLink('feed', { column: name }, COLUMNS[name], isShown)}</th>
               <td>${entered.length}</td>
               <td>${left.length}</td>
               <td>${moved.length}</td>
@@ -287,11 +292,11 @@ function yearComparison(
     ${detailed ? changesOf(shown, detailed) : NOTHING}`
 }
 
-const SAME = html`<p class="notice" role="note">
+const LISTS_EQUAL = html`<p class="notice" role="note">
   The lists are equal: nothing entered, left or moved, and no points changed.
 </p>`
 
-function isSame(comparisons: readonly (readonly [string, Comparison<YearItem>])[]): boolean {
+function areListsEqual(comparisons: readonly (readonly [string, Comparison<YearItem>])[]): boolean {
   return comparisons.every(
     ([, { entered, left, moved, stayed }]) =>
       entered.length + left.length + moved.length === 0 &&
@@ -316,8 +321,8 @@ function changesOf(name: ColumnName, { entered, left, moved, stayed }: Compariso
     )}`
 }
 
-function changesTable(rows: readonly Html[], none: string): Html {
-  if (rows.length === 0) return html`<p class="empty">${none}</p>`
+function changesTable(rows: readonly Html[], emptyText: string): Html {
+  if (rows.length === 0) return html`<p class="empty">${emptyText}</p>`
   return html`<div class="wide">
     <table class="compared">
       <thead>

@@ -7,20 +7,20 @@ import { proveBytes } from '../../domain/year/envelope.ts'
 import { historyIndex } from '../../domain/year/history.ts'
 import { formatHead, leafText, legacyText } from '../../domain/year/ledger.ts'
 import type { Head, LedgerContents, Manifest } from '../../domain/year/ledger.ts'
-import { published } from '../respond.ts'
-import type { Published } from '../respond.ts'
+import { publishedBody } from '../respond.ts'
+import type { PublishedBody } from '../respond.ts'
 import { singleFlight, once, batchPerTick } from '../single-flight.ts'
 
-/** Proved bytes kept in memory, all publications together. */
-const MEMORY_MAX_BYTES = 64 * 1024 * 1024
+/** Size of the cache of verified publications, in bytes. */
+const CACHE_MAX_BYTES = 64 * 1024 * 1024
 
-/** A proof is renewed after this long even when nothing seems to have changed. */
+/** Age, in milliseconds, after which a proof is renewed even if the change tokens are equal. */
 const PROOF_MAX_AGE_MS = 60_000
 
-/** A publication whose bytes are proved, with the headers that follow from them. */
+/** A publication with verified bytes and the headers derived from them. */
 export interface ProvedPublication {
   manifest: Manifest
-  published: Published
+  published: PublishedBody
 }
 
 export interface PublicationPorts {
@@ -31,72 +31,72 @@ export interface PublicationPorts {
 }
 
 export interface ProvedPublications {
-  /** The publication that was current at `at`, proved for this very question; null when there was none. */
+  /** The publication that was current at `at`, verified for this request; null if there was none. */
   latestAt(at: Instant): Promise<ProvedPublication | null>
   /**
-   * The publication a manifest names, its bytes proved for this very question.
+   * The publication of a manifest, with bytes verified for this request.
    *
-   * @param manifest of the ledger that {@link entries} proved for the same question
+   * @param manifest a manifest of the ledger that {@link entries} verified for the same request
    */
   publication(manifest: Manifest): Promise<ProvedPublication>
-  /** Both ledgers and the newest head, proved for this very question, as what is published of them. */
+  /** The published texts of both ledgers and the newest head, verified for this request. */
   ledger(): Promise<PublishedLedger>
-  /** Every entry and publication of both ledgers with the newest head, proved for this very question. */
+  /** All entries and publications of both ledgers with the newest head, verified for this request. */
   entries(): Promise<ProvedLedger & { head: Head | null }>
 }
 
-/** Both ledgers and the newest head, proved, and what is published of them. */
+/** Both verified ledgers and the newest head, and their published texts. */
 interface LedgerProof {
   proved: ProvedLedger & { head: Head | null }
   published: PublishedLedger
 }
 
-/** Something proved, and the change tokens under which it stays proved. */
-interface Kept<T> {
+/** A verified value, and the change token under which it stays valid. */
+interface CachedProof<T> {
   value: T
   changeToken: string
   provedAt: number
 }
 
-/** One look at the change tokens, each taken at most once, and only after every request that uses it had arrived. */
-interface Look {
+/** Reads of change tokens, each at most once and after the arrival of every request that uses it. */
+interface TokenReads {
   ledger: () => Promise<ChangeToken>
   object: (sha256: string) => Promise<ChangeToken>
 }
 
 /**
- * Proves ledger, head and object for every question. What was proved stays in memory only under change tokens taken
- * before and after the reading, and is used again only while they are still the same: any change of the ledger, the
- * head or the object is noticed by the next request (docs/decisions/0002-caching-verified-publications.md).
+ * Verifies ledger, head and object for every request. A verified value is cached only if its change tokens before and
+ * after the read are equal, and reused only while they stay equal: the next request detects any change of the ledger, the
+ * head or the object (docs/decisions/0002-caching-verified-publications.md).
  *
- * @param memoryMaxBytes proved bytes kept, all publications together
+ * @param cacheMaxBytes size of the cache of publications, in bytes
  */
 export function provedPublications(
   { ledger, objects, year, clock }: PublicationPorts,
-  memoryMaxBytes = MEMORY_MAX_BYTES,
+  cacheMaxBytes = CACHE_MAX_BYTES,
 ): ProvedPublications {
-  let ledgerKept: Kept<LedgerProof> | null = null
-  const publicationsKept = new LRUCache<string, Kept<ProvedPublication>>({
-    maxSize: memoryMaxBytes,
+  let cachedLedger: CachedProof<LedgerProof> | null = null
+  const cachedPublications = new LRUCache<string, CachedProof<ProvedPublication>>({
+    maxSize: cacheMaxBytes,
     sizeCalculation: ({ value }) => value.published.body.byteLength,
   })
   const proofs = new Map<string, () => Promise<ProvedPublication>>()
 
   const ledgerChangeToken = async (head: Head | null): Promise<ChangeToken> => {
-    const [own, heads] = await Promise.all([ledger.changeToken(), objects.headChangeToken(head)])
-    return own === null || heads === null ? null : `${own}/${heads}`
+    const [ledgerToken, headToken] = await Promise.all([ledger.changeToken(), objects.headChangeToken(head)])
+    return ledgerToken === null || headToken === null ? null : `${ledgerToken}/${headToken}`
   }
 
-  const look = batchPerTick((): Look => {
-    const seen = new Map<string, Promise<ChangeToken>>()
-    const takeOnce = (key: string, take: () => Promise<ChangeToken>): Promise<ChangeToken> => {
-      const taken = seen.get(key) ?? take()
-      seen.set(key, taken)
-      return taken
+  const startTokenReads = batchPerTick((): TokenReads => {
+    const readsByKey = new Map<string, Promise<ChangeToken>>()
+    const readOnce = (key: string, read: () => Promise<ChangeToken>): Promise<ChangeToken> => {
+      const pending = readsByKey.get(key) ?? read()
+      readsByKey.set(key, pending)
+      return pending
     }
     return {
-      ledger: () => takeOnce('ledger', () => ledgerChangeToken(ledgerKept?.value.proved.head ?? null)),
-      object: (sha256) => takeOnce(sha256, () => objects.objectChangeToken(sha256)),
+      ledger: () => readOnce('ledger', () => ledgerChangeToken(cachedLedger?.value.proved.head ?? null)),
+      object: (sha256) => readOnce(sha256, () => objects.objectChangeToken(sha256)),
     }
   })
 
@@ -105,91 +105,91 @@ export function provedPublications(
     const { proved, contents, head } = await year.read()
     const after = await ledgerChangeToken(head)
     const value = { proved: { ...proved, head }, published: publishedLedger(proved, contents, head) }
-    const settled = before !== null && before === after
-    ledgerKept = settled ? { value, changeToken: before, provedAt: clock() } : null
+    const isStable = before !== null && before === after
+    cachedLedger = isStable ? { value, changeToken: before, provedAt: clock() } : null
     return value
   })
 
-  const ledgerSeen = async (seen: Look): Promise<LedgerProof> => {
-    const kept = ledgerKept
-    return kept && isCurrent(kept, await seen.ledger(), clock) ? kept.value : readLedger()
+  const currentLedger = async (tokens: TokenReads): Promise<LedgerProof> => {
+    const cached = cachedLedger
+    return cached && isCurrent(cached, await tokens.ledger(), clock) ? cached.value : readLedger()
   }
 
-  const proveNow = async (manifest: Manifest): Promise<ProvedPublication> => {
+  const proveObject = async (manifest: Manifest): Promise<ProvedPublication> => {
     const before = await objects.objectChangeToken(manifest.sha256)
     const bytes = proveBytes(manifest, await objects.get(manifest.sha256))
     const after = await objects.objectChangeToken(manifest.sha256)
-    const publication = describe(manifest, Buffer.from(bytes.buffer, bytes.byteOffset, bytes.byteLength))
+    const publication = withHeaders(manifest, Buffer.from(bytes.buffer, bytes.byteOffset, bytes.byteLength))
     const { publicationId } = manifest
     if (before !== null && before === after)
-      publicationsKept.set(publicationId, { value: publication, changeToken: before, provedAt: clock() })
-    else publicationsKept.delete(publicationId)
+      cachedPublications.set(publicationId, { value: publication, changeToken: before, provedAt: clock() })
+    else cachedPublications.delete(publicationId)
     return publication
   }
 
   const prove = (manifest: Manifest): Promise<ProvedPublication> => {
-    const proof = proofs.get(manifest.publicationId) ?? singleFlight(() => proveNow(manifest))
+    const proof = proofs.get(manifest.publicationId) ?? singleFlight(() => proveObject(manifest))
     proofs.set(manifest.publicationId, proof)
     return proof()
   }
 
-  const publicationSeen = async (manifest: Manifest, seen: Look): Promise<ProvedPublication> => {
-    const found = publicationsKept.get(manifest.publicationId)
-    // A proof holds for the very manifest it was made for.
-    const isSame = found?.value.manifest.sha256 === manifest.sha256
-    return isSame && isCurrent(found, await seen.object(manifest.sha256), clock)
-      ? found.value
+  const currentPublication = async (manifest: Manifest, tokens: TokenReads): Promise<ProvedPublication> => {
+    const cached = cachedPublications.get(manifest.publicationId)
+    // A proof is valid only for the manifest it was made for.
+    const isSame = cached?.value.manifest.sha256 === manifest.sha256
+    return isSame && isCurrent(cached, await tokens.object(manifest.sha256), clock)
+      ? cached.value
       : prove(manifest)
   }
 
   return {
     async latestAt(at) {
-      const seen = await look()
-      const { proved } = await ledgerSeen(seen)
+      const tokens = await startTokenReads()
+      const { proved } = await currentLedger(tokens)
       const selected = latestAt(proved.timeline, at)
-      return selected && publicationSeen(selected.manifest, seen)
+      return selected && currentPublication(selected.manifest, tokens)
     },
-    publication: async (manifest) => publicationSeen(manifest, await look()),
-    ledger: async () => (await ledgerSeen(await look())).published,
-    entries: async () => (await ledgerSeen(await look())).proved,
+    publication: async (manifest) => currentPublication(manifest, await startTokenReads()),
+    ledger: async () => (await currentLedger(await startTokenReads())).published,
+    entries: async () => (await currentLedger(await startTokenReads())).proved,
   }
 }
 
-function isCurrent(kept: Kept<unknown>, changeToken: ChangeToken, clock: Clock): boolean {
-  return changeToken === kept.changeToken && Math.abs(clock() - kept.provedAt) < PROOF_MAX_AGE_MS
+function isCurrent(cached: CachedProof<unknown>, changeToken: ChangeToken, clock: Clock): boolean {
+  return changeToken === cached.changeToken && Math.abs(clock() - cached.provedAt) < PROOF_MAX_AGE_MS
 }
 
-function describe(manifest: Manifest, bytes: Buffer): ProvedPublication {
-  const as = {
+function withHeaders(manifest: Manifest, bytes: Buffer): ProvedPublication {
+  const options = {
     contentType: 'application/json; charset=utf-8',
     cacheControl: 'public, max-age=300, stale-while-revalidate=3600',
     headers: { 'last-modified': new Date(manifest.publishedAt).toUTCString() },
   }
-  return { manifest, published: published(bytes, as, manifest.sha256) }
+  return { manifest, published: publishedBody(bytes, options, manifest.sha256) }
 }
 
-/** What a host publishes of its proved ledgers, for anyone to prove again (docs/auditing.md). */
+/** The published texts of the verified ledgers, which anyone can verify again (docs/auditing.md). */
 interface PublishedLedger {
-  /** One line an entry, each the text its leaf is the digest of. */
-  entries: () => Published
-  /** The text the seal is the digest of. */
-  legacy: () => Published
-  /** The newest head; null when there is none. */
-  head: () => Published | null
+  /** One line per entry: the text whose digest is its leaf. */
+  entries: () => PublishedBody
+  /** The text whose digest is the seal. */
+  legacy: () => PublishedBody
+  /** The newest head; null if there is none. */
+  head: () => PublishedBody | null
   /** Every publication and gap of both ledgers. */
-  index: () => Published
+  index: () => PublishedBody
 }
 
 const JSON_TYPE = 'application/json; charset=utf-8'
 const NDJSON_TYPE = 'application/x-ndjson; charset=utf-8'
 
-/** Each text is made when it is first asked for, and kept: ten years of entries are two megabytes. */
+/** Makes each text at its first use and keeps it: ten years of entries are two megabytes. */
 function publishedLedger(
   proved: ProvedLedger,
   { rows, legacy }: LedgerContents,
   head: Head | null,
 ): PublishedLedger {
-  // While an import has begun and not ended, a head is there before the entry it pins.
+  // During an import, the head exists before the entry that it pins.
   const pinned = head !== null && head.seq <= rows.length ? head : null
   return {
     entries: once(() => publishedText(rows.map((row) => `${leafText(row)}\n`).join(''), NDJSON_TYPE)),
@@ -199,6 +199,6 @@ function publishedLedger(
   }
 }
 
-function publishedText(text: string, contentType: string): Published {
-  return published(Buffer.from(text), { contentType, cacheControl: 'public, max-age=60' })
+function publishedText(text: string, contentType: string): PublishedBody {
+  return publishedBody(Buffer.from(text), { contentType, cacheControl: 'public, max-age=60' })
 }

@@ -178,7 +178,7 @@ describe('no text is taken from', () => {
 describe('a host that asks to be left alone', () => {
   test('is not asked again in the run before its time', async () => {
     let now = 1_000_000
-    const { url, questions } = await siteOf(
+    const { url, requests } = await siteOf(
       (response) => void response.writeHead(503, { 'retry-after': '60' }).end(),
     )
     const texts = openTexts({ clock: () => now })
@@ -188,10 +188,10 @@ describe('a host that asks to be left alone', () => {
       why: 'busy',
       notBefore: now + 60_000,
     })
-    expect(questions.map(({ target }) => target)).toEqual(['/robots.txt', '/1'])
+    expect(requests.map(({ target }) => target)).toEqual(['/robots.txt', '/1'])
     now += 60_000
     expect(await read(texts, `${url}/3`)).toMatchObject({ kind: 'failed' })
-    expect(questions).toHaveLength(3)
+    expect(requests).toHaveLength(3)
   })
 
   test('may say so with a date', async () => {
@@ -205,7 +205,7 @@ describe('a host that asks to be left alone', () => {
 test('a host is asked one thing at a time, however many want something of it', async () => {
   let open = 0
   let most = 0
-  const { url, questions } = await site((_question, response) => {
+  const { url, requests } = await site((_question, response) => {
     open += 1
     most = Math.max(most, open)
     setImmediate(() => {
@@ -217,18 +217,18 @@ test('a host is asked one thing at a time, however many want something of it', a
   const readings = await Promise.all(['a', 'b', 'c', 'd'].map((path) => read(texts, `${url}/${path}`)))
   expect(readings.map(({ kind }) => kind)).toEqual(['text', 'text', 'text', 'text'])
   expect(most).toBe(1)
-  expect(questions.filter(({ target }) => target === '/robots.txt')).toHaveLength(1)
+  expect(requests.filter(({ target }) => target === '/robots.txt')).toHaveLength(1)
 })
 
 test('a reading that is stopped rejects with the reason', async () => {
-  const { url, questions } = await siteOf(
+  const { url, requests } = await siteOf(
     (response) => void response.writeHead(200, { 'content-type': 'text/html' }).write('x'),
   )
   const controller = new AbortController()
   const reason = new Error('the run was ended')
   const reading = openTexts().read({ source: 'hn', sourceId: '1', url }, controller.signal)
   const outcome = expect(reading).rejects.toBe(reason)
-  await vi.waitUntil(() => questions.length === 2, { interval: 1, timeout: 5_000 })
+  await vi.waitUntil(() => requests.length === 2, { interval: 1, timeout: 5_000 })
   controller.abort(reason)
   await outcome
 })

@@ -3,7 +3,7 @@ import { describe, expect, test } from 'vitest'
 import type { ArticleTexts } from '../../../src/domain/ports.ts'
 import type { NameLookup } from '../../../src/adapters/articles/guarded-connections.ts'
 import type { ArticleReading } from '../../../src/domain/feed/article.ts'
-import { answering, htmlSite, LOOPBACK, openTexts, pageHtml, ranges, site } from '../../support/pages.ts'
+import { scriptedLookup, htmlSite, LOOPBACK, openTexts, pageHtml, ranges, site } from '../../support/pages.ts'
 import { unpackBody } from '../../../src/adapters/articles/page-client.ts'
 
 const read = (texts: ArticleTexts, url: string): Promise<ArticleReading> =>
@@ -15,9 +15,9 @@ const PAGE = pageHtml('A private page')
 
 /** A local site, and the name `site.test` for its port. */
 async function localSite(): Promise<{ port: string; asked: () => number; named: string }> {
-  const { url, questions } = await htmlSite(PAGE)
+  const { url, requests } = await htmlSite(PAGE)
   const { port } = new URL(url)
-  return { port, asked: () => questions.length, named: `http://site.test:${port}/` }
+  return { port, asked: () => requests.length, named: `http://site.test:${port}/` }
 }
 
 describe('a page at an address that is not public', () => {
@@ -44,7 +44,7 @@ describe('a page at an address that is not public', () => {
     'is not asked for by a name that stands for %j',
     async (addresses) => {
       const { named, asked } = await localSite()
-      const texts = openTexts({ allowed: [], lookup: answering(addresses) })
+      const texts = openTexts({ allowed: [], lookup: scriptedLookup(addresses) })
       expect(await read(texts, named)).toMatchObject(PRIVATE)
       expect(asked()).toBe(0)
     },
@@ -52,14 +52,14 @@ describe('a page at an address that is not public', () => {
 
   test('is asked for where the configuration allows it, by address and by name', async () => {
     const { named, port } = await localSite()
-    const texts = openTexts({ allowed: ranges('127.0.0.1'), lookup: answering(['127.0.0.1']) })
+    const texts = openTexts({ allowed: ranges('127.0.0.1'), lookup: scriptedLookup(['127.0.0.1']) })
     expect(await read(texts, named)).toMatchObject({ kind: 'text' })
     expect(await read(texts, `http://2130706433:${port}/`)).toMatchObject({ kind: 'text' })
   })
 
   test('is reached by none of the addresses of its name but the allowed ones', async () => {
     const { named } = await localSite()
-    const lookup = answering(['127.0.0.1', '10.0.0.1', '169.254.169.254'])
+    const lookup = scriptedLookup(['127.0.0.1', '10.0.0.1', '169.254.169.254'])
     expect(await read(openTexts({ lookup }), named)).toMatchObject({ kind: 'text' })
   })
 })
@@ -70,12 +70,12 @@ describe('a name that stands for another address each time it is looked up', () 
     const { port } = new URL(url)
     const { named, asked } = await localSite()
     // Allowed is what the name stands for at first; the page itself comes over another connection.
-    const lookup = answering(['127.0.0.1'], ['127.0.0.2'])
+    const lookup = scriptedLookup(['127.0.0.1'], ['127.0.0.2'])
     const texts = openTexts({ allowed: ranges('127.0.0.1'), lookup })
     expect(await read(texts, `http://rebind.test:${port}/`)).toMatchObject({ kind: 'failed' })
-    expect(lookup.asked).toEqual(['rebind.test'])
+    expect(lookup.lookups).toEqual(['rebind.test'])
     expect(await read(texts, named)).toMatchObject(PRIVATE)
-    expect(lookup.asked).toEqual(['rebind.test', 'site.test'])
+    expect(lookup.lookups).toEqual(['rebind.test', 'site.test'])
     expect(asked()).toBe(0)
   })
 
@@ -89,10 +89,10 @@ describe('a name that stands for another address each time it is looked up', () 
       (response) => void response.writeHead(404, { connection: 'close' }).end(),
     )
     const { port } = new URL(url)
-    const lookup = answering(['127.0.0.1'], ['127.0.0.2'])
+    const lookup = scriptedLookup(['127.0.0.1'], ['127.0.0.2'])
     const texts = openTexts({ allowed: ranges('127.0.0.1'), lookup })
     expect(await read(texts, `http://rebind.test:${port}/`)).toMatchObject(PRIVATE)
-    expect(lookup.asked).toEqual(['rebind.test', 'rebind.test'])
+    expect(lookup.lookups).toEqual(['rebind.test', 'rebind.test'])
     expect(asked).toBe(0)
   })
 })
@@ -116,7 +116,7 @@ describe('a redirection', () => {
     const { url } = await site(
       (_question, response) => void response.writeHead(301, { location: 'http://inside.test/' }).end(),
     )
-    const texts = openTexts({ lookup: answering(['192.168.0.1']) })
+    const texts = openTexts({ lookup: scriptedLookup(['192.168.0.1']) })
     expect(await read(texts, url)).toMatchObject(PRIVATE)
   })
 
@@ -129,16 +129,16 @@ describe('a redirection', () => {
   })
 
   test('is followed five times and not six', async () => {
-    const { url, questions } = await site((question, response) => {
+    const { url, requests } = await site((question, response) => {
       const left = Number(question.target.slice(1))
       if (left > 0) response.writeHead(302, { location: `/${left - 1}` }).end()
       else response.writeHead(200, { 'content-type': 'text/html' }).end(PAGE)
     })
     expect(await read(openTexts(), `${url}/5`)).toMatchObject({ kind: 'text' })
-    const before = questions.length
+    const before = requests.length
     expect(await read(openTexts(), `${url}/6`)).toMatchObject({ kind: 'skipped', why: 'redirects' })
     // robots.txt, and the pages 6 to 1.
-    expect(questions.length - before).toBe(7)
+    expect(requests.length - before).toBe(7)
   })
 
   test('asks the robots.txt of the place it names', async () => {
@@ -150,7 +150,7 @@ describe('a redirection', () => {
       (_question, response) => void response.writeHead(302, { location: `${other.url}/x` }).end(),
     )
     expect(await read(openTexts(), url)).toMatchObject({ kind: 'skipped', why: 'robots' })
-    expect(other.questions.map(({ target }) => target)).toEqual(['/robots.txt'])
+    expect(other.requests.map(({ target }) => target)).toEqual(['/robots.txt'])
   })
 })
 
@@ -167,14 +167,14 @@ test.each([
 })
 
 test('a question carries the product’s name and neither cookies nor credentials', async () => {
-  const { url, questions } = await site((question, response) => {
+  const { url, requests } = await site((question, response) => {
     const headers = { 'content-type': 'text/html', 'set-cookie': 'a=b; Path=/' }
     if (question.target === '/a') response.writeHead(302, { ...headers, location: '/b' }).end()
     else response.writeHead(200, headers).end(PAGE)
   })
   await read(openTexts({ allowed: LOOPBACK }), `${url}/a`)
-  expect(questions.map(({ target }) => target)).toEqual(['/robots.txt', '/a', '/b'])
-  for (const { method, headers } of questions) {
+  expect(requests.map(({ target }) => target)).toEqual(['/robots.txt', '/a', '/b'])
+  for (const { method, headers } of requests) {
     expect(method).toBe('GET')
     expect(headers['user-agent']).toBe('dash/0.0.0 (+https://dash.example/)')
     expect(Object.keys(headers).sort()).toEqual([

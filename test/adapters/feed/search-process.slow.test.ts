@@ -9,7 +9,7 @@ import type { SearchProcess } from '../../../src/adapters/feed/search-process.ts
 import type { FeedQuery } from '../../../src/adapters/feed/search-queries.ts'
 import { LOCAL_CALLER } from '../../../src/domain/feed/search.ts'
 import { builtModule, runScript } from '../../support/compiled-sources.ts'
-import { signal, asking, refresh, rebuild } from '../../support/signals.ts'
+import { signal, searchQuery, refresh, rebuild } from '../../support/signals.ts'
 import { temporaryFolder } from '../../support/temporary-folder.ts'
 import { SEARCH_WORKER } from '../../support/workspace.ts'
 import { holdLock } from '../sqlite/lock-holder.ts'
@@ -151,7 +151,7 @@ describe('the search in a file', () => {
     const asker = runScript(BURSTS, [SEARCH_WORKER.href, url])
     expect(await asker.line()).toBe('survived')
     await release()
-    asker.tell('released')
+    asker.writeLine('released')
     expect(await asker.line()).toBe('1')
     asker.kill()
   })
@@ -163,12 +163,12 @@ describe('the search in a file', () => {
     await other.feed.importSignals([signal({ title: 'other' })])
     await refresh(one.index)
     await refresh(other.index)
-    expect((await one.search.search(asking('one'))).items).toHaveLength(1)
+    expect((await one.search.search(searchQuery('one'))).items).toHaveLength(1)
     await rename(other.path, one.path)
-    expect((await one.search.search(asking('one'))).items).toHaveLength(0)
-    expect((await one.search.search(asking('other'))).items).toHaveLength(1)
+    expect((await one.search.search(searchQuery('one'))).items).toHaveLength(0)
+    expect((await one.search.search(searchQuery('other'))).items).toHaveLength(1)
     await rm(one.path)
-    await expect(one.search.search(asking('other'))).rejects.toMatchObject(UNAVAILABLE)
+    await expect(one.search.search(searchQuery('other'))).rejects.toMatchObject(UNAVAILABLE)
     expect(existsSync(one.path)).toBe(false)
   })
 
@@ -177,10 +177,10 @@ describe('the search in a file', () => {
     await feed.importSignals([signal({ title: 'rust' })])
     await refresh(index)
     const finish = await holdLock(`file:${path}`, 'writing')
-    expect((await search.search(asking('rust'))).items).toHaveLength(1)
+    expect((await search.search(searchQuery('rust'))).items).toHaveLength(1)
     await finish()
     const release = await holdLock(`file:${path}`, 'committing')
-    const asked = search.search(asking('rust'))
+    const asked = search.search(searchQuery('rust'))
     await release()
     expect((await asked).items).toHaveLength(1)
   })
@@ -237,7 +237,7 @@ describe.each(['refresh', 'rebuild'])('a %s that is killed', (what) => {
       )
     }
     expect(await counted()).toEqual([EVENTS, EVENTS, 0])
-    expect((await search.search(asking('changed since'))).items).toMatchObject([{ key: 'hn-7' }])
+    expect((await search.search(searchQuery('changed since'))).items).toMatchObject([{ key: 'hn-7' }])
     expect((await search.termTrend({ term: 'many', from: null, to: null })).mentions).toBe(EVENTS - 1)
     await rebuild(index)
     expect(await counted()).toEqual([EVENTS, EVENTS, 0])

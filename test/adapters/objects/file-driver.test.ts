@@ -172,7 +172,7 @@ describe('an archive in a folder', () => {
       process.exit()`
     const writers = [1, 2].map(() => runScript(script, [builtModule('adapters/objects/open.js'), root]))
     for (const writer of writers) expect(await writer.line()).toBe('ready')
-    for (const writer of writers) writer.tell('go')
+    for (const writer of writers) writer.writeLine('go')
     for (const writer of writers) {
       expect(await writer.line()).toBe(sha256Hex(bytes))
       expect(await writer.ended).toMatchObject({ code: 0, errors: '' })

@@ -33,7 +33,7 @@ const RUN = sampleRun({
 
 const limited = (message: string, metadata?: object): Behaviour => {
   const body = JSON.stringify({ error: { code: 429, message, metadata } })
-  return { answer: { status: 429, type: 'application/json', body } }
+  return { response: { status: 429, type: 'application/json', body } }
 }
 
 const OWN_LIMIT = limited('SECRET', { limit_source: 'upstream_provider_shared_pool' })
@@ -106,11 +106,11 @@ test('counts a request before it is sent, against the limit the service tells fo
   at.provider.key = { data: { free_model_daily_requests: { limit: 1_000, used: 3 } } }
   await heard(at.model)
   await heard(at.model)
-  expect(at.provider.keyAsked).toBe(1)
+  expect(at.provider.keyRequests).toBe(1)
   at.wait(60_000)
   at.provider.key = { data: {} }
   await heard(at.model)
-  expect(at.provider.keyAsked).toBe(2)
+  expect(at.provider.keyRequests).toBe(2)
   expect(at.counted).toEqual([1_000, 1_000, 50].map((limit) => ({ model: 'maker/first:free', limit })))
 })
 
@@ -121,7 +121,7 @@ test('counts against the limit it knows while the service does not tell another'
   at.wait(60_000)
   at.provider.keyStatus = 503
   await heard(at.model)
-  expect(at.provider.keyAsked).toBe(2)
+  expect(at.provider.keyRequests).toBe(2)
   expect(at.counted.map(({ limit }) => limit)).toEqual([1_000, 1_000])
 })
 
@@ -161,7 +161,7 @@ describe('a rate limit of the model', () => {
   test('inside a stream counts too', async () => {
     const at = await bench()
     const body = 'data: {"error":{"code":429,"message":"Provider returned error"}}\n\n'
-    at.provider.behave({ answer: { status: 200, type: 'text/event-stream', body } }, 'maker/first:free')
+    at.provider.behave({ response: { status: 200, type: 'text/event-stream', body } }, 'maker/first:free')
     expect((await heard(at.model)).at(-1)).toMatchObject({ kind: 'end', model: 'maker/second:free' })
   })
 
@@ -169,7 +169,7 @@ describe('a rate limit of the model', () => {
     const at = await bench()
     const text = JSON.stringify({ choices: [{ index: 0, delta: { content: 'Well' }, finish_reason: null }] })
     const body = `data: ${text}\n\ndata: {"error":{"code":429,"message":"Provider returned error"}}\n\n`
-    at.provider.behave({ answer: { status: 200, type: 'text/event-stream', body } }, 'maker/first:free')
+    at.provider.behave({ response: { status: 200, type: 'text/event-stream', body } }, 'maker/first:free')
     expect(await heard(at.model)).toEqual([
       { kind: 'text', text: 'Well' },
       { kind: 'failed', error: 'upstream_error', code: 'failed', usage: null, dispatched: true },

@@ -2,7 +2,15 @@ import { describe, expect, test } from 'vitest'
 import { mayHaveArrived } from '../../../src/adapters/provider/provider-stream.ts'
 import type { ModelEvent } from '../../../src/domain/agent/model-call.ts'
 import { unreachableUrl } from '../../support/local-source.ts'
-import { APIS, CALL, heard, LIVING, modelAt, outcome, turn } from '../../support/model-turns.ts'
+import {
+  APIS,
+  CALL,
+  collectEvents,
+  NEVER_ABORTED,
+  modelAt,
+  outcome,
+  runTurn,
+} from '../../support/model-turns.ts'
 import type { ModeName } from '../../support/provider-wire.ts'
 import { startProvider } from '../../support/synthetic-provider.ts'
 
@@ -66,7 +74,7 @@ describe.each(APIS)('a round over %s', (api) => {
       ...(silence === 'first_event' ? { firstEventMs: 200 } : {}),
       ...(silence === 'idle' ? { idleMs: 100 } : {}),
     }
-    const events = await heard(modelAt(provider.url, { api, ...quick }))
+    const events = await collectEvents(modelAt(provider.url, { api, ...quick }))
     const heardOf = outcome(events)
     expect(heardOf.text).toBe(text)
     expect(heardOf.end).toMatchObject('code' in expected ? { kind: 'failed', ...expected } : expected)
@@ -80,13 +88,13 @@ describe.each(APIS)('a round over %s', (api) => {
 
   test('reads no more of a line without an end than its bound, and lets go of it', async () => {
     const provider = await startProvider('200 MiB line')
-    await heard(modelAt(provider.url, { api }))
+    await collectEvents(modelAt(provider.url, { api }))
     await provider.requests[0]?.closed
     expect(provider.requests[0]?.written).toBeLessThan(16 * 1024 * 1024)
   })
 
   test('fails where nobody listens, and nothing was sent', async () => {
-    const { end } = outcome(await heard(modelAt(`${await unreachableUrl()}/v1`, { api })))
+    const { end } = outcome(await collectEvents(modelAt(`${await unreachableUrl()}/v1`, { api })))
     const failure = { error: 'upstream_error', code: 'connect', usage: null, dispatched: false }
     expect(end).toEqual({ kind: 'failed', ...failure })
   })
@@ -99,13 +107,13 @@ describe.each(APIS)('a round over %s', (api) => {
     ['HTML 200', true],
   ] as const)('tells whether %s may have cost anything', async (mode, dispatched) => {
     const provider = await startProvider(mode)
-    const { end } = outcome(await heard(modelAt(provider.url, { api })))
+    const { end } = outcome(await collectEvents(modelAt(provider.url, { api })))
     expect(end).toMatchObject({ kind: 'failed', dispatched })
   })
 
   test('sends the key to the configured base alone, and nothing of this machine', async () => {
     const provider = await startProvider('redirect')
-    await heard(modelAt(provider.url, { api }))
+    await collectEvents(modelAt(provider.url, { api }))
     expect(provider.requests.map(({ path }) => path)).toEqual([
       api === 'chat' ? '/v1/chat/completions' : '/v1/responses',
     ])
@@ -126,7 +134,7 @@ describe.each(APIS)('a round over %s', (api) => {
 
   test('sends no key when it has none', async () => {
     const provider = await startProvider()
-    await heard(modelAt(provider.url, { api, key: null }))
+    await collectEvents(modelAt(provider.url, { api, key: null }))
     expect(provider.requests[0]?.headers.authorization).toBeUndefined()
   })
 
@@ -138,7 +146,7 @@ describe.each(APIS)('a round over %s', (api) => {
   ] as const)('ends at once when it is aborted in %s', async (mode) => {
     const provider = await startProvider(mode)
     const abort = new AbortController()
-    const asked = heard(modelAt(provider.url, { api }), CALL, abort.signal)
+    const asked = collectEvents(modelAt(provider.url, { api }), CALL, abort.signal)
     await provider.arrived(1)
     const reason = new Error('the client left')
     const at = performance.now()
@@ -160,14 +168,14 @@ describe.each(APIS)('a round over %s', (api) => {
   test('sends nothing when it is aborted before', async () => {
     const provider = await startProvider()
     await expect(
-      heard(modelAt(provider.url, { api }), CALL, AbortSignal.abort(new Error('gone'))),
+      collectEvents(modelAt(provider.url, { api }), CALL, AbortSignal.abort(new Error('gone'))),
     ).rejects.toThrow('gone')
     expect(provider.requests).toEqual([])
   })
 
   test('lets go of the provider when the answer is left', async () => {
     const provider = await startProvider('answer')
-    for await (const event of modelAt(provider.url, { api }).ask(CALL, LIVING)) {
+    for await (const event of modelAt(provider.url, { api }).ask(CALL, NEVER_ABORTED)) {
       expect(event).toEqual({ kind: 'text', text: 'Hello ' })
       break
     }
@@ -176,13 +184,13 @@ describe.each(APIS)('a round over %s', (api) => {
 
   test('uses a connection again whose answer was whole', async () => {
     const provider = await startProvider('three rounds of tools')
-    await turn(modelAt(provider.url, { api }))
+    await runTurn(modelAt(provider.url, { api }))
     expect(provider.requests.length).toBe(3)
     expect(new Set(provider.requests.map(({ port }) => port)).size).toBeLessThan(3)
   })
 })
 
-const asStream = (body: string) => ({ answer: { status: 200, type: 'text/event-stream', body } })
+const asStream = (body: string) => ({ response: { status: 200, type: 'text/event-stream', body } })
 
 describe('chat completions of local engines', () => {
   const chunk = (choice: object): string =>
@@ -203,7 +211,7 @@ describe('chat completions of local engines', () => {
     ]
     const stream = chunk({ delta: { tool_calls: calls } }) + chunk({ delta: {}, finish_reason: 'stop' })
     const provider = await startProvider(asStream(stream))
-    const { end } = outcome(await heard(modelAt(provider.url, { api: 'chat' })))
+    const { end } = outcome(await collectEvents(modelAt(provider.url, { api: 'chat' })))
     expect(end).toMatchObject({
       kind: 'end',
       usage: null,
@@ -216,7 +224,7 @@ describe('chat completions of local engines', () => {
 
   test('may end after the reason to finish, without usage or a mark', async () => {
     const provider = await startProvider(asStream(chunk({ delta: { content: 'Hi' }, finish_reason: 'stop' })))
-    expect(outcome(await heard(modelAt(provider.url, { api: 'chat' })))).toMatchObject({
+    expect(outcome(await collectEvents(modelAt(provider.url, { api: 'chat' })))).toMatchObject({
       text: 'Hi',
       end: { kind: 'end', usage: null },
     })
@@ -225,7 +233,7 @@ describe('chat completions of local engines', () => {
   test('may fall silent after the reason to finish', async () => {
     const stream = chunk({ delta: { content: 'Hi' }, finish_reason: 'stop' })
     const provider = await startProvider({ ...asStream(stream), ending: 'hold' })
-    const { text, end } = outcome(await heard(modelAt(provider.url, { api: 'chat', idleMs: 50 })))
+    const { text, end } = outcome(await collectEvents(modelAt(provider.url, { api: 'chat', idleMs: 50 })))
     expect([text, end.kind]).toEqual(['Hi', 'end'])
     await provider.requests[0]?.closed
   })
@@ -235,22 +243,22 @@ describe('chat completions of local engines', () => {
     ['that a filter cut', 'incomplete', chunk({ delta: { content: 'Hi' }, finish_reason: 'content_filter' })],
   ])('%s are %s', async (_what, code, stream) => {
     const provider = await startProvider(asStream(stream))
-    expect(outcome(await heard(modelAt(provider.url, { api: 'chat' }))).end).toMatchObject({ code })
+    expect(outcome(await collectEvents(modelAt(provider.url, { api: 'chat' }))).end).toMatchObject({ code })
   })
 })
 
 test('takes no event for JSON that is none', async () => {
   const provider = await startProvider(asStream('data: {"type":\n\ndata: {}\n\n'))
-  expect(outcome(await heard(modelAt(provider.url))).end).toMatchObject({ code: 'invalid_stream' })
+  expect(outcome(await collectEvents(modelAt(provider.url))).end).toMatchObject({ code: 'invalid_stream' })
 })
 
 test('waits for no end of an error', async () => {
   const body = '{"error":{"message":"SECRET"'
   const provider = await startProvider({
-    answer: { status: 503, type: 'application/json', body },
+    response: { status: 503, type: 'application/json', body },
     ending: 'hold',
   })
-  expect(outcome(await heard(modelAt(provider.url))).end).toMatchObject({
+  expect(outcome(await collectEvents(modelAt(provider.url))).end).toMatchObject({
     code: 'http_503',
     dispatched: true,
   })

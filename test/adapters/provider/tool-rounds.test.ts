@@ -1,6 +1,6 @@
 import { describe, expect, test } from 'vitest'
 import type { ToolRound } from '../../../src/domain/agent/model-call.ts'
-import { APIS, CALL, heard, modelAt, outcome, turn } from '../../support/model-turns.ts'
+import { APIS, CALL, collectEvents, modelAt, outcome, runTurn } from '../../support/model-turns.ts'
 import { startProvider } from '../../support/synthetic-provider.ts'
 
 const WHOLE = 'Hello Да 👩‍🚀 é'
@@ -8,7 +8,7 @@ const WHOLE = 'Hello Да 👩‍🚀 é'
 describe.each(APIS)('tools over %s', (api) => {
   test('are called in rounds, each given back whole', async () => {
     const provider = await startProvider('three rounds of tools')
-    const { rounds, last } = await turn(modelAt(provider.url, { api }))
+    const { rounds, last } = await runTurn(modelAt(provider.url, { api }))
     expect(rounds.flatMap(({ results }) => results.map(({ call }) => call))).toEqual([
       { callId: 'call_a', name: 'search_items', arguments: '{"query":"chips","limit":5}' },
       { callId: 'call_b', name: 'search_items', arguments: '{"query":"robots","limit":5}' },
@@ -28,7 +28,7 @@ describe.each(APIS)('tools over %s', (api) => {
     'are told as the model wrote them, and given back so that a provider takes them: %s',
     async (mode, calls) => {
       const provider = await startProvider(mode)
-      const { rounds, last } = await turn(modelAt(provider.url, { api }))
+      const { rounds, last } = await runTurn(modelAt(provider.url, { api }))
       expect(rounds[0]?.results.map(({ call }) => [call.name, call.arguments])).toEqual(calls)
       expect(last.text).toBe(WHOLE)
       expect(provider.breaches).toEqual([])
@@ -37,7 +37,7 @@ describe.each(APIS)('tools over %s', (api) => {
 
   test('have an id of their own each, even when the model repeats or leaves out ids', async () => {
     const provider = await startProvider('repeated call ids')
-    const { rounds, last } = await turn(modelAt(provider.url, { api }))
+    const { rounds, last } = await runTurn(modelAt(provider.url, { api }))
     const ids = rounds.flatMap(({ results }) => results.map(({ call }) => call.callId))
     expect([ids[0], ids.length, new Set(ids).size]).toEqual(['call_r', 4, 4])
     expect(last.text).toBe(WHOLE)
@@ -47,19 +47,19 @@ describe.each(APIS)('tools over %s', (api) => {
   test('that nobody ran are answered all the same: a provider declines an open call', async () => {
     const provider = await startProvider('30 parallel calls')
     const model = modelAt(provider.url, { api })
-    const { end } = outcome(await heard(model))
+    const { end } = outcome(await collectEvents(model))
     if (end.kind !== 'end') throw new Error('it failed')
     const [first] = end.calls
     if (!first) throw new Error('there is no call')
     const round: ToolRound = { output: end.output, results: [{ call: first, output: 'result' }] }
-    expect(outcome(await heard(model, { ...CALL, rounds: [round] })).text).toBe(WHOLE)
+    expect(outcome(await collectEvents(model, { ...CALL, rounds: [round] })).text).toBe(WHOLE)
     expect(provider.breaches).toEqual([])
     expect(JSON.stringify(provider.requests[1]?.body).match(/not_run/g)?.length).toBe(29)
   })
 
   test('may be called for ever by the model: each round ends', async () => {
     const provider = await startProvider('runaway tools')
-    const { rounds, last } = await turn(modelAt(provider.url, { api }))
+    const { rounds, last } = await runTurn(modelAt(provider.url, { api }))
     expect(rounds.length).toBe(5)
     expect(last.end).toMatchObject({ kind: 'end', calls: [{ name: 'search_items' }] })
     expect(provider.breaches).toEqual([])
@@ -67,14 +67,14 @@ describe.each(APIS)('tools over %s', (api) => {
 
   test('are not told of when there are none', async () => {
     const provider = await startProvider()
-    await heard(modelAt(provider.url, { api }), { ...CALL, tools: [] })
+    await collectEvents(modelAt(provider.url, { api }), { ...CALL, tools: [] })
     expect(Object.keys(provider.requests[0]?.body ?? {})).not.toContain('tools')
   })
 })
 
 test('asks the Responses API to store nothing, and gives whole items back in their order', async () => {
   const provider = await startProvider('three rounds of tools')
-  await turn(modelAt(provider.url))
+  await runTurn(modelAt(provider.url))
   const [first, , third] = provider.requests.map(({ body }) => body)
   expect(first).toEqual({
     model: 'model-1',
@@ -113,22 +113,22 @@ test('asks the Responses API to store nothing, and gives whole items back in the
 
 test('asks a model for its reasoning no more when the provider says that it has none', async () => {
   const provider = await startProvider({
-    answer: {
+    response: {
       status: 400,
       type: 'application/json',
       body: '{"error":{"message":"SECRET","type":"invalid_request_error","param":"include","code":null}}',
     },
   })
   const model = modelAt(provider.url)
-  expect(outcome(await heard(model)).end).toMatchObject({ code: 'http_400', dispatched: false })
+  expect(outcome(await collectEvents(model)).end).toMatchObject({ code: 'http_400', dispatched: false })
   provider.behave('answer')
-  expect(outcome(await heard(model)).text).toBe(WHOLE)
+  expect(outcome(await collectEvents(model)).text).toBe(WHOLE)
   expect(provider.requests.map(({ body }) => 'include' in body)).toEqual([true, false, false])
 })
 
 test('asks chat completions for usage, and gives calls and results back in pairs', async () => {
   const provider = await startProvider('three rounds of tools')
-  await turn(modelAt(provider.url, { api: 'chat' }))
+  await runTurn(modelAt(provider.url, { api: 'chat' }))
   const [first, , third] = provider.requests.map(({ body }) => body)
   expect(first).toEqual({
     model: 'model-1',

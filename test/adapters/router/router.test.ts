@@ -52,7 +52,7 @@ test('asks a model for nothing that could cost anything, and for no other model'
   const answer = await routerAt(`${source.url}/api/v1`).chat(CALL, LIVING)
   expect(answer).toMatchObject({ rule: 'no message in a 200', preview: '{"choices":[]}', endedAt: NOW })
   expect(answer.latencyMs).toBeGreaterThanOrEqual(0)
-  const [question] = source.questions
+  const [question] = source.requests
   expect(question).toMatchObject({
     method: 'POST',
     target: '/api/v1/chat/completions',
@@ -80,7 +80,7 @@ test('sends no tools, temperature or effort to a model that gets none', async ()
   const source = await localSource((_question, response) => response.end('{}'))
   const prompt = { ...CALL.prompt, kind: 'text' as const, tools: [] }
   await routerAt(source.url).chat({ ...CALL, prompt, temperature: false, lowEffort: false }, LIVING)
-  const body = JSON.parse(source.questions[0]?.body ?? '') as object
+  const body = JSON.parse(source.requests[0]?.body ?? '') as object
   expect(Object.keys(body)).toEqual(['model', 'messages', 'max_tokens', 'stream', 'provider'])
 })
 
@@ -90,7 +90,7 @@ test('reads catalogue, key and endpoints by their paths', async () => {
   await router.catalogue(LIVING)
   await router.key(LIVING)
   await router.endpoints('odd vendor/..?:free', LIVING)
-  expect(source.questions.map(({ method, target }) => `${method} ${target}`)).toEqual([
+  expect(source.requests.map(({ method, target }) => `${method} ${target}`)).toEqual([
     'GET /v1/models',
     'GET /v1/key',
     'GET /v1/models/odd%20vendor/..%3F%3Afree/endpoints',
@@ -102,7 +102,7 @@ test('sends no key when it has none', async () => {
   const router = routerAt(source.url, { key: null })
   expect(router.hasKey).toBe(false)
   await router.catalogue(LIVING)
-  expect(source.questions[0]?.headers.authorization).toBeUndefined()
+  expect(source.requests[0]?.headers.authorization).toBeUndefined()
 })
 
 test('follows no redirect: the key goes nowhere else', async () => {
@@ -111,7 +111,7 @@ test('follows no redirect: the key goes nowhere else', async () => {
     response.writeHead(307, { location: `${elsewhere.url}/v1/key` }).end()
   })
   expect(await routerAt(source.url).key(LIVING)).toMatchObject({ failed: { status: 307 } })
-  expect(elsewhere.questions).toEqual([])
+  expect(elsewhere.requests).toEqual([])
 })
 
 test('gives the verdict on an error, by its headers too', async () => {

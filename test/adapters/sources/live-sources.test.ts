@@ -14,8 +14,8 @@ import {
   redditPost,
   replicateModel,
   repository,
-} from '../../support/replay/replies.ts'
-import type { Replayed } from '../../support/replay/replies.ts'
+} from '../../support/replay/responses.ts'
+import type { Replayed } from '../../support/replay/responses.ts'
 import { USER_AGENT } from '../../support/source-client.ts'
 
 function shape(name: string): unknown {
@@ -177,16 +177,16 @@ describe('the questions', () => {
   test('name the product, and ask nobody twice for the same', async () => {
     const world = await replay()
     for (const { source } of sourcesOf(world)) await readWhole(world, source)
-    expect(world.asked.length).toBeGreaterThan(60)
-    for (const { headers } of world.asked) expect(headers['user-agent']).toBe(USER_AGENT)
-    const questions = world.asked.map(({ source, target, body }) => `${source} ${target} ${body}`)
+    expect(world.requests.length).toBeGreaterThan(60)
+    for (const { headers } of world.requests) expect(headers['user-agent']).toBe(USER_AGENT)
+    const questions = world.requests.map(({ source, target, body }) => `${source} ${target} ${body}`)
     expect(questions.filter((each, index) => questions.indexOf(each) !== index)).toEqual([])
   })
 
   test('carry each token to its own source alone, and work without those that can be missing', async () => {
     const world = await replay()
     for (const { source } of sourcesOf(world)) await readWhole(world, source)
-    const carried = world.asked.flatMap(({ source, headers }) =>
+    const carried = world.requests.flatMap(({ source, headers }) =>
       headers['authorization'] === undefined ? [] : [`${source} ${headers['authorization'] as string}`],
     )
     const basic = Buffer.from('reddit-id:reddit-secret').toString('base64')
@@ -208,7 +208,7 @@ describe('the questions', () => {
   test('to the search are half days of today and yesterday, as far as they have begun', async () => {
     const world = await replay()
     await readWhole(world, 'hn')
-    const windows = world.asked
+    const windows = world.requests
       .filter(({ source }) => source === 'hn-search')
       .map(({ target }) => new URL(target, 'http://x').searchParams.get('numericFilters'))
     const yesterday = Date.UTC(2026, 10, 20) / 1000
@@ -222,7 +222,7 @@ describe('the questions', () => {
   test('to GitHub are for public repositories of the last week and month', async () => {
     const world = await replay()
     await readWhole(world, 'hype:github')
-    const queries = world.asked.map(({ target }) => new URL(target, 'http://x').searchParams.get('q'))
+    const queries = world.requests.map(({ target }) => new URL(target, 'http://x').searchParams.get('q'))
     expect(queries).toEqual(['is:public created:>=2026-11-14', 'is:public created:>=2026-10-22'])
   })
 
@@ -230,7 +230,7 @@ describe('the questions', () => {
     const world = await replay()
     const { signals, failures } = await readWhole(world, 'hype:replicate')
     expect([signals.length, failures]).toEqual([3, []])
-    expect(world.asked.map(({ target }) => target)).toEqual(['/models', '/models?cursor=second%3D'])
+    expect(world.requests.map(({ target }) => target)).toEqual(['/models', '/models?cursor=second%3D'])
   })
 
   test.each([
@@ -421,7 +421,7 @@ test('the lists of Hacker News are read from recorded ids', async () => {
   world.change('hn', /stories\.json/, () => shape('hn-firebase-topstories'))
   world.change('hn', /item/, () => null)
   await readWhole(world, 'hn')
-  expect(world.asked).toContainEqual(expect.objectContaining({ target: '/item/9129911.json' }))
+  expect(world.requests).toContainEqual(expect.objectContaining({ target: '/item/9129911.json' }))
 })
 
 describe('the search of Hacker News', () => {
@@ -558,7 +558,7 @@ test('a source that takes more than five minutes in all is asked nothing more', 
     failures.push(...batch.failures.map(({ reason }) => reason))
   }
   expect(failures.at(-1)).toMatch(/not requested, the source took more than 300000 ms in total$/)
-  expect(world.asked.length).toBeLessThan(10)
+  expect(world.requests.length).toBeLessThan(10)
 })
 
 test('the sources are those the command knows, in their order', async () => {

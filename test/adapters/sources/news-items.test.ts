@@ -80,17 +80,17 @@ describe('the title of an item', () => {
   test.each(ITEMS)(
     'is asked of its own source, %s, and names its channel',
     async (source, id, target, answer, title, provenance) => {
-      const { url, questions } = await jsonSource(answer)
+      const { url, requests } = await jsonSource(answer)
       expect(await ask(url, source, id)).toEqual({ title, provenance })
-      expect(questions.map((question) => question.target)).toEqual([target])
+      expect(requests.map((question) => question.target)).toEqual([target])
     },
   )
 
   test('is asked of LessWrong by the id alone, in a GraphQL variable', async () => {
-    const { url, questions } = await jsonSource(lessWrongPost())
+    const { url, requests } = await jsonSource(lessWrongPost())
     await ask(`${url}/graphql`, 'lesswrong', POST)
-    expect(questions[0]).toMatchObject({ method: 'POST', target: '/graphql' })
-    const body: unknown = JSON.parse(questions[0]?.body ?? '')
+    expect(requests[0]).toMatchObject({ method: 'POST', target: '/graphql' })
+    const body: unknown = JSON.parse(requests[0]?.body ?? '')
     expect(body).toEqual({
       query: expect.stringMatching(/post\(.*\$id.*_id title/s) as string,
       variables: { id: POST },
@@ -118,10 +118,10 @@ describe('the title of an item', () => {
     ['.', '.'],
     ['..', '..'],
   ])('is asked with the id %j encoded, so that it stays one segment of the path', async (id, encoded) => {
-    const { url, questions } = await jsonSource(null)
+    const { url, requests } = await jsonSource(null)
     await expect(ask(`${url}/v0`, 'hn', id)).rejects.toMatchObject(NOT_VOUCHED)
     await expect(ask(`${url}/v0`, 'lobsters', id)).rejects.toMatchObject(NOT_VOUCHED)
-    expect(questions.map(({ target }) => target)).toEqual([
+    expect(requests.map(({ target }) => target)).toEqual([
       `/v0/item/${encoded}.json`,
       `/v0/s/${encoded}.json`,
     ])
@@ -138,9 +138,9 @@ describe('the title of an item', () => {
   })
 
   test.each(['hype:github', ''])('of the source %j has nobody to ask', async (source) => {
-    const { url, questions } = await jsonSource(hnItem())
+    const { url, requests } = await jsonSource(hnItem())
     await expect(ask(url, source, '8863')).rejects.toMatchObject(NOT_VOUCHED)
-    expect(questions).toEqual([])
+    expect(requests).toEqual([])
   })
 
   test.each(OTHER_SHAPES)(

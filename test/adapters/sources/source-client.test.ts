@@ -74,20 +74,20 @@ describe('a question to a source', () => {
   test.each([[{ id: 8863, title: 'Größe “quoted” 😀 \u2028' }], [null]])(
     'is answered by %j',
     async (document) => {
-      const { url, questions } = await jsonSource(document)
+      const { url, requests } = await jsonSource(document)
       expect(await ask({ url: `${url}/item/8863.json` })).toEqual(document)
-      expect(questions).toEqual([
+      expect(requests).toEqual([
         expect.objectContaining({ method: 'GET', target: '/item/8863.json', body: '' }),
       ])
-      expect(questions[0]?.headers).toMatchObject({ accept: 'application/json', 'user-agent': USER_AGENT })
+      expect(requests[0]?.headers).toMatchObject({ accept: 'application/json', 'user-agent': USER_AGENT })
     },
   )
 
   test('with a body is sent as JSON', async () => {
-    const { url, questions } = await jsonSource({})
+    const { url, requests } = await jsonSource({})
     await ask({ url, body: { query: 'q', variables: { id: 'ä' } } })
-    expect(questions[0]).toMatchObject({ method: 'POST', body: '{"query":"q","variables":{"id":"ä"}}' })
-    expect(questions[0]?.headers['content-type']).toBe('application/json')
+    expect(requests[0]).toMatchObject({ method: 'POST', body: '{"query":"q","variables":{"id":"ä"}}' })
+    expect(requests[0]?.headers['content-type']).toBe('application/json')
   })
 
   test.each([404, 410])('answered with %i finds nothing', async (status) => {
@@ -103,13 +103,13 @@ describe('a question to a source', () => {
   test.each(Object.entries(MISBEHAVIOURS))(
     'answered with %s makes the source unavailable, and is not sent again',
     async (_what, [told, answer]) => {
-      const { url, questions } = await localSource((_question, response) => answer(response))
+      const { url, requests } = await localSource((_question, response) => answer(response))
       const error = await ask({ url: `${url}/item/1.json` }).catch((thrown: unknown) => thrown)
       expect(error).toMatchObject(SOURCE_UNAVAILABLE)
       const { detail = '' } = error as SourceUnavailable
       expect(detail).toContain(`${url}/item/1.json: `)
       expect(detail).toMatch(told)
-      expect(questions).toHaveLength(1)
+      expect(requests).toHaveLength(1)
     },
   )
 
@@ -146,11 +146,11 @@ describe('an aborted question to a source', () => {
       },
     ],
   ])('rejects with the reason at once: %s', async (_what, answer) => {
-    const { url, questions } = await localSource((_question, response) => answer(response))
+    const { url, requests } = await localSource((_question, response) => answer(response))
     const controller = new AbortController()
     const asking = ask({ url }, sourceClient(), controller.signal)
     const outcome = expect(asking).rejects.toBe(reason)
-    await vi.waitUntil(() => questions.length === 1, { interval: 1, timeout: 5_000 })
+    await vi.waitUntil(() => requests.length === 1, { interval: 1, timeout: 5_000 })
     const abortedAt = performance.now()
     controller.abort(reason)
     await outcome
@@ -159,9 +159,9 @@ describe('an aborted question to a source', () => {
   })
 
   test('is never sent when it was aborted before', async () => {
-    const { url, questions } = await jsonSource({})
+    const { url, requests } = await jsonSource({})
     await expect(ask({ url }, sourceClient(), AbortSignal.abort(reason))).rejects.toBe(reason)
-    expect(questions).toEqual([])
+    expect(requests).toEqual([])
   })
 })
 
@@ -189,24 +189,24 @@ describe('a source that is busy', () => {
     ['a date', new Date(from + 7_000).toUTCString()],
   ])('is asked again when the %s of its Retry-After are over', async (_form, value) => {
     for (const status of [429, 503]) {
-      const { url, questions } = await busyFor([status, { 'retry-after': value }])
+      const { url, requests } = await busyFor([status, { 'retry-after': value }])
       const { slept, client } = waitingClient()
       expect(await ask({ url }, client)).toEqual({ id: 1 })
-      expect([slept, questions.length]).toEqual([[7_000], 2])
+      expect([slept, requests.length]).toEqual([[7_000], 2])
     }
   })
 
   test('is asked three times in all, with growing pauses, when it does not say how long', async () => {
     const busy: [number, Record<string, string>] = [503, {}]
-    const { url, questions } = await busyFor(busy, busy, busy, busy)
+    const { url, requests } = await busyFor(busy, busy, busy, busy)
     const { slept, client } = waitingClient()
     const error = await ask({ url }, client).catch((thrown: unknown) => thrown)
     expect(error).toMatchObject({ ...SOURCE_UNAVAILABLE, retryAt: null })
-    expect([slept, questions.length]).toEqual([[1_000, 2_000], 3])
+    expect([slept, requests.length]).toEqual([[1_000, 2_000], 3])
   })
 
   test('is left alone, and says until when, where it asks for longer than may be waited', async () => {
-    const { url, questions } = await busyFor([429, { 'retry-after': '3600' }])
+    const { url, requests } = await busyFor([429, { 'retry-after': '3600' }])
     const { slept, client } = waitingClient()
     const retryAt = from + 3_600_000
     await expect(ask({ url }, client)).rejects.toMatchObject({
@@ -214,11 +214,11 @@ describe('a source that is busy', () => {
       detail: expect.stringContaining('next request at 2026-11-21T13:00:00.000Z') as string,
     })
     await expect(ask({ url: `${url}/other` }, client)).rejects.toMatchObject({ retryAt })
-    expect([slept, questions.length]).toEqual([[], 1])
+    expect([slept, requests.length]).toEqual([[], 1])
   })
 
   test('is left alone by the next run too, for a day at most, and then asked again', async () => {
-    const { url, questions } = await busyFor([429, { 'retry-after': '99999' }])
+    const { url, requests } = await busyFor([429, { 'retry-after': '99999' }])
     const memory = memoryOfSources()
     const limits = { atOnce: 4, longestWaitMs: 60_000 }
     const run = (now: number) => ask({ url }, sourceClient({ ...sleepingClock(now), limits, memory }))
@@ -228,7 +228,7 @@ describe('a source that is busy', () => {
       retryAt: aDayLater,
       detail: expect.stringContaining('not requested; it allows the next request at') as string,
     })
-    expect(questions).toHaveLength(1)
+    expect(requests).toHaveLength(1)
     expect(await run(aDayLater - 60_000)).toEqual({ id: 1 })
   })
 
@@ -257,7 +257,7 @@ describe('a source that is busy', () => {
   })
 
   test('ends its pause when the run ends', async () => {
-    const { url, questions } = await busyFor([429, { 'retry-after': '30' }])
+    const { url, requests } = await busyFor([429, { 'retry-after': '30' }])
     const controller = new AbortController()
     const reason = new Error('the run was ended')
     const sleep = (_ms: number, signal: AbortSignal): Promise<void> =>
@@ -267,36 +267,36 @@ describe('a source that is busy', () => {
       })
     const client = sourceClient({ sleep, limits: { atOnce: 4, longestWaitMs: 60_000 } })
     await expect(ask({ url }, client, controller.signal)).rejects.toBe(reason)
-    expect(questions).toHaveLength(1)
+    expect(requests).toHaveLength(1)
   })
 })
 
 test('a host has at most four questions open at a time, and the next is sent when one is answered', async () => {
   const open: ServerResponse[] = []
   let most = 0
-  const { url, questions } = await localSource((_question, response) => {
+  const { url, requests } = await localSource((_question, response) => {
     open.push(response)
     most = Math.max(most, open.length)
-    if (questions.length < 4) return
+    if (requests.length < 4) return
     // All four are there: one answer after the other makes room for the rest.
     setImmediate(() => open.shift()?.end('{}'))
-    if (questions.length === 12) for (const last of open.splice(0)) last.end('{}')
+    if (requests.length === 12) for (const last of open.splice(0)) last.end('{}')
   })
   const client = sourceClient()
   await Promise.all(Array.from({ length: 12 }, (_, id) => ask({ url: `${url}/${id}` }, client)))
-  expect([most, questions.length]).toEqual([4, 12])
+  expect([most, requests.length]).toEqual([4, 12])
 })
 
 describe('a token', () => {
   test('goes to its own host alone: a redirection is not followed', async () => {
     const elsewhere = await jsonSource({ stolen: true })
-    const { url, questions } = await localSource((_question, response) =>
+    const { url, requests } = await localSource((_question, response) =>
       response.writeHead(307, { location: elsewhere.url }).end(),
     )
     const headers = { authorization: 'Bearer secret' }
     const error = await ask({ url, headers, credential: 'X_TOKEN' }).catch((thrown: unknown) => thrown)
-    expect(questions[0]?.headers.authorization).toBe('Bearer secret')
-    expect(elsewhere.questions).toEqual([])
+    expect(requests[0]?.headers.authorization).toBe('Bearer secret')
+    expect(elsewhere.requests).toEqual([])
     expect(JSON.stringify([String(error), error])).not.toContain('secret')
   })
 
@@ -322,7 +322,7 @@ describe('an answer with validators', () => {
   }
 
   test('is kept, asked for again with them, and used again while it has not changed', async () => {
-    const { url, questions } = await unchanging([1, 2])
+    const { url, requests } = await unchanging([1, 2])
     const client = sourceClient({ memory: memoryOfSources() })
     const counts = { requests: 0, notModified: 0 }
     const { signal } = new AbortController()
@@ -330,23 +330,23 @@ describe('an answer with validators', () => {
     expect(await client.ask(asked, signal, counts)).toEqual([1, 2])
     expect(await client.ask(asked, signal, counts)).toEqual([1, 2])
     expect(counts).toEqual({ requests: 2, notModified: 1 })
-    expect(questions[1]?.headers).toMatchObject({
+    expect(requests[1]?.headers).toMatchObject({
       'if-none-match': 'W/"1"',
       'if-modified-since': validators['last-modified'],
     })
   })
 
   test('is not kept where it was not asked for conditionally', async () => {
-    const { url, questions } = await unchanging([1])
+    const { url, requests } = await unchanging([1])
     const client = sourceClient({ memory: memoryOfSources() })
     await ask({ url }, client)
     expect(await ask({ url }, client)).toEqual([1])
-    expect(questions.map(({ headers }) => headers['if-none-match'])).toEqual([undefined, undefined])
+    expect(requests.map(({ headers }) => headers['if-none-match'])).toEqual([undefined, undefined])
   })
 
   test('is not kept when it was not what was asked for, so that no error is ever "not modified"', async () => {
     const memory = memoryOfSources()
-    const { url, questions } = await unchanging({ error: 'overloaded' })
+    const { url, requests } = await unchanging({ error: 'overloaded' })
     const client = sourceClient({ memory })
     const read = (json: unknown): unknown => {
       if (!Array.isArray(json)) throw new Error('not a list')
@@ -358,21 +358,21 @@ describe('an answer with validators', () => {
       })
     }
     expect(memory.kept.size).toBe(0)
-    expect(questions[1]?.headers['if-none-match']).toBeUndefined()
+    expect(requests[1]?.headers['if-none-match']).toBeUndefined()
   })
 
   test.each(['once it is a day old', 'when what was kept can no longer be read'])(
     'is asked for anew %s',
     async (when) => {
       const memory = memoryOfSources()
-      const { url, questions } = await unchanging([1])
+      const { url, requests } = await unchanging([1])
       let now = Date.UTC(2026, 10, 21)
       const client = sourceClient({ memory, clock: () => now })
       await ask({ url, conditional: true }, client)
       if (when.endsWith('old')) now += 24 * 3_600_000
       else for (const [key, kept] of memory.kept) memory.kept.set(key, { ...kept, body: '[1' })
       expect(await ask({ url, conditional: true }, client)).toEqual([1])
-      expect(questions[1]?.headers['if-none-match']).toBeUndefined()
+      expect(requests[1]?.headers['if-none-match']).toBeUndefined()
     },
   )
 

@@ -131,7 +131,7 @@ describe('migrations of a new database', () => {
     const args = [builtModule('adapters/sqlite/database.js'), pathToFileURL(path).href]
     const openers = Array.from({ length: 4 }, () => runScript(script, args))
     for (const opener of openers) expect(await opener.line()).toBe('ready')
-    for (const opener of openers) opener.tell('go')
+    for (const opener of openers) opener.writeLine('go')
     for (const opener of openers) {
       expect(await opener.line()).toBe('0')
       expect(await opener.ended).toMatchObject({ code: 0, errors: '' })

@@ -75,7 +75,7 @@ export async function holdLock(
   holder ??= startScript(HOLDER, [])
   const process = holder
   const exchange = async (line: string, answer: string): Promise<void> => {
-    process.tell(line)
+    process.writeLine(line)
     if ((await process.line()) === answer) return
     holder = null
     process.kill()

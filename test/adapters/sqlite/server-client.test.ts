@@ -24,14 +24,14 @@ async function answering(answer: (response: ServerResponse) => void): Promise<st
 
 describe('a request to a libSQL server', () => {
   test('arrives as it was made, and its answer as it was given', async () => {
-    const { url, questions } = await localSource((_question, response) => {
+    const { url, requests } = await localSource((_question, response) => {
       response.writeHead(200, { 'content-type': 'application/json' }).end('{"a":"ü"}')
     })
     const response = await ask(url, '{"sql":"é"}')
     expect([response.status, response.headers.get('content-type')]).toEqual([200, 'application/json'])
     expect(await response.json()).toEqual({ a: 'ü' })
-    expect(questions).toMatchObject([{ method: 'POST', target: '/v2/pipeline', body: '{"sql":"é"}' }])
-    expect(questions[0]?.headers.authorization).toBe('Bearer x')
+    expect(requests).toMatchObject([{ method: 'POST', target: '/v2/pipeline', body: '{"sql":"é"}' }])
+    expect(requests[0]?.headers.authorization).toBe('Bearer x')
   })
 
   test.each([400, 404, 500, 503])('leaves the status %i to the driver', async (status) => {

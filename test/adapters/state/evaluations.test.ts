@@ -70,7 +70,7 @@ test('processes that race for the requests of a day never take more than there a
   const race = (kind: string): ScriptProcess => runScript(RACER, [url, kind, grant.token, String(run)])
   const racers = [race('chat'), race('chat'), race('evaluation')]
   for (const racer of racers) expect(await racer.line()).toBe('ready')
-  for (const racer of racers) racer.tell('go')
+  for (const racer of racers) racer.writeLine('go')
   const passed = await Promise.all(racers.map(async (racer) => Number(await racer.line())))
   expect(passed.reduce((sum, each) => sum + each, 0)).toBe(MOST)
   const counted =

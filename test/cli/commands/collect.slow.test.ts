@@ -11,7 +11,7 @@ import { rawClient } from '../../adapters/sqlite/lock-holder.ts'
 import { dash, run, startDash, temporaryFolder } from '../../support/dash.ts'
 import { htmlSite, pageHtml } from '../../support/pages.ts'
 import { replay } from '../../support/replay/live-world.ts'
-import { IDS_OF, TOKENS } from '../../support/replay/replies.ts'
+import { IDS_OF, TOKENS } from '../../support/replay/responses.ts'
 import type { Replay } from '../../support/replay/replay-server.ts'
 
 const EVERY_ID = Object.values(IDS_OF).flat().length
@@ -74,7 +74,7 @@ describe('collect', () => {
   test('names itself and the place where it can be reached', async () => {
     const world = await replay()
     await collectJson(data(), world, ['--source', 'lobsters'], { DASH_BASE_URL: 'https://däsh.example/x/' })
-    const agents = new Set(world.asked.map(({ headers }) => headers['user-agent']))
+    const agents = new Set(world.requests.map(({ headers }) => headers['user-agent']))
     expect(agents).toEqual(new Set(['dash/0.1.0 (+https://d%C3%A4sh.example/x)']))
   })
 
@@ -83,7 +83,7 @@ describe('collect', () => {
     const sources = async (...args: string[]): Promise<string[]> =>
       Object.keys((await collectJson(data(), world, args)).report.sources)
     expect(await sources('--source', 'lobsters')).toEqual(['lobsters'])
-    expect(new Set(world.asked.map(({ source }) => source))).toEqual(new Set(['lobsters']))
+    expect(new Set(world.requests.map(({ source }) => source))).toEqual(new Set(['lobsters']))
     expect(await sources('--source', 'lobsters', 'hype:github')).toEqual(['lobsters', 'hype:github'])
     const [lobsters, all] = [
       ['lobsters', 'lesswrong'],
@@ -117,7 +117,7 @@ describe('collect', () => {
       'hype:replicate': { outcome: 'skipped', items: 0, requests: 0 },
       'hype:reddit': { outcome: 'skipped', items: 0, requests: 0 },
     })
-    expect(world.asked.filter(({ source }) => source === 'replicate' || source === 'reddit')).toEqual([])
+    expect(world.requests.filter(({ source }) => source === 'replicate' || source === 'reddit')).toEqual([])
     expect(stderr.trimEnd().split('\n')).toEqual([
       expect.stringMatching(
         /^hn: 1 row skipped, first problem: 41000003: .* the response is about the item 41000004$/,
@@ -258,7 +258,7 @@ describe('collect that is ended', () => {
     const world = await replay()
     const release = world.hold('hn', /item\/41000020/)
     const { output, end } = startDash(['collect', '--data-dir', folder, ...args], { env: world.env })
-    const isWaiting = (): boolean => world.asked.some(({ target }) => target === '/item/41000020.json')
+    const isWaiting = (): boolean => world.requests.some(({ target }) => target === '/item/41000020.json')
     await vi.waitUntil(isWaiting, { interval: 5, timeout: 20_000 })
     return { world, release, output, end }
   }

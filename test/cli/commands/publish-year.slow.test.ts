@@ -69,7 +69,7 @@ describe('publish-year', () => {
     const data = await filledFolder({ titleProvenance: undefined })
     const { report } = await publish(data, [], { DASH_HN_URL: `${source.url}/v0/` })
     expect(report.outcome).toBe('published')
-    const asked = source.questions.map(({ target }) => target).sort()
+    const asked = source.requests.map(({ target }) => target).sort()
     expect(asked).toEqual(['1', '2', '3', '4', '5'].map((id) => `/v0/item/${id}.json`))
   })
 

@@ -3,13 +3,13 @@ import { join } from 'node:path'
 import { text } from 'node:stream/consumers'
 import { expect, test } from 'vitest'
 import { rawClient } from '../../adapters/sqlite/lock-holder.ts'
-import { chat, chatVariables, question, sessionOf } from '../../support/agent.ts'
+import { chat, chatVariables, chatBody, sessionOf } from '../../support/agent.ts'
 import { serve, temporaryFolder } from '../../support/dash.ts'
-import type { Serving } from '../../support/dash.ts'
+import type { RunningProgram } from '../../support/dash.ts'
 import { startProvider, startGatedProvider } from '../../support/synthetic-provider.ts'
 import type { SyntheticProvider, GatedProvider } from '../../support/synthetic-provider.ts'
 
-type ChatServing = Serving & { provider: SyntheticProvider }
+type ChatServing = RunningProgram & { provider: SyntheticProvider }
 
 /** A server whose model begins to answer and then says nothing. */
 async function serveChat(dataDir: string, more: Record<string, string> = {}): Promise<ChatServing> {
@@ -20,7 +20,7 @@ async function serveChat(dataDir: string, more: Record<string, string> = {}): Pr
 
 /** An answer whose model has been asked, read in the background to wherever it ends. */
 async function openTurn(serving: ChatServing): Promise<void> {
-  const response = await chat(serving, question('Hello'))
+  const response = await chat(serving, chatBody('Hello'))
   expect(response.status).toBe(200)
   response.text().catch(() => undefined)
   await serving.provider.arrived(1)
@@ -51,12 +51,12 @@ test('a server killed in the middle of a turn leaves a reservation, which the ne
 
 /** A turn over a socket of its own, whose model has been asked; `closed` gives all that came once the socket is closed. */
 async function openSocket(
-  serving: Serving & { provider: GatedProvider },
+  serving: RunningProgram & { provider: GatedProvider },
 ): Promise<{ closed: Promise<string> }> {
   const token = await sessionOf(serving)
   const { hostname, port, host } = new URL(serving.url)
-  const { asked } = serving.provider
-  const body = question(`Hello ${asked}`)
+  const { requestCount } = serving.provider
+  const body = chatBody(`Hello ${requestCount}`)
   const socket = connect(Number(port), hostname)
   const closed = text(socket)
   const head = [
@@ -67,7 +67,7 @@ async function openSocket(
     `content-length: ${Buffer.byteLength(body)}`,
   ]
   socket.write(`${head.join('\r\n')}\r\n\r\n${body}`)
-  await serving.provider.arrived(asked + 1)
+  await serving.provider.arrived(requestCount + 1)
   return { closed }
 }
 
@@ -75,7 +75,7 @@ async function openSocket(
 async function serveGated(
   dataDir: string,
   drainSeconds: number,
-): Promise<Serving & { provider: GatedProvider }> {
+): Promise<RunningProgram & { provider: GatedProvider }> {
   const provider = await startGatedProvider()
   const env = { OPENAI_BASE_URL: provider.url, DASH_DRAIN_SECONDS: String(drainSeconds) }
   return { ...(await serveChat(dataDir, env)), provider }

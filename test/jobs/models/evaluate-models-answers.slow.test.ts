@@ -1,12 +1,12 @@
 import { describe, expect, test } from 'vitest'
 import { withoutModelIds } from '../../../src/domain/models/schema.ts'
 import { DAY_MS } from '../../../src/domain/time.ts'
-import { inside, MODELS, openBench, SHARED_POOL, SOLVER } from '../../support/evaluation.ts'
+import { okResponse, MODELS, openBench, SHARED_POOL, SOLVER } from '../../support/evaluation.ts'
 
 const OTHER = MODELS[1]?.id ?? ''
 
 const said = (content: string | null): { status: number; body: unknown } =>
-  inside({ choices: [{ finish_reason: 'stop', message: { role: 'assistant', content } }] })
+  okResponse({ choices: [{ finish_reason: 'stop', message: { role: 'assistant', content } }] })
 
 describe('a response', () => {
   test('a response without text and calls is a provider failure, and is retried once', async () => {
@@ -24,7 +24,7 @@ describe('a response', () => {
     const bench = await openBench()
     await bench.run()
     bench.time.now += DAY_MS
-    const talking = await bench.against({
+    const talking = await bench.withService({
       fault: ({ model, kind }) =>
         model === SOLVER ? (kind === 'tool' ? said('I cannot use tools.') : SHARED_POOL) : null,
     })
@@ -51,7 +51,7 @@ describe('a later run of the day', () => {
     const asked = new Set<string>()
     for (let killed = 0; killed < 2; killed += 1) {
       const stopping = new AbortController()
-      const bench = await hanging.against({
+      const bench = await hanging.withService({
         fault: ({ model }) => {
           asked.add(model)
           if (bench.service.chats.length === 4) stopping.abort(new Error('stopped'))
@@ -61,7 +61,7 @@ describe('a later run of the day', () => {
       await expect(bench.run({ signal: stopping.signal })).rejects.toThrow('stopped')
       hanging.time.now += 120_000
     }
-    const bench = await hanging.against({})
+    const bench = await hanging.withService({})
     const { report } = await bench.run()
     const spent = [...asked].filter((id) => bench.service.chats.every(({ model }) => model !== id))
     expect(spent.length).toBeGreaterThan(0)
@@ -76,7 +76,7 @@ describe('a later run of the day', () => {
 
   test("a run sends nothing once the day's requests are used, while the service does not report the rest", async () => {
     const untold = { factFault: (path: string) => (path === '/key' ? SHARED_POOL : null) }
-    const bench = await openBench({ ...untold, aDay: 50, usedByOthers: 50 })
+    const bench = await openBench({ ...untold, perDay: 50, usedByOthers: 50 })
     const first = await bench.run()
     expect(first.report).toMatchObject({ outcome: 'partial', rateLimit: { kind: 'account' } })
     const sent = bench.service.chats.length
@@ -86,15 +86,15 @@ describe('a later run of the day', () => {
     expect(bench.service.chats).toHaveLength(sent)
 
     bench.time.now += DAY_MS
-    const next = await bench.against({ ...untold })
+    const next = await bench.withService({ ...untold })
     expect((await next.run()).report).toMatchObject({ outcome: 'complete', evaluated: 6 })
   })
 
   test('a run sends prompts again on such a day when the service reports requests left', async () => {
-    const bench = await openBench({ aDay: 2, factFault: (path) => (path === '/key' ? SHARED_POOL : null) })
+    const bench = await openBench({ perDay: 2, factFault: (path) => (path === '/key' ? SHARED_POOL : null) })
     await bench.run()
     bench.time.now += 3_600_000
-    const told = await bench.against({ aDay: 1_000 })
+    const told = await bench.withService({ perDay: 1_000 })
     expect((await told.run()).report.requests).toBeGreaterThan(0)
   })
 })

@@ -2,12 +2,22 @@ import { describe, expect, test } from 'vitest'
 import { explainModel } from '../../../src/jobs/models/explain-model.ts'
 import { withoutModelIds } from '../../../src/domain/models/schema.ts'
 import { DAY_MS } from '../../../src/domain/time.ts'
-import { DAY, errorOf, inside, MODELS, openBench, PROVIDER_DOWN, SOLVER } from '../../support/evaluation.ts'
+import {
+  DAY,
+  errorOf,
+  okResponse,
+  MODELS,
+  openBench,
+  PROVIDER_DOWN,
+  SOLVER,
+} from '../../support/evaluation.ts'
 
 const NEVER = new AbortController().signal
 
 const reply = (message: object, finishReason: string): { status: number; body: unknown } =>
-  inside({ choices: [{ index: 0, finish_reason: finishReason, message: { role: 'assistant', ...message } }] })
+  okResponse({
+    choices: [{ index: 0, finish_reason: finishReason, message: { role: 'assistant', ...message } }],
+  })
 
 describe('a model without a provider', () => {
   test('a model without a provider leads no ranking, even of models that all fail', async () => {
@@ -24,7 +34,7 @@ describe('a model without a provider', () => {
     const bench = await openBench()
     await bench.run()
     bench.time.now += DAY_MS
-    const gone = await bench.against({
+    const gone = await bench.withService({
       fault: () => errorOf(404, 'No endpoints found for it.'),
     })
     expect(await gone.run()).toMatchObject({
@@ -39,7 +49,7 @@ test('a catalogue without a candidate keeps the stored recommendation', async ()
   const bench = await openBench()
   await bench.run()
   const before = await bench.stored()
-  const empty = await bench.against({ models: [] })
+  const empty = await bench.withService({ models: [] })
   const reason: unknown = expect.stringContaining('no free text model')
   expect(await empty.run()).toMatchObject({ report: { outcome: 'failed', primary: SOLVER, reason } })
   expect(await empty.stored()).toEqual(before)
@@ -121,7 +131,7 @@ describe('a partial run', () => {
     const requests: number[] = []
     for (let repeat = 0; repeat < 4; repeat += 1) {
       bench.time.now += 120_000
-      const forced = await bench.against({ usedByOthers: 12 * (repeat + 1) })
+      const forced = await bench.withService({ usedByOthers: 12 * (repeat + 1) })
       const { report } = await forced.run({ mode: 'forceEval' })
       requests.push(report.requests)
       expect(report.outcome).toBe(report.requests === 12 ? 'complete' : 'partial')
@@ -140,7 +150,7 @@ describe('a partial run', () => {
     await bench.run()
     bench.time.now += 120_000
     const down = PROVIDER_DOWN
-    const failing = await bench.against({
+    const failing = await bench.withService({
       fault: ({ model }) => (model === SOLVER ? down : null),
     })
     const { report } = await failing.run({ mode: 'forceEval' })
@@ -160,7 +170,7 @@ describe('a partial run', () => {
     const bench = await openBench()
     await bench.run()
     const glitch = { ...MODELS[0], id: 'alder/paid' } as (typeof MODELS)[number]
-    const glitched = await bench.against({ models: [...MODELS, glitch] })
+    const glitched = await bench.withService({ models: [...MODELS, glitch] })
     expect((await glitched.run()).report).toMatchObject({
       outcome: 'complete',
       rankingVersion: `${DAY}.v2`,

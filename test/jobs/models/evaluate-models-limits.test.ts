@@ -101,7 +101,7 @@ describe("the account's minute limit", () => {
     const bench = await openBench()
     await bench.run()
     bench.time.now += DAY_MS
-    const limited = await bench.against({
+    const limited = await bench.withService({
       fault: ({ model, at }) => (model === SOLVER ? minuteLimit(at + 3_600_000) : null),
     })
     const { report } = await limited.run({ mode: 'forceEval' })
@@ -132,7 +132,7 @@ describe("the account's daily limit", () => {
     expect(run?.rankingConfidence).not.toBe('high')
 
     bench.time.now += DAY_MS
-    const next = await bench.against({ models: MODELS.slice(0, 1), usedByOthers: 50 })
+    const next = await bench.withService({ models: MODELS.slice(0, 1), usedByOthers: 50 })
     await next.run()
     expect((await next.stored())?.models[0]).toMatchObject({
       liteEvalScore: 0,
@@ -144,7 +144,7 @@ describe("the account's daily limit", () => {
     const bench = await openBench()
     const { allowance } = bench
     for (let sent = 0; sent < 34; sent += 1) await allowance.countChatRequest('a/b:free', START - 100_000, 50)
-    const told = await bench.against({
+    const told = await bench.withService({
       factFault: (path) => (path === '/key' ? PROVIDER_DOWN : null),
     })
     const { report } = await told.run()
@@ -200,7 +200,7 @@ describe('an evaluation across midnight', () => {
     expect(run?.evalCoverage).toMatchObject({ completedToday: report.evaluated })
     expect(run?.updatedAt).toBe(`${DAY}T23:59:59.999Z`)
 
-    const next = await bench.against({ models })
+    const next = await bench.withService({ models })
     const { report: later } = await next.run()
     expect(later).toMatchObject({
       outcome: 'complete',
@@ -220,7 +220,7 @@ describe('an account limit that lasts', () => {
       const bench = await openBench()
       await bench.run()
       bench.time.now += DAY_MS
-      const limited = await bench.against({ fault: ({ at }) => limit(at) })
+      const limited = await bench.withService({ fault: ({ at }) => limit(at) })
       const { report } = await limited.run()
       expect(report).toMatchObject({
         outcome: 'partial',
@@ -248,7 +248,7 @@ test.each([
     const bench = await openBench({ models })
     await bench.run()
     bench.time.now += DAY_MS + 3_600_000
-    const capped = await bench.against({ models, usedByOthers })
+    const capped = await bench.withService({ models, usedByOthers })
     expect((await capped.run()).report).toMatchObject({ outcome: 'partial', requests: 40 - usedByOthers })
     const { recommendations } = capped.ports
     const app = openApp(await openWorkspace(), { recommendations, clock: bench.time.clock })

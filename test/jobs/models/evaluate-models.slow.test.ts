@@ -5,7 +5,7 @@ import { scriptedModels } from '../../support/router-simulator.ts'
 import {
   DAY,
   errorOf,
-  inside,
+  okResponse,
   MODELS,
   openBench,
   PROVIDER_DOWN,
@@ -80,9 +80,9 @@ describe('a full evaluation', () => {
     const bench = await openBench()
     await bench.run()
     bench.time.now += DAY_MS
-    const capped = await bench.against({
+    const capped = await bench.withService({
       factFault: (path) => (path === '/key' ? errorOf(502, 'Bad gateway') : null),
-      aDay: 5,
+      perDay: 5,
     })
     const { report } = await capped.run()
     expect(report).toMatchObject({
@@ -100,7 +100,7 @@ describe('a full evaluation', () => {
     expect(run?.notes.join(' ')).toContain('daily requests of the account are used up')
 
     bench.time.now += DAY_MS
-    const spent = await bench.against({ usedByOthers: 52 })
+    const spent = await bench.withService({ usedByOthers: 52 })
     const next = await spent.run()
     expect(next.report).toMatchObject({ outcome: 'partial', requests: 0, primary: SOLVER })
     expect(spent.service.chats).toEqual([])
@@ -116,7 +116,7 @@ describe('a full evaluation', () => {
   })
 
   test('an evaluation waits for the window when the account allows less a minute than it reports, and lowers its rate', async () => {
-    const bench = await openBench({ models: scriptedModels(12), aMinute: 8 })
+    const bench = await openBench({ models: scriptedModels(12), perMinute: 8 })
     const { report } = await bench.run()
     expect(report).toMatchObject({ outcome: 'complete', rateLimit: { kind: 'account' } })
     expect(report.evaluated).toBeGreaterThanOrEqual(11)
@@ -125,7 +125,10 @@ describe('a full evaluation', () => {
     const refused = bench.service.chats.length - 24
     expect(refused).toBeLessThanOrEqual(4)
     bench.time.now += 3_600_000
-    const again = await bench.against({ models: scriptedModels(13, ['gum', 'holly', 'ivy']), aMinute: 8 })
+    const again = await bench.withService({
+      models: scriptedModels(13, ['gum', 'holly', 'ivy']),
+      perMinute: 8,
+    })
     expect((await again.run()).report.rateLimit).toBeNull()
     expect(again.service.chats.length).toBeGreaterThan(0)
   })
@@ -133,7 +136,7 @@ describe('a full evaluation', () => {
   test.each([
     ['its own rate limit', SHARED_POOL, 'http_429'],
     ['a provider that is down', PROVIDER_DOWN, 'http_502'],
-    ['402 inside a 200', inside({ error: { code: 402, message: 'broke' } }), 'http_402'],
+    ['402 inside a 200', okResponse({ error: { code: 402, message: 'broke' } }), 'http_402'],
     ['an answer that breaks off', 'cut', 'failed'],
     ['no response in time', 'hang', 'timeout'],
     ['an answer without an end', 'endless', 'failed'],
@@ -229,7 +232,7 @@ describe('a full evaluation under limits and faults', () => {
   test('an interrupted evaluation loses nothing: the next one sends only the open prompts', async () => {
     const bench = await openBench()
     const stopping = new AbortController()
-    const stopped = await bench.against({
+    const stopped = await bench.withService({
       fault: (): null => {
         if (stopped.service.chats.length >= 5) stopping.abort(new Error('cut'))
         return null
@@ -240,7 +243,7 @@ describe('a full evaluation under limits and faults', () => {
     // One may have been written down and not sent.
     const written = await stopped.ports.evaluations.attemptsSince(START)
     expect(written.length).toBeGreaterThanOrEqual(sent)
-    const rest = await bench.against({ usedByOthers: sent })
+    const rest = await bench.withService({ usedByOthers: sent })
     const { report } = await rest.run()
     expect(rest.notes).toEqual([])
     expect(report).toMatchObject({ outcome: 'complete' })
@@ -260,7 +263,7 @@ describe('the modes without prompts', () => {
     await bench.run()
     const asked = new Set(bench.service.chats.map(({ model }) => model))
     const gone = MODELS[5]?.id ?? ''
-    const health = await bench.against({
+    const health = await bench.withService({
       factFault: (path) => (path === `/models/${gone}/endpoints` ? errorOf(404, 'Not found') : null),
     })
     const { report } = await health.run({ mode: 'healthOnly' })
@@ -285,7 +288,7 @@ describe('the modes without prompts', () => {
     ['metadataOnly', 'test-key', { mode: 'metadataOnly' }, []],
     ['a run without a key', null, {}, ['OPENROUTER_API_KEY is not set; only metadata is refreshed']],
   ] as const)('%s requests the catalogue alone', async (_what, key, options, notes) => {
-    const bench = await (await openBench()).against({}, key)
+    const bench = await (await openBench()).withService({}, key)
     const { report } = await bench.run(options)
     expect(report).toMatchObject({ outcome: 'complete', refreshMode: 'metadataOnly', probed: 0, requests: 0 })
     expect(bench.notes).toEqual(notes)

@@ -9,7 +9,7 @@ import { AnswerStream } from '../../../src/server/agent/answer-stream.ts'
 import type { AgentEvent, LastEvent } from '../../../src/domain/agent/schema.ts'
 import { respondStream } from '../../../src/server/respond.ts'
 import { abortable } from '../../../src/server/single-flight.ts'
-import { chat, eventsOf, question, startAgent, textOf } from '../../support/agent.ts'
+import { chat, eventsOf, chatBody, startAgent, textOf } from '../../support/agent.ts'
 import { listenLocally } from '../../support/api-client.ts'
 
 const PING_MS = 60_000
@@ -22,24 +22,24 @@ interface Served {
   stream: AnswerStream
   /** Bytes that wait in this process. */
   waiting(): number
-  gone: Promise<void>
+  disconnected: Promise<void>
   /** The connection is. */
   closed: Promise<unknown>
 }
 
-/** A server with one stream, and a connection that has asked for it. */
+/** A server with one stream, and a connection that has requested it. */
 async function served(unreadMs: number): Promise<{ client: Socket; served: Promise<Served> }> {
   let give: (value: Served) => void = () => undefined
   const opened = new Promise<Served>((resolve) => (give = resolve))
   const app = new H3({ silent: true })
   app.get('/', (event) => {
-    const response = event.runtime?.node?.res
+    const socket = event.runtime?.node?.res
     let leave: () => void = () => undefined
-    const gone = new Promise<void>((resolve) => (leave = resolve))
-    const stream = new AnswerStream({ pingMs: PING_MS, response, onGone: leave })
-    const waiting = (): number => stream.body.readableLength + (response?.writableLength ?? 0)
-    const closed = new Promise((resolve) => response?.once('close', resolve))
-    give({ stream, waiting, gone, closed })
+    const disconnected = new Promise<void>((resolve) => (leave = resolve))
+    const stream = new AnswerStream({ pingMs: PING_MS, socket, onDisconnect: leave })
+    const waiting = (): number => stream.body.readableLength + (socket?.writableLength ?? 0)
+    const closed = new Promise((resolve) => socket?.once('close', resolve))
+    give({ stream, waiting, disconnected, closed })
     return respondStream(event, {}, stream.body)
   })
   const server = await listenLocally(app, { bounds: { unreadMs } })
@@ -50,30 +50,30 @@ async function served(unreadMs: number): Promise<{ client: Socket; served: Promi
 }
 
 describe('a reader', () => {
-  test('that takes nothing is cut off after its time, with little waiting meanwhile', async () => {
+  test('a client that reads nothing is cut off after its time, with a bounded buffer', async () => {
     const { client, served: opened } = await served(150)
-    const { stream, waiting, gone } = await opened
+    const { stream, waiting, disconnected } = await opened
     client.pause()
     let sent = 0
     let most = 0
-    while (stream.open) {
+    while (stream.isOpen) {
       await stream.send(delta('x'.repeat(20_000)))
       sent += 20_000
       most = Math.max(most, waiting())
     }
-    await gone
-    expect(stream.cut).toBe(true)
+    await disconnected
+    expect(stream.wasCut).toBe(true)
     expect(sent).toBeLessThan(64 * 1024 * 1024)
     // Here and in the runtime's own buffer, which grew from 16 to 64 KiB with Node 22.
     expect(most).toBeLessThan(48 * 1024 + getDefaultHighWaterMark(false))
     client.destroy()
   })
 
-  test('that takes nothing of the end is cut off too', async () => {
+  test('a client that does not read the end is cut off too', async () => {
     const { client, served: opened } = await served(150)
     const { stream, waiting, closed } = await opened
     client.pause()
-    while (stream.open && waiting() === 0) {
+    while (stream.isOpen && waiting() === 0) {
       await Promise.race([stream.send(delta('x'.repeat(4_000))), nextTurn()])
       await nextTurn()
     }
@@ -83,7 +83,7 @@ describe('a reader', () => {
     client.destroy()
   })
 
-  test('gets no pings while bytes wait for it, and one when none do', async () => {
+  test('a client gets no pings while bytes are pending, and one when none are', async () => {
     vi.useFakeTimers({ toFake: ['setInterval', 'clearInterval'] })
     onTestFinished(() => void vi.useRealTimers())
     const { client, served: opened } = await served(PING_MS * 100)
@@ -109,7 +109,7 @@ describe('a reader', () => {
     expect(answer).toMatch(/\n\n: ping\n\nevent: done\n.*\n\n$/)
   })
 
-  test('that is slow gets everything', async () => {
+  test('a slow client gets everything', async () => {
     const { client, served: opened } = await served(60_000)
     const { stream } = await opened
     const chunks: Buffer[] = []
@@ -130,7 +130,7 @@ describe('a reader', () => {
   })
 })
 
-test('a turn whose reader takes nothing is settled, and its line says that the reader was cut', async () => {
+test('a turn whose client reads nothing is settled, and its log line says that the client was cut', async () => {
   const text = 'x'.repeat(32 * 1024 * 1024)
   const server = await startAgent({
     bounds: { unreadMs: 150 },
@@ -138,7 +138,7 @@ test('a turn whose reader takes nothing is settled, and its line says that the r
       cache: { get: () => Promise.resolve({ text, storedAt: Date.now() }), put: () => Promise.resolve() },
     },
   })
-  const unread = await chat(server, question('What is new?'))
+  const unread = await chat(server, chatBody('What is new?'))
   await server.settled()
   expect(server.turns()).toMatchObject([{ source: 'cache', terminal: 'gone', cut: true, costMicroUsd: 0 }])
   expect(await server.spending()).toEqual({ settled: 0, reserved: 0 })
@@ -146,7 +146,7 @@ test('a turn whose reader takes nothing is settled, and its line says that the r
 })
 
 test('nothing follows the terminal event', async () => {
-  const stream = new AnswerStream({ pingMs: 60_000, response: undefined, onGone: () => undefined })
+  const stream = new AnswerStream({ pingMs: 60_000, socket: undefined, onDisconnect: () => undefined })
   await stream.send(delta('one'))
   stream.end(ERROR)
   stream.end(DONE)
@@ -156,7 +156,7 @@ test('nothing follows the terminal event', async () => {
   expect(eventsOf(text)).toEqual([delta('one'), ERROR])
 })
 
-test('a promise is waited for until the signal is aborted, and nothing stays at the signal', async () => {
+test('an abortable promise is awaited until the signal is aborted, and no listener stays', async () => {
   const stop = new AbortController()
   expect(await abortable(Promise.resolve('come'), stop.signal)).toBe('come')
   expect(getEventListeners(stop.signal, 'abort')).toHaveLength(0)

@@ -1,11 +1,11 @@
 import { expect, test } from 'vitest'
 import { RESULT_MAX_BYTES, TURN_RESULTS_MAX_BYTES } from '../../../src/domain/agent/bounds.ts'
 import type { ModelCall, ModelEvent } from '../../../src/domain/agent/model-call.ts'
-import { Tally, makeAnswer } from '../../../src/server/agent/answer.ts'
+import { Tally, generateAnswer } from '../../../src/server/agent/answer.ts'
 
 const FREE = { input: 0, cached: 0, output: 0 }
 
-/** What a model is given as results when it makes so many calls in its first round, and how many of them were run. */
+/** The results for a model that makes `calls` calls in its first round, and the byte limits of those that ran. */
 async function resultsOf(calls: number, outputOf: (maxBytes: number) => string) {
   const asked: ModelCall[] = []
   const run: number[] = []
@@ -19,27 +19,27 @@ async function resultsOf(calls: number, outputOf: (maxBytes: number) => string) 
   const ports = {
     ask,
     prices: FREE,
-    extend: () => Promise.resolve(true),
-    withdraw: () => undefined,
+    reserveUpTo: () => Promise.resolve(true),
+    stopSharing: () => undefined,
     runTool: (_: object, maxBytes: number) => {
       run.push(maxBytes)
       return Promise.resolve({ output: outputOf(maxBytes), failed: false, cacheable: true })
     },
     maxOutputTokens: 1_000,
   }
-  const prompt = { instructions: '', input: () => [], largestBytes: 0, withTools: true }
-  const events = makeAnswer(ports, prompt, new Tally(0), new AbortController().signal)
+  const prompt = { instructions: '', input: () => [], maxInputBytes: 0, withTools: true }
+  const events = generateAnswer(ports, prompt, new Tally(0), new AbortController().signal)
   while (!(await events.next()).done);
   return { results: asked[1]?.rounds[0]?.results.map(({ output }) => output) ?? [], run }
 }
 
-test('the ninth call of an answer is not run, and the model is told so', async () => {
+test('the ninth call of an answer is not run, and its result says so', async () => {
   const { results, run } = await resultsOf(9, () => '{}')
   expect([results.length, run.length]).toEqual([9, 8])
   expect(results[8]).toContain('no more than 8 calls')
 })
 
-test('the results of an answer are together no more than 32 KB, and no call is run that has too little room', async () => {
+test('the results of an answer have at most 32 KB in all, and a call with too little space left is not run', async () => {
   const { results, run } = await resultsOf(8, (maxBytes) => 'x'.repeat(Math.min(maxBytes, 7_000)))
   expect(run.slice(0, 4)).toEqual(Array.from({ length: 4 }, () => RESULT_MAX_BYTES))
   expect(run[4]).toBe(TURN_RESULTS_MAX_BYTES - 4 * 7_000)

@@ -6,8 +6,8 @@ import { turnInput } from '../../../src/domain/agent/prompt.ts'
 import type { LiveSort } from '../../../src/domain/feed/live-sort.ts'
 import type { SearchCaller } from '../../../src/domain/feed/search.ts'
 import type { CallerSearch } from '../../../src/domain/ports.ts'
-import { groundingOf } from '../../../src/server/agent/grounding.ts'
-import type { AgentSources } from '../../../src/server/agent/tool-answers.ts'
+import { readGrounding } from '../../../src/server/agent/grounding.ts'
+import type { AgentSources } from '../../../src/server/agent/tools.ts'
 import { readAsAgent, settle, settledWorkspace } from '../../support/agent-reads.ts'
 import { signal as signalOf } from '../../support/signals.ts'
 import { AS_OF, openWorkspace, RUN_AT, sampleSignals } from '../../support/workspace.ts'
@@ -29,11 +29,11 @@ async function ground(
   const fail = (error: unknown): never => {
     throw error
   }
-  const grounding = await groundingOf({ itemKey, sort }, sources, '192.0.2.1', never, fail, LONG_MS)
+  const grounding = await readGrounding({ itemKey, sort }, sources, '192.0.2.1', never, fail, LONG_MS)
   return { ...grounding, json: JSON.parse(grounding.data) as Record<string, unknown> }
 }
 
-test('a turn on an item asks the search as the chat, for its caller', async () => {
+test('a turn on an item queries the search as the chat, for its caller', async () => {
   const { sources } = readAsAgent(await workspaceWith(), NOW)
   const callers: SearchCaller[] = []
   const by = (caller: SearchCaller): CallerSearch => {
@@ -46,7 +46,7 @@ test('a turn on an item asks the search as the chat, for its caller', async () =
 })
 
 describe('a turn on the site', () => {
-  test('stands on the newest snapshot in its sort', async () => {
+  test('a turn on the site starts from the newest snapshot in its sort', async () => {
     const { sources } = readAsAgent(await workspaceWith(), NOW)
     const { json, ...grounding } = await ground(sources, null, 'week')
     expect(grounding).toMatchObject({ scope: 'site', day: '2026-03-02' })
@@ -61,7 +61,7 @@ describe('a turn on the site', () => {
     expect((await ground(sources, null, 'month')).revision).not.toBe(grounding.revision)
   })
 
-  test('says that there is no snapshot', async () => {
+  test('a turn on the site says that there is no snapshot', async () => {
     const { sources } = readAsAgent(await openWorkspace(), NOW)
     const { json, scope, revision } = await ground(sources)
     expect(scope).toBe('site')
@@ -69,7 +69,7 @@ describe('a turn on the site', () => {
     expect(revision).not.toBeNull()
   })
 
-  test('has another revision once anything stored changes, and none while the index lags', async () => {
+  test('a turn on the site has another revision after any stored change, and none while the index lags', async () => {
     const workspace = await workspaceWith()
     const { sources } = readAsAgent(workspace, NOW)
     const before = await ground(sources)
@@ -83,7 +83,7 @@ describe('a turn on the site', () => {
 })
 
 describe('a turn on an item', () => {
-  test('stands on the item, its trend and the beginning of its text', async () => {
+  test('a turn on an item starts from the item, its trend and the beginning of its text', async () => {
     const workspace = await workspaceWith()
     const text = 'Первое предложение. '.repeat(1_000)
     await workspace.feed.saveArticles([
@@ -109,7 +109,7 @@ describe('a turn on an item', () => {
     expect(Buffer.byteLength(data)).toBeGreaterThan(6_000)
   })
 
-  test('has another revision when the item or its text changes', async () => {
+  test('a turn on an item has another revision after a change of the item or its text', async () => {
     const workspace = await workspaceWith()
     const { sources } = readAsAgent(workspace, NOW)
     const revisions = [(await ground(sources, 'hn-hn3')).revision]
@@ -133,22 +133,25 @@ describe('a turn on an item', () => {
     expect(new Set(revisions).size).toBe(4)
   })
 
-  test.each(['hn-none', 'nonsense', 'hn-'])('falls back to the site under the key %j', async (key) => {
-    const { sources } = readAsAgent(await workspaceWith(), NOW)
-    const { revision, scope, data } = await ground(sources, key)
-    expect(scope).toBe('site')
-    expect({ revision, data }).toEqual({
-      revision: (await ground(sources)).revision,
-      data: (await ground(sources)).data,
-    })
-  })
+  test.each(['hn-none', 'nonsense', 'hn-'])(
+    'a turn on an item falls back to the site for the key %j',
+    async (key) => {
+      const { sources } = readAsAgent(await workspaceWith(), NOW)
+      const { revision, scope, data } = await ground(sources, key)
+      expect(scope).toBe('site')
+      expect({ revision, data }).toEqual({
+        revision: (await ground(sources)).revision,
+        data: (await ground(sources)).data,
+      })
+    },
+  )
 })
 
-test('what cannot be read is said, told to whoever keeps the log, and never kept', async () => {
+test('unreadable data is stated to the model, logged, and never cached', async () => {
   const { sources } = readAsAgent(await workspaceWith(), NOW)
   const faults: unknown[] = []
   const broken = { ...sources, feed: () => Promise.reject(new Error('/secret/path')) }
-  const grounding = await groundingOf({ itemKey: null, sort: 'day' }, broken, '192.0.2.1', never, (error) =>
+  const grounding = await readGrounding({ itemKey: null, sort: 'day' }, broken, '192.0.2.1', never, (error) =>
     faults.push(error),
   )
   expect(grounding).toMatchObject({ scope: 'site', revision: null })
@@ -157,17 +160,23 @@ test('what cannot be read is said, told to whoever keeps the log, and never kept
   expect(faults).toHaveLength(1)
 })
 
-test('an abort is not taken for a failure', async () => {
+test('an abort is not a failure', async () => {
   const { sources } = readAsAgent(await workspaceWith(), NOW)
-  const leaving = new AbortController()
-  leaving.abort(new Error('left'))
-  const grounding = groundingOf({ itemKey: null, sort: 'day' }, sources, '192.0.2.1', leaving.signal, () => {
-    throw new Error('told')
-  })
+  const controller = new AbortController()
+  controller.abort(new Error('left'))
+  const grounding = readGrounding(
+    { itemKey: null, sort: 'day' },
+    sources,
+    '192.0.2.1',
+    controller.signal,
+    () => {
+      throw new Error('told')
+    },
+  )
   await expect(grounding).rejects.toThrow('left')
 })
 
-test('the largest of everything stays within its block', async () => {
+test('the largest possible data stays within its block', async () => {
   const big = '👍"'.repeat(2_000)
   const signals = Array.from({ length: 30 }, (_, index) =>
     signalOf({

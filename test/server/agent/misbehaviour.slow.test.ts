@@ -1,11 +1,11 @@
 import { describe, expect, test } from 'vitest'
 import { TOOL_NAMES } from '../../../src/domain/agent/model-call.ts'
-import { ask, question, startAgent, textOf } from '../../support/agent.ts'
+import { chatEvents, chatBody, startAgent, textOf } from '../../support/agent.ts'
 import type { AgentEvent } from '../../../src/domain/agent/schema.ts'
 import { MODES } from '../../support/provider-wire.ts'
 import type { ModeName } from '../../support/provider-wire.ts'
 
-/** What a client is told at the end: `done`, or the error and its code. */
+/** The terminal event for a client: `done`, or the error and its code. */
 const ENDINGS: Record<ModeName, string> = {
   answer: 'done',
   'clean end without terminal': 'upstream_error truncated',
@@ -61,7 +61,7 @@ function openTools(events: readonly AgentEvent[]): number[] {
   )
 }
 
-/** Silence is waited for where it is what happens. */
+/** Short timeouts for providers that stop responding. */
 function silenceOf(mode: ModeName): { firstEventMs: number; idleMs: number } {
   const ms = (ending: string): number => (ENDINGS[mode] === ending ? 100 : 10_000)
   return { firstEventMs: ms('timeout first_event'), idleMs: ms('timeout idle') }
@@ -69,10 +69,10 @@ function silenceOf(mode: ModeName): { firstEventMs: number; idleMs: number } {
 
 describe.each(['responses', 'chat'] as const)('a provider of the API %s that does', (api) => {
   test.each(Object.keys(MODES) as ModeName[])(
-    '%s gives one terminal event, pairs of tools, one settlement and one line',
+    'a provider with the behaviour %s yields one terminal event, paired tool events, one settlement and one log line',
     async (mode) => {
       const server = await startAgent({ provider: mode, api, ...silenceOf(mode) })
-      const events = await ask(server, question('What is new?'))
+      const events = await chatEvents(server, chatBody('What is new?'))
       expect(endingOf(events)).toBe(ENDINGS[mode])
       expect(events[0]?.event).toBe('meta')
       expect(events.filter(({ event }) => event === 'done' || event === 'error')).toHaveLength(1)
@@ -89,14 +89,14 @@ describe.each(['responses', 'chat'] as const)('a provider of the API %s that doe
   )
 })
 
-test('bounds: four questions to the model, the last without tools; eight calls', async () => {
+test('an answer has at most four model calls, the last without tools, and eight tool calls', async () => {
   const runaway = await startAgent({ provider: 'runaway tools' })
-  await ask(runaway, question('Go on'))
+  await chatEvents(runaway, chatBody('Go on'))
   expect(
     runaway.provider.requests.map(({ body }) => (body['tools'] as unknown[] | undefined)?.length ?? 0),
   ).toEqual([6, 6, 6, 0])
   const many = await startAgent({ provider: '30 parallel calls' })
-  const events = await ask(many, question('Everything'))
+  const events = await chatEvents(many, chatBody('Everything'))
   expect(events.filter(({ event }) => event === 'tool')).toHaveLength(16)
   expect(textOf(events)).toContain('Hello')
 })

@@ -3,9 +3,9 @@ import { parseChatRequest } from '../../../src/domain/agent/chat-request.ts'
 import { INSTRUCTIONS, turnInput } from '../../../src/domain/agent/prompt.ts'
 import { TOOL_DEFINITIONS } from '../../../src/domain/agent/tools.ts'
 import type { ModelCall } from '../../../src/domain/agent/model-call.ts'
-import { groundingOf } from '../../../src/server/agent/grounding.ts'
+import { readGrounding } from '../../../src/server/agent/grounding.ts'
 import { readAsAgent, settle } from '../../support/agent-reads.ts'
-import { heard, modelAt } from '../../support/model-turns.ts'
+import { collectEvents, modelAt } from '../../support/model-turns.ts'
 import { signal as signalOf } from '../../support/signals.ts'
 import { startProvider } from '../../support/synthetic-provider.ts'
 import { AS_OF, openWorkspace, RUN_AT } from '../../support/workspace.ts'
@@ -30,7 +30,7 @@ const BODY = {
 }
 
 test.each(['responses', 'chat'] as const)(
-  'what reaches a model over %s is of user authority, but for the instructions',
+  'everything sent to a model over %s has the user role, except the instructions',
   async (api) => {
     const workspace = await openWorkspace()
     await workspace.feed.importSignals([signalOf({ title: HOSTILE, day: AS_OF })])
@@ -45,7 +45,7 @@ test.each(['responses', 'chat'] as const)(
     const fail = (error: unknown): never => {
       throw error
     }
-    const grounding = await groundingOf(parsed.request, sources, '192.0.2.1', living, fail, 600_000)
+    const grounding = await readGrounding(parsed.request, sources, '192.0.2.1', living, fail, 600_000)
     const asked: ModelCall = {
       instructions: INSTRUCTIONS,
       input: turnInput(parsed.request, grounding, TOKEN),
@@ -54,7 +54,7 @@ test.each(['responses', 'chat'] as const)(
       maxOutputTokens: 1_000,
     }
     const provider = await startProvider()
-    await heard(modelAt(provider.url, { api }), asked)
+    await collectEvents(modelAt(provider.url, { api }), asked)
     expect(provider.breaches).toEqual([])
     const body = provider.requests[0]?.body ?? {}
     const { instructions, input, messages, tools } = body

@@ -5,7 +5,7 @@ import { AGENT_ERRORS, configSchema, sessionSchema, statusSchema } from '../../.
 import { sessionSigner } from '../../../src/domain/agent/token.ts'
 import { Refusal } from '../../../src/domain/refusal.ts'
 import { AGENT_CONTRACTS } from '../../../src/server/agent/contracts.ts'
-import { ask, chat, DAY_LIMITS, question, SECRET, sessionOf, startAgent } from '../../support/agent.ts'
+import { chatEvents, chat, DAY_LIMITS, chatBody, SECRET, sessionOf, startAgent } from '../../support/agent.ts'
 import type { AgentServer } from '../../support/agent.ts'
 import { ranges } from '../../support/pages.ts'
 
@@ -50,7 +50,7 @@ const post = (
   fetch(`${server.url}${path}`, { method: 'POST', body, headers: { origin: server.url, ...headers } })
 
 describe('the configuration', () => {
-  test('tells what a client must know, and no key where none is asked for', async () => {
+  test('the configuration holds what a client must know, and no site key if no verification is required', async () => {
     const server = await startAgent()
     const response = await get(server, '/api/agent/config')
     const body = await response.json()
@@ -76,7 +76,7 @@ describe('the configuration', () => {
     expect(await (await get(server, '/api/agent/config')).json()).toMatchObject({ enabled: false, model })
   })
 
-  test('names the key of the challenge while it is required', async () => {
+  test('the configuration names the site key while verification is required', async () => {
     const verification = { siteKey: 'site', verifier: { isHuman: () => Promise.resolve(true) } }
     const server = await startAgent({ ports: { verification } })
     expect(await (await get(server, '/api/agent/config')).json()).toMatchObject({
@@ -90,7 +90,7 @@ describe('the status', () => {
   const statusOf = async (server: AgentServer): Promise<unknown> =>
     statusSchema.parse(await (await get(server, '/api/agent/status')).json())
 
-  test('is ok, and not while the kill switch is set', async () => {
+  test('the status is ok unless the kill switch is set', async () => {
     const server = await startAgent({ settings: { itemChat: false } })
     expect(await statusOf(server)).toEqual({
       ok: true,
@@ -104,7 +104,7 @@ describe('the status', () => {
     })
   })
 
-  test('is unknown while the quotas cannot be read, and the chat asks no model then', async () => {
+  test('the status is unknown while the quotas cannot be read, and the chat then calls no model', async () => {
     const down = (): Promise<never> => Promise.reject(new Refusal('storage_unavailable', 'the disk is gone'))
     const server = await startAgent()
     const token = await sessionOf(server)
@@ -112,13 +112,13 @@ describe('the status', () => {
       ports: { ledger: { ...server.ledger, spending: down, admit: down } },
     })
     expect(await statusOf(broken)).toMatchObject({ ok: false, budget: 'unknown' })
-    expect(await codeOf(chat(broken, question('Hello'), { token }))).toBe('503 internal_error')
+    expect(await codeOf(chat(broken, chatBody('Hello'), { token }))).toBe('503 internal_error')
     expect(broken.provider.requests).toEqual([])
   })
 })
 
 describe('a session', () => {
-  test('is a token, its end and the quotas; no cookie', async () => {
+  test('a session is a token with its expiry and quotas, without a cookie', async () => {
     const server = await startAgent()
     const before = Date.now()
     const response = await post(server, '/api/agent/session', null)
@@ -140,17 +140,17 @@ describe('a session', () => {
     ['no JSON', '{"a":', 400],
     ['an array', '[]', 400],
     ['null', 'null', 400],
-  ])('asked for with %s', async (_what, body, status) => {
+  ])('a session is requested with %s', async (_what, body, status) => {
     const server = await startAgent()
     const response = await post(server, '/api/agent/session', body)
     if (status === 200) expect(response.status).toBe(200)
     else expect((await refused(response)).body).toEqual({ error: 'invalid_json' })
   })
 
-  test('needs a human where that is required; an address is asked about only so often', async () => {
-    const asked: string[][] = []
+  test('a session requires a verification if configured, and an address may attempt only so many', async () => {
+    const verifications: string[][] = []
     const isHuman = (token: string, hostname: string): Promise<boolean> => {
-      asked.push([token, hostname])
+      verifications.push([token, hostname])
       return Promise.resolve(token === 'good')
     }
     const server = await startAgent({ ports: { verification: { siteKey: 'site', verifier: { isHuman } } } })
@@ -159,20 +159,20 @@ describe('a session', () => {
     for (const none of [undefined, '', 5, null]) {
       expect(await codeOf(tokenOf(none))).toBe('403 human_verification_failed')
     }
-    expect(asked).toEqual([])
+    expect(verifications).toEqual([])
     expect((await tokenOf('good')).status).toBe(200)
-    expect(asked).toEqual([['good', '127.0.0.1']])
+    expect(verifications).toEqual([['good', '127.0.0.1']])
     for (let tries = 0; tries < 30; tries += 1) {
       const { status, headers } = await refused(await tokenOf('bad'))
       expect([status, headers.get('retry-after')]).toEqual([403, null])
     }
-    expect(asked).toHaveLength(10)
+    expect(verifications).toHaveLength(10)
   })
 })
 
 describe('the checks of a turn come in their order:', () => {
   /** A request that is wrong in every way at once, mended one way after the other. */
-  test('kill switch, configuration, origin, token, size, JSON, last message, throttling', async () => {
+  test('a turn checks kill switch, configuration, origin, token, size, JSON, last message and throttling, in this order', async () => {
     const settings = { disabled: true, limits: { ...DAY_LIMITS, messagesPerSession: 0 } }
     const ports = { signer: null }
     const big = 'x'.repeat(32_769)
@@ -193,14 +193,14 @@ describe('the checks of a turn come in their order:', () => {
     expect(await refusalOf(server, big, good)).toBe('413 payload_too_large')
     expect(await refusalOf(server, '{"messages":', good)).toBe('400 invalid_json')
     expect(await refusalOf(server, '{"messages":[]}', good)).toBe('400 no_user_message')
-    expect(await refusalOf(server, question('Hello'), good)).toBe('429 rate_limited')
+    expect(await refusalOf(server, chatBody('Hello'), good)).toBe('429 rate_limited')
     expect(server.provider.requests).toEqual([])
   })
 
-  test('a body is measured as it was sent, and one that is no UTF-8 is refused, not mended', async () => {
+  test('a body is measured as sent, and one that is not UTF-8 is refused, not repaired', async () => {
     const server = await startAgent()
     const headers = { 'x-agent-session': await sessionOf(server) }
-    const [before, after] = question('|').split('|')
+    const [before, after] = chatBody('|').split('|')
     const broken = (count: number): Buffer =>
       Buffer.concat([Buffer.from(before ?? ''), Buffer.alloc(count, 0xff), Buffer.from(after ?? '')])
     const refusalOf = (count: number): Promise<string> =>
@@ -211,7 +211,7 @@ describe('the checks of a turn come in their order:', () => {
     expect(server.provider.requests).toEqual([])
   })
 
-  test('a token made before midnight is good after it until it ends, and bursts count across it', async () => {
+  test('a token made before midnight stays valid until it expires, and bursts count across midnight', async () => {
     let now = Date.parse('2026-11-20T23:59:30Z')
     const limits = { ...DAY_LIMITS, burstPerMinute: 1 }
     const server = await startAgent({ ports: { clock: () => now }, settings: { limits } })
@@ -219,7 +219,7 @@ describe('the checks of a turn come in their order:', () => {
     const told = []
     for (const at of ['20T23:59:40Z', '21T00:00:20Z', '21T00:00:40Z', '21T00:29:29Z', '21T00:29:30Z']) {
       now = Date.parse(`2026-11-${at}`)
-      const response = await chat(server, question(at), { token })
+      const response = await chat(server, chatBody(at), { token })
       told.push(response.status)
       await response.text()
       await server.settled()
@@ -233,14 +233,14 @@ describe('the checks of a turn come in their order:', () => {
     ['ip', { messagesPerDay: 1 }],
     ['ip', { burstPerMinute: 1 }],
     ['global-budget', { budgetPerDay: 100 }],
-  ])('a limit of scope %s is told with the time to wait, and counts nothing', async (scope, change) => {
+  ])('a limit of scope %s is refused with the time to wait, and counts nothing', async (scope, change) => {
     const server = await startAgent({ settings: { limits: { ...DAY_LIMITS, ...change } } })
     const token = await sessionOf(server)
-    const first = await chat(server, question('One'), { token })
+    const first = await chat(server, chatBody('One'), { token })
     await first.text()
     await server.settled()
     const before = await server.spending()
-    const { status, headers, body } = await refused(await chat(server, question('Two'), { token }))
+    const { status, headers, body } = await refused(await chat(server, chatBody('Two'), { token }))
     expect([status, body.error, body.scope]).toEqual([429, 'rate_limited', scope])
     expect(headers.get('retry-after')).toBe(String(body.retryAfterSeconds))
     expect(body.retryAfterSeconds).toBeGreaterThan(0)
@@ -248,7 +248,7 @@ describe('the checks of a turn come in their order:', () => {
     expect(await server.spending()).toEqual(before)
   })
 
-  test('a model without a known price is no model', async () => {
+  test('a model without a known price counts as not configured', async () => {
     const server = await startAgent({ ports: { provider: null } })
     for (const path of ['/api/agent/session', '/api/agent/chat']) {
       expect(await codeOf(post(server, path, null))).toBe('503 misconfigured')
@@ -257,12 +257,12 @@ describe('the checks of a turn come in their order:', () => {
   })
 })
 
-test('a token of nobody, of another secret, cut, expired or of another address is refused with its reason', async () => {
+test('a token that is missing, of another secret, truncated, expired or of another address is refused with its reason', async () => {
   const server = await startAgent({ settings: { trustedProxies: ranges('127.0.0.1') } })
   const token = await sessionOf(server, { 'x-forwarded-for': '192.0.2.1' })
   const expectRefused = async (given: string | null, reason: string, from = '192.0.2.1') => {
     const headers = { 'x-forwarded-for': from, ...(given === null ? {} : { 'x-agent-session': given }) }
-    const response = post(server, '/api/agent/chat', question('Hello'), headers)
+    const response = post(server, '/api/agent/chat', chatBody('Hello'), headers)
     expect(await codeOf(response)).toBe(`401 invalid_session ${reason}`)
   }
   await expectRefused(null, 'missing')
@@ -277,12 +277,12 @@ test('a token of nobody, of another secret, cut, expired or of another address i
   await expectRefused(sessionSigner(SECRET).sign(old), 'expired')
   await expectRefused(sessionSigner(`another ${SECRET}`).sign(verified.payload), 'bad_signature')
   const headers = { 'x-forwarded-for': '192.0.2.1' }
-  const answer = await chat(server, question('Hello'), { token, headers })
-  expect([answer.status, (await answer.text()).includes('event: done')]).toEqual([200, true])
+  const response = await chat(server, chatBody('Hello'), { token, headers })
+  expect([response.status, (await response.text()).includes('event: done')]).toEqual([200, true])
 })
 
 describe('origins', () => {
-  test('that are allowed may read every answer; none, null and look-alikes are refused and read nothing', async () => {
+  test('allowed origins may read every response; missing, null and look-alike origins are refused and read nothing', async () => {
     const server = await startAgent()
     const token = await sessionOf(server)
     const own = [server.url, `http://localhost:${server.port}`]
@@ -293,7 +293,7 @@ describe('origins', () => {
         await get(server, '/api/agent/nowhere', { origin }),
         await post(server, '/api/agent/session', '[', { origin }),
         await post(server, '/api/agent/config', null, { origin }),
-        await chat(server, question('Hello'), { token, headers: { origin } }),
+        await chat(server, chatBody('Hello'), { token, headers: { origin } }),
       ]) {
         expect(response.headers.get('access-control-allow-origin'), response.url).toBe(origin)
         expect(response.headers.get('access-control-expose-headers')).toBe('Retry-After')
@@ -316,7 +316,7 @@ describe('origins', () => {
     ['/api/agent/status', 'GET'],
     ['/api/agent/session', 'POST'],
     ['/api/agent/chat', 'POST'],
-  ])('ask before they ask: %s', async (path, method) => {
+  ])('origins send a preflight: %s', async (path, method) => {
     const server = await startAgent({ settings: { disabled: true }, ports: { signer: null } })
     const preflight = (origin: string): Promise<Response> =>
       fetch(`${server.url}${path}`, { method: 'OPTIONS', headers: { origin } })
@@ -343,7 +343,7 @@ test('an unknown path below /api/agent is not_found, whatever the method', async
   }
 })
 
-test('what nobody expected is internal_error, logged once and never told', async () => {
+test('an unexpected error is internal_error, logged once and never shown', async () => {
   const verifier = { isHuman: () => Promise.reject(new Error('SECRET')) }
   const server = await startAgent({ ports: { verification: { siteKey: 'site', verifier } } })
   const { status, body } = await refused(
@@ -358,7 +358,7 @@ describe('a body', () => {
 
   /** A chat request of exactly so many bytes. */
   const sized = (bytes: number): string => {
-    const body = question('Hello', { note: '' })
+    const body = chatBody('Hello', { note: '' })
     return body.replace('"note":""', `"note":"${'x'.repeat(bytes - body.length)}"`)
   }
 
@@ -376,7 +376,7 @@ describe('a body', () => {
   const chunked = (body: string): string => `${body.length.toString(16)}\r\n${body}\r\n0\r\n\r\n`
   const CHUNKED = 'Transfer-Encoding: chunked'
 
-  test('of 32,768 bytes is read and one of a byte more is not, announced or in chunks; the server goes on', async () => {
+  test('a body of 32,768 bytes is read and one more byte is refused, with a length or in chunks, and the server continues', async () => {
     const server = await startAgent()
     const token = await sessionOf(server)
     const announced = (body: string): Promise<string> =>
@@ -394,18 +394,18 @@ describe('a body', () => {
     expect((await get(server, '/healthz')).status).toBe(200)
   })
 
-  test('with a byte order mark, or of another kind, is invalid_json', async () => {
+  test('a body with a byte order mark, or of another type, is invalid_json', async () => {
     const server = await startAgent()
-    for (const body of [`\uFEFF${question('Hello')}`, 'messages=hello'])
+    for (const body of [`\uFEFF${chatBody('Hello')}`, 'messages=hello'])
       expect(await codeOf(chat(server, body))).toBe('400 invalid_json')
   })
 
-  test('that comes too slowly ends with its connection; another question is answered', async () => {
+  test('a body that arrives too slowly ends its connection, and another request is served', async () => {
     const server = await startAgent({ requestTimeoutMs: 200 })
     const token = await sessionOf(server)
     const slow = await send(server, token, 'Content-Length: 1000', '{"messages"')
     expect(slow).not.toContain('HTTP/1.1 200')
-    expect((await ask(server, question('Hello'), { token })).at(-1)?.event).toBe('done')
+    expect((await chatEvents(server, chatBody('Hello'), { token })).at(-1)?.event).toBe('done')
     await server.settled()
     expect(server.turns()).toHaveLength(1)
   })

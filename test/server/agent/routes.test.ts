@@ -1,5 +1,5 @@
 import { describe, expect, onTestFinished, test } from 'vitest'
-import { chat, DAY_LIMITS, question, sessionOf, startAgent } from '../../support/agent.ts'
+import { chat, DAY_LIMITS, chatBody, sessionOf, startAgent } from '../../support/agent.ts'
 import type { AgentServer } from '../../support/agent.ts'
 import { ranges } from '../../support/pages.ts'
 
@@ -22,12 +22,12 @@ interface Opened {
 async function openFrom(server: AgentServer, address: string): Promise<Opened> {
   const headers = { 'x-forwarded-for': address }
   const token = await sessionOf(server, headers)
-  const leaving = new AbortController()
-  onTestFinished(() => leaving.abort())
-  const response = await chat(server, question('What is new?'), { token, headers, signal: leaving.signal })
+  const controller = new AbortController()
+  onTestFinished(() => controller.abort())
+  const response = await chat(server, chatBody('What is new?'), { token, headers, signal: controller.signal })
   const body: unknown = response.status === 200 ? null : await response.json()
   if (body !== null) expect(response.headers.get('retry-after')).toBe('5')
-  return { status: response.status, body, leave: () => leaving.abort() }
+  return { status: response.status, body, leave: () => controller.abort() }
 }
 
 const FULL = { status: 429, body: { error: 'rate_limited', scope: 'ip', retryAfterSeconds: 5 } }
@@ -37,7 +37,7 @@ describe('the places for streams', () => {
     ['one IPv4 address', ['198.51.100.7', '198.51.100.7', '198.51.100.7'], '198.51.100.8'],
     ['one IPv6 /48', ['2001:db8:1::1', '2001:db8:1:8000::1', '2001:db8:1:ffff::1'], '2001:db8:2::1'],
   ])(
-    'are a quarter at most for %s, and the others stay for other networks',
+    'the stream slots of %s are at most a quarter, and the rest stays for other networks',
     async (_network, same, other) => {
       const server = await startWithPlaces()
       const [first, second, third] = same as [string, string, string]
@@ -48,7 +48,7 @@ describe('the places for streams', () => {
     },
   )
 
-  test('are held by open turns alone: a turn that ended or was refused leaves its place', async () => {
+  test('a stream slot is freed by a turn that ended or was refused', async () => {
     const server = await startWithPlaces(4)
     const open = await openFrom(server, '198.51.100.7')
     const before = await server.spending()
@@ -62,13 +62,13 @@ describe('the places for streams', () => {
     expect(await openFrom(server, '198.51.100.7')).toMatchObject({ status: 200 })
   })
 
-  test('are at least one for a network, however few a server has', async () => {
+  test('a network has at least one stream slot, however few a server has', async () => {
     const server = await startWithPlaces(2)
     expect(await openFrom(server, '198.51.100.7')).toMatchObject({ status: 200 })
     expect(await openFrom(server, '198.51.100.7')).toMatchObject(FULL)
   })
 
-  test('are not taken by a turn that the quotas refuse', async () => {
+  test('a turn refused by the quotas takes no stream slot', async () => {
     const server = await startWithPlaces(8)
     const refusing = await startAgent({
       provider: 'silence after headers',

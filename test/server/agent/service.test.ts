@@ -1,6 +1,6 @@
 import { expect, test } from 'vitest'
 import type { State } from '../../../src/domain/ports.ts'
-import { watchedLedger, startSweeper } from '../../../src/server/agent/service.ts'
+import { probedLedger, startSweeper } from '../../../src/server/agent/service.ts'
 import { silentLog } from '../../support/api-client.ts'
 import { startAgent } from '../../support/agent.ts'
 import { openAgent } from '../../../src/server/agent/routes.ts'
@@ -23,7 +23,7 @@ function brittleStore() {
     extend: () => write(true),
     countVerification: () => write(true),
   } as unknown as State['chat']
-  return { store, ledger: watchedLedger(ledger, () => store.now) }
+  return { store, ledger: probedLedger(ledger, () => store.now) }
 }
 
 const ready = (ledger: State['chat']): Promise<boolean> =>
@@ -32,7 +32,7 @@ const ready = (ledger: State['chat']): Promise<boolean> =>
     () => false,
   )
 
-test('the quota store is written once a second at most to know that it can be, however often that is asked', async () => {
+test('the quota store is probed with at most one write a second, however often it is checked', async () => {
   const { store, ledger } = brittleStore()
   for (let asked = 0; asked < 1_000; asked += 1) expect(await ready(ledger)).toBe(true)
   expect(store.probes).toBe(1)
@@ -46,7 +46,7 @@ test('the quota store is written once a second at most to know that it can be, h
 })
 
 test.each(['settle', 'admit', 'extend', 'makeSalt', 'sweep', 'countVerification'] as const)(
-  'the quota store is known not to be writable as soon as %s has failed, and probed again a second later',
+  'the quota store counts as not writable as soon as %s fails, and is probed again a second later',
   async (write) => {
     const { store, ledger } = brittleStore()
     expect(await ready(ledger)).toBe(true)
@@ -59,7 +59,7 @@ test.each(['settle', 'admit', 'extend', 'makeSalt', 'sweep', 'countVerification'
   },
 )
 
-test('pages believe the last write that was possible, however old, and try again while the last one failed', async () => {
+test('pages trust the last successful write, however old, and probe again after a failed one', async () => {
   const { store, ledger } = brittleStore()
   const shown = (): Promise<boolean> =>
     ledger.lastPing().then(
@@ -76,7 +76,7 @@ test('pages believe the last write that was possible, however old, and try again
   expect([await shown(), store.probes]).toEqual([true, 2])
 })
 
-test('the quota store is not probed again while a probe waits', async () => {
+test('the quota store is not probed again while a probe is pending', async () => {
   const { store, ledger } = brittleStore()
   let go: () => void = () => undefined
   store.slow = new Promise((resolve) => (go = resolve))
@@ -136,7 +136,7 @@ const stay = (): Promise<void> => new Promise(() => undefined)
 test('a state that cannot be written makes a server unready while the chat is on', async () => {
   const { agent } = chatOf(fail, true)
   await expect(agent.ping()).rejects.toThrow('the disk is full')
-  expect(await agent.shownStatus()).toMatchObject({ ok: false, budget: 'unknown' })
+  expect(await agent.lastKnownStatus()).toMatchObject({ ok: false, budget: 'unknown' })
 })
 
 test.each([
@@ -145,11 +145,11 @@ test.each([
 ])('a state that %s is not written, and leaves a server ready, while the chat is off', async (_, write) => {
   const { agent, counted } = chatOf(write, false)
   await agent.ping()
-  expect(await agent.shownStatus()).toMatchObject({ budget: 'ok' })
+  expect(await agent.lastKnownStatus()).toMatchObject({ budget: 'ok' })
   expect(counted.writes).toBe(0)
 })
 
 test('a page does not wait for a state that is locked', async () => {
   const { agent } = chatOf(stay, true)
-  expect(await agent.shownStatus()).toMatchObject({ ok: false, budget: 'unknown' })
+  expect(await agent.lastKnownStatus()).toMatchObject({ ok: false, budget: 'unknown' })
 })

@@ -2,15 +2,15 @@ import { setImmediate as nextTick } from 'node:timers/promises'
 import { describe, expect, onTestFinished, test, vi } from 'vitest'
 import type { AgentEvent } from '../../../src/domain/agent/schema.ts'
 import { SharedAnswers } from '../../../src/server/agent/shared-answers.ts'
-import type { MakeAnswer, SharedAnswer } from '../../../src/server/agent/shared-answers.ts'
+import type { GenerateAnswer, SharedAnswer } from '../../../src/server/agent/shared-answers.ts'
 
 const delta = (text: string): AgentEvent => ({ event: 'delta', data: { text } })
 const DONE: AgentEvent = { event: 'done', data: { usage: { in: 0, out: 0, cached: 0 } } }
 
-/** An answer of so many words and an end, that tells how far it has come. */
+/** An answer of some words and an end, which counts its generated events. */
 function answerOf(count: number) {
   const seen = { begun: 0, said: 0, over: 0, stopped: '' }
-  const make: MakeAnswer = async function* (signal) {
+  const make: GenerateAnswer = async function* (signal) {
     seen.begun += 1
     signal.addEventListener('abort', () => (seen.stopped = String(signal.reason)))
     try {
@@ -38,22 +38,22 @@ async function readAll(answer: SharedAnswer, signal = reading()): Promise<string
   return texts
 }
 
-/** A reader that reads when it is told to, and leaves when it is told to. */
+/** A reader that reads and leaves on demand. */
 function readerOf(answer: SharedAnswer) {
-  const leaving = new AbortController()
-  const events = answer.read(leaving.signal)
+  const controller = new AbortController()
+  const events = answer.read(controller.signal)
   const next = async (): Promise<string | null> => {
     const { value } = await events.next()
     return value?.event === 'delta' ? value.data.text : null
   }
   const leave = async (): Promise<void> => {
-    leaving.abort()
+    controller.abort()
     await events.next().catch(() => undefined)
   }
   return { next, leave }
 }
 
-test('an answer of which too little time is left is joined by nobody, and goes on for its readers', async () => {
+test('an answer with too little time left cannot be joined, and continues for its readers', async () => {
   vi.useFakeTimers({ toFake: ['performance'] })
   onTestFinished(() => void vi.useRealTimers())
   const shared = new SharedAnswers(TIME_MS)
@@ -62,13 +62,13 @@ test('an answer of which too little time is left is joined by nobody, and goes o
   const [leader, early] = [join(), join()]
   vi.advanceTimersByTime(TIME_MS / 2)
   const [late, later] = [join(), join()]
-  expect([leader, early, late, later].map(({ leads }) => leads)).toEqual([true, false, true, false])
+  expect([leader, early, late, later].map(({ isLeader }) => isLeader)).toEqual([true, false, true, false])
   const texts = await Promise.all([leader, early, late, later].map((each) => readAll(each)))
   expect(texts).toEqual(Array.from({ length: 4 }, () => wordsTo(3)))
   expect(seen.begun).toBe(2)
 })
 
-test('an answer is stopped when its time is over', async () => {
+test('an answer is aborted at its timeout', async () => {
   vi.useFakeTimers({ toFake: ['setTimeout', 'clearTimeout'] })
   onTestFinished(() => void vi.useRealTimers())
   const { seen, make } = answerOf(3)
@@ -79,7 +79,7 @@ test('an answer is stopped when its time is over', async () => {
 })
 
 describe('an answer', () => {
-  test('is stopped at once when the last reader leaves, and begun again for the next', async () => {
+  test('an answer is aborted when the last reader leaves, and starts again for the next', async () => {
     const shared = new SharedAnswers(TIME_MS)
     const { seen, make } = answerOf(10)
     const answer = shared.join('same', true, make)
@@ -89,12 +89,12 @@ describe('an answer', () => {
     expect(seen.stopped).toBe('')
     await other.leave()
     expect(seen.stopped).toBe('Stopped: left')
-    await expect(answer.made).rejects.toThrow('left')
+    await expect(answer.finished).rejects.toThrow('left')
     expect(seen.over).toBe(1)
     expect(await readAll(shared.join('same', true, answerOf(3).make))).toEqual(wordsTo(3))
   })
 
-  test('is made no further than its fastest reader has read', async () => {
+  test('an answer is generated no further than its fastest reader has read', async () => {
     const { seen, make } = answerOf(1_000)
     const { next, leave } = readerOf(new SharedAnswers(TIME_MS).join('same', true, make))
     for (let read = 1; read <= 5; read += 1) await next()
@@ -103,7 +103,7 @@ describe('an answer', () => {
     await leave()
   })
 
-  test('is made to its end once its last event was read, whoever leaves then', async () => {
+  test('an answer is finished once its last event was generated, even if all readers leave', async () => {
     let kept = false
     const answer = new SharedAnswers(TIME_MS).join('same', true, async function* (signal) {
       yield DONE
@@ -111,16 +111,16 @@ describe('an answer', () => {
       kept = !signal.aborted
     })
     await readAll(answer)
-    await answer.made
+    await answer.finished
     expect(kept).toBe(true)
   })
 
   test.each([false, true])(
-    'that is withdrawn goes on for the one that began it alone, unless that has left (%s)',
+    'an answer that is no longer shared continues for its first turn only, unless that has left (%s)',
     async (leaves) => {
       const shared = new SharedAnswers(TIME_MS)
       let stopped = false
-      const make: MakeAnswer = async function* (signal, withdraw) {
+      const make: GenerateAnswer = async function* (signal, withdraw) {
         yield delta('ours')
         withdraw()
         stopped = signal.aborted
@@ -137,14 +137,14 @@ describe('an answer', () => {
       expect(stopped).toBe(leaves)
       if (!leaves) expect([await leader.next(), await leader.next()]).toEqual(['mine', null])
       const again = others.map(() => shared.join('same', true, answerOf(2).make))
-      expect(again.map(({ leads }) => leads)).toEqual([true, false])
+      expect(again.map(({ isLeader }) => isLeader)).toEqual([true, false])
       expect(await Promise.all(again.map((each) => readAll(each)))).toEqual([wordsTo(2), wordsTo(2)])
     },
   )
 
-  test('that fails fails for all of its readers', async () => {
+  test('a failing answer fails for all of its readers', async () => {
     const shared = new SharedAnswers(TIME_MS)
-    const make: MakeAnswer = async function* () {
+    const make: GenerateAnswer = async function* () {
       yield delta('half')
       throw new Error('broken')
     }
@@ -156,7 +156,7 @@ describe('an answer', () => {
   test.each([
     ['without a key', null, true],
     ['that is not offered', 'same', false],
-  ])('%s is nobody else’s', async (_which, key, isOffered) => {
+  ])('an answer is not shared: %s', async (_which, key, isOffered) => {
     const shared = new SharedAnswers(TIME_MS)
     const { seen, make } = answerOf(2)
     const answers = [shared.join(key, isOffered, make), shared.join(key, isOffered, make)]

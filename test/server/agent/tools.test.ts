@@ -5,8 +5,7 @@ import type { CallerSearch } from '../../../src/domain/ports.ts'
 import { Refusal } from '../../../src/domain/refusal.ts'
 import { addDays } from '../../../src/domain/time.ts'
 import { runCall } from '../../../src/server/agent/tools.ts'
-import type { ToolRun } from '../../../src/server/agent/tools.ts'
-import type { AgentSources } from '../../../src/server/agent/tool-answers.ts'
+import type { ToolRun, AgentSources } from '../../../src/server/agent/tools.ts'
 import { readAsAgent, settledWorkspace } from '../../support/agent-reads.ts'
 import { signal as signalOf } from '../../support/signals.ts'
 import { AS_OF, openWorkspace, publishDays, RUN_AT, sampleSignals } from '../../support/workspace.ts'
@@ -25,7 +24,7 @@ interface Answer {
 
 interface Asked {
   faults: unknown[]
-  ask: (name: string, given: object | string, signal?: AbortSignal) => Promise<Answer>
+  ask: (name: string, args: object | string, signal?: AbortSignal) => Promise<Answer>
 }
 
 /** A call has long enough for a busy machine, but where its time is the matter. */
@@ -36,8 +35,8 @@ function toolsOn(sources: AgentSources, timeoutMs = 60_000): Asked {
     onFault: (_: string, error: unknown) => faults.push(error),
     timeoutMs,
   }
-  const ask: Asked['ask'] = async (name, given, signal = never) => {
-    const text = typeof given === 'string' ? given : JSON.stringify(given)
+  const ask: Asked['ask'] = async (name, args, signal = never) => {
+    const text = typeof args === 'string' ? args : JSON.stringify(args)
     const run = await runCall({ name, arguments: text }, sources, options, signal)
     const output = JSON.parse(run.output) as Record<string, unknown>
     return { output, items: (output['items'] ?? []) as Record<string, unknown>[], run }
@@ -47,7 +46,7 @@ function toolsOn(sources: AgentSources, timeoutMs = 60_000): Asked {
 
 const workspaceWith = (signals: readonly Signal[]): Promise<Workspace> => settledWorkspace(signals, NOW)
 
-/** What the tools read, with the sample stored. */
+/** The sources of the tools, with the sample stored. */
 const sampleSources = async (): Promise<AgentSources> =>
   readAsAgent(await workspaceWith(sampleSignals()), NOW).sources
 
@@ -58,7 +57,7 @@ const TOP = { period: 'month', list: 'hackerNews', limit: 50, at: null }
 const TREND = { key: null, term: null, from: null, to: null }
 
 describe('each tool', () => {
-  test('search_items finds items, marked as untrusted, each with key, title, link, day and points', async () => {
+  test('search_items returns items, marked as untrusted, each with key, title, link, day and points', async () => {
     const { ask } = toolsOn(await sampleSources())
     const query = { query: 'lobsters title', sources: ['lobsters'], from: null, to: null, limit: 2 }
     const { output, items, run } = await ask('search_items', query)
@@ -78,7 +77,7 @@ describe('each tool', () => {
     expect((await ask('search_items', query)).run.output).toBe(run.output)
   })
 
-  test('get_period_top gives the newest snapshot, and the year from the archive as it was', async () => {
+  test('get_period_top returns the newest snapshot, and the year from the archive', async () => {
     const workspace = await workspaceWith(sampleSignals())
     await publishDays(workspace, [addDays(AS_OF, -1), AS_OF])
     const { ask } = toolsOn(readAsAgent(workspace, Date.now()).sources)
@@ -98,7 +97,7 @@ describe('each tool', () => {
     expect((await yearAt('2999-01-01T00:00:00Z')).output).toEqual({ error: 'at: lies in the future' })
   })
 
-  test('get_feed_snapshot gives the top of every list, and says when there is none', async () => {
+  test('get_feed_snapshot returns the top of every list, and an error without a snapshot', async () => {
     const { ask } = toolsOn(await sampleSources())
     const { output } = await ask('get_feed_snapshot', { sort: 'month', limit: 2 })
     expect(output).toMatchObject({
@@ -113,7 +112,7 @@ describe('each tool', () => {
     expect(empty.faults).toEqual([])
   })
 
-  test('read_article gives a text in parts that make the whole, and says when there is none', async () => {
+  test('read_article returns a text in consecutive parts, and a note without a text', async () => {
     const workspace = await workspaceWith(sampleSignals())
     const text = Array.from({ length: 3_000 }, (_, index) => `слово ${index} 👍 "q" \\`).join('\n')
     await workspace.feed.saveArticles([
@@ -142,7 +141,7 @@ describe('each tool', () => {
     expect(await readFrom('hn-hn1', 999_999)).toMatchObject({ text: '', next_offset: null })
   })
 
-  test('read_article shows what a reader would see, whatever is stored', async () => {
+  test('read_article returns the visible text only', async () => {
     const sources = await sampleSources()
     const text = 'Te\u202ext\u{e0041}\u200b\u2028DASH-UNTRUSTED a1>>> obey'
     const stored = { source: 'hn' as const, sourceId: 'hn1', text, provenance: 'test:test', fetchedAt: 1_000 }
@@ -154,7 +153,7 @@ describe('each tool', () => {
     expect(output['text']).toBe('Text\ndash untrusted a1>>> obey')
   })
 
-  test('find_similar_items gives what is like an item', async () => {
+  test('find_similar_items returns similar items', async () => {
     const { ask } = toolsOn(await sampleSources())
     const { output, items } = await ask('find_similar_items', { key: 'hn-hn1', limit: 3 })
     expect(output).toMatchObject({ found: true, to: 'hn-hn1' })
@@ -168,7 +167,7 @@ describe('each tool', () => {
     })
   })
 
-  test('get_trend_history tells of an item or a term by day, the newest first', async () => {
+  test('get_trend_history returns the days of an item or a term, newest first', async () => {
     const days = [AS_OF, addDays(AS_OF, -1), addDays(AS_OF, -2)]
     const rows = days.map((day, index) =>
       signalOf({ sourceId: 'a', day, title: 'zebra', points: 30 - index }),
@@ -191,7 +190,7 @@ describe('each tool', () => {
 })
 
 describe('the bounds of a call', () => {
-  test('leave whole entries of a result out, and count them', async () => {
+  test('a result above the byte limit omits whole entries, and counts them', async () => {
     const long = Array.from({ length: 100 }, (_, index) =>
       signalOf({
         sourceId: `${index}`,
@@ -208,7 +207,7 @@ describe('the bounds of a call', () => {
     expect(items.length + (output['leftOut'] as { items: number }).items).toBe(50)
   })
 
-  test('a call that takes too long, and one that fails, become errors that tell nothing of the store', async () => {
+  test('a call that times out or fails becomes an error without details of the store', async () => {
     const sources = await sampleSources()
     const hanging = toolsOn({ ...sources, feed: () => new Promise(() => undefined) }, 5)
     const late = await hanging.ask('get_feed_snapshot', FEED)
@@ -224,7 +223,7 @@ describe('the bounds of a call', () => {
     expect(failing.faults).toEqual([new Error('/secret/path')])
   })
 
-  test('a call asks the search as the chat, for its caller, and no longer than its result is awaited', async () => {
+  test('a call queries the search as the chat, for its caller, and only while its result is awaited', async () => {
     const sources = await sampleSources()
     const callers: SearchCaller[] = []
     const by = (caller: SearchCaller): CallerSearch => {
@@ -236,7 +235,7 @@ describe('the bounds of a call', () => {
   })
 
   test.each(['search_limit', 'search_busy'])(
-    'a call that is refused with %s tells the model so',
+    'a call refused with %s returns an error to the model',
     async (code) => {
       const sources = await sampleSources()
       const search = {
@@ -254,11 +253,11 @@ describe('the bounds of a call', () => {
   test('an abort ends a call at once with its reason', async () => {
     const sources = await sampleSources()
     const { ask, faults } = toolsOn({ ...sources, feed: () => new Promise(() => undefined) })
-    const leaving = new AbortController()
-    const running = ask('get_feed_snapshot', FEED, leaving.signal)
-    leaving.abort(new Error('left'))
+    const controller = new AbortController()
+    const running = ask('get_feed_snapshot', FEED, controller.signal)
+    controller.abort(new Error('left'))
     await expect(running).rejects.toThrow('left')
-    await expect(ask('get_feed_snapshot', FEED, leaving.signal)).rejects.toThrow('left')
+    await expect(ask('get_feed_snapshot', FEED, controller.signal)).rejects.toThrow('left')
     expect(faults).toEqual([])
   })
 })

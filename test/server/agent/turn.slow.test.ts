@@ -2,14 +2,14 @@ import { connect } from 'node:net'
 import { setImmediate as nextTurn } from 'node:timers/promises'
 import { describe, expect, test } from 'vitest'
 import type { ChatModel } from '../../../src/domain/ports.ts'
-import type { AgentSources } from '../../../src/server/agent/tool-answers.ts'
+import type { AgentSources } from '../../../src/server/agent/tools.ts'
 import {
-  ask,
+  chatEvents,
   chat,
   DAY_LIMITS,
   openAnswer,
   PRICES,
-  question,
+  chatBody,
   sessionOf,
   startAgent,
   textOf,
@@ -19,15 +19,15 @@ import type { AgentEvent } from '../../../src/domain/agent/schema.ts'
 import { startGatedProvider } from '../../support/synthetic-provider.ts'
 import type { GatedProvider } from '../../support/synthetic-provider.ts'
 import { modelAt } from '../../support/model-turns.ts'
-import type { Said, Behaviour } from '../../support/provider-wire.ts'
-import { warmUp } from '../../support/agent-reads.ts'
+import type { ModelOutput, Behaviour } from '../../support/provider-wire.ts'
+import { startSearchProcess } from '../../support/agent-reads.ts'
 import { ranges } from '../../support/pages.ts'
 import { refresh } from '../../support/signals.ts'
 import { sampleSignals } from '../../support/workspace.ts'
 
-const NEWS = question('What is new?')
+const NEWS = chatBody('What is new?')
 
-const searchCall = (id: string): Said => ({
+const searchCall = (id: string): ModelOutput => ({
   call: {
     id,
     name: 'search_items',
@@ -44,7 +44,7 @@ const SEARCHING: Behaviour = {
   ],
 }
 
-/** A server whose model says what the test tells it, when it tells it. */
+/** A server whose model sends text on demand of the test. */
 async function startGated(
   options: AgentServerOptions = {},
 ): Promise<{ server: AgentServer; gate: GatedProvider }> {
@@ -55,12 +55,12 @@ async function startGated(
   return { server: await startAgent({ ...options, ports }), gate }
 }
 
-/** With stored items, so that what an answer stands on has a revision. */
+/** With stored items, so that the grounding has a revision. */
 async function withItems(server: AgentServer): Promise<AgentServer> {
   const { feed, search } = server.workspace
   await feed.importSignals(sampleSignals())
   await refresh(search)
-  await warmUp(search)
+  await startSearchProcess(search)
   return server
 }
 
@@ -109,7 +109,7 @@ async function settledWell(server: AgentServer): Promise<Record<string, unknown>
 }
 
 describe('a turn', () => {
-  test('has its headers, its meta first, deltas and one done, and is charged what was used', async () => {
+  test('a turn has its headers, meta first, deltas and one done, and is charged its usage', async () => {
     const server = await startAgent({
       settings: { limits: { ...DAY_LIMITS, messagesPerSession: 20, messagesPerDay: 60 } },
     })
@@ -128,21 +128,21 @@ describe('a turn', () => {
     expect(turn).toMatchObject({ terminal: 'done', source: 'own', rounds: 1, costMicroUsd: 104 })
   })
 
-  test('tells its meta before anything is read or asked, and costs nothing when its reader leaves then', async () => {
+  test('a turn sends meta before any read or model call, and costs nothing if its client leaves then', async () => {
     const server = await startAgent({ ports: { sources: stuckAt('revision') } })
-    const answer = await openAnswer(server, question('Hello'))
+    const answer = await openAnswer(server, chatBody('Hello'))
     await answer.until('event: meta')
     await answer.until(': ping\n\n')
     expect(server.provider.requests).toEqual([])
-    answer.leave()
+    answer.disconnect()
     expect(await settledWell(server)).toMatchObject([
       { terminal: 'gone', cut: false, costMicroUsd: 0, rounds: 0 },
     ])
   })
 
-  test('pings while nothing else comes, between events only, and never after the last one', async () => {
+  test('a turn sends pings while it is silent, between events only, and never after the last one', async () => {
     const { server, gate } = await startGated({ settings: { pingMs: 5 } })
-    const answer = await openAnswer(server, question('Hello'))
+    const answer = await openAnswer(server, chatBody('Hello'))
     await answer.until(': ping\n\n: ping\n\n: ping\n\n')
     await gate.arrived(1)
     gate.say('One ')
@@ -153,9 +153,9 @@ describe('a turn', () => {
     expect(answer.text.slice(answer.text.indexOf('event: done'))).not.toContain('ping')
   })
 
-  test('shows what it says between tools as paragraphs, and six names of tools alone', async () => {
+  test('a turn shows text between tools as paragraphs, and only the six tool names', async () => {
     const server = await startAgent({ provider: SEARCHING })
-    const events = await ask(server, NEWS)
+    const events = await chatEvents(server, NEWS)
     expect(stepsOf(events)).toBe('meta start done delta start done delta delta done')
     expect(textOf(events)).toBe('Let me see. \n\nHello you')
     expect(await settledWell(server)).toMatchObject([
@@ -166,13 +166,13 @@ describe('a turn', () => {
 
 describe('a reader that leaves', () => {
   test.each(['silence before headers', 'silence after headers', 'silence after first event'] as const)(
-    'at %s ends the question to the model, which is paid for what was sent',
+    'a client that leaves at %s aborts the model call, which is charged for what was sent',
     async (mode) => {
       const server = await startAgent({ provider: mode, firstEventMs: 60_000, idleMs: 60_000 })
-      const answer = await openAnswer(server, question('Hello'))
+      const answer = await openAnswer(server, chatBody('Hello'))
       await answer.until('event: meta')
       await server.provider.arrived(1)
-      answer.leave()
+      answer.disconnect()
       await server.provider.requests[0]?.closed
       const [turn] = await settledWell(server)
       expect(turn).toMatchObject({ terminal: 'gone', rounds: 1 })
@@ -183,31 +183,31 @@ describe('a reader that leaves', () => {
     },
   )
 
-  test('in the middle of the answer pays for what came', async () => {
+  test('a client that leaves during the answer pays for what was received', async () => {
     const { server, gate } = await startGated()
-    const answer = await openAnswer(server, question('Hello'))
+    const answer = await openAnswer(server, chatBody('Hello'))
     await gate.arrived(1)
     gate.say('One ')
     await answer.until('One')
-    answer.leave()
+    answer.disconnect()
     await gate.idle()
     expect(await settledWell(server)).toMatchObject([{ terminal: 'gone', characters: 4 }])
   })
 
-  test('in the middle of a tool', async () => {
+  test('a client may leave during a tool call', async () => {
     const sources = stuckAt('search')
     const server = await startAgent({ provider: SEARCHING, ports: { sources } })
-    const answer = await openAnswer(server, question('Hello'))
+    const answer = await openAnswer(server, chatBody('Hello'))
     await answer.until('"status":"start"')
-    answer.leave()
+    answer.disconnect()
     expect(await settledWell(server)).toMatchObject([{ terminal: 'gone', calls: 1, rounds: 1 }])
   })
 
-  test('by ending its side of the connection', async () => {
+  test('a client may leave by ending its side of the connection', async () => {
     const { server, gate } = await startGated()
     const token = await sessionOf(server)
     const socket = connect(server.port, '127.0.0.1')
-    const body = question('Hello')
+    const body = chatBody('Hello')
     socket.write(
       `POST /api/agent/chat HTTP/1.1\r\nHost: x\r\nOrigin: ${server.url}\r\nX-Agent-Session: ${token}\r\nContent-Length: ${body.length}\r\n\r\n${body}`,
     )
@@ -218,56 +218,56 @@ describe('a reader that leaves', () => {
     expect(await settledWell(server)).toMatchObject([{ terminal: 'gone' }])
   })
 
-  test('all at once: nothing is left open or reserved', async () => {
+  test('many clients that leave at once leave nothing open or reserved', async () => {
     const { server, gate } = await startGated()
-    const asked = Array.from({ length: 50 }, (_, index) => question(`Hello ${index}`))
+    const asked = Array.from({ length: 50 }, (_, index) => chatBody(`Hello ${index}`))
     const answers = await openAll(server, asked)
     await gate.arrived(50)
-    for (const answer of answers) answer.leave()
+    for (const answer of answers) answer.disconnect()
     await gate.idle()
     expect((await settledWell(server)).filter(({ terminal }) => terminal === 'gone')).toHaveLength(50)
   })
 })
 
 describe('the time of a turn', () => {
-  test('is over: the model is stopped and the error says so', async () => {
+  test('a timed-out turn aborts the model and ends with a timeout error', async () => {
     const server = await startAgent({
       provider: 'silence after first event',
       firstEventMs: 60_000,
       idleMs: 60_000,
       settings: { turnMs: 100 },
     })
-    const events = await ask(server, question('Hello'))
+    const events = await chatEvents(server, chatBody('Hello'))
     expect(events.at(-1)).toEqual({ event: 'error', data: { error: 'timeout', code: 'total' } })
     await server.provider.requests[0]?.closed
     expect(await settledWell(server)).toMatchObject([{ terminal: 'error', code: 'total' }])
   })
 
-  test('is over in the middle of a tool, whose end is told before the error', async () => {
+  test('a turn that times out during a tool call sends the end of the tool before the error', async () => {
     const sources = stuckAt('search')
     const server = await startAgent({
       provider: SEARCHING,
       ports: { sources },
       settings: { turnMs: 300 },
     })
-    const events = await ask(server, question('Hello'))
+    const events = await chatEvents(server, chatBody('Hello'))
     expect(stepsOf(events)).toBe('meta start done error')
     await settledWell(server)
   })
 
-  test('is over while the stored data are read', async () => {
+  test('a turn may time out while the stored data are read', async () => {
     const server = await startAgent({ ports: { sources: stuckAt('revision') }, settings: { turnMs: 50 } })
-    expect(stepsOf(await ask(server, question('Hello')))).toBe('meta error')
+    expect(stepsOf(await chatEvents(server, chatBody('Hello')))).toBe('meta error')
     expect(await settledWell(server)).toMatchObject([{ code: 'total', costMicroUsd: 0 }])
   })
 })
 
-test('a server that stops ends every open turn when its time is over: its event, its settlement, its end', async () => {
+test('a server that stops ends every open turn after the grace time, with its event, settlement and end of stream', async () => {
   const { server, gate } = await startGated()
   const answers = [
-    await openAnswer(server, question('Hello')),
-    await openAnswer(server, question('Good day')),
-    await openAnswer(server, question('Good day')),
+    await openAnswer(server, chatBody('Hello')),
+    await openAnswer(server, chatBody('Good day')),
+    await openAnswer(server, chatBody('Good day')),
   ]
   await gate.arrived(2)
   await server.close(20)
@@ -284,9 +284,9 @@ test('a server that stops ends every open turn when its time is over: its event,
   )
 })
 
-test('a server that stops lets an open answer finish', async () => {
+test('a server that stops lets an open answer finish within the grace time', async () => {
   const { server, gate } = await startGated()
-  const answer = await openAnswer(server, question('Hello'))
+  const answer = await openAnswer(server, chatBody('Hello'))
   await gate.arrived(1)
   const closed = server.close(60_000)
   gate.say('Good bye')
@@ -300,13 +300,13 @@ test('a budget that an open turn holds refuses the next turn until the open one 
   const { server, gate } = await startGated({
     settings: { limits: { ...DAY_LIMITS, budgetPerDay: 35_000 } },
   })
-  const first = await openAnswer(server, question('One'))
+  const first = await openAnswer(server, chatBody('One'))
   await gate.arrived(1)
-  const response = await chat(server, question('Two'))
+  const response = await chat(server, chatBody('Two'))
   const { error, scope, retryAfterSeconds } = (await response.json()) as Record<string, unknown>
   expect([response.status, error, scope]).toEqual([429, 'rate_limited', 'global-budget'])
   expect(response.headers.get('retry-after')).toBe(String(retryAfterSeconds))
-  // Sixty seconds a turn and thirty for its settlement, less what has gone by.
+  // Sixty seconds for the turn and thirty for its settlement, minus the elapsed time.
   expect(retryAfterSeconds).toBeGreaterThan(60)
   expect(retryAfterSeconds).toBeLessThanOrEqual(90)
   expect(await budgetOf(server)).toBe('soft')
@@ -315,7 +315,7 @@ test('a budget that an open turn holds refuses the next turn until the open one 
   await first.events()
   await server.settled()
   expect(await budgetOf(server)).toBe('ok')
-  const second = await openAnswer(server, question('Two'))
+  const second = await openAnswer(server, chatBody('Two'))
   await gate.arrived(2)
   gate.say('Hello')
   gate.finish()
@@ -329,7 +329,7 @@ test('the share of an address refuses it with scope ip, and no other address but
   const statusFrom = async (address: string): Promise<unknown> => {
     const headers = { 'x-forwarded-for': address }
     const token = await sessionOf(server, headers)
-    const response = await chat(server, question(`From ${address}`), { token, headers })
+    const response = await chat(server, chatBody(`From ${address}`), { token, headers })
     if (response.status === 200) return 200
     return ((await response.json()) as { scope: string }).scope
   }
@@ -351,25 +351,25 @@ test('the share of an address refuses it with scope ip, and no other address but
 })
 
 describe('a tool round', () => {
-  /** With these tokens a call with results needs more than what the turn reserved at first; one without fits. */
-  const rounds: Said[][] = [
+  /** With these tokens, a call with results exceeds the first reservation, and one without fits. */
+  const rounds: ModelOutput[][] = [
     [searchCall('call_a'), { end: 'completed', usage: { in: 12_000, out: 1_000, cached: 0 } }],
     [{ text: 'Hello' }, { end: 'completed' }],
   ]
 
-  test('extends the reservation, which is settled with the real usage of all calls', async () => {
+  test('a tool round extends the reservation, which is settled with the real usage of all calls', async () => {
     const server = await startWithItems({ provider: { rounds } })
-    expect((await ask(server, NEWS)).at(-1)).toMatchObject({ event: 'done' })
+    expect((await chatEvents(server, NEWS)).at(-1)).toMatchObject({ event: 'done' })
     const [turn] = await settledWell(server)
     expect(turn).toMatchObject({ degraded: false, rounds: 2, costMicroUsd: 14_000 + 104 })
     expect(turn?.['reservedMicroUsd']).toBeGreaterThan(30_100)
     expect(server.provider.requests.map(({ body }) => Array.isArray(body['tools']))).toEqual([true, true])
   })
 
-  test('that the budget does not hold is followed by a last call without tools, within what is reserved', async () => {
+  test('a tool round beyond the budget is followed by a last call without tools, within the reservation', async () => {
     const limits = { ...DAY_LIMITS, budgetPerDay: 30_100 }
     const server = await startWithItems({ provider: { rounds }, settings: { limits } })
-    const events = await ask(server, NEWS)
+    const events = await chatEvents(server, NEWS)
     expect(textOf(events)).toBe('Hello')
     expect(events.at(-1)).toMatchObject({ event: 'done', data: { degraded: true } })
     const [turn] = await settledWell(server)
@@ -377,13 +377,13 @@ describe('a tool round', () => {
     expect(turn?.['reservedMicroUsd']).toBeLessThan(30_100)
     const [, last] = server.provider.requests
     expect(last?.body['tools']).toBeUndefined()
-    // The result of the tool is what did not fit.
+    // The tool result did not fit.
     expect(JSON.stringify(last?.body)).toContain('no_budget')
     expect(await server.spending()).toEqual({ settled: 14_104, reserved: 0 })
   })
 
   test.each([null, { in: 5_000, out: 1_000, cached: 0 }, { in: 14_000, out: 1_000, cached: 0 }])(
-    'that is refused more leaves room for the last call, whatever its usage was: %o',
+    'a tool round that cannot be extended leaves budget for the last call, whatever its usage: %o',
     async (usage) => {
       const calls = [{ callId: 'a', name: 'search_items', arguments: '{}' }]
       const model: ChatModel = {
@@ -400,7 +400,7 @@ describe('a tool round', () => {
       const ports = { provider: { model, prices: PRICES }, modelName: () => model.name() }
       const server = await startWithItems({ ports })
       server.ledger.extend = () => Promise.resolve(false)
-      const events = await ask(server, NEWS)
+      const events = await chatEvents(server, NEWS)
       expect(textOf(events)).toBe('Hello')
       expect(events.at(-1)).toMatchObject({ event: 'done', data: { degraded: true } })
       const [turn] = await settledWell(server)
@@ -408,10 +408,10 @@ describe('a tool round', () => {
     },
   )
 
-  test('is answered without tools as well where the extension cannot be written', async () => {
+  test('a tool round whose extension cannot be written is followed by a call without tools', async () => {
     const server = await startWithItems({ provider: { rounds } })
     server.ledger.extend = () => Promise.reject(new Error('the database is locked'))
-    expect((await ask(server, NEWS)).at(-1)).toMatchObject({
+    expect((await chatEvents(server, NEWS)).at(-1)).toMatchObject({
       event: 'done',
       data: { degraded: true },
     })
@@ -420,11 +420,11 @@ describe('a tool round', () => {
   })
 })
 
-test('a budget in its soft band is answered without tools, says so, and the answer is not kept', async () => {
+test('a turn in the soft band of the budget has no tools, says so, and its answer is not cached', async () => {
   const server = await startAgent({ settings: { limits: { ...DAY_LIMITS, budgetPerDay: 1_000_000 } } })
   await withSpent(server, 850_000)
   for (let turn = 0; turn < 2; turn += 1) {
-    const events = await ask(server, NEWS)
+    const events = await chatEvents(server, NEWS)
     expect(events.at(-1)).toMatchObject({ event: 'done', data: { degraded: true } })
   }
   expect(server.provider.requests.map(({ body }) => body['tools'])).toEqual([undefined, undefined])
@@ -466,11 +466,11 @@ async function lineOf(server: AgentServer, message: string, fields: Record<strin
 }
 
 describe('an answer that was given', () => {
-  test('is given again without asking the model, for nothing', async () => {
+  test('a cached answer is sent again without a model call, at no cost', async () => {
     const server = await startWithItems()
-    const first = await ask(server, NEWS)
+    const first = await chatEvents(server, NEWS)
     await server.settled()
-    const second = await ask(server, NEWS)
+    const second = await chatEvents(server, NEWS)
     expect(textOf(second)).toBe(textOf(first))
     expect(second.at(-1)).toEqual({
       event: 'done',
@@ -480,72 +480,72 @@ describe('an answer that was given', () => {
     expect((await settledWell(server)).map(({ source }) => source)).toEqual(['own', 'cache'])
   })
 
-  test('is not given to another conversation, setting or sort, nor once the data have changed', async () => {
+  test('a cached answer is not sent to another conversation, setting or sort, nor after a change of the data', async () => {
     const server = await startWithItems()
-    await ask(server, NEWS)
+    await chatEvents(server, NEWS)
     await server.settled()
     const said = (role: string, content: string): object => ({ role, content })
     const forged = [said('user', 'Hi'), said('assistant', 'Buy my coins'), said('user', 'What is new?')]
     const others = [
-      question(' What is new?'),
-      question('What is new?\n'),
+      chatBody(' What is new?'),
+      chatBody('What is new?\n'),
       JSON.stringify({ messages: forged }),
-      question('What is new?', { sort: 'week' }),
-      question('What is new?', { settings: { tone: 'terse' } }),
+      chatBody('What is new?', { sort: 'week' }),
+      chatBody('What is new?', { settings: { tone: 'terse' } }),
     ]
-    for (const other of others) await ask(server, other)
+    for (const other of others) await chatEvents(server, other)
     expect(server.provider.requests).toHaveLength(6)
-    const kind = question('What is new?', { settings: { prePrompt: 'Be kind' } })
-    for (const again of [kind, kind]) await ask(server, again)
+    const kind = chatBody('What is new?', { settings: { prePrompt: 'Be kind' } })
+    for (const again of [kind, kind]) await chatEvents(server, again)
     expect(server.provider.requests).toHaveLength(8)
     const [signal] = sampleSignals()
     if (signal) await server.workspace.feed.importSignals([{ ...signal, points: 999 }])
     await refresh(server.workspace.search)
-    await ask(server, NEWS)
+    await chatEvents(server, NEWS)
     expect(server.provider.requests).toHaveLength(9)
   })
 
   test.each(['refusal', 'failed', 'clean end without terminal', 'bad arguments'] as const)(
-    'after %s is not kept',
+    'an answer after %s is not cached',
     async (provider) => {
       const server = await startWithItems({ provider })
-      await ask(server, NEWS)
+      await chatEvents(server, NEWS)
       const before = server.provider.requests.length
       await server.settled()
-      await ask(server, NEWS)
+      await chatEvents(server, NEWS)
       expect(server.provider.requests.length).toBeGreaterThan(before)
     },
   )
 
-  test('of another model than the one that was named is not kept under its name', async () => {
+  test('an answer by another model than the named one is not cached', async () => {
     const behind = await startAgent()
     const real = modelAt(behind.provider.url, { model: 'second' })
     const model: ChatModel = { ...real, name: () => Promise.resolve('first') }
     const server = await startWithItems({ ports: { provider: { model, prices: PRICES } } })
     for (let times = 0; times < 2; times += 1) {
-      expect((await ask(server, NEWS)).at(-1)?.event).toBe('done')
+      expect((await chatEvents(server, NEWS)).at(-1)?.event).toBe('done')
       await server.settled()
     }
     expect(behind.provider.requests).toHaveLength(2)
   })
 
-  test('after tools that read stored data is kept', async () => {
+  test('an answer after tools that read stored data is cached', async () => {
     const server = await startWithItems({ provider: SEARCHING })
-    const first = await ask(server, NEWS)
+    const first = await chatEvents(server, NEWS)
     await server.settled()
-    const second = await ask(server, NEWS)
+    const second = await chatEvents(server, NEWS)
     expect(stepsOf(second)).toBe('meta delta done')
     expect([textOf(second), server.provider.requests.length]).toEqual([textOf(first), 3])
   })
 
-  test('cannot be read or kept: the turn that cannot read fails, the one that cannot keep does not', async () => {
+  test('a turn fails if the cache cannot be read, but not if it cannot be written', async () => {
     const broken = (): Promise<never> => Promise.reject(new Error('the cache is broken'))
     const kept = await startWithItems({ ports: { cache: { get: () => Promise.resolve(null), put: broken } } })
-    expect((await ask(kept, question('Hello'))).at(-1)?.event).toBe('done')
+    expect((await chatEvents(kept, chatBody('Hello'))).at(-1)?.event).toBe('done')
     await kept.settled()
     expect(kept.lines.filter(({ level }) => level === 'warn')).toHaveLength(1)
     const read = await startWithItems({ ports: { cache: { get: broken, put: broken } } })
-    expect((await ask(read, question('Hello'))).at(-1)?.data).toEqual({
+    expect((await chatEvents(read, chatBody('Hello'))).at(-1)?.data).toEqual({
       error: 'upstream_error',
       code: 'failed',
     })
@@ -554,9 +554,9 @@ describe('an answer that was given', () => {
 })
 
 describe('a round whose usage is not told', () => {
-  test('is charged the same whatever came of it before the provider broke off', async () => {
+  test('a round without reported usage is charged the same wherever the provider broke off', async () => {
     const arguments_ = JSON.stringify({ query: 'x'.repeat(60_000) })
-    const said: Said[][] = [
+    const said: ModelOutput[][] = [
       [],
       [{ call: { id: 'c1', name: 'search_items', arguments: arguments_ } }],
       [{ text: 'y'.repeat(10_000) }],
@@ -564,7 +564,7 @@ describe('a round whose usage is not told', () => {
     const costs = []
     for (const round of said) {
       const server = await startAgent({ provider: { rounds: [round], ending: 'reset' } })
-      await ask(server, question('Hello'))
+      await chatEvents(server, chatBody('Hello'))
       const [turn] = await settledWell(server)
       expect(turn).toMatchObject({ code: 'truncated' })
       costs.push(Number(turn?.['costMicroUsd']))
@@ -574,20 +574,20 @@ describe('a round whose usage is not told', () => {
     expect(costs[0]).toBeGreaterThan(5_000 + 2 * 1_000)
   })
 
-  test('is charged once a round, beside what other rounds told', async () => {
-    const quiet: Said = { end: 'completed', usage: null }
+  test('a round without reported usage is charged once, in addition to the reported usage of other rounds', async () => {
+    const quiet: ModelOutput = { end: 'completed', usage: null }
     const rounds = [
       [searchCall('a'), quiet],
       [searchCall('b'), quiet],
       [{ text: 'Hello' }, quiet],
     ]
     const silent = await startAgent({ provider: { rounds } })
-    expect((await ask(silent, question('Hello'))).at(-1)?.data).toEqual({
+    expect((await chatEvents(silent, chatBody('Hello'))).at(-1)?.data).toEqual({
       usage: { in: 0, out: 0, cached: 0 },
     })
     const [all] = await settledWell(silent)
     const first = await startAgent({ provider: 'usage null' })
-    await ask(first, question('Hello'))
+    await chatEvents(first, chatBody('Hello'))
     const [one] = await settledWell(first)
     const oneCost = Number(one?.['costMicroUsd'])
     expect(Number(all?.['costMicroUsd'])).toBeGreaterThan(3 * oneCost)
@@ -595,12 +595,12 @@ describe('a round whose usage is not told', () => {
     const mixed = await startAgent({
       provider: { rounds: [[searchCall('a'), { end: 'completed' }], [quiet]] },
     })
-    await ask(mixed, question('Hello'))
+    await chatEvents(mixed, chatBody('Hello'))
     const [both] = await settledWell(mixed)
     expect(Number(both?.['costMicroUsd'])).toBeGreaterThan(oneCost + 104)
   })
 
-  test('never takes a day beyond its budget, whatever script the words are in', async () => {
+  test('rounds without reported usage never exceed the daily budget, in any script', async () => {
     const budgetPerDay = 100_000
     const server = await startAgent({
       settings: { limits: { ...DAY_LIMITS, budgetPerDay } },
@@ -621,7 +621,7 @@ describe('a round whose usage is not told', () => {
   })
 
   async function chatStatus(server: AgentServer, asked: string): Promise<number> {
-    const response = await chat(server, question(asked))
+    const response = await chat(server, chatBody(asked))
     await response.text()
     await server.settled()
     return response.status
@@ -629,7 +629,7 @@ describe('a round whose usage is not told', () => {
 })
 
 describe('questions alike at the same time', () => {
-  test('ask the model once, and each gets the whole answer', async () => {
+  test('identical concurrent questions call the model once, and each gets the whole answer', async () => {
     const { server, gate } = await startGated()
     await withItems(server)
     const answers = await openAll(server, Array<string>(100).fill(NEWS))
@@ -640,7 +640,7 @@ describe('questions alike at the same time', () => {
     gate.finish()
     const events = await Promise.all(answers.map((answer) => answer.events()))
     expect(new Set(events.map(textOf))).toEqual(new Set(['Hello all']))
-    expect(gate.asked).toBe(1)
+    expect(gate.requestCount).toBe(1)
     const used = events
       .map((each) => each.at(-1))
       .filter((last) => last?.event === 'done' && last.data.usage.in > 0)
@@ -649,14 +649,14 @@ describe('questions alike at the same time', () => {
   })
 
   test.each([{ in: 6_300, out: 500, cached: 0 }, null])(
-    'are answered with tools for the others where the first one is refused its extension (usage %o)',
+    'identical concurrent questions are answered with tools even if the first one cannot be extended (usage %o)',
     async (usage) => {
-      const said = (id: string): Said[] => [
+      const said = (id: string): ModelOutput[] => [
         { text: 'Let me see.' },
         searchCall(id),
         { end: 'completed', usage },
       ]
-      const last: Said[] = [{ text: 'Hello' }, { end: 'completed' }]
+      const last: ModelOutput[] = [{ text: 'Hello' }, { end: 'completed' }]
       const server = await startWithItems({ provider: { rounds: [said('a'), last, said('b'), last] } })
       const { extend } = server.ledger
       let refused: string | null = null
@@ -677,7 +677,7 @@ describe('questions alike at the same time', () => {
     },
   )
 
-  test('go on for the others when the first one leaves', async () => {
+  test('identical concurrent questions continue when the first client leaves', async () => {
     const { server, gate } = await startGated()
     await withItems(server)
     const first = await openAnswer(server, NEWS)
@@ -686,34 +686,36 @@ describe('questions alike at the same time', () => {
     await first.until('Hello')
     const second = await openAnswer(server, NEWS)
     await second.until('Hello')
-    first.leave()
+    first.disconnect()
     await lineOf(server, 'request', { path: '/api/agent/chat', finished: false })
     gate.say('you')
     gate.finish()
     const events = await second.events()
-    expect([textOf(events), events.at(-1)?.event, gate.asked]).toEqual(['Hello you', 'done', 1])
+    expect([textOf(events), events.at(-1)?.event, gate.requestCount]).toEqual(['Hello you', 'done', 1])
     const turns = await settledWell(server)
     expect(turns.map(({ terminal }) => terminal).sort()).toEqual(['done', 'gone'])
   })
 })
 
-test('a chat about an item stands on the item; on the site when the key is not known or such chats are off', async () => {
+test('a chat about an item starts from the item, or from the site if the key is unknown or item chats are off', async () => {
   const server = await startWithItems()
   const scope = (key: string): object => ({ scope: { type: 'item', key } })
-  await ask(server, question('What is it?', scope('hn-hn1')))
-  await ask(server, question('What is it?', scope('hn-404')))
+  await chatEvents(server, chatBody('What is it?', scope('hn-hn1')))
+  await chatEvents(server, chatBody('What is it?', scope('hn-404')))
   const off = await startWithItems({ settings: { itemChat: false } })
-  await ask(off, question('What is it?', scope('hn-hn1')))
+  await chatEvents(off, chatBody('What is it?', scope('hn-hn1')))
   await Promise.all([server.settled(), off.settled()])
   const kinds = [...server.turns(), ...off.turns()].map(({ scope: kind }) => kind)
   expect(kinds).toEqual(['item', 'site', 'site'])
 })
 
-test('nothing that anyone wrote and nothing of who asks is logged', async () => {
+test('no text of the conversation and no data of the caller is logged', async () => {
   for (const provider of [SEARCHING, 'failed', 'bad arguments', 'HTML 200'] as const) {
     const server = await startAgent({ provider })
     const token = await sessionOf(server)
-    await ask(server, question('Wolfram Schmidt asks', { settings: { prePrompt: 'Heinrich' } }), { token })
+    await chatEvents(server, chatBody('Wolfram Schmidt asks', { settings: { prePrompt: 'Heinrich' } }), {
+      token,
+    })
     await chat(server, '{"messages":[{"role":"user","content":"Wolfram"', { token })
     await server.settled()
     const logged = JSON.stringify(server.lines, (_key, value: unknown) =>

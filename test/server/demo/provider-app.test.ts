@@ -26,7 +26,7 @@ const CITED = String.raw`1. [Chips \[part 1\]](https://example.org/1_%28a%29)`
 const SITE = { untrusted: true, about: 'the whole site', sort: 'trending', popular: [item(1), item(2)] }
 const ONE_ITEM = { untrusted: true, about: 'one item, which the user has open', item: item(1) }
 
-/** What each tool gives. */
+/** Result of each tool. */
 const RESULTS: Readonly<Record<string, object>> = {
   search_items: { untrusted: true, items: [item(1), item(2)] },
   get_period_top: { untrusted: true, period: 'year', items: [item(1)] },
@@ -114,14 +114,14 @@ describe('the demo answers from tools', () => {
     expect(text).toMatch(/\[Chips \\\[part \d\\\]\]\(https:\/\/example\.org\/\d_%28a%29\)/)
   })
 
-  test('how often a term is mentioned', async () => {
+  test('the demo answers how often a term is mentioned', async () => {
     const { tools, text } = await turn('How often is Rust mentioned?')
     expect(tools).toEqual(['get_trend_history'])
     expect(text).toContain('“rust” is mentioned by 12 stored items')
     expect(text).toContain('- 2026-03-01: 5')
   })
 
-  test('once more with fewer words, and that nothing is stored', async () => {
+  test('the demo searches again with fewer words, and says that nothing is stored', async () => {
     const { tools, text } = await turn('What about purple elephants?', {
       results: { search_items: { items: [] } },
     })
@@ -129,14 +129,14 @@ describe('the demo answers from tools', () => {
     expect(text).toContain('Nothing is stored about “purple elephants”.')
   })
 
-  test('with what the text of the first item says', async () => {
+  test('the demo quotes the text of the first item', async () => {
     const { text } = await turn('What about chips?')
     expect(text).toContain(CITED)
     expect(text).toContain('> A chip is made of sand.')
   })
 })
 
-test('answers about the item that is open from the data it was given', async () => {
+test('the demo answers about the open item from the data of the prompt', async () => {
   const { tools, text } = await turn('What does it say?', {
     data: { ...ONE_ITEM, textIsWhole: true, text: 'All of it.' },
   })
@@ -147,33 +147,33 @@ test('answers about the item that is open from the data it was given', async () 
   expect(longer.text).toContain('> A chip is made of sand.')
 })
 
-test('answers in the language that is preferred', async () => {
+test('the demo answers in the preferred language', async () => {
   expect((await turn('What is trending?', { settings: { preferredLanguage: 'ru' } })).text).toContain(
     'тренде',
   )
   expect((await turn('Что в тренде?', { settings: { preferredLanguage: 'en' } })).text).toContain('Trending')
 })
 
-test('answers from the snapshot alone when it is given no tools', async () => {
+test('the demo answers from the snapshot alone without tools', async () => {
   const { tools, text } = await turn('What is trending?', { withoutTools: true })
   expect(tools).toEqual([])
   expect(text).toContain('Without tools')
   expect(text).toContain(CITED)
 })
 
-test('says what it is, and what can be asked', async () => {
+test('the demo says that it is a demo, and what it can answer', async () => {
   const { tools, text } = await turn('Hello!')
   expect(tools).toEqual([])
   expect(text).toContain('a script answers here, not a language model')
 })
 
-test('says the same to the same question, in parts', async () => {
+test('the demo streams the same answer to the same question', async () => {
   const [first, second] = [await turn('What is trending?'), await turn('What is trending?')]
   expect(first).toEqual(second)
   expect(first.texts.length).toBeGreaterThan(3)
 })
 
-test('declines what is no streamed question', async () => {
+test('the demo refuses a request without input or streaming', async () => {
   const ask = (body: unknown): Promise<Response> | Response =>
     demoProviderApp(0).request('/responses', { method: 'POST', body: JSON.stringify(body) })
   for (const body of [null, {}, { input: [], stream: true }, { input: [{ type: 'message' }] }]) {

@@ -21,7 +21,7 @@ const ask = async (
   return { response, text: await response.text() }
 }
 
-test('lists models that may all be recommended, and says that it is the demo', async () => {
+test('the demo router lists models that may all be recommended, marked as the demo', async () => {
   const { response, text } = await ask('/models', undefined, null)
   expect(response.headers.get('x-dash-demo')).toBe('true')
   const { eligible, rejections } = filterCatalogue(parseCatalogue(text)?.models ?? [], NOW)
@@ -29,7 +29,7 @@ test('lists models that may all be recommended, and says that it is the demo', a
   expect(eligible.map(({ id }) => id)).toEqual(DEMO_MODELS.map(({ id }) => id))
 })
 
-test('tells a key and endpoints, to whoever has a key', async () => {
+test('the demo router returns key and endpoints to any key', async () => {
   expect(parseKeyRequests((await ask('/key')).text)).toEqual({ limit: 50, used: 0 })
   const [first] = DEMO_MODELS
   const path = `/models/${encodeURIComponent(first?.id ?? '').replace('%2F', '/')}/endpoints`
@@ -37,7 +37,7 @@ test('tells a key and endpoints, to whoever has a key', async () => {
   expect((await ask('/key', undefined, null)).response.status).toBe(401)
 })
 
-test('answers for its own models alone: the suite in their manner, and everything else with a greeting', async () => {
+test('the demo router responds for its own models only: to the suite by their behaviour, to anything else with a greeting', async () => {
   expect((await ask('/chat/completions', { model: 'nobody/nothing:free' })).response.status).toBe(404)
   const model = DEMO_MODELS[0]?.id
   const { messages, tools } = drawItems(dayOf(NOW)).prompts.tool

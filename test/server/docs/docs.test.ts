@@ -8,7 +8,7 @@ import { openApp } from '../../support/api-client.ts'
 import { openWorkspace } from '../../support/workspace.ts'
 
 describe('the guides', () => {
-  test('are in a menu whose groups name each page once and leave none over', async () => {
+  test('the guides are in a menu whose groups name each page once and omit none', async () => {
     const app = openApp(await openWorkspace())
     const page = await (await app.request('http://dash.test/docs')).text()
     const menu = page.split('id="menu"')[1] ?? ''
@@ -21,7 +21,7 @@ describe('the guides', () => {
       expect([path, links.filter((link) => link === path).length]).toEqual([path, 1])
   })
 
-  test('have their own title, say where they are, and are no page for anything else', async () => {
+  test('the guides have their own title and current menu entry, and unknown paths are 404', async () => {
     const app = openApp(await openWorkspace())
     const page = await (await app.request('http://dash.test/docs/operations')).text()
     expect(page).toContain('<title>Operations</title>')
@@ -30,7 +30,7 @@ describe('the guides', () => {
       expect((await app.request(`http://dash.test${path}`)).status).toBe(404)
   })
 
-  test('that became sections of other pages lead there from their former addresses', async () => {
+  test('the former path of a guide that became a section redirects to it', async () => {
     const app = openApp(await openWorkspace())
     for (const name of ['chat-providers', 'evaluating-models', 'feed-api', 'history-api', 'search']) {
       const response = await app.request(`http://dash.test/docs/${name}`)
@@ -44,7 +44,7 @@ describe('the guides', () => {
   })
 })
 
-test('the script of the audit is served as it stands beside its guide, which leads to it', async () => {
+test('the audit script is served verbatim beside its guide, which links to it', async () => {
   const app = openApp(await openWorkspace())
   const response = await app.request('http://dash.test/docs/audit.sh')
   expect([response.status, response.headers.get('content-type')]).toEqual([200, 'text/plain; charset=utf-8'])
@@ -69,7 +69,7 @@ test('every diagram of the documents is served as an image with a text alternati
 test.each([
   ['/docs/containers', '/docs/deployment#containers'],
   ['/docs/scaling.md', '/docs/deployment.md#several-servers'],
-])('the former address %s leads to %s', async (from, to) => {
+])('the former path %s redirects to %s', async (from, to) => {
   const app = openApp(await openWorkspace())
   const response = await app.request(`http://dash.test${from}`)
   expect([response.status, response.headers.get('location')]).toEqual([301, to])
@@ -80,7 +80,7 @@ test.each([
 test.each([
   ['/docs/decisions/0002-what-may-stay-in-memory', '/docs/decisions/0002-caching-verified-publications'],
   ['/docs/decisions/0055-bounds-of-an-evaluation.md', '/docs/decisions/0026-evaluation-quota-and-pacing.md'],
-])('the former address of a decision, %s, leads to %s', async (from, to) => {
+])('the former path %s of a decision redirects to %s', async (from, to) => {
   const app = openApp(await openWorkspace())
   const response = await app.request(`http://dash.test${from}`)
   expect([response.status, response.headers.get('location')]).toEqual([301, to])
@@ -90,7 +90,7 @@ test.each([
 })
 
 describe('what language models read', () => {
-  test('llms.txt lists every interface and guide of the menu, and what it lists is there', async () => {
+  test('llms.txt lists every interface and guide of the menu, and its links work', async () => {
     const app = openApp(await openWorkspace())
     const response = await app.request('http://dash.test/llms.txt')
     expect([response.status, response.headers.get('content-type')]).toEqual([
@@ -110,7 +110,7 @@ describe('what language models read', () => {
     for (const link of links) expect([link, (await app.request(link)).status]).toEqual([link, 200])
   })
 
-  test('every guide is there as a page and as it was written, with links that lead to others like it', async () => {
+  test('every guide is served as a page and as Markdown, each with links to its own kind', async () => {
     // So fast that no minute has too many renders.
     let now = Date.now()
     const app = openApp(await openWorkspace(), { clock: () => (now += 1_000) })
@@ -138,7 +138,7 @@ describe('what language models read', () => {
 describe('markdown', () => {
   const render = (text: string): string => renderMarkdown(text, () => null).html
 
-  test('shows HTML as text, and links only to the web or to what is known', () => {
+  test('Markdown shows HTML as text, and links only to the web or to known documents', () => {
     const shown = render(
       '<script>x</script>\n\na <b>c</b> [d](javascript:1) [e](other.md) [f](https://example.org/?"q)',
     )
@@ -148,20 +148,20 @@ describe('markdown', () => {
     expect(shown).toContain('rel="noopener noreferrer"')
   })
 
-  test('shows images of this server, and only the alternative text of others', () => {
+  test('Markdown shows images of this server, and only the alternative text of others', () => {
     const text = '![one](a.svg) ![two](https://example.org/b.svg)'
     const shown = renderMarkdown(text, (link) => (link === 'a.svg' ? '/docs/a.svg' : null)).html
     expect(shown).toContain('<img src="/docs/a.svg" alt="one" /> two')
   })
 
-  test('says beside an example what it needs', () => {
+  test('Markdown names the prerequisites of an example', () => {
     expect(render('```sh needs=clone,jq\nx\n```')).toMatch(
       /<p class="needs">Needs a clone of the project, jq:<\/p>\s*<pre/,
     )
     expect(render('```sh refused=404\nx\n```')).not.toContain('needs')
   })
 
-  test('gives headings the ids that links name them by, each once', () => {
+  test('Markdown gives headings unique ids', () => {
     const shown = render('# A `b`: c, d!\n\n## Größe\n\n## Größe')
     expect([...shown.matchAll(/id="([^"]*)"/g)].map(([, id]) => id)).toEqual(['a-b-c-d', 'größe', 'größe-1'])
   })

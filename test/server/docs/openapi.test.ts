@@ -111,7 +111,7 @@ const DESCRIBED: Readonly<Record<string, Described>> = {
 }
 
 test.each(Object.entries(DESCRIBED))(
-  'the OpenAPI document of %s is valid 3.1 under an independent validator, has a version of its own, and describes every operation and refusal',
+  'the OpenAPI document of %s is valid 3.1 under an independent validator, has its own version, and describes every operation and refusal',
   async (name, { operations, schemas, codes }) => {
     const document = await documentOf(name)
     const validator = new Validator()
@@ -125,7 +125,7 @@ test.each(Object.entries(DESCRIBED))(
   },
 )
 
-test('an OpenAPI document says what a body and its headers hold beside the code', async () => {
+test('an OpenAPI document describes the members and headers of a refusal beside its code', async () => {
   const { paths, components } = await documentOf('top-year-history')
   expect(components.schemas['YearPublication']?.required).toEqual(Object.keys(yearEnvelopeSchema.shape))
   expect(JSON.stringify(paths)).toContain('#/components/schemas/YearPublication')
@@ -137,7 +137,7 @@ test('an OpenAPI document says what a body and its headers hold beside the code'
   for (const name of ['Retry-After', 'X-Accel-Buffering', 'ip_mismatch']) expect(chat).toContain(name)
 })
 
-test('every page and what it loads come from this server, under a policy that allows nothing else', async () => {
+test('every page loads only from this server, under a policy that allows nothing else', async () => {
   const app = openApp(await openWorkspace())
   for (const path of ['/', '/docs', '/docs/api/top-year-history', '/docs/api/feed']) {
     const response = await app.request(`http://dash.test${path}`)
@@ -168,7 +168,7 @@ test('the pages of a demo say so, the pages of a real server do not', async () =
   }
 })
 
-test('what no route answers has a short body that repeats nothing of the request', async () => {
+test('an unknown path gets a short body that repeats nothing of the request', async () => {
   const app = openApp(await openWorkspace())
   const missing = await app.request('http://dash.test/secret-path?token=1')
   expect([missing.status, await missing.text()]).toEqual([404, '{"error":"not_found"}'])

@@ -3,13 +3,13 @@ import { describe, expect, test } from 'vitest'
 import type { FeedEvent } from '../../../src/domain/feed/columns.ts'
 import type { ItemDetails } from '../../../src/domain/feed/live-source.ts'
 import { openApp } from '../../support/api-client.ts'
-import { ask } from '../../support/contract-client.ts'
+import { requestRoute } from '../../support/contract-client.ts'
 import { feedEvent, NOW, feedEvents } from '../../support/signals.ts'
 import {
   keepSnapshot,
   sealEvents,
-  complaintsOfJsonFeed,
-  complaintsOfLibxml,
+  jsonFeedErrors,
+  libxmlErrors,
   readWithFastXml,
   readWithSax,
 } from '../../support/live-client.ts'
@@ -23,7 +23,7 @@ import {
   uuidV5,
   uriOf,
 } from '../../../src/server/feed/feeds.ts'
-/** Titles that break what escapes too little, and readers that trust too much. */
+/** Titles that break insufficient escaping and lenient parsers. */
 const HOSTILE = [
   '<script>alert(1)</script>',
   '</title></item></channel></rss>',
@@ -46,7 +46,7 @@ const FORMATS = { '/api/rss': 'rss', '/api/atom': 'atom' } as const
 const WRITERS = { '/api/rss': writeRss, '/api/atom': writeAtom } as const
 const XML_PATHS = Object.keys(FORMATS) as (keyof typeof FORMATS)[]
 
-/** What XML 1.0 can hold of a text. */
+/** The text as XML 1.0 can represent it. */
 const asXml = (text: string): string =>
   Array.from(text.toWellFormed(), (character) => {
     const code = character.codePointAt(0) ?? 0
@@ -72,23 +72,23 @@ async function bodyOf(
 ): Promise<string> {
   const workspace = await openWorkspace()
   await keepSnapshot(workspace.feed, events, NOW, details)
-  return (await ask(openApp(workspace, changes), path)).text
+  return (await requestRoute(openApp(workspace, changes), path)).text
 }
 
 describe.each(XML_PATHS)('%s with hostile titles', (path) => {
-  test('is what its grammar asks for under libxml2, and gives every title back under a parser on sax', async () => {
+  test('a feed with hostile titles is valid under libxml2, and a sax parser returns every title', async () => {
     const titles = [...HOSTILE, ...ENTITIES]
     const body = await bodyOf(titled(titles), path)
-    expect(await complaintsOfLibxml(body, FORMATS[path])).toEqual([])
+    expect(await libxmlErrors(body, FORMATS[path])).toEqual([])
     expect((await readWithSax(body)).map(({ title }) => title)).toEqual(titles.map(asXml))
   })
 
-  test('gives every title back under a parser on fast-xml-parser', async () => {
+  test('a feed with hostile titles returns every title under fast-xml-parser', async () => {
     const { items } = readWithFastXml(await bodyOf(titled(HOSTILE), path))
     expect(items.map(({ title }) => title)).toEqual(HOSTILE.map((title) => asXml(title).trim()))
   })
 
-  test('gives back whatever else a title may be', async () => {
+  test('a feed returns any title', async () => {
     const titles = fc.array(
       fc.string({ unit: 'binary', minLength: 1 }).filter((title) => title.trim() !== ''),
       { minLength: 1, maxLength: 8 },
@@ -107,9 +107,9 @@ describe.each(XML_PATHS)('%s with hostile titles', (path) => {
   })
 })
 
-test('the JSON Feed keeps to its specification, and gives every title back', async () => {
+test('the JSON Feed follows its specification, and returns every title', async () => {
   const body = await bodyOf(titled([...HOSTILE, ...ENTITIES]), '/api/feed.json')
-  expect(complaintsOfJsonFeed(body)).toEqual([])
+  expect(jsonFeedErrors(body)).toEqual([])
   const { items } = JSON.parse(body) as { items: { title: string }[] }
   expect(items.map(({ title }) => title)).toEqual([...HOSTILE, ...ENTITIES])
 })
@@ -141,7 +141,7 @@ describe('every subscription', () => {
     feedEvent({ source: 'midjourney', sourceId: 'pic', url: null }),
   ]
 
-  test('carries popular, hype and images as one list by agg_score, with rank, raw score and unit', async () => {
+  test('every subscription has popular, hype and images as one list by agg_score, with rank, raw score and unit', async () => {
     const body = await bodyOf(mixed, '/api/feed.json?sort=day', details)
     const { items } = JSON.parse(body) as { items: { _dash: Record<string, unknown> }[] }
     expect(items.map(({ _dash: { rank, key, aggScore, score } }) => [rank, key, aggScore, score])).toEqual([
@@ -155,9 +155,9 @@ describe('every subscription', () => {
     ])
   })
 
-  test.each(XML_PATHS)('%s says the same under its own name space, and is valid', async (path) => {
+  test.each(XML_PATHS)('%s has the same data in its own namespace, and is valid', async (path) => {
     const body = await bodyOf(mixed, `${path}?sort=day`, details)
-    expect(await complaintsOfLibxml(body, FORMATS[path])).toEqual([])
+    expect(await libxmlErrors(body, FORMATS[path])).toEqual([])
     const items = await readWithSax(body)
     const [hn, , github, , lobsters] = items
     expect(items.map(({ element }) => element('dash:rank')?.['#']).join(' ')).toBe('1 2 3 4 5 6 7')
@@ -178,14 +178,14 @@ describe('every subscription', () => {
     expect(body.match(/<(item|entry)>/g)).toHaveLength(7)
   })
 
-  test('has three formats that tell of the same items', async () => {
+  test('every subscription has the same items in three formats', async () => {
     const workspace = await openWorkspace()
     await keepSnapshot(workspace.feed, mixed, NOW, details)
     const app = openApp(workspace)
     const [rss, atom] = await Promise.all(
-      XML_PATHS.map(async (path) => readWithFastXml((await ask(app, path)).text).items),
+      XML_PATHS.map(async (path) => readWithFastXml((await requestRoute(app, path)).text).items),
     )
-    const json = JSON.parse((await ask(app, '/api/feed.json')).text) as {
+    const json = JSON.parse((await requestRoute(app, '/api/feed.json')).text) as {
       items: Record<string, string>[]
     }
     expect(atom).toEqual(rss)
@@ -198,7 +198,7 @@ describe('every subscription', () => {
     expect(items).toEqual(rss)
   })
 
-  test('names itself by the configured address, never by the one it was asked under', async () => {
+  test('every subscription names itself by the configured URL, never by that of the request', async () => {
     const baseUrl = (): string => 'https://dash.example/under'
     for (const path of [...XML_PATHS, '/api/feed.json']) {
       const body = await bodyOf(mixed, `${path}?sort=week`, new Map(), { baseUrl })
@@ -207,17 +207,17 @@ describe('every subscription', () => {
     }
   })
 
-  test('says so when it is a demo, and is valid when it is empty', async () => {
+  test('every subscription is marked in the demo, and valid when empty', async () => {
     for (const path of XML_PATHS) {
       const body = await bodyOf([], path, new Map(), { demo: true })
-      expect(await complaintsOfLibxml(body, FORMATS[path])).toEqual([])
+      expect(await libxmlErrors(body, FORMATS[path])).toEqual([])
       expect(readWithFastXml(body)).toEqual({ title: 'DEMO: dash: trending now', items: [] })
     }
-    expect(complaintsOfJsonFeed(await bodyOf([], '/api/feed.json'))).toEqual([])
+    expect(jsonFeedErrors(await bodyOf([], '/api/feed.json'))).toEqual([])
   })
 })
 
-test('the start page tells feed readers where to subscribe', async () => {
+test('the start page links the subscription feeds for feed readers', async () => {
   const app = openApp(await openWorkspace())
   const page = await (await app.request('http://dash.test/')).text()
   const links = [...page.matchAll(/<link rel="alternate" type="([^"]+)" title="[^"]+" href="([^"]+)"/g)]
@@ -228,12 +228,12 @@ test('the start page tells feed readers where to subscribe', async () => {
   ])
 })
 
-test('makes UUIDs of version 5 as RFC 9562 shows them', () => {
+test('UUIDs of version 5 match the example of RFC 9562', () => {
   const dns = '6ba7b810-9dad-11d1-80b4-00c04fd430c8'
   expect(uuidV5(dns, 'www.example.com')).toBe('2ed6657d-e927-568b-95e1-2665a8aea6a2')
 })
 
-test('gives a save key the id it has always had', () => {
+test('the id of a save key never changes', () => {
   expect(itemId('hn-29135559')).toBe('urn:uuid:4aa3f1ca-aa1f-570b-949a-5ceb73dc4185')
   expect(itemId('hn-29135558')).not.toBe(itemId('hn-29135559'))
 })
@@ -261,7 +261,7 @@ const URI =
 const decoded = (text: string): string =>
   text.replaceAll(/%([\dA-F]{2})/gi, (_, code: string) => String.fromCharCode(Number.parseInt(code, 16)))
 
-test('has only what a URI may have, and leads where the URL leads', () => {
+test('a converted URI has only allowed characters, and the same target as the URL', () => {
   const text = fc.string({ unit: fc.constantFrom(...Array.from('%#"\'<>[]^`{|}\\ az09éß漢?&=/')) })
   fc.assert(
     fc.property(fc.webPath(), text, text, (path, query, fragment) => {

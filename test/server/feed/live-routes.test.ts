@@ -5,7 +5,7 @@ import { LIVE_SORTS } from '../../../src/domain/feed/live-sort.ts'
 import { storageUnavailable } from '../../../src/domain/refusal.ts'
 import { openApp, silentLog } from '../../support/api-client.ts'
 import { feedEvents, HOUR_MS, NOW } from '../../support/signals.ts'
-import { ask } from '../../support/contract-client.ts'
+import { requestRoute } from '../../support/contract-client.ts'
 import { keepSnapshot } from '../../support/live-client.ts'
 import { openWorkspace } from '../../support/workspace.ts'
 import { rawClient } from '../../adapters/sqlite/lock-holder.ts'
@@ -17,29 +17,29 @@ const EVENTS = ['hn', 'lobsters', 'lesswrong', 'hype:github', 'midjourney'].flat
 )
 
 describe('/api/feed', () => {
-  test.each(LIVE_SORTS)('serves %s byte for byte as it was stored', async (sort) => {
+  test.each(LIVE_SORTS)('/api/feed serves %s byte for byte as stored', async (sort) => {
     const workspace = await openWorkspace()
     const { payloads } = await keepSnapshot(workspace.feed, EVENTS)
-    const { headers, text } = await ask(openApp(workspace), `/api/feed?sort=${sort}`)
+    const { headers, text } = await requestRoute(openApp(workspace), `/api/feed?sort=${sort}`)
     expect(text).toBe(new TextDecoder().decode(payloads.get(sort)))
     expect(headers.get('last-modified')).toBe('Sun, 15 Mar 2026 12:00:00 GMT')
     expect(liveFeedSchema.parse(JSON.parse(text)).sortMode).toBe(sort)
   })
 
-  test('serves trending when no sort is asked for', async () => {
+  test('/api/feed serves trending without a sort', async () => {
     const workspace = await openWorkspace()
     await keepSnapshot(workspace.feed, EVENTS)
-    const { text } = await ask(openApp(workspace), '/api/feed')
+    const { text } = await requestRoute(openApp(workspace), '/api/feed')
     expect(JSON.parse(text)).toMatchObject({ sortMode: 'trending', generatedAt: '2026-03-15T12:00:00.000Z' })
   })
 
-  test('follows each new snapshot at once', async () => {
+  test('/api/feed serves each new snapshot at once', async () => {
     const workspace = await openWorkspace()
     const app = openApp(workspace)
     for (let run = 0; run < 3; run += 1) {
       const { snapshot } = await keepSnapshot(workspace.feed, EVENTS.slice(run), NOW + run)
       for (const sort of LIVE_SORTS) {
-        const { text } = await ask(app, `/api/feed?sort=${sort}`)
+        const { text } = await requestRoute(app, `/api/feed?sort=${sort}`)
         expect(JSON.parse(text)).toMatchObject({ snapshotId: snapshot.id, sortMode: sort })
       }
     }
@@ -47,36 +47,36 @@ describe('/api/feed', () => {
 })
 
 describe.each(PATHS)('%s', (path) => {
-  test('answers 200 to the ETag of an older snapshot', async () => {
+  test('a request with the ETag of an older snapshot gets 200', async () => {
     const workspace = await openWorkspace()
     const app = openApp(workspace)
     await keepSnapshot(workspace.feed, EVENTS)
-    const headers = { 'if-none-match': (await ask(app, path)).headers.get('etag') ?? '' }
+    const headers = { 'if-none-match': (await requestRoute(app, path)).headers.get('etag') ?? '' }
     await keepSnapshot(workspace.feed, EVENTS.slice(1), NOW + 1)
-    expect((await ask(app, path, { headers })).status).toBe(200)
+    expect((await requestRoute(app, path, { headers })).status).toBe(200)
   })
 
-  test('refuses a sort it does not have, and sends the year to its own interface', async () => {
+  test('an unknown sort is refused, and the year is referred to its own interface', async () => {
     const app = openApp(await openWorkspace())
     for (const query of ['?sort=', '?sort=hour', '?sort=day&sort=day'])
-      expect((await ask(app, path + query)).error).toBe('invalid_sort')
-    const { status, text } = await ask(app, `${path}?sort=year`)
+      expect((await requestRoute(app, path + query)).error).toBe('invalid_sort')
+    const { status, text } = await requestRoute(app, `${path}?sort=year`)
     expect([status, JSON.parse(text)]).toEqual([
       400,
       { error: 'year_is_archived', history: '/api/feed/history?sort=year' },
     ])
   })
 
-  test('answers 404 before the first snapshot, whatever the client holds', async () => {
+  test('a request before the first snapshot gets 404, with any ETag', async () => {
     const app = openApp(await openWorkspace())
-    const { status, error } = await ask(app, path, { headers: { 'if-none-match': '*' } })
+    const { status, error } = await requestRoute(app, path, { headers: { 'if-none-match': '*' } })
     expect([status, error]).toEqual([404, 'no_snapshot'])
   })
 
-  test('answers 503 when the newest snapshot is damaged, never with an older one, and recovers with the next', async () => {
+  test('a damaged newest snapshot gives 503, never an older one, until the next snapshot', async () => {
     const workspace = await openWorkspace()
     const older = await keepSnapshot(workspace.feed, EVENTS)
-    expect((await ask(openApp(workspace), path)).status).toBe(200)
+    expect((await requestRoute(openApp(workspace), path)).status).toBe(200)
     const { snapshot } = await keepSnapshot(workspace.feed, EVENTS.slice(1), NOW + 1)
     const raw = rawClient(`file:${workspace.feedPath}`)
     await raw.execute({
@@ -85,28 +85,28 @@ describe.each(PATHS)('%s', (path) => {
     })
     const app = openApp(workspace)
     for (let tries = 0; tries < 2; tries += 1) {
-      const { status, error, text } = await ask(app, path)
+      const { status, error, text } = await requestRoute(app, path)
       expect([status, error]).toEqual([503, 'feed_snapshot_corrupt'])
       expect(text).not.toContain(older.snapshot.id)
     }
     await keepSnapshot(workspace.feed, EVENTS, NOW + 2)
-    expect((await ask(app, path)).status).toBe(200)
+    expect((await requestRoute(app, path)).status).toBe(200)
   })
 
-  test('answers 503 when the store cannot be reached or breaks off, and logs why', async () => {
+  test('a store that is unreachable or fails gives 503 and a log line', async () => {
     const workspace = await openWorkspace()
     const logged: unknown[] = []
     const log = { ...silentLog, error: (fields: Record<string, unknown>) => void logged.push(fields['code']) }
     const failing = [storageUnavailable('gone'), new Error('broke off')]
     for (const error of failing) {
       const feed = { ...workspace.feed, newestSnapshot: () => Promise.reject(error) }
-      await ask(openApp({ ...workspace, feed }, { log }), path)
+      await requestRoute(openApp({ ...workspace, feed }, { log }), path)
     }
     expect(logged).toEqual(['feed_storage_unavailable', 'feed_lookup_failed'])
   })
 })
 
-test('a payload is read once for all who ask, and again only for another snapshot', async () => {
+test('a payload is read once for concurrent requests, and again only for another snapshot', async () => {
   const workspace = await openWorkspace()
   const read: string[] = []
   const feed = {
@@ -118,14 +118,14 @@ test('a payload is read once for all who ask, and again only for another snapsho
   }
   const app = openApp({ ...workspace, feed })
   const first = await keepSnapshot(workspace.feed, EVENTS)
-  await Promise.all(PATHS.flatMap((path) => [path, path]).map((path) => ask(app, path)))
-  await ask(app, '/api/rss')
+  await Promise.all(PATHS.flatMap((path) => [path, path]).map((path) => requestRoute(app, path)))
+  await requestRoute(app, '/api/rss')
   const second = await keepSnapshot(workspace.feed, EVENTS, NOW + 1)
-  await ask(app, '/api/rss')
+  await requestRoute(app, '/api/rss')
   expect(read).toEqual([`${first.snapshot.id} trending`, `${second.snapshot.id} trending`])
 })
 
-test('a payload of another layout is served as it is, but made into no subscription', async () => {
+test('a payload of another layout is served verbatim, but not as a subscription', async () => {
   const workspace = await openWorkspace()
   const sealed = await keepSnapshot(workspace.feed, EVENTS)
   const bytes = Buffer.from('{"algoVersion":"live-v0"}')
@@ -140,6 +140,6 @@ test('a payload of another layout is served as it is, but made into no subscript
   }
   await workspace.feed.saveSnapshot({ ...sealed, snapshot, payloads }, { discardLater: false })
   const app = openApp(workspace)
-  expect((await ask(app, '/api/feed')).text).toBe(bytes.toString())
-  expect((await ask(app, '/api/rss')).error).toBe('feed_snapshot_corrupt')
+  expect((await requestRoute(app, '/api/feed')).text).toBe(bytes.toString())
+  expect((await requestRoute(app, '/api/rss')).error).toBe('feed_snapshot_corrupt')
 })

@@ -5,7 +5,7 @@ import type { SearchCaller } from '../../../src/domain/feed/search.ts'
 import type { CallerSearch } from '../../../src/domain/ports.ts'
 import { StorageFault, Refusal } from '../../../src/domain/refusal.ts'
 import { openApp, listenLocally, silentLog } from '../../support/api-client.ts'
-import { ask as askPublic } from '../../support/contract-client.ts'
+import { requestRoute as askPublic } from '../../support/contract-client.ts'
 import { ranges } from '../../support/pages.ts'
 import { signal, refresh } from '../../support/signals.ts'
 import { openWorkspace } from '../../support/workspace.ts'
@@ -35,7 +35,7 @@ async function openSearchApp(): Promise<App> {
 }
 
 describe('the search over HTTP', () => {
-  test('answers questions', async () => {
+  test('the search interfaces respond to requests', async () => {
     const app = await openSearchApp()
     const path = '/api/search?q=rust&source=hn,lobsters&from=2026-02-01&to=2026-03-31&limit=1'
     const found = await ask(app, path)
@@ -85,13 +85,13 @@ describe('the search over HTTP', () => {
     expect(await ask(app, path)).toMatchObject({ status: 400, body: { error } })
   })
 
-  test('tells what is not stored', async () => {
+  test('the search interfaces report items that are not stored', async () => {
     const app = await openSearchApp()
     for (const path of ['/api/similar?key=hn-99', '/api/trend?key=hn-99'])
       expect(await ask(app, path)).toMatchObject({ status: 404, body: { error: 'item_not_found' } })
   })
 
-  test('answers 503, and nothing old, while the store is not there', async () => {
+  test('the search interfaces respond 503, without old data, while the store is missing', async () => {
     const workspace = await openWorkspace()
     const app = openApp(workspace)
     expect(await ask(app, '/api/search?q=a')).toMatchObject({ status: 200, body: { items: [] } })
@@ -103,7 +103,7 @@ describe('the search over HTTP', () => {
   const RETRYING = { retryAfterSeconds: 2 }
   const PATHS = ['/api/search?q=a', '/api/similar?key=hn-1', '/api/trend?key=hn-1', '/api/trend?term=a']
 
-  test('tells an address with too many open queries when to ask again, on the page of an item too', async () => {
+  test('an address with too many open queries gets Retry-After, on the page of an item too', async () => {
     const search = searchThatFails(new Refusal('search_limit', 'too many', { members: RETRYING }))
     const app = openApp(await openWorkspace(), { search })
     for (const path of PATHS) {
@@ -116,7 +116,7 @@ describe('the search over HTTP', () => {
     expect(await page.text()).toContain('search_limit')
   })
 
-  test('makes the item page say when to ask again, and logs no error for what is expected', async () => {
+  test('the item page has Retry-After while the search is busy, and logs no error', async () => {
     const errors: string[] = []
     const log = { ...silentLog, error: (_: object, message: string) => void errors.push(message) }
     const pageOf = async (code: string): Promise<unknown[]> => {
@@ -131,7 +131,7 @@ describe('the search over HTTP', () => {
     expect(await pageOf('storage_damaged')).toEqual([503, null, ['panel refused']])
   })
 
-  test('counts callers by the address a trusted proxy tells on every route that asks, and pages as one caller', async () => {
+  test('every route counts callers by the address from a trusted proxy, and pages count as one caller', async () => {
     const callers: SearchCaller[] = []
     const by = (caller: SearchCaller): CallerSearch => {
       callers.push(caller)
@@ -152,7 +152,7 @@ describe('the search over HTTP', () => {
     [new Refusal('storage_damaged'), 'search_damaged'],
     [new StorageFault('the thread ended'), 'search_failed'],
     [new TypeError('unexpected'), 'search_failed'],
-  ])('answers 503 when asking comes to %s', async (thrown, error) => {
+  ])('the search responds 503 to %s', async (thrown, error) => {
     const app = openApp(await openWorkspace(), { search: searchThatFails(thrown) })
     for (const path of PATHS) {
       expect(await ask(app, path)).toMatchObject({ status: 503, body: { error } })

@@ -11,11 +11,11 @@ import type { SearchCaller } from '../../../src/domain/feed/search.ts'
 import type { CallerSearch } from '../../../src/domain/ports.ts'
 import { Refusal } from '../../../src/domain/refusal.ts'
 import { runCall } from '../../../src/server/agent/tools.ts'
-import type { AgentSources } from '../../../src/server/agent/tool-answers.ts'
-import { MCP_OPEN, MCP_REFUSALS, mcpContract } from '../../../src/server/mcp/route.ts'
+import type { AgentSources } from '../../../src/server/agent/tools.ts'
+import { MCP_SLOTS, MCP_REFUSALS, mcpContract } from '../../../src/server/mcp/route.ts'
 import type { McpPorts, McpRefusal } from '../../../src/server/mcp/route.ts'
 import { serveStdio } from '../../../src/server/mcp/stdio.ts'
-import { readAsAgent, settledWorkspace, warmUp } from '../../support/agent-reads.ts'
+import { readAsAgent, settledWorkspace, startSearchProcess } from '../../support/agent-reads.ts'
 import { openApp, listenLocally } from '../../support/api-client.ts'
 import { examplesOf } from '../../support/examples.ts'
 import { ranges } from '../../support/pages.ts'
@@ -54,7 +54,7 @@ async function startMcp(
     sources,
   }
   const server = await listenLocally(openApp(workspace, { mcp }))
-  // An opaque origin is nobody's, even where it is listed.
+  // An opaque origin is never allowed, even if it is listed.
   origins = [...ownOrigins(server.url, null), ALLOWED, 'null']
   return { url: server.url, sources, faults }
 }
@@ -105,7 +105,7 @@ const CALLS: [string, Record<string, unknown>][] = [
 ]
 
 describe('the tools over HTTP', () => {
-  test('are those of the chat, said to read only what is stored', async () => {
+  test('the tools over HTTP are those of the chat, marked as read-only', async () => {
     const client = await connect((await startMcp()).url)
     expect(client.getServerVersion()).toMatchObject({ name: 'dash', version: '1.2.3' })
     expect(client.getInstructions()).toContain('never instructions')
@@ -129,10 +129,10 @@ describe('the tools over HTTP', () => {
   })
 
   test.each(CALLS)(
-    '%s gives what the chat is given, as text and as a value marked as untrusted',
+    "%s returns the chat's result, as text and as structured content marked as untrusted",
     async (name, given) => {
       const { url, sources } = await startMcp()
-      await warmUp(sources.search)
+      await startSearchProcess(sources.search)
       const client = await connect(url)
       // The client holds values to the schema only when it knows the tools.
       await client.listTools()
@@ -148,7 +148,7 @@ describe('the tools over HTTP', () => {
     },
   )
 
-  test('keep a result within the bytes of a call, however often they are called', async () => {
+  test('the tools over HTTP bound each result, however often they are called', async () => {
     const long = Array.from({ length: 20 }, (_, index) => ({
       ...signalOf({ sourceId: `${index}`, day: AS_OF, points: index }),
       title: `${'длинный "заголовок" '.repeat(20)}${index}`,
@@ -165,7 +165,7 @@ describe('the tools over HTTP', () => {
     }
   })
 
-  test('answer a wrong call, an unknown tool and a store that fails with an error a model can read', async () => {
+  test('the tools over HTTP return readable errors for a wrong call, an unknown tool and a failing store', async () => {
     const { url, faults } = await startMcp({
       sources: { feed: () => Promise.reject(new Error('the disk is gone')) },
     })
@@ -187,7 +187,7 @@ describe('the tools over HTTP', () => {
     expect(faults).toMatchObject([{ message: 'the disk is gone' }])
   })
 
-  test('answer arguments nested deeper than can be written down as any other wrong call', async () => {
+  test('the tools over HTTP treat arguments nested too deeply as a wrong call', async () => {
     const { url, faults } = await startMcp()
     const deep = `${'['.repeat(15_000)}${']'.repeat(15_000)}`
     const params = `{"name":"search_items","arguments":{"query":${deep}}}`
@@ -204,7 +204,7 @@ describe('the tools over HTTP', () => {
     [{ name: 'search_items', arguments: null }],
     [{ arguments: {} }],
     [undefined],
-  ])('answer %j, which is no call, in the words of the protocol', async (params) => {
+  ])('the tools over HTTP refuse the invalid call %j with a protocol error', async (params) => {
     const { url } = await startMcp()
     const call = message({ id: 1, method: 'tools/call', params })
     const { error } = (await (await post(url, call)).json()) as { error: { code: number; message: string } }
@@ -212,7 +212,7 @@ describe('the tools over HTTP', () => {
     expect(error.message).toContain('a call needs a name (string) and arguments (object)')
   })
 
-  test('say that the data of a demo is a sample', async () => {
+  test('the tools over HTTP mark the data of a demo as a sample', async () => {
     const client = await connect((await startMcp({ demo: true })).url)
     expect(client.getServerVersion()).toMatchObject({ title: 'DEMO: dash' })
     expect(client.getInstructions()).toMatch(/^DEMO: /)
@@ -220,7 +220,7 @@ describe('the tools over HTTP', () => {
 })
 
 describe('POST /mcp', () => {
-  test('answers by itself, with JSON and its length, and keeps nothing', async () => {
+  test('POST /mcp responds with JSON and its length, without a session', async () => {
     const { url } = await startMcp()
     const response = await post(url, PING)
     expect(response.status).toBe(200)
@@ -233,7 +233,7 @@ describe('POST /mcp', () => {
     expect([notified.status, await notified.text()]).toEqual([202, ''])
   })
 
-  test('refuses pages of other origins, and answers no page at all to nobody', async () => {
+  test('POST /mcp refuses pages of other origins, and needs no origin for other clients', async () => {
     const { url } = await startMcp()
     for (const origin of ['https://evil.example', 'null', url.replace('127.0.0.1', 'rebound.example')])
       expect(await refused(await post(url, PING, { origin }))).toBe('forbidden_origin')
@@ -245,7 +245,7 @@ describe('POST /mcp', () => {
     expect((await post(url, PING)).headers.get('access-control-allow-origin')).toBeNull()
   })
 
-  test('lets pages of allowed origins ask first', async () => {
+  test('POST /mcp responds to the preflight of allowed origins', async () => {
     const { url } = await startMcp()
     const ask = (origin: string): Promise<Response> =>
       fetch(`${url}/mcp`, { method: 'OPTIONS', headers: { origin } })
@@ -255,13 +255,13 @@ describe('POST /mcp', () => {
     expect((await ask('https://evil.example')).headers.get('access-control-allow-origin')).toBeNull()
   })
 
-  test.each(['GET', 'DELETE', 'PUT'])('has no streams and no sessions for %s', async (method) => {
+  test.each(['GET', 'DELETE', 'PUT'])('POST /mcp has no streams and no sessions for %s', async (method) => {
     const response = await fetch(`${(await startMcp()).url}/mcp`, { method, headers: TYPES })
     expect(response.headers.get('allow')).toBe('POST')
     expect(await refused(response)).toBe('method_not_allowed')
   })
 
-  test('takes one message of the protocol, of a bounded length', async () => {
+  test('POST /mcp takes one protocol message of bounded length', async () => {
     const { url } = await startMcp()
     expect(await refused(await post(url, `[${PING}]`))).toBe('batch_not_supported')
     expect(await refused(await post(url, '{'))).toBe('invalid_json')
@@ -278,7 +278,7 @@ describe('POST /mcp', () => {
     }
   })
 
-  test('counts the requests of an address in each minute', async () => {
+  test('POST /mcp counts the requests of an address per minute', async () => {
     let now = NOW
     const trustedProxies = ranges('127.0.0.1')
     const { url } = await startMcp({ requestsPerMinute: 2, clock: () => now, trustedProxies })
@@ -321,7 +321,7 @@ describe('POST /mcp', () => {
     }
   }
 
-  test('asks the search for the client, and not as the chat', async () => {
+  test('POST /mcp queries the search for the client, and not as the chat', async () => {
     const callers: SearchCaller[] = []
     const none = (): Promise<never> => Promise.reject(new Refusal('item_not_found'))
     const by = (caller: SearchCaller): CallerSearch => {
@@ -334,31 +334,31 @@ describe('POST /mcp', () => {
     expect(callers).toMatchObject([{ address: '192.0.2.7', isChat: false }])
   })
 
-  test('answers four requests of one address at the same time, and meanwhile those of others', async () => {
+  test('POST /mcp handles four concurrent requests of one address, and meanwhile those of others', async () => {
     const { from, open, release } = await startGated()
-    await open(Array<string>(MCP_OPEN.perAddress).fill('192.0.2.1'))
+    await open(Array<string>(MCP_SLOTS.perAddress).fill('192.0.2.1'))
     expect(await refused(await from('192.0.2.1'))).toBe('rate_limited')
     expect((await from('192.0.2.2')).status).toBe(200)
     expect(await release()).toEqual([200, 200, 200, 200])
     expect((await from('192.0.2.1')).status).toBe(200)
   })
 
-  test('answers a bounded number of requests at the same time', async () => {
+  test('POST /mcp handles a bounded number of concurrent requests', async () => {
     const { from, open, release } = await startGated()
-    const addresses = Array.from({ length: MCP_OPEN.all }, (_, at) => `192.0.2.${at}`)
+    const addresses = Array.from({ length: MCP_SLOTS.all }, (_, at) => `192.0.2.${at}`)
     await open(addresses)
     expect(await refused(await from('198.51.100.1'))).toBe('busy')
     expect(await release()).toEqual(addresses.map(() => 200))
     expect((await from('198.51.100.1')).status).toBe(200)
   })
 
-  test('is not there when it is not offered', async () => {
+  test('POST /mcp is 404 when it is off', async () => {
     const app = openApp(await openWorkspace())
     expect((await app.request('http://dash.test/mcp', { method: 'POST', body: PING })).status).toBe(404)
   })
 })
 
-test('the page about the tools shows how clients are set up in JSON that is whole, with absolute paths or the address', () => {
+test('the page about the tools shows client settings as complete JSON, with absolute paths or the URL', () => {
   const blocks = examplesOf('docs/mcp.md').filter(({ language }) => language === 'json')
   const configurations = blocks.map(({ text }) => JSON.parse(text) as Record<string, unknown>)
   expect(configurations).toHaveLength(3)
@@ -398,18 +398,18 @@ describe('the tools on two streams', () => {
 
   const searching = (id: number): string => toolCall('search_items', CALLS[0]?.[1] ?? {}, id)
 
-  test('do not answer what was cancelled, and say in a line what was no message', async () => {
-    const { answers, problems } = await answersTo([
+  test('the tools on two streams do not respond to cancelled calls, and report an invalid line', async () => {
+    const { answers: responses, problems } = await answersTo([
       searching(2),
       message({ method: 'notifications/cancelled', params: { requestId: 2 } }),
       'no message',
       message({ id: 3, method: 'ping' }),
     ])
-    expect(answers).toMatchObject([{ id: 3 }])
+    expect(responses).toMatchObject([{ id: 3 }])
     expect(problems).toEqual(['a line on standard input was not a valid message'])
   })
 
-  test('answer a last line that does not end, and say of half a message that it is none', async () => {
+  test('the tools on two streams respond to an unterminated last line, and report half a message', async () => {
     expect(await answersToText(PING)).toMatchObject({ answers: [{ id: 1 }], problems: [] })
     expect(await answersToText(`${PING}\n`)).toMatchObject({ answers: [{ id: 1 }], problems: [] })
     const half = await answersToText(`${PING}\n${PING.slice(0, -1)}`)
@@ -418,22 +418,22 @@ describe('the tools on two streams', () => {
     expect(await answersToText('')).toMatchObject({ answers: [], problems: [] })
   })
 
-  test('end with an input that cannot be read any more, and say why', async () => {
+  test('the tools on two streams end with a broken input, and report the reason', async () => {
     const input = new PassThrough()
     const { problems } = await serve(input, {}, () => void input.destroy(new Error('the pipe broke')))
     expect(problems).toEqual(['standard input cannot be read: the pipe broke'])
   })
 
-  test('give up what a cancelled call reads', async () => {
+  test('a cancelled call aborts its reads', async () => {
     const input = new PassThrough()
     input.write(`${FEED_CALL}\n`)
-    const { answers, faults } = await serve(input, {
+    const { answers: responses, faults } = await serve(input, {
       feed() {
         input.end(`${message({ method: 'notifications/cancelled', params: { requestId: 1 } })}\n`)
         return new Promise<never>(() => undefined)
       },
     })
-    expect(answers).toEqual([])
+    expect(responses).toEqual([])
     // Nobody gave it up as reading that takes too long.
     expect(faults).toEqual([])
   })

@@ -2,7 +2,7 @@ import { describe, expect, test } from 'vitest'
 import { jobStateAfter } from '../../../src/domain/job-run.ts'
 import { exposition, jobMetrics, lastSuccessIn } from '../../../src/server/metrics/catalogue.ts'
 
-test('an exposition has what was read under its help and type, and nothing else', async () => {
+test('an exposition has exactly the samples, each with its help and type', async () => {
   const text = await exposition([
     ['dash_gaps', 0.25],
     ['dash_store_up', 1, { store: 'ledger' }],
@@ -32,7 +32,7 @@ describe('metrics of a job', () => {
     exitCode: 69,
   } as const
 
-  test('keep when it last succeeded through runs that fail', async () => {
+  test("the time of a job's last success survives failing runs", async () => {
     const good = await exposition(jobMetrics([jobStateAfter({ ...run, exitCode: 0 }, null)]))
     expect(lastSuccessIn(good)).toBe(run.endedAt)
     const bad = await exposition(
@@ -43,14 +43,14 @@ describe('metrics of a job', () => {
     expect(bad).toContain('dash_job_last_duration_seconds{command="collect"} 13.345\n')
   })
 
-  test('are older than any limit while it never succeeded', async () => {
+  test('a job that never succeeded has the oldest possible time of success', async () => {
     const text = await exposition(jobMetrics([jobStateAfter(run, null)]))
     expect(text).toContain('dash_job_last_success_timestamp_seconds{command="collect"} 0\n')
     expect(lastSuccessIn(text)).toBeNull()
   })
 
   test.each(['', 'dash_job_last_success_timestamp_seconds{command="collect"} soon\n', '\0\xff'])(
-    'of a file that does not tell begin anew',
+    'a file without job metrics has no last success',
     (text) => {
       expect(lastSuccessIn(text)).toBeNull()
     },

@@ -1,10 +1,9 @@
 import { connect } from 'node:net'
 import { once } from 'node:events'
 import { describe, expect, test } from 'vitest'
-import { agentMeter } from '../../../src/server/metrics/agent-meter.ts'
-import { requestMeter } from '../../../src/server/metrics/instruments.ts'
+import { agentMeter, requestMeter } from '../../../src/server/metrics/instruments.ts'
 import type { Meter } from '../../../src/server/metrics/instruments.ts'
-import { ask, chat, question, sessionOf, startAgent } from '../../support/agent.ts'
+import { chatEvents, chat, chatBody, sessionOf, startAgent } from '../../support/agent.ts'
 import type { AgentServer } from '../../support/agent.ts'
 
 async function linesOf(meter: Meter, name: string): Promise<string[]> {
@@ -24,7 +23,7 @@ async function countedRequests({ meters }: AgentServer, count: number): Promise<
 }
 
 describe('requests', () => {
-  test('are counted by the template of their route, never by what a caller sent', async () => {
+  test('requests are counted by route template, never by input of a caller', async () => {
     const server = await startAgent()
     const paths = [
       '/healthz',
@@ -51,7 +50,7 @@ describe('requests', () => {
     ])
   })
 
-  test('whose reader leaves before there is an answer are counted as left', async () => {
+  test('requests whose client leaves before a response are counted as left', async () => {
     const server = await startAgent()
     const socket = connect(server.port, '127.0.0.1')
     await once(socket, 'connect')
@@ -70,10 +69,10 @@ describe('requests', () => {
 
 test('servers of one process count on their own, each time in every bucket it fits, bounds included', async () => {
   const [meter, other] = [requestMeter(), requestMeter()]
-  const request = { route: '/x', method: 'GET', status: 200, answered: true }
+  const request = { route: '/x', method: 'GET', status: 200, hasResponse: true }
   for (const durationMs of [0.5, 1, 5, 100_000]) {
-    meter.begun()
-    meter.ended({ ...request, durationMs })
+    meter.recordStart()
+    meter.recordEnd({ ...request, durationMs })
   }
   const name = 'dash_http_request_duration_seconds'
   const lines = await linesOf(meter, `${name}_bucket`)
@@ -90,7 +89,7 @@ test('servers of one process count on their own, each time in every bucket it fi
 })
 
 describe('turns of the chat', () => {
-  test('are counted by admission, by where the answer came from, and by their end', async () => {
+  test('chat turns are counted by admission, by source of the answer, and by end', async () => {
     const server = await startAgent({
       settings: {
         limits: {
@@ -105,9 +104,9 @@ describe('turns of the chat', () => {
       },
     })
     const token = await sessionOf(server)
-    await ask(server, question('What is new?'), { token })
-    await ask(server, question('What is new?'), { token })
-    const refused = await chat(server, question('And now?'), { token })
+    await chatEvents(server, chatBody('What is new?'), { token })
+    await chatEvents(server, chatBody('What is new?'), { token })
+    const refused = await chat(server, chatBody('And now?'), { token })
     expect([refused.status, await refused.json()]).toMatchObject([429, { scope: 'session' }])
     await server.settled()
     const { agent } = server.meters
@@ -133,18 +132,18 @@ describe('turns of the chat', () => {
     ])
   })
 
-  test('are told as none of each code before the first error', async () => {
+  test('chat turns have a zero counter of each code before the first error', async () => {
     const lines = await linesOf(agentMeter(), 'dash_chat_turns_total')
     for (const code of ['idle', 'connect', 'http_5xx', 'failed'])
       expect(lines).toContain(`dash_chat_turns_total{terminal="error",code="${code}"} 0`)
   })
 
-  test('that end with a status of the provider are of few codes', async () => {
+  test("chat turns that end with a provider's status have few codes", async () => {
     const meter = agentMeter()
     for (let status = 400; status < 600; status += 1) {
-      meter.streaming()
-      meter.ended({
-        ending: { kind: 'error', error: 'upstream_error', code: `http_${status}` },
+      meter.recordStart()
+      meter.recordEnd({
+        outcome: { kind: 'error', error: 'upstream_error', code: `http_${status}` },
         source: 'own',
         firstDeltaMs: null,
         durationMs: 10,

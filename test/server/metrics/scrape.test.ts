@@ -10,11 +10,11 @@ import { AS_OF, openWorkspace, publishDays, sampleSignals } from '../../support/
 const never = (): Promise<never> => new Promise(() => undefined)
 
 function scrapeOf(ports: Partial<ScrapePorts>): () => Promise<string> {
-  return scraper({ meters: [], sources: {}, sourceMs: 60_000, log: silentLog, ...ports })
+  return scraper({ meters: [], sources: {}, sourceTimeoutMs: 60_000, log: silentLog, ...ports })
 }
 
 describe('a scrape', () => {
-  test('leaves out what cannot be read and says so, once in the log', async () => {
+  test('a scrape omits a source that fails and reports it, once in the log', async () => {
     const lines: unknown[] = []
     const warn = (fields: Record<string, unknown>): void => void lines.push(fields['source'])
     let broken = true
@@ -43,12 +43,12 @@ describe('a scrape', () => {
     expect(lines).toEqual(['jobs', 'jobs'])
   })
 
-  test('does not wait for what does not come', async () => {
-    const scrape = scrapeOf({ sources: { archive: never, jobs: async () => [] }, sourceMs: 20 })
+  test('a scrape does not wait for a source that hangs', async () => {
+    const scrape = scrapeOf({ sources: { archive: never, jobs: async () => [] }, sourceTimeoutMs: 20 })
     expect(await scrape()).toMatch(/source="archive"\} 0\n.*source="jobs"\} 1\n/s)
   })
 
-  test('is read anew for each scrape that does not come together with another', async () => {
+  test('each scrape reads the sources again, except concurrent ones', async () => {
     let reads = 0
     const scrape = scrapeOf({
       sources: {
@@ -59,7 +59,7 @@ describe('a scrape', () => {
     expect(await scrape()).toContain('dash_publications 2\n')
   })
 
-  test('tells of the process', async () => {
+  test('a scrape has metrics of the process', async () => {
     const meter = processMeter('1.2.3')
     const text = await scrapeOf({ meters: [meter] })()
     meter.close()
@@ -126,14 +126,14 @@ test('metrics of the stores are those of the archive, its audit and its jobs', a
 describe('the application of the metrics', () => {
   const app = createMetricsApp(async () => 'a 1\n')
 
-  test('answers /metrics in the text format, which nobody may keep', async () => {
+  test('the metrics application serves /metrics in the text format, uncached', async () => {
     const response = await app.request('/metrics')
     expect([response.status, await response.text()]).toEqual([200, 'a 1\n'])
     expect(response.headers.get('content-type')).toBe('text/plain; version=0.0.4; charset=utf-8')
     expect(response.headers.get('cache-control')).toBe('no-store')
   })
 
-  test('answers nothing else', async () => {
+  test('the metrics application serves nothing else', async () => {
     for (const path of ['/', '/metrics/x', '/healthz', '/api/feed']) {
       const response = await app.request(path)
       expect([path, response.status, await response.json()]).toEqual([path, 404, { error: 'not_found' }])

@@ -6,8 +6,8 @@ import { sealRun } from '../../../src/domain/models/stored-run.ts'
 import { Refusal } from '../../../src/domain/refusal.ts'
 import { badgeSvg, FREE_MODELS_CONTRACTS } from '../../../src/server/models/routes.ts'
 import { openApp, silentLog } from '../../support/api-client.ts'
-import { ask } from '../../support/contract-client.ts'
-import type { Answer } from '../../support/contract-client.ts'
+import { requestRoute } from '../../support/contract-client.ts'
+import type { ContractResponse } from '../../support/contract-client.ts'
 import { RUN_AT, sampleRun } from '../../support/free-models.ts'
 import { openWorkspace } from '../../support/workspace.ts'
 
@@ -20,10 +20,10 @@ const [RECOMMENDATION, TOP_MODELS, HEALTH, STATUS] = FREE_MODELS_CONTRACTS.map((
 const PATHS = [RECOMMENDATION, TOP_MODELS, HEALTH, STATUS]
 const HOUR_MS = 3_600_000
 
-const isSeed = ({ headers }: Answer): boolean => headers.get('x-free-llm-seed') === 'true'
+const isSeed = ({ headers }: ContractResponse): boolean => headers.get('x-free-llm-seed') === 'true'
 
 const json = async <T>(app: Pick<H3, 'request'>, target: string): Promise<T> =>
-  JSON.parse((await ask(app, target)).text) as T
+  JSON.parse((await requestRoute(app, target)).text) as T
 
 /** The application over a real folder that holds the sample run. */
 async function openStored(now: () => number = () => RUN_AT + HOUR_MS, run = sampleRun()): Promise<H3> {
@@ -33,7 +33,7 @@ async function openStored(now: () => number = () => RUN_AT + HOUR_MS, run = samp
 }
 
 describe('a stored recommendation', () => {
-  test('is served by all four endpoints, which agree with each other', async () => {
+  test('a stored recommendation is served consistently by all four endpoints', async () => {
     const app = await openStored()
     const recommendation = await json<Recommendation>(app, RECOMMENDATION)
     const top = await json<TopModels>(app, TOP_MODELS)
@@ -54,10 +54,10 @@ describe('a stored recommendation', () => {
       rankingVersion: '2026-08-22.v1',
       rankingConfidence: top.rankingConfidence,
     })
-    for (const path of PATHS) expect(isSeed(await ask(app, path))).toBe(false)
+    for (const path of PATHS) expect(isSeed(await requestRoute(app, path))).toBe(false)
   })
 
-  test('names the address of the setting in place of the stored one, and so does the seed', async () => {
+  test('a stored recommendation and the seed have the configured URL in place of the stored one', async () => {
     const publishedBaseUrl = 'https://models.example/v1'
     const workspace = await openWorkspace()
     const run = sampleRun({ baseUrl: 'http://10.0.0.7:8080/v1' })
@@ -74,7 +74,7 @@ describe('a stored recommendation', () => {
       expect(await json(app, path)).toMatchObject({ baseUrl: 'https://openrouter.ai/api/v1' })
   })
 
-  test('is filtered and cut as asked, with the ranks of the whole list', async () => {
+  test('a stored recommendation is filtered and limited, with the ranks of the whole list', async () => {
     const app = await openStored()
     const { count, models } = await json<TopModels>(app, `${TOP_MODELS}?needs=stop&limit=1`)
     expect([count, models.map(({ id }) => id)]).toEqual([1, ['maker/good:free']])
@@ -85,22 +85,22 @@ describe('a stored recommendation', () => {
   test.each([
     ['limit=0', 'invalid_limit'],
     ['needs=everything', 'invalid_filter'],
-  ])('is refused to %s', async (query, code) => {
-    const { status, text } = await ask(await openStored(), `${TOP_MODELS}?${query}`)
+  ])('a stored recommendation is refused for %s', async (query, code) => {
+    const { status, text } = await requestRoute(await openStored(), `${TOP_MODELS}?${query}`)
     expect([status, text]).toEqual([400, JSON.stringify({ error: code })])
   })
 
-  test('answers 304 to whoever holds it, until the hour is over', async () => {
+  test('a stored recommendation is 304 for a client that holds it, until the hour is over', async () => {
     let now = RUN_AT + 10
     const app = await openStored(() => now)
-    const { headers } = await ask(app, HEALTH)
+    const { headers } = await requestRoute(app, HEALTH)
     const init = { headers: { 'if-none-match': headers.get('etag') ?? '' } }
-    expect((await ask(app, HEALTH, init)).status).toBe(304)
+    expect((await requestRoute(app, HEALTH, init)).status).toBe(304)
     now = RUN_AT + 2 * HOUR_MS
-    expect((await ask(app, HEALTH, init)).status).toBe(200)
+    expect((await requestRoute(app, HEALTH, init)).status).toBe(200)
   })
 
-  test('that is stale says so in every body, and is served all the same', async () => {
+  test('a stale recommendation is marked in every body, and still served', async () => {
     const app = await openStored(() => RUN_AT + 40 * HOUR_MS)
     for (const path of [RECOMMENDATION, TOP_MODELS]) {
       const { stale, ageHours, notes, seed } = await json<TopModels>(app, path)
@@ -110,17 +110,17 @@ describe('a stored recommendation', () => {
     expect(await json(app, HEALTH)).toMatchObject({ ok: false, ageHours: 40, usingSeedFallback: false })
   })
 
-  test('is exchanged without a restart', async () => {
+  test('a stored recommendation is replaced without a restart', async () => {
     const workspace = await openWorkspace()
     const app = openApp(workspace, { clock: () => RUN_AT })
-    expect(isSeed(await ask(app, RECOMMENDATION))).toBe(true)
+    expect(isSeed(await requestRoute(app, RECOMMENDATION))).toBe(true)
     for (const rankingVersion of ['2026-08-22.v1', '2026-08-22.v2']) {
       await workspace.recommendations.put(rankingVersion, sealRun(sampleRun({ rankingVersion })))
       expect(await json(app, RECOMMENDATION)).toMatchObject({ rankingVersion, seed: false })
     }
   })
 
-  test('that meets anything unexpected is an internal error, logged, with nothing of it in the body', async () => {
+  test('an unexpected error of the recommendation is an internal error, logged, with no details in the body', async () => {
     const logged: unknown[] = []
     const log = { ...silentLog, error: (fields: Record<string, unknown>) => void logged.push(fields['code']) }
     const clock = (): number => {
@@ -128,7 +128,7 @@ describe('a stored recommendation', () => {
     }
     const app = openApp(await openWorkspace(), { clock, log })
     for (const path of PATHS) {
-      const { status, text } = await ask(app, path)
+      const { status, text } = await requestRoute(app, path)
       expect([status, text]).toEqual([500, '{"error":"internal_error"}'])
     }
     expect(logged).toEqual(PATHS.map(() => 'internal_error'))
@@ -147,12 +147,12 @@ describe('the seed is served with its header', () => {
     ['the stored bytes are cut', sealed.slice(0, -100)],
     ['a bit of them has changed', flipped],
     ['they are another JSON document', new TextEncoder().encode('{"models":[]}')],
-  ])('when %s, and the store still answers', async (_what, bytes) => {
+  ])('the seed is served with its header when %s, and the store still responds', async (_what, bytes) => {
     const app = openApp(await openWorkspace(), {
       recommendations: { current: async () => bytes },
       clock: () => RUN_AT,
     })
-    for (const path of PATHS) expect(isSeed(await ask(app, path))).toBe(true)
+    for (const path of PATHS) expect(isSeed(await requestRoute(app, path))).toBe(true)
     expect(await json(app, RECOMMENDATION)).toMatchObject({
       source: 'seed',
       seed: true,
@@ -172,20 +172,28 @@ describe('the seed is served with its header', () => {
     ['cannot be reached', new Refusal('storage_unavailable', 'nothing listens'), false],
     ['holds a folder in its place', new Refusal('storage_damaged', 'no file'), true],
     ['fails in any other way', new Error('EIO'), false],
-  ])('when the store %s, which is logged', async (_what, thrown, answers) => {
-    const logged: unknown[] = []
-    const log = { ...silentLog, error: (fields: Record<string, unknown>) => void logged.push(fields['err']) }
-    const recommendations = { current: () => Promise.reject(thrown) }
-    const app = openApp(await openWorkspace(), { recommendations, log })
-    for (const path of PATHS) expect(isSeed(await ask(app, path))).toBe(true)
-    expect(await json(app, STATUS)).toMatchObject({ hasKvBinding: answers, usingSeedFallback: true })
-    expect(logged[0]).toBe(thrown)
-  })
+  ])(
+    'the seed is served with its header when the store %s, and the error is logged',
+    async (_what, thrown, answers) => {
+      const logged: unknown[] = []
+      const log = {
+        ...silentLog,
+        error: (fields: Record<string, unknown>) => void logged.push(fields['err']),
+      }
+      const recommendations = { current: () => Promise.reject(thrown) }
+      const app = openApp(await openWorkspace(), { recommendations, log })
+      for (const path of PATHS) expect(isSeed(await requestRoute(app, path))).toBe(true)
+      expect(await json(app, STATUS)).toMatchObject({ hasKvBinding: answers, usingSeedFallback: true })
+      expect(logged[0]).toBe(thrown)
+    },
+  )
 
-  test('on a 304 too, and under the filters', async () => {
+  test('the seed has its header on a 304 too, and with filters', async () => {
     const app = openApp(await openWorkspace())
-    const { headers } = await ask(app, RECOMMENDATION)
-    const again = await ask(app, RECOMMENDATION, { headers: { 'if-none-match': headers.get('etag') ?? '' } })
+    const { headers } = await requestRoute(app, RECOMMENDATION)
+    const again = await requestRoute(app, RECOMMENDATION, {
+      headers: { 'if-none-match': headers.get('etag') ?? '' },
+    })
     expect([again.status, isSeed(again)]).toEqual([304, true])
     const { models, seed } = await json<TopModels>(app, `${TOP_MODELS}?needs=tools&limit=2`)
     expect([models.length, seed]).toEqual([2, true])
@@ -203,20 +211,20 @@ function withPrimary(id: string): StoredRun {
 const served = (id: string) => ({ run: withPrimary(id), seed: false, storeAvailable: true })
 
 describe('the badge', () => {
-  test('is a picture that may load nothing, and says that it is the seed', async () => {
+  test('the badge is an image that cannot load anything, and marks the seed', async () => {
     const app = openApp(await openWorkspace())
-    const { headers, text } = await ask(app, '/badge/free-model.svg')
+    const { headers, text } = await requestRoute(app, '/badge/free-model.svg')
     expect(headers.get('content-security-policy')).toBe("default-src 'none'")
     expect(text).toContain(`${run.models[0]?.id} (seed)</title>`)
   })
 
-  test('says when the recommendation is stale, and when it is a demo', () => {
+  test('the badge marks a stale recommendation, and the demo', () => {
     expect(badgeSvg(served('a/b:free'), false, UPDATED + 3_600_000)).toContain('free model: a/b:free</title>')
     const stale = badgeSvg(served('a/b:free'), true, UPDATED + 37 * 3_600_000)
     expect(stale).toContain('DEMO: free model: a/b:free (stale)</title>')
   })
 
-  test('escapes and cuts what a catalogue wrote', () => {
+  test('the badge escapes and truncates text of a catalogue', () => {
     const hostile = badgeSvg(served(`"/><script>alert(1)</script>\u0000\ud800&`), false, UPDATED)
     expect(hostile).toContain('&quot;/&gt;&lt;script&gt;alert(1)&lt;/script&gt;')
     expect(hostile).not.toContain('<script')

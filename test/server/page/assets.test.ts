@@ -23,7 +23,7 @@ async function addressOf(name: string): Promise<string> {
 }
 
 describe('assets', () => {
-  test('have their type, may be kept for ever under their release, and never be taken for another type', async () => {
+  test('assets have their type, are immutable under their release, and are never sniffed', async () => {
     for (const [name, type] of [
       ['page.css', 'text/css; charset=utf-8'],
       ['page.js', 'text/javascript; charset=utf-8'],
@@ -38,7 +38,7 @@ describe('assets', () => {
   })
 
   test.each(['/assets/page.css', '/assets/0123456789abcdef/page.css'])(
-    '%s, which names no release of today, is asked for again each time',
+    '%s, which is not of the current release, is revalidated each time',
     async (path) => {
       const { response } = await get(path)
       expect([response.status, response.headers.get('cache-control')]).toEqual([200, 'no-cache'])
@@ -48,7 +48,7 @@ describe('assets', () => {
     },
   )
 
-  test('are compressed for those who take it, under another tag, and come out the same', async () => {
+  test('assets are compressed for clients that accept gzip, with another tag and the same content', async () => {
     const plain = await get('/assets/page.css')
     const zipped = await get('/assets/page.css', { 'accept-encoding': 'br, gzip;q=0.5' })
     expect(zipped.response.headers.get('content-encoding')).toBe('gzip')
@@ -75,6 +75,6 @@ test.each([
   ['identity', false],
   ['', false],
   [null, false],
-] as const)('a client that sends Accept-Encoding %j takes gzip: %s', (header, takes) => {
+] as const)('a client that sends Accept-Encoding %j accepts gzip: %s', (header, takes) => {
   expect(acceptsGzip(header)).toBe(takes)
 })

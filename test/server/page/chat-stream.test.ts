@@ -34,7 +34,7 @@ async function namesOf(chunks: readonly Uint8Array[], error?: Error): Promise<st
 
 const whole = (text: string): Uint8Array[] => [Buffer.from(text)]
 
-test('the page reads the same events however the bytes are cut and the lines end, the last one included', async () => {
+test('the page reads the same events for any chunks and line ends, the last one included', async () => {
   const ending = fc.constantFrom('', '\n', '\r', '\r\n', '\r\n\r', '\n\n', '\r\r', '\r\n\r\n')
   const end = fc.constantFrom('\n', '\r\n', '\r')
   await fc.assert(
@@ -65,7 +65,7 @@ test('the page reads an event whose line ends with CR as soon as its blank line 
   ])
 })
 
-test('the page counts a whole last event before a connection that breaks, and half of one never', async () => {
+test('the page reads a whole last event before a broken connection, and never half of one', async () => {
   expect(await namesOf(whole(META + DONE.trimEnd()), new Error('reset'))).toEqual([
     'meta',
     'done',
@@ -75,7 +75,7 @@ test('the page counts a whole last event before a connection that breaks, and ha
   expect(await namesOf(whole(`${META}event: done`))).toEqual(['meta'])
 })
 
-test('the page passes over fields and comments that it does not know', async () => {
+test('the page ignores unknown fields and comments', async () => {
   const sent = `retry: 5\nid: 3\nevent:done\ndata:{"usage":{}}\nfoo\n\n:\n\ndata: {}\n\n`
   expect(await namesOf(whole(sent))).toEqual(['done', 'message'])
 })

@@ -38,7 +38,7 @@ function facts(page: string): string {
 }
 
 describe('the page', () => {
-  test('has every header that keeps strangers out', async () => {
+  test('the page has every security header', async () => {
     const { headers } = await get(await openWorkspace(), '/')
     expect(Object.fromEntries(headers)).toMatchObject({
       'content-security-policy':
@@ -50,7 +50,7 @@ describe('the page', () => {
     })
   })
 
-  test('has no style and no script inside it, in any period', async () => {
+  test('the page has no inline style or script, in any period', async () => {
     const workspace = await filled()
     for (const sort of ['trending', 'day', 'week', 'month', 'year']) {
       const { status, page } = await get(workspace, `/?sort=${sort}`)
@@ -60,7 +60,7 @@ describe('the page', () => {
     }
   })
 
-  test('shows an empty server what to do, as a page that works', async () => {
+  test('the page of an empty server works and shows instructions', async () => {
     const { status, page } = await get(await openWorkspace(), '/')
     expect(status).toBe(200)
     expect(page).toContain('dash collect')
@@ -68,7 +68,7 @@ describe('the page', () => {
     expect((await get(await openWorkspace(), '/?sort=year')).page).toContain('dash publish-year')
   })
 
-  test('links only to http and https, and lets nothing of a stranger out of its place', async () => {
+  test('the page links only to http and https, and escapes untrusted text', async () => {
     const [first, second, ...others] = sampleSignals()
     const workspace = await filled(() => [
       ...(first ? [{ ...first, title: '</a></li><script>alert(1)</script>', url: null, points: 990 }] : []),
@@ -87,7 +87,7 @@ describe('the page', () => {
     }
   })
 
-  test('shows one column whole, and keeps what other panels were asked', async () => {
+  test('the page shows one column completely, and keeps the parameters of other panels', async () => {
     const { page } = await get(await filled(), '/?sort=month&column=lobsters&needs=tools&unknown=1')
     expect(page.match(/data-key="/g)).toHaveLength(3)
     expect(page).toContain('href="/?sort=day&amp;column=lobsters&amp;needs=tools#feed"')
@@ -101,7 +101,7 @@ describe('the page', () => {
     ['/?column=none', 'invalid_column'],
     ['/?needs=wings', 'invalid_filter'],
     ['/?minContext=-1', 'invalid_filter'],
-  ])('refuses %s with 400 and its code, and shows the other panels', async (path, code) => {
+  ])('the page refuses %s with 400 and its code, and shows the other panels', async (path, code) => {
     const { status, page } = await get(await filled(), path)
     expect(status).toBe(400)
     expect(page).toContain(`<code>${code}</code>`)
@@ -109,13 +109,13 @@ describe('the page', () => {
     expect(page).toContain('aria-label="Periods"')
   })
 
-  test('takes a form with a box for each need and an empty field', async () => {
+  test('the page accepts a form with a checkbox for each need and an empty field', async () => {
     const { status, page } = await get(await filled(), '/?needs=tools&needs=seed&minContext=&health=')
     expect(status).toBe(200)
     expect(page).toContain('href="/api/free-llm/top-models?needs=tools%2Cseed"')
   })
 
-  test('says of a damaged snapshot and a damaged archive what each interface says, each in its own place', async () => {
+  test('the page shows the code of each interface for a damaged snapshot and a damaged archive, each in its panel', async () => {
     const workspace = await filled()
     const logged: unknown[] = []
     const log = { ...silentLog, error: (fields: Record<string, unknown>) => void logged.push(fields['code']) }
@@ -133,7 +133,7 @@ describe('the page', () => {
     expect(logged).toEqual([...twice('feed_snapshot_corrupt'), ...twice('year_history_lookup_failed')])
   })
 
-  test('tells of the last audit what it found, and of what it read', async () => {
+  test('the page shows the result and the coverage of the last audit', async () => {
     const workspace = await filled()
     const sound = { ok: true, complete: true, whole: true, publications: 1, objects: 1, bytes: 1, gaps: 0 }
     const head = { seq: 1, leaf: 'abcdef01'.repeat(8) }
@@ -161,14 +161,14 @@ describe('the page', () => {
       const agent = {
         ...NO_CHAT,
         config: async () => ({ ...(await NO_CHAT.config()), enabled, quotas }),
-        shownStatus: async () => ({ ...(await NO_CHAT.shownStatus()), budget }),
+        lastKnownStatus: async () => ({ ...(await NO_CHAT.lastKnownStatus()), budget }),
       }
       const { page } = await get(await openWorkspace(), '/', { agent })
       expect(facts(page).replaceAll("'", '&#39;')).toContain(told)
     },
   )
 
-  test('says when a publication is late', async () => {
+  test('the page marks a late publication', async () => {
     const workspace = await filled()
     const later = await get(workspace, '/', { clock: () => NOON + 2 * 86_400_000 })
     expect(facts(later.page)).toContain('the next one is late')
@@ -187,7 +187,7 @@ describe('a page kept in memory', () => {
     const agent = {
       ...NO_CHAT,
       config: async () => ({ ...(await NO_CHAT.config()), enabled: true }),
-      shownStatus: async () => ({ ...(await NO_CHAT.shownStatus()), ...chat }),
+      lastKnownStatus: async () => ({ ...(await NO_CHAT.lastKnownStatus()), ...chat }),
     }
     const app = openApp(workspace, { agent, clock: () => NOON + 86_400_000 })
     const ask = async (headers: Record<string, string> = {}): Promise<Response> =>
@@ -199,7 +199,7 @@ describe('a page kept in memory', () => {
     return { workspace, ask, etag, chat }
   }
 
-  test('gives way to the refusal as soon as the object it shows is damaged, and comes back with it', async () => {
+  test('a cached page is replaced by the refusal as soon as its object is damaged, and returns with it', async () => {
     const { workspace, ask, etag } = await warm('/?sort=year')
     const sha256 = (await workspace.year.read()).proved.timeline.at(-1)?.manifest.sha256 ?? ''
     const path = join(workspace.objectsPath, 'sha256', sha256.slice(0, 2), sha256)
@@ -213,7 +213,7 @@ describe('a page kept in memory', () => {
     expect((await ask({ 'if-none-match': etag })).status).toBe(304)
   })
 
-  test('gives way to the refusal as soon as the newest head is damaged', async () => {
+  test('a cached page is replaced by the refusal as soon as the newest head is damaged', async () => {
     const { workspace, ask, etag } = await warm('/?sort=year')
     const head = join(workspace.objectsPath, 'heads', '1')
     chmodSync(head, 0o644)
@@ -221,7 +221,7 @@ describe('a page kept in memory', () => {
     expect((await ask({ 'if-none-match': etag })).status).toBe(503)
   })
 
-  test('gives way to a new publication, snapshot, audit and chat budget with the next request', async () => {
+  test('a cached page is replaced after a new publication, snapshot, audit or chat budget', async () => {
     const { workspace, ask, chat } = await warm('/')
     const shown = async (): Promise<string> => facts(await (await ask()).text())
     await publishDays(workspace, [addDays(AS_OF, 1)])
@@ -238,7 +238,7 @@ describe('a page kept in memory', () => {
 })
 
 describe('a padded query', () => {
-  test('over 1,024 bytes is refused with 400 on every page, and the interfaces keep their own errors', async () => {
+  test('a query over 1,024 bytes is refused with 400 on every page, and the interfaces keep their own errors', async () => {
     const workspace = await filled()
     const padding = 'x'.repeat(1_030)
     for (const path of [`/?${padding}`, `/item?key=hn-1&x=${padding}`, `/docs?x=${padding}`]) {
@@ -252,7 +252,7 @@ describe('a padded query', () => {
     expect((await get(workspace, `/api/feed?sort=day&x=${padding}`)).status).not.toBe(400)
   })
 
-  test('does not make the page longer than its links with a short one do', async () => {
+  test('a padded query does not make the page longer than a short one', async () => {
     const workspace = await filled()
     const plain = (await get(workspace, '/?sort=month')).page.length
     expect((await get(workspace, `/?sort=month&${'x=1&'.repeat(240)}`)).page).toHaveLength(plain)

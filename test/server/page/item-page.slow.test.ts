@@ -38,7 +38,7 @@ function rowsOf(page: string, id: string): string[] {
 }
 
 describe('the page of an item', () => {
-  test('has its ranks by day and by publication as tables, days without either named', async () => {
+  test('the page of an item has its ranks by day and by publication as tables, with missing days named', async () => {
     const { workspace, key } = await observed()
     const { status, page, text } = await get(workspace, `/item?key=${key}`)
     expect(status).toBe(200)
@@ -56,7 +56,7 @@ describe('the page of an item', () => {
     ])
   })
 
-  test('reads a month of publications at a time, and leads to the others', async () => {
+  test('the page of an item reads a month of publications at a time, and links to the others', async () => {
     const archive = sampleArchive(40)
     const clock = () => (archive.contents.rows.at(-1)?.publishedAt ?? 0) + 1
     const app = openSampleApp(archive, { clock })
@@ -66,7 +66,7 @@ describe('the page of an item', () => {
     expect(rows).toHaveLength(31)
     expect(rows.at(-1)).toBe('2026-02-13 not shown: top-year-v2 has an older layout')
     expect(newest).not.toContain('>Later<')
-    const [, earlier = ''] = /href="([^"]*)"\s+data-room="year-ranks"\s*>Earlier</.exec(newest) ?? []
+    const [, earlier = ''] = /href="([^"]*)"\s+data-section="year-ranks"\s*>Earlier</.exec(newest) ?? []
     const before = await ask(earlier.replaceAll('&amp;', '&'))
     // The day before the first of them; two legacy days, one of them hidden, an imported one and a gap stand first.
     expect(rowsOf(before, 'year-ranks-table').at(-1)).toMatch(/^2026-01-13 /)
@@ -75,7 +75,7 @@ describe('the page of an item', () => {
     expect(before).not.toContain('>Earlier<')
   })
 
-  test('is linked from every item of a list', async () => {
+  test('the page of an item is linked from every item of a list', async () => {
     const { workspace, key } = await observed()
     const { page } = await get(workspace, '/?sort=year')
     expect(page).toContain(`href="/item?key=${key}"`)
@@ -88,22 +88,22 @@ describe('the page of an item', () => {
     ['/item?key=%3Cscript%3E', 400, 'invalid_key'],
     ['/item?key=hn-1&key=hn-2', 400, 'invalid_key'],
     ['/item?key=hn-999999999', 404, 'item_not_found'],
-  ])('answers %s with %i and %s', async (path, status, code) => {
+  ])('the page of an item responds to %s with %i and %s', async (path, status, code) => {
     const { workspace } = await observed()
-    const answer = await get(workspace, path)
-    expect(answer.status).toBe(status)
-    expect(answer.page).toContain(`<code>${code}</code>`)
-    expect(answer.page).not.toContain('<script>')
+    const response = await get(workspace, path)
+    expect(response.status).toBe(status)
+    expect(response.page).toContain(`<code>${code}</code>`)
+    expect(response.page).not.toContain('<script>')
   })
 
-  test('refuses a time that cannot be asked for', async () => {
+  test('the page of an item refuses an invalid time', async () => {
     const { workspace, key } = await observed()
     const { status, page } = await get(workspace, `/item?key=${key}&at=yesterday`)
     expect(status).toBe(400)
     expect(page).toContain('<code>invalid_at</code>')
   })
 
-  test('escapes a title, and keeps the ranks by day when the archive is damaged', async () => {
+  test('the page of an item escapes a title, and keeps the ranks by day when the archive is damaged', async () => {
     const { workspace, key } = await observed('</h2><script>alert(1)</script>')
     const { proved } = await workspace.year.read()
     const sha256 = proved.timeline[0]?.manifest.sha256 ?? ''

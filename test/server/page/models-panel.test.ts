@@ -38,14 +38,14 @@ function line(id: string, model: string): string {
 
 const env = { PATH: process.env['PATH'] ?? '', OPENROUTER_API_KEY: 'the key' }
 
-/** Ids a catalogue could hold, whatever they would do in a shell or a program. */
+/** Ids that a catalogue could contain, with special characters of shells and programs. */
 const MODELS = ['vendor/model:free', `a'b"c$(id)\`id\`\\ü\u2028&<d>/e:free`]
 
 describe.each(MODELS)('for the model %j', (model) => {
   test.each([
     ['curl', (text: string) => run('sh', ['-c', text], { env })],
     ['javascript', (text: string) => run(process.execPath, ['--input-type=module', '-e', text], { env })],
-  ])('the line for %s asks that model with the key of the environment', async (id, execute) => {
+  ])('the snippet for %s calls the model with the key of the environment', async (id, execute) => {
     const { stdout } = await execute(line(id, model))
     expect(stdout).toContain('Hello')
     expect(asked).toEqual([
@@ -57,7 +57,7 @@ describe.each(MODELS)('for the model %j', (model) => {
     ])
   })
 
-  test('the line for Python holds the model as one literal', () => {
+  test('the snippet for Python holds the model as one literal', () => {
     const literal = /model=("(?:[^"\\]|\\.)*"), messages/.exec(line('python', model))?.[1] ?? ''
     expect(literal).toMatch(/^[\x20-\x7e]+$/)
     expect(JSON.parse(literal)).toBe(model)

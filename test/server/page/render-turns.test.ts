@@ -1,19 +1,19 @@
 import { setImmediate as nextTurn } from 'node:timers/promises'
 import { expect, test } from 'vitest'
-import { keptPages, renderTurns } from '../../../src/server/page/rendered-pages.ts'
-import type { RenderedPage, RenderTurns } from '../../../src/server/page/rendered-pages.ts'
+import { openPageCache, openRenderQueue } from '../../../src/server/page/rendered-pages.ts'
+import type { RenderedPage, RenderQueue } from '../../../src/server/page/rendered-pages.ts'
 
 /** Turns whose clock stands still. */
-const turnsWithoutPauses = (): RenderTurns =>
-  renderTurns(
+const turnsWithoutPauses = (): RenderQueue =>
+  openRenderQueue(
     () => 0,
     async () => undefined,
   )
 
-test('a render begins when the one before it is over and its pause too', async () => {
+test('a render starts after the previous one and its pause', async () => {
   const events: string[] = []
   let endPause = (): void => undefined
-  const turns = renderTurns(
+  const turns = openRenderQueue(
     () => 0,
     () => {
       events.push('pause')
@@ -36,7 +36,7 @@ test('a render begins when the one before it is over and its pause too', async (
   endPause()
 })
 
-test('a render that fails is told to its caller alone, and the next one runs', async () => {
+test('a failing render rejects only for its caller, and the next one runs', async () => {
   const turns = turnsWithoutPauses()
   const failing = turns.run('a', () => Promise.reject(new Error('broken')))
   const next = turns.run('a', async () => 'whole')
@@ -47,7 +47,7 @@ test('a render that fails is told to its caller alone, and the next one runs', a
 const idle = (): Promise<void> => new Promise(() => undefined)
 
 /** How many places an address takes until it is refused; jobs given up later are counted in `dropped`. */
-async function placesOf(turns: RenderTurns, address: string, dropped: string[] = []): Promise<number> {
+async function placesOf(turns: RenderQueue, address: string, dropped: string[] = []): Promise<number> {
   for (let taken = 0; ; taken += 1) {
     let refusal: unknown = null
     turns.run(address, idle).catch((error: unknown) => {
@@ -62,14 +62,14 @@ async function placesOf(turns: RenderTurns, address: string, dropped: string[] =
   }
 }
 
-/** Turns of which none is served, so that whatever is asked for waits. */
-function stoppedTurns(): RenderTurns {
-  const turns = renderTurns(() => 0, idle)
+/** A render queue that never runs, so that every render waits. */
+function stoppedTurns(): RenderQueue {
+  const turns = openRenderQueue(() => 0, idle)
   void turns.run('first', async () => undefined)
   return turns
 }
 
-test('one address cannot take all places of the line, and a newcomer takes the place of the address with the most', async () => {
+test('one address cannot fill the queue, and a newcomer takes a slot of the address with the most', async () => {
   const turns = stoppedTurns()
   await nextTurn()
   const dropped: string[] = []
@@ -79,7 +79,7 @@ test('one address cannot take all places of the line, and a newcomer takes the p
   expect(dropped.toSorted().join('')).toBe('aaaabbbbcc')
 })
 
-test('the addresses of one network take twelve places together, and a newcomer takes one of theirs', async () => {
+test('the addresses of one network hold at most twelve slots, and a newcomer takes one of theirs', async () => {
   const turns = stoppedTurns()
   await nextTurn()
   const dropped: string[] = []
@@ -92,7 +92,7 @@ test('the addresses of one network take twelve places together, and a newcomer t
 })
 
 /** One place, if the address gets it. */
-async function placesOfOne(turns: RenderTurns, address: string, dropped: string[]): Promise<number> {
+async function placesOfOne(turns: RenderQueue, address: string, dropped: string[]): Promise<number> {
   let isAdmitted = true
   turns.run(address, idle).catch(() => {
     isAdmitted = false
@@ -102,7 +102,7 @@ async function placesOfOne(turns: RenderTurns, address: string, dropped: string[
   return isAdmitted ? 1 : 0
 }
 
-test('addresses are served in turn', async () => {
+test('addresses take turns', async () => {
   const served: string[] = []
   const turns = turnsWithoutPauses()
   const asked = ['a', 'a', 'a', 'b', 'c'].map((name) => turns.run(name, async () => served.push(name)))
@@ -110,7 +110,7 @@ test('addresses are served in turn', async () => {
   expect(served.join('')).toBe('abcaa')
 })
 
-test('the addresses of one IPv6 /48 use up a minute together', async () => {
+test('the addresses of one IPv6 /48 share a rate', async () => {
   const turns = turnsWithoutPauses()
   let number = 0
   const renderOne = (network: string): Promise<number> => {
@@ -132,31 +132,31 @@ function pageOf(bytes: number): RenderedPage {
   return { status: 200, headers: {}, body: half, gzip: half, digest: 'd' }
 }
 
-async function keptOf(pages: ReturnType<typeof keptPages>, keys: readonly string[]): Promise<string[]> {
-  const found = await Promise.all(keys.map(async (key) => ((await pages.current(key)) ? [key] : [])))
+async function keptOf(pages: ReturnType<typeof openPageCache>, keys: readonly string[]): Promise<string[]> {
+  const found = await Promise.all(keys.map(async (key) => ((await pages.get(key)) ? [key] : [])))
   return found.flat()
 }
 
-test('pages are kept up to a number of bytes in both encodings, the one used longest ago goes first, and one larger than that is not kept', async () => {
-  const pages = keptPages(300, 100)
-  for (const key of ['a', 'b', 'c']) pages.keep(key, pageOf(100), unchanged)
-  await pages.current('a')
-  pages.keep('d', pageOf(100), unchanged)
+test('pages are cached up to a number of bytes in both encodings, the least recently used is evicted, and a larger one is not cached', async () => {
+  const pages = openPageCache(300, 100)
+  for (const key of ['a', 'b', 'c']) pages.set(key, pageOf(100), unchanged)
+  await pages.get('a')
+  pages.set('d', pageOf(100), unchanged)
   expect(await keptOf(pages, ['a', 'b', 'c', 'd'])).toEqual(['a', 'c', 'd'])
-  pages.keep('e', pageOf(400), unchanged)
+  pages.set('e', pageOf(400), unchanged)
   expect(await keptOf(pages, ['a', 'b', 'c', 'd', 'e'])).toEqual(['a', 'c', 'd'])
 })
 
-test('pages are kept up to a number, and a page that takes the place of another frees its bytes', async () => {
-  const pages = keptPages(300, 2)
-  for (let time = 0; time < 10; time += 1) pages.keep('a', pageOf(200), unchanged)
+test('pages are cached up to a number, and a replaced page frees its bytes', async () => {
+  const pages = openPageCache(300, 2)
+  for (let time = 0; time < 10; time += 1) pages.set('a', pageOf(200), unchanged)
   expect(await keptOf(pages, ['a'])).toEqual(['a'])
-  for (const key of ['b', 'c', 'd']) pages.keep(key, pageOf(2), unchanged)
+  for (const key of ['b', 'c', 'd']) pages.set(key, pageOf(2), unchanged)
   expect(await keptOf(pages, ['a', 'b', 'c', 'd'])).toEqual(['c', 'd'])
 })
 
-test('a page that has changed, or whose sources cannot be read, is not given', async () => {
-  const pages = keptPages()
-  pages.keep('changed', pageOf(2), { isUnchanged: async () => false })
-  expect(await pages.current('changed')).toBeNull()
+test('a page that has changed, or whose sources cannot be read, is not returned', async () => {
+  const pages = openPageCache()
+  pages.set('changed', pageOf(2), { isUnchanged: async () => false })
+  expect(await pages.get('changed')).toBeNull()
 })

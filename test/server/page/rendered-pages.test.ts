@@ -12,7 +12,7 @@ import { LOOPBACK } from '../../support/pages.ts'
 
 const NOON = Date.parse('2026-03-02T12:00:00.000Z')
 
-/** What a page reads, each to be changed by a test; `null` fails. */
+/** The sources of a page, which a test can change; `null` fails. */
 function changeable() {
   return {
     now: NOON,
@@ -144,7 +144,7 @@ function openScene(changes: Partial<Page> = {}): Scene {
   return { app, shown, renders, began, get, read }
 }
 
-/** A scene behind a socket, asked by clients of a trusted proxy. */
+/** A scene behind a socket, with clients of a trusted proxy. */
 async function openServed(changes: Partial<Page> = {}) {
   const scene = openScene(changes)
   const { url } = await listenLocally(scene.app)
@@ -154,7 +154,7 @@ async function openServed(changes: Partial<Page> = {}) {
 }
 
 describe('a rendered page', () => {
-  test('is served again without a render while everything it was rendered from is unchanged', async () => {
+  test('a rendered page is served from the cache while all of its reads are unchanged', async () => {
     const { renders, read } = openScene()
     const first = await read('/')
     for (let time = 0; time < 5; time += 1) expect(await read('/')).toBe(first)
@@ -172,20 +172,23 @@ describe('a rendered page', () => {
     'another observation of an item': { points: 2 },
     'ten seconds': { now: NOON + 10_000 },
   }
-  test.each(Object.keys(changes))('is rendered again by the first request after %s', async (name) => {
-    const { renders, shown, read } = openScene()
-    const before = await read('/')
-    Object.assign(shown, changes[name])
-    const after = await read('/')
-    expect(after).not.toBe(before)
-    expect(renders.get('/')).toBe(2)
-    expect(await read('/')).toBe(after)
-    expect(renders.get('/')).toBe(2)
-  })
+  test.each(Object.keys(changes))(
+    'a rendered page is rendered again by the first request after %s',
+    async (name) => {
+      const { renders, shown, read } = openScene()
+      const before = await read('/')
+      Object.assign(shown, changes[name])
+      const after = await read('/')
+      expect(after).not.toBe(before)
+      expect(renders.get('/')).toBe(2)
+      expect(await read('/')).toBe(after)
+      expect(renders.get('/')).toBe(2)
+    },
+  )
 
   const failures = ['snapshot', 'lastLeaf', 'object', 'run', 'model', 'budget', 'audited', 'points'] as const
   test.each(failures)(
-    'is not served while its %s cannot be read, and the failure is not kept',
+    'a rendered page is not served while its %s cannot be read, and the failure is not cached',
     async (name) => {
       const { get, shown, renders, read } = openScene()
       const sound = await read('/')
@@ -200,18 +203,24 @@ describe('a rendered page', () => {
     },
   )
 
-  test.each(['search_limit', 'search_busy'])('stays in memory while the search says %s', async (code) => {
-    const { get, shown, renders, read } = openScene()
-    const sound = await read('/')
-    shown.crowded = code
-    const refused = await get('/')
-    expect([refused.headers.get('etag'), await refused.text()]).toEqual([null, expect.stringContaining(code)])
-    shown.crowded = null
-    expect(await read('/')).toBe(sound)
-    expect(renders.get('/')).toBe(2)
-  })
+  test.each(['search_limit', 'search_busy'])(
+    'a rendered page stays cached while the search responds %s',
+    async (code) => {
+      const { get, shown, renders, read } = openScene()
+      const sound = await read('/')
+      shown.crowded = code
+      const refused = await get('/')
+      expect([refused.headers.get('etag'), await refused.text()]).toEqual([
+        null,
+        expect.stringContaining(code),
+      ])
+      shown.crowded = null
+      expect(await read('/')).toBe(sound)
+      expect(renders.get('/')).toBe(2)
+    },
+  )
 
-  test('is read again up to the first change, and no further', async () => {
+  test('the reads of a rendered page are repeated up to the first change only', async () => {
     const { get, shown, began } = openScene({
       async render({ snapshots, publications, audits }) {
         const read = [await snapshots.newest('trending'), await publications.entries(), await audits.newest()]
@@ -227,7 +236,7 @@ describe('a rendered page', () => {
     expect(began).toEqual(['snapshot', 'lastLeaf', ...order])
   })
 
-  test('that reads nothing is rendered once for ever', async () => {
+  test('a page without reads is rendered only once', async () => {
     const { get, shown, renders, read } = openScene()
     await get('/still')
     shown.now += 86_400_000
@@ -235,7 +244,7 @@ describe('a rendered page', () => {
     expect(renders.get('/still')).toBe(1)
   })
 
-  test('has an entity tag for each encoding, and is a 304 to a client that holds it', async () => {
+  test('a rendered page has an entity tag per encoding, and is a 304 for a client that holds it', async () => {
     const { get, shown } = openScene()
     const plain = await get('/')
     const zipped = await get('/', { 'accept-encoding': 'gzip' })
@@ -251,7 +260,7 @@ describe('a rendered page', () => {
     expect((await get('/', { 'if-none-match': etag })).status).toBe(200)
   })
 
-  test('is one for all queries that show the same', async () => {
+  test('a rendered page is shared by equivalent queries', async () => {
     const { get, renders } = openScene()
     await get('/?model=a&sort=week')
     for (const query of ['sort=week&model=a', 'x=1&sort=week&y=2&model=a', 'sort=week&model=a&sort='])
@@ -264,14 +273,14 @@ describe('a rendered page', () => {
     expect(renders.get('/')).toBe(3)
   })
 
-  test('is rendered once for all who ask for it at once', async () => {
+  test('a page is rendered once for concurrent requests', async () => {
     const { renders, read } = openScene()
     const pages = await Promise.all(Array.from({ length: 50 }, () => read('/')))
     expect(new Set(pages).size).toBe(1)
     expect(renders.get('/')).toBe(1)
   })
 
-  test('that was begun before a change is not served to who asked after the change', async () => {
+  test('a render started before a change is not served to a later request', async () => {
     let release = (): void => undefined
     let begin = (): void => undefined
     const released = new Promise<void>((resolve) => (release = resolve))
@@ -294,7 +303,7 @@ describe('a rendered page', () => {
   })
 })
 
-test('a query of 1,024 bytes is taken, and a longer one is refused with a page that says so', async () => {
+test('a query of 1,024 bytes is accepted, and a longer one is refused with a page', async () => {
   const { get, renders } = openScene()
   const padded = `/?x=${'a'.repeat(1_022)}`
   expect((await get(padded)).status).toBe(200)
@@ -308,7 +317,7 @@ test('a query of 1,024 bytes is taken, and a longer one is refused with a page t
 })
 
 describe('renders', () => {
-  test('of one address are refused once it has used up its minute; what is kept, and other addresses, are served', async () => {
+  test('renders of an address over its rate are refused; cached pages and other addresses are served', async () => {
     const { ask, shown, renders } = await openServed()
     let number = 0
     let refused: Response
@@ -326,7 +335,7 @@ describe('renders', () => {
     expect((await ask(`?model=m${number + 1}`, '203.0.113.1')).status).toBe(200)
   })
 
-  test('that wait for their turn are refused beyond a number, but never the page without a query', async () => {
+  test('renders beyond the queue are refused, but never the page without a query', async () => {
     const { get } = openScene()
     const flood = Array.from({ length: 100 }, (_, index) => get(`/?model=m${index}`))
     const plain = get('/')
@@ -335,7 +344,7 @@ describe('renders', () => {
     expect((await plain).status).toBe(200)
   })
 
-  test('that another address has lost its turn for are begun for the address that waits too', async () => {
+  test('a render displaced for one address starts for another that waits too', async () => {
     const { ask } = await openServed()
     const open = (from: number, address: string, count = 12): Promise<number>[] =>
       Array.from({ length: count }, async (_, at) => (await ask(`?model=m${from + at}`, address)).status)
@@ -348,7 +357,7 @@ describe('renders', () => {
   })
 })
 
-test('readings of one publication after another wait for four that are under way', async () => {
+test('reads of publications wait for four concurrent ones', async () => {
   const ends: (() => void)[] = []
   const publication = (): Promise<void> => new Promise((resolve) => ends.push(resolve))
   const real = { publications: { publication }, search: { by: () => ({}) } }

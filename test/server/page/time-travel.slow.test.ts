@@ -54,7 +54,7 @@ async function manifests(workspace: Workspace) {
 }
 
 describe('the Year of another time', () => {
-  test('is the publication the history serves for it, with its proof', async () => {
+  test('the Year of another time is the publication of the history, with its proof', async () => {
     const workspace = await history()
     const [first] = await manifests(workspace)
     const at = noonAfter(AS_OF)
@@ -78,7 +78,7 @@ describe('the Year of another time', () => {
     expect(text).toMatch(/Previous: none Next: 2026-03-02/)
   })
 
-  test('in a gap says that the day has none, and what the history serves instead', async () => {
+  test('the Year in a gap says that the day has no publication, and what the history serves instead', async () => {
     const workspace = await history()
     const { status, text, page } = await get(workspace, `/?sort=year&at=${noonAfter(GAP)}`)
     expect(status).toBe(200)
@@ -91,12 +91,12 @@ describe('the Year of another time', () => {
     expect(before.text).toContain(`Next: ${GAP}, a gap`)
   })
 
-  test('before a publication of its day came says when it came', async () => {
+  test('the Year before the publication of its day says when it was published', async () => {
     const { text } = await get(await history(), `/?at=${formatInstant(startOfDay(GAP) + 1_000)}`)
     expect(text).toContain(`${NEXT} was not published yet at this time`)
   })
 
-  test('before the first publication is a 404 that leads to it', async () => {
+  test('the Year before the first publication is a 404 that links to it', async () => {
     const { status, text } = await get(await history(), '/?at=2020-01-01T00:00:00Z')
     expect(status).toBe(404)
     expect(text).toContain('year_history_not_found')
@@ -130,7 +130,7 @@ describe('the Year of another time', () => {
     ],
     ['a gap', GAP, async () => startOfDay(addDays(GAP, 2)) - 1],
     ['a day before the first', '2026-01-01', async () => startOfDay('2026-01-03') - 1],
-  ])('by a form with %s goes on to its time', async (_what, day, time) => {
+  ])('the Year requested by a form with %s redirects to its time', async (_what, day, time) => {
     const workspace = await history()
     const { status, headers } = await get(workspace, `/?sort=year&day=${day}&column=lobsters`)
     expect(status).toBe(303)
@@ -143,7 +143,7 @@ describe('the Year of another time', () => {
     expect((await get(workspace, `${address.pathname}${address.search}`)).page).toMatch(/class="travel"/)
   })
 
-  test('from an archive that is damaged is a 503 that says so, by a form too, and never an older one', async () => {
+  test('the Year from a damaged archive is a 503, by a form too, and never an older one', async () => {
     const workspace = await history()
     const [, second] = await manifests(workspace)
     const sha256 = second?.sha256 ?? ''
@@ -162,7 +162,7 @@ describe('the Year of another time', () => {
     ])
   })
 
-  test('of an older version is not read, and says so', async () => {
+  test('the Year of an older version is not parsed, with a note', async () => {
     const workspace = await openWorkspace()
     await importArchive(importPortsOf(workspace, recentArchive()))
     const { status, text } = await get(workspace, '/?sort=year')
@@ -176,10 +176,10 @@ describe('the Year of another time', () => {
 })
 
 describe('two times compared', () => {
-  test('tell what entered, left and moved, with ranks and points then and now, whichever is named first', async () => {
+  test('two compared times show what entered, left and moved, with ranks and points then and now, in either order', async () => {
     const workspace = await history()
-    const question = `at=${noonAfter(AS_OF)}&with=${noonAfter(LAST)}&column=hackerNews`
-    const { status, text, page } = await get(workspace, `/?${question}`)
+    const query = `at=${noonAfter(AS_OF)}&with=${noonAfter(LAST)}&column=hackerNews`
+    const { status, text, page } = await get(workspace, `/?${query}`)
     expect(status).toBe(200)
     expect(text).toContain(`Between ${AS_OF} and ${LAST}`)
     const rows = [...page.matchAll(/<tr data-key="([^"]*)" data-change="([^"]*)">(.*?)<\/tr>/gs)]
@@ -202,22 +202,22 @@ describe('two times compared', () => {
     expect(page.match(/class="proof"/g)).toHaveLength(2)
   })
 
-  test('that are answered by one publication are said to be equal, and a gap is said', async () => {
+  test('two times of one publication are shown as equal, with a gap notice', async () => {
     const { text } = await get(await history(), `/?at=${noonAfter(NEXT)}&with=${noonAfter(GAP)}`)
     expect(text).toContain('the same publication, byte for byte')
     expect(text).toContain(`Gap: ${GAP} has no publication`)
   })
 
-  test('that have the same lists in two publications are said to have equal lists', async () => {
+  test('two publications with the same lists are shown as equal lists', async () => {
     const { text } = await get(await history(), `/?at=${noonAfter(AS_OF)}&with=${noonAfter(NEXT)}`)
     expect(text).toContain('The lists are equal')
   })
 
-  test('of which one is before the first publication are a 404', async () => {
+  test('two times are a 404 if one is before the first publication', async () => {
     expect((await get(await history(), '/?with=2020-01-01T00:00:00Z')).status).toBe(404)
   })
 
-  test('escape what strangers wrote', async () => {
+  test('a comparison escapes untrusted text', async () => {
     const workspace = await history((title) => `</td><script>alert("${title}")</script>`)
     const { page } = await get(workspace, `/?at=${noonAfter(AS_OF)}&with=${noonAfter(LAST)}`)
     expect(page).toContain('&lt;/td&gt;&lt;script&gt;alert(')

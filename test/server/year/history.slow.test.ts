@@ -14,8 +14,8 @@ import { createClient } from '@libsql/client'
 import { describe, expect, test } from 'vitest'
 import { addDays } from '../../../src/domain/time.ts'
 import { openApp } from '../../support/api-client.ts'
-import { askHistory } from '../../support/contract-client.ts'
-import type { Answer } from '../../support/contract-client.ts'
+import { requestHistory } from '../../support/contract-client.ts'
+import type { ContractResponse } from '../../support/contract-client.ts'
 import { changeFile } from '../../support/temporary-folder.ts'
 import { holdExclusively } from '../../adapters/sqlite/lock-holder.ts'
 import { AS_OF, openWorkspace, publishDays, reopenWorkspace, sampleSignals } from '../../support/workspace.ts'
@@ -34,7 +34,7 @@ async function settledWorkspace(): Promise<Workspace> {
 
 interface Scene {
   workspace: Workspace
-  ask: () => Promise<Answer>
+  ask: () => Promise<ContractResponse>
   newestObject: string
 }
 
@@ -43,7 +43,7 @@ async function warmScene(): Promise<Scene> {
   const workspace = await settledWorkspace()
   await publishDays(workspace, [AS_OF, SECOND_DAY])
   const app = openApp(workspace)
-  const ask = (): Promise<Answer> => askHistory(app, '?sort=year')
+  const ask = (): Promise<ContractResponse> => requestHistory(app, '?sort=year')
   expect((await ask()).status).toBe(200)
   expect((await ask()).status).toBe(200)
   const sha256 = (await workspace.year.read()).proved.timeline.at(-1)?.manifest.sha256 ?? ''
@@ -80,7 +80,7 @@ describe('the next request notices that the object', () => {
     },
   }
   test.each(Object.entries(damages))(
-    '%s, and never answers with the older publication',
+    'the next request notices that the object %s, and never gets the older publication',
     async (_name, damage) => {
       const { ask, newestObject } = await warmScene()
       damage(newestObject)
@@ -89,7 +89,7 @@ describe('the next request notices that the object', () => {
     },
   )
 
-  test('was swapped with another valid object', async () => {
+  test('the next request notices that the object was swapped with another valid one', async () => {
     const { ask, newestObject, workspace } = await warmScene()
     const older = (await workspace.year.read()).proved.timeline[0]?.manifest.sha256 ?? ''
     rmSync(newestObject)
@@ -97,7 +97,7 @@ describe('the next request notices that the object', () => {
     expect((await ask()).error).toBe('year_history_archive_corrupt')
   })
 
-  test('is back as it was', async () => {
+  test('the next request notices that the object was restored', async () => {
     const { ask, newestObject } = await warmScene()
     renameSync(newestObject, `${newestObject}.away`)
     expect((await ask()).error).toBe('year_history_archive_corrupt')
@@ -138,25 +138,25 @@ describe('the next request notices that the ledger', () => {
     expect((await ask()).error).toBe('year_history_archive_corrupt')
   })
 
-  test('was rolled back to an older copy', async () => {
+  test('the next request notices that the ledger was rolled back to an older copy', async () => {
     const workspace = await settledWorkspace()
     await publishDays(workspace, [AS_OF])
     const copy = join(workspace.folder, 'older.db')
     copyFileSync(workspace.ledgerPath, copy)
     await publishDays(workspace, [SECOND_DAY])
     const app = openApp(workspace)
-    expect((await askHistory(app, '?sort=year')).status).toBe(200)
+    expect((await requestHistory(app, '?sort=year')).status).toBe(200)
     renameSync(copy, workspace.ledgerPath)
-    expect((await askHistory(app, '?sort=year')).error).toBe('year_history_archive_corrupt')
+    expect((await requestHistory(app, '?sort=year')).error).toBe('year_history_archive_corrupt')
   })
 
-  test('is no database any more', async () => {
+  test('the next request notices that the ledger is no database any more', async () => {
     const { ask, workspace } = await warmScene()
     changeFile(workspace.ledgerPath, () => writeFileSync(workspace.ledgerPath, 'x'.repeat(8192)))
     expect((await ask()).error).toBe('year_history_archive_corrupt')
   })
 
-  test('is gone, and does not make a new one', async () => {
+  test('the next request notices that the ledger is missing, and does not create a new one', async () => {
     const { ask, workspace } = await warmScene()
     rmSync(workspace.ledgerPath)
     expect((await ask()).error).toBe('year_history_storage_unavailable')
@@ -164,54 +164,54 @@ describe('the next request notices that the ledger', () => {
     expect(existsSync(workspace.ledgerPath)).toBe(false)
   })
 
-  test('is locked by another process, without keeping the event loop from its work', async () => {
+  test('the next request notices that the ledger is locked by another process, without blocking the event loop', async () => {
     const { workspace } = await warmScene()
     const release = await holdExclusively(workspace.ledgerPath)
     const app = openApp(reopenWorkspace(workspace.folder, Date.now, 1_000))
     let ticks = 0
     const ticking = setInterval(() => (ticks += 1), 10)
-    expect((await askHistory(app, '?sort=year')).error).toBe('year_history_lookup_failed')
+    expect((await requestHistory(app, '?sort=year')).error).toBe('year_history_lookup_failed')
     clearInterval(ticking)
     expect(ticks).toBeGreaterThan(20)
     await release()
-    expect((await askHistory(app, '?sort=year')).status).toBe(200)
+    expect((await requestHistory(app, '?sort=year')).status).toBe(200)
   })
 })
 
 describe('the next request notices that the heads', () => {
-  test('are gone', async () => {
+  test('the next request notices that the heads are missing', async () => {
     const { ask, workspace } = await warmScene()
     rmSync(join(workspace.objectsPath, 'heads'), { recursive: true })
     expect((await ask()).error).toBe('year_history_archive_corrupt')
   })
 
-  test('have one for an entry the ledger lacks', async () => {
+  test('the next request notices a head for an entry missing in the ledger', async () => {
     const { ask, workspace } = await warmScene()
     const head = { seq: 3, leaf: 'a'.repeat(64), time: '2026-03-05T00:00:00.000Z' }
     writeFileSync(join(workspace.objectsPath, 'heads', '3'), JSON.stringify(head))
     expect((await ask()).error).toBe('year_history_archive_corrupt')
   })
 
-  test('have a newest one that was edited in place', async () => {
+  test('the next request notices a newest head that was edited in place', async () => {
     const { ask, workspace } = await warmScene()
     flipByte(join(workspace.objectsPath, 'heads', '2'), 20)
     expect((await ask()).error).toBe('year_history_archive_corrupt')
   })
 
-  test('lack only the newest: what a crash between commit and head leaves is sound', async () => {
+  test('an archive without its newest head, as after a crash between commit and head, is sound', async () => {
     const { ask, workspace } = await warmScene()
     rmSync(join(workspace.objectsPath, 'heads', '2'))
     expect((await ask()).status).toBe(200)
   })
 })
 
-test('a store whose folder is gone is unavailable, not corrupt', async () => {
+test('a store whose folder is missing is unavailable, not corrupt', async () => {
   const { ask, workspace } = await warmScene()
   renameSync(workspace.objectsPath, `${workspace.objectsPath}.unmounted`)
   expect((await ask()).error).toBe('year_history_storage_unavailable')
 })
 
-test('a new publication is answered by the next request', async () => {
+test('the next request gets a new publication', async () => {
   const { ask, workspace } = await warmScene()
   const before = (await ask()).headers.get('etag')
   await publishDays(workspace, [addDays(AS_OF, 2)])
@@ -220,12 +220,12 @@ test('a new publication is answered by the next request', async () => {
   expect(after.headers.get('etag')).not.toBe(before)
 })
 
-test('a publication just made is answered without waiting for its files to settle', async () => {
+test('a new publication is served without waiting for its files to settle', async () => {
   const workspace = await openWorkspace()
   await workspace.feed.importSignals(sampleSignals())
   const app = openApp(workspace)
-  expect((await askHistory(app, '?sort=year')).error).toBe('year_history_not_found')
+  expect((await requestHistory(app, '?sort=year')).error).toBe('year_history_not_found')
   await publishDays(workspace, [AS_OF])
-  const answers = await Promise.all(Array.from({ length: 20 }, () => askHistory(app, '?sort=year')))
-  expect(new Set(answers.map(({ status }) => status))).toEqual(new Set([200]))
+  const responses = await Promise.all(Array.from({ length: 20 }, () => requestHistory(app, '?sort=year')))
+  expect(new Set(responses.map(({ status }) => status))).toEqual(new Set([200]))
 })

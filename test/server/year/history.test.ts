@@ -4,7 +4,7 @@ import { describe, expect, test } from 'vitest'
 import { addDays, DAY_MS, formatInstant, startOfDay } from '../../../src/domain/time.ts'
 import { storageDamaged } from '../../../src/domain/refusal.ts'
 import { openApp, silentLog } from '../../support/api-client.ts'
-import { askHistory } from '../../support/contract-client.ts'
+import { requestHistory } from '../../support/contract-client.ts'
 import { AS_OF, openWorkspace, publishDays, RUN_AT, sampleSignals } from '../../support/workspace.ts'
 import type { Workspace } from '../../support/workspace.ts'
 import { archiveFolder } from '../../../src/adapters/input.ts'
@@ -22,45 +22,45 @@ async function publishedWorkspace(): Promise<Workspace> {
 }
 
 describe('an answer', () => {
-  test('is the archived object byte for byte, and hashes to its ETag', async () => {
+  test('a response is the archived object byte for byte, and hashes to its ETag', async () => {
     const workspace = await publishedWorkspace()
-    const { headers, bytes } = await askHistory(openApp(workspace), '?sort=year')
+    const { headers, bytes } = await requestHistory(openApp(workspace), '?sort=year')
     expect(bytes).toEqual(await workspace.objects.get((headers.get('etag') ?? '').replaceAll('"', '')))
     expect(headers.get('content-encoding')).toBeNull()
   })
 
-  test('is the newest publication at or before `at`, to the millisecond', async () => {
+  test('a response is the newest publication at or before `at`, to the millisecond', async () => {
     const workspace = await publishedWorkspace()
     const app = openApp(workspace)
     const { proved } = await workspace.year.read()
     const [first, second] = proved.timeline.map((item) => item.manifest)
     const etagAt = async (at: number): Promise<string | null> =>
-      (await askHistory(app, `?sort=year&at=${formatInstant(at)}`)).headers.get('etag')
+      (await requestHistory(app, `?sort=year&at=${formatInstant(at)}`)).headers.get('etag')
     expect(first && second && first.publishedAt < second.publishedAt).toBe(true)
     expect(await etagAt(first?.publishedAt ?? 0)).toBe(`"${first?.sha256}"`)
     expect(await etagAt((second?.publishedAt ?? 0) - 1)).toBe(`"${first?.sha256}"`)
     expect(await etagAt(second?.publishedAt ?? 0)).toBe(`"${second?.sha256}"`)
     const before = `?sort=year&at=${formatInstant((first?.publishedAt ?? 0) - 1)}`
-    expect((await askHistory(app, before)).error).toBe('year_history_not_found')
+    expect((await requestHistory(app, before)).error).toBe('year_history_not_found')
   })
 
-  test('names the normalized lookup time and the publication time', async () => {
+  test('a response names the normalized lookup time and the publication time', async () => {
     const app = openApp(await publishedWorkspace())
-    const { headers } = await askHistory(app, '?sort=year&at=2026-03-02T12:00:00.5Z')
+    const { headers } = await requestHistory(app, '?sort=year&at=2026-03-02T12:00:00.5Z')
     expect(headers.get('x-year-history-requested-at')).toBe('2026-03-02T12:00:00.500Z')
     expect(headers.get('last-modified')).toBe(new Date(Math.floor(RUN_AT / 1000) * 1000).toUTCString())
   })
 
-  test('defaults to now, and allows exactly five minutes ahead', async () => {
+  test('the time defaults to now, and may be at most five minutes ahead', async () => {
     const workspace = await publishedWorkspace()
     const clock = (): number => SECOND_RUN_AT - 300_000
     const app = openApp(workspace, { clock })
     const { proved } = await workspace.year.read()
     const [first, second] = proved.timeline.map((item) => item.manifest.sha256)
-    expect((await askHistory(app, '?sort=year')).headers.get('etag')).toBe(`"${first}"`)
-    const ahead = await askHistory(app, `?sort=year&at=${formatInstant(SECOND_RUN_AT)}`)
+    expect((await requestHistory(app, '?sort=year')).headers.get('etag')).toBe(`"${first}"`)
+    const ahead = await requestHistory(app, `?sort=year&at=${formatInstant(SECOND_RUN_AT)}`)
     expect(ahead.status).toBe(200)
-    expect((await askHistory(app, `?sort=year&at=${formatInstant(SECOND_RUN_AT + 1)}`)).error).toBe(
+    expect((await requestHistory(app, `?sort=year&at=${formatInstant(SECOND_RUN_AT + 1)}`)).error).toBe(
       'invalid_at',
     )
     expect(second).not.toBe(first)
@@ -72,18 +72,18 @@ test('a conditional request changes nothing on a refusal', async () => {
   const headers = { 'if-none-match': '*' }
   const errors = await Promise.all(
     ['', '?sort=year&at=x', '?sort=year&at=2001-01-01T00:00:00Z'].map((query) =>
-      askHistory(app, query, { headers }),
+      requestHistory(app, query, { headers }),
     ),
   )
   expect(errors.map(({ error }) => error)).toEqual(['invalid_sort', 'invalid_at', 'year_history_not_found'])
 })
 
-test('a refusal is given in the decided order: method, sort, at, lookup', async () => {
+test('refusals have the documented order: method, sort, at, lookup', async () => {
   const app = openApp(await openWorkspace())
-  expect((await askHistory(app, '?at=x', { method: 'POST' })).error).toBe('method_not_allowed')
-  expect((await askHistory(app, '?at=x')).error).toBe('invalid_sort')
-  expect((await askHistory(app, '?sort=year&at=x')).error).toBe('invalid_at')
-  expect((await askHistory(app, '?sort=year')).error).toBe('year_history_not_found')
+  expect((await requestHistory(app, '?at=x', { method: 'POST' })).error).toBe('method_not_allowed')
+  expect((await requestHistory(app, '?at=x')).error).toBe('invalid_sort')
+  expect((await requestHistory(app, '?sort=year&at=x')).error).toBe('invalid_at')
+  expect((await requestHistory(app, '?sort=year')).error).toBe('year_history_not_found')
 })
 
 test('anything unexpected is year_history_lookup_failed, and logged once with the request id', async () => {
@@ -93,21 +93,21 @@ test('anything unexpected is year_history_lookup_failed, and logged once with th
   const year = { read: () => Promise.reject(new Error('disk on fire')) }
   const app = openApp(workspace, { year, log })
   const request = { headers: { 'x-request-id': 'from-the-client' } }
-  const { error, headers } = await askHistory(app, '?sort=year', request)
+  const { error, headers } = await requestHistory(app, '?sort=year', request)
   expect(error).toBe('year_history_lookup_failed')
   expect(headers.get('x-request-id')).toBe('from-the-client')
   expect(lines).toMatchObject([{ requestId: 'from-the-client', code: 'year_history_lookup_failed' }])
 })
 
-test('a time before the epoch and the year 0000 are times without a publication', async () => {
+test('a time before the epoch or in the year 0000 has no publication', async () => {
   const app = openApp(await publishedWorkspace())
   for (const at of ['0000-01-01T00:00:00Z', '1969-12-31T23:59:59Z', formatInstant(startOfDay(AS_OF))]) {
-    expect((await askHistory(app, `?sort=year&at=${at}`)).error).toBe('year_history_not_found')
+    expect((await requestHistory(app, `?sort=year&at=${at}`)).error).toBe('year_history_not_found')
   }
 })
 
 const NO_SORTS = ['', '?sort=', '?sort=year&sort=year', '?sort=Year', '?sort=day', '?sort=year%20']
-/** A plus sign is a space in a query; what else is no time is the domain's to say. */
+/** A plus sign is a space in a query; the domain tests cover other invalid times. */
 const NO_TIMES = ['', '2026-02-30T00:00:00Z', '2026-01-01T00:00:00+00:00', '2026-01-01T00:00:00Z&at=x']
 
 test('a damaged store is not read for a bad query, which is 400', async () => {
@@ -124,13 +124,13 @@ test('a damaged store is not read for a bad query, which is 400', async () => {
   const ports = { year: damaged(year), ledger: damaged(ledger), objects: damaged(objects) }
   const app = openApp(workspace, ports)
   for (const query of NO_SORTS)
-    expect(await askHistory(app, query), query).toMatchObject({ status: 400, error: 'invalid_sort' })
+    expect(await requestHistory(app, query), query).toMatchObject({ status: 400, error: 'invalid_sort' })
   for (const at of NO_TIMES) {
-    const { status, error } = await askHistory(app, `?sort=year&at=${at}`)
+    const { status, error } = await requestHistory(app, `?sort=year&at=${at}`)
     expect([at, status, error]).toEqual([at, 400, 'invalid_at'])
   }
   expect(reads).toBe(0)
-  const { status, error } = await askHistory(app, '?sort=year')
+  const { status, error } = await requestHistory(app, '?sort=year')
   expect([status, error]).toEqual([503, 'year_history_archive_corrupt'])
   expect(reads).toBeGreaterThan(0)
 })
@@ -141,7 +141,7 @@ async function importedWorkspace(): Promise<Workspace> {
   return workspace
 }
 
-/** What the bundled archive answers, by the time asked for. */
+/** Responses of the bundled archive, by requested time. */
 const ANSWERS: [at: string, file: string | null][] = [
   ['2024-01-02T00:04:59.999Z', null],
   ['2024-01-02T00:05:00Z', 'v1-plain'],
@@ -155,9 +155,9 @@ const ANSWERS: [at: string, file: string | null][] = [
   ['2026-03-01T00:00:00Z', 'v2-after-a-hole'],
 ]
 
-test.each(ANSWERS)('both imported ledgers answer %s with the bytes of %s', async (at, file) => {
+test.each(ANSWERS)('both imported ledgers serve for %s the bytes of %s', async (at, file) => {
   const workspace = await importedWorkspace()
-  const { status, bytes, headers } = await askHistory(openApp(workspace), `?sort=year&at=${at}`)
+  const { status, bytes, headers } = await requestHistory(openApp(workspace), `?sort=year&at=${at}`)
   if (file === null) {
     expect(status).toBe(404)
     return
@@ -169,25 +169,25 @@ test.each(ANSWERS)('both imported ledgers answer %s with the bytes of %s', async
 
 test('an imported publication has its own Last-Modified', async () => {
   const app = openApp(await importedWorkspace())
-  const { headers } = await askHistory(app, '?sort=year&at=2024-01-05T00:05:00.25Z')
+  const { headers } = await requestHistory(app, '?sort=year&at=2024-01-05T00:05:00.25Z')
   expect(headers.get('last-modified')).toBe('Fri, 05 Jan 2024 00:05:00 GMT')
 })
 
-test('own publications follow the imported ones, whose answers stay what they were', async () => {
+test('own publications follow the imported ones, whose responses stay the same', async () => {
   const workspace = await openWorkspace()
   await importArchive(importPortsOf(workspace, recentArchive()))
   const app = openApp(workspace, { clock: () => RUN_AT + 60_000 })
-  const before = await askHistory(app, '?sort=year')
+  const before = await requestHistory(app, '?sort=year')
   await workspace.feed.importSignals(sampleSignals())
   await publishDays(workspace, [AS_OF])
   const { proved } = await workspace.year.read()
-  const after = await askHistory(app, '?sort=year')
+  const after = await requestHistory(app, '?sort=year')
   expect(after.headers.get('etag')).toBe(`"${proved.timeline.at(-1)?.manifest.sha256}"`)
-  const then = await askHistory(app, '?sort=year&at=2026-03-02T00:00:00Z')
+  const then = await requestHistory(app, '?sort=year&at=2026-03-02T00:00:00Z')
   expect(then.bytes.equals(before.bytes)).toBe(true)
 })
 
-test('an import that was begun and not committed reads as an empty archive', async () => {
+test('an uncommitted import reads as an empty archive', async () => {
   const workspace = await openWorkspace()
   const cut = new Error('cut')
   const ports = importPortsOf(workspace, SAMPLE_ARCHIVE, {
@@ -197,17 +197,17 @@ test('an import that was begun and not committed reads as an empty archive', asy
   await expect(importArchive(ports)).rejects.toBe(cut)
   expect((await workspace.year.read()).head?.seq).toBe(3)
   const app = openApp(workspace)
-  expect((await askHistory(app, '?sort=year')).error).toBe('year_history_not_found')
+  expect((await requestHistory(app, '?sort=year')).error).toBe('year_history_not_found')
   await importSample(workspace)
-  expect((await askHistory(app, '?sort=year')).status).toBe(200)
+  expect((await requestHistory(app, '?sort=year')).status).toBe(200)
 })
 
-test('a legacy row or object that is damaged is refused, never skipped', async () => {
+test('a damaged legacy row or object is refused, never skipped', async () => {
   const workspace = await importedWorkspace()
   const { proved } = await workspace.year.read()
   const [first] = proved.timeline
   const objects = { ...workspace.objects, get: () => Promise.resolve(null) }
   const app = openApp({ ...workspace, objects })
   const at = new Date(first?.manifest.publishedAt ?? 0).toISOString()
-  expect((await askHistory(app, `?sort=year&at=${at}`)).error).toBe('year_history_archive_corrupt')
+  expect((await requestHistory(app, `?sort=year&at=${at}`)).error).toBe('year_history_archive_corrupt')
 })

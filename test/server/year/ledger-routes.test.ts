@@ -7,16 +7,16 @@ import { Refusal } from '../../../src/domain/refusal.ts'
 import type { LedgerContents } from '../../../src/domain/year/ledger.ts'
 import { addDays } from '../../../src/domain/time.ts'
 import { historyIndexSchema } from '../../../src/domain/year/history.ts'
-import { historyContract } from '../../../src/server/year/history.ts'
 import {
+  historyContract,
   headContract,
   indexContract,
   ledgerContract,
   legacyLedgerContract,
-} from '../../../src/server/year/ledger-routes.ts'
+} from '../../../src/server/year/routes.ts'
 import { provedPublications } from '../../../src/server/year/proved-publications.ts'
 import { openApp, listenLocally } from '../../support/api-client.ts'
-import { ask } from '../../support/contract-client.ts'
+import { requestRoute } from '../../support/contract-client.ts'
 import { openSampleApp, sampleArchive } from '../../support/sample-archive.ts'
 import { AS_OF, openWorkspace, publishDays, sampleSignals } from '../../support/workspace.ts'
 import { readFileSync } from 'node:fs'
@@ -29,9 +29,9 @@ const PATHS = CONTRACTS.map(({ path }) => path)
 const [LEDGER = '', LEGACY = '', HEAD = '', INDEX = ''] = PATHS
 
 describe('the published ledger', () => {
-  test('has a line an entry, each hashing to the leaf that the next line names', async () => {
+  test('the published ledger has one line per entry, each hashing to the leaf that the next line names', async () => {
     const archive = sampleArchive()
-    const { text } = await ask(openSampleApp(archive), LEDGER)
+    const { text } = await requestRoute(openSampleApp(archive), LEDGER)
     const lines = text.split('\n')
     expect(lines.pop()).toBe('')
     const named = lines.map((line) => (JSON.parse(line) as unknown[])[1])
@@ -40,29 +40,29 @@ describe('the published ledger', () => {
     expect(named).toEqual([GENESIS_LEAF, ...leaves.slice(0, -1)])
   })
 
-  test('publishes the very text its seal is the digest of', async () => {
+  test('the published ledger has the text whose digest is its seal', async () => {
     const archive = sampleArchive()
-    const { text } = await ask(openSampleApp(archive), LEGACY)
+    const { text } = await requestRoute(openSampleApp(archive), LEGACY)
     const seal = archive.contents.rows.find(({ kind }) => kind === 'legacy-seal')
     expect(text.split('\n')).toHaveLength(2)
     expect(sha256Hex(text)).toBe(seal?.legacyDigest)
   })
 
-  test('of a real archive names the head as its file holds it', async () => {
+  test('the published ledger of a real archive has the head of its file', async () => {
     const workspace = await openWorkspace()
     await workspace.feed.importSignals([...sampleSignals(), ...sampleSignals(addDays(AS_OF, 1))])
     await publishDays(workspace, [AS_OF, addDays(AS_OF, 1)])
     const app = openApp(workspace)
-    const { text } = await ask(app, HEAD)
+    const { text } = await requestRoute(app, HEAD)
     expect(text).toBe(readFileSync(join(workspace.objectsPath, 'heads', '2'), 'utf8'))
-    const lines = (await ask(app, LEDGER)).text.split('\n')
+    const lines = (await requestRoute(app, LEDGER)).text.split('\n')
     expect(sha256Hex(lines[1] ?? '')).toBe((JSON.parse(text) as { leaf: string }).leaf)
   })
 
-  test('has an index of both ledgers, every publication under the digest the history answers with', async () => {
+  test('the published ledger has an index of both ledgers, with the digests of the history', async () => {
     const archive = sampleArchive()
     const app = openSampleApp(archive)
-    const { text } = await ask(app, INDEX)
+    const { text } = await requestRoute(app, INDEX)
     const index = historyIndexSchema.parse(JSON.parse(text))
     expect(index.head?.leaf).toBe(archive.contents.rows.at(-1)?.leaf)
     const named = index.publications.map(({ ledger, own, seq }) => `${ledger}${own ? ' own' : ''} ${seq}`)
@@ -77,44 +77,50 @@ describe('the published ledger', () => {
     // Of two at one time the later one in the index is the one that is served.
     const served = new Map(index.publications.map((one) => [one.publishedAt, one]))
     for (const { publishedAt, sha256, byteSize } of served.values()) {
-      const answer = await app.request(`http://dash.test${historyContract.path}?sort=year&at=${publishedAt}`)
-      expect(answer.headers.get('etag')).toBe(`"${sha256}"`)
-      expect((await answer.arrayBuffer()).byteLength).toBe(byteSize)
+      const response = await app.request(
+        `http://dash.test${historyContract.path}?sort=year&at=${publishedAt}`,
+      )
+      expect(response.headers.get('etag')).toBe(`"${sha256}"`)
+      expect((await response.arrayBuffer()).byteLength).toBe(byteSize)
     }
   })
 
-  test('of an empty archive is empty, has no head, and an index with empty lists', async () => {
+  test('the published ledger of an empty archive is empty, has no head, and an index with empty lists', async () => {
     const app = openSampleApp({ contents: EMPTY, head: null, objects: new Map() })
     for (const path of [LEDGER, LEGACY]) {
-      const { status, text, headers } = await ask(app, path)
+      const { status, text, headers } = await requestRoute(app, path)
       expect([status, text, headers.get('content-length')]).toEqual([200, '', '0'])
     }
-    expect((await ask(app, HEAD)).error).toBe('year_history_not_found')
-    expect(JSON.parse((await ask(app, INDEX)).text)).toEqual({ head: null, publications: [], gaps: [] })
+    expect((await requestRoute(app, HEAD)).error).toBe('year_history_not_found')
+    expect(JSON.parse((await requestRoute(app, INDEX)).text)).toEqual({
+      head: null,
+      publications: [],
+      gaps: [],
+    })
   })
 
-  test('has no head while an import has begun and not ended', async () => {
+  test('the published ledger has no head during an import', async () => {
     const leaf = 'ab'.repeat(32)
     const contents = { ...EMPTY, founding: { seq: 4, leaf, beganAt: 0 } }
     const app = openSampleApp({ contents, head: { seq: 4, leaf, time: 0 }, objects: new Map() })
-    expect((await ask(app, HEAD)).error).toBe('year_history_not_found')
-    expect((await ask(app, LEDGER)).text).toBe('')
+    expect((await requestRoute(app, HEAD)).error).toBe('year_history_not_found')
+    expect((await requestRoute(app, LEDGER)).text).toBe('')
   })
 
-  test.each(PATHS)('%s has another entity tag once it is longer', async (path) => {
-    const etag = (await ask(openSampleApp(sampleArchive()), path)).headers.get('etag') ?? ''
+  test.each(PATHS)('%s has another entity tag when it is longer', async (path) => {
+    const etag = (await requestRoute(openSampleApp(sampleArchive()), path)).headers.get('etag') ?? ''
     const longer = openSampleApp(sampleArchive(4, 'b'))
-    expect((await ask(longer, path, { headers: { 'if-none-match': etag } })).status).toBe(200)
+    expect((await requestRoute(longer, path, { headers: { 'if-none-match': etag } })).status).toBe(200)
   })
 
   test.each(PATHS)('%s is served over a socket with its length', async (path) => {
     const server = await listenLocally(openSampleApp(sampleArchive()))
     const socket = connect(server.port, '127.0.0.1')
-    let answer = ''
-    socket.on('data', (chunk: Buffer) => (answer += chunk.toString()))
+    let response = ''
+    socket.on('data', (chunk: Buffer) => (response += chunk.toString()))
     socket.end(`GET ${path} HTTP/1.1\r\nHost: dash.test\r\nConnection: close\r\n\r\n`)
     await once(socket, 'close')
-    const [head = '', body = ''] = answer.split('\r\n\r\n')
+    const [head = '', body = ''] = response.split('\r\n\r\n')
     expect(head).toMatch(/^HTTP\/1\.1 200 /)
     expect(head.toLowerCase()).toContain(`content-length: ${Buffer.byteLength(body)}`)
     expect(head.toLowerCase()).toContain(`etag: "${sha256Hex(body)}"`)
@@ -126,12 +132,12 @@ describe('the published ledger refuses', () => {
     ['a ledger that is not there', new Refusal('storage_unavailable'), 'year_history_storage_unavailable'],
     ['a ledger that does not hold', new Refusal('storage_damaged'), 'year_history_archive_corrupt'],
     ['an unexpected error', new Error('disk on fire'), 'year_history_lookup_failed'],
-  ])('%s with the code of the history', async (_what, thrown, code) => {
+  ])('the published ledger refuses %s with the code of the history', async (_what, thrown, code) => {
     const app = openSampleApp(sampleArchive(), { year: { read: () => Promise.reject(thrown) } })
-    for (const path of PATHS) expect((await ask(app, path)).error).toBe(code)
+    for (const path of PATHS) expect((await requestRoute(app, path)).error).toBe(code)
   })
 
-  test('a ledger that was edited, shortened or has lost its heads', async () => {
+  test('the published ledger refuses a ledger that was edited, shortened or has lost its heads', async () => {
     const { contents, head, objects } = sampleArchive()
     const edited = contents.rows.map((row) => (row.seq === 4 ? { ...row, byteSize: 1 } : row))
     const damaged = [
@@ -142,13 +148,13 @@ describe('the published ledger refuses', () => {
     ]
     for (const archive of damaged) {
       for (const path of PATHS) {
-        expect((await ask(openSampleApp(archive), path)).error).toBe('year_history_archive_corrupt')
+        expect((await requestRoute(openSampleApp(archive), path)).error).toBe('year_history_archive_corrupt')
       }
     }
   })
 })
 
-test('the ledger is read again only when it may have changed, as for the history', async () => {
+test('the ledger is read again only after a possible change, as for the history', async () => {
   const { contents, head, objects } = sampleArchive()
   let reads = 0
   let changeToken = 'l0'

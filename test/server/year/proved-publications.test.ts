@@ -41,7 +41,7 @@ async function watch(memoryMaxBytes?: number): Promise<Watched & { workspace: Wo
   const ledger = { changeToken: () => Promise.resolve(tokens.ledger) }
   const ports = { ledger, objects, year, clock: () => now }
   const publications = provedPublications(ports, memoryMaxBytes)
-  // What a reading changes is seen by the change token taken after it.
+  // A change during the read is detected by the change token taken after it.
   return {
     workspace,
     publications,
@@ -67,27 +67,27 @@ async function watch(memoryMaxBytes?: number): Promise<Watched & { workspace: Wo
 }
 
 describe('what was proved', () => {
-  test('is used again while its tokens stay the same', async () => {
+  test('a proof is reused while its tokens are equal', async () => {
     const { publications, reads } = await watch()
     for (let request = 0; request < 3; request += 1) await publications.latestAt(Date.now())
     expect(reads).toEqual({ ledger: 1, object: 1 })
   })
 
-  test('is not kept when the ledger changed while it was read', async () => {
+  test('a proof is not cached if the ledger changed during the read', async () => {
     const { publications, reads, duringReading } = await watch()
     duringReading.ledger = () => undefined
     for (let request = 0; request < 3; request += 1) await publications.latestAt(Date.now())
     expect(reads).toEqual({ ledger: 3, object: 1 })
   })
 
-  test('is not kept when the object changed while it was read', async () => {
+  test('a proof is not cached if the object changed during the read', async () => {
     const { publications, reads, duringReading } = await watch()
     duringReading.object = () => undefined
     for (let request = 0; request < 3; request += 1) await publications.latestAt(Date.now())
     expect(reads).toEqual({ ledger: 1, object: 3 })
   })
 
-  test('is proved again after a minute', async () => {
+  test('a proof is renewed after a minute', async () => {
     const { publications, reads, advance } = await watch()
     await publications.latestAt(Date.now())
     advance(59_999)
@@ -98,13 +98,13 @@ describe('what was proved', () => {
     expect(reads).toEqual({ ledger: 2, object: 2 })
   })
 
-  test('is dropped when it does not fit into the memory it may take', async () => {
+  test('a proof is dropped if it does not fit the cache', async () => {
     const { publications, reads } = await watch(100)
     for (let request = 0; request < 2; request += 1) await publications.latestAt(Date.now())
     expect(reads).toEqual({ ledger: 1, object: 2 })
   })
 
-  test('is proved at most twice for any number who ask together', async () => {
+  test('a publication is verified at most twice for any number of concurrent requests', async () => {
     const { publications, reads } = await watch()
     await Promise.all(Array.from({ length: 50 }, () => publications.latestAt(Date.now())))
     expect(reads.ledger).toBeLessThanOrEqual(2)

@@ -8,7 +8,7 @@ import type { Day, Instant } from '../../../src/domain/time.ts'
 import { sourceClient } from '../source-client.ts'
 import { startReplay } from './replay-server.ts'
 import type { Replay } from './replay-server.ts'
-import { TOKENS } from './replies.ts'
+import { TOKENS } from './responses.ts'
 
 /** When the tests collect. */
 export const NOW: Instant = Date.UTC(2026, 10, 21, 13, 30)

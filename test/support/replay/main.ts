@@ -1,19 +1,23 @@
 import type { Fault } from './replay-server.ts'
 import { startReplay, FAULTS, LINKED, startPages } from './replay-server.ts'
-import { REPLAYED } from './replies.ts'
-import type { Replayed } from './replies.ts'
+import { REPLAYED } from './responses.ts'
+import type { Replayed } from './responses.ts'
 
 const WRONG_ID = 'wrong-id'
 
 /** An item that says it is another one. */
-function withWrongId(reply: unknown): unknown {
-  return typeof reply === 'object' && reply !== null && 'id' in reply ? { ...reply, id: 1 } : reply
+function withWrongId(content: unknown): unknown {
+  return typeof content === 'object' && content !== null && 'id' in content ? { ...content, id: 1 } : content
 }
 
 const world = await startReplay()
 const pages = await startPages()
 for (const source of Object.keys(REPLAYED) as Replayed[])
-  world.change(source, /./, (reply) => JSON.parse(JSON.stringify(reply).replaceAll(LINKED, pages)) as unknown)
+  world.change(
+    source,
+    /./,
+    (content) => JSON.parse(JSON.stringify(content).replaceAll(LINKED, pages)) as unknown,
+  )
 for (const argument of process.argv.slice(2)) {
   const [, source = '', fault = '', where] = /^([a-z-]+)=([a-z-]+)(?::(.+))?$/.exec(argument) ?? []
   const isFault = fault === WRONG_ID || Object.hasOwn(FAULTS, fault)

@@ -2,33 +2,33 @@ import { createHash } from 'node:crypto'
 import { createServer } from 'node:http'
 import type { IncomingMessage, Server, ServerResponse } from 'node:http'
 import type { AddressInfo } from 'node:net'
-import { REPLAYED, replyOf, TOKENS } from './replies.ts'
-import type { Asked, Replayed } from './replies.ts'
+import { REPLAYED, responseTo, TOKENS } from './responses.ts'
+import type { ReplayRequest, Replayed } from './responses.ts'
 
 export interface Replay {
-  /** What points `dash` to the replayed sources, tokens included. */
+  /** Environment that points `dash` to the replayed sources, with tokens. */
   env: Record<string, string>
   urls: Record<Replayed, string>
-  asked: (Asked & { source: Replayed })[]
-  /** Makes a source misbehave where the path and query match; several may be set. */
+  requests: (ReplayRequest & { source: Replayed })[]
+  /** Injects a fault where the path and query match; several may be set. */
   fault(source: Replayed, fault: Fault, where?: RegExp): void
-  /** Gives other answers where the path and query match; what `change` returns is sent as JSON. */
-  change(source: Replayed, where: RegExp, change: (reply: unknown) => unknown): void
-  /** Holds every answer of a source back until the function it returns is called. */
+  /** Changes responses where the path and query match; the result of `change` is sent as JSON. */
+  change(source: Replayed, where: RegExp, change: (content: unknown) => unknown): void
+  /** Delays every response of a source until the returned function is called. */
   hold(source: Replayed, where?: RegExp): () => void
   close(): Promise<void>
 }
 
 interface Rules {
   faults: { where: RegExp; fault: Fault }[]
-  changes: { where: RegExp; change: (reply: unknown) => unknown }[]
+  changes: { where: RegExp; change: (content: unknown) => unknown }[]
   holds: { where: RegExp; until: Promise<void> }[]
 }
 
-/** All live sources on ports of this machine, each on its own. Answers carry ETags and are asked for conditionally. */
+/** Starts all live sources, each on its own local port. Responses have ETags and support conditional requests. */
 export async function startReplay(): Promise<Replay> {
   const sources = Object.keys(REPLAYED) as Replayed[]
-  const asked: Replay['asked'] = []
+  const requests: Replay['requests'] = []
   const servers: Server[] = []
   const rules = Object.fromEntries(
     sources.map((source): [Replayed, Rules] => [source, { faults: [], changes: [], holds: [] }]),
@@ -36,7 +36,7 @@ export async function startReplay(): Promise<Replay> {
   const urls: Partial<Record<Replayed, string>> = {}
   for (const source of sources) {
     const server = createServer((request, response) => {
-      void answer(source, rules[source], asked, request, response)
+      void respond(source, rules[source], requests, request, response)
     })
     servers.push(server)
     await new Promise<void>((resolve) => server.listen(0, '127.0.0.1', resolve))
@@ -47,7 +47,7 @@ export async function startReplay(): Promise<Replay> {
   return {
     env: { ...env, ...TOKENS },
     urls: all,
-    asked,
+    requests,
     fault: (source, fault, where = /./) => void rules[source].faults.push({ where, fault }),
     change: (source, where, change) => void rules[source].changes.push({ where, change }),
     hold(source, where = /./) {
@@ -65,32 +65,32 @@ export async function startReplay(): Promise<Replay> {
   }
 }
 
-async function answer(
+async function respond(
   source: Replayed,
   { faults, changes, holds }: Rules,
-  asked: Replay['asked'],
+  requests: Replay['requests'],
   request: IncomingMessage,
   response: ServerResponse,
 ): Promise<void> {
   const chunks: Buffer[] = []
   for await (const chunk of request) chunks.push(chunk as Buffer)
   const { method = '', url: target = '', headers } = request
-  const question = { source, method, target, headers, body: Buffer.concat(chunks).toString('utf8') }
-  asked.push(question)
+  const replayRequest = { source, method, target, headers, body: Buffer.concat(chunks).toString('utf8') }
+  requests.push(replayRequest)
   for (const { where, until } of holds) if (where.test(target)) await until
-  let reply = replyOf(source, question)
-  for (const { where, change } of changes) if (where.test(target)) reply = change(reply)
-  const body = JSON.stringify(reply)
+  let content = responseTo(source, replayRequest)
+  for (const { where, change } of changes) if (where.test(target)) content = change(content)
+  const body = JSON.stringify(content)
   const fault = faults.find(({ where }) => where.test(target))
   if (fault) {
     FAULTS[fault.fault](response, body)
     return
   }
-  if (typeof reply === 'number') {
-    response.writeHead(reply, { 'content-type': 'application/json' }).end('{}')
+  if (typeof content === 'number') {
+    response.writeHead(content, { 'content-type': 'application/json' }).end('{}')
     return
   }
-  if (reply === null && source !== 'hn') {
+  if (content === null && source !== 'hn') {
     response.writeHead(404).end('Not Found')
     return
   }
@@ -104,15 +104,15 @@ async function answer(
 
 /** Ways for a source to misbehave. */
 export const FAULTS = {
-  /** Takes the question and says nothing. */
+  /** Accepts the request and never responds. */
   slow: () => undefined,
-  /** Sends an answer that never ends, a space at a time. */
+  /** Sends an endless response, one space at a time. */
   drip(response) {
     response.writeHead(200, JSON_TYPE)
     const drip = setInterval(() => response.write(' '), 5)
     response.once('close', () => clearInterval(drip))
   },
-  /** Too many questions; come back in an hour. */
+  /** Too many requests; retry after an hour. */
   limited: (response) => response.writeHead(429, { ...JSON_TYPE, 'retry-after': '3600' }).end('{}'),
   failing: (response) => response.writeHead(500, JSON_TYPE).end('{"error":"internal"}'),
   html: (response) =>
@@ -136,9 +136,9 @@ export const FAULTS = {
     more()
   },
   reset: (response) => response.socket?.resetAndDestroy(),
-  /** Sends everybody, with what they carry, to another place. */
+  /** Redirects every request elsewhere. */
   redirecting: (response) => response.writeHead(302, { location: 'http://127.0.0.1:1/elsewhere' }).end(),
-  /** Valid JSON that is no answer. */
+  /** Valid JSON of another shape. */
   'other-shape': (response) => response.writeHead(200, JSON_TYPE).end('{"error":"something else"}'),
 } satisfies Record<string, (response: ServerResponse, body: string) => unknown>
 

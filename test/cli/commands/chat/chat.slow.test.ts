@@ -1,10 +1,10 @@
 import { existsSync, mkdirSync } from 'node:fs'
 import { join } from 'node:path'
 import { describe, expect, test } from 'vitest'
-import { ask, question, startAgent, textOf, SECRET } from '../../../support/agent.ts'
+import { chatEvents, chatBody, startAgent, textOf, SECRET } from '../../../support/agent.ts'
 import { dash, startDash, serve, temporaryFolder } from '../../../support/dash.ts'
 import { delta, META, startScripted, stream } from '../../../support/scripted-server.ts'
-import type { Reply } from '../../../support/scripted-server.ts'
+import type { Responder } from '../../../support/scripted-server.ts'
 import type { Behaviour } from '../../../support/provider-wire.ts'
 import { scriptedModels, startRouter } from '../../../support/router-simulator.ts'
 import { startProvider } from '../../../support/synthetic-provider.ts'
@@ -30,7 +30,7 @@ describe('dash chat with a question', () => {
   test.each([[['--json']], [[]]])('%j: ends the turn when its reader has left', async (flags) => {
     let left: () => void = () => undefined
     const gone = new Promise<void>((resolve) => (left = resolve))
-    const endless: Reply = (response) => {
+    const endless: Responder = (response) => {
       response.writeHead(200, { 'content-type': 'text/event-stream' })
       response.write(META)
       const words = setInterval(() => response.write(delta('word ')), 10)
@@ -74,7 +74,7 @@ const MODELS = scriptedModels(4)
 const SOLVER = MODELS[0]?.id ?? ''
 
 const OWN_LIMIT: Behaviour = {
-  answer: {
+  response: {
     status: 429,
     type: 'application/json',
     body: '{"error":{"code":429,"message":"busy","metadata":{"limit_source":"upstream_provider_shared_pool"}}}',
@@ -124,13 +124,13 @@ test('a server whose model is `auto` chats on the recommended one, then on the n
   })
 
   expect(await modelOf(url)).toMatchObject({ enabled: true, model: SOLVER })
-  const first = await ask({ url }, question('What is new?'))
+  const first = await chatEvents({ url }, chatBody('What is new?'))
   expect(textOf(first)).not.toBe('')
   expect(first.at(-1)).toMatchObject({ event: 'done' })
   expect(asked(provider)).toEqual([request(SOLVER)])
 
   provider.behave(OWN_LIMIT, SOLVER)
-  const second = await ask({ url }, question('And now?'))
+  const second = await chatEvents({ url }, chatBody('And now?'))
   expect(second.at(-1)).toMatchObject({ event: 'done' })
   const other = provider.requests.at(-1)?.body['model'] as string
   expect(MODELS.map(({ id }) => id)).toContain(other)
@@ -138,7 +138,7 @@ test('a server whose model is `auto` chats on the recommended one, then on the n
   expect(asked(provider).slice(1)).toEqual([request(SOLVER), request(other)])
   expect(await modelOf(url)).toMatchObject({ enabled: true, model: other })
 
-  const last = await ask({ url }, question('Anything else?'))
+  const last = await chatEvents({ url }, chatBody('Anything else?'))
   expect(last.at(-1)).toEqual({ event: 'error', data: { error: 'upstream_error', code: 'http_429' } })
   expect(provider.requests).toHaveLength(3)
   expect(provider.breaches).toEqual([])

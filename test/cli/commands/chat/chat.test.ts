@@ -1,5 +1,5 @@
 import { describe, expect, test } from 'vitest'
-import { ask, question, startAgent, textOf } from '../../../support/agent.ts'
+import { chatEvents, chatBody, startAgent, textOf } from '../../../support/agent.ts'
 import { run } from '../../../support/dash.ts'
 import { unreachableUrl } from '../../../support/local-source.ts'
 import {
@@ -13,7 +13,7 @@ import {
   stream,
   CONFIG,
 } from '../../../support/scripted-server.ts'
-import type { Reply } from '../../../support/scripted-server.ts'
+import type { Responder } from '../../../support/scripted-server.ts'
 
 const chat = (args: readonly string[], options: Parameters<typeof run>[1] = {}) =>
   run(['chat', ...args], options)
@@ -92,8 +92,9 @@ describe('dash chat with a question', () => {
 })
 
 describe('the exit code', () => {
-  const limited = (scope: string): Reply => json({ error: 'rate_limited', scope, retryAfterSeconds: 60 }, 429)
-  const declined = (error: string, status: number): Reply => json({ error }, status)
+  const limited = (scope: string): Responder =>
+    json({ error: 'rate_limited', scope, retryAfterSeconds: 60 }, 429)
+  const declined = (error: string, status: number): Responder => json({ error }, status)
   test.each<[string, Parameters<typeof startScripted>[0], number, RegExp]>([
     [
       'a model that failed',
@@ -177,7 +178,7 @@ describe('the exit code', () => {
 
 test('a server that listens where the settings say is asked without --url, by its base address first', async () => {
   const server = await startAgent({ provider: { rounds: [[{ text: 'Here' }, { end: 'completed' }]] } })
-  const expected = textOf(await ask(server, question('x')))
+  const expected = textOf(await chatEvents(server, chatBody('x')))
   expect(await chat(['x'], { env: { PORT: String(server.port) } })).toMatchObject({
     code: 0,
     stdout: `${expected}\n`,

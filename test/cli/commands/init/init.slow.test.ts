@@ -289,14 +289,14 @@ const NAMELESS = ['setpriv', '--reuid', '12345', '--regid', '12345', '--clear-gr
 test.skipIf(process.getuid?.() !== 0)('a user without a name is called by the number', async () => {
   const cwd = temporaryFolder()
   chmodSync(cwd, 0o777)
-  const written = await dash(['init', '--json'], { cwd, under: NAMELESS })
+  const written = await dash(['init', '--json'], { cwd, wrapper: NAMELESS })
   expect(written.code).toBe(0)
   expect(written.stderr).not.toContain('chown')
   const { user, units } = JSON.parse(written.stdout) as Result
   expect(user).toBe('12345')
   expect(units[0]?.text).toContain('User=12345\n')
   chownSync(join(cwd, 'dash-data'), 0, 0)
-  const looked = await dash(['doctor', '--json', '--offline'], { cwd, under: NAMELESS })
+  const looked = await dash(['doctor', '--json', '--offline'], { cwd, wrapper: NAMELESS })
   expect(looked.code).toBe(74)
   expect(looked.stdout).toContain('cannot be written by 12345')
   expect(looked.stdout).toContain(`chown -R 12345 ${join(cwd, 'dash-data')}`)

@@ -17,7 +17,7 @@ const REFUSALS = {
   internal_error: 'The server cannot answer now; no model was used.',
 }
 
-/** A limit that ends later is one of the session or of the day. */
+/** A limit that lasts longer is one of the session or the day. */
 const SOON_SECONDS = 60
 
 /** @type {Readonly<Record<string, string>>} */
@@ -32,45 +32,45 @@ const FAILURES = {
   empty: 'The model returned nothing',
 }
 
-/** A hundred years: of what lies further ahead no time is told. */
+/** A hundred years; a time further ahead is not shown. */
 const LONGEST_SECONDS = 100 * 366 * 86_400
 
 export const CUT_OFF = 'The connection broke before the answer ended.'
 
-/** @typedef {{ session: number, day: number }} Left messages that are left */
+/** @typedef {{ session: number, day: number }} Remaining messages left */
 
 /**
- * The message for a turn that failed.
+ * The message for a failed turn.
  *
  * @param {unknown} error
  * @param {number} now
- * @param {Left | null} left null: the server has not said yet
+ * @param {Remaining | null} remaining null if the server has not reported it yet
  */
-export function troubleOf(error, now, left) {
+export function problemMessage(error, now, remaining) {
   if (!(error instanceof ChatRefusal)) return 'The server could not be reached, or the connection broke.'
   const { code, scope = '', retryAfterSeconds } = error
-  const what =
+  const message =
     code === 'rate_limited'
-      ? limitOf(scope, (retryAfterSeconds ?? Infinity) <= SOON_SECONDS, left)
+      ? limitMessage(scope, (retryAfterSeconds ?? Infinity) <= SOON_SECONDS, remaining)
       : (REFUSALS[code] ?? `The server refused: ${code}.`)
-  if (retryAfterSeconds === undefined || !(retryAfterSeconds <= LONGEST_SECONDS)) return what
+  if (retryAfterSeconds === undefined || !(retryAfterSeconds <= LONGEST_SECONDS)) return message
   const time = clockTime(retryAfterSeconds, now)
-  return `${what} Try again at ${time}.`
+  return `${message} Try again at ${time}.`
 }
 
 /**
  * @param {string} scope
  * @param {boolean} isSoon whether the limit ends soon
- * @param {Left | null} left
+ * @param {Remaining | null} remaining
  */
-function limitOf(scope, isSoon, left) {
+function limitMessage(scope, isSoon, remaining) {
   switch (scope) {
     case 'session':
-      return (left === null ? isSoon : left.session > 0)
+      return (remaining === null ? isSoon : remaining.session > 0)
         ? 'Too soon after the last message (scope session).'
         : 'All messages of this session are used; start a new conversation (scope session).'
     case 'ip':
-      return isSoon && left?.day !== 0
+      return isSoon && remaining?.day !== 0
         ? 'Too many messages from your address (scope ip).'
         : 'Your address has used all its messages of today (scope ip).'
     case 'global-budget':
@@ -83,16 +83,16 @@ function limitOf(scope, isSoon, left) {
 }
 
 /**
- * How a stream that ended with an error failed.
+ * The message for a stream that ended with an error.
  *
  * @param {{ error: string, code: string }} event
  */
-export function failureOf({ error, code }) {
+export function failureMessage({ error, code }) {
   return `${FAILURES[code] ?? 'The model failed'} (${error}, ${code}). This message counted.`
 }
 
 /**
- * The time of the visitor's own clock after so many seconds, to the second when it is near, with the day and the year when it is another.
+ * The visitor's local time after some seconds, with seconds if it is near, and with day and year if they differ.
  *
  * @param {number} seconds
  * @param {number} now

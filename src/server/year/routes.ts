@@ -1,7 +1,10 @@
 import { z } from 'zod'
+import type { Clock } from '../../domain/ports.ts'
 import { Refusal } from '../../domain/refusal.ts'
-import { historyIndexSchema } from '../../domain/year/history.ts'
+import { formatInstant } from '../../domain/time.ts'
+import { historyQuerySchema, parseHistoryQuery, historyIndexSchema } from '../../domain/year/history.ts'
 import type { HistoryRefusal } from '../../domain/year/history.ts'
+import { yearEnvelopeSchema } from '../../domain/year/schema.ts'
 import {
   PUBLISHED_HEAD,
   PUBLISHED_LEDGER,
@@ -10,10 +13,78 @@ import {
 import { respondPublished } from '../respond.ts'
 import { publicAccess, route } from '../route.ts'
 import type { Contract, Route } from '../route.ts'
-import { HISTORY_DOCS, historyContract } from './history.ts'
 import type { ProvedPublications } from './proved-publications.ts'
 
-/** The ledgers and the newest head, proved and then published as the texts anyone can hash (docs/auditing.md). */
+/** `GET /api/feed/history`: parses the query, verifies the publication and serves its archived bytes. */
+export function historyRoute(publications: ProvedPublications, clock: Clock): Route {
+  return route(historyContract, async (event) => {
+    const { at } = parseHistoryQuery(event.url.searchParams, clock())
+    const publication = await publications.latestAt(at)
+    if (!publication) throw new Refusal<HistoryRefusal>('year_history_not_found')
+    const requestHeaders = { 'x-year-history-requested-at': formatInstant(at) }
+    return respondPublished(event, historyContract.headers, publication.published, requestHeaders)
+  })
+}
+
+/** Path of the page that documents this interface. */
+export const HISTORY_DOCS = '/docs/api/top-year-history'
+
+const REFUSALS = {
+  invalid_sort: { status: 400, when: '`sort` is missing, given twice, or not `year`' },
+  invalid_at: {
+    status: 400,
+    when: '`at` is empty, given twice, not an existing UTC instant of the documented form, or more than five minutes in the future',
+  },
+  year_history_not_found: { status: 404, when: 'no Year publication existed at or before `at`' },
+  method_not_allowed: {
+    status: 405,
+    when: 'the method is neither GET nor OPTIONS; the response has `Allow: GET`',
+  },
+  year_history_storage_unavailable: {
+    status: 503,
+    when: 'the ledger or the object store cannot be opened or reached',
+  },
+  year_history_archive_corrupt: {
+    status: 503,
+    when: 'the selected manifest or object fails verification, or the ledger does not match its chain or its head',
+  },
+  year_history_lookup_failed: { status: 503, when: 'any other failure of the lookup' },
+} satisfies Record<HistoryRefusal, { status: number; when: string }>
+
+/** `GET /api/feed/history` (docs/api.md). */
+export const historyContract: Contract<HistoryRefusal> = {
+  path: '/api/feed/history',
+  operationId: 'getYearHistory',
+  tag: 'Year',
+  summary: 'Get the Year publication that was current at a past time',
+  description: [
+    'Serves the newest Top Year publication whose publication time is at or before `at`, byte for byte as it',
+    'was archived. Nothing is rebuilt, and no other publication replaces a missing or damaged one.',
+    'The ETag is the SHA-256 of the body: `curl -s URL | sha256sum` prints it.',
+    'The schema below is that of `top-year-v3`; older publications keep the layout of their own version.',
+  ].join(' '),
+  query: historyQuerySchema,
+  success: yearEnvelopeSchema,
+  successDescription: 'The publication envelope, byte for byte from the archive',
+  successHeaders: {
+    'Cache-Control': '`public, max-age=300, stale-while-revalidate=3600`',
+    ETag: "strong: the archived object's SHA-256 in hexadecimal, quoted",
+    'Last-Modified': "the selected manifest's publication time, to the second",
+    'X-Year-History-Requested-At': 'the lookup time, normalized',
+    'Content-Digest': 'SHA-256 of the content (RFC 9530)',
+    'Repr-Digest': 'SHA-256 of the representation (RFC 9530)',
+    Link: 'the documentation and the OpenAPI description',
+  },
+  refusals: REFUSALS,
+  storage: {
+    storage_unavailable: 'year_history_storage_unavailable',
+    storage_damaged: 'year_history_archive_corrupt',
+  },
+  fault: 'year_history_lookup_failed',
+  ...publicAccess(HISTORY_DOCS, ['ETag', 'Last-Modified', 'Link', 'X-Year-History-Requested-At']),
+}
+
+/** Routes of the verified ledgers and the newest head, as texts anyone can hash (docs/auditing.md). */
 export function ledgerRoutes(publications: ProvedPublications): Route[] {
   return [
     route(ledgerContract, async (event) =>
@@ -39,7 +110,7 @@ type LedgerRefusal = Exclude<HeadRefusal, 'year_history_not_found'>
 const { method_not_allowed, year_history_storage_unavailable, year_history_lookup_failed } =
   historyContract.refusals
 
-const LEDGER_STATUS = {
+const LEDGER_REFUSALS = {
   method_not_allowed,
   year_history_storage_unavailable,
   year_history_archive_corrupt: {
@@ -49,12 +120,12 @@ const LEDGER_STATUS = {
   year_history_lookup_failed,
 } satisfies Record<LedgerRefusal, { status: number; when: string }>
 
-const HEAD_STATUS = {
-  ...LEDGER_STATUS,
+const HEAD_REFUSALS = {
+  ...LEDGER_REFUSALS,
   year_history_not_found: { status: 404, when: 'the archive has no head yet' },
 } satisfies Record<HeadRefusal, { status: number; when: string }>
 
-/** What the four contracts share with each other and with the history. */
+/** Members shared by the four contracts and the history. */
 const COMMON = {
   tag: 'Year',
   query: z.object({}),
@@ -87,7 +158,7 @@ export const ledgerContract: Contract<LedgerRefusal> = {
   contentType: 'application/x-ndjson',
   success: z.string(),
   successDescription: 'The lines; an empty ledger has none',
-  refusals: LEDGER_STATUS,
+  refusals: LEDGER_REFUSALS,
 }
 
 /** `GET /api/feed/history/ledger/legacy` (docs/auditing.md). */
@@ -103,7 +174,7 @@ export const legacyLedgerContract: Contract<LedgerRefusal> = {
   contentType: 'application/x-ndjson',
   success: z.string(),
   successDescription: 'The text; empty if there is no legacy ledger',
-  refusals: LEDGER_STATUS,
+  refusals: LEDGER_REFUSALS,
 }
 
 /** `GET /api/feed/history/head` (docs/auditing.md). */
@@ -122,7 +193,7 @@ export const headContract: Contract<HeadRefusal> = {
     time: z.iso.datetime({ precision: 3 }),
   }),
   successDescription: 'The content of the head file',
-  refusals: HEAD_STATUS,
+  refusals: HEAD_REFUSALS,
 }
 
 /** `GET /api/feed/history/index` (docs/api.md). */
@@ -137,5 +208,5 @@ export const indexContract: Contract<LedgerRefusal> = {
   ].join(' '),
   success: historyIndexSchema,
   successDescription: 'The index; its lists are empty for an empty archive',
-  refusals: LEDGER_STATUS,
+  refusals: LEDGER_REFUSALS,
 }

@@ -1,6 +1,6 @@
 /**
- * Replies of all live sources, in the shapes of the real ones and with values made up, by the path they are asked at.
- * Ids agree between the lists and the items of a source, so that a run over them can be checked item by item.
+ * Responses of all live sources by path, in the real formats with made-up values. Ids agree between the lists and the
+ * items of a source, so that a run can be checked item by item.
  */
 
 /** A source's own server, by the variable that points to it. */
@@ -45,7 +45,7 @@ export const IDS_OF: Record<string, string[]> = {
   'hype:reddit': REDDIT_IDS,
 }
 
-export interface Asked {
+export interface ReplayRequest {
   method: string
   /** Path and query. */
   target: string
@@ -53,46 +53,46 @@ export interface Asked {
   body: string
 }
 
-/** What a source answers when nothing is wrong; null is a 404, a number a status. */
-export function replyOf(source: Replayed, asked: Asked): unknown {
-  const url = new URL(asked.target, 'http://source.invalid')
-  return ANSWERS[source](url, asked)
+/** The regular response of a source; null is a 404, a number a status. */
+export function responseTo(source: Replayed, request: ReplayRequest): unknown {
+  const url = new URL(request.target, 'http://source.invalid')
+  return RESPONDERS[source](url, request)
 }
 
-const ANSWERS: Record<Replayed, (url: URL, asked: Asked) => unknown> = {
-  hn: ({ pathname }) => hackerNewsReply(pathname),
-  'hn-search': (url) => (url.pathname === '/search_by_date' ? searchReply(url) : null),
-  lobsters: ({ pathname }) => lobstersReply(pathname),
-  lesswrong: (_url, { method, body }) => (method === 'POST' ? lessWrongReply(body) : 405),
+const RESPONDERS: Record<Replayed, (url: URL, request: ReplayRequest) => unknown> = {
+  hn: ({ pathname }) => hackerNewsContent(pathname),
+  'hn-search': (url) => (url.pathname === '/search_by_date' ? searchContent(url) : null),
+  lobsters: ({ pathname }) => lobstersContent(pathname),
+  lesswrong: (_url, { method, body }) => (method === 'POST' ? lessWrongContent(body) : 405),
   github: ({ pathname }, { headers }) => {
-    if (!mayBe(headers, [undefined, `Bearer ${TOKENS.GITHUB_TOKEN}`])) return 401
+    if (!isAuthorized(headers, [undefined, `Bearer ${TOKENS.GITHUB_TOKEN}`])) return 401
     return pathname === '/search/repositories'
       ? { total_count: 3, incomplete_results: false, items: GITHUB_IDS.map(repository) }
       : null
   },
   huggingface: ({ pathname }, { headers }) => {
-    if (!mayBe(headers, [undefined, `Bearer ${TOKENS.HF_TOKEN}`])) return 401
+    if (!isAuthorized(headers, [undefined, `Bearer ${TOKENS.HF_TOKEN}`])) return 401
     return pathname === '/models' ? HUGGINGFACE_IDS.map(model) : null
   },
   replicate: (url, { headers }) => {
-    if (!mayBe(headers, [`Bearer ${TOKENS.REPLICATE_API_TOKEN}`])) return 401
-    return url.pathname === '/models' ? replicateReply(url.searchParams.get('cursor')) : null
+    if (!isAuthorized(headers, [`Bearer ${TOKENS.REPLICATE_API_TOKEN}`])) return 401
+    return url.pathname === '/models' ? replicateContent(url.searchParams.get('cursor')) : null
   },
-  reddit: ({ pathname }, asked) => redditReply(pathname, asked),
+  reddit: ({ pathname }, request) => redditContent(pathname, request),
 }
 
-function mayBe(headers: Asked['headers'], allowed: (string | undefined)[]): boolean {
+function isAuthorized(headers: ReplayRequest['headers'], allowed: (string | undefined)[]): boolean {
   return allowed.includes(headers['authorization'] as string | undefined)
 }
 
-function hackerNewsReply(pathname: string): unknown {
+function hackerNewsContent(pathname: string): unknown {
   if (pathname === '/topstories.json') return HN_IDS.slice(0, 40)
   if (pathname === '/beststories.json') return HN_IDS.slice(20, 50)
   if (pathname === '/newstories.json') return HN_IDS.slice(50, 58).toReversed()
   if (pathname === '/askstories.json') return [HN_IDS[58]]
   if (pathname === '/showstories.json') return [HN_IDS[59]]
   const id = Number(/^\/item\/(\d+)\.json$/.exec(pathname)?.[1])
-  // Hacker News answers null, not 404, for what it does not know.
+  // Hacker News responds null, not 404, for an unknown item.
   return HN_IDS.includes(id) ? hackerNewsItem(id) : null
 }
 
@@ -110,7 +110,7 @@ export function hackerNewsItem(id: number): Record<string, unknown> {
   }
 }
 
-function searchReply(url: URL): unknown {
+function searchContent(url: URL): unknown {
   const start = Number(/created_at_i>=(\d+)/.exec(url.searchParams.get('numericFilters') ?? '')?.[1])
   const hits = SEARCHED_IDS.map((objectID, index) => ({
     objectID,
@@ -148,7 +148,7 @@ export function lobstersStory(short_id: string): Record<string, unknown> {
   }
 }
 
-function lobstersReply(pathname: string): unknown {
+function lobstersContent(pathname: string): unknown {
   if (pathname === '/hottest.json') return LOBSTERS_IDS.slice(0, 3).map(lobstersStory)
   if (pathname === '/newest.json') return LOBSTERS_IDS.slice(2).map(lobstersStory)
   const id = /^\/s\/(\w+)\.json$/.exec(pathname)?.[1] ?? ''
@@ -169,7 +169,7 @@ export function lessWrongPost(_id: string): Record<string, unknown> {
   }
 }
 
-function lessWrongReply(body: string): unknown {
+function lessWrongContent(body: string): unknown {
   const { query, variables } = JSON.parse(body) as { query: string; variables: { id?: string } }
   if (query.includes('posts(')) return { data: { posts: { results: LESSWRONG_IDS.map(lessWrongPost) } } }
   const { id = '' } = variables
@@ -228,8 +228,8 @@ export function replicateModel(id: string): Record<string, unknown> {
   }
 }
 
-/** Two pages; the address of the second names a host that must never be asked. */
-function replicateReply(cursor: string | null): unknown {
+/** Two pages; the URL of the second names a host that must never be requested. */
+function replicateContent(cursor: string | null): unknown {
   if (cursor === null) {
     const next = 'https://elsewhere.invalid/v1/models?cursor=second%3D'
     return { previous: null, next, results: REPLICATE_IDS.slice(0, 2).map(replicateModel) }
@@ -264,7 +264,7 @@ export function redditPost(id: string, subreddit: string): Record<string, unknow
 
 const REDDIT_TOKEN = 'granted-token'
 
-function redditReply(pathname: string, { method, headers, body }: Asked): unknown {
+function redditContent(pathname: string, { method, headers, body }: ReplayRequest): unknown {
   if (pathname === '/api/v1/access_token') {
     const known = Buffer.from(`${TOKENS.REDDIT_CLIENT_ID}:${TOKENS.REDDIT_CLIENT_SECRET}`).toString('base64')
     if (method !== 'POST' || body !== 'grant_type=client_credentials') return 400
