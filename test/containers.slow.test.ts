@@ -13,10 +13,10 @@ test('the image is built from what the Dockerfile copies before it builds, and f
   const folder = join(temporaryFolder(), 'build')
   mkdirSync(folder)
   for (const [, line = ''] of before.matchAll(/^COPY (.+)$/gm)) {
-    const words = line.split(/\s+/)
-    const target = join(folder, words.at(-1) ?? '')
+    const args = line.split(/\s+/)
+    const target = join(folder, args.at(-1) ?? '')
     // Into a folder that ends with a slash, else as the name itself.
-    for (const name of words.slice(0, -1))
+    for (const name of args.slice(0, -1))
       cpSync(join(ROOT, name), line.endsWith('/') ? join(target, name) : target, { recursive: true })
   }
   // What `npm ci` brings.

@@ -85,7 +85,7 @@ describe('alerts on what has not come for long', () => {
   type Line = readonly [command: string | undefined, days: readonly number[], times: readonly string[]]
   const WEEK = [1, 2, 3, 4, 5, 6, 7]
 
-  const ofInit: Line[] = JOBS.map(({ words, weekday, times }) => [words[0], weekday ? [7] : WEEK, times])
+  const ofInit: Line[] = JOBS.map(({ args, weekday, times }) => [args[0], weekday ? [7] : WEEK, times])
   const ofTimer: Line[] = read('ops/container/schedule')
     .split('\n')
     .filter((line) => line !== '' && !line.startsWith('#'))

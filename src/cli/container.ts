@@ -40,7 +40,7 @@ const SEARCH_LIMITS = {
   batch: { bounds: { perAddress: 64, perNetwork: 64, all: 64 }, timeoutMs: 10_000 },
 }
 
-const SOURCE_AT_ONCE = 4
+const SOURCE_CONCURRENCY = 4
 
 /** How long a source may take for a response, and how long it may be waited for when it asks for a pause. */
 const COLLECT_RETRIES = { answerMs: 20_000, longestWaitMs: 120_000 }
@@ -242,7 +242,7 @@ export class Container {
     const texts = openArticleTexts({
       urls: this.config.sourceUrls,
       askJson: (request, signal) =>
-        client.ask<unknown>({ ...request, absent: null, read: (answer) => answer }, signal),
+        client.ask<unknown>({ ...request, absent: null, read: (body) => body }, signal),
       userAgent: this.#userAgent(),
       clock: Date.now,
       allowed: this.config.articles.allowed,
@@ -408,7 +408,7 @@ export class Container {
       clock: Date.now,
       sleep: pause,
       memory,
-      limits: { atOnce: SOURCE_AT_ONCE, longestWaitMs },
+      limits: { atOnce: SOURCE_CONCURRENCY, longestWaitMs },
       answerMs,
     })
     return this.#closing(client)

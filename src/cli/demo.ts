@@ -147,12 +147,13 @@ async function fill(
     const yesterday = lastCompleteDay(Date.now())
     const inserted = await importSample(container, yesterday, signal)
     note(`DEMO: ${inserted} signals imported; publishing the last ${REPLAYED_DAYS} days`)
-    const published = Array.from({ length: REPLAYED_DAYS }, (_, index) => REPLAYED_DAYS - 1 - index).filter(
-      (daysAgo) => daysAgo !== GAP_DAYS_AGO,
-    )
-    for (const [done, daysAgo] of published.entries()) {
+    const publishedDaysAgo = Array.from(
+      { length: REPLAYED_DAYS },
+      (_, index) => REPLAYED_DAYS - 1 - index,
+    ).filter((daysAgo) => daysAgo !== GAP_DAYS_AGO)
+    for (const [done, daysAgo] of publishedDaysAgo.entries()) {
       signal.throwIfAborted()
-      progress(`DEMO: ${done} of ${published.length} days published`)
+      progress(`DEMO: ${done} of ${publishedDaysAgo.length} days published`)
       await publishAsOf(addDays(yesterday, -daysAgo), container, signal)
     }
     progress('DEMO: ranking the live periods and evaluating models')

@@ -147,14 +147,19 @@ export async function leaveAuditRecord(
   if (signal.aborted && record.damage === 0) return false
   const { config } = container
   // The failure that ended the audit is described once.
-  const known = cause === null ? null : describeError(cause)
+  const describedCause = cause === null ? null : describeError(cause)
   const note = (message: string): void => {
-    if (known === null || !message.endsWith(known)) terminal.note(message)
+    if (describedCause === null || !message.endsWith(describedCause)) terminal.note(message)
   }
-  const left = await leaveRecord(config, 'audit', async () => (await container.audits()).record(record), note)
-  if (left === 'no-database') {
+  const outcome = await leaveRecord(
+    config,
+    'audit',
+    async () => (await container.audits()).record(record),
+    note,
+  )
+  if (outcome === 'no-database') {
     const path = fileOf(config.state)
     note(`no record of this audit is left: there is no state database ${path}; ${STATE_IS_CREATED_BY}`)
   }
-  return left === 'recorded'
+  return outcome === 'recorded'
 }

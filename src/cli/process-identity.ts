@@ -14,19 +14,19 @@ export function thisProcess(): LeaseHolder {
 
 /** True only for a process of this boot and namespace that is gone: its pid has no process of the same start time. */
 export function isDeadProcess(identity: string): boolean {
-  const place = placeOfPids()
+  const namespace = pidNamespace()
   const [pid] = identity.split('@', 1)
-  return place !== null && identity.includes(`@${place}@`) && identityOf(Number(pid)) !== identity
+  return namespace !== null && identity.includes(`@${namespace}@`) && identityOf(Number(pid)) !== identity
 }
 
 /** `<pid>@<boot>/<namespace>@<start time>` or null where the system does not say. */
 function identityOf(pid: number): string | null {
-  const place = placeOfPids()
+  const namespace = pidNamespace()
   const started = startTimeOf(pid)
-  return place === null || started === null ? null : `${pid}@${place}@${started}`
+  return namespace === null || started === null ? null : `${pid}@${namespace}@${started}`
 }
 
-function placeOfPids(): string | null {
+function pidNamespace(): string | null {
   try {
     const boot = readFileSync('/proc/sys/kernel/random/boot_id', 'utf8').trim()
     return `${boot}/${readlinkSync('/proc/self/ns/pid')}`

@@ -53,7 +53,7 @@ interface Parts extends ServerContext {
   requests: ReturnType<typeof requestMeter>
   meter: ReturnType<typeof agentMeter>
   /** Where the server is reached; empty, but for origins that were named, until it listens. */
-  reached: { baseUrl: string; origins: readonly string[] }
+  publicAddress: { baseUrl: string; origins: readonly string[] }
 }
 
 /**
@@ -75,9 +75,9 @@ export async function startServer(config: Config, context: ServerContext): Promi
       sources: agentSources({ ...(await container.agentReads()), clock: Date.now }),
       requests: requestMeter(),
       meter: agentMeter(),
-      reached: { baseUrl: config.baseUrl ?? '', origins: config.allowedOrigins },
+      publicAddress: { baseUrl: config.baseUrl ?? '', origins: config.allowedOrigins },
     }
-    const { reached, requests } = parts
+    const { publicAddress, requests } = parts
     const chat = await startChat(parts)
     closers.push(chat.stop)
     const { app, stored } = await openApp(parts, chat)
@@ -85,12 +85,12 @@ export async function startServer(config: Config, context: ServerContext): Promi
     if (scrapes) closers.push(() => scrapes.close(0))
     const { host, port, trustedProxies } = config
     const settings = listenSettings(config)
-    const own = { host, port, trustedProxies, log, isDraining, requests, settings }
-    const server = await listenOn(app, { ...own, ...ARRIVAL })
+    const listenOptions = { host, port, trustedProxies, log, isDraining, requests, settings }
+    const server = await listenOn(app, { ...listenOptions, ...ARRIVAL })
     logChatStart(config, log)
-    reached.origins = [...ownOrigins(server.url, config.baseUrl), ...config.allowedOrigins]
+    publicAddress.origins = [...ownOrigins(server.url, config.baseUrl), ...config.allowedOrigins]
     // A wildcard address is for listening, not for links.
-    reached.baseUrl ||= server.url.replace(/\/\/(?:0\.0\.0\.0|\[::\])(?=:)/, '//localhost')
+    publicAddress.baseUrl ||= server.url.replace(/\/\/(?:0\.0\.0\.0|\[::\])(?=:)/, '//localhost')
     return {
       url: server.url,
       metricsUrl: scrapes && `${scrapes.url}/metrics`,
@@ -109,7 +109,7 @@ export async function startServer(config: Config, context: ServerContext): Promi
 }
 
 async function openApp(
-  { container, sources, reached, log, demo, version, isDraining }: Parts,
+  { container, sources, publicAddress, log, demo, version, isDraining }: Parts,
   chat: StartedChat,
 ): Promise<{ app: ReturnType<typeof createApp>; stored: StoredMetricsPorts }> {
   const clock = Date.now
@@ -134,7 +134,7 @@ async function openApp(
     log,
   }
   const readers = openReaders(served)
-  const origins = (): readonly string[] => reached.origins
+  const origins = (): readonly string[] => publicAddress.origins
   const onFault = (tool: string, err: unknown): void =>
     log.error({ tool, err }, 'a tool could not read its data')
   const mcp = { sources, version, demo, origins, trustedProxies, requestsPerMinute, clock, onFault }
@@ -149,7 +149,7 @@ async function openApp(
     checks,
     isDraining,
     demo,
-    baseUrl: () => reached.baseUrl,
+    baseUrl: () => publicAddress.baseUrl,
   }
   const budget = { ledger: chat.ledger, perDayMicroUsd: config.chat.limits.budgetPerDay }
   const stored = { readers, audits, jobs: await container.jobs(), budget, checks, clock }
@@ -163,7 +163,7 @@ interface StartedChat {
   stop: () => Promise<void>
 }
 
-async function startChat({ container, sources, meter, reached, log }: Parts): Promise<StartedChat> {
+async function startChat({ container, sources, meter, publicAddress, log }: Parts): Promise<StartedChat> {
   const { config } = container
   const { chat, trustedProxies } = config
   const { sessionSeconds, limits, maxOutputTokens, pingMs, turnMs, verification } = chat
@@ -183,7 +183,7 @@ async function startChat({ container, sources, meter, reached, log }: Parts): Pr
       pingMs,
       turnMs,
       trustedProxies,
-      origins: () => reached.origins,
+      origins: () => publicAddress.origins,
     },
     signer: chat.sessionSecret === null ? null : sessionSigner(chat.sessionSecret),
     modelName: () => model?.name() ?? Promise.resolve(named),
@@ -205,7 +205,7 @@ async function startChat({ container, sources, meter, reached, log }: Parts): Pr
   return { agent, ledger, stop: () => agent.settled().then(stopSweeping) }
 }
 
-const METRICS_SETTING = { name: 'DASH_METRICS_ADDRESS', words: 'DASH_METRICS_ADDRESS' }
+const METRICS_SETTING = { name: 'DASH_METRICS_ADDRESS', label: 'DASH_METRICS_ADDRESS' }
 
 /**
  * Serves `/metrics` on a listener of its own (docs/monitoring.md); without an address nothing listens.
@@ -218,17 +218,17 @@ async function listenForScrapes(
 ): Promise<RunningServer | null> {
   const address = container.config.monitoring.metrics
   if (address === null) return null
-  const ofProcess = processMeter(version)
-  const meters: ScrapePorts['meters'] = [ofProcess, requests, meter]
+  const processMetrics = processMeter(version)
+  const meters: ScrapePorts['meters'] = [processMetrics, requests, meter]
   const app = createMetricsApp(scraper({ meters, sources: storedMetrics(stored), sourceMs: SOURCE_MS, log }))
   // A line for each scrape would bury those of readers.
   const quiet = { ...log, info: (): void => undefined }
   const settings = { port: METRICS_SETTING, host: METRICS_SETTING }
   try {
     const listener = await listenOn(app, { ...address, log: quiet, isDraining, settings, ...SCRAPE_ARRIVAL })
-    return { ...listener, close: (graceMs) => listener.close(graceMs).finally(() => ofProcess.close()) }
+    return { ...listener, close: (graceMs) => listener.close(graceMs).finally(() => processMetrics.close()) }
   } catch (error) {
-    ofProcess.close()
+    processMetrics.close()
     throw error
   }
 }

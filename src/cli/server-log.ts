@@ -52,7 +52,7 @@ const SUM_MS = 1_000
 const GROUPS_MAX = 100
 
 /** Fields that differ between lines which are equal otherwise. */
-const OF_ONE_REQUEST = new Set(['requestId', 'turn', 'method', 'path', 'durationMs', 'finished'])
+const REQUEST_FIELDS = new Set(['requestId', 'turn', 'method', 'path', 'durationMs', 'finished'])
 
 type Level = keyof Log
 type Fields = Readonly<Record<string, unknown>>
@@ -121,7 +121,7 @@ export function openServerLog(out: Output, { level, readable, colored }: ServerL
 
 function keyOf(level: Level, fields: Fields, message: string): string {
   let key = `${level} ${message}`
-  for (const name in fields) if (!OF_ONE_REQUEST.has(name)) key += `\n${name}=${comparable(fields[name])}`
+  for (const name in fields) if (!REQUEST_FIELDS.has(name)) key += `\n${name}=${comparable(fields[name])}`
   return key
 }
 

@@ -48,7 +48,7 @@ export function openTerminal(
     if (progressShown) stderr.write('\r\x1b[K')
     progressShown = false
   }
-  const say = (message: string): void => {
+  const writeLine = (message: string): void => {
     clearProgress()
     stderr.write(`${message}\n`)
   }
@@ -70,14 +70,14 @@ export function openTerminal(
       stdout.write(jsonLine({ ...failed, error: reason, exitCode }))
     },
     note(message) {
-      if (!quiet) say(escaped(message))
+      if (!quiet) writeLine(escaped(message))
     },
-    error: (message) => say(`${colored ? styleText('red', 'error') : 'error'}: ${escaped(message)}`),
+    error: (message) => writeLine(`${colored ? styleText('red', 'error') : 'error'}: ${escaped(message)}`),
     progress(message) {
       if (!interactive || quiet) return
       // A line that the terminal breaks could not be cleared.
-      const most = Math.max(1, (stderr.columns || DEFAULT_COLUMNS) - 1)
-      stderr.write(`\r\x1b[K${Array.from(escaped(message)).slice(0, most).join('')}`)
+      const maxLength = Math.max(1, (stderr.columns || DEFAULT_COLUMNS) - 1)
+      stderr.write(`\r\x1b[K${Array.from(escaped(message)).slice(0, maxLength).join('')}`)
       progressShown = true
     },
   }

@@ -52,12 +52,12 @@ export interface ListenSettings {
 interface ListenSetting {
   name: string
   /** As messages name it. */
-  words: string
+  label: string
 }
 
 const SERVE_SETTINGS: ListenSettings = {
-  port: { name: 'PORT', words: '--port' },
-  host: { name: 'HOST', words: '--host' },
+  port: { name: 'PORT', label: '--port' },
+  host: { name: 'HOST', label: '--host' },
 }
 
 export interface RunningServer {
@@ -77,8 +77,8 @@ export class AddressUnavailable extends Refusal<'address_unavailable'> {
   /** Name of the setting to change. */
   readonly setting: string
 
-  constructor({ name, words }: ListenSetting, detail: string, cause?: unknown) {
-    super('address_unavailable', `${detail} with ${words}`, { cause })
+  constructor({ name, label }: ListenSetting, detail: string, cause?: unknown) {
+    super('address_unavailable', `${detail} with ${label}`, { cause })
     this.setting = name
   }
 }
@@ -162,7 +162,7 @@ function unavailable(
 ): Refusal {
   const where = `port ${port} on ${host}`
   if (code === 'EADDRINUSE') {
-    const detail = `${where} is taken by another process; choose another with ${settings.port.words}`
+    const detail = `${where} is taken by another process; choose another with ${settings.port.label}`
     return new Refusal('port_taken', detail)
   }
   if (code === 'EACCES') {

@@ -24,8 +24,8 @@ const PRICES = { DASH_CHAT_PRICE_INPUT: '1', DASH_CHAT_PRICE_OUTPUT: '2' }
 const configOf = (env: NodeJS.ProcessEnv) => readConfig({}, env, '/nowhere')
 
 /** What the start of a server tells of its chat: the level, the fields and the message of each line. */
-function told(env: NodeJS.ProcessEnv): [level: string, fields: object, message: string][] {
-  const lines: ReturnType<typeof told> = []
+function chatLogLines(env: NodeJS.ProcessEnv): [level: string, fields: object, message: string][] {
+  const lines: ReturnType<typeof chatLogLines> = []
   const at = (level: string) => (fields: object, message: string) => void lines.push([level, fields, message])
   logChatStart(configOf(env), { info: at('info'), warn: at('warn'), error: at('error') })
   return lines
@@ -40,14 +40,14 @@ test.each([
   [{ ...SECRET, DASH_CHAT_MODEL: 'auto' }, 'warn', ['OPENROUTER_API_KEY']],
   [{ ...SECRET, ...MODEL, ...PRICES, DASH_CHAT_DISABLED: '1' }, 'info', ['DASH_CHAT_DISABLED']],
 ])('a chat with %o alone is off, which is reported as %s with what is missing', (env, level, missing) => {
-  expect(told(env)).toEqual([[level, { missing }, 'the chat is off']])
+  expect(chatLogLines(env)).toEqual([[level, { missing }, 'the chat is off']])
 })
 
 test.each([
   { ...SECRET, ...MODEL, ...PRICES },
   { ...SECRET, DASH_CHAT_MODEL: 'model', OPENAI_BASE_URL: 'http://127.0.0.1:1/v1' },
 ])('a chat that has everything says nothing: %o', (env) => {
-  expect([chatSetup(configOf(env)).gaps, told(env)]).toEqual([[], []])
+  expect([chatSetup(configOf(env)).gaps, chatLogLines(env)]).toEqual([[], []])
 })
 
 test.each([
@@ -70,7 +70,7 @@ test.each([
     const large = largeCallOf(config)
     expect(large?.problem).toMatch(/^one turn with tools reserves up to \$0\.\d+ of the day's \$\d/)
     expect(large?.problem).toContain(fit)
-    expect(told(given)).toEqual([['warn', {}, `${large?.problem}; ${large?.mend}`]])
+    expect(chatLogLines(given)).toEqual([['warn', {}, `${large?.problem}; ${large?.mend}`]])
     expect(checkFeatures(config)).toContainEqual(
       expect.objectContaining({ verdict: 'warning', check: 'chat.budget', mend: large?.mend }),
     )
@@ -106,7 +106,7 @@ test.each([
       OPENROUTER_API_KEY: 'key',
       DASH_CHAT_BUDGET_SHARE: share,
     }
-    const [[, fields, line] = []] = told(given)
+    const [[, fields, line] = []] = chatLogLines(given)
     expect(fields).toEqual({})
     expect(line).toContain(`one address may send ${requests} of the 50 requests a day`)
     expect(line).toContain('DASH_CHAT_BUDGET_SHARE')
@@ -189,20 +189,20 @@ describe.each([
   test('of the chat', async () => {
     const limit = { DASH_TRUSTED_PROXIES: proxies, DASH_CHAT_BURST_PER_MINUTE: '1' }
     const server = await served({ ...(await withModel()), ...limit })
-    const given = await statusesOf(async (headers) =>
+    const received = await statusesOf(async (headers) =>
       chat(server, question('Hello'), { token: await sessionOf(server, headers), headers }),
     )
-    expect(given).toEqual(statuses)
+    expect(received).toEqual(statuses)
   })
 
   test('of the tool server', async () => {
     const { url } = await served({ DASH_TRUSTED_PROXIES: proxies, DASH_MCP_REQUESTS_PER_MINUTE: '1' })
     const json = { 'content-type': 'application/json', accept: 'application/json, text/event-stream' }
     const body = JSON.stringify({ jsonrpc: '2.0', id: 1, method: 'ping' })
-    const given = await statusesOf((headers) =>
+    const received = await statusesOf((headers) =>
       fetch(`${url}/mcp`, { method: 'POST', headers: { ...json, ...headers }, body }),
     )
-    expect(given).toEqual(statuses)
+    expect(received).toEqual(statuses)
   })
 })
 
@@ -220,8 +220,8 @@ test('a server answers `dash model --url` as its endpoint does, and says when it
     stdout: 'maker/good:free\n',
     stderr: '',
   })
-  const answer: unknown = await (await fetch(`${url}/api/free-llm/recommendation`)).json()
-  expect(JSON.parse((await model(url, '--json')).stdout)).toEqual(answer)
+  const recommendation: unknown = await (await fetch(`${url}/api/free-llm/recommendation`)).json()
+  expect(JSON.parse((await model(url, '--json')).stdout)).toEqual(recommendation)
 })
 
 test('without a secret the server runs, and the chat says that it is misconfigured', async () => {

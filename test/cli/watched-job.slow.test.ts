@@ -58,13 +58,13 @@ describe('a check that is told of jobs', () => {
 
   test('gets a line for its log, and no end, from a run that found another at work', async () => {
     const { url, pings } = await startPingService()
-    let ask: (unanswered: ServerResponse) => void = () => undefined
-    const asked = new Promise<ServerResponse>((resolve) => (ask = resolve))
-    const source = await localSource((_question, response) => ask(response))
+    let onRequest: (unanswered: ServerResponse) => void = () => undefined
+    const requested = new Promise<ServerResponse>((resolve) => (onRequest = resolve))
+    const source = await localSource((_request, response) => onRequest(response))
     const data = await filledFolder(UNVOUCHED)
     const textfiles = temporaryFolder()
     const first = run(['publish-year', '--once', '--data-dir', data], { env: { DASH_HN_URL: source.url } })
-    const unanswered = await asked
+    const unanswered = await requested
     const env = { DASH_HEALTHCHECK_PING_URL: url, DASH_METRICS_TEXTFILE_DIR: textfiles }
     expect((await dash(['publish-year', '--data-dir', data], { env })).code).toBe(75)
     expect(whats(pings)).toEqual(['POST /start', 'POST /log'])

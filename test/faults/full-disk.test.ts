@@ -73,17 +73,17 @@ test('a disk that is full below the state makes server, status, healthcheck and 
     await response.text()
     return response.status
   }
-  const told = async (): Promise<unknown[]> => {
+  const readHealth = async (): Promise<unknown[]> => {
     const ready = await fetch(`${serving.url}/readyz`)
     const status = (await (await fetch(`${serving.url}/api/agent/status`)).json()) as Record<string, unknown>
     const { code } = await dash(['healthcheck', '--url', serving.url])
     return [ready.status, status['ok'], status['budget'], code]
   }
-  expect([await turn(), await told()]).toEqual([200, [200, true, 'ok', 0]])
+  expect([await turn(), await readHealth()]).toEqual([200, [200, true, 'ok', 0]])
   const ballast = fill(disk)
   // What the log has room for already may still be written.
   while ((await turn()) === 200);
-  expect(await told()).toEqual([503, false, 'unknown', 69])
+  expect(await readHealth()).toEqual([503, false, 'unknown', 69])
   expect(await (await fetch(`${serving.url}/readyz`)).json()).toMatchObject({
     checks: { state: 'unavailable' },
   })
@@ -92,7 +92,7 @@ test('a disk that is full below the state makes server, status, healthcheck and 
   expect(doctor.code).toBe(74)
   expect(doctor.stdout).toContain(`0 MiB are free at ${disk}`)
   rmSync(ballast)
-  await expect.poll(told, { timeout: 60_000 }).toEqual([200, true, 'ok', 0])
+  await expect.poll(readHealth, { timeout: 60_000 }).toEqual([200, true, 'ok', 0])
   expect(await turn()).toBe(200)
 })
 

@@ -14,7 +14,7 @@ function run(
   command: string,
   args: readonly string[],
   { cwd = ROOT, input = '', env = {} }: { cwd?: string; input?: string; env?: Record<string, string> } = {},
-): { code: number | null; said: string } {
+): { code: number | null; output: string } {
   const { status, stdout, stderr, error } = spawnSync(command, args, {
     cwd,
     input,
@@ -22,16 +22,16 @@ function run(
     encoding: 'utf8',
   })
   if (error) throw error
-  return { code: status, said: `${stdout}${stderr}` }
+  return { code: status, output: `${stdout}${stderr}` }
 }
 
 describe('Prometheus', () => {
   test('takes the rules, the example of a configuration, and what the alerts are to do', () => {
     const prometheus = join(ROOT, 'ops/prometheus')
     const config = run('promtool', ['check', 'config', '--lint=all', 'prometheus.yml'], { cwd: prometheus })
-    expect(config, config.said).toMatchObject({ code: 0 })
+    expect(config, config.output).toMatchObject({ code: 0 })
     const tests = run('promtool', ['test', 'rules', 'alerts.yml'], { cwd: join(ROOT, 'test/ops') })
-    expect(tests, tests.said).toMatchObject({ code: 0 })
+    expect(tests, tests.output).toMatchObject({ code: 0 })
   })
 
   test('takes the metrics of a server and of a job without a word', async () => {
@@ -46,19 +46,19 @@ describe('Prometheus', () => {
     const server = await serve([], { env })
     await (await fetch(`${server.url}/api/feed`)).text()
     const scraped = await (await fetch(await metricsUrlOf(server))).text()
-    expect(run('promtool', ['check', 'metrics'], { input: scraped })).toEqual({ code: 0, said: '' })
+    expect(run('promtool', ['check', 'metrics'], { input: scraped })).toEqual({ code: 0, output: '' })
     const job = { job: 'collect', startedAt: 1_000, endedAt: 2_500, exitCode: 69 } as const
     const written = await exposition(jobMetrics([afterRun(job, null)]))
-    expect(run('promtool', ['check', 'metrics'], { input: written })).toEqual({ code: 0, said: '' })
+    expect(run('promtool', ['check', 'metrics'], { input: written })).toEqual({ code: 0, output: '' })
   })
 })
 
 describe('Caddy', () => {
   test.each(['ops/caddy/Caddyfile', 'ops/scale/Caddyfile'])('takes %s', (name) => {
     const env = { DASH_DOMAIN: 'dash.example.org' }
-    const { code, said } = run('caddy', ['validate', '--adapter', 'caddyfile', '--config', name], { env })
-    expect(code, said).toBe(0)
-    expect(said).toContain('Valid configuration')
+    const { code, output } = run('caddy', ['validate', '--adapter', 'caddyfile', '--config', name], { env })
+    expect(code, output).toBe(0)
+    expect(output).toContain('Valid configuration')
   })
 })
 
@@ -74,8 +74,8 @@ describe('docker-compose', () => {
   }
 
   test('takes the file of one machine', () => {
-    const { code, said } = run('docker-compose', ['config', '--quiet'], { cwd: operatorsFolder() })
-    expect([code, said]).toEqual([0, ''])
+    const { code, output } = run('docker-compose', ['config', '--quiet'], { cwd: operatorsFolder() })
+    expect([code, output]).toEqual([0, ''])
   })
 
   const SCALE = ['--project-directory', '.', '-f', 'ops/scale/compose.yaml', '--env-file', 'ops/scale/.env']
@@ -84,14 +84,14 @@ describe('docker-compose', () => {
     const cwd = operatorsFolder()
     const without = run('docker-compose', [...SCALE, 'config', '--quiet'], { cwd })
     expect(without.code).not.toBe(0)
-    expect(without.said).toContain('set it to one secret for all servers')
+    expect(without.output).toContain('set it to one secret for all servers')
     const env = { DASH_SESSION_SECRET: 'a secret of thirty-two bytes, or more' }
     expect(run('docker-compose', [...SCALE, 'config', '--quiet'], { cwd, env })).toEqual({
       code: 0,
-      said: '',
+      output: '',
     })
-    const { said } = run('docker-compose', [...SCALE, 'config', '--services'], { cwd, env })
-    expect(said.split('\n').filter(Boolean).sort()).toEqual([
+    const { output } = run('docker-compose', [...SCALE, 'config', '--services'], { cwd, env })
+    expect(output.split('\n').filter(Boolean).sort()).toEqual([
       'caddy',
       'libsql',
       'server1',
@@ -103,5 +103,5 @@ describe('docker-compose', () => {
 })
 
 test.each(['ops/container/timer.sh', 'docs/audit.sh'])('shellcheck minds nothing in %s', (script) => {
-  expect(run('shellcheck', [script])).toMatchObject({ said: '' })
+  expect(run('shellcheck', [script])).toMatchObject({ output: '' })
 })

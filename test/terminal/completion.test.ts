@@ -23,13 +23,13 @@ const OFFERED: Record<'bash' | 'fish', (script: string, line: string, cwd: strin
   bash(script, line, cwd) {
     const words = line.split(/ |(?<==)|(?==)/)
     const quoted = words.map((word) => `'${word}'`).join(' ')
-    const asked = `source ${script}; COMP_WORDS=(${quoted}); COMP_CWORD=${words.length - 1}; _dash; printf '%s\\n' "\${COMPREPLY[@]}"`
-    return execFileSync('bash', ['--norc', '-c', asked], { encoding: 'utf8', cwd }).trimEnd().split('\n')
+    const command = `source ${script}; COMP_WORDS=(${quoted}); COMP_CWORD=${words.length - 1}; _dash; printf '%s\\n' "\${COMPREPLY[@]}"`
+    return execFileSync('bash', ['--norc', '-c', command], { encoding: 'utf8', cwd }).trimEnd().split('\n')
   },
   fish(script, line, cwd) {
-    const asked = `source ${script}; complete -C '${line}'`
-    const told = execFileSync('fish', ['--no-config', '-c', asked], { encoding: 'utf8', cwd })
-    return told
+    const command = `source ${script}; complete -C '${line}'`
+    const output = execFileSync('fish', ['--no-config', '-c', command], { encoding: 'utf8', cwd })
+    return output
       .trimEnd()
       .split('\n')
       .map((offer) => offer.split('\t')[0] ?? '')

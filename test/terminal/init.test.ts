@@ -108,8 +108,10 @@ test('systemd takes the units as they are, whatever the paths hold', async () =>
   const { code, stdout } = await dash(['init', '--json', '--user', 'root', '--write-units', 'units'], { cwd })
   expect(code).toBe(0)
   const { unitFiles } = JSON.parse(stdout) as { unitFiles: string[] }
-  const told = spawnSync('systemd-analyze', ['verify', '--man=no', ...unitFiles], { encoding: 'utf8' })
-  expect(told).toMatchObject({ status: 0, stdout: '', stderr: '' })
+  const verification = spawnSync('systemd-analyze', ['verify', '--man=no', ...unitFiles], {
+    encoding: 'utf8',
+  })
+  expect(verification).toMatchObject({ status: 0, stdout: '', stderr: '' })
   const timers = unitFiles.filter((path) => path.endsWith('.timer'))
   for (const timer of timers) {
     for (const [, calendar = ''] of readFileSync(timer, 'utf8').matchAll(/^OnCalendar=(.*)$/gm)) {

@@ -45,7 +45,7 @@ export async function collectCommand(
 /** A source that was not read whole is an error, said even under `--quiet`; bad rows are notes. */
 function show({ sources, snapshot, articles }: CollectReport, { note, error }: Terminal): void {
   for (const [source, report] of entries(sources)) {
-    if (report.outcome !== 'collected') error(`${source} ${TOLD[report.outcome]}: ${report.reason}`)
+    if (report.outcome !== 'collected') error(`${source} ${OUTCOME_LABELS[report.outcome]}: ${report.reason}`)
     if (report.badRows === 0) continue
     note(`${source}: ${counted(report.badRows, 'row')} left out, the first: ${report.problems[0]}`)
   }
@@ -58,7 +58,7 @@ function show({ sources, snapshot, articles }: CollectReport, { note, error }: T
   }
 }
 
-const TOLD = { partial: 'was read in part', failed: 'failed', skipped: 'was skipped' } as const
+const OUTCOME_LABELS = { partial: 'was read in part', failed: 'failed', skipped: 'was skipped' } as const
 
 function summary({ day, sources, snapshot, articles }: CollectReport): string {
   const reports = entries(sources).map(([, report]) => report)

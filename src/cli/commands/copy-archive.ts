@@ -23,8 +23,8 @@ export async function copyArchiveCommand(
   const { config, container, terminal, signal, flags, env, cwd } = context
   const targetConfig = readTargetConfig(targets, flags, env, cwd)
   if (
-    ledgerPlace(config.ledger) === ledgerPlace(targetConfig.ledger) ||
-    storePlace(config.store) === storePlace(targetConfig.store)
+    ledgerAddress(config.ledger) === ledgerAddress(targetConfig.ledger) ||
+    storeAddress(config.store) === storeAddress(targetConfig.store)
   ) {
     throw new Refusal('usage', '--to names the archive itself, or one half of it')
   }
@@ -35,8 +35,8 @@ export async function copyArchiveCommand(
   try {
     const report = await copyArchive(
       {
-        source: await placeIn(container),
-        target: await placeIn(targetContainer),
+        source: await archivePortsOf(container),
+        target: await archivePortsOf(targetContainer),
         clock: Date.now,
         holder: thisProcess(),
         isDead: isDeadProcess,
@@ -52,7 +52,7 @@ export async function copyArchiveCommand(
   }
 }
 
-async function placeIn(container: Container): Promise<ArchivePlace> {
+async function archivePortsOf(container: Container): Promise<ArchivePlace> {
   return {
     ledger: await container.ledger(),
     objects: await container.objects(),
@@ -62,13 +62,13 @@ async function placeIn(container: Container): Promise<ArchivePlace> {
 }
 
 /** Where a ledger is, by whatever link, scheme or token it is reached. */
-function ledgerPlace(location: DatabaseLocation): string {
+function ledgerAddress(location: DatabaseLocation): string {
   const path = fileOf(location)
   return path === null ? location.url.replace(/^libsql:/, 'https:').replace(/\/+$/, '') : realPath(path)
 }
 
 /** Where objects are, by whatever link or key they are reached. */
-function storePlace(store: StoreLocation): string {
+function storeAddress(store: StoreLocation): string {
   if (store.kind === 'file') return realPath(store.path)
   return `${store.endpoint}/${store.bucket}/${store.prefix}`
 }

@@ -93,6 +93,8 @@ function explanationText({
     ({ sentAt, kind, class: meaning, status, latencyMs }) =>
       `  ${sentAt} ${kind}: ${meaning}${status === null ? '' : `, status ${status}`}${latencyMs === null ? '' : `, ${latencyMs} ms`}`,
   )
-  const asked = requests.length > 0 ? ['requests of the last three days:', ...requests] : []
-  return [`${escaped(model)}: rank ${rank} of ${ranked}, score ${score}`, ...parts, ...asked].join('\n')
+  const requestLines = requests.length > 0 ? ['requests of the last three days:', ...requests] : []
+  return [`${escaped(model)}: rank ${rank} of ${ranked}, score ${score}`, ...parts, ...requestLines].join(
+    '\n',
+  )
 }

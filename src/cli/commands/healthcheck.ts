@@ -19,10 +19,10 @@ const TIMEOUT_MS = 5_000
  */
 export async function healthcheckCommand(context: CommandContext, url: string | undefined): Promise<number> {
   const { terminal, signal, config, container } = context
-  const asked = `${baseOf(url, config)}/readyz`
-  const shown = withoutSecrets(asked)
+  const readinessUrl = `${baseOf(url, config)}/readyz`
+  const shown = withoutSecrets(readinessUrl)
   const probe = await container.probe()
-  const response = await probe.send({ url: asked, method: 'GET', timeoutMs: TIMEOUT_MS }, signal)
+  const response = await probe.send({ url: readinessUrl, method: 'GET', timeoutMs: TIMEOUT_MS }, signal)
   const { ready, status, message } =
     'unreachable' in response
       ? { ready: false, status: null, message: `does not answer (${response.unreachable})` }

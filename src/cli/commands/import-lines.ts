@@ -118,11 +118,11 @@ function showErrors(
   { files, failedFiles, skipped, errors, errorCount, unknownSources = {} }: ShownReport,
   { note, error }: Terminal,
 ): void {
-  const say = failedFiles > 0 ? error : note
+  const report = failedFiles > 0 ? error : note
   for (const { file, line, reason } of errors.slice(0, ERRORS_SHOWN))
-    say(line === null ? reason : `${file}:${line}: ${reason}`)
+    report(line === null ? reason : `${file}:${line}: ${reason}`)
   const more = errorCount - Math.min(errors.length, ERRORS_SHOWN)
-  if (more > 0) say(`and ${more} more; --json lists the first hundred`)
+  if (more > 0) report(`and ${more} more; --json lists the first hundred`)
   for (const [name, rows] of Object.entries(unknownSources))
     note(`${rows} rows of the unknown source ${JSON.stringify(name)} left out`)
   if (failedFiles > 0 && skipped === 0 && errors.some(({ line }) => line !== null))

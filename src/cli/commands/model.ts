@@ -39,9 +39,9 @@ export async function modelCommand(context: CommandContext, flags: ModelFlags): 
     flags.url === undefined ? await ownShortlist(context) : await hostShortlist(flags.url, context)
   const pick = pickModel(shortlist, { ...NO_FILTER, needs })
   if (pick === null) {
-    const asked = needs.length > 0 ? ` that meets --needs ${needs.join(',')}` : ''
+    const condition = needs.length > 0 ? ` that meets --needs ${needs.join(',')}` : ''
     const advice = needs.length > 0 ? 'leave a need out, or use' : 'use'
-    const reason = `the recommendation holds no model${asked}; ${advice} the router ${shortlist.fallback.id}`
+    const reason = `the recommendation holds no model${condition}; ${advice} the router ${shortlist.fallback.id}`
     terminal.error(reason)
     terminal.failure(reason, EXIT.failed)
     return EXIT.failed

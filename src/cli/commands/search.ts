@@ -16,7 +16,7 @@ export interface SearchFlags {
 }
 
 /** What a flag that the route would refuse is told to be. */
-const MEND: Readonly<Record<string, string>> = {
+const ADVICE: Readonly<Record<string, string>> = {
   invalid_query: 'name at least one word to look for, and at most 1000 characters',
   invalid_source: '--source takes sources, comma-separated, as in hn,lobsters',
   invalid_time: '--from and --to take real days, YYYY-MM-DD, in order',
@@ -33,7 +33,7 @@ export async function searchCommand(
   words: readonly string[],
   flags: SearchFlags,
 ): Promise<number> {
-  if (flags.source !== undefined) refuseStraySource(words)
+  if (flags.source !== undefined) refuseSourceAsWord(words)
   const query = parseQuery(words, flags)
   requireFeed(config)
   const search = await container.search()
@@ -43,11 +43,11 @@ export async function searchCommand(
 }
 
 /** A source among the words was meant for `--source`: nobody should look for its name by mistake. */
-function refuseStraySource(words: readonly string[]): void {
-  const stray = words.find((word) => LIVE_SOURCES.some((source) => source === word))
-  if (stray === undefined) return
-  const mend = `name several as in --source hn,lobsters, or look for the word as '"${stray}"'`
-  throw new Refusal('usage', `${stray} is a source but stands among the words: ${mend}`)
+function refuseSourceAsWord(words: readonly string[]): void {
+  const misplaced = words.find((word) => LIVE_SOURCES.some((source) => source === word))
+  if (misplaced === undefined) return
+  const mend = `name several as in --source hn,lobsters, or look for the word as '"${misplaced}"'`
+  throw new Refusal('usage', `${misplaced} is a source but stands among the words: ${mend}`)
 }
 
 function parseQuery(words: readonly string[], flags: SearchFlags): SearchQuery {
@@ -60,7 +60,7 @@ function parseQuery(words: readonly string[], flags: SearchFlags): SearchQuery {
     return parseSearchRequest(params)
   } catch (error) {
     if (!(error instanceof Refusal)) throw error
-    throw new Refusal('usage', MEND[error.code] ?? error.code, { cause: error })
+    throw new Refusal('usage', ADVICE[error.code] ?? error.code, { cause: error })
   }
 }
 

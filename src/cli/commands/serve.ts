@@ -49,12 +49,12 @@ async function serveConfig(
     const server = await startServer(config, { log, version, demo, isDraining })
     const label = demo ? 'DEMO: ' : ''
     const { url, metricsUrl } = server
-    const told = { job: 'serve', url, demo, ...(metricsUrl === null ? {} : { metricsUrl }) }
+    const result = { job: 'serve', url, demo, ...(metricsUrl === null ? {} : { metricsUrl }) }
     if (metricsUrl !== null) terminal.note(`metrics: ${metricsUrl}`)
     // The address is the last line of the start.
     log.flush()
     await lines.flush(LOG_FLUSH_MS)
-    terminal.result(told, `${label}dash is listening on ${url}`)
+    terminal.result(result, `${label}dash is listening on ${url}`)
     if (!signal.aborted)
       await new Promise((resolve) => signal.addEventListener('abort', resolve, { once: true }))
     terminal.note(

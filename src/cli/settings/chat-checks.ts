@@ -26,7 +26,7 @@ export function chatSetup({ chat, openRouterKey, openRouterUrl: routerUrl }: Con
   const price = priceOf({ model: model ?? '', providerUrl, routerUrl, configured })
   const isAuto = model === 'auto'
   const hasKey = isAuto ? openRouterKey !== null : key !== null || isLoopbackUrl(providerUrl)
-  const ofModel = [
+  const modelGaps = [
     ...(hasKey ? [] : [isAuto ? 'OPENROUTER_API_KEY' : 'OPENAI_API_KEY']),
     ...(price === 'unknown' ? ['DASH_CHAT_PRICE_INPUT', 'DASH_CHAT_PRICE_OUTPUT'] : []),
   ]
@@ -34,7 +34,7 @@ export function chatSetup({ chat, openRouterKey, openRouterUrl: routerUrl }: Con
     gaps: [
       ...(chat.disabled ? ['DASH_CHAT_DISABLED'] : []),
       ...(chat.sessionSecret === null ? ['DASH_SESSION_SECRET'] : []),
-      ...(model === null ? ['DASH_CHAT_MODEL'] : ofModel),
+      ...(model === null ? ['DASH_CHAT_MODEL'] : modelGaps),
     ],
     hasModel: model !== null && hasKey,
     prices: price === 'unknown' ? null : price,
@@ -80,8 +80,8 @@ export function largeCallOf(config: Config): ChatWarning | null {
   const perAddress = shareOf(budgetPerDay, budgetShare)
   const fitsBudget = call <= budgetPerDay * LARGE_PART_OF_BUDGET
   if (fitsBudget && call <= perAddress * LARGE_PART_OF_SHARE) return null
-  const room = Math.min(Math.floor(budgetPerDay / call), 1_000_000)
-  const ofAddress = Math.min(Math.floor(perAddress / call), room)
+  const turnsAtOnce = Math.min(Math.floor(budgetPerDay / call), 1_000_000)
+  const turnsOfAddress = Math.min(Math.floor(perAddress / call), turnsAtOnce)
   // The least share and the least budget of which a call is no large part, in whole hundredths and cents.
   const share = Math.ceil((call / LARGE_PART_OF_SHARE / budgetPerDay) * 100) / 100
   const ofShare = call / LARGE_PART_OF_SHARE / (budgetShare / 1_000_000)
@@ -95,7 +95,7 @@ export function largeCallOf(config: Config): ChatWarning | null {
     problem:
       `one turn with tools reserves up to ${dollarsOf(call)} of the day's ${dollarsOf(budgetPerDay)} ` +
       `(DASH_CHAT_BUDGET_USD_PER_DAY) and of the ${dollarsOf(perAddress)} of one address ` +
-      `(DASH_CHAT_BUDGET_SHARE=${budgetShare / 1_000_000}): ${room} fit at once, ${ofAddress} of one address`,
+      `(DASH_CHAT_BUDGET_SHARE=${budgetShare / 1_000_000}): ${turnsAtOnce} fit at once, ${turnsOfAddress} of one address`,
     mend: `set ${remedies.join(' or ')}, or lower DASH_CHAT_MAX_OUTPUT_TOKENS`,
   }
 }

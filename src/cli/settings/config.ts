@@ -190,7 +190,7 @@ export function settingName({ originOf }: Pick<Config, 'originOf'>, name: string
 
 /** The settings of the listening address, and how messages name them. */
 export function listenSettings(config: Pick<Config, 'originOf'>): ListenSettings {
-  const setting = (name: string): ListenSettings['host'] => ({ name, words: settingName(config, name) })
+  const setting = (name: string): ListenSettings['host'] => ({ name, label: settingName(config, name) })
   return { host: setting('HOST'), port: setting('PORT') }
 }
 

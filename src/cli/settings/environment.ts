@@ -20,9 +20,9 @@ const SHOWN_PARAMETERS: ReadonlySet<string> = new Set(['endpoint', 'region', 'tl
 export function withoutSecrets(shown: string): string {
   const [, open = '', text = '', close = ''] = /^("?)(.*?)("?)$/s.exec(shown) ?? []
   if (!/^\s*[a-z][a-z0-9+.-]*:/i.test(text) || /^\s*file:/i.test(text)) return shown
-  const [, place = '', query] = /^([^?]*)(?:\?(.*))?$/s.exec(text) ?? []
+  const [, address = '', query] = /^([^?]*)(?:\?(.*))?$/s.exec(text) ?? []
   // To the last @: a secret may hold the slash that would end what is before it.
-  const masked = place.replace(/\/\/.*@/s, `//${NOT_SHOWN}@`)
+  const masked = address.replace(/\/\/.*@/s, `//${NOT_SHOWN}@`)
   const parameters = query === undefined ? '' : `?${query.split('&').map(maskedParameter).join('&')}`
   return `${open}${masked}${parameters}${close}`
 }

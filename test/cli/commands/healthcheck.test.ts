@@ -3,13 +3,13 @@ import { run } from '../../support/dash.ts'
 import { localSource } from '../../support/local-source.ts'
 
 /** A server that answers every request so. */
-async function answering(status: number, body: string): Promise<string> {
+async function respondWith(status: number, body: string): Promise<string> {
   const { url } = await localSource((_request, response) => response.writeHead(status).end(body))
   return url
 }
 
 test('a server that is ready ends it with 0, by its address and by the settings alike', async () => {
-  const base = await answering(200, '{"status":"ready"}')
+  const base = await respondWith(200, '{"status":"ready"}')
   expect(await run(['healthcheck', '--url', base])).toMatchObject({
     code: 0,
     stdout: `${base}/readyz is ready\n`,
@@ -30,14 +30,14 @@ test.each([
   [503, '{"status":"unavailable","checks":{}}', 'says that it is unavailable'],
   [200, '<!doctype html>', 'answers 200, as no server of dash does'],
   [200, '{"status":"fine"}', 'answers 200, as no server of dash does'],
-])('a server that answers %i with %s ends it with 69', async (status, body, words) => {
-  const { code, stderr } = await run(['healthcheck', '--url', await answering(status, body)])
+])('a server that answers %i with %s ends it with 69', async (status, body, message) => {
+  const { code, stderr } = await run(['healthcheck', '--url', await respondWith(status, body)])
   expect(code).toBe(69)
-  expect(stderr).toContain(words)
+  expect(stderr).toContain(message)
 })
 
 test('the password of an address is not shown', async () => {
-  const url = (await answering(200, '{"status":"ready"}')).replace('//', '//someone:hidden@')
+  const url = (await respondWith(200, '{"status":"ready"}')).replace('//', '//someone:hidden@')
   for (const args of [
     ['--url', url],
     ['--json', '--url', url],

@@ -222,10 +222,10 @@ describe('import archive', () => {
     const report = JSON.parse(json.stdout) as { refused: { line: number }[]; refusedCount: number }
     expect(report.refusedCount).toBe(200)
     expect(report.refused.map(({ line }) => line)).toEqual(Array.from({ length: 100 }, (_, at) => at + 1))
-    const told = await run(['import', 'archive', archive], { cwd })
-    expect(told).toMatchObject({ code: 1, stdout: '200 refused; nothing was written\n' })
-    expect(told.stderr).toContain('error: line 1: \\u001b[31m red: ')
-    expect(told.stderr).toContain('and 190 more; --json lists the first hundred')
+    const printed = await run(['import', 'archive', archive], { cwd })
+    expect(printed).toMatchObject({ code: 1, stdout: '200 refused; nothing was written\n' })
+    expect(printed.stderr).toContain('error: line 1: \\u001b[31m red: ')
+    expect(printed.stderr).toContain('and 190 more; --json lists the first hundred')
     expect(readdirSync(cwd)).toEqual([])
   })
 

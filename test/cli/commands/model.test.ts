@@ -24,18 +24,18 @@ describe('dash model', () => {
   test('prints the model for a person, its id, the variables of a shell, or the whole recommendation', async () => {
     const data = await storedFolder()
     const print = (...args: string[]) => model(['--data-dir', data, ...args])
-    const said = (stdout: string): object => ({ code: 0, stdout, stderr: '' })
+    const printed = (stdout: string): object => ({ code: 0, stdout, stderr: '' })
     expect(await print()).toEqual({
-      ...said(''),
+      ...printed(''),
       stdout: expect.stringMatching(
         /^maker\/good:free \(Name of maker\/good:free\), score \d+, confidence (?:high|medium|low), updated /,
       ) as string,
     })
-    expect(await print('--id')).toEqual(said('maker/good:free\n'))
+    expect(await print('--id')).toEqual(printed('maker/good:free\n'))
     expect(await print('--env')).toEqual(
-      said('export OPENAI_BASE_URL=https://openrouter.ai/api/v1\nexport OPENAI_MODEL=maker/good:free\n'),
+      printed('export OPENAI_BASE_URL=https://openrouter.ai/api/v1\nexport OPENAI_MODEL=maker/good:free\n'),
     )
-    expect(await print('--id', '--quiet')).toEqual(said(''))
+    expect(await print('--id', '--quiet')).toEqual(printed(''))
     const { code, stdout } = await print('--json')
     const fresh = { primary: { id: 'maker/good:free' }, seed: false, stale: false, ageHours: 0 }
     const recommendation = JSON.parse(stdout) as Recommendation

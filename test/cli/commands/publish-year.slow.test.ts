@@ -35,11 +35,11 @@ describe('publish-year', () => {
 
   test('names items and covered days in its one line, in a rehearsal too', async () => {
     const data = await filledFolder()
-    const said = `${lastCompleteDay(Date.now())}: 5 items, 1 of 365 days`
+    const printed = `${lastCompleteDay(Date.now())}: 5 items, 1 of 365 days`
     const args = ['publish-year', '--data-dir', data]
-    const rehearsed = `would publish ${said}; nothing was written\n`
+    const rehearsed = `would publish ${printed}; nothing was written\n`
     expect(await run([...args, '--dry-run'])).toEqual({ code: 0, stdout: rehearsed, stderr: '' })
-    expect(await run(args)).toEqual({ code: 0, stdout: `published ${said}\n`, stderr: '' })
+    expect(await run(args)).toEqual({ code: 0, stdout: `published ${printed}\n`, stderr: '' })
   })
 
   test('rehearses without leaving a file, whether the rehearsal is refused or not', async () => {
@@ -69,8 +69,8 @@ describe('publish-year', () => {
     const data = await filledFolder({ titleProvenance: undefined })
     const { report } = await publish(data, [], { DASH_HN_URL: `${source.url}/v0/` })
     expect(report.outcome).toBe('published')
-    const asked = source.questions.map(({ target }) => target).sort()
-    expect(asked).toEqual(['1', '2', '3', '4', '5'].map((id) => `/v0/item/${id}.json`))
+    const requested = source.questions.map(({ target }) => target).sort()
+    expect(requested).toEqual(['1', '2', '3', '4', '5'].map((id) => `/v0/item/${id}.json`))
   })
 
   test('ends with 69 while a source is down, and with 3 when the third attempt failed, for ever', async () => {
@@ -101,11 +101,11 @@ describe('publish-year', () => {
 
   test('ends with 75 and the holder while another publisher works', async () => {
     let ask: (unanswered: ServerResponse) => void = () => undefined
-    const asked = new Promise<ServerResponse>((resolve) => (ask = resolve))
+    const requested = new Promise<ServerResponse>((resolve) => (ask = resolve))
     const source = await localSource((_question, response) => ask(response))
     const data = await filledFolder({ titleProvenance: undefined })
     const first = publish(data, [], { DASH_HN_URL: source.url })
-    const unanswered = await asked
+    const unanswered = await requested
     const second = await dash(['publish-year', '--data-dir', data])
     expect(second.code).toBe(75)
     expect(second.stderr).toMatch(

@@ -18,8 +18,8 @@ describe.each(['DASH_BASE_URL', 'OPENROUTER_BASE_URL', 'OPENAI_BASE_URL'])('%s',
     ['https://service.example/v1?a=b', 'https://service.example/v1?a=(not shown)'],
     ['https://service.example/#v1', 'https://service.example/#v1'],
   ])('is not %s', (value, shown) => {
-    const says = `${name}=${JSON.stringify(shown)} must be an address without user, query or fragment`
-    expect(() => parsed(name, value)).toThrow(says)
+    const message = `${name}=${JSON.stringify(shown)} must be an address without user, query or fragment`
+    expect(() => parsed(name, value)).toThrow(message)
   })
 
   test('is refused for a password without repeating it', () => {
@@ -65,6 +65,6 @@ test.each([
 ])('what is wrong with %s is told without its secret', (value) => {
   const { problems } = examineEnvironment({ DASH_STORE_URL: value }, '/')
   expect(problems.length).toBeGreaterThan(0)
-  const told = problems.map(({ message }) => message)
-  expect(told.join()).not.toContain('Sesame')
+  const messages = problems.map(({ message }) => message)
+  expect(messages.join()).not.toContain('Sesame')
 })

@@ -78,7 +78,7 @@ async function retry(chat: ChatContext, last: Replay | null): Promise<Replay | n
 
 function greeting({ api, config, talk }: ChatContext, isDemo: boolean): string {
   const model = config.model === '' ? '' : `, model ${inOneLine(config.model)}`
-  const item = talk.wishes.itemKey === null ? '' : `, about ${talk.wishes.itemKey}`
+  const item = talk.preferences.itemKey === null ? '' : `, about ${talk.preferences.itemKey}`
   const label = isDemo ? 'DEMO: ' : ''
   return `${label}dash chat at ${api.base}${model}${item}\n/help lists the commands; Ctrl-C stops an answer, Ctrl-D leaves`
 }

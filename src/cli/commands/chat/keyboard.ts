@@ -198,7 +198,7 @@ export function typedInput(): { push(chunk: string): Typed[] } {
       while (text !== '') {
         const mark = pasted === null ? PASTE_BEGINS : PASTE_ENDS
         const at = text.indexOf(mark)
-        const end = at === -1 ? text.length - heldBack(text, mark) : at
+        const end = at === -1 ? text.length - partialMarkLength(text, mark) : at
         const before = text.slice(0, end)
         if (pasted === null) found.push(...keys(before))
         else pasted += before
@@ -218,7 +218,7 @@ export function typedInput(): { push(chunk: string): Typed[] } {
 }
 
 /** How much of the end of a text could be the beginning of a mark; outside of a paste a lone escape is a key. */
-function heldBack(text: string, mark: string): number {
+function partialMarkLength(text: string, mark: string): number {
   const least = mark === PASTE_ENDS ? 1 : 2
   for (let length = Math.min(mark.length - 1, text.length); length >= least; length -= 1) {
     if (text.endsWith(mark.slice(0, length))) return length

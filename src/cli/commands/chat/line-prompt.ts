@@ -55,14 +55,14 @@ function readLine(
       completer: (line: string): [string[], string] => [completionsOf(line), line],
     })
     let isSettled = false
-    const settle = (how: () => void): void => {
+    const settle = (finish: () => void): void => {
       // Closing the editor tells of its end once more.
       if (isSettled) return
       isSettled = true
       keyboard.release()
       signal.removeEventListener('abort', abandon)
       editor.close()
-      how()
+      finish()
     }
     const leave = (): void => {
       if (!isSettled) screen.write('\r\n')

@@ -80,8 +80,8 @@ function listRows(list: Tokens.List, options: MarkdownOptions, indent: Indent): 
   return list.items.flatMap((item, index) => {
     const number = list.ordered ? `${first + index}. ` : '• '
     const mark = item.task ? `${number}[${item.checked === true ? 'x' : ' '}] ` : number
-    const place = index === 0 ? indent.first : indent.rest
-    const inside = { first: `${place}${mark}`, rest: `${indent.rest}${' '.repeat(mark.length)}` }
+    const prefix = index === 0 ? indent.first : indent.rest
+    const inside = { first: `${prefix}${mark}`, rest: `${indent.rest}${' '.repeat(mark.length)}` }
     const content = item.tokens.filter(({ type }) => type !== 'checkbox')
     const rows = blocks(content, options, inside)
     return rows.length > 0 ? rows : [plainRow(inside.first.trimEnd())]

@@ -37,7 +37,7 @@ export function isChatRefusal(error: unknown): error is Refusal<Code> {
 }
 
 /** Where words are read. */
-export interface Setting {
+export interface MessageSetting {
   /** In a talk there are commands; elsewhere the question is sent again. */
   isTalk: boolean
   /** What the server last said is left; null when it has not. */
@@ -49,7 +49,7 @@ export function refusalMessage(
   refusal: Refusal<Code>,
   base: string,
   now: Instant,
-  setting: Setting,
+  context: MessageSetting,
 ): RefusalMessage {
   const { code, detail, members } = refusal
   const unavailable = (text: string): RefusalMessage => ({ text, exitCode: EXIT.unavailable })
@@ -60,7 +60,7 @@ export function refusalMessage(
     case 'answer_cut':
       return unavailable(detail ?? code)
     case 'rate_limited':
-      return unavailable(limitMessage(members, now, setting))
+      return unavailable(limitMessage(members, now, context))
     case 'disabled':
       return unavailable(`the chat of ${base} is switched off; its operator can switch it on`)
     case 'misconfigured':
@@ -99,7 +99,7 @@ export function verificationMessage(base: string): string {
 }
 
 /** Refusals that the same request may not meet again. */
-const PASSING: ReadonlySet<string> = new Set<Code>([
+const TRANSIENT_CODES: ReadonlySet<string> = new Set<Code>([
   'server_unreachable',
   'server_foreign',
   'answer_cut',
@@ -109,7 +109,7 @@ const PASSING: ReadonlySet<string> = new Set<Code>([
 
 /** True where the same question may be answered when it is asked again soon: nothing is used up or switched off. */
 export function canHelpAgain({ code, members }: Refusal<Code>, quota: Quota | null): boolean {
-  if (code !== 'rate_limited') return PASSING.has(code)
+  if (code !== 'rate_limited') return TRANSIENT_CODES.has(code)
   const { scope, retryAfterSeconds } = members
   if (quota?.remaining.day === 0) return false
   if (scope === 'session' && quota !== null) return quota.remaining.session > 0
@@ -123,7 +123,7 @@ const SOON_SECONDS = 60
 function limitMessage(
   { scope, retryAfterSeconds }: Refusal['members'],
   now: Instant,
-  { isTalk, quota }: Setting,
+  { isTalk, quota }: MessageSetting,
 ): string {
   const seconds = typeof retryAfterSeconds === 'number' ? retryAfterSeconds : null
   const isSoon = seconds !== null && seconds <= SOON_SECONDS
@@ -166,7 +166,7 @@ const MONTHS = ['Jan', 'Feb', 'Mar', 'Apr', 'May', 'Jun', 'Jul', 'Aug', 'Sep', '
 /** A failure that the stream itself told. */
 export function failureMessage(
   { error, code }: { error: string; code: string },
-  { isTalk }: Pick<Setting, 'isTalk'>,
+  { isTalk }: Pick<MessageSetting, 'isTalk'>,
 ): string {
   const what = error === 'timeout' ? 'the model took too long' : 'the model failed'
   return `${what} (${error}, ${inOneLine(code)}); ${isTalk ? '/retry asks again' : 'ask again'}`

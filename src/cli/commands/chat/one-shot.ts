@@ -17,16 +17,16 @@ export async function runOneShot(context: CommandContext, talk: Talk, question: 
   const { terminal, stdout, signal } = context
   for (const note of replayNotes(talk.replay(question), null)) terminal.note(note)
   let exitCode: number = EXIT.failed
-  const reading = whileRead(stdout, signal)
+  const output = untilReaderLeaves(stdout, signal)
   if (stdout.isTTY && !terminal.json) terminal.progress('')
-  const screen = openScreen(context, false, reading.signal)
+  const screen = openScreen(context, false, output.signal)
   try {
-    for await (const each of talk.ask(question, reading.signal)) {
+    for await (const each of talk.ask(question, output.signal)) {
       if (each.kind === 'text') await screen.text(each.text)
       if (each.kind !== 'event') continue
       const { served } = each
       if (terminal.json)
-        await write(stdout, jsonLine({ event: served.event, data: served.raw }), reading.signal)
+        await write(stdout, jsonLine({ event: served.event, data: served.raw }), output.signal)
       if (served.event === 'tool') screen.tool(served.data.name, served.data.status)
       if (served.event !== 'done' && served.event !== 'error') continue
       await screen.end()
@@ -35,11 +35,11 @@ export async function runOneShot(context: CommandContext, talk: Talk, question: 
       else for (const label of labelsOf(served.data)) terminal.note(label)
     }
   } catch (error) {
-    if (reading.signal.aborted && !signal.aborted) return EXIT.done
+    if (output.signal.aborted && !signal.aborted) return EXIT.done
     throw error
   } finally {
     await screen.end()
-    reading.release()
+    output.release()
   }
   if (talk.quota && (terminal.interactive || terminal.verbose))
     terminal.note(`${quotaMessage(talk.quota)} left`)
@@ -47,7 +47,7 @@ export async function runOneShot(context: CommandContext, talk: Talk, question: 
 }
 
 /** A signal that aborts with `signal`, or when the reader of standard output has left, until it is released. */
-function whileRead(
+function untilReaderLeaves(
   stdout: NodeJS.WriteStream,
   signal: AbortSignal,
 ): { signal: AbortSignal; release(): void } {

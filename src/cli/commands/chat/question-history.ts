@@ -35,7 +35,7 @@ export function openQuestionHistory(
       onProblem(`questions are not remembered: ${path} cannot be used (${messageOf(error)})`)
     }
   }
-  attempt((file) => (questions = readKept(file)))
+  attempt((file) => (questions = readHistoryFile(file)))
   return {
     list: () => questions,
     add(question) {
@@ -50,20 +50,20 @@ export function openQuestionHistory(
 }
 
 /** The questions of a file; one that has grown to twice what is kept is written anew. */
-function readKept(path: string): string[] {
-  const lines = readIfThere(path)?.split('\n')
+function readHistoryFile(path: string): string[] {
+  const lines = readIfExists(path)?.split('\n')
   if (!lines) return []
   chmodSync(path, OWNER_ONLY)
   const questions = lastOf(lines.flatMap(parseLine))
   if (lines.length > 2 * QUESTIONS_KEPT) {
-    const beside = `${path}.${process.pid}`
-    writeFileSync(beside, questions.map(lineOf).join(''), { mode: OWNER_ONLY })
-    renameSync(beside, path)
+    const temporary = `${path}.${process.pid}`
+    writeFileSync(temporary, questions.map(lineOf).join(''), { mode: OWNER_ONLY })
+    renameSync(temporary, path)
   }
   return questions
 }
 
-function readIfThere(path: string): string | null {
+function readIfExists(path: string): string | null {
   try {
     return readFileSync(path, 'utf8')
   } catch (error) {

@@ -43,11 +43,11 @@ export async function showTurn(
   const { context, talk, api, say } = chat
   const replay = talk.replay(question, again)
   for (const note of replayNotes(replay, last)) say(note)
-  const ending = interruptible(chat)
-  const screen = openScreen(context, true, ending.signal)
+  const interrupt = interruptible(chat)
+  const screen = openScreen(context, true, interrupt.signal)
   const after: string[] = []
   try {
-    for await (const each of talk.ask(question, ending.signal, again)) {
+    for await (const each of talk.ask(question, interrupt.signal, again)) {
       if (each.kind === 'text') await screen.text(each.text)
       else if (each.kind === 'renewed') after.push('the session had ended; another was begun')
       else if (each.served.event === 'tool') screen.tool(each.served.data.name, each.served.data.status)
@@ -55,14 +55,14 @@ export async function showTurn(
       else if (each.served.event === 'error') after.push(failureMessage(each.served.data, { isTalk: true }))
     }
   } catch (error) {
-    if (ending.signal.aborted) after.push('stopped; what came stays in the talk, /retry asks again')
+    if (interrupt.signal.aborted) after.push('stopped; what came stays in the talk, /retry asks again')
     else if (isChatRefusal(error)) {
       const { text } = refusalMessage(error, api.base, Date.now(), { isTalk: true, quota: talk.quota })
       after.push(canHelpAgain(error, talk.quota) ? `${text}; /retry asks again` : text)
     } else throw error
   } finally {
     await screen.end()
-    ending.release()
+    interrupt.release()
   }
   context.signal.throwIfAborted()
   for (const line of after) say(line)

@@ -7,7 +7,7 @@ import { KeyStream } from './keyboard.ts'
 import { interruptible } from './show-turn.ts'
 import type { ChatContext } from './show-turn.ts'
 import { LANGUAGE, SORT, TONE, helpText } from './slash-commands.ts'
-import type { Choices, TypedLine } from './slash-commands.ts'
+import type { TalkOption, TypedLine } from './slash-commands.ts'
 import { clockTime, refusalMessage, isChatRefusal, quotaMessage } from './messages.ts'
 import { noteColumns } from './wrap.ts'
 
@@ -20,7 +20,7 @@ export async function runSlashCommand(
   { name, argument }: TypedLine & { kind: 'command' },
 ): Promise<void> {
   const { talk, say } = chat
-  const { settings, sort } = talk.wishes
+  const { settings, sort } = talk.preferences
   switch (name) {
     case 'help':
       return say(helpText(noteColumns(chat.context.stderr)))
@@ -51,18 +51,18 @@ export async function runSlashCommand(
 /** Sets a wish to one of its choices, given or picked from a list; it stays as it is when none is. */
 async function choose<Choice extends string>(
   chat: ChatContext,
-  { name, about, choices }: Choices<Choice>,
-  given: string,
+  { name, about, choices }: TalkOption<Choice>,
+  argument: string,
   current: Choice,
   optionsOf: (chosen: Choice) => Partial<Wishes>,
 ): Promise<void> {
   const { talk, say } = chat
-  const picked = given === '' ? await pick(chat, about, choices, current) : given.toLowerCase()
+  const picked = argument === '' ? await pick(chat, about, choices, current) : argument.toLowerCase()
   const chosen = choices.find((choice) => choice === picked)
   if (chosen !== undefined) {
-    talk.wishes = { ...talk.wishes, ...optionsOf(chosen) }
+    talk.preferences = { ...talk.preferences, ...optionsOf(chosen) }
     say(`${name}: ${chosen}`)
-  } else if (given !== '') say(`${given} is none of ${choices.join(', ')}`)
+  } else if (argument !== '') say(`${argument} is none of ${choices.join(', ')}`)
 }
 
 async function pick(
@@ -98,8 +98,8 @@ async function save({ context, talk, say }: ChatContext, named: string): Promise
   if (talk.turns.length === 0) return say('there is nothing to save yet')
   const stamp = new Date().toISOString().replaceAll(/[-:]/g, '').slice(0, 15)
   // A shell would do this; here there is none.
-  const meant = named.replace(/^~(?=\/|$)/, () => context.config.home)
-  const path = resolve(context.cwd, named === '' ? `dash-chat-${stamp}.md` : meant)
+  const expanded = named.replace(/^~(?=\/|$)/, () => context.config.home)
+  const path = resolve(context.cwd, named === '' ? `dash-chat-${stamp}.md` : expanded)
   try {
     // A file that is there is never written over.
     await writeFile(path, markdownOf(talk.turns), { flag: 'wx' })
@@ -117,31 +117,34 @@ function markdownOf(turns: readonly Turn[]): string {
 
 function setItem({ talk, config, say }: ChatContext, key: string): void {
   if (key === '') {
-    talk.wishes = { ...talk.wishes, itemKey: null }
+    talk.preferences = { ...talk.preferences, itemKey: null }
     return say('about the whole site')
   }
   if (!config.itemChat) return say('this server offers no chat about one item')
   if (!isItemKey(key)) return say(`${key} is no save key, like hn-29387264`)
-  talk.wishes = { ...talk.wishes, itemKey: key }
+  talk.preferences = { ...talk.preferences, itemKey: key }
   say(`about the item ${key}; a key that the server does not know is answered about the whole site`)
 }
 
 async function quota(chat: ChatContext): Promise<void> {
   const { context, talk, api, say } = chat
-  const ending = interruptible(chat)
+  const interrupt = interruptible(chat)
   try {
-    const [{ quotas }, { budget }] = await Promise.all([api.config(ending.signal), api.status(ending.signal)])
+    const [{ quotas }, { budget }] = await Promise.all([
+      api.config(interrupt.signal),
+      api.status(interrupt.signal),
+    ])
     const left = talk.quota
       ? `${quotaMessage({ ...talk.quota, quotas })} left`
       : `${quotas.messagesPerSession} a session, ${quotas.messagesPerDay} a day`
     say(`${left}; budget ${budget}, as of ${clockTime(Date.now(), Date.now())}`)
   } catch (error) {
     context.signal.throwIfAborted()
-    if (ending.signal.aborted) say('stopped')
+    if (interrupt.signal.aborted) say('stopped')
     else if (isChatRefusal(error))
       say(refusalMessage(error, api.base, Date.now(), { isTalk: true, quota: talk.quota }).text)
     else throw error
   } finally {
-    ending.release()
+    interrupt.release()
   }
 }

@@ -3,7 +3,7 @@ import { LIVE_SORTS } from '../../../domain/feed/live-sort.ts'
 import { wrap } from './wrap.ts'
 
 /** A wish with a few choices. */
-export interface Choices<Choice> {
+export interface TalkOption<Choice> {
   name: string
   about: string
   choices: readonly Choice[]
@@ -21,7 +21,7 @@ interface SlashCommand {
   choices?: readonly string[]
 }
 
-const choosing = ({ about, choices }: Choices<string>): Pick<SlashCommand, 'does' | 'choices'> => ({
+const choiceHelp = ({ about, choices }: TalkOption<string>): Pick<SlashCommand, 'does' | 'choices'> => ({
   does: `${about}: ${choices.join(', ')}`,
   choices,
 })
@@ -37,9 +37,9 @@ const SLASH_COMMANDS: Readonly<Record<SlashName, SlashCommand>> = {
   },
   copy: { does: "put the last answer on the terminal's clipboard" },
   save: { takes: '[FILE]', does: 'write the talk to a Markdown file' },
-  lang: { takes: '[LANGUAGE]', ...choosing(LANGUAGE) },
-  tone: { takes: '[TONE]', ...choosing(TONE) },
-  sort: { takes: '[SORT]', ...choosing(SORT) },
+  lang: { takes: '[LANGUAGE]', ...choiceHelp(LANGUAGE) },
+  tone: { takes: '[TONE]', ...choiceHelp(TONE) },
+  sort: { takes: '[SORT]', ...choiceHelp(SORT) },
   item: { takes: '[KEY]', does: 'talk about one item; without a key about the whole site again' },
   quota: { does: 'what is left of the quotas, and how the budget stands' },
   quit: { does: 'leave, as quit, exit and Ctrl-D do' },
@@ -70,7 +70,7 @@ export function parseTypedLine(text: string): TypedLine {
 
 /** What the beginning of a line may become, each a whole line. */
 export function completionsOf(line: string): string[] {
-  const [, name = '', space = '', begun = ''] = /^\/([a-z]*)(\s*)(\S*)$/.exec(line) ?? []
+  const [, name = '', space = '', prefix = ''] = /^\/([a-z]*)(\s*)(\S*)$/.exec(line) ?? []
   if (!line.startsWith('/')) return []
   if (space === '') {
     return Object.entries(SLASH_COMMANDS)
@@ -78,7 +78,7 @@ export function completionsOf(line: string): string[] {
       .filter((each) => each.startsWith(line))
   }
   const choices = isSlashName(name) ? (SLASH_COMMANDS[name].choices ?? []) : []
-  return choices.filter((each) => each.startsWith(begun)).map((each) => `/${name} ${each}`)
+  return choices.filter((each) => each.startsWith(prefix)).map((each) => `/${name} ${each}`)
 }
 
 /** Columns before what a command does. */

@@ -26,13 +26,13 @@ export class Talk {
   #lastQuestion: string | null = null
   /** True when the last question is the one of the last turn. */
   #lastAnswered = false
-  wishes: Wishes
+  preferences: Wishes
   /** As the server last told it; null before the first answer of a session. */
   quota: Quota | null = null
 
-  constructor(api: PublicHost['chat'], wishes: Wishes) {
+  constructor(api: PublicHost['chat'], preferences: Wishes) {
     this.#api = api
-    this.wishes = wishes
+    this.preferences = preferences
   }
 
   get turns(): readonly Turn[] {
@@ -46,7 +46,7 @@ export class Talk {
 
   /** What the next request with this question holds. */
   replay(question: string, again = false): Replay {
-    return replayOf(this.#before(again), question, this.wishes)
+    return replayOf(this.#before(again), question, this.preferences)
   }
 
   /**
@@ -58,7 +58,7 @@ export class Talk {
   async *ask(question: string, signal: AbortSignal, again = false): AsyncGenerator<TalkEvent, void> {
     const { body } = this.replay(question, again)
     const before = this.#before(again)
-    const { itemKey } = this.wishes
+    const { itemKey } = this.preferences
     this.#lastQuestion = question
     if (!again) this.#lastAnswered = false
     const text = cleanText()

@@ -24,7 +24,7 @@ export function openScreen(context: CommandContext, isTalk: boolean, signal: Abo
 }
 
 function plainScreen({ stdout, terminal }: CommandContext, isTalk: boolean, signal: AbortSignal): TurnScreen {
-  const begun = new Map<ToolName, number>()
+  const startTimes = new Map<ToolName, number>()
   let last = ''
   return {
     async text(text) {
@@ -34,9 +34,9 @@ function plainScreen({ stdout, terminal }: CommandContext, isTalk: boolean, sign
       if (!terminal.json) await write(stdout, text, signal)
     },
     tool(name, status) {
-      const startedAt = begun.get(name)
+      const startedAt = startTimes.get(name)
       if (!isTalk && last === '') terminal.progress(`${name} …`)
-      if (status === 'start') begun.set(name, performance.now())
+      if (status === 'start') startTimes.set(name, performance.now())
       else if (isTalk && startedAt !== undefined)
         terminal.note(toolMessage({ name, ms: performance.now() - startedAt }))
     },
@@ -51,15 +51,15 @@ function plainScreen({ stdout, terminal }: CommandContext, isTalk: boolean, sign
 export async function write(stdout: NodeJS.WriteStream, text: string, signal: AbortSignal): Promise<void> {
   if (stdout.destroyed || stdout.write(text) || signal.aborted) return
   await new Promise<void>((resolve) => {
-    const go = (): void => {
-      stdout.off('drain', go)
-      stdout.off('close', go)
-      signal.removeEventListener('abort', go)
+    const settle = (): void => {
+      stdout.off('drain', settle)
+      stdout.off('close', settle)
+      signal.removeEventListener('abort', settle)
       resolve()
     }
-    stdout.once('drain', go)
-    stdout.once('close', go)
-    signal.addEventListener('abort', go, { once: true })
+    stdout.once('drain', settle)
+    stdout.once('close', settle)
+    signal.addEventListener('abort', settle, { once: true })
   })
 }
 
@@ -118,9 +118,9 @@ function paintedScreen(screen: NodeJS.WriteStream, colored: boolean): TurnScreen
     },
     tool(name, status) {
       const now = performance.now()
-      const begun = parts.find((part) => part.kind === 'tool' && part.name === name && part.ms === null)
+      const running = parts.find((part) => part.kind === 'tool' && part.name === name && part.ms === null)
       if (status === 'start') parts.push({ kind: 'tool', name, startedAt: now, ms: null })
-      else if (begun?.kind === 'tool') begun.ms = now - begun.startedAt
+      else if (running?.kind === 'tool') running.ms = now - running.startedAt
       changed()
     },
     end() {

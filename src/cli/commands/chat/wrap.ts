@@ -106,9 +106,9 @@ export function wrap(
 }
 
 function* cellsOf(spans: readonly Span[]): Generator<Cell> {
-  for (const { text: given, styles } of spans) {
+  for (const { text: raw, styles } of spans) {
     // A parser makes characters of what stands for them (`&#27;`): nothing a terminal obeys passes here.
-    const text = cleaned(given)
+    const text = cleaned(raw)
     // Plain characters are their own graphemes, and most texts are of them.
     if (/^[\n\x20-\x7e]*$/.test(text)) for (const each of text) yield { text: each, width: 1, styles }
     else

@@ -60,9 +60,9 @@ export function found(check: string, judgements: Judgement | readonly Judgement[
 }
 
 /** The findings of a store; a store that cannot be read is one finding more. */
-export async function orProblem(check: string, look: () => Promise<Check[]>): Promise<Check[]> {
+export async function orProblem(check: string, inspect: () => Promise<Check[]>): Promise<Check[]> {
   try {
-    return await look()
+    return await inspect()
   } catch (error) {
     const exitCode = exitCodeOf(error)
     if (exitCode === EXIT.internal) throw error

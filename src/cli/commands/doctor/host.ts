@@ -17,12 +17,12 @@ const PROGRAM = fileURLToPath(new URL('../../main.js', import.meta.url))
 
 /** Which program the name `dash` starts here. */
 export function checkName(path: string | undefined): Check[] {
-  const folders = [...new Set((path ?? '').split(delimiter))].filter(isOfTheHost)
-  const places = folders.map((folder) => ({ folder, ...inspectPath(join(folder, 'dash')) }))
-  const closed = places.filter(({ fault }) => fault !== null)
+  const folders = [...new Set((path ?? '').split(delimiter))].filter(isHostFolder)
+  const candidates = folders.map((folder) => ({ folder, ...inspectPath(join(folder, 'dash')) }))
+  const unreadable = candidates.filter(({ fault }) => fault !== null)
   return [
-    ...found('name', judgeName(places.find(({ stat }) => stat?.isFile())?.path)),
-    ...closed.flatMap(({ folder, fault }) =>
+    ...found('name', judgeName(candidates.find(({ stat }) => stat?.isFile())?.path)),
+    ...unreadable.flatMap(({ folder, fault }) =>
       found(
         'name.path',
         note(`${folder} of PATH cannot be looked into (${fault})`, `take ${folder} out of PATH`),
@@ -32,7 +32,7 @@ export function checkName(path: string | undefined): Check[] {
 }
 
 /** False for the folders that npx and npm put before PATH for what they start: no script of this host has them. */
-function isOfTheHost(folder: string): boolean {
+function isHostFolder(folder: string): boolean {
   return !/[\\/]node_modules[\\/]\.bin[\\/]?$/.test(folder)
 }
 
@@ -58,10 +58,10 @@ export function checkSecretFiles({ values, dotenv }: GivenSettings, cwd: string)
   const named = SECRETS.flatMap((name) => values[`${name}_FILE`] || [])
   const paths = [...(dotenv === null ? [] : [dotenv]), ...named.map((path) => resolve(cwd, path))]
   if (paths.length === 0) return []
-  const judged = paths.flatMap((path) => judgeSecretFile(inspectPath(path)))
+  const results = paths.flatMap((path) => judgeSecretFile(inspectPath(path)))
   return found(
     'secrets.files',
-    judged.length > 0 ? judged : ok('files with secrets are readable by their owner alone'),
+    results.length > 0 ? results : ok('files with secrets are readable by their owner alone'),
   )
 }
 
@@ -99,19 +99,19 @@ function judgeAccess(path: string, stat: Stats): Judgement[] {
   if (!isWritable(path, stat)) return [notWritable(path, stat)]
   const inside = readdirSync(path).map((name) => inspectPath(join(path, name)))
   const shown = inside.find(({ stat: file }) => file?.isFile() && (file.mode & 0o077) !== 0)
-  const strange = inside.find(({ stat: file }) => file?.uid !== uid)
-  const judged: Judgement[] = []
-  if ((mode & 0o002) !== 0) judged.push(warning(`${path} may be written by everybody`, `chmod o-w ${path}`))
+  const foreign = inside.find(({ stat: file }) => file?.uid !== uid)
+  const results: Judgement[] = []
+  if ((mode & 0o002) !== 0) results.push(warning(`${path} may be written by everybody`, `chmod o-w ${path}`))
   if (shown !== undefined && (mode & 0o077) !== 0)
-    judged.push(warning(`${shown.path} may be read by other users`, `chmod -R go= ${path}`))
-  if (strange !== undefined)
-    judged.push(
+    results.push(warning(`${shown.path} may be read by other users`, `chmod -R go= ${path}`))
+  if (foreign !== undefined)
+    results.push(
       warning(
-        `${strange.path} belongs to another user than its folder: jobs and server run as different users`,
+        `${foreign.path} belongs to another user than its folder: jobs and server run as different users`,
         `run all of them as one user, and chown -R ${uid} ${path}`,
       ),
     )
-  return judged.length > 0 ? judged : [ok(`${path} can be read and written`)]
+  return results.length > 0 ? results : [ok(`${path} can be read and written`)]
 }
 
 const MIB = 1024 * 1024
@@ -125,14 +125,15 @@ function checkFreeSpace(check: string, path: string): Check[] {
   const free = bavail * bsize
   const shown = `${Math.floor(free / MIB)} MiB are free at ${path}`
   const mend = 'make room, or move the folder to a larger disk; nothing that is stored is lost by a full one'
-  const lacksFiles = files > 0 && ffree < 1000
-  const detail = lacksFiles ? `${ffree} files can still be made at ${path}` : shown
-  if (lacksFiles || free < FREE_MIN_BYTES) return found(`${check}.room`, problem(detail, mend, EXIT.storage))
+  const isOutOfInodes = files > 0 && ffree < 1000
+  const detail = isOutOfInodes ? `${ffree} files can still be made at ${path}` : shown
+  if (isOutOfInodes || free < FREE_MIN_BYTES)
+    return found(`${check}.room`, problem(detail, mend, EXIT.storage))
   return found(`${check}.room`, free < FREE_LOW_BYTES ? warning(shown, mend) : ok(shown))
 }
 
 /** SQLite keeps these beside a database. */
-const BESIDE = ['', '-wal', '-shm', '-journal'] as const
+const DATABASE_SUFFIXES = ['', '-wal', '-shm', '-journal'] as const
 
 /** Folders below the root of an object store are at most that deep. */
 const FOLDER_DEPTH = 2
@@ -155,7 +156,7 @@ function checkDatabase(check: string, location: DatabaseLocation, dataDir: strin
   // The data folder itself is another check.
   const own = folder === dataDir ? [] : [folder]
   return [
-    ...writableOf(check, [...own, ...BESIDE.map((end) => path + end)], path),
+    ...writableOf(check, [...own, ...DATABASE_SUFFIXES.map((suffix) => path + suffix)], path),
     ...own.filter((each) => inspectPath(each).stat !== null).flatMap((each) => checkFreeSpace(check, each)),
   ]
 }
@@ -174,10 +175,13 @@ function foldersBelow(folder: string, depth: number): string[] {
  * @param what all of them, as a message names them
  */
 function writableOf(check: string, paths: readonly string[], what: string): Check[] {
-  const there = paths.map(inspectPath).flatMap(({ path, stat }) => (stat === null ? [] : [{ path, stat }]))
-  if (there.length === 0) return []
-  const closed = there.find(({ path, stat }) => !isWritable(path, stat))
-  return found(check, closed ? notWritable(closed.path, closed.stat) : ok(`${what} can be written`))
+  const existing = paths.map(inspectPath).flatMap(({ path, stat }) => (stat === null ? [] : [{ path, stat }]))
+  if (existing.length === 0) return []
+  const unwritable = existing.find(({ path, stat }) => !isWritable(path, stat))
+  return found(
+    check,
+    unwritable ? notWritable(unwritable.path, unwritable.stat) : ok(`${what} can be written`),
+  )
 }
 
 /** The folder that jobs leave their metrics in, where one is set. */

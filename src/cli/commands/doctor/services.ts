@@ -36,14 +36,14 @@ export async function probeServices(
   const probes = [serverProbe(config), ...modelProbes(config), ...sourceProbes(config)]
   const findings = await Promise.all(
     probes.map(async ({ check, url, method, key = null, judge }) => {
-      const askedAt = Date.now()
+      const sentAt = Date.now()
       const headers = {
         'user-agent': 'dash-doctor (AI and trends dashboard)',
         ...(key === null ? {} : { authorization: `Bearer ${key}` }),
       }
       const response = await probe.send({ url, method, headers, timeoutMs: TIMEOUT_MS }, signal)
       if (check !== 'server' && 'date' in response && response.date !== null)
-        skews.push(skewOf(response.date, askedAt, Date.now()))
+        skews.push(skewOf(response.date, sentAt, Date.now()))
       return found(check, judge(response))
     }),
   )
@@ -51,9 +51,9 @@ export async function probeServices(
 }
 
 /** How far a clock is ahead that said `date`, cut to the second, between two instants of this one. */
-export function skewOf(date: Instant, askedAt: Instant, answeredAt: Instant): number {
-  if (date + 1_000 < askedAt) return date + 1_000 - askedAt
-  return Math.max(0, date - answeredAt)
+export function skewOf(date: Instant, sentAt: Instant, receivedAt: Instant): number {
+  if (date + 1_000 < sentAt) return date + 1_000 - sentAt
+  return Math.max(0, date - receivedAt)
 }
 
 /** Clocks that differ by less are as good as the same. */
@@ -78,11 +78,11 @@ function serverProbe(config: Config): ServiceProbe {
   const url = `${localUrl(config)}/readyz`
   const judge: ServiceProbe['judge'] = (response) => {
     if ('unreachable' in response) return note(`no server answers at ${url}`, 'dash serve starts one')
-    const { ready, status, message: words } = readinessOf(response)
-    if (ready) return ok(`${url} ${words}`)
-    const foreign = 'another program listens there; correct HOST and PORT'
-    const mend = status === null ? foreign : 'look at the log of the server'
-    return problem(`${url} ${words}`, mend, EXIT.unavailable)
+    const { ready, status, message } = readinessOf(response)
+    if (ready) return ok(`${url} ${message}`)
+    const mendForeign = 'another program listens there; correct HOST and PORT'
+    const mend = status === null ? mendForeign : 'look at the log of the server'
+    return problem(`${url} ${message}`, mend, EXIT.unavailable)
   }
   return { check: 'server', url, method: 'GET', judge }
 }
@@ -101,14 +101,14 @@ function modelProbes({ openRouterUrl, openRouterKey, chat }: Config): ServicePro
     urlName: 'OPENAI_BASE_URL',
     isUsed: true,
   }
-  const routerVisit: ServiceProbe = {
+  const routerProbe: ServiceProbe = {
     check: 'router',
     url: `${openRouterUrl}/${openRouterKey === null ? 'models' : 'key'}`,
     method: 'GET',
     key: openRouterKey,
     judge: (response) => judgeModelService(router, response),
   }
-  if (model === null || model === 'auto' || chat.disabled) return [routerVisit]
+  if (model === null || model === 'auto' || chat.disabled) return [routerProbe]
   const judge: ServiceProbe['judge'] = (response) => {
     const judged = judgeModelService(provider, response)
     const listed = judged.verdict === 'ok' && 'body' in response ? modelIds(response.body) : null
@@ -116,7 +116,7 @@ function modelProbes({ openRouterUrl, openRouterKey, chat }: Config): ServicePro
     const mend = `correct DASH_CHAT_MODEL; it lists ${listed.slice(0, 5).join(', ') || 'none'}`
     return warning(`${url} lists no model ${model}`, mend)
   }
-  return [routerVisit, { check: 'provider', url: `${url}/models`, method: 'GET', key, judge }]
+  return [routerProbe, { check: 'provider', url: `${url}/models`, method: 'GET', key, judge }]
 }
 
 interface ModelService {

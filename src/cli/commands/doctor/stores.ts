@@ -123,7 +123,7 @@ export async function inspectStores(container: Container): Promise<{ findings: C
   const { config } = container
   const skews: number[] = []
   let publications = 0
-  const look = <Facts>(
+  const inspectStore = <Facts>(
     store: 'ledger' | 'feed' | 'state',
     inspect: () => Promise<Inspection<Facts>>,
     checks: Checks<Facts>,
@@ -131,21 +131,21 @@ export async function inspectStores(container: Container): Promise<{ findings: C
     orProblem(store, async () => {
       // A missing data folder is a finding of its own.
       if (isInDataDir(config[store], config) && !existsSync(config.dataDir)) return []
-      const surveyed = await inspect()
+      const inspection = await inspect()
       const now = Date.now()
-      if (surveyed.now !== null) skews.push(surveyed.now - now)
-      const facts = surveyed.facts === null ? [] : findingsOf(checks, surveyed.facts, now)
-      return [...judgeDatabase(store, surveyed), ...facts]
+      if (inspection.now !== null) skews.push(inspection.now - now)
+      const facts = inspection.facts === null ? [] : findingsOf(checks, inspection.facts, now)
+      return [...judgeDatabase(store, inspection), ...facts]
     })
-  const surveyLedger = async (): Promise<Inspection<LedgerFacts>> => {
-    const surveyed = await container.inspectLedger()
-    publications = surveyed.facts?.publications ?? 0
-    return surveyed
+  const inspectLedger = async (): Promise<Inspection<LedgerFacts>> => {
+    const inspection = await container.inspectLedger()
+    publications = inspection.facts?.publications ?? 0
+    return inspection
   }
   const findings = [
-    ...(await look('ledger', surveyLedger, LEDGER_CHECKS)),
-    ...(await look('feed', () => container.inspectFeed(), FEED_CHECKS)),
-    ...(await look('state', () => container.inspectState(), STATE_CHECKS)),
+    ...(await inspectStore('ledger', inspectLedger, LEDGER_CHECKS)),
+    ...(await inspectStore('feed', () => container.inspectFeed(), FEED_CHECKS)),
+    ...(await inspectStore('state', () => container.inspectState(), STATE_CHECKS)),
     ...(await orProblem('objects', () => inspectObjects(container, publications))),
   ]
   return { findings, skews }
@@ -153,15 +153,16 @@ export async function inspectStores(container: Container): Promise<{ findings: C
 
 function judgeDatabase(store: string, { name, exists: there, migrations }: Inspection<unknown>): Check[] {
   const { applied, known, newer } = migrations
-  const made = store === 'state' ? STATE_IS_CREATED_BY : 'the first command that stores something makes it'
-  if (!there) return found(store, note(`${name} is not there yet`, made))
+  const createdBy =
+    store === 'state' ? STATE_IS_CREATED_BY : 'the first command that stores something makes it'
+  if (!there) return found(store, note(`${name} is not there yet`, createdBy))
   const detail = `${applied} of ${known} migrations are applied to ${name}`
-  const judged = newer
+  const result = newer
     ? problem(`${name} was written by a newer release`, 'use that release, or a later one', EXIT.storage)
     : applied < known
       ? note(detail, 'the next command that uses it applies the others; back it up before')
       : ok(`all ${known} migrations are applied to ${name}`)
-  return found(`${store}.migrations`, judged)
+  return found(`${store}.migrations`, result)
 }
 
 /** @param publications in the ledger */

@@ -85,7 +85,7 @@ export async function initCommand(context: BareContext, flags: InitFlags): Promi
   }
   const text = printedText(kinds, result)
   if (text !== '' || terminal.json) terminal.result(result, text)
-  noteWhatIsLeft(context, installation, { ...result, kinds })
+  noteNextSteps(context, installation, { ...result, kinds })
   return EXIT.done
 }
 
@@ -102,8 +102,8 @@ interface InitChoices {
  */
 async function choose(context: BareContext, flags: InitFlags, dotenv: string): Promise<InitChoices | null> {
   const { terminal, stdin, stderr, cwd, signal } = context
-  const isAsked = stdin.isTTY && terminal.interactive && !terminal.json && !flags.yes
-  const prompts: PromptContext | null = isAsked ? { output: stderr, signal } : null
+  const isInteractive = stdin.isTTY && terminal.interactive && !terminal.json && !flags.yes
+  const prompts: PromptContext | null = isInteractive ? { output: stderr, signal } : null
   const known = flags.env ? knownSettings(context, flags, dotenv) : null
   const dataDir = resolve(cwd, 'dash-data')
   const settings =
@@ -148,7 +148,7 @@ async function kindsPrinted(
 
 function installationOf(
   { dataDir, dataDirUsed, stateInDataDir, store, drainMs, ledger, feed, state, monitoring }: Config,
-  place: Pick<Installation, 'dotenv' | 'folder' | 'user'>,
+  paths: Pick<Installation, 'dotenv' | 'folder' | 'user'>,
 ): Installation {
   const folders = new Set([
     ...(dataDirUsed || stateInDataDir ? [dataDir] : []),
@@ -164,9 +164,9 @@ function installationOf(
     written: [...folders].filter((folder) => !isInside(folder)).map(onOneLine),
     textfileDir: textfileDir && onOneLine(textfileDir),
     drainSeconds: drainMs / 1000,
-    user: place.user,
-    folder: onOneLine(place.folder),
-    dotenv: onOneLine(place.dotenv),
+    user: paths.user,
+    folder: onOneLine(paths.folder),
+    dotenv: onOneLine(paths.dotenv),
   }
 }
 
@@ -230,29 +230,30 @@ interface Runners {
 
 function printedText(
   kinds: readonly OutputKind[],
-  { units, unitFiles, crontab: lines, containers = '' }: Runners,
+  { units, unitFiles, crontab: crontabLines, containers = '' }: Runners,
 ): string {
-  if (!kinds.includes('systemd')) return `${lines}${containers}`.trimEnd()
+  if (!kinds.includes('systemd')) return `${crontabLines}${containers}`.trimEnd()
   const files =
     unitFiles.length > 0
       ? [`# written:\n${unitFiles.map((path) => `#   ${path}`).join('\n')}\n`]
       : units.map(({ name, text }) => `# --- /etc/systemd/system/${name}\n${text}`)
-  const instead = lines === '' ? [] : [`# --- instead of the timers: ${lines.replace(/^# /, '')}`]
+  const instead =
+    crontabLines === '' ? [] : [`# --- instead of the timers: ${crontabLines.replace(/^# /, '')}`]
   return [...files, ...instead].join('\n').trimEnd()
 }
 
-function noteWhatIsLeft(
+function noteNextSteps(
   { terminal }: BareContext,
   { node, program, dotenv, user, written: folders, textfileDir }: Installation,
   { written, created, kinds }: { written: boolean; created: boolean; kinds: readonly OutputKind[] },
 ): void {
-  const isOther = user !== currentUser().name
+  const isOtherUser = user !== currentUser().name
   // Containers have a user and a volume of their own.
   const ownUser = kinds.includes('containers')
     ? []
     : [
         ...folders.flatMap((folder) =>
-          isOther
+          isOtherUser
             ? [`give ${folder} to the user of the services: chown -R ${ownerName(user)} ${folder}`]
             : [],
         ),

@@ -27,7 +27,7 @@ interface Job {
   name: string
   meaning: string
   /** The command line after the program. */
-  words: readonly string[]
+  args: readonly string[]
   /** Times of a UTC day, `HH:MM`. */
   times: readonly string[]
   /** Only on this day of the week; absent: daily. */
@@ -47,39 +47,39 @@ export const JOBS: readonly Job[] = [
   {
     name: 'publish-year',
     meaning: 'the Year publication of the last complete UTC day',
-    words: ['publish-year', '--once', '--quiet'],
+    args: ['publish-year', '--once', '--quiet'],
     times: ['00:10', '00:40', '01:10'],
   },
   {
     name: 'evaluate-models',
     meaning: 'which free model to recommend',
-    words: ['evaluate-models', '--quiet'],
+    args: ['evaluate-models', '--quiet'],
     times: ['03:17'],
   },
   {
     name: 'verify-archive',
     meaning: 'the integrity audit of the archive',
-    words: ['verify-archive', '--quiet'],
+    args: ['verify-archive', '--quiet'],
     times: ['04:30'],
     weekday: 'Sun',
   },
   {
     name: 'collect',
     meaning: "the items of the day from the live sources, all day and before the day's end",
-    words: ['collect', '--quiet', '--source', ...SOURCES_WITHOUT_TOKEN],
+    args: ['collect', '--quiet', '--source', ...SOURCES_WITHOUT_TOKEN],
     times: [...EVERY_TWO_HOURS, '23:50'],
   },
 ]
 
 /** Up to this many hours that share a minute stand on a line each, more on one. */
-const HOURS_APART = 2
+const SEPARATE_HOURS_MAX = 2
 
 function scheduleLines({ times }: Job): { hours: string[]; minute: string }[] {
   const lines: { hours: string[]; minute: string }[] = []
   for (const time of times) {
     const [hour = '', minute = ''] = time.split(':')
-    const together = times.filter((other) => other.endsWith(`:${minute}`)).length > HOURS_APART
-    const line = together ? lines.find((each) => each.minute === minute) : undefined
+    const sharesLine = times.filter((other) => other.endsWith(`:${minute}`)).length > SEPARATE_HOURS_MAX
+    const line = sharesLine ? lines.find((each) => each.minute === minute) : undefined
     if (line) line.hours.push(hour)
     else lines.push({ hours: [hour], minute })
   }
@@ -117,20 +117,20 @@ RestartSec=5
 RestartPreventExitStatus=64 78
 TimeoutStopSec=${drainSeconds + STOP_MARGIN_SECONDS}`
   const meaning = 'the interfaces, the page and the documentation'
-  return `${serviceUnit(installation, meaning, 'exec', ['serve'], service, written.map(word))}
+  return `${serviceUnit(installation, meaning, 'exec', ['serve'], service, written.map(unitWord))}
 [Install]
 WantedBy=multi-user.target
 `
 }
 
-function jobUnit(installation: Installation, { meaning, words }: Job): string {
+function jobUnit(installation: Installation, { meaning, args }: Job): string {
   const { written, textfileDir } = installation
   // One that is missing costs the metrics and not the run.
-  const writable = [...written.map(word), ...(textfileDir === null ? [] : [word(`-${textfileDir}`)])]
+  const writable = [...written.map(unitWord), ...(textfileDir === null ? [] : [unitWord(`-${textfileDir}`)])]
   const service = `# Another run is at work on it.
 SuccessExitStatus=75
 Nice=10`
-  return serviceUnit(installation, meaning, 'oneshot', words, service, writable)
+  return serviceUnit(installation, meaning, 'oneshot', args, service, writable)
 }
 
 function timerUnit(job: Job): string {
@@ -155,7 +155,7 @@ WantedBy=timers.target
 const HOMES = ['/home', '/root', '/run/user']
 
 /**
- * @param words the command line after the program
+ * @param args the command line after the program
  * @param lines of the service's own
  * @param writable words: the paths that are written, after a `-` where one may be missing
  */
@@ -163,17 +163,17 @@ function serviceUnit(
   installation: Installation,
   meaning: string,
   type: string,
-  words: readonly string[],
+  args: readonly string[],
   lines: string,
   writable: readonly string[],
 ): string {
   const { node, program, folder, dotenv, user, root, written } = installation
-  const command = [node, program, ...words, '--dotenv'].map((each) => word(each).replaceAll('$', '$$$$'))
+  const command = [node, program, ...args, '--dotenv'].map((each) => unitWord(each).replaceAll('$', '$$$$'))
   return `[Unit]
 Description=dash: ${meaning}
 Documentation=${specifiers(pathToFileURL(`${root}/docs/deployment.md`).href)}
 Wants=network-online.target
-After=network-online.target${written.map((path) => `\nRequiresMountsFor=${word(path)}`).join('')}
+After=network-online.target${written.map((path) => `\nRequiresMountsFor=${unitWord(path)}`).join('')}
 
 [Service]
 Type=${type}
@@ -226,7 +226,7 @@ function specifiers(text: string): string {
 }
 
 /** A word of a list. */
-function word(text: string): string {
+function unitWord(text: string): string {
   return /^[\w./:@+=,-]+$/.test(text)
     ? text
     : `"${specifiers(text).replaceAll('\\', '\\\\').replaceAll('"', '\\"')}"`
@@ -241,7 +241,7 @@ function word(text: string): string {
 export function crontab(installation: Installation, hostIsUtc: boolean): string {
   const { node, program, folder, dotenv, user } = installation
   const lines = JOBS.flatMap((job) => {
-    const command = [node, program, ...job.words, '--dotenv', dotenv].map(cronWord).join(' ')
+    const command = [node, program, ...job.args, '--dotenv', dotenv].map(cronWord).join(' ')
     const starts = hostIsUtc ? plainStarts(job) : [guardedStart(job)]
     return [`# ${job.meaning}`, ...starts.map((start) => `${start}cd ${cronWord(folder)} && ${command}`)]
   })

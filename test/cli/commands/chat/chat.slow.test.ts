@@ -82,7 +82,7 @@ const OWN_LIMIT: Behaviour = {
 }
 
 /** What the routing service was asked, beside the conversation. */
-const asked = ({ requests }: SyntheticProvider): unknown[] =>
+const routerRequests = ({ requests }: SyntheticProvider): unknown[] =>
   requests.map(({ path, headers, body }) => ({
     path,
     authorization: headers.authorization,
@@ -127,7 +127,7 @@ test('a server whose model is `auto` chats on the recommended one, then on the n
   const first = await ask({ url }, question('What is new?'))
   expect(textOf(first)).not.toBe('')
   expect(first.at(-1)).toMatchObject({ event: 'done' })
-  expect(asked(provider)).toEqual([request(SOLVER)])
+  expect(routerRequests(provider)).toEqual([request(SOLVER)])
 
   provider.behave(OWN_LIMIT, SOLVER)
   const second = await ask({ url }, question('And now?'))
@@ -135,7 +135,7 @@ test('a server whose model is `auto` chats on the recommended one, then on the n
   const other = provider.requests.at(-1)?.body['model'] as string
   expect(MODELS.map(({ id }) => id)).toContain(other)
   expect(other).not.toBe(SOLVER)
-  expect(asked(provider).slice(1)).toEqual([request(SOLVER), request(other)])
+  expect(routerRequests(provider).slice(1)).toEqual([request(SOLVER), request(other)])
   expect(await modelOf(url)).toMatchObject({ enabled: true, model: other })
 
   const last = await ask({ url }, question('Anything else?'))

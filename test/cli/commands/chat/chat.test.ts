@@ -147,11 +147,11 @@ describe('the exit code', () => {
     ],
     ['a question it does not take', { chat: declined('payload_too_large', 413) }, 1, /payload_too_large/],
     ['an item where none are talked about', { config: json({ ...CONFIG, itemChat: false }) }, 1, /item/],
-  ])('of %s is told in one line', async (what, replies, code, words) => {
+  ])('of %s is told in one line', async (what, replies, code, message) => {
     const { url } = await startScripted(replies)
     const item = what.startsWith('an item') ? ['--item', 'hn-1'] : []
     const finished = await chat(['--url', url, ...item, 'x'])
-    expect([finished.code, finished.stderr]).toEqual([code, expect.stringMatching(words)])
+    expect([finished.code, finished.stderr]).toEqual([code, expect.stringMatching(message)])
     expect(finished.stderr.trimEnd().split('\n')).toHaveLength(1)
   })
 

@@ -21,9 +21,9 @@ test('a marked paste is one, with what was typed around it', () => {
 test('a paste is the same wherever it is cut, but for the escape that begins it', () => {
   const whole = `a${pasted('x\ny')}b${pasted('\x1b[31m')}`
   const begins = new Set([...whole.matchAll(/\[200~/g)].map(({ index }) => index))
-  const places = Array.from({ length: whole.length }, (_, index) => index).filter((at) => !begins.has(at))
+  const positions = Array.from({ length: whole.length }, (_, index) => index).filter((at) => !begins.has(at))
   fc.assert(
-    fc.property(fc.subarray(places), (cuts) => {
+    fc.property(fc.subarray(positions), (cuts) => {
       const chunks = [...cuts, whole.length].map((cut, index) => whole.slice(cuts[index - 1] ?? 0, cut))
       const pastes = typed(...chunks).filter(({ kind }) => kind === 'paste')
       expect(pastes.map(({ text }) => text)).toEqual(['x\ny', '\x1b[31m'])

@@ -18,7 +18,7 @@ const NOON = new Date(2026, 4, 3, 12, 0, 0).getTime()
 const limit = (scope: string, retryAfterSeconds: number) =>
   new Refusal('rate_limited' as const, undefined, { members: { status: 429, scope, retryAfterSeconds } })
 
-const limitWords = (scope: string, seconds: number, quota: Quota | null, isTalk = true): string =>
+const limitText = (scope: string, seconds: number, quota: Quota | null, isTalk = true): string =>
   refusalMessage(limit(scope, seconds), 'http://h', NOON, { isTalk, quota }).text
 
 describe('what a person is told', () => {
@@ -36,7 +36,7 @@ describe('what a person is told', () => {
   const day = 'this address has used up its day (ip); it opens again at'
   const soon = 'too soon after the last message (session); it opens again at'
   const many = 'too many messages from this address just now (ip); it opens again at'
-  const places = 'other answers hold the budget or the places of the chat just now (global-budget)'
+  const busy = 'other answers hold the budget or the places of the chat just now (global-budget)'
 
   test.each([
     ['session', 2, 18, 47, true, `${soon} 12:00:02`],
@@ -48,7 +48,7 @@ describe('what a person is told', () => {
     ['ip', 43_200, 18, 0, false, `${day} 4 May 00:00:00`],
     ['ip', 30, 18, 0, false, `${day} 12:00:30`],
     ['ip', 43_200, 18, 47, false, `${day} 4 May 00:00:00`],
-    ['global-budget', 5, 18, 47, true, `${places}; it opens again at 12:00:05`],
+    ['global-budget', 5, 18, 47, true, `${busy}; it opens again at 12:00:05`],
     [
       'global-budget',
       43_200,
@@ -64,19 +64,19 @@ describe('what a person is told', () => {
         remaining: { session, day: left },
         quotas: { messagesPerSession: 20, messagesPerDay: 60 },
       }
-      expect(limitWords(scope, retryAfterSeconds, quota)).toBe(text)
+      expect(limitText(scope, retryAfterSeconds, quota)).toBe(text)
       expect(canHelpAgain(limit(scope, retryAfterSeconds), quota)).toBe(helps)
     },
   )
 
   test('of a limit before anything is known of the quotas', () => {
-    expect(limitWords('session', 2, null)).toMatch(/^too soon after/)
-    expect(limitWords('session', 1_200, null)).toMatch(/^all messages of this session are used/)
-    expect(limitWords('ip', 30, null)).toMatch(/^too many messages from this address/)
+    expect(limitText('session', 2, null)).toMatch(/^too soon after/)
+    expect(limitText('session', 1_200, null)).toMatch(/^all messages of this session are used/)
+    expect(limitText('ip', 30, null)).toMatch(/^too many messages from this address/)
   })
 
   test('of a used session without naming a command where there is none', () => {
-    expect(limitWords('session', 1_200, null, false)).toBe(
+    expect(limitText('session', 1_200, null, false)).toBe(
       'all messages of this session are used (session); it opens again at 12:20:00',
     )
   })
@@ -129,8 +129,8 @@ describe('what a person says', () => {
     [' Exit ', { kind: 'command', name: 'quit', argument: '' }],
     ['/exit', { kind: 'command', name: 'quit', argument: '' }],
     ['exit strategies?', { kind: 'question', text: 'exit strategies?' }],
-  ])('%j is understood', (text, said) => {
-    expect(parseTypedLine(text)).toEqual(said)
+  ])('%j is understood', (text, parsed) => {
+    expect(parseTypedLine(text)).toEqual(parsed)
   })
 
   test.each([

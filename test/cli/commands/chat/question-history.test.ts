@@ -6,7 +6,7 @@ import { openQuestionHistory, QUESTIONS_KEPT } from '../../../../src/cli/command
 import type { QuestionHistory } from '../../../../src/cli/commands/chat/question-history.ts'
 import { temporaryFolder } from '../../../support/dash.ts'
 
-const place = (): string => join(temporaryFolder(), 'dash', 'chat-history')
+const historyPath = (): string => join(temporaryFolder(), 'dash', 'chat-history')
 
 const open = (path: string | null): QuestionHistory =>
   openQuestionHistory(path, (problem) => {
@@ -14,10 +14,10 @@ const open = (path: string | null): QuestionHistory =>
   })
 
 /** What the next run knows of questions asked in this one. */
-function remembered(asked: readonly string[]): readonly string[] {
-  const path = place()
+function remembered(added: readonly string[]): readonly string[] {
+  const path = historyPath()
   const questions = open(path)
-  for (const question of asked) questions.add(question)
+  for (const question of added) questions.add(question)
   return open(path).list()
 }
 
@@ -40,18 +40,18 @@ test('questions are there in the next run, each where it was asked last', () => 
     remembered(['what is trending?', 'which tokens does a tokenizer make?', 'a secret of success']),
   ).toEqual(['what is trending?', 'which tokens does a tokenizer make?', 'a secret of success'])
   const question = fc.string({ unit: 'binary', minLength: 1 })
-  const path = place()
+  const path = historyPath()
   mkdirSync(dirname(path))
   fc.assert(
-    fc.property(fc.array(question, { maxLength: 20 }), (asked) => {
-      writeFileSync(path, asked.map((each) => `${JSON.stringify(each)}\n`).join(''))
-      expect(open(path).list()).toEqual(asked.filter((each, index) => !asked.includes(each, index + 1)))
+    fc.property(fc.array(question, { maxLength: 20 }), (added) => {
+      writeFileSync(path, added.map((each) => `${JSON.stringify(each)}\n`).join(''))
+      expect(open(path).list()).toEqual(added.filter((each, index) => !added.includes(each, index + 1)))
     }),
   )
 })
 
 test('questions stay in a file and a folder of the owner alone, secrets in this run alone', () => {
-  const path = place()
+  const path = historyPath()
   const questions = open(path)
   for (const question of ['one', 'two\nlines', ' not this', 'token: abcdefghijkl', 'one'])
     questions.add(question)
@@ -61,7 +61,7 @@ test('questions stay in a file and a folder of the owner alone, secrets in this 
 })
 
 test('questions of two terminals at once are all kept, lines that hold none are left out', () => {
-  const path = place()
+  const path = historyPath()
   const [first, second] = [open(path), open(path)]
   first.add('a')
   second.add('b')
@@ -71,7 +71,7 @@ test('questions of two terminals at once are all kept, lines that hold none are 
 })
 
 test('the file does not grow for ever, and one that others could read is closed to them', () => {
-  const path = place()
+  const path = historyPath()
   mkdirSync(dirname(path))
   const lines = Array.from({ length: 3 * QUESTIONS_KEPT }, (_, index) => `"q${index}"\n`)
   writeFileSync(path, lines.join(''))

@@ -23,9 +23,9 @@ async function services(
   const requests: string[] = []
   const { url } = await localSource(({ method, target, headers: { authorization } }, response) => {
     requests.push(`${method} ${target} ${authorization ?? '-'}`)
-    const answer = answers[target] ?? 200
-    response.writeHead(typeof answer === 'number' ? answer : 200, headers)
-    response.end(typeof answer === 'string' && method !== 'HEAD' ? answer : '')
+    const body = answers[target] ?? 200
+    response.writeHead(typeof body === 'number' ? body : 200, headers)
+    response.end(typeof body === 'string' && method !== 'HEAD' ? body : '')
   })
   const names = ['HN', 'HN_SEARCH', 'LOBSTERS', 'LESSWRONG', 'GITHUB', 'HUGGINGFACE', 'REPLICATE', 'REDDIT']
   const env = Object.fromEntries(names.map((name) => [`DASH_${name}_URL`, url]))
@@ -166,18 +166,18 @@ describe('what is wrong', () => {
   test('with the folder of the metrics or of the data is told', async () => {
     const cwd = temporaryFolder()
     const [metrics, data] = [join(cwd, 'metrics'), join(cwd, 'dash-data')]
-    const told = async (): Promise<unknown> => {
+    const report = async (): Promise<unknown> => {
       const env = { DASH_METRICS_TEXTFILE_DIR: 'metrics' }
       const { code, find } = await doctor({ cwd, env, boundByModes: true }, ['--offline'])
       return [code, find('metrics.textfile')?.verdict, find('data-folder')?.detail]
     }
-    expect(await told()).toEqual([78, 'problem', expect.any(String)])
+    expect(await report()).toEqual([78, 'problem', expect.any(String)])
     mkdirSync(metrics)
-    expect(await told()).toEqual([0, 'ok', expect.any(String)])
+    expect(await report()).toEqual([0, 'ok', expect.any(String)])
     chmodSync(metrics, 0o500)
     mkdirSync(data, { mode: 0o500 })
     const unwritable: unknown = expect.stringContaining('cannot be written by')
-    expect(await told()).toEqual([74, 'problem', unwritable])
+    expect(await report()).toEqual([74, 'problem', unwritable])
   })
 
   test('with a database ends with 74: damaged, or of a newer release', async () => {
@@ -238,17 +238,17 @@ describe('what is wrong', () => {
   })
 
   test('with a server is told from what it says, and another program is none', async () => {
-    const told = async (answer: string): Promise<unknown> => {
-      const { env } = await services({ '/readyz': answer })
+    const report = async (body: string): Promise<unknown> => {
+      const { env } = await services({ '/readyz': body })
       const { find } = await doctor({
         cwd: temporaryFolder(),
         env: { ...env, PORT: new URL(env['DASH_HN_URL'] ?? '').port },
       })
       return [find('server')?.verdict, find('server')?.mend]
     }
-    expect(await told('<!doctype html>')).toEqual(['problem', expect.stringContaining('another program')])
-    expect(await told('{"status":"draining"}')).toEqual(['problem', 'look at the log of the server'])
-    expect(await told('{"status":"ready"}')).toEqual(['ok', null])
+    expect(await report('<!doctype html>')).toEqual(['problem', expect.stringContaining('another program')])
+    expect(await report('{"status":"draining"}')).toEqual(['problem', 'look at the log of the server'])
+    expect(await report('{"status":"ready"}')).toEqual(['ok', null])
   })
 
   test('with the model is told from what the provider lists', async () => {
@@ -298,19 +298,19 @@ describe('what this user may not look at is a finding among others', () => {
     ['a secret', 78, 'secrets.files', 'problem', (closed: string) => ({ HF_TOKEN_FILE: `${closed}/token` })],
   ] as const)('%s', async (_what, code, check, verdict, env) => {
     const { cwd, closed } = closedFolder()
-    const told = await doctor({ cwd, env: env(closed), boundByModes: true }, ['--offline'])
-    expect(told.code).toBe(code)
-    expect(told.find(check)).toEqual(finding(verdict, { detail: 'EACCES' }))
-    expect(told.find(check)?.mend).not.toBeNull()
-    expect(told.find('name')).toBeDefined()
+    const report = await doctor({ cwd, env: env(closed), boundByModes: true }, ['--offline'])
+    expect(report.code).toBe(code)
+    expect(report.find(check)).toEqual(finding(verdict, { detail: 'EACCES' }))
+    expect(report.find(check)?.mend).not.toBeNull()
+    expect(report.find('name')).toBeDefined()
   })
 
   test.each(['closed/env', 'missing'])('the env file %s', async (name) => {
     const { cwd } = closedFolder()
-    const told = await doctor({ cwd, boundByModes: true }, ['--offline', '--dotenv', name])
-    expect(told.code).toBe(78)
-    expect(told.find('configuration.file')).toEqual(finding('problem', { mend: '--dotenv' }))
-    expect(told.find('data-folder')).toMatchObject({ verdict: 'note' })
+    const report = await doctor({ cwd, boundByModes: true }, ['--offline', '--dotenv', name])
+    expect(report.code).toBe(78)
+    expect(report.find('configuration.file')).toEqual(finding('problem', { mend: '--dotenv' }))
+    expect(report.find('data-folder')).toMatchObject({ verdict: 'note' })
   })
 })
 

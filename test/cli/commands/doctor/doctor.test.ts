@@ -55,16 +55,18 @@ describe('publications', () => {
 })
 
 describe('a lease', () => {
-  const told = (expiresAt: number, process: string | null): string => {
+  const detailOf = (expiresAt: number, process: string | null): string => {
     const lease = { holder: 'host (process 7)', process, takenAt: NOW - HOUR, expiresAt }
     return findingsOf(LEDGER_CHECKS, { ...LEDGER, lease }, NOW).at(-1)?.detail ?? ''
   }
 
   test('is told with its holder, and whether that died or let it run out', () => {
-    expect(told(NOW + HOUR, '7@boot')).toContain('held by host (process 7) since 2026-03-02T11:00:00.000Z')
+    expect(detailOf(NOW + HOUR, '7@boot')).toContain(
+      'held by host (process 7) since 2026-03-02T11:00:00.000Z',
+    )
     // Another start time is another process, which had this one's number before.
-    expect(told(NOW + HOUR, `${thisProcess().process}0`)).toContain('has died')
-    expect(told(NOW, '7@boot')).toContain('let it run out')
+    expect(detailOf(NOW + HOUR, `${thisProcess().process}0`)).toContain('has died')
+    expect(detailOf(NOW, '7@boot')).toContain('let it run out')
   })
 })
 

@@ -271,15 +271,15 @@ describe('--print', () => {
     expect(containers.split('\n')).toContain('docker compose up -d --build')
     // The line that makes the env file, run in another folder than the package's.
     const line = containers.split('\n').find((each) => each.includes('sed ')) ?? ''
-    const place = temporaryFolder()
-    execFileSync('/bin/sh', ['-c', line], { cwd: place })
-    const settings = parseEnv(readFileSync(join(place, '.env'), 'utf8'))
+    const target = temporaryFolder()
+    execFileSync('/bin/sh', ['-c', line], { cwd: target })
+    const settings = parseEnv(readFileSync(join(target, '.env'), 'utf8'))
     expect(settings).toEqual({
       DASH_BASE_URL: 'https://dash.example/',
       DASH_SESSION_SECRET: parseEnv(readFileSync(join(cwd, '.env'), 'utf8'))['DASH_SESSION_SECRET'],
       DASH_DOMAIN: 'dash.example',
     })
-    expect(statSync(join(place, '.env')).mode & 0o777).toBe(0o600)
+    expect(statSync(join(target, '.env')).mode & 0o777).toBe(0o600)
   })
 })
 

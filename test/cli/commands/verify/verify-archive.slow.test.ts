@@ -71,9 +71,9 @@ function archiveOf({ folder }: Workspace): Record<string, string> {
 }
 
 /** Changes one bit of a file. */
-function flipByte(path: string, place: number): void {
+function flipByte(path: string, offset: number): void {
   const bytes = readFileSync(path)
-  bytes.writeUInt8((bytes.at(place) ?? 0) ^ 1, place < 0 ? bytes.length + place : place)
+  bytes.writeUInt8((bytes.at(offset) ?? 0) ^ 1, offset < 0 ? bytes.length + offset : offset)
   writeFileSync(path, bytes)
 }
 
@@ -185,7 +185,7 @@ describe('verify-archive', () => {
     expect([sound.code, sound.report.findings]).toEqual([0, []])
     expect(sound.report).toMatchObject({ publications: 303, objects: 303, complete: true })
     const files = objectFiles(workspace)
-    const at = (place: number): string => files[place * 30] ?? ''
+    const at = (index: number): string => files[index * 30] ?? ''
     rmSync(at(0))
     writeFileSync(at(1), 'x')
     flipByte(at(2), 10)
