@@ -181,7 +181,7 @@ export const COMMANDS: readonly CommandSpec[] = [
     name: 'reindex',
     description: 'rebuild the search index; the old index serves searches until the new one is complete',
     job: () => 'reindex',
-    run: async (context) => (await import('./commands/reindex.ts')).reindexCommand(context),
+    run: async (context) => (await import('./commands/collect.ts')).reindexCommand(context),
   }),
   spec<SearchFlags>({
     name: 'search',
@@ -219,7 +219,7 @@ export const COMMANDS: readonly CommandSpec[] = [
       toggle('--discard-later', 'remove snapshots dated later than now, which a wrong clock or damage made'),
     ],
     job: () => 'snapshot',
-    run: async (context, flags) => (await import('./commands/snapshot.ts')).snapshotCommand(context, flags),
+    run: async (context, flags) => (await import('./commands/collect.ts')).snapshotCommand(context, flags),
   }),
   spec<VerifyFlags>({
     name: 'verify-archive',

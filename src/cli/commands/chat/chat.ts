@@ -6,12 +6,22 @@ import type { ServedConfig } from '../../../domain/agent/schema.ts'
 import type { PublicHost } from '../../../domain/ports.ts'
 import { HOW_TO_REACH, Refusal } from '../../../domain/refusal.ts'
 import type { CommandContext } from '../../context.ts'
+import type { StartedServer } from '../../running-server.ts'
 import { EXIT } from '../../exit-codes.ts'
 import { localUrl } from '../../settings/config.ts'
 import type { Config } from '../../settings/config.ts'
-import { runOneShot } from './one-shot.ts'
+import { jsonLine } from '../../terminal.ts'
+import { replayNotes } from './show-turn.ts'
 import { Talk } from './talk.ts'
-import { refusalMessage, isChatRefusal, verificationMessage } from './messages.ts'
+import { openScreen, write } from './turn-screen.ts'
+import {
+  failureMessage,
+  isChatRefusal,
+  labelsOf,
+  quotaMessage,
+  refusalMessage,
+  verificationMessage,
+} from './messages.ts'
 import type { RefusalMessage } from './messages.ts'
 
 export interface ChatFlags {
@@ -50,7 +60,7 @@ export async function chatCommand(
     )
   }
   const question = isTalk ? null : await readQuestion(words, stdin, signal)
-  const server = flags.demo ? await (await import('./private-server.ts')).startPrivate(context) : null
+  const server = flags.demo ? await startPrivate(context) : null
   const api = await context.container.chatApi(server?.url ?? addressOf(flags, context.config))
   const onDeclined = ({ text, exitCode }: RefusalMessage): number => {
     terminal.error(text)
@@ -153,4 +163,84 @@ async function readAll(stdin: NodeJS.ReadStream, signal: AbortSignal): Promise<s
     signal.removeEventListener('abort', stop)
   }
   return new TextDecoder().decode(Buffer.concat(chunks))
+}
+
+/** Starts the demo on a free port of the loopback; it logs nothing, and its folder is deleted when it is closed. */
+async function startPrivate(
+  context: CommandContext,
+): Promise<Pick<StartedServer, 'url'> & { close(): Promise<void> }> {
+  const { openDemo } = await import('../../demo.ts')
+  const { startServer } = await import('../../running-server.ts')
+  const demo = await openDemo(context)
+  const { signal, version } = context
+  try {
+    const monitoring = { ...demo.config.monitoring, metrics: null }
+    const config = { ...demo.config, host: '127.0.0.1', port: 0, baseUrl: null, monitoring }
+    const log = { info: () => undefined, warn: () => undefined, error: () => undefined }
+    const server = await startServer(config, { log, demo: true, version, isDraining: () => signal.aborted })
+    return {
+      url: server.url,
+      async close() {
+        await server.close(0)
+        await demo.close()
+      },
+    }
+  } catch (error) {
+    await demo.close()
+    throw error
+  }
+}
+
+/**
+ * One question, one answer: rendered on a terminal, plain text where standard output is anything else, or one line an
+ * event under `--json`; what else there is to say on standard error.
+ *
+ * @returns 0, also when the reader of standard output has left, which ends the turn; 69 when the model failed
+ * @throws Refusal of the interface, or the signal's reason
+ */
+async function runOneShot(context: CommandContext, talk: Talk, question: string): Promise<number> {
+  const { terminal, stdout, signal } = context
+  for (const note of replayNotes(talk.replay(question), null)) terminal.note(note)
+  let exitCode: number = EXIT.failed
+  const output = untilReaderLeaves(stdout, signal)
+  if (stdout.isTTY && !terminal.json) terminal.progress('')
+  const screen = openScreen(context, false, output.signal)
+  try {
+    for await (const each of talk.ask(question, output.signal)) {
+      if (each.kind === 'text') await screen.text(each.text)
+      if (each.kind !== 'event') continue
+      const { served } = each
+      if (terminal.json)
+        await write(stdout, jsonLine({ event: served.event, data: served.raw }), output.signal)
+      if (served.event === 'tool') screen.tool(served.data.name, served.data.status)
+      if (served.event !== 'done' && served.event !== 'error') continue
+      await screen.end()
+      exitCode = served.event === 'done' ? EXIT.done : EXIT.unavailable
+      if (served.event === 'error') terminal.error(failureMessage(served.data, { isTalk: false }))
+      else for (const label of labelsOf(served.data)) terminal.note(label)
+    }
+  } catch (error) {
+    if (output.signal.aborted && !signal.aborted) return EXIT.done
+    throw error
+  } finally {
+    await screen.end()
+    output.release()
+  }
+  if (talk.quota && (terminal.interactive || terminal.verbose))
+    terminal.note(`${quotaMessage(talk.quota)} left`)
+  return exitCode
+}
+
+/** A signal that aborts with `signal`, or when the reader of standard output has left, until it is released. */
+function untilReaderLeaves(
+  stdout: NodeJS.WriteStream,
+  signal: AbortSignal,
+): { signal: AbortSignal; release(): void } {
+  const leaving = new AbortController()
+  const leave = (): void => leaving.abort(new DOMException('nobody reads the answer', 'AbortError'))
+  stdout.once('error', leave)
+  return {
+    signal: AbortSignal.any([signal, leaving.signal]),
+    release: () => void stdout.off('error', leave),
+  }
 }

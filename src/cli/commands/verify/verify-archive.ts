@@ -5,12 +5,13 @@ import { messageOf, Refusal } from '../../../domain/refusal.ts'
 import { parseDay } from '../../../domain/time.ts'
 import { isDamage } from '../../../domain/year/finding.ts'
 import { parseHead } from '../../../domain/year/ledger.ts'
-import { parseSample } from '../../../domain/year/sample.ts'
+import type { AuditedContents, Manifest } from '../../../domain/year/ledger.ts'
+import { chooseManifests, parseSample } from '../../../domain/year/sample.ts'
 import { verifyArchive } from '../../../jobs/verify-archive.ts'
 import type { VerifyOptions, VerifyProgress, VerifyResult } from '../../../jobs/verify-archive.ts'
 import type { Container } from '../../container.ts'
 import type { CommandContext } from '../../context.ts'
-import { requireFolders } from '../../data-folder.ts'
+import { isUnfounded, requireFolders } from '../../data-folder.ts'
 import { EXIT, describeError, exitCodeOf } from '../../exit-codes.ts'
 import { leaveAuditRecord } from '../../job-records.ts'
 import { flagValue, parseBase } from '../../settings/environment.ts'
@@ -41,7 +42,7 @@ export async function verifyArchiveCommand(
   const result: VerifyResult & { isOwnUnrelated?: boolean } =
     base === null
       ? await auditFolder(container, options, terminal)
-      : await (await import('./verify-host.ts')).auditHost(base, container, options, terminal)
+      : await auditHost(base, container, options, terminal)
   showFindings(result, terminal)
   // An audit with a self-test says nothing on standard error unless something is wrong; the result has `recorded`.
   const noted = flags.selfTest ? { note: (): void => undefined } : terminal
@@ -66,6 +67,46 @@ async function auditFolder(
   const { note: onNote } = terminal
   const onProgress = throttled((progress: VerifyProgress) => terminal.progress(describeProgress(progress)))
   return verifyArchive({ ledger, objects, clock: Date.now, random: Math.random, onProgress, onNote }, options)
+}
+
+/**
+ * An audit of another host by its public answers; our own ledger is held against it where there is one.
+ *
+ * @throws Refusal `usage` for flags that have no meaning there
+ */
+async function auditHost(
+  base: string,
+  container: Container,
+  options: VerifyOptions,
+  terminal: Terminal,
+): Promise<VerifyResult & { isOwnUnrelated: boolean }> {
+  if (options.payloads)
+    throw new Refusal('usage', '--payloads is about stored objects; leave it out with --url')
+  const { verifyPublished } = await import('../../../jobs/verify-published.ts')
+  const published = await container.publishedHistory(base)
+  const showProgress = throttled((text: string) => terminal.progress(text))
+  const ledger = await readOwnLedger(container)
+  const ports = {
+    published,
+    ledger,
+    clock: Date.now,
+    onProgress: (done: number, total: number) => showProgress(`${done} of ${total} publications asked for`),
+    onNote: terminal.note,
+  }
+  const chosen = (manifests: readonly Manifest[]): Manifest[] =>
+    chooseManifests(manifests, options, Math.random)
+  const result = await verifyPublished(ports, { ...options, chosen })
+  return { ...result, isOwnUnrelated: ledger !== null && result.report.comparedWith === 'none' }
+}
+
+/** Null when this machine has no archive, or an empty one: a host is then held against what it publishes itself. */
+async function readOwnLedger(container: Container): Promise<AuditedContents | null> {
+  const { config } = container
+  if (isUnfounded(config)) return null
+  requireFolders(config)
+  const { ledger } = await container.auditors()
+  const own = await ledger.read()
+  return own && own.rows.length + own.unreadable.length > 0 ? own : null
 }
 
 function parseFlags(flags: VerifyFlags, cwd: string, signal: AbortSignal): VerifyOptions {
