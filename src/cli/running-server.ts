@@ -20,20 +20,20 @@ import { chatSetup, logChatStart } from './settings/chat-checks.ts'
 import { listenSettings } from './settings/config.ts'
 import type { Config } from './settings/config.ts'
 
-/** Times a request may take to arrive (docs/operations.md). */
+/** Timeouts for receiving a request (docs/operations.md). */
 const ARRIVAL = { headersTimeoutMs: 10_000, requestTimeoutMs: 15_000 }
 const SCRAPE_ARRIVAL = { headersTimeoutMs: 5_000, requestTimeoutMs: 5_000 }
 
-/** Prometheus waits ten seconds by default. */
+/** Timeout of one metrics source; Prometheus waits ten seconds for all by default. */
 const SOURCE_MS = 5_000
 
-/** A server that responds. */
+/** A running server. */
 export interface StartedServer {
-  /** Where it listens. */
+  /** Base URL of its listener. */
   url: string
-  /** Where its metrics are; null: nowhere. */
+  /** URL of its metrics; null if they are off. */
   metricsUrl: string | null
-  /** Lets open answers finish for `graceMs`, ends what is left of them, then closes everything that was opened. */
+  /** Lets open responses finish for `graceMs` milliseconds, cuts the others, then closes everything that was opened. */
   close(graceMs: number): Promise<void>
 }
 
@@ -41,9 +41,9 @@ export interface ServerContext {
   log: Log
   /** Release of dash. */
   version: string
-  /** True on sample data. */
+  /** True for the demo. */
   demo: boolean
-  /** True once nothing new is to be begun. */
+  /** Returns true once the server must begin nothing new. */
   isDraining: () => boolean
 }
 
@@ -52,14 +52,14 @@ interface Parts extends ServerContext {
   sources: AgentSources
   requests: ReturnType<typeof requestMeter>
   meter: ReturnType<typeof agentMeter>
-  /** Where the server is reached; empty, but for origins that were named, until it listens. */
+  /** Public address of the server; until it listens, only the configured values. */
   publicAddress: { baseUrl: string; origins: readonly string[] }
 }
 
 /**
- * Starts the whole product on `config.host` and `config.port`, and its metrics where the configuration says.
+ * Starts the server on `config.host` and `config.port`, and the metrics listener if one is configured.
  *
- * @throws Refusal `port_taken` or `address_unavailable`; nothing stays open then
+ * @throws Refusal `port_taken` or `address_unavailable`, after everything was closed again
  */
 export async function startServer(config: Config, context: ServerContext): Promise<StartedServer> {
   const { log, version, isDraining } = context
@@ -159,7 +159,7 @@ async function openApp(
 interface StartedChat {
   agent: Agent
   ledger: WatchedLedger
-  /** Waits for the settlement of every turn; to be called once no turn can begin. */
+  /** Waits until every turn is settled; call it when no turn can begin any more. */
   stop: () => Promise<void>
 }
 
@@ -171,7 +171,7 @@ async function startChat({ container, sources, meter, publicAddress, log }: Part
   const ledger = watchedLedger(await container.chatLedger())
   const { hasModel, prices } = chatSetup(config)
   const model = hasModel ? await container.chatModel() : null
-  // `auto` is no model but a way to find one.
+  // `auto` is not the name of a model.
   const named = chat.provider.model === 'auto' ? '' : (chat.provider.model ?? '')
   const agent = openAgent({
     settings: {
@@ -208,7 +208,7 @@ async function startChat({ container, sources, meter, publicAddress, log }: Part
 const METRICS_SETTING = { name: 'DASH_METRICS_ADDRESS', label: 'DASH_METRICS_ADDRESS' }
 
 /**
- * Serves `/metrics` on a listener of its own (docs/monitoring.md); without an address nothing listens.
+ * Serves `/metrics` on a separate listener (docs/monitoring.md); null without a configured address.
  *
  * @throws Refusal `port_taken` or `address_unavailable`
  */
@@ -221,7 +221,7 @@ async function listenForScrapes(
   const processMetrics = processMeter(version)
   const meters: ScrapePorts['meters'] = [processMetrics, requests, meter]
   const app = createMetricsApp(scraper({ meters, sources: storedMetrics(stored), sourceMs: SOURCE_MS, log }))
-  // A line for each scrape would bury those of readers.
+  // Log lines of scrapes would bury those of readers.
   const quiet = { ...log, info: (): void => undefined }
   const settings = { port: METRICS_SETTING, host: METRICS_SETTING }
   try {
