@@ -12,11 +12,12 @@ import { counted, escaped } from '../terminal.ts'
 import type { Terminal } from '../terminal.ts'
 
 /**
- * `dash collect`
+ * `dash collect`: stores the items of the live sources, takes a snapshot, indexes new items and collects article
+ * texts.
  *
- * @param chosen sources to read; none means all
- * @returns 0 when every chosen source was read whole, else 69; 1 when no snapshot could be taken
- * @throws Refusals and faults of the stores; the signal's reason when the command is told to stop
+ * @param chosen sources to read; empty for all
+ * @returns 0 if every chosen source was read completely, else 69; 1 if no snapshot could be taken
+ * @throws Refusals and faults of the stores; the signal's reason if the command is stopped
  */
 export async function collectCommand(
   { config, container, terminal, signal }: CommandContext,
@@ -45,7 +46,7 @@ export async function collectCommand(
   return report.snapshot?.outcome === 'refused' ? EXIT.failed : EXIT.done
 }
 
-/** A source that was not read whole is an error, said even under `--quiet`; bad rows are notes. */
+/** Prints incompletely read sources as errors, even under `--quiet`, and bad rows as notes. */
 function showProblems({ sources, snapshot, articles }: CollectReport, { note, error }: Terminal): void {
   for (const [source, report] of entries(sources)) {
     if (report.outcome !== 'collected') error(`${source} ${OUTCOME_LABELS[report.outcome]}: ${report.reason}`)
@@ -83,7 +84,7 @@ function entries(sources: CollectReport['sources']): [string, SourceReport][] {
   return Object.entries(sources)
 }
 
-/** `dash snapshot` */
+/** `dash snapshot`: ranks the live periods and stores the result. */
 export async function snapshotCommand(
   { config, container, terminal, signal }: CommandContext,
   { discardLater }: { discardLater: boolean },
@@ -106,9 +107,9 @@ function snapshotSummary(report: SnapshotReport): string {
 }
 
 /**
- * `dash reindex`
+ * `dash reindex`: rebuilds the search index.
  *
- * @throws Refusals and faults of the stores; the signal's reason when the command is told to stop
+ * @throws Refusals and faults of the stores; the signal's reason if the command is stopped
  */
 export async function reindexCommand({
   config,

@@ -12,7 +12,7 @@ import { isDeadProcess, thisProcess } from '../process-identity.ts'
 import type { CommandContext } from '../context.ts'
 
 /**
- * `dash copy-archive`
+ * `dash copy-archive`: copies the archive to other stores and audits the copy.
  *
  * @param targets a data folder, or a database URL and a store URL, or an env file that holds them
  */
@@ -61,19 +61,19 @@ async function archivePortsOf(container: Container): Promise<ArchivePlace> {
   }
 }
 
-/** Where a ledger is, by whatever link, scheme or token it is reached. */
+/** Location of a ledger, independent of links, URL scheme and token. */
 function ledgerAddress(location: DatabaseLocation): string {
   const path = fileOf(location)
   return path === null ? location.url.replace(/^libsql:/, 'https:').replace(/\/+$/, '') : realPath(path)
 }
 
-/** Where objects are, by whatever link or key they are reached. */
+/** Location of an object store, independent of links and keys. */
 function storeAddress(store: StoreLocation): string {
   if (store.kind === 'file') return realPath(store.path)
   return `${store.endpoint}/${store.bucket}/${store.prefix}`
 }
 
-/** Without links; what is not there yet keeps its name. */
+/** Resolves the links of a path, whose last parts may not exist yet. */
 function realPath(path: string): string {
   try {
     return realpathSync(path)

@@ -26,11 +26,11 @@ export interface ModelFlags {
 }
 
 /**
- * `dash model`: the free model to use now.
+ * `dash model`: prints the free model to use now.
  *
- * @returns 0, or 1 when no model meets the needs
- * @throws Refusals of the command line, the store and the host; a store that is damaged is refused and not replaced by
- *   the seed, since whoever runs this can mend it
+ * @returns 0, or 1 if no model meets the needs
+ * @throws Refusals of the command line, the store and the host. A damaged store is refused, not replaced by the
+ *   seed, because its operator can repair it
  */
 export async function modelCommand(context: CommandContext, flags: ModelFlags): Promise<number> {
   const { terminal } = context
@@ -96,5 +96,5 @@ function lineOf({ id, env }: ModelFlags, primary: Shortlist['models'][number], s
   )
 }
 
-/** Text of a host, which a shell never runs. */
+/** Quotes text from a host, so that a shell never executes it. */
 const forShell = (text: string): string => shellWord(escaped(text))

@@ -15,7 +15,7 @@ export interface SearchFlags {
   limit?: string
 }
 
-/** What a flag that the route would refuse is told to be. */
+/** Advice about an invalid flag, by the error code of the search. */
 const ADVICE: Readonly<Record<string, string>> = {
   invalid_query: 'name at least one word to look for, and at most 1000 characters',
   invalid_source: '--source takes sources, comma-separated, as in hn,lobsters',
@@ -24,9 +24,9 @@ const ADVICE: Readonly<Record<string, string>> = {
 }
 
 /**
- * `dash search WORDS…`
+ * `dash search WORDS…`: prints the stored items that match.
  *
- * @throws Refusal `usage` for a flag that is wrong; refusals and faults of the stores
+ * @throws Refusal `usage` for an invalid flag; refusals and faults of the stores
  */
 export async function searchCommand(
   { config, container, terminal }: CommandContext,
@@ -42,7 +42,7 @@ export async function searchCommand(
   return EXIT.done
 }
 
-/** A source among the words was meant for `--source`: nobody should look for its name by mistake. */
+/** Refuses a source among the words, which was probably meant for `--source`. */
 function refuseSourceAsWord(words: readonly string[]): void {
   const misplaced = words.find((word) => LIVE_SOURCES.some((source) => source === word))
   if (misplaced === undefined) return

@@ -15,7 +15,7 @@ import type { Check, Judgement } from './check.ts'
 
 const PROGRAM = fileURLToPath(new URL('../../main.js', import.meta.url))
 
-/** Which program the name `dash` starts here. */
+/** Checks which program the name `dash` starts on this host. */
 export function checkName(path: string | undefined): Check[] {
   const folders = [...new Set((path ?? '').split(delimiter))].filter(isHostFolder)
   const candidates = folders.map((folder) => ({ folder, ...inspectPath(join(folder, 'dash')) }))
@@ -31,12 +31,12 @@ export function checkName(path: string | undefined): Check[] {
   ]
 }
 
-/** False for the folders that npx and npm put before PATH for what they start: no script of this host has them. */
+/** Returns false for the folders that npx and npm add to PATH only for the programs they start. */
 function isHostFolder(folder: string): boolean {
   return !/[\\/]node_modules[\\/]\.bin[\\/]?$/.test(folder)
 }
 
-/** @param first the first program called dash */
+/** @param first path of the first `dash` in PATH */
 function judgeName(first: string | undefined): Judgement {
   const command = `${process.execPath} ${PROGRAM}`
   if (existsSync('/bin/sh') && realpathSync('/bin/sh') === PROGRAM)
@@ -53,7 +53,7 @@ function judgeName(first: string | undefined): Judgement {
   )
 }
 
-/** Who may read the files that hold secrets. */
+/** Checks who may read the files that hold secrets. */
 export function checkSecretFiles({ values, dotenv }: GivenSettings, cwd: string): Check[] {
   const named = SECRETS.flatMap((name) => values[`${name}_FILE`] || [])
   const paths = [...(dotenv === null ? [] : [dotenv]), ...named.map((path) => resolve(cwd, path))]
@@ -73,7 +73,7 @@ function judgeSecretFile({ path, stat, fault }: PathState): Judgement[] {
   return [warning(detail, `chmod 600 ${path}`)]
 }
 
-/** Whether the named folders are there, whose they are, what they leave to others, and what room they have. */
+/** Checks the named folders: existence, owner, permissions and free space. */
 export function checkFolders(config: Config): Check[] {
   const { dataDirUsed, stateInDataDir, dataDir, dataDirNamed, store, storeNamed } = config
   const hasData = dataDirUsed || stateInDataDir
@@ -116,7 +116,7 @@ function judgeAccess(path: string, stat: Stats): Judgement[] {
 
 const MIB = 1024 * 1024
 
-/** Less room than this does not do for a day. */
+/** Free space below the first limit is a problem, below the second a warning. */
 const FREE_MIN_BYTES = 200 * MIB
 const FREE_LOW_BYTES = 2048 * MIB
 
@@ -132,13 +132,13 @@ function checkFreeSpace(check: string, path: string): Check[] {
   return found(`${check}.room`, free < FREE_LOW_BYTES ? warning(shown, mend) : ok(shown))
 }
 
-/** SQLite keeps these beside a database. */
+/** Suffixes of a database file and of the files that SQLite keeps beside it. */
 const DATABASE_SUFFIXES = ['', '-wal', '-shm', '-journal'] as const
 
-/** Folders below the root of an object store are at most that deep. */
+/** Deepest level of folders in an object store. */
 const FOLDER_DEPTH = 2
 
-/** Whether the next job could write the files that are there: databases, and the folders of the objects. */
+/** Checks whether the next job can write the existing databases and object folders. */
 export function checkWritable({ ledger, feed, state, store, dataDir }: Config): Check[] {
   const databases = Object.entries({ ledger, feed, state })
   return [
@@ -153,7 +153,7 @@ function checkDatabase(check: string, location: DatabaseLocation, dataDir: strin
   const path = fileOf(location)
   if (path === null) return []
   const folder = dirname(path)
-  // The data folder itself is another check.
+  // The data folder has its own check.
   const own = folder === dataDir ? [] : [folder]
   return [
     ...writableOf(check, [...own, ...DATABASE_SUFFIXES.map((suffix) => path + suffix)], path),
@@ -161,7 +161,7 @@ function checkDatabase(check: string, location: DatabaseLocation, dataDir: strin
   ]
 }
 
-/** A folder and those below it, as far as they can be seen. */
+/** Returns a folder and its readable subfolders, down to `depth` levels. */
 function foldersBelow(folder: string, depth: number): string[] {
   const { stat } = inspectPath(folder)
   if (stat === null || depth === 0 || !stat.isDirectory() || !isWritable(folder, stat)) return [folder]
@@ -170,9 +170,9 @@ function foldersBelow(folder: string, depth: number): string[] {
 }
 
 /**
- * The first of these paths that is there and cannot be written; no finding while none is there.
+ * Reports the first existing path that cannot be written; returns nothing if no path exists.
  *
- * @param what all of them, as a message names them
+ * @param what label of all paths in messages
  */
 function writableOf(check: string, paths: readonly string[], what: string): Check[] {
   const existing = paths.map(inspectPath).flatMap(({ path, stat }) => (stat === null ? [] : [{ path, stat }]))
@@ -184,7 +184,7 @@ function writableOf(check: string, paths: readonly string[], what: string): Chec
   )
 }
 
-/** The folder that jobs leave their metrics in, where one is set. */
+/** Checks the folder for metrics files of jobs, if one is configured. */
 export function checkTextfileDir({ monitoring: { textfileDir: path } }: Config): Check[] {
   if (path === null) return []
   const { stat, fault } = inspectPath(path)
@@ -194,7 +194,7 @@ export function checkTextfileDir({ monitoring: { textfileDir: path } }: Config):
   return found('metrics.textfile', problem(`${path} ${why}`, mend, EXIT.configuration))
 }
 
-/** What this user sees at a path; both null: nothing is there. */
+/** State of a path for this user; `stat` and `fault` are both null if nothing exists there. */
 type PathState =
   { path: string; stat: Stats | null; fault: null } | { path: string; stat: null; fault: string }
 
@@ -211,7 +211,7 @@ function cannotInspect(path: string, fault: string, exitCode: number, otherwise:
   return problem(`${path} cannot be looked at (${fault})`, mend, exitCode)
 }
 
-/** True when this user may read and write a file, or read, enter and write a folder; nothing is written to try it. */
+/** Returns true if this user may read and write a file, or read, enter and write a folder. Writes nothing. */
 function isWritable(path: string, stat: Stats): boolean {
   const { R_OK, W_OK, X_OK } = constants
   try {

@@ -21,11 +21,11 @@ interface ServiceProbe {
 }
 
 /**
- * Asks every configured service whether it responds. Nothing that is asked costs anything: the account's key, lists of
- * models, and the beginnings of the sources' addresses.
+ * Sends a request that costs nothing to every configured service: for the key's data, a model list, or the head of
+ * a source's URL.
  *
- * @returns what was found, and how many milliseconds each clock, which tells whole seconds, was ahead of this one
- * @throws only the signal's own reason
+ * @returns findings, and the skew of each service's clock in milliseconds, positive if it is ahead of this one
+ * @throws the signal's reason, and nothing else
  */
 export async function probeServices(
   config: Config,
@@ -50,19 +50,27 @@ export async function probeServices(
   return { findings: findings.flat(), skews }
 }
 
-/** How far a clock is ahead that said `date`, cut to the second, between two instants of this one. */
+/**
+ * Returns how many milliseconds another clock is ahead. Requests and responses take time, so that a range of values
+ * is possible; the one closest to 0 counts.
+ *
+ * @param date time in the response, cut to whole seconds
+ */
 export function skewOf(date: Instant, sentAt: Instant, receivedAt: Instant): number {
   if (date + 1_000 < sentAt) return date + 1_000 - sentAt
   return Math.max(0, date - receivedAt)
 }
 
-/** Clocks that differ by less are as good as the same. */
+/** Smaller differences between clocks are ignored. */
 const SKEW_MAX_MS = 5_000
 
-/** From here on `at` of the history and sessions of the chat are refused. */
+/** From this difference on, `at` of the history and sessions of the chat are refused. */
 const SKEW_WRONG_MS = 300_000
 
-/** @param skews of services and database servers; the middle one counts, since one of them may be wrong itself */
+/**
+ * @param skews skews of services and database servers in milliseconds; the median counts, because one of them may
+ *   be wrong
+ */
 export function judgeClock(skews: readonly number[]): Judgement {
   const middle = [...skews].sort((a, b) => a - b)[Math.floor(skews.length / 2)]
   if (middle === undefined)
@@ -120,12 +128,12 @@ function modelProbes({ openRouterUrl, openRouterKey, chat }: Config): ServicePro
 }
 
 interface ModelService {
-  /** As a person would call it, with its address. */
+  /** Label in messages, with the address. */
   name: string
-  /** Variables that hold its key and its address. */
+  /** Variables of its key and its address. */
   keyName: string
   urlName: string
-  /** False when only the renewal of a recommendation needs it. */
+  /** False if only the evaluation of models needs it. */
   isUsed: boolean
 }
 
@@ -147,7 +155,7 @@ function judgeModelService(
     : note(`${name} answers ${status}, and lists no models`, `see that ${urlName} is its API base`)
 }
 
-/** null when it is no list of models. */
+/** Returns the IDs of a list of models; null for another body. */
 function modelIds(body: string): string[] | null {
   try {
     const { data } = JSON.parse(body) as { data?: unknown }
@@ -159,10 +167,10 @@ function modelIds(body: string): string[] | null {
   }
 }
 
-/** The variable that holds the address of a source. */
+/** Variable that holds the address of a source. */
 const urlName = (source: LiveSourceName): string => `DASH_${source.replace('hype:', '').toUpperCase()}_URL`
 
-/** Visits to every source that is read, which is not one that lacks its token. */
+/** Probes of all sources, except those without their required token. */
 function sourceProbes({ sourceUrls, sourceTokens: tokens, chat }: Config): ServiceProbe[] {
   const skipped: Partial<Record<LiveSourceName, boolean>> = {
     'hype:replicate': tokens.replicate === null,
@@ -175,7 +183,7 @@ function sourceProbes({ sourceUrls, sourceTokens: tokens, chat }: Config): Servi
   ]
 }
 
-/** Any response to such a request shows that the service is there. */
+/** Sends a HEAD request; any response shows that the service is reachable. */
 function headProbe(check: string, url: string, setting: string): ServiceProbe {
   const shown = withoutSecrets(url)
   const judge: ServiceProbe['judge'] = (response) =>

@@ -16,14 +16,14 @@ import type { Checks, Check, Judgement } from './check.ts'
 
 const HOUR_MS = 3_600_000
 
-/** After midnight UTC a day may take until then to be published, by the timers that are set up. */
+/** Time after midnight UTC by which the default timers have published a day. */
 const PUBLISHED_BY_MS = 2 * HOUR_MS
 
-/** The time between two snapshots and two audits by the timers that are set up, and some more. */
+/** Age limits of a snapshot and an audit: the interval of the default timers and a margin. */
 const SNAPSHOT_OLD_MS = 6 * HOUR_MS
 const AUDIT_OLD_MS = 8 * DAY_MS
 
-/** Gaps before that are known. */
+/** Older gaps are not reported. */
 const RECENT_GAP_DAYS = 30
 
 const dueDay = (now: Instant): string => lastCompleteDay(now - PUBLISHED_BY_MS)
@@ -73,7 +73,7 @@ export const FEED_CHECKS: Checks<FeedFacts> = {
   },
   'feed.rows'({ publicationProblem: text }) {
     if (text === null) return ok('no stored row keeps the Year from being published')
-    // The text ends with what to do.
+    // The text ends with the remedy.
     const split = text.lastIndexOf('; ')
     return problem(text.slice(0, split), text.slice(split + 2), EXIT.failed)
   },
@@ -118,7 +118,11 @@ export function judgeRecommendation(updatedAt: Instant | null, now: Instant): Ju
     : warning(at, 'run dash evaluate-models, and look at its timer')
 }
 
-/** What the databases and the objects tell, and how far the clocks of the database servers are ahead. */
+/**
+ * Checks the databases and the objects.
+ *
+ * @returns findings, and the skews of the database servers' clocks in milliseconds
+ */
 export async function inspectStores(container: Container): Promise<{ findings: Check[]; skews: number[] }> {
   const { config } = container
   const skews: number[] = []
@@ -129,7 +133,7 @@ export async function inspectStores(container: Container): Promise<{ findings: C
     checks: Checks<Facts>,
   ): Promise<Check[]> =>
     orProblem(store, async () => {
-      // A missing data folder is a finding of its own.
+      // A missing data folder is reported by another check.
       if (isInDataDir(config[store], config) && !existsSync(config.dataDir)) return []
       const inspection = await inspect()
       const now = Date.now()
@@ -165,7 +169,7 @@ function judgeDatabase(store: string, { name, exists: there, migrations }: Inspe
   return found(`${store}.migrations`, result)
 }
 
-/** @param publications in the ledger */
+/** @param publications number of publications in the ledger */
 async function inspectObjects(container: Container, publications: number): Promise<Check[]> {
   const { store: location, storeNamed } = container.config
   if (location.kind === 'file' && !storeNamed && publications === 0 && !existsSync(location.path)) {

@@ -35,18 +35,18 @@ export interface InitFlags extends ConfigFlags {
   /** False for `--no-env`. */
   env: boolean
   writeUnits?: string
-  /** Absent: a person is asked; without one the units and the crontab are printed. */
+  /** Absent: prompted for on a terminal; else units and crontab are printed. */
   print?: OutputKind
 }
 
-/** Bytes of a fresh session secret: twice the required length. */
+/** Bytes of a new session secret: twice the required length. */
 const SECRET_BYTES = 64
 
 /**
- * `dash init`: a commented env file with a fresh secret, and what runs everything on this machine. No file that is there is
- * overwritten, and a wrong value is refused before anything is written.
+ * `dash init`: writes a commented env file with a new secret, and prints how to run the installation. No existing
+ * file is overwritten, and an invalid value is refused before anything is written.
  *
- * @returns 0, or 130 when the person gave up
+ * @returns 0, or 130 if the user cancelled
  * @throws Refusal `usage`, `configuration`
  */
 export async function initCommand(context: BareContext, flags: InitFlags): Promise<number> {
@@ -90,15 +90,15 @@ export async function initCommand(context: BareContext, flags: InitFlags): Promi
 }
 
 interface InitChoices {
-  /** Values by the names of variables; null: no env file is to be written. */
+  /** Values by variable name; null: no env file is written. */
   chosen: ChosenSettings | null
   kinds: readonly OutputKind[]
 }
 
 /**
- * What is to be set and printed, as flags say, and a person at a terminal, who is asked for the rest.
+ * Collects settings and forms of output from flags, and from prompts on a terminal.
  *
- * @returns null when the person gave up
+ * @returns null if the user cancelled
  */
 async function choose(context: BareContext, flags: InitFlags, dotenv: string): Promise<InitChoices | null> {
   const { terminal, stdin, stderr, cwd, signal } = context
@@ -121,7 +121,10 @@ async function choose(context: BareContext, flags: InitFlags, dotenv: string): P
   return { chosen, kinds }
 }
 
-/** The settings of flags, and of the environment those that a flag may give: every command runs on them. */
+/**
+ * Returns the settings from flags, and from environment variables that a flag overrides: every command would use
+ * them.
+ */
 function knownSettings({ cwd, env }: BareContext, flags: InitFlags, dotenv: string): ChosenSettings {
   requireAbsent(dotenv, 'move it away, name another with --dotenv, or leave it as it is with --no-env')
   if (!existsSync(dirname(dotenv)))
@@ -134,13 +137,13 @@ function knownSettings({ cwd, env }: BareContext, flags: InitFlags, dotenv: stri
   return known
 }
 
-/** @returns null when the person gave up */
+/** @returns null if the user cancelled */
 async function kindsPrinted(
   { print }: InitFlags,
   prompts: PromptContext | null,
 ): Promise<OutputKind[] | null> {
   if (print !== undefined) return [print]
-  // Which of the two a host knows is not known here.
+  // It is unknown which of the two this host uses.
   if (prompts === null) return ['systemd', 'cron']
   const answer = await (await import('./env-file.ts')).promptForOutputs(prompts)
   return answer && [answer]
@@ -170,7 +173,11 @@ function installationOf(
   }
 }
 
-/** @throws Refusal `usage` for a path that no unit and no crontab can hold */
+/**
+ * Returns a path that units and crontabs can hold.
+ *
+ * @throws Refusal `usage` for a path with control characters
+ */
 function onOneLine(path: string): string {
   // oxlint-disable-next-line no-control-regex -- control characters are what is looked for
   if (!/[\u0000-\u001f\u007f]/.test(path)) return path
@@ -197,10 +204,10 @@ function unitFilesOf(
 }
 
 /**
- * This command founds an installation: it alone creates a data folder that is named. Above it no folder is created, since
- * one that is missing there may be a disk that is not mounted.
+ * Creates the data folder, even a named one, because this command sets up an installation. Missing parent folders
+ * are not created: they may belong to an unmounted disk.
  *
- * @returns true when it was created
+ * @returns true if the folder was created
  */
 function createDataFolder({ dataDir, dataDirUsed, stateInDataDir, originOf }: Config): boolean {
   if ((!dataDirUsed && !stateInDataDir) || existsSync(dataDir)) return false
@@ -222,7 +229,7 @@ function isUtc(): boolean {
 
 interface Runners {
   units: readonly Unit[]
-  /** Paths the units were written to; empty: they are printed. */
+  /** Paths of the written units; empty if the units are printed. */
   unitFiles: readonly string[]
   crontab: string
   containers?: string
@@ -248,7 +255,7 @@ function noteNextSteps(
   { written, created, kinds }: { written: boolean; created: boolean; kinds: readonly OutputKind[] },
 ): void {
   const isOtherUser = user !== currentUser().name
-  // Containers have a user and a volume of their own.
+  // Containers have their own user and volume.
   const ownUser = kinds.includes('containers')
     ? []
     : [
@@ -276,17 +283,19 @@ function noteNextSteps(
 }
 
 /**
- * @param advice what to do about a file that is there
+ * Refuses to overwrite a file.
+ *
+ * @param advice remedy for the message
  * @throws Refusal `configuration`
  */
 function requireAbsent(path: string, advice = 'move it away, or name another folder'): void {
-  // A link that leads nowhere is there too.
+  // A dangling link counts as existing.
   if (lstatSync(path, { throwIfNoEntry: false }) === undefined) return
   throw new Refusal('configuration', `${path} is there already and is not overwritten; ${advice}`)
 }
 
 /**
- * Writes a file that was not there, durably; a file that could not be written whole is removed.
+ * Creates a file durably; a partly written file is removed.
  *
  * @throws Refusal `configuration`
  */
@@ -294,7 +303,7 @@ function writeNew(path: string, text: string, mode: number): void {
   let file: number | null = null
   try {
     file = openSync(path, 'wx', mode)
-    // A unit is read by others than its owner, whatever the mask is.
+    // Other users must be able to read a unit, whatever the umask is.
     fchmodSync(file, mode)
     writeSync(file, text)
     fsyncSync(file)

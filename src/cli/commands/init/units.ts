@@ -4,29 +4,29 @@ import { pathToFileURL } from 'node:url'
 import { LIVE_SOURCES } from '../../../domain/feed/live-source.ts'
 import { shellWord } from '../../terminal.ts'
 
-/** Where everything of one installation is; absolute paths. */
+/** Paths and user of one installation; all paths are absolute. */
 export interface Installation {
   node: string
   program: string
-  /** Folder the program runs in. */
+  /** Working folder of the program. */
   folder: string
   dotenv: string
-  /** Folders that are written: data, and whatever store lies elsewhere. */
+  /** Folders that are written: the data folder, and stores outside of it. */
   written: readonly string[]
-  /** Folder in which jobs leave their metrics; null: they leave none. */
+  /** Folder for the metrics files of jobs; null: none are written. */
   textfileDir: string | null
   /** Folder of the package, with its documents. */
   root: string
   user: string
-  /** Time open answers have to finish, in seconds. */
+  /** Time for open responses to finish, in seconds. */
   drainSeconds: number
 }
 
 interface Job {
-  /** As its unit is called: `dash-<name>`. */
+  /** Name without the prefix of its unit, `dash-<name>`. */
   name: string
   meaning: string
-  /** The command line after the program. */
+  /** Arguments of the program. */
   args: readonly string[]
   /** Times of a UTC day, `HH:MM`. */
   times: readonly string[]
@@ -34,15 +34,15 @@ interface Job {
   weekday?: 'Sun'
 }
 
-/** What needs a token that is not there would make every run a failure (docs/collecting.md, "Tokens"). */
+/** Sources that need no token. A source without its token would make every run fail (docs/collecting.md, "Tokens"). */
 const SOURCES_WITHOUT_TOKEN = LIVE_SOURCES.filter(
   (name) => name !== 'hype:replicate' && name !== 'hype:reddit',
 )
 
-/** The even hours, a few minutes in: trending halves every six hours, and lists move within hours. */
+/** Every even hour, at minute 5: trending scores halve every six hours, and source lists change within hours. */
 const EVERY_TWO_HOURS = Array.from({ length: 12 }, (_, index) => `${String(2 * index).padStart(2, '0')}:05`)
 
-/** The jobs of one installation (docs/operations.md). A day has three attempts: each time spends at most one. */
+/** Scheduled jobs of an installation (docs/operations.md). A day has three attempts; each time uses at most one. */
 export const JOBS: readonly Job[] = [
   {
     name: 'publish-year',
@@ -71,7 +71,7 @@ export const JOBS: readonly Job[] = [
   },
 ]
 
-/** Up to this many hours that share a minute stand on a line each, more on one. */
+/** Up to this many hours of the same minute get separate lines; more of them share one. */
 const SEPARATE_HOURS_MAX = 2
 
 function scheduleLines({ times }: Job): { hours: string[]; minute: string }[] {
@@ -86,15 +86,15 @@ function scheduleLines({ times }: Job): { hours: string[]; minute: string }[] {
   return lines
 }
 
-/** One file for systemd. */
+/** A systemd unit file. */
 export interface Unit {
   name: string
   text: string
 }
 
 /**
- * The systemd units of an installation: the server, and each job with its timer. The env file is handed over as a
- * credential: the manager reads it, so that it may belong to root, and no other user can (docs/deployment.md).
+ * Returns the systemd units of an installation: the server, and each job with its timer. systemd passes the env
+ * file as a credential, so that root may own it and other users cannot read it (docs/deployment.md).
  */
 export function systemdUnits(installation: Installation): Unit[] {
   return [
@@ -106,7 +106,7 @@ export function systemdUnits(installation: Installation): Unit[] {
   ]
 }
 
-/** Seconds beyond the drain until a server that does not end is killed. */
+/** Seconds after the drain time until systemd kills a server that has not ended. */
 const STOP_MARGIN_SECONDS = 20
 
 function serverUnit(installation: Installation): string {
@@ -125,7 +125,7 @@ WantedBy=multi-user.target
 
 function jobUnit(installation: Installation, { meaning, args }: Job): string {
   const { written, textfileDir } = installation
-  // One that is missing costs the metrics and not the run.
+  // With the hyphen, a missing folder costs the metrics and not the run.
   const writable = [...written.map(unitWord), ...(textfileDir === null ? [] : [unitWord(`-${textfileDir}`)])]
   const service = `# Another run is at work on it.
 SuccessExitStatus=75
@@ -155,9 +155,9 @@ WantedBy=timers.target
 const HOMES = ['/home', '/root', '/run/user']
 
 /**
- * @param args the command line after the program
- * @param lines of the service's own
- * @param writable words: the paths that are written, after a `-` where one may be missing
+ * @param args arguments of the program
+ * @param lines lines of this service only
+ * @param writable quoted paths that are written, with a hyphen before one that may be missing
  */
 function serviceUnit(
   installation: Installation,
@@ -210,7 +210,7 @@ SystemCallErrorNumber=EPERM
 `
 }
 
-/** True when anything of the installation lies below one of these folders, which would then be hidden from it. */
+/** Returns true if a path of the installation is below one of these folders, which the unit must then not hide. */
 function isBelow(
   { node, program, folder, root, written, textfileDir }: Installation,
   folders: readonly string[],
@@ -220,12 +220,12 @@ function isBelow(
   )
 }
 
-/** A value that runs to the end of its line; only specifiers have to be escaped. */
+/** Escapes a value that extends to the end of its line, where only specifiers need it. */
 function specifiers(text: string): string {
   return text.replaceAll('%', '%%')
 }
 
-/** A word of a list. */
+/** Quotes an element of a list if necessary. */
 function unitWord(text: string): string {
   return /^[\w./:@+=,-]+$/.test(text)
     ? text
@@ -233,10 +233,10 @@ function unitWord(text: string): string {
 }
 
 /**
- * The lines of a crontab for an installation. Times are UTC, while cron follows the zone of its host and only some crons
- * know another: elsewhere each line runs at every quarter of an hour in question and asks the clock.
+ * Returns the crontab of an installation. Times are UTC, but cron uses the time zone of its host: where that is not
+ * UTC, each line runs at every possible quarter of an hour and checks the clock.
  *
- * @param hostIsUtc true when the host's own time is UTC all year
+ * @param hostIsUtc true if the host's time zone is UTC all year
  */
 export function crontab(installation: Installation, hostIsUtc: boolean): string {
   const { node, program, folder, dotenv, user } = installation
@@ -257,7 +257,10 @@ function plainStarts(job: Job): string[] {
   )
 }
 
-/** Zones differ from UTC by whole quarters of an hour, so that a time of UTC is one of four minutes everywhere. */
+/**
+ * Returns the minutes of a job with a check of the UTC time. Time zones differ from UTC by whole quarters of an
+ * hour, so that a UTC time falls on one of four minutes everywhere.
+ */
 function guardedStart({ times, weekday }: Job): string {
   const minutes = new Set(
     times.flatMap((time) => [0, 15, 30, 45].map((shift) => (Number(time.slice(3)) + shift) % 60)),
@@ -268,18 +271,19 @@ function guardedStart({ times, weekday }: Job): string {
   return `${sorted.join(',')} * * * * case "$(date -u +${format})" in ${wanted.join('|')}) ;; *) exit 0 ;; esac; `
 }
 
-/** cron takes a bare percent sign for the end of the command. */
+/** Quotes a word for a crontab, where a bare percent sign ends the command. */
 function cronWord(text: string): string {
   return shellWord(text).replaceAll('%', '\\%')
 }
 
-/** Settings that the image gives itself: its volume, and the address the compose file publishes. */
+/** Settings that the image sets itself: its volume, and the address that the compose file publishes. */
 const SETTINGS_OF_IMAGE = 'DASH_DATA_DIR|HOST|PORT'
 
 /**
- * The commands that run the compose file of the package with the env file of an installation (docs/deployment.md).
+ * Returns the commands that run the package's compose file with the env file of an installation
+ * (docs/deployment.md).
  *
- * @param baseUrl address the server is reached at from outside; null: not known yet
+ * @param baseUrl public address of the server; null: not known yet
  */
 export function containerCommands({ root, dotenv }: Installation, baseUrl: string | null): string {
   const compose = join(root, 'compose.yaml')

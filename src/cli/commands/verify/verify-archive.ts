@@ -31,7 +31,7 @@ export interface VerifyFlags {
 
 const JOBS_MOST = 64
 
-/** `dash verify-archive` */
+/** `dash verify-archive`: audits the archive, or another host with `--url`. */
 export async function verifyArchiveCommand(
   { config, container, terminal, signal, cwd }: CommandContext,
   flags: VerifyFlags,
@@ -44,7 +44,7 @@ export async function verifyArchiveCommand(
       ? await auditFolder(container, options, terminal)
       : await auditHost(base, container, options, terminal)
   showFindings(result, terminal)
-  // An audit with a self-test says nothing on standard error unless something is wrong; the result has `recorded`.
+  // With a self-test, standard error stays empty unless something is wrong; the result has `recorded`.
   const noted = flags.selfTest ? { note: (): void => undefined } : terminal
   const recorded = base === null && (await leaveAuditRecord(container, result, options, noted))
   const tested =
@@ -70,9 +70,9 @@ async function auditFolder(
 }
 
 /**
- * An audit of another host by its public answers; our own ledger is held against it where there is one.
+ * Audits another host by its public API, and compares it with the local ledger if there is one.
  *
- * @throws Refusal `usage` for flags that have no meaning there
+ * @throws Refusal `usage` for flags that do not apply to a host
  */
 async function auditHost(
   base: string,
@@ -99,7 +99,7 @@ async function auditHost(
   return { ...result, isOwnUnrelated: ledger !== null && result.report.comparedWith === 'none' }
 }
 
-/** Null when this machine has no archive, or an empty one: a host is then held against what it publishes itself. */
+/** Reads the local ledger; null if this machine has no archive, or an empty one. */
 async function readOwnLedger(container: Container): Promise<AuditedContents | null> {
   const { config } = container
   if (isUnfounded(config)) return null
@@ -136,7 +136,7 @@ function parseJobs(text: string): number | null {
   return jobs >= 1 && jobs <= JOBS_MOST ? jobs : null
 }
 
-/** A head that cannot be read must not pass for one that holds. */
+/** Reads the head file. An unreadable head is refused: it must not count as confirmed. */
 function readExpectedHead(file: string, cwd: string): NonNullable<VerifyOptions['expectedHead']> {
   const refuse = (why: string): Refusal =>
     new Refusal('usage', `--expect-head ${JSON.stringify(file)} ${why}`)
@@ -151,7 +151,7 @@ function readExpectedHead(file: string, cwd: string): NonNullable<VerifyOptions[
   return { ...head, path: file }
 }
 
-/** Damage outweighs what ended the audit, and both a verifier that missed something. */
+/** Returns the exit code: damage comes first, then the failure that ended the audit, then a failed self-test. */
 function exitCode({ report, cause }: VerifyResult, tested: TestedAudit | null, signal: AbortSignal): number {
   if (signal.aborted) return EXIT.terminated
   if (report.findings.some(isDamage)) return EXIT.damaged
