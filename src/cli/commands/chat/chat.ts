@@ -37,11 +37,12 @@ const HOW_TO_START =
   'start a server with dash serve, name another with --url, or try dash chat --demo, which starts one of its own'
 
 /**
- * `dash chat`: one answer for a question on the command line or from a pipe, else a talk on the terminal.
+ * `dash chat`: answers a question from the command line or a pipe, else runs a conversation on the terminal.
  *
- * @param words the question; none: standard input, or a person
- * @returns 0 answered, or left with Ctrl-D or /quit; 1 declined; 69 server or model unavailable; 130 left with Ctrl-C
- * @throws Refusal `usage`; whatever the private server of `--demo` could not do
+ * @param words words of the question; empty: standard input holds it, or a person types
+ * @returns 0 if answered, or left with Ctrl-D or /quit; 1 if declined; 69 if server or model are unavailable; 130
+ *   if left with Ctrl-C
+ * @throws Refusal `usage`; errors of the private server of `--demo`
  */
 export async function chatCommand(
   context: CommandContext,
@@ -107,12 +108,12 @@ function checkFlags({ url, item, demo, dataDir }: ChatFlags): void {
     throw new Refusal('usage', `--item ${JSON.stringify(item)} must be a save key, like hn-29387264`)
 }
 
-/** The server that is meant: the one named, else the one these settings are of, on this machine. */
+/** Returns the base URL of `--url`, else that of the server of these settings. */
 function addressOf({ url }: ChatFlags, config: Config): string {
   return url ?? config.baseUrl ?? localUrl(config)
 }
 
-/** Why no talk can begin; null when one can. */
+/** Returns the reason why no conversation can start; null if one can. */
 function problemOf(
   config: ServedConfig,
   { base }: PublicHost['chat'],
@@ -128,13 +129,13 @@ function problemOf(
   return null
 }
 
-/** More than a message may have, in its longest encoding: whatever comes after it would not be read. */
+/** Most bytes read from a pipe: more than a message of full length takes in its longest encoding. */
 const QUESTION_MAX_BYTES = MESSAGE_MAX_LENGTH * 16
 
 /**
- * The question of the command line, else of standard input to its end.
+ * Returns the question from the command line, else from standard input.
  *
- * @throws Refusal `usage` when there is none; the signal's reason
+ * @throws Refusal `usage` if there is none; the signal's reason
  */
 async function readQuestion(
   words: readonly string[],
@@ -165,7 +166,7 @@ async function readAll(stdin: NodeJS.ReadStream, signal: AbortSignal): Promise<s
   return new TextDecoder().decode(Buffer.concat(chunks))
 }
 
-/** Starts the demo on a free port of the loopback; it logs nothing, and its folder is deleted when it is closed. */
+/** Starts a demo server on a free port of the loopback. It logs nothing; closing it deletes its folder. */
 async function startPrivate(
   context: CommandContext,
 ): Promise<Pick<StartedServer, 'url'> & { close(): Promise<void> }> {
@@ -192,11 +193,11 @@ async function startPrivate(
 }
 
 /**
- * One question, one answer: rendered on a terminal, plain text where standard output is anything else, or one line an
- * event under `--json`; what else there is to say on standard error.
+ * Asks one question and prints the answer: rendered on a terminal, plain text elsewhere, or one line of JSON per
+ * event under `--json`. Notes go to standard error.
  *
- * @returns 0, also when the reader of standard output has left, which ends the turn; 69 when the model failed
- * @throws Refusal of the interface, or the signal's reason
+ * @returns 0, also if standard output was closed, which ends the turn; 69 if the model failed
+ * @throws Refusal of the chat API, or the signal's reason
  */
 async function runOneShot(context: CommandContext, talk: Talk, question: string): Promise<number> {
   const { terminal, stdout, signal } = context
@@ -231,7 +232,7 @@ async function runOneShot(context: CommandContext, talk: Talk, question: string)
   return exitCode
 }
 
-/** A signal that aborts with `signal`, or when the reader of standard output has left, until it is released. */
+/** Returns a signal that aborts with `signal` or when standard output is closed, until it is released. */
 function untilReaderLeaves(
   stdout: NodeJS.WriteStream,
   signal: AbortSignal,

@@ -11,10 +11,14 @@ import type { TalkOption, TypedLine } from './slash-commands.ts'
 import { clockTime, refusalMessage, isChatRefusal, quotaMessage } from './messages.ts'
 import { noteColumns } from './wrap.ts'
 
-/** More than this a terminal does not take to its clipboard. */
+/** Most bytes that terminals accept for their clipboard. */
 const CLIPBOARD_MAX_BYTES = 50_000
 
-/** Does what a command says, but for /quit and /retry. @throws the signal's reason */
+/**
+ * Runs a slash command, except /quit and /retry.
+ *
+ * @throws the signal's reason
+ */
 export async function runSlashCommand(
   chat: ChatContext,
   { name, argument }: TypedLine & { kind: 'command' },
@@ -48,7 +52,7 @@ export async function runSlashCommand(
   }
 }
 
-/** Sets a wish to one of its choices, given or picked from a list; it stays as it is when none is. */
+/** Sets an option to one of its choices, given or picked from a list. An unknown choice changes nothing. */
 async function choose<Choice extends string>(
   chat: ChatContext,
   { name, about, choices }: TalkOption<Choice>,
@@ -83,7 +87,7 @@ async function pick(
   return isCancel(value) ? null : value
 }
 
-/** By the terminal itself (OSC 52), which works over ssh too and starts no program. */
+/** Copies the last answer through the terminal (OSC 52), which works over ssh too and starts no program. */
 function copy({ context, talk, say }: ChatContext): void {
   const answer = talk.turns.at(-1)?.answer
   if (answer === undefined) return say('there is no answer yet')
@@ -97,11 +101,11 @@ function copy({ context, talk, say }: ChatContext): void {
 async function save({ context, talk, say }: ChatContext, named: string): Promise<void> {
   if (talk.turns.length === 0) return say('there is nothing to save yet')
   const stamp = new Date().toISOString().replaceAll(/[-:]/g, '').slice(0, 15)
-  // A shell would do this; here there is none.
+  // No shell expands `~` here.
   const expanded = named.replace(/^~(?=\/|$)/, () => context.config.home)
   const path = resolve(context.cwd, named === '' ? `dash-chat-${stamp}.md` : expanded)
   try {
-    // A file that is there is never written over.
+    // An existing file is never overwritten.
     await writeFile(path, markdownOf(talk.turns), { flag: 'wx' })
     say(`saved to ${path}`)
   } catch (error) {
