@@ -98,16 +98,16 @@ function breach({ file, layer, target }: Import): string | null {
 describe('the import rule', () => {
   const imports = allImports()
 
-  test('is read from files that exist', () => {
+  test('the rule is read from existing files', () => {
     expect(new Set(imports.map(({ layer }) => layer))).toEqual(new Set(Object.keys(RULES)))
     expect(imports.length).toBeGreaterThan(100)
   })
 
-  test('holds for every import', () => {
+  test('the rule holds for every import', () => {
     expect(imports.flatMap((each) => breach(each) ?? [])).toEqual([])
   })
 
-  test('lets siblings meet only in the container', () => {
+  test('adapters meet only in the container', () => {
     const introducing = imports.filter(
       ({ layer, target }) => layer === 'cli' && target.includes('/adapters/'),
     )
@@ -115,7 +115,7 @@ describe('the import rule', () => {
     expect(files).toEqual(['src/cli/container.ts'])
   })
 
-  test('would notice a breach', () => {
+  test('a breach is noticed', () => {
     const wrong = { file: 'src/domain/year/rank.ts', layer: 'domain' }
     expect(breach({ ...wrong, target: '../../adapters/feed/feed.ts' })).toContain('imports adapters')
     expect(breach({ ...wrong, target: 'node:fs' })).toContain('node:fs')
@@ -126,7 +126,7 @@ describe('the import rule', () => {
   })
 })
 
-describe('what is loaded at once', () => {
+describe('modules loaded at the start', () => {
   /** Files that importing one brings along: types are gone by then, and `import()` waits until it is run. */
   function broughtAlong(file: string, found = new Set<string>()): Set<string> {
     if (found.has(file)) return found
@@ -139,19 +139,19 @@ describe('what is loaded at once', () => {
     return found
   }
 
-  test('help brings no library but those of command lines and settings', () => {
+  test('the help loads only the libraries of command lines and settings', () => {
     const packages = [...broughtAlong('src/cli/main.ts')].filter((name) => !/^(?:src\/|node:)/.test(name))
     expect(packages).toEqual(['commander'])
   })
 
-  test('a server starts without the library of a protocol that nobody may ask it for', () => {
+  test('a server starts without the MCP library', () => {
     const brought = broughtAlong('src/cli/commands/serve.ts')
     expect(brought.size).toBeGreaterThan(100)
     expect([...brought].filter((name) => name.includes('modelcontextprotocol'))).toEqual([])
     expect(broughtAlong('src/cli/commands/mcp.ts')).toContain('@modelcontextprotocol/sdk/server/stdio.js')
   })
 
-  test('an audit of the ledger brings the tables, and no library to write queries with', () => {
+  test('an audit of the ledger loads the tables, and no query builder', () => {
     const brought = new Set(
       ['ledger/auditor', 'sqlite/lease'].flatMap((name) => [...broughtAlong(`src/adapters/${name}.ts`)]),
     )
@@ -183,14 +183,14 @@ describe('files', () => {
     graph.set(file, [...(graph.get(file) ?? []), relative(ROOT, resolve(ROOT, dirname(file), target))])
   }
 
-  test('import each other in no circle, not even for a type', () => {
+  test('files have no circular imports, not even of types', () => {
     expect(graph.size).toBeGreaterThan(200)
     expect(
       [...graph.keys()].map((file) => circleFrom(file, graph)).filter(({ length }) => length > 0),
     ).toEqual([])
   })
 
-  test('in a circle would be noticed', () => {
+  test('a circular import is noticed', () => {
     const circle = new Map(Object.entries({ a: ['b', 'd'], b: ['c'], c: ['a'] }))
     expect(circleFrom('a', circle)).toEqual(['a', 'b', 'c'])
     expect(circleFrom('d', circle)).toEqual([])
@@ -202,7 +202,7 @@ describe('the domain', () => {
     name.endsWith('.ts'),
   )
 
-  test('asks nobody for the time or for chance, and waits for nothing', () => {
+  test('the domain uses no clock, no random numbers and no asynchronous code', () => {
     const found = files.flatMap((name) => {
       const code = readFileSync(join(ROOT, 'src/domain', name), 'utf8')
       return /new Date\(\)|Date\.now|Math\.random|\basync\b|\bawait\b/.test(code) ? [name] : []

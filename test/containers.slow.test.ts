@@ -7,7 +7,7 @@ import { temporaryFolder } from './support/dash.ts'
 
 const ROOT = fileURLToPath(new URL('..', import.meta.url))
 
-test('the image is built from what the Dockerfile copies before it builds, and from no more', () => {
+test('the image is built only from files that the Dockerfile copies before the build', () => {
   const [before = '', rest] = readFileSync(join(ROOT, 'Dockerfile'), 'utf8').split(/^RUN npm run build\b.*$/m)
   expect(rest).toBeDefined()
   const folder = join(temporaryFolder(), 'build')

@@ -24,7 +24,7 @@ const copied = argumentsOf('COPY')
   .flatMap((line) => line.split(/\s+/).slice(0, -1))
 
 describe('the Dockerfile', () => {
-  test('has nothing that a linter minds', () => {
+  test('the linter accepts the Dockerfile', () => {
     const { ERROR } = ValidationSeverity
     const found = validate(read('Dockerfile'), {
       deprecatedMaintainer: ERROR,
@@ -40,7 +40,7 @@ describe('the Dockerfile', () => {
     expect(found.map(({ message }) => message)).toEqual([])
   })
 
-  test('copies what is there, and .dockerignore lets it through', () => {
+  test('every copied path exists, and .dockerignore does not exclude it', () => {
     const allowed = read('.dockerignore')
       .split('\n')
       .filter((line) => line.startsWith('!'))
@@ -53,7 +53,7 @@ describe('the Dockerfile', () => {
     for (const name of allowed) expect(copied.map((each) => each.replace('./', ''))).toContain(name)
   })
 
-  test('copies all that the package holds', () => {
+  test('the Dockerfile copies all files of the package', () => {
     const { files } = JSON.parse(read('package.json')) as { files: string[] }
     const brought = [
       ...copied,
@@ -64,19 +64,19 @@ describe('the Dockerfile', () => {
     for (const name of [...held, 'package.json', 'README.md', 'LICENSE']) expect(brought).toContain(name)
   })
 
-  test('lets no env file into an image, in any folder', () => {
+  test('no env file of any folder enters an image', () => {
     const last = read('.dockerignore').trimEnd().split('\n').at(-1)
     expect(last).toBe('**/.env')
   })
 
-  test('is built on one release of Node that the program runs on, in all its stages', () => {
+  test('all stages use one supported release of Node', () => {
     const bases = argumentsOf('FROM').map((line) => line.split(' ')[0])
     expect(bases.length).toBe(2)
     expect(new Set(bases).size).toBe(1)
     expect(bases[0]).toMatch(/^node:24\.\d+\.\d+-bookworm-slim$/)
   })
 
-  test('runs as nobody special, from absolute paths, with settings that there are', () => {
+  test('the image runs as an unprivileged user, from absolute paths, with existing settings', () => {
     const user = instructions.indexOf('USER node')
     expect(user).toBeGreaterThan(0)
     expect(instructions.slice(user).filter((line) => /^(?:RUN|COPY|ADD|USER) /.test(line))).toEqual([
@@ -95,7 +95,7 @@ describe('the Dockerfile', () => {
 })
 
 describe.each(['compose.yaml', 'ops/scale/compose.yaml'])('%s', (name) => {
-  test('sets variables that there are', () => {
+  test('every variable exists', () => {
     const known = new Set<string | undefined>(namedVariables.map((variable) => variable.name))
     const set = [...read(name).matchAll(/^ +(DASH_[A-Z_]+|HOST|PORT):/gm)].map(([, variable]) => variable)
     expect(set.length).toBeGreaterThan(2)
@@ -107,7 +107,7 @@ describe.each(['compose.yaml', 'ops/scale/compose.yaml'])('%s', (name) => {
     ).toEqual([])
   })
 
-  test('trusts the address of the proxy alone, which no other container can get', () => {
+  test('only the address of the proxy is trusted, which no other container can get', () => {
     const [, trusted = ''] = /DASH_TRUSTED_PROXIES: (\S+)/.exec(read(name)) ?? []
     const [, fixed] = /ipv4_address: (\S+)/.exec(read(name)) ?? []
     expect(trusted).toBe(fixed)
@@ -123,28 +123,31 @@ describe.each(['compose.yaml', 'ops/scale/compose.yaml'])('%s', (name) => {
     expect(trusted).not.toMatch(/\.1$/)
   })
 
-  test('limits the memory of every service', () => {
+  test('every service has a memory limit', () => {
     // The services of dash share the block that names its image.
     const images = read(name).match(/^ +image: /gm) ?? []
     expect(images.length).toBeGreaterThan(1)
     expect(read(name).match(/^ +mem_limit: \d+[mg]$/gm)).toHaveLength(images.length)
   })
 
-  test('lets the server drain before it is ended', () => {
+  test('the server has time to drain before it is killed', () => {
     const drains = Number(namedVariables.find((variable) => variable.name === 'DASH_DRAIN_SECONDS')?.standard)
     for (const [, seconds] of read(name).matchAll(/stop_grace_period: (\d+)s/g))
       expect(Number(seconds)).toBeGreaterThan(drains)
   })
 })
 
-test.each(['ops/caddy/Caddyfile', 'ops/scale/Caddyfile'])('%s bounds how long a response takes', (name) => {
-  const [, minutes] = /^\t+write (\d+)m$/m.exec(read(name)) ?? []
-  const turnMs = Number(namedVariables.find((variable) => variable.name === 'DASH_CHAT_TURN_MS')?.standard)
-  expect(Number(minutes) * 60_000).toBeGreaterThan(turnMs)
-})
+test.each(['ops/caddy/Caddyfile', 'ops/scale/Caddyfile'])(
+  'the proxy of %s limits the time of a response',
+  (name) => {
+    const [, minutes] = /^\t+write (\d+)m$/m.exec(read(name)) ?? []
+    const turnMs = Number(namedVariables.find((variable) => variable.name === 'DASH_CHAT_TURN_MS')?.standard)
+    expect(Number(minutes) * 60_000).toBeGreaterThan(turnMs)
+  },
+)
 
 test.each(['ops/container/env.example', 'ops/scale/env.example'])(
-  '%s names variables that there are',
+  'the file %s names existing variables',
   (name) => {
     const known = new Set<string>(namedVariables.map((variable) => variable.name))
     const set = [...read(name).matchAll(/^([A-Z_]+)=/gm)].map(([, variable = '']) => variable)

@@ -21,7 +21,7 @@ function modeOf(path: string): string {
   return (statSync(path).mode & 0o777).toString(8)
 }
 
-test('everything in a data folder is readable by its owner alone, whatever made it, and metrics by all', async () => {
+test('only the owner may read files in a data folder, whatever created them, and all users may read metrics', async () => {
   const cwd = temporaryFolder()
   const publishedAt = new Date(Date.now() - 2 * DAY_MS).toISOString()
   const row = {
@@ -59,7 +59,7 @@ test('everything in a data folder is readable by its owner alone, whatever made 
   expect(modesOf(join(cwd, 'metrics'))).toEqual([['dash-publish-year.prom', '644']])
 })
 
-test('an env file and a data folder are for their owner, units for all', async () => {
+test('only the owner may read an env file and a data folder, and all users may read units', async () => {
   const cwd = temporaryFolder()
   mkdirSync(join(cwd, 'units'), { mode: 0o755 })
   const args = ['init', '--yes', '--data-dir', join(cwd, 'data'), '--write-units', 'units']

@@ -39,14 +39,14 @@ test.each([
   [{ ...SECRET, ...PRICES, DASH_CHAT_MODEL: 'model' }, 'warn', ['OPENAI_API_KEY']],
   [{ ...SECRET, DASH_CHAT_MODEL: 'auto' }, 'warn', ['OPENROUTER_API_KEY']],
   [{ ...SECRET, ...MODEL, ...PRICES, DASH_CHAT_DISABLED: '1' }, 'info', ['DASH_CHAT_DISABLED']],
-])('a chat with %o alone is off, which is reported as %s with what is missing', (env, level, missing) => {
+])('a chat with %o only is off, which is logged as %s with the missing settings', (env, level, missing) => {
   expect(chatLogLines(env)).toEqual([[level, { missing }, 'the chat is off']])
 })
 
 test.each([
   { ...SECRET, ...MODEL, ...PRICES },
   { ...SECRET, DASH_CHAT_MODEL: 'model', OPENAI_BASE_URL: 'http://127.0.0.1:1/v1' },
-])('a chat that has everything says nothing: %o', (env) => {
+])('a complete chat setup logs nothing: %o', (env) => {
   expect([chatSetup(configOf(env)).gaps, chatLogLines(env)]).toEqual([[], []])
 })
 
@@ -63,7 +63,7 @@ test.each([
   ],
   ['as all of it', { DASH_CHAT_BUDGET_USD_PER_DAY: '0.01' }, '0 fit at once, 0 of one address'],
 ])(
-  'a turn whose reservation is as large a part %s is reported, with its values and what to set',
+  'a turn whose reservation is as large a part %s is logged, with its values and a remedy',
   (_, env, fit) => {
     const given = { ...SECRET, ...MODEL, ...PRICES, ...env }
     const config = configOf(given)
@@ -82,7 +82,7 @@ test.each([
   },
 )
 
-test('a share that alone is small is mended by a larger one, or by a larger budget', () => {
+test('the remedy for a small share is a larger share or a larger budget', () => {
   const given = { ...SECRET, ...MODEL, ...PRICES, DASH_CHAT_BUDGET_SHARE: '0.05' }
   const { mend = '' } = largeCallOf(configOf(given)) ?? {}
   expect(mend).toContain('DASH_CHAT_BUDGET_USD_PER_DAY to at least')
@@ -98,7 +98,7 @@ test.each([
   ['0.2', 10],
   ['0.01', 1],
 ])(
-  'with the model auto and a share of %s an address has %d requests a day, and a warning says so',
+  'an address has, with the model auto and a share of %s, %d requests a day, and a warning says so',
   (share, requests) => {
     const given = {
       ...SECRET,
@@ -116,15 +116,18 @@ test.each([
   },
 )
 
-test.each(['0', '0.0', '1.1', '2', '-0.2', 'all', '0.1234567'])('%s is no share of a budget', (share) => {
-  expect(() => configOf({ DASH_CHAT_BUDGET_SHARE: share })).toThrow('DASH_CHAT_BUDGET_SHARE')
-})
+test.each(['0', '0.0', '1.1', '2', '-0.2', 'all', '0.1234567'])(
+  'the value %s is not a share of a budget',
+  (share) => {
+    expect(() => configOf({ DASH_CHAT_BUDGET_SHARE: share })).toThrow('DASH_CHAT_BUDGET_SHARE')
+  },
+)
 
 test.each([
   ['0.2', 200_000],
   ['1', 1_000_000],
   ['0.000001', 1],
-])('%s is a share of %d millionths', (share, millionths) => {
+])('the value %s is a share of %d millionths', (share, millionths) => {
   expect(configOf({ DASH_CHAT_BUDGET_SHARE: share }).chat.limits.budgetShare).toBe(millionths)
 })
 
@@ -186,7 +189,7 @@ describe.each([
   ['counts the forwarded address behind a trusted proxy', '127.0.0.1/32', [200, 429, 200]],
   ['counts the address of a peer that is no trusted proxy', '192.0.2.0/24', [200, 429, 429]],
 ])('a limit %s', (_what, proxies, statuses) => {
-  test('of the chat', async () => {
+  test('the chat has this limit', async () => {
     const limit = { DASH_TRUSTED_PROXIES: proxies, DASH_CHAT_BURST_PER_MINUTE: '1' }
     const server = await served({ ...(await withModel()), ...limit })
     const received = await statusesOf(async (headers) =>
@@ -195,7 +198,7 @@ describe.each([
     expect(received).toEqual(statuses)
   })
 
-  test('of the tool server', async () => {
+  test('the tool server has this limit', async () => {
     const { url } = await served({ DASH_TRUSTED_PROXIES: proxies, DASH_MCP_REQUESTS_PER_MINUTE: '1' })
     const json = { 'content-type': 'application/json', accept: 'application/json, text/event-stream' }
     const body = JSON.stringify({ jsonrpc: '2.0', id: 1, method: 'ping' })
@@ -206,7 +209,7 @@ describe.each([
   })
 })
 
-test('a server answers `dash model --url` as its endpoint does, and says when it has only the seed', async () => {
+test('`dash model --url` prints the response of the endpoint, and notes a server that has only the seed', async () => {
   const model = (...args: string[]) => run(['model', '--url', ...args])
   const seed = await model((await served({})).url, '--id')
   expect([seed.code, seed.stderr]).toEqual([0, expect.stringContaining('built-in seed')])
@@ -224,7 +227,7 @@ test('a server answers `dash model --url` as its endpoint does, and says when it
   expect(JSON.parse((await model(url, '--json')).stdout)).toEqual(recommendation)
 })
 
-test('without a secret the server runs, and the chat says that it is misconfigured', async () => {
+test('a server without a secret runs, and its chat reports that it is misconfigured', async () => {
   const { url } = await served({ ...(await withModel()), DASH_SESSION_SECRET: '' })
   const config = await (await fetch(`${url}/api/agent/config`)).json()
   expect(config).toMatchObject({ enabled: false, model: 'test-model' })

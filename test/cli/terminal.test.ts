@@ -35,7 +35,7 @@ test('a result keeps its own line ends, and escapes everything else', () => {
   expect(written).toEqual(['one \\u001b[31m\ntwo\n'])
 })
 
-test('a JSON result is read as it was given, and holds no character that a terminal obeys', () => {
+test('a JSON result parses to the same value, and has no control characters', () => {
   const { terminal, written } = recordedTerminal(true)
   terminal.result({ title: HOSTILE }, '')
   expect(JSON.parse(written[0] ?? '')).toEqual({ title: HOSTILE })

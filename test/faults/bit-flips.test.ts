@@ -20,7 +20,7 @@ interface Counts {
   cases: unknown[]
 }
 
-test('every random bit flip that changes a row or an object is reported, and no answer is ever wrong', async () => {
+test('every random bit flip that changes a row or an object is reported, and no response is ever wrong', async () => {
   const args = ['--flips', String(FLIPS), '--seed', '7', '--days', '8']
   const attack = await countsOf('bit-flips.mjs', args)
   const counts = attack.counts as Counts

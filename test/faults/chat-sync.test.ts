@@ -30,7 +30,7 @@ const SCRIPT = `
   existsSync('/mark-end')
   close()`
 
-test('a turn syncs nothing, and a sweep syncs the log beside the thread that answers', async () => {
+test('a turn syncs nothing, and a sweep syncs the log in another thread than that of responses', async () => {
   const folder = await temporaryFolder()
   const trace = join(folder, 'trace')
   const calls = 'trace=fsync,fdatasync,access,faccessat,faccessat2,stat,statx,newfstatat'

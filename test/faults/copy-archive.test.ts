@@ -11,7 +11,7 @@ import { AS_OF, publishedWorkspace, reopenWorkspace } from '../support/workspace
 /** Moments struck: as many as show every step of a copy, and few enough for a suite. */
 const STRUCK = 24
 
-test('a copy killed at any of its system calls serves nothing or everything, and goes on when made again', async () => {
+test('a copy killed at any of its system calls serves nothing or everything, and continues when repeated', async () => {
   const source = await publishedWorkspace([addDays(AS_OF, -2), AS_OF])
   const target = join(temporaryFolder(), 'target')
   const args = ['copy-archive', '--data-dir', source.folder, '--to', target, '--json']

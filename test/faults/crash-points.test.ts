@@ -135,7 +135,7 @@ describe('a publish killed, or failed with EIO or ENOSPC, at its system calls', 
     ['on a new data folder', 0, 41],
     ['after two earlier days', 2, 23],
   ])(
-    'leaves a sound archive and loses nothing, %s',
+    'a failed publish leaves a sound archive and loses nothing, %s',
     { timeout: LONG ? 3_600_000 : 600_000 },
     async (title, earlierDays, stride) => {
       expect(await attackAll(title, await preparedFolder(earlierDays), stride)).toEqual([])
@@ -146,7 +146,7 @@ describe('a publish killed, or failed with EIO or ENOSPC, at its system calls', 
 /** The moment after the attempt was counted and before the commit: the object's own fsync. */
 const OBJECT_FSYNC = '/objects/sha256/xx/.writing'
 
-test.each(SYSCALL_FAULTS)('three attempts spent by %s make a gap that nothing ever fills', async (fault) => {
+test.each(SYSCALL_FAULTS)('three attempts that fail by %s make a permanent gap', async (fault) => {
   const { folder, day, earlier } = await preparedFolder(1)
   for (let attempt = 1; attempt <= 3; attempt += 1) {
     const points = await withCopy(folder, 'rehearsal', (copy) => listSyscalls(publishIn(copy), copy))

@@ -24,7 +24,7 @@ function smallDisk(kibibytes: number): string {
   return disk
 }
 
-test('a disk that fills during an import keeps what was stored, and the import goes on when there is room', async () => {
+test('a disk that fills during an import keeps stored rows, and the import continues when there is space', async () => {
   const disk = smallDisk(4_096)
   const day = lastCompleteDay(Date.now())
   const data = join(disk, 'data')
@@ -52,7 +52,7 @@ function fill(disk: string): string {
   return ballast
 }
 
-test('a disk that is full below the state makes server, status, healthcheck and doctor say so while turns fail, and not longer', async () => {
+test('a full disk of the state database is reported by server, status, healthcheck and doctor exactly while turns fail', async () => {
   const disk = smallDisk(8_192)
   const provider = await startProvider('answer')
   const env = {
@@ -96,7 +96,7 @@ test('a disk that is full below the state makes server, status, healthcheck and 
   expect(await turn()).toBe(200)
 })
 
-test('a publish on a full disk fails with 74 and leaves nothing half done; with room the next one publishes', async () => {
+test('a publish on a full disk fails with 74 and leaves no partial result; with space the next one publishes', async () => {
   const disk = smallDisk(4_096)
   const day = lastCompleteDay(Date.now())
   const data = join(disk, 'data')

@@ -14,7 +14,7 @@ import { reopenWorkspace } from '../support/workspace.ts'
 
 const SLOW = { timeout: LONG ? 3_600_000 : 600_000 }
 
-test('an import killed at any moment loses nothing that a second import does not bring', async () => {
+test('an import killed at any moment is completed by a second import', async () => {
   const day = lastCompleteDay(Date.now())
   const folder = temporaryFolder()
   const file = join(folder, 'signals.ndjson')
@@ -68,7 +68,7 @@ async function storedRows(data: string, day: Day): Promise<Map<string, number>> 
   }
 }
 
-test('two importers killed at random moments lose nothing they acknowledged', SLOW, async () => {
+test('two importers killed at random moments lose no acknowledged rows', SLOW, async () => {
   const day = lastCompleteDay(Date.now())
   const folder = temporaryFolder()
   const data = join(folder, 'data')
@@ -122,7 +122,7 @@ const PUBLISH_AT = `
   console.log(outcome)
   process.exit()`
 
-test('two publishers killed at random moments lose no day they acknowledged', SLOW, async () => {
+test('two publishers killed at random moments lose no acknowledged day', SLOW, async () => {
   const days = LONG ? 30 : 3
   const last = lastCompleteDay(Date.now())
   const data = join(temporaryFolder(), 'data')

@@ -181,7 +181,7 @@ test('an import survives a power loss at any moment', SLOW, async () => {
   expect(breaches.flat()).toEqual([])
 })
 
-test('an import that did not sync its folder would be found out', SLOW, async () => {
+test('an import that does not sync its folder is noticed', SLOW, async () => {
   const { breaches } = await importFile(await preparedFolder(0, 20), withoutFolderSyncs)
   expect(breaches.flat().join()).toContain('an acknowledged import is lost')
 })

@@ -85,7 +85,7 @@ async function pollDuringPublish(
   return { results, breaches }
 }
 
-test('a server polled while publications are made gives the old answer, then the new one', SLOW, async () => {
+test('a server polled during publications serves the old publication, then the new one', SLOW, async () => {
   const rounds = LONG ? 30 : 4
   const results: YearResult[] = []
   const breaches: string[] = []

@@ -77,7 +77,7 @@ describe('the package, installed into an empty folder', () => {
     run(home, 'npm', ['install', ...WITHOUT_SCRIPTS, tarball])
   })
 
-  test('runs by either name, through npx, and by its absolute path', () => {
+  test('an installed package runs by either name, through npx, and by its absolute path', () => {
     for (const name of ['dash', 'dashctl']) {
       expect(run(tmpdir(), join(bin, name), ['--version'])).toBe(`${version}\n`)
       expect(run(home, 'npx', ['--no-install', name, '--version'])).toBe(`${version}\n`)
@@ -86,13 +86,13 @@ describe('the package, installed into an empty folder', () => {
     expect(run(tmpdir(), process.execPath, [program, '--version'])).toBe(`${version}\n`)
   })
 
-  test('serves the demo with all it needs, and stops', async () => {
+  test('an installed package serves the demo with all it needs, and stops', async () => {
     const { url, end } = await startDemo(join(bin, 'dashctl'))
     await checkDemo(url)
     expect(await end('SIGTERM')).toBe(0)
   })
 
-  test('gives its tools to an MCP client that starts it', async () => {
+  test('an installed package gives its tools to an MCP client that starts it', async () => {
     const client = new Client({ name: 'test', version: '1' })
     const args = ['mcp', '--demo', '--quiet']
     onTestFinished(() => client.close())
@@ -114,7 +114,7 @@ describe('the package, unpacked', () => {
     run(home, 'npm', ['ci', '--omit=dev', ...WITHOUT_SCRIPTS])
   })
 
-  test('gets the very versions of the lock file, and none that only the development needs', () => {
+  test('an unpacked package gets the versions of the lock file, without development dependencies', () => {
     const { packages: locked } = read(join(ROOT, 'package-lock.json')) as Lock
     const { packages } = read(join(home, 'node_modules/.package-lock.json')) as Lock
     const versions = Object.entries(packages).map(([path, { version: installed }]) => [path, installed])
@@ -123,13 +123,13 @@ describe('the package, unpacked', () => {
     expect(existsSync(join(home, 'node_modules/vitest'))).toBe(false)
   })
 
-  test('serves the demo, and stops', async () => {
+  test('an unpacked package serves the demo, and stops', async () => {
     const { url, end } = await startDemo(process.execPath, join(home, 'dist/cli/main.js'))
     await checkDemo(url)
     expect(await end('SIGTERM')).toBe(0)
   })
 })
 
-test('packing leaves nothing behind', () => {
+test('packing leaves no file behind', () => {
   expect(existsSync(join(ROOT, 'npm-shrinkwrap.json'))).toBe(false)
 })

@@ -26,7 +26,7 @@ function run(
 }
 
 describe('Prometheus', () => {
-  test('takes the rules, the example of a configuration, and what the alerts are to do', () => {
+  test('Prometheus accepts the rules and the example configuration, and the alerts pass their tests', () => {
     const prometheus = join(ROOT, 'ops/prometheus')
     const config = run('promtool', ['check', 'config', '--lint=all', 'prometheus.yml'], { cwd: prometheus })
     expect(config, config.output).toMatchObject({ code: 0 })
@@ -34,7 +34,7 @@ describe('Prometheus', () => {
     expect(tests, tests.output).toMatchObject({ code: 0 })
   })
 
-  test('takes the metrics of a server and of a job without a word', async () => {
+  test('promtool accepts the metrics of a server and of a job without a warning', async () => {
     const env = { DASH_METRICS_ADDRESS: '127.0.0.1:0', DASH_DATA_DIR: join(temporaryFolder(), 'data') }
     expect(
       (
@@ -54,7 +54,7 @@ describe('Prometheus', () => {
 })
 
 describe('Caddy', () => {
-  test.each(['ops/caddy/Caddyfile', 'ops/scale/Caddyfile'])('takes %s', (name) => {
+  test.each(['ops/caddy/Caddyfile', 'ops/scale/Caddyfile'])('Caddy accepts %s', (name) => {
     const env = { DASH_DOMAIN: 'dash.example.org' }
     const { code, output } = run('caddy', ['validate', '--adapter', 'caddyfile', '--config', name], { env })
     expect(code, output).toBe(0)
@@ -73,14 +73,14 @@ describe('docker-compose', () => {
     return folder
   }
 
-  test('takes the file of one machine', () => {
+  test('docker-compose accepts the file of one machine', () => {
     const { code, output } = run('docker-compose', ['config', '--quiet'], { cwd: operatorsFolder() })
     expect([code, output]).toEqual([0, ''])
   })
 
   const SCALE = ['--project-directory', '.', '-f', 'ops/scale/compose.yaml', '--env-file', 'ops/scale/.env']
 
-  test('takes the file of several servers, with a secret and not without', () => {
+  test('docker-compose accepts the file of several servers only with a secret', () => {
     const cwd = operatorsFolder()
     const without = run('docker-compose', [...SCALE, 'config', '--quiet'], { cwd })
     expect(without.code).not.toBe(0)
@@ -102,6 +102,6 @@ describe('docker-compose', () => {
   })
 })
 
-test.each(['ops/container/timer.sh', 'docs/audit.sh'])('shellcheck minds nothing in %s', (script) => {
+test.each(['ops/container/timer.sh', 'docs/audit.sh'])('shellcheck reports nothing about %s', (script) => {
   expect(run('shellcheck', [script])).toMatchObject({ output: '' })
 })

@@ -37,7 +37,7 @@ const OFFERED: Record<'bash' | 'fish', (script: string, line: string, cwd: strin
 }
 
 describe.each(['bash', 'fish'] as const)('%s', (shell) => {
-  test('offers every command of the help, flags and choices where each may stand, and files where they may', async () => {
+  test('the completion offers every command of the help, and flags, choices and files at their positions', async () => {
     const { script, folder } = await scriptFor(shell)
     const offered = (line: string): string[] => OFFERED[shell](script, line, folder).sort()
     expect(offered('dash pub')).toEqual(['publish-year'])
@@ -72,7 +72,7 @@ async function screenWith(terminal: TestTerminal, typed: string, completed: stri
   return screen
 }
 
-test('bash completes at its prompt, beyond a colon too', async () => {
+test('bash completes at its prompt, also after a colon', async () => {
   const { script, folder } = await scriptFor('bash')
   const terminal = await openTerminal([], {
     command: ['bash', '--norc', '--noprofile'],

@@ -28,7 +28,7 @@ async function prepare(
 
 const parsed = (stdout: string): Record<string, unknown> => JSON.parse(stdout) as Record<string, unknown>
 
-test('evaluates, prints one line, and gives the model to whoever asks', async () => {
+test('an evaluation prints one line, and its model is served', async () => {
   const { service, env } = await prepare()
   expect(await dash(['evaluate-models'], { env })).toEqual({
     code: 0,
@@ -59,7 +59,7 @@ test('evaluates, prints one line, and gives the model to whoever asks', async ()
   expect(service.chats).toHaveLength(8)
 })
 
-test('publishes the public address of the service, or that of the setting, and never the one it asks', async () => {
+test('a recommendation has the public address of the service or that of the setting, never the one of the requests', async () => {
   const { folder, service, env } = await prepare()
   await dash(['evaluate-models'], { env })
   const published = async (own: Record<string, string>): Promise<unknown> =>
@@ -80,7 +80,7 @@ test('publishes the public address of the service, or that of the setting, and n
   expect(parsed(seed.stdout)).toMatchObject({ seed: true, baseUrl: 'https://models.example/v1' })
 })
 
-test('explains why a model is no candidate, and that another is not there', async () => {
+test('--why explains a rejected model, and reports an unknown one', async () => {
   const { env } = await prepare({
     models: [...MODELS, { ...MODELS[0], id: 'alder/paid' } as (typeof MODELS)[number]],
   })
@@ -94,7 +94,7 @@ test('explains why a model is no candidate, and that another is not there', asyn
   })
 })
 
-test('that is killed in mid run forgets nothing it sent', async () => {
+test('a killed evaluation forgets none of its requests', async () => {
   const first = await prepare({
     fault: ({ number, model }) => (model === MODELS[3]?.id && number === 2 ? 'hang' : null),
   })
@@ -118,14 +118,14 @@ test('that is killed in mid run forgets nothing it sent', async () => {
   expect(attempts).toHaveLength(9)
 })
 
-test('ends with 78 for a key that is not taken, and asks no model', async () => {
+test('a rejected key ends with 78, and no model receives a request', async () => {
   const { env, service } = await prepare()
   const ended = await dash(['evaluate-models'], { env: { ...env, OPENROUTER_API_KEY: 'wrong' } })
   expect(ended).toMatchObject({ code: 78, stderr: expect.stringContaining('OPENROUTER_API_KEY') as string })
   expect(service.chats).toEqual([])
 })
 
-test('ends with 1 when the catalogue has no candidate, and with 75 while another evaluates', async () => {
+test('an empty catalogue ends with 1, and a second evaluation at the same time with 75', async () => {
   const { env, folder } = await prepare({ models: [] })
   const ended = await dash(['evaluate-models', '--json'], { env })
   expect(ended).toMatchObject({ code: 1, stderr: expect.stringContaining('no free text model') as string })
@@ -139,7 +139,7 @@ test('ends with 1 when the catalogue has no candidate, and with 75 while another
   })
 })
 
-test('that is rehearsed makes no file and no folder, and does not hide a key that is not taken', async () => {
+test('a dry run creates no file and no folder, and reports a rejected key', async () => {
   const { env, service } = await prepare()
   const { DASH_DATA_DIR: folder = '', ...placeless } = env
   const cwd = temporaryFolder()
@@ -157,7 +157,7 @@ test('that is rehearsed makes no file and no folder, and does not hide a key tha
   expect(service.chats).toEqual([])
 })
 
-test('that is told to stop ends its run and its requests at once', async () => {
+test('a stopped evaluation ends its run and its requests at once', async () => {
   const { env, folder, service } = await prepare({ fault: () => 'hang' })
   const { end } = startDash(['evaluate-models'], { env })
   await vi.waitUntil(() => service.chats.length === 4, { interval: 10, timeout: 20_000 })

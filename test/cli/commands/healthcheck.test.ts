@@ -8,7 +8,7 @@ async function respondWith(status: number, body: string): Promise<string> {
   return url
 }
 
-test('a server that is ready ends it with 0, by its address and by the settings alike', async () => {
+test('a ready server ends the check with 0, by its address and by the settings', async () => {
   const base = await respondWith(200, '{"status":"ready"}')
   expect(await run(['healthcheck', '--url', base])).toMatchObject({
     code: 0,
@@ -19,7 +19,7 @@ test('a server that is ready ends it with 0, by its address and by the settings 
   expect([own.code, JSON.parse(own.stdout)]).toMatchObject([0, { ready: true, status: 'ready' }])
 })
 
-test('a server that is not there ends it with 69', async () => {
+test('a missing server ends the check with 69', async () => {
   const { code, stdout, stderr } = await run(['healthcheck', '--url', 'http://127.0.0.1:1'])
   expect({ code, stdout }).toEqual({ code: 69, stdout: '' })
   expect(stderr).toContain('http://127.0.0.1:1/readyz does not answer (ECONNREFUSED)')
@@ -30,7 +30,7 @@ test.each([
   [503, '{"status":"unavailable","checks":{}}', 'says that it is unavailable'],
   [200, '<!doctype html>', 'answers 200, as no server of dash does'],
   [200, '{"status":"fine"}', 'answers 200, as no server of dash does'],
-])('a server that answers %i with %s ends it with 69', async (status, body, message) => {
+])('a response %i with %s ends the check with 69', async (status, body, message) => {
   const { code, stderr } = await run(['healthcheck', '--url', await respondWith(status, body)])
   expect(code).toBe(69)
   expect(stderr).toContain(message)
@@ -49,6 +49,6 @@ test('the password of an address is not shown', async () => {
   }
 })
 
-test('without a port to ask it needs an address', async () => {
+test('the check needs an address if the port is not known', async () => {
   expect((await run(['healthcheck'], { env: { PORT: '0' } })).code).toBe(64)
 })

@@ -34,7 +34,7 @@ async function money(dataDir: string): Promise<{ settled: number; reserved: numb
   return rows.map((row) => ({ settled: Number(row['settled']), reserved: Number(row['reserved']) }))
 }
 
-test('a server killed in the middle of a turn leaves a reservation, which the next one settles at its start', async () => {
+test('a server killed during a turn leaves a reservation, which the next one settles at its start', async () => {
   const dataDir = temporaryFolder()
   const first = await serveChat(dataDir)
   await openTurn(first)
@@ -115,7 +115,7 @@ test('a server that is stopped lets an open turn finish before the drain deadlin
   expect(await serving.end()).toBe(0)
 }, 30_000)
 
-test('a second signal ends the server at once, whatever is open', async () => {
+test('a second signal ends the server at once, even with open responses', async () => {
   const serving = await serveGated(temporaryFolder(), 600)
   const { closed } = await openSocket(serving)
   serving.child.kill('SIGTERM')

@@ -31,11 +31,11 @@ test.each([
   'https://me:secret@example.org/',
   ' a question that begins with a space',
   '   ',
-])('the question %j is not written down', (question) => {
+])('the question %j is not stored', (question) => {
   expect(remembered([question])).toEqual([])
 })
 
-test('questions are there in the next run, each where it was asked last', () => {
+test('questions are kept for the next run, each at its last use', () => {
   expect(
     remembered(['what is trending?', 'which tokens does a tokenizer make?', 'a secret of success']),
   ).toEqual(['what is trending?', 'which tokens does a tokenizer make?', 'a secret of success'])
@@ -50,7 +50,7 @@ test('questions are there in the next run, each where it was asked last', () => 
   )
 })
 
-test('questions stay in a file and a folder of the owner alone, secrets in this run alone', () => {
+test('only the owner may read the file and the folder of questions, and secrets are kept for this run only', () => {
   const path = historyPath()
   const questions = open(path)
   for (const question of ['one', 'two\nlines', ' not this', 'token: abcdefghijkl', 'one'])
@@ -60,7 +60,7 @@ test('questions stay in a file and a folder of the owner alone, secrets in this 
   expect([statSync(path).mode & 0o777, statSync(dirname(path)).mode & 0o777]).toEqual([0o600, 0o700])
 })
 
-test('questions of two terminals at once are all kept, lines that hold none are left out', () => {
+test('the questions of two terminals are all kept, and invalid lines are skipped', () => {
   const path = historyPath()
   const [first, second] = [open(path), open(path)]
   first.add('a')
@@ -70,7 +70,7 @@ test('questions of two terminals at once are all kept, lines that hold none are 
   expect(open(path).list()).toEqual(['a', 'b', 'c'])
 })
 
-test('the file does not grow for ever, and one that others could read is closed to them', () => {
+test('the file has a bounded size, and one that others could read becomes private', () => {
   const path = historyPath()
   mkdirSync(dirname(path))
   const lines = Array.from({ length: 3 * QUESTIONS_KEPT }, (_, index) => `"q${index}"\n`)
@@ -83,7 +83,7 @@ test('the file does not grow for ever, and one that others could read is closed 
   expect(readdirSync(dirname(path))).toEqual(['chat-history'])
 })
 
-test('a file that cannot be used is told once, and its questions are there for this run', () => {
+test('an unusable file is reported once, and questions are kept for this run', () => {
   const path = join(temporaryFolder(), 'file', 'chat-history')
   writeFileSync(dirname(path), '')
   const problems: string[] = []
@@ -94,7 +94,7 @@ test('a file that cannot be used is told once, and its questions are there for t
   expect(questions.list()).toEqual(['one', 'two'])
 })
 
-test('without a file questions are there for this run', () => {
+test('questions are kept for this run without a file', () => {
   const questions = open(null)
   questions.add('one')
   expect(questions.list()).toEqual(['one'])

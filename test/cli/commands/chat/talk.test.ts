@@ -51,7 +51,7 @@ describe('a talk', () => {
     ['ip', 1],
     ['global-budget', 3],
   ])(
-    'waits out a refusal of scope %s for %i seconds, and then asks the same again',
+    'a talk waits out a limit of scope %s for %i seconds, and repeats the request',
     async (scope, seconds) => {
       const { talk, requests: requestCount } = talkWith(limited(scope, seconds), [delta('Hello')])
       const answer = eventsOf(talk.ask('What is new?', never))
@@ -62,13 +62,13 @@ describe('a talk', () => {
     },
   )
 
-  test('tells a refusal that lasts longer at once', async () => {
+  test('a longer limit is reported at once', async () => {
     const { talk, requests: requestCount } = talkWith(limited('session', 4), [delta('Hello')])
     await expect(eventsOf(talk.ask('What is new?', never))).rejects.toMatchObject({ code: 'rate_limited' })
     expect(requestCount()).toBe(1)
   })
 
-  test('tells a refusal that is still there after two waits', async () => {
+  test('a limit that still holds after two waits is reported', async () => {
     const { talk, requests: requestCount } = talkWith(limited('ip', 1))
     const answer = eventsOf(talk.ask('What is new?', never))
     const refused = expect(answer).rejects.toMatchObject({ code: 'rate_limited' })
@@ -77,7 +77,7 @@ describe('a talk', () => {
     expect(requestCount()).toBe(3)
   })
 
-  test('can be stopped while it waits', async () => {
+  test('a wait can be stopped', async () => {
     const stopping = new AbortController()
     const { talk, requests: requestCount } = talkWith(limited('session', 3), [delta('Hello')])
     const answer = eventsOf(talk.ask('What is new?', stopping.signal))
@@ -88,7 +88,7 @@ describe('a talk', () => {
     expect(requestCount()).toBe(1)
   })
 
-  test('keeps the answer that is asked for again until the first text of the new one', async () => {
+  test('a repeated question keeps the old answer until the first text of the new one', async () => {
     const { talk } = talkWith([delta('old')], limited('session', 60), [], [delta('n'), delta('ew')])
     await eventsOf(talk.ask('What is new?', never))
     await expect(eventsOf(talk.ask('What is new?', never, true))).rejects.toMatchObject({

@@ -62,7 +62,7 @@ class Emulator {
 const rowsOf = (texts: readonly string[]): Row[] => texts.map((text) => ({ text, width: text.length }))
 
 describe('the painter', () => {
-  test('paints again only from the first row that differs, in one write', () => {
+  test('the painter repaints from the first row that differs, in one write', () => {
     const screen = new Emulator(10)
     const painter = new Painter(screen)
     painter.paint(rowsOf(['a', 'b', 'c']))
@@ -74,7 +74,7 @@ describe('the painter', () => {
     expect(screen.writes).toHaveLength(2)
   })
 
-  test('leaves the screen as the last frame is, whatever the frames before were', () => {
+  test('the screen shows the last frame after any sequence of frames', () => {
     const frame = fc.array(fc.constantFrom('', 'a', 'bb', 'ccc'), { maxLength: 8 })
     fc.assert(
       fc.property(fc.array(frame, { minLength: 1, maxLength: 8 }), (frames) => {
@@ -87,7 +87,7 @@ describe('the painter', () => {
     )
   })
 
-  test('never touches what has scrolled out of reach, and loses nothing of what is added', () => {
+  test('rows that have scrolled away stay unchanged, and every added row is shown', () => {
     const screen = new Emulator(4)
     const painter = new Painter(screen)
     const all = Array.from({ length: 12 }, (_, index) => `row ${index}`)

@@ -60,7 +60,7 @@ async function change(path: string, statement: string): Promise<void> {
 }
 
 describe('an installation', () => {
-  test('that is well ends with 0, and nothing of it is changed', async () => {
+  test('a sound installation ends with 0 and is not changed', async () => {
     const cwd = temporaryFolder()
     const { env, requests } = await services({ '/v1/models': '{"data":[{"id":"m"}]}' })
     await run(['init', '--quiet'], { cwd })
@@ -84,7 +84,7 @@ describe('an installation', () => {
     expect(requests.filter((each) => !/^(GET|HEAD) /.test(each))).toEqual([])
   })
 
-  test('that is not there yet is told so, and none is made', async () => {
+  test('a missing installation is reported, and none is created', async () => {
     const cwd = temporaryFolder()
     const { code, find } = await doctor({ cwd, env: (await services()).env })
     expect([code, find('data-folder')]).toMatchObject([0, { verdict: 'note' }])
@@ -92,7 +92,7 @@ describe('an installation', () => {
     expect(readdirSync(cwd)).toEqual([])
   })
 
-  test('in use is looked at beside its server', async () => {
+  test('an installation can be checked while its server runs', async () => {
     const cwd = temporaryFolder()
     const { env } = await services()
     const { url } = await serve([], { cwd, env })
@@ -109,8 +109,8 @@ describe('an installation', () => {
   })
 })
 
-describe('what is wrong', () => {
-  test('with the configuration is told whole, with the names no variable has, and ends with 78', async () => {
+describe('a problem', () => {
+  test('all problems of the configuration and unknown names are reported, and the exit code is 78', async () => {
     const env = { PORT: 'many', DASH_SESSION_SECRET: 'short', DASH_PROT: '1' }
     const { code, findings } = await doctor({ cwd: temporaryFolder(), env })
     expect(code).toBe(78)
@@ -119,7 +119,7 @@ describe('what is wrong', () => {
     expect(findings.find(({ check }) => check === 'configuration.names')?.detail).toContain('DASH_PROT')
   })
 
-  test('with a folder that was named ends with 78, and it is not made', async () => {
+  test('a missing named folder ends with 78, and is not created', async () => {
     const cwd = temporaryFolder()
     const { code, find } = await doctor({ cwd }, ['--offline', '--data-dir', 'mounted'])
     expect(code).toBe(78)
@@ -127,7 +127,7 @@ describe('what is wrong', () => {
     expect(readdirSync(cwd)).toEqual([])
   })
 
-  test('with who may read and write is told with what mends it', async () => {
+  test('wrong permissions are reported with their remedy', async () => {
     const cwd = temporaryFolder()
     mkdirSync(join(cwd, 'dash-data'))
     chmodSync(join(cwd, 'dash-data'), 0o777)
@@ -143,7 +143,7 @@ describe('what is wrong', () => {
     ])
   })
 
-  test('with what the next job could not write ends with 74, and nothing is written to try it', async () => {
+  test('files that the next job could not write end with 74, and nothing is written for the check', async () => {
     const cwd = temporaryFolder()
     await run(['init', '--quiet'], { cwd })
     await run(['publish-year', '--once', '--allow-empty'], { cwd })
@@ -163,7 +163,7 @@ describe('what is wrong', () => {
     expect(stateOfFolder(cwd)).toEqual(before)
   })
 
-  test('with the folder of the metrics or of the data is told', async () => {
+  test('a problem of the metrics folder or the data folder is reported', async () => {
     const cwd = temporaryFolder()
     const [metrics, data] = [join(cwd, 'metrics'), join(cwd, 'dash-data')]
     const report = async (): Promise<unknown> => {
@@ -180,7 +180,7 @@ describe('what is wrong', () => {
     expect(await report()).toEqual([74, 'problem', unwritable])
   })
 
-  test('with a database ends with 74: damaged, or of a newer release', async () => {
+  test('a database that is damaged or of a newer release ends with 74', async () => {
     const cwd = temporaryFolder()
     await run(['init', '--quiet'], { cwd })
     await run(['snapshot'], { cwd })
@@ -195,7 +195,7 @@ describe('what is wrong', () => {
     expect(damaged.find('feed')).toEqual(finding('problem', { mend: 'restore' }))
   })
 
-  test('with a stored row that is too long to be published names it, and ends with 1', async () => {
+  test('a stored row that is too long to be published is named, and ends with 1', async () => {
     const data = await filledFolder()
     const flags = ['--offline', '--data-dir', data]
     expect((await doctor({}, flags)).find('feed.rows')?.verdict).toBe('ok')
@@ -211,7 +211,7 @@ describe('what is wrong', () => {
     ])
   })
 
-  test('with a run that died is told from the lease it left', async () => {
+  test('a run that died is reported by its lease', async () => {
     const cwd = temporaryFolder()
     await run(['init', '--quiet'], { cwd })
     await run(['publish-year', '--once', '--allow-empty'], { cwd })
@@ -223,7 +223,7 @@ describe('what is wrong', () => {
     expect(find('publisher.lease')?.detail).toContain('elsewhere (process 9) since 1970-01-01T00:00:01.000Z')
   })
 
-  test('with services ends with 69 or 78, and a source alone with 0', async () => {
+  test('a failing service ends with 69 or 78, a failing source with 0', async () => {
     const cwd = temporaryFolder()
     const { env } = await services({ '/v1/models': 401 })
     const chat = { DASH_CHAT_MODEL: 'm', OPENAI_API_KEY: 'k' }
@@ -237,7 +237,7 @@ describe('what is wrong', () => {
     expect(source.find('source.lobsters')).toEqual(finding('warning', { detail: 'ECONNREFUSED' }))
   })
 
-  test('with a server is told from what it says, and another program is none', async () => {
+  test('a problem of a server is reported by its status, and another program is not a server', async () => {
     const report = async (body: string): Promise<unknown> => {
       const { env } = await services({ '/readyz': body })
       const { find } = await doctor({
@@ -251,13 +251,13 @@ describe('what is wrong', () => {
     expect(await report('{"status":"ready"}')).toEqual(['ok', null])
   })
 
-  test('with the model is told from what the provider lists', async () => {
+  test('a missing model is reported by the list of the provider', async () => {
     const { env } = await services({ '/v1/models': '{"data":[{"id":"another"}]}' })
     const { find } = await doctor({ cwd: temporaryFolder(), env: { ...env, DASH_CHAT_MODEL: 'm' } })
     expect(find('provider')).toEqual(finding('warning', { detail: 'no model m' }))
   })
 
-  test('with the clock is told from the clocks of the services', async () => {
+  test('a wrong clock is reported by the clocks of the services', async () => {
     const { env } = await services({}, { date: 'Sun, 01 Jan 2040 00:00:00 GMT' })
     const { code, find } = await doctor({ cwd: temporaryFolder(), env })
     expect(code).toBe(1)
@@ -265,7 +265,7 @@ describe('what is wrong', () => {
   })
 })
 
-describe('what this user may not look at is a finding among others', () => {
+describe('unreadable paths', () => {
   /** A folder that nobody may look into, with a file in it. */
   function closedFolder(): { cwd: string; closed: string } {
     const cwd = temporaryFolder()
@@ -296,7 +296,7 @@ describe('what this user may not look at is a finding among others', () => {
       (closed: string) => ({ DASH_STORE_URL: `file:${closed}/o` }),
     ],
     ['a secret', 78, 'secrets.files', 'problem', (closed: string) => ({ HF_TOKEN_FILE: `${closed}/token` })],
-  ] as const)('%s', async (_what, code, check, verdict, env) => {
+  ] as const)('%s that is unreadable is a finding', async (_what, code, check, verdict, env) => {
     const { cwd, closed } = closedFolder()
     const report = await doctor({ cwd, env: env(closed), boundByModes: true }, ['--offline'])
     expect(report.code).toBe(code)
@@ -305,7 +305,7 @@ describe('what this user may not look at is a finding among others', () => {
     expect(report.find('name')).toBeDefined()
   })
 
-  test.each(['closed/env', 'missing'])('the env file %s', async (name) => {
+  test.each(['closed/env', 'missing'])('the unreadable env file %s is a finding', async (name) => {
     const { cwd } = closedFolder()
     const report = await doctor({ cwd, boundByModes: true }, ['--offline', '--dotenv', name])
     expect(report.code).toBe(78)
@@ -316,7 +316,7 @@ describe('what this user may not look at is a finding among others', () => {
 
 const builtIn = (cwd: string) => ({ cwd, inProcess: false })
 
-test('another program of the name is told', async () => {
+test('another program with the name dash is reported', async () => {
   const folder = temporaryFolder()
   writeFileSync(join(folder, 'dash'), '#!/bin/sh\n', { mode: 0o755 })
   const { find } = await doctor({ ...builtIn(folder), env: { PATH: folder } }, ['--offline'])
@@ -331,7 +331,7 @@ test('another program of the name is told', async () => {
   expect(alone.find('name')).toMatchObject({ verdict: 'ok' })
 })
 
-test('a person reads a line a finding, and under it what to do', async () => {
+test('the text has a line for each finding, and its remedy below', async () => {
   const { stdout, code } = await run(['doctor', '--offline', '--data-dir', '/not/there'])
   expect(code).toBe(78)
   expect(stdout).toMatch(/^problem data-folder: \/not\/there is not there\n {8}-> mount it/m)
