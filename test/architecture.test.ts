@@ -5,7 +5,7 @@ import { describe, expect, test } from 'vitest'
 
 const ROOT = fileURLToPath(new URL('..', import.meta.url))
 
-/** What each layer may import: other layers, packages, and modules of Node itself (docs/architecture.md). */
+/** Imports that each layer may have: other layers, packages, and Node's modules (docs/architecture.md). */
 const RULES: Record<string, { layers: string[]; packages: string[]; node: 'any' | string[] }> = {
   domain: { layers: [], packages: ['zod', 'ipaddr.js'], node: [] },
   adapters: {
@@ -51,7 +51,7 @@ const RULES: Record<string, { layers: string[]; packages: string[]; node: 'any' 
   },
 }
 
-/** The one file of the domain that may reach into Node: digests. */
+/** The only file of the domain that may import a Node module, for digests. */
 const DIGEST_FILE = 'src/domain/digest.ts'
 
 interface Import {
@@ -77,7 +77,7 @@ function allImports(): Import[] {
   })
 }
 
-/** Why an import breaks the rule, or null. */
+/** Returns the reason why an import breaks the rule, or null. */
 function breach({ file, layer, target }: Import): string | null {
   const rule = RULES[layer]
   if (!rule) return `${file} is in no known layer`
@@ -127,7 +127,7 @@ describe('the import rule', () => {
 })
 
 describe('modules loaded at the start', () => {
-  /** Files that importing one brings along: types are gone by then, and `import()` waits until it is run. */
+  /** Returns the modules that importing a file loads: no types, and no dynamic imports. */
   function broughtAlong(file: string, found = new Set<string>()): Set<string> {
     if (found.has(file)) return found
     found.add(file)
@@ -162,7 +162,7 @@ describe('modules loaded at the start', () => {
   })
 })
 
-/** The files below `from` by which it imports itself, types included; empty when there is no such way. */
+/** Returns the files of an import cycle through `from`, types included; empty without a cycle. */
 function circleFrom(from: string, targets: ReadonlyMap<string, readonly string[]>): string[] {
   const ways: string[][] = [[from]]
   const seen = new Set<string>()

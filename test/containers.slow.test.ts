@@ -15,11 +15,11 @@ test('the image is built only from files that the Dockerfile copies before the b
   for (const [, line = ''] of before.matchAll(/^COPY (.+)$/gm)) {
     const args = line.split(/\s+/)
     const target = join(folder, args.at(-1) ?? '')
-    // Into a folder that ends with a slash, else as the name itself.
+    // The target is a folder if it ends with a slash, else a file name.
     for (const name of args.slice(0, -1))
       cpSync(join(ROOT, name), line.endsWith('/') ? join(target, name) : target, { recursive: true })
   }
-  // What `npm ci` brings.
+  // The dependencies that `npm ci` installs.
   symlinkSync(join(ROOT, 'node_modules'), join(folder, 'node_modules'))
   execFileSync('npm', ['run', 'build'], { cwd: folder, stdio: 'pipe' })
   expect(existsSync(join(folder, 'dist', 'cli', 'main.js'))).toBe(true)

@@ -8,7 +8,7 @@ import { namedVariables } from '../src/cli/settings/variables.ts'
 const fileOf = (name: string): string => fileURLToPath(new URL(`../${name}`, import.meta.url))
 const read = (name: string): string => readFileSync(fileOf(name), 'utf8')
 
-/** The instructions of a Dockerfile, each on one line. */
+/** Returns the instructions of a Dockerfile, each on one line. */
 const instructions = read('Dockerfile')
   .replaceAll(/^#.*\n/gm, '')
   .replaceAll(/\\\n\s*/g, ' ')
@@ -18,7 +18,7 @@ const instructions = read('Dockerfile')
 const argumentsOf = (name: string): string[] =>
   instructions.filter((line) => line.startsWith(`${name} `)).map((line) => line.slice(name.length + 1))
 
-/** What is copied from the folder of the project. */
+/** Returns the paths that are copied from the project's folder. */
 const copied = argumentsOf('COPY')
   .filter((line) => !line.startsWith('--from='))
   .flatMap((line) => line.split(/\s+/).slice(0, -1))
@@ -59,7 +59,7 @@ describe('the Dockerfile', () => {
       ...copied,
       ...argumentsOf('COPY').flatMap((line) => /^--from=build \/build\/(\S+)/.exec(line)?.[1] ?? []),
     ]
-    // The package's own copy of the lock file, and what it leaves out, are not for an image.
+    // An image needs neither the package's copy of the lock file nor the files it excludes.
     const held = files.filter((name) => !name.startsWith('!') && name !== 'npm-shrinkwrap.json')
     for (const name of [...held, 'package.json', 'README.md', 'LICENSE']) expect(brought).toContain(name)
   })
@@ -99,7 +99,7 @@ describe.each(['compose.yaml', 'ops/scale/compose.yaml'])('%s', (name) => {
     const known = new Set<string | undefined>(namedVariables.map((variable) => variable.name))
     const set = [...read(name).matchAll(/^ +(DASH_[A-Z_]+|HOST|PORT):/gm)].map(([, variable]) => variable)
     expect(set.length).toBeGreaterThan(2)
-    // Those of Caddy's own file.
+    // Variables of the Caddyfile.
     expect(
       set
         .filter((variable) => !known.has(variable))
@@ -124,7 +124,7 @@ describe.each(['compose.yaml', 'ops/scale/compose.yaml'])('%s', (name) => {
   })
 
   test('every service has a memory limit', () => {
-    // The services of dash share the block that names its image.
+    // All services of dash share the block that names their image.
     const images = read(name).match(/^ +image: /gm) ?? []
     expect(images.length).toBeGreaterThan(1)
     expect(read(name).match(/^ +mem_limit: \d+[mg]$/gm)).toHaveLength(images.length)

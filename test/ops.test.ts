@@ -7,7 +7,7 @@ import { METRICS } from '../src/server/metrics/catalogue.ts'
 const read = (name: string): string =>
   readFileSync(fileURLToPath(new URL(`../${name}`, import.meta.url)), 'utf8')
 
-/** What Prometheus itself adds to a metric. */
+/** Labels that Prometheus adds to a metric. */
 const OWN_LABELS = new Set(['instance', 'job', 'le'])
 
 interface Dashboard {
@@ -28,7 +28,7 @@ function alertExpressions(): string[] {
   return [...rules.matchAll(/^ +expr: (\|\n(?: {10,}.*\n)+|.*\n)/gm)].map(([, expr = '']) => expr)
 }
 
-/** Names of metrics in an expression, without what a histogram's parts add. */
+/** Returns the metric names in an expression, without the suffixes of histograms. */
 function metricsIn(expression: string): string[] {
   const names = expression.match(/\b(?:dash|process|nodejs)_[a-z0-9_]+\b/g) ?? []
   return names.map((name) => (name in METRICS ? name : name.replace(/_(?:bucket|sum|count)$/, '')))
@@ -81,7 +81,7 @@ test('the page of metrics names every metric with its labels, and every alert', 
 
 describe('alerts on missing runs', () => {
   const DAY_HOURS = 24
-  /** Command, days of the week (1 is Monday) and times of what runs by itself. */
+  /** Command, days of the week (1 is Monday) and times of a scheduled run. */
   type Line = readonly [command: string | undefined, days: readonly number[], times: readonly string[]]
   const WEEK = [1, 2, 3, 4, 5, 6, 7]
 
@@ -94,7 +94,7 @@ describe('alerts on missing runs', () => {
       return [command, days === '*' ? WEEK : days.split(',').map(Number), times.split(',')]
     })
 
-  /** The longest time between two runs of a command, in hours. */
+  /** Returns the longest time between two runs of a command, in hours. */
   function longestPause(schedule: readonly Line[], command: string): number {
     const starts = schedule
       .filter(([name]) => name === command)

@@ -6,7 +6,7 @@ import { describe, expect, test } from 'vitest'
 
 const ROOT = fileURLToPath(new URL('..', import.meta.url))
 
-/** What belongs into the package beside the built program. A new kind of file is a new line here, on purpose. */
+/** Files of the package beside the built program. A new kind of file must be added here on purpose. */
 const BELONGS = [
   /^ops\/(?:caddy|container|grafana|prometheus|scale)\/(?!\.)/,
   /^(?:LICENSE|package\.json|(?:README|CHANGELOG|CONTRIBUTING|bench\/README)\.md)$/,
@@ -57,7 +57,7 @@ test('the package has the built program, the files that it reads, and nothing el
   )
 })
 
-/** Files of the built program, with when each was written. */
+/** Returns the files of the built program with their modification times. */
 const built = (): Map<string, number> =>
   new Map(
     readdirSync(join(ROOT, 'dist'), { recursive: true, encoding: 'utf8' }).map((name) => [
@@ -75,7 +75,7 @@ test('a build of unchanged sources does not change a running program', () => {
 
 const CHUNKS = join(ROOT, 'dist', 'chunks')
 
-/** Of every file of the bundle (docs/decisions/0042-program-bundle.md) its path and text. */
+/** Path and text of every file of the bundle (docs/decisions/0042-program-bundle.md). */
 const bundle = [join(ROOT, 'dist/cli/main.js'), ...readdirSync(CHUNKS).map((name) => join(CHUNKS, name))]
   .filter((path) => path.endsWith('.js'))
   .map((path) => ({ path, text: readFileSync(path, 'utf8') }))

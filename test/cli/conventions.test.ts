@@ -89,7 +89,7 @@ describe('a command line', () => {
     [['search', 'rust', '--limit', '0'], '--limit'],
   ])('the invalid arguments %j end with 64 and a reason, and create no folder', async (args, message) => {
     const cwd = temporaryFolder()
-    // A flag wins over the variable, and is the one that is named.
+    // A flag overrides the variable, and is the one that is named.
     const { code, stdout, stderr } = await run(args, { cwd, env: { PORT: '3001' } })
     if (!args.includes('--json')) expect([code, stdout]).toEqual([64, ''])
     expect(stderr).toContain(message)

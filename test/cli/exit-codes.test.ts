@@ -4,7 +4,7 @@ import { refusalMessage } from '../../src/cli/commands/chat/messages.ts'
 import { describeError, exitCodeOf, exitCodeOfStop } from '../../src/cli/exit-codes.ts'
 import type { ChatApiRefusal, AGENT_ERRORS } from '../../src/domain/agent/schema.ts'
 import { Refusal, StorageFault } from '../../src/domain/refusal.ts'
-/** The exit code of a command that ends with a refusal of this code. */
+/** Exit codes of commands by refusal code. */
 const OF_REFUSAL: Record<string, number> = {
   address_unavailable: 69,
   clock_behind: 1,
@@ -26,10 +26,10 @@ const OF_REFUSAL: Record<string, number> = {
   usage: 64,
 }
 
-/** Codes that a command handles itself and that never end one, so that one which does is a fault of the program. */
+/** Codes that commands must handle: one that ends a command is a fault of the program. */
 const HANDLED = ['invalid_cursor', 'item_not_found']
 
-/** The exit code of `dash chat` with one question that is declined with this code. */
+/** Exit codes of `dash chat` with one question, by refusal code. */
 const OF_CHAT: Record<ChatApiRefusal | (typeof AGENT_ERRORS)[number], number> = {
   answer_cut: 69,
   disabled: 69,

@@ -3,12 +3,12 @@ import { join, relative } from 'node:path'
 import { expect, test } from 'vitest'
 import { dash, serve, temporaryFolder } from '../support/dash.ts'
 
-/** The usual mask of a login shell, which lets all read what is made. */
+/** The usual umask of a login shell, which lets all users read new files. */
 const under = ['sh', '-c', 'umask 022; exec "$@"', 'sh'] as const
 
 const DAY_MS = 86_400_000
 
-/** Paths below a folder with their modes, in octal. */
+/** Returns the paths below a folder with their modes, in octal. */
 function modesOf(folder: string): [string, string][] {
   const entries = readdirSync(folder, { recursive: true, withFileTypes: true })
   return entries.map((entry) => {
@@ -55,7 +55,7 @@ test('only the owner may read files in a data folder, whatever created them, and
     ]),
   )
   expect(modes.filter(([, mode]) => !/^[0-7]00$/.test(mode))).toEqual([])
-  // The exporter that reads it is another user.
+  // The exporter runs as another user.
   expect(modesOf(join(cwd, 'metrics'))).toEqual([['dash-publish-year.prom', '644']])
 })
 

@@ -23,7 +23,7 @@ const PRICES = { DASH_CHAT_PRICE_INPUT: '1', DASH_CHAT_PRICE_OUTPUT: '2' }
 
 const configOf = (env: NodeJS.ProcessEnv) => readConfig({}, env, '/nowhere')
 
-/** What the start of a server tells of its chat: the level, the fields and the message of each line. */
+/** Log lines about the chat at the start of a server: level, fields and message. */
 function chatLogLines(env: NodeJS.ProcessEnv): [level: string, fields: object, message: string][] {
   const lines: ReturnType<typeof chatLogLines> = []
   const at = (level: string) => (fields: object, message: string) => void lines.push([level, fields, message])
@@ -131,7 +131,7 @@ test.each([
   expect(configOf({ DASH_CHAT_BUDGET_SHARE: share }).chat.limits.budgetShare).toBe(millionths)
 })
 
-/** The server that `dash serve` starts with these variables, in a data folder of the test's own. */
+/** Starts the server of `dash serve` with these variables, in a temporary data folder. */
 async function served(env: Record<string, string>): Promise<StartedServer> {
   const folder = temporaryFolder()
   const config = readConfig({ port: '0' }, { DASH_DATA_DIR: folder, ...env }, folder)
@@ -145,7 +145,7 @@ async function served(env: Record<string, string>): Promise<StartedServer> {
   return server
 }
 
-/** The variables of a chat whose model answers. */
+/** Variables of a chat whose model works. */
 const withModel = async (mode: Behaviour | 'answer' = 'answer') =>
   chatVariables((await startProvider(mode)).url)
 
@@ -172,7 +172,7 @@ test.each(['60', '7200'])('a session ends after the %s seconds of its setting', 
   expect(Date.parse(expiresAt ?? '')).toBe((exp ?? 0) * 1_000)
 })
 
-/** The statuses of three requests of one minute, the first two of which a proxy forwarded from one address. */
+/** Sends three requests in one minute, the first two forwarded from one address, and returns their statuses. */
 async function statusesOf(send: (forwarded: Record<string, string>) => Promise<Response>): Promise<number[]> {
   vi.useFakeTimers({ toFake: ['Date'] })
   onTestFinished(() => void vi.useRealTimers())

@@ -156,7 +156,7 @@ test('a full disk costs the lines and nothing else', async () => {
   for (let line = 0; line < 100; line += 1) stream.write('lost\n')
   const started = performance.now()
   await stream.flush(60_000)
-  // It has ended because nothing waits any more, not because its time was over.
+  // The flush has ended because nothing waits any more, not by its time limit.
   expect(performance.now() - started).toBeLessThan(30_000)
 })
 

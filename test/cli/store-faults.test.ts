@@ -83,14 +83,14 @@ describe('verify-archive', () => {
   })
 })
 
-/** A bucket in the test's own memory, with faults at will. */
+/** An S3 bucket in memory that can simulate faults. */
 interface MemoryBucket {
-  /** The variables that make it the object store. */
+  /** Variables that select it as the object store. */
   env: Record<string, string>
   keys: () => string[]
-  /** Refuses requests of a method whose path and query match; null: none any more. */
+  /** Refuses requests of a method whose path and query match; null: refuses none. */
   refuse(method: 'GET' | 'PUT' | null, target?: RegExp): void
-  /** Whether it honours `If-None-Match: *`, as an archive needs it. */
+  /** True if it honours `If-None-Match: *`, which an archive needs. */
   keepsObjects: boolean
 }
 

@@ -1,7 +1,7 @@
 import { expect, test } from 'vitest'
 import { escaped, inOneLine, openTerminal } from '../../src/cli/terminal.ts'
 
-/** A terminal whose streams are kept as text. */
+/** A terminal that records its streams as text. */
 function recordedTerminal(json: boolean): { terminal: ReturnType<typeof openTerminal>; written: string[] } {
   const written: string[] = []
   const stream = {
@@ -12,7 +12,7 @@ function recordedTerminal(json: boolean): { terminal: ReturnType<typeof openTerm
   return { terminal: openTerminal(options, { stdout: stream, stderr: stream, env: {} }), written }
 }
 
-/** A title that would forge a line, clear the screen by two kinds of controls, and turn the line around. */
+/** A title that would forge a line, clear the screen by two kinds of control characters, and reverse the line. */
 const HOSTILE = 'a\nb\r\tc \u001b[2J\u009b2J\u202ed\u2028e\u{e0041}'
 const SHOWN = String.raw`a\nb\r\tc \u001b[2J\u009b2J\u202ed\u2028e\udb40\udc41`
 

@@ -12,7 +12,7 @@ import { startProvider } from '../support/synthetic-provider.ts'
 import { storiesOf } from '../support/signals.ts'
 import { reopenWorkspace } from '../support/workspace.ts'
 
-/** A disk of its own, small enough to fill; needs root. */
+/** A separate disk that is small enough to fill; needs root. */
 function smallDisk(kibibytes: number): string {
   const disk = join(temporaryFolder(), 'disk')
   mkdirSync(disk)
@@ -42,7 +42,7 @@ test('a disk that fills during an import keeps stored rows, and the import conti
   expect(JSON.parse(again.stdout)).toMatchObject({ inserted: 20_000 - stored, unchanged: stored })
 })
 
-/** Fills a disk to its last byte; gives the file that does. */
+/** Fills a disk to its last byte, and returns the file that does. */
 function fill(disk: string): string {
   const ballast = join(disk, 'ballast')
   const page = Buffer.alloc(4_096)
@@ -81,7 +81,7 @@ test('a full disk of the state database is reported by server, status, healthche
   }
   expect([await turn(), await readHealth()]).toEqual([200, [200, true, 'ok', 0]])
   const ballast = fill(disk)
-  // What the log has room for already may still be written.
+  // Frames that fit in the existing log can still be written.
   while ((await turn()) === 200);
   expect(await readHealth()).toEqual([503, false, 'unknown', 69])
   expect(await (await fetch(`${serving.url}/readyz`)).json()).toMatchObject({
@@ -102,14 +102,14 @@ test('a publish on a full disk fails with 74 and leaves no partial result; with 
   const data = join(disk, 'data')
   const stdin = storiesOf(day, 500)
   expect((await dash(['import', 'signals', '-', '--data-dir', data], { stdin: '' })).code).toBe(0)
-  // Refused before an attempt: the ledger is there from now on.
+  // The publish is refused before an attempt; the ledger exists from now on.
   expect((await dash(['publish-year', '--once', '--data-dir', data])).code).toBe(1)
   expect((await dash(['import', 'signals', '-', '--data-dir', data], { stdin })).code).toBe(0)
   const ballast = join(disk, 'ballast')
   const free = Number(
     spawnSync('df', ['--output=avail', '-k', disk], { encoding: 'utf8' }).stdout.split('\n')[1],
   )
-  // Room for the attempt, but not for the object.
+  // Space for the attempt, but not for the object.
   writeFileSync(ballast, Buffer.alloc((free - 40) * 1024))
   const full = await dash(['publish-year', '--once', '--json', '--data-dir', data])
   expect([full.code, JSON.parse(full.stdout)]).toMatchObject([

@@ -28,7 +28,7 @@ test('an import killed at any moment is completed by a second import', async () 
     const { child, end } = startDash(args)
     const size = (): number => statSync(join(data, 'feed.db'), { throwIfNoEntry: false })?.size ?? 0
     const before = size()
-    // The file grows with each commit, by less than this: each run is killed when it has stored at least one batch.
+    // The file grows with each commit by less than this: each run is killed after it has stored at least one batch.
     while (size() < before + 1_500_000 && child.exitCode === null)
       await new Promise((resolve) => setImmediate(resolve))
     if ((await end('SIGKILL')) === null) killed += 1
@@ -38,7 +38,7 @@ test('an import killed at any moment is completed by a second import', async () 
     stored = events.length
   }
   expect(stored).toBeGreaterThan(0)
-  // Where this process gets little time, a run may end before it is killed.
+  // On a busy machine a run may end before it is killed.
   expect(killed).toBeGreaterThan(0)
   const finished = await dash(args)
   expect(JSON.parse(finished.stdout)).toMatchObject({
@@ -53,7 +53,7 @@ test('an import killed at any moment is completed by a second import', async () 
 /** Rows of a file, more than one batch of 5,000. */
 const FILE_ROWS = 6_000
 
-/** Which files are stored, and how many rows of each. */
+/** Returns the stored files, and the number of rows of each. */
 async function storedRows(data: string, day: Day): Promise<Map<string, number>> {
   const workspace = reopenWorkspace(data)
   try {
@@ -107,7 +107,10 @@ test('two importers killed at random moments lose no acknowledged rows', SLOW, a
   expect(new Set(ends)).toEqual(new Set([0, null]))
 })
 
-/** `dash publish-year --once --json` at another time: `process.argv` holds the data folder and how long ago. */
+/**
+ * Script of `dash publish-year --once --json` at another time: `process.argv` holds the data folder and the time
+ * offset.
+ */
 const PUBLISH_AT = `
   import { readConfig } from '${builtModule('cli/settings/read-config.js')}'
   import { Container } from '${builtModule('cli/container.js')}'

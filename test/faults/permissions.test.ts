@@ -44,7 +44,7 @@ test('a server refuses history while it may not read its stores, and serves it a
   }
 })
 
-/** Everything below a folder, and the folder, under other modes while something is done. */
+/** Runs a function while a folder and everything below it have other modes. */
 async function withModes<T>(
   folder: string,
   file: number,

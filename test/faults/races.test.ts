@@ -9,7 +9,7 @@ import { reopenWorkspace } from '../support/workspace.ts'
 
 const SLOW = { timeout: LONG ? 3_600_000 : 600_000 }
 
-/** How many publishers are started, and how many of them work at the same time. */
+/** Number of publishers, and how many of them run at the same time. */
 const [PUBLISHERS, AT_ONCE] = LONG ? [200, 40] : [20, 20]
 
 test(`${PUBLISHERS} publishers of one day have one winner`, SLOW, async () => {
@@ -37,14 +37,14 @@ test(`${PUBLISHERS} publishers of one day have one winner`, SLOW, async () => {
   expect(await workspace.objects.newestHead()).toMatchObject({ seq: 1 })
 })
 
-/** What a server answered: the as-of day of a proved body, or null for "none yet". */
+/** Result of a request: the as-of day of a verified body, or null without a publication. */
 type YearResult = { day: Day | null; status: number }
 
 async function fetchYear(url: string): Promise<YearResult> {
   const response = await fetch(`${url}/api/feed/history?sort=year`)
   const bytes = new Uint8Array(await response.arrayBuffer())
   if (response.status !== 200) return { day: null, status: response.status }
-  // Old headers with a new body, or a body of both, has another digest.
+  // Old headers with a new body, or a mixed body, would have another digest.
   expect(response.headers.get('etag')).toBe(`"${sha256Hex(bytes)}"`)
   const { publicationId } = JSON.parse(Buffer.from(bytes).toString()) as { publicationId: string }
   return { day: publicationId.replace('top-year-v3-', ''), status: 200 }
@@ -52,7 +52,10 @@ async function fetchYear(url: string): Promise<YearResult> {
 
 const POLLERS = 4
 
-/** The answers of one publish, from before it begins until each poller has seen it done and asked some more. */
+/**
+ * Returns the responses during one publish, from before it begins until each poller has seen its end and sent some
+ * more requests.
+ */
 async function pollDuringPublish(
   earlierDays: number,
 ): Promise<{ results: YearResult[]; breaches: string[] }> {
@@ -62,7 +65,7 @@ async function pollDuringPublish(
   const breaches: string[] = []
   const old = earlier.at(-1) ?? null
   let published = false
-  /** How many answers of the new publication have been received, by anybody. */
+  /** Number of responses with the new publication, received by any poller. */
   let newResponses = 0
   const poll = async (): Promise<void> => {
     for (let afterwards = 0; afterwards < 5; afterwards += published ? 1 : 0) {

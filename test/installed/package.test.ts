@@ -20,7 +20,7 @@ const read = (path: string): unknown => JSON.parse(readFileSync(path, 'utf8'))
 
 const { version } = read(join(ROOT, 'package.json')) as { version: string }
 
-/** Runs a program in a folder with nothing of this process's environment that leads back to the repository. */
+/** Runs a program in a folder, with an environment that does not refer to the repository. */
 function run(cwd: string, command: string, args: readonly string[]): string {
   const env = { PATH: process.env['PATH'] ?? '', HOME: process.env['HOME'] ?? '' }
   return execFileSync(command, args, { cwd, env, encoding: 'utf8', stdio: ['ignore', 'pipe', 'ignore'] })
@@ -33,7 +33,7 @@ beforeAll(() => run(ROOT, 'npm', ['pack', '--pack-destination', folder]))
 
 afterAll(() => rmSync(folder, { recursive: true, force: true }))
 
-/** Starts the demo of an installed program, from another folder, and waits until it listens. */
+/** Starts the demo of an installed program from another folder, and waits until it listens. */
 function startDemo(command: string, ...args: string[]): Promise<Serving> {
   const child = spawn(command, [...args, 'serve', '--demo', '--port', '0'], {
     cwd: tmpdir(),
@@ -44,7 +44,7 @@ function startDemo(command: string, ...args: string[]): Promise<Serving> {
   return listening(child)
 }
 
-/** Holds a running demo to what a newcomer sees first, each with what it needs beside the program. */
+/** Checks the first pages of a running demo, each with its files beside the program. */
 async function checkDemo(url: string): Promise<void> {
   for (const [path, contains] of [
     ['/readyz', 'ok'],
@@ -96,7 +96,7 @@ describe('the package, installed into an empty folder', () => {
     const client = new Client({ name: 'test', version: '1' })
     const args = ['mcp', '--demo', '--quiet']
     onTestFinished(() => client.close())
-    // The sample is filled in first, which takes a busy machine a while.
+    // The demo imports its sample first, which takes time on a busy machine.
     const timeout = 300_000
     const transport = new StdioClientTransport({ command: join(bin, 'dashctl'), args, stderr: 'ignore' })
     await client.connect(transport, { timeout })

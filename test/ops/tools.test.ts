@@ -9,7 +9,7 @@ import { dash, metricsUrlOf, serve, temporaryFolder } from '../support/dash.ts'
 
 const ROOT = fileURLToPath(new URL('../..', import.meta.url))
 
-/** Runs a program that reads what we give operators; whatever it says is shown when it minds. */
+/** Runs a tool that reads the operators' files, and returns its exit code and output. */
 function run(
   command: string,
   args: readonly string[],
@@ -63,7 +63,7 @@ describe('Caddy', () => {
 })
 
 describe('docker-compose', () => {
-  /** The compose files and what they name, with the env files that an operator would write. */
+  /** Creates a folder with the compose files and the files they name, and the env files of an operator. */
   function operatorsFolder(): string {
     const folder = temporaryFolder()
     for (const name of ['compose.yaml', 'ops'])

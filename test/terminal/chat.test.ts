@@ -15,7 +15,7 @@ import type { TerminalOptions, TestTerminal } from '../support/terminal.ts'
 
 const ESC = '\x1b'
 
-/** A server whose model says what the test tells it, when it tells it. */
+/** Starts a server with a model that the test controls. */
 async function startGated(
   options: AgentServerOptions = {},
 ): Promise<{ server: AgentServer; model: GatedProvider }> {
@@ -27,7 +27,10 @@ async function startGated(
   return { server: await startAgent({ ...options, ports }), model: gate }
 }
 
-/** A chat with that server; `ask` enters a question, `answered` also has it answered and waits for what is shown. */
+/**
+ * Starts a chat with that server; `ask` enters a question, `answered` also completes its answer and waits for the
+ * shown text.
+ */
 async function startTalk(
   options: TerminalOptions & { args?: readonly string[] } = {},
   served: AgentServerOptions = {},
@@ -47,7 +50,7 @@ async function startTalk(
   return { server, model, terminal, ask, answered }
 }
 
-/** The program has ended with that code, and left the terminal as it was. */
+/** Expects the program to end with this code and to restore the terminal. */
 async function expectEnd(terminal: TestTerminal, code: number): Promise<void> {
   const ended = new RegExp(String.raw`${ENDED} ${code}\nicanon\S* echo`)
   expect(await terminal.until(/echo\b/)).toMatch(ended)
@@ -154,7 +157,7 @@ describe('an answer on a terminal', () => {
     model.say('Some words that take more than one row: 漢字漢字 and 👩‍💻 and so on, until it ends here')
     await terminal.until('ends here')
     await terminal.resize(30, 24)
-    // The terminal itself wraps what is there, in the middle of words, before the program hears of it.
+    // The terminal wraps the old rows, within words, before the program receives the resize.
     const narrow = await terminal.until(/^and so on, until it ends here$/m)
     expect(rowsFrom(narrow, '> Wrap')).toEqual([
       '> Wrap',
@@ -176,7 +179,7 @@ describe('an answer on a terminal', () => {
   test('an answer appears once when the terminal becomes so narrow that its first row is at the top', async () => {
     const { ask, model, terminal } = await startTalk({ columns: 60 })
     await ask('Wrap')
-    // Two rows of each of its four, where there were four above it: the terminal keeps its cursor in the eighth.
+    // Each of its four rows becomes two, with four rows above: the terminal keeps its cursor in the eighth.
     const words = Array.from({ length: 32 }, (_, index) => `word${10 + index}`)
     model.say(words.join(' '))
     await terminal.until('word41')
@@ -294,7 +297,7 @@ test.each([
   expect(await folders()).toEqual([])
 })
 
-/** The process that the terminal's shell has started. */
+/** Returns the process that the terminal's shell has started. */
 async function programIn(terminal: TestTerminal): Promise<number> {
   const shell = (await terminal.tmux('display-message', '-p', '#{pane_pid}')).trim()
   return Number((await readFile(`/proc/${shell}/task/${shell}/children`, 'utf8')).trim().split(' ')[0])

@@ -18,7 +18,7 @@ async function scriptFor(shell: Shell): Promise<{ script: string; folder: string
   return { script, folder }
 }
 
-/** What each shell offers for a command line, as its own completion would be asked. */
+/** Returns the completions of a command line, as the shell's own completion requests them. */
 const OFFERED: Record<'bash' | 'fish', (script: string, line: string, cwd: string) => string[]> = {
   bash(script, line, cwd) {
     const words = line.split(/ |(?<==)|(?==)/)
@@ -63,7 +63,7 @@ describe.each(['bash', 'fish'] as const)('%s', (shell) => {
   })
 })
 
-/** The screen once what was typed is completed; the line is empty again then. */
+/** Returns the screen after the completion; the line is empty again then. */
 async function screenWith(terminal: TestTerminal, typed: string, completed: string): Promise<string> {
   await terminal.type(typed)
   await terminal.press('Tab')

@@ -33,7 +33,7 @@ describe('the prompts of init', () => {
       OPENROUTER_API_KEY: 'a-key-of-mine',
     })
     expect(statSync(join(home, '.env')).mode & 0o777).toBe(0o600)
-    // No question and no escape is in what is printed.
+    // Standard output has no prompt and no escape.
     const printed = readFileSync(join(home, 'units'), 'utf8')
     expect(printed).toMatch(/^# dash, for the crontab of /)
     expect(printed).not.toContain('systemd')

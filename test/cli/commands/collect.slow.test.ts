@@ -20,7 +20,7 @@ function data(): string {
   return join(temporaryFolder(), 'data')
 }
 
-/** Ids of a source in the feed of a data folder, of events of any known time up to tomorrow. */
+/** Returns the IDs of a source in the feed of a data folder, of all events up to tomorrow. */
 async function storedIds(folder: string, source: string): Promise<string[]> {
   const { feed, close } = storeAt(pathToFileURL(join(folder, 'feed.db')).href)
   onTestFinished(close)
@@ -28,7 +28,7 @@ async function storedIds(folder: string, source: string): Promise<string[]> {
   return events.flatMap((event) => (event.source === source ? [event.sourceId] : [])).sort()
 }
 
-/** The links of replayed items lead nowhere: texts are read where a test is about them. */
+/** Links of replayed items lead nowhere: only tests about texts read them. */
 const NO_TEXTS = { DASH_ARTICLE_MAX_PER_RUN: '0' }
 
 async function collectJson(
@@ -200,7 +200,7 @@ describe('collect', () => {
     expect([code, report.snapshot, report.articles]).toEqual([69, null, null])
   })
 
-  /** A folder with a snapshot whose clock was ahead, and the id of that. */
+  /** Creates a folder with a snapshot whose clock was ahead, and returns its ID. */
   async function folderAhead(aheadMs: number): Promise<{ folder: string; snapshotId: string }> {
     const folder = data()
     const { feed, close } = storeAt(pathToFileURL(join(folder, 'feed.db')).href)
@@ -249,7 +249,7 @@ describe('collect', () => {
 })
 
 describe('a collection that is ended', () => {
-  /** A run that waits for one late item of Hacker News, after a first part was stored. */
+  /** Starts a run that waits for one late Hacker News item, after a first part was stored. */
   async function waitingRun(folder: string, args: string[] = []) {
     const world = await replay()
     const release = world.hold('hn', /item\/41000020/)

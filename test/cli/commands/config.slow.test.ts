@@ -38,7 +38,7 @@ test('every setting is shown with its value and origin', async () => {
     source: 'secret-file',
     from: 'key',
   })
-  // An empty variable switches off what the file says.
+  // An empty variable overrides the value of the file.
   expect(settings.get('DASH_LOG_LEVEL')).toMatchObject({ value: 'info', source: 'default' })
   expect(settings.get('DASH_LEDGER_URL')).toMatchObject({
     value: 'file:///from/the/flag/ledger.db',

@@ -10,14 +10,14 @@ import { filesOfFolder, stateOfFolder } from '../../support/temporary-folder.ts'
 import { AS_OF, publishDays, publishedWorkspace, sampleSignals } from '../../support/workspace.ts'
 import type { Workspace } from '../../support/workspace.ts'
 
-/** Two publications and a gap. */
+/** Creates two publications and a gap. */
 const DAYS = [addDays(AS_OF, -2), AS_OF]
 
 function copy({ folder }: { folder: string }, to: readonly string[], options: RunOptions = {}) {
   return dash(['copy-archive', '--data-dir', folder, '--json', '--to', ...to], options)
 }
 
-/** What a server on a data folder answers for the newest Year. */
+/** Returns the response of a server on a data folder for the newest Year. */
 async function served(folder: string): Promise<{ status: number; bytes: Buffer }> {
   const { url, end } = await serve(['--data-dir', folder])
   const response = await fetch(`${url}/api/feed/history?sort=year`)
@@ -101,7 +101,7 @@ test('a copy that was cut short before its rows serves 503 and no older publicat
   expect((await copy(source, [target])).code).toBe(0)
   await source.feed.importSignals(sampleSignals(AS_OF))
   await publishDays(source, [AS_OF])
-  // What stands when the objects and the heads are there and the rows are not.
+  // The state after objects and heads were copied, but no rows.
   cpSync(source.objectsPath, join(target, 'objects'), { recursive: true })
   const cut = await served(target)
   expect([cut.status, JSON.parse(cut.bytes.toString())]).toEqual([

@@ -2,7 +2,7 @@ import { expect, test } from 'vitest'
 import { run } from '../../support/dash.ts'
 import { localSource } from '../../support/local-source.ts'
 
-/** A server that answers every request so. */
+/** Starts a server with the same response to every request. */
 async function respondWith(status: number, body: string): Promise<string> {
   const { url } = await localSource((_request, response) => response.writeHead(status).end(body))
   return url

@@ -8,7 +8,7 @@ import { copyOfSample, SAMPLE_ARCHIVE } from '../../support/legacy-archive.ts'
 import { storiesOf } from '../../support/signals.ts'
 import { dash, dataFolder, filledFolder, run, serve, startDash, temporaryFolder } from '../../support/dash.ts'
 
-/** Rows of the last completed UTC day, as the program itself sees it. */
+/** Rows of the last completed UTC day, by the clock of the program. */
 function rows(count: number, changes: Record<string, unknown> = {}): string {
   return storiesOf(lastCompleteDay(Date.now()), count, changes)
 }

@@ -37,7 +37,7 @@ test('the six tools return the same over HTTP and over standard input and output
   const clients: Client[] = []
   for (const transport of [stdio, new StreamableHTTPClientTransport(new URL(`${url}/mcp`))]) {
     const client = new Client({ name: 'test', version: '1' })
-    // The class has the members of the interface, which does not say that they may be undefined.
+    // The class implements the interface, whose types do not allow undefined members.
     await client.connect(transport as Transport)
     onTestFinished(() => client.close())
     expect((await client.listTools()).tools).toHaveLength(6)
@@ -80,7 +80,7 @@ test('standard output has only messages, and pending requests are answered after
   expect(stderr).toBe('error: a line on standard input was no message that could be answered\n')
 })
 
-/** A data folder with a feed, in which nothing is stored. */
+/** Creates a data folder with an empty feed. */
 async function emptyFeed(): Promise<string> {
   const folder = temporaryFolder()
   const { code } = await dash(['import', 'signals', '-', '--data-dir', folder], { stdin: '' })

@@ -8,7 +8,7 @@ import { run, temporaryFolder } from '../../support/dash.ts'
 import { sampleCandidates, sampleRun } from '../../support/free-models.ts'
 import { jsonSource, localSource, unreachableUrl } from '../../support/local-source.ts'
 
-/** A data folder whose store holds a run made at that time. */
+/** Creates a data folder whose store holds a run of that time. */
 async function storedFolder(now = Date.now(), candidates = sampleCandidates(now)): Promise<string> {
   const folder = temporaryFolder()
   const root = join(folder, 'objects')

@@ -51,7 +51,7 @@ describe('dash search and dash reindex', () => {
     expect(await items('--source', 'lobsters')).toBe(0)
     expect(await items('--source', 'lobsters,hn')).toBe(1)
     expect(await items('--source', 'hn', '--source', 'lobsters')).toBe(1)
-    // A source's name is a word like any other without the option, and in quotation marks beside it.
+    // The name of a source is a word like any other without the option, and in quotation marks beside it.
     expect(await items('lobsters')).toBe(1)
     expect(await items('"lobsters"', '--source', 'hn')).toBe(1)
   })

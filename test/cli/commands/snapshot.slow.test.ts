@@ -10,7 +10,7 @@ import { dash, filledFolder, run, serve } from '../../support/dash.ts'
 import { storeAt } from '../../adapters/feed/open-feed.ts'
 import { rawClient } from '../../adapters/sqlite/lock-holder.ts'
 
-/** Takes a snapshot under a clock that is ahead; returns its id. */
+/** Takes a snapshot under a clock that is ahead, and returns its ID. */
 async function takeAhead(data: string, aheadMs: number): Promise<string> {
   const { feed, close } = storeAt(pathToFileURL(join(data, 'feed.db')).href)
   const clock = (): number => Date.now() + aheadMs
@@ -20,7 +20,7 @@ async function takeAhead(data: string, aheadMs: number): Promise<string> {
   return snapshotId
 }
 
-/** Asks under another name than the server's own. */
+/** Sends a request with another host name than the server's own. */
 function askAs(host: string, url: string): Promise<string> {
   return new Promise((resolve, reject) => {
     request(url, { headers: { host } }, (response) => {

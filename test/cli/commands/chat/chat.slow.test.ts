@@ -67,7 +67,7 @@ describe('the exit code', () => {
 })
 
 test('a private server serves the demo, and its folder is deleted afterwards', async () => {
-  // The switch is for the operator's own server.
+  // DASH_CHAT_DISABLED applies to the operator's own server only.
   const finished = await chat(['--demo', 'what is trending?'], { env: { DASH_CHAT_DISABLED: '1' } })
   expect(finished).toMatchObject({ code: 0 })
   expect(finished.stdout).toMatch(/^_Demo: a script answers here/)
@@ -87,7 +87,7 @@ const OWN_LIMIT: Behaviour = {
   },
 }
 
-/** What the routing service was asked, beside the conversation. */
+/** Requests to the routing service, without the conversation. */
 const routerRequests = ({ requests }: SyntheticProvider): unknown[] =>
   requests.map(({ path, headers, body }) => ({
     path,
@@ -117,7 +117,7 @@ test('a server with the model `auto` chats with the recommended model, then with
   })
   expect(JSON.parse(evaluated.stdout)).toMatchObject({ primary: SOLVER, requests: 8 })
   const provider = await startProvider()
-  // Ten of these are nobody's, and the evaluation sent eight, so that three are left.
+  // Ten of these are reserved and the evaluation sent eight, so that three are left.
   provider.key = { data: { free_model_daily_requests: { limit: 21, used: 8 } } }
   const { url, end } = await serve([], {
     env: {

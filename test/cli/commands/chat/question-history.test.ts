@@ -13,7 +13,7 @@ const open = (path: string | null): QuestionHistory =>
     throw new Error(problem)
   })
 
-/** What the next run knows of questions asked in this one. */
+/** Adds questions in one run and returns those of the next run. */
 function remembered(added: readonly string[]): readonly string[] {
   const path = historyPath()
   const questions = open(path)

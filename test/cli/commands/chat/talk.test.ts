@@ -19,7 +19,7 @@ const delta = (text: string): ServedEvent => ({ event: 'delta', data: { text }, 
 const limited = (scope: string, retryAfterSeconds: number): Refusal =>
   new Refusal('rate_limited', undefined, { members: { status: 429, scope, retryAfterSeconds } })
 
-/** A talk with a server that answers each request as the next entry says, the last one again and again. */
+/** Starts a conversation with a server whose responses are these in order; the last one repeats. */
 function talkWith(...replies: (Refusal | readonly ServedEvent[])[]): { talk: Talk; requests: () => number } {
   let count = 0
   const api: PublicHost['chat'] = {

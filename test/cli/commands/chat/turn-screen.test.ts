@@ -3,7 +3,7 @@ import { describe, expect, test } from 'vitest'
 import { Painter } from '../../../../src/cli/commands/chat/turn-screen.ts'
 import type { Row } from '../../../../src/cli/commands/chat/wrap.ts'
 
-/** No wrapping or wrapping; up; clear below; clear the row; right; line feed; return; text. */
+/** Wrapping off or on; up; clear below; clear the row; right; line feed; return; text. */
 const SEQUENCES = new RegExp(
   [
     '\\x1b\\[\\?7[lh]',
@@ -18,7 +18,7 @@ const SEQUENCES = new RegExp(
   'g',
 )
 
-/** As much of a terminal as the painter uses: its rows, with those that have scrolled away. */
+/** The parts of a terminal that the painter uses: its rows and the scrollback. */
 class Emulator {
   columns = 40
   rows: number

@@ -15,7 +15,7 @@ interface Finding {
   mend: string | null
 }
 
-/** Answers as every service at once, by the path; `requests` are those it got. */
+/** Simulates all services at once, by the path; `requests` records what they receive. */
 async function services(
   answers: Record<string, number | string> = {},
   headers: Record<string, string> = {},
@@ -35,7 +35,7 @@ async function services(
   }
 }
 
-/** Its findings; it runs in this process unless file modes are to bind it or its own path matters. */
+/** Returns its findings. It runs in this process unless file modes must apply or the path of the program matters. */
 async function doctor(
   options: RunOptions & { inProcess?: boolean; stdin?: never },
   args: string[] = [],
@@ -47,7 +47,7 @@ async function doctor(
   return { code, findings, find: (check) => findings.find((finding) => finding.check === check) }
 }
 
-/** A finding with that verdict, whose texts hold these. */
+/** Matches a finding with this verdict whose texts contain these. */
 const finding = (verdict: string, texts: Partial<Record<'detail' | 'mend', string>>): unknown => {
   const held = Object.entries(texts).map(([name, text]) => [name, expect.stringContaining(text)] as const)
   return expect.objectContaining({ verdict, ...Object.fromEntries(held) })
@@ -76,7 +76,7 @@ describe('an installation', () => {
     const checks = 'configuration chat data-folder feed.migrations snapshot router provider source.hn clock'
     for (const check of checks.split(' ')) expect(find(check), check).toMatchObject({ verdict: 'ok' })
     expect(stateOfFolder(cwd)).toEqual(before)
-    // The keys go to their own services alone, and nothing is posted.
+    // Keys are sent to their own services only, and nothing is posted.
     expect(requests.filter((each) => each.includes('the-key'))).toEqual(['GET /v1/models Bearer the-key'])
     expect(requests.filter((each) => each.includes('other-key'))).toEqual([
       'GET /router/key Bearer other-key',
@@ -96,7 +96,7 @@ describe('an installation', () => {
     const cwd = temporaryFolder()
     const { env } = await services()
     const { url } = await serve([], { cwd, env })
-    // A server makes its databases when it is first asked.
+    // A server creates its databases at the first query.
     expect((await run(['healthcheck', '--url', url])).code).toBe(0)
     const before = readdirSync(join(cwd, 'dash-data')).sort()
     const { code, find } = await doctor({ cwd, env: { ...env, PORT: new URL(url).port } })
@@ -266,7 +266,7 @@ describe('a problem', () => {
 })
 
 describe('unreadable paths', () => {
-  /** A folder that nobody may look into, with a file in it. */
+  /** A folder without any permissions, with a file in it. */
   function closedFolder(): { cwd: string; closed: string } {
     const cwd = temporaryFolder()
     const closed = join(cwd, 'closed')
@@ -321,7 +321,7 @@ test('another program with the name dash is reported', async () => {
   writeFileSync(join(folder, 'dash'), '#!/bin/sh\n', { mode: 0o755 })
   const { find } = await doctor({ ...builtIn(folder), env: { PATH: folder } }, ['--offline'])
   expect(find('name')).toEqual(finding('note', { detail: join(folder, 'dash') }))
-  // npx puts a folder of its own before those that scripts of the host look into.
+  // npx adds its own folder before the folders in which scripts of the host look.
   const own = join(folder, 'node_modules', '.bin')
   mkdirSync(own, { recursive: true })
   symlinkSync(fileURLToPath(new URL('../../../../dist/cli/main.js', import.meta.url)), join(own, 'dash'))

@@ -27,7 +27,7 @@ const LEDGER: LedgerFacts = {
   lease: null,
 }
 
-/** `<check> <verdict>` of every finding about a ledger. */
+/** Returns `<check> <verdict>` of every finding about a ledger. */
 const ledgerVerdicts = (facts: Partial<LedgerFacts>, now = NOW): string[] =>
   findingsOf(LEDGER_CHECKS, { ...LEDGER, ...facts }, now).map(({ check, verdict }) => `${check} ${verdict}`)
 
@@ -64,7 +64,7 @@ describe('a lease', () => {
     expect(detailOf(NOW + HOUR, '7@boot')).toContain(
       'held by host (process 7) since 2026-03-02T11:00:00.000Z',
     )
-    // Another start time is another process, which had this one's number before.
+    // A different start time means another process with the same number.
     expect(detailOf(NOW + HOUR, `${thisProcess().process}0`)).toContain('has died')
     expect(detailOf(NOW, '7@boot')).toContain('let it run out')
   })

@@ -162,7 +162,7 @@ describe('the units', () => {
 })
 
 describe('the crontab', () => {
-  /** Runs the command of a line as cron does: with its shell, its path, and percent signs for what they are. */
+  /** Runs the command of a crontab line as cron does: with its shell, its PATH, and its meaning of percent signs. */
   const runLine = (line: string, now: string): string => {
     const command = line.split(' ').slice(5).join(' ').replaceAll('\\%', '%')
     const env = { PATH: '/usr/bin:/bin', HOME: '/', NOW: now }
@@ -269,7 +269,7 @@ describe('--print', () => {
     expect(existsSync(join(root, 'compose.yaml'))).toBe(true)
     expect(containers.split('\n')).toContain(`cd ${root}`)
     expect(containers.split('\n')).toContain('docker compose up -d --build')
-    // The line that makes the env file, run in another folder than the package's.
+    // The line that writes the env file, run in a folder other than the package's.
     const line = containers.split('\n').find((each) => each.includes('sed ')) ?? ''
     const target = temporaryFolder()
     execFileSync('/bin/sh', ['-c', line], { cwd: target })
@@ -283,7 +283,7 @@ describe('--print', () => {
   })
 })
 
-/** As containers run a program by `--user`: a number that the system knows no name for. */
+/** Runs a program like containers with `--user`: as a number for which the system has no name. */
 const NAMELESS = ['setpriv', '--reuid', '12345', '--regid', '12345', '--clear-groups']
 
 test.skipIf(process.getuid?.() !== 0)('a user without a name is called by its number', async () => {

@@ -36,7 +36,7 @@ import type { Workspace } from '../../../support/workspace.ts'
 
 const DAYS = [addDays(AS_OF, -2), addDays(AS_OF, -1), AS_OF]
 
-/** Publications enough that their objects are read ahead, and three older ones. */
+/** Creates enough publications that their objects are read ahead, and three older ones. */
 async function spreadWorkspace(days: number): Promise<Workspace> {
   const workspace = await openWorkspace()
   const { contents, objects } = sampleArchive(days)
@@ -65,7 +65,7 @@ async function verify(
   return { ...finished, report: JSON.parse(finished.stdout) as VerifyReport }
 }
 
-/** Everything in the folder but what is kept of audits. */
+/** Returns the state of the folder without the records of audits. */
 function archiveOf({ folder }: Workspace): Record<string, string> {
   return stateOfFolder(folder, (name) => name.startsWith('state.db'))
 }
@@ -85,7 +85,7 @@ function objectFiles({ objectsPath }: Workspace): string[] {
     .sort()
 }
 
-/** The one line of an audit where nothing keeps its record. */
+/** Note of an audit without a state database for its record. */
 const NO_RECORD = /^no record of this audit is left: there is no state database \S+state\.db; .*\n$/
 
 describe('verify-archive', () => {
@@ -343,7 +343,7 @@ describe('an expected head', () => {
 })
 
 describe('an audit that is interrupted', () => {
-  /** Starts an audit that waits for the head it is to expect, does something meanwhile, and lets it go on. */
+  /** Starts an audit that waits for its expected head, runs `act`, and lets it continue. */
   async function meanwhile(
     workspace: Workspace,
     act: (audit: ReturnType<typeof startDash>['child']) => void,
@@ -353,7 +353,7 @@ describe('an audit that is interrupted', () => {
     const args = ['verify-archive', '--data-dir', workspace.folder, '--json', '--expect-head', pipe]
     const { child, output, end } = startDash(args)
     const head = readFileSync(join(workspace.objectsPath, 'heads', '1'))
-    // Opens when the other end does.
+    // Opens once the other end is open.
     const writer = await open(pipe, 'w')
     act(child)
     await writer.writeFile(head)
@@ -403,7 +403,7 @@ describe('an audit that is interrupted', () => {
     const env = { TMPDIR: temporaryFolder() }
     const args = ['verify-archive', '--data-dir', folder, '--json', '--self-test']
     const { output, end } = startDash(args, { env })
-    // The self-test makes its sample in the temporary folder once the audit is done.
+    // The self-test creates its sample in the temporary folder after the audit.
     await vi.waitFor(() => expect(readdirSync(env.TMPDIR)).not.toEqual([]), { timeout: 20_000, interval: 5 })
     expect(await end('SIGINT')).toBe(130)
     expect(JSON.parse(output.stdout)).toMatchObject({ ok: true, complete: true, publications: 1 })
