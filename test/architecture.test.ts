@@ -5,7 +5,7 @@ import { describe, expect, test } from 'vitest'
 
 const ROOT = fileURLToPath(new URL('..', import.meta.url))
 
-/** What each layer may import: other layers, packages, and modules of Node itself (docs/architecture.md). */
+/** Imports that each layer may have: other layers, packages, and Node's modules (docs/architecture.md). */
 const RULES: Record<string, { layers: string[]; packages: string[]; node: 'any' | string[] }> = {
   domain: { layers: [], packages: ['zod', 'ipaddr.js'], node: [] },
   adapters: {
@@ -51,7 +51,7 @@ const RULES: Record<string, { layers: string[]; packages: string[]; node: 'any' 
   },
 }
 
-/** The one file of the domain that may reach into Node: digests. */
+/** The only file of the domain that may import a Node module, for digests. */
 const DIGEST_FILE = 'src/domain/digest.ts'
 
 interface Import {
@@ -77,7 +77,7 @@ function allImports(): Import[] {
   })
 }
 
-/** Why an import breaks the rule, or null. */
+/** Returns the reason why an import breaks the rule, or null. */
 function breach({ file, layer, target }: Import): string | null {
   const rule = RULES[layer]
   if (!rule) return `${file} is in no known layer`
@@ -98,16 +98,16 @@ function breach({ file, layer, target }: Import): string | null {
 describe('the import rule', () => {
   const imports = allImports()
 
-  test('is read from files that exist', () => {
+  test('the rule is read from existing files', () => {
     expect(new Set(imports.map(({ layer }) => layer))).toEqual(new Set(Object.keys(RULES)))
     expect(imports.length).toBeGreaterThan(100)
   })
 
-  test('holds for every import', () => {
+  test('the rule holds for every import', () => {
     expect(imports.flatMap((each) => breach(each) ?? [])).toEqual([])
   })
 
-  test('lets siblings meet only in the container', () => {
+  test('adapters meet only in the container', () => {
     const introducing = imports.filter(
       ({ layer, target }) => layer === 'cli' && target.includes('/adapters/'),
     )
@@ -115,7 +115,7 @@ describe('the import rule', () => {
     expect(files).toEqual(['src/cli/container.ts'])
   })
 
-  test('would notice a breach', () => {
+  test('a breach is noticed', () => {
     const wrong = { file: 'src/domain/year/rank.ts', layer: 'domain' }
     expect(breach({ ...wrong, target: '../../adapters/feed/feed.ts' })).toContain('imports adapters')
     expect(breach({ ...wrong, target: 'node:fs' })).toContain('node:fs')
@@ -126,8 +126,8 @@ describe('the import rule', () => {
   })
 })
 
-describe('what is loaded at once', () => {
-  /** Files that importing one brings along: types are gone by then, and `import()` waits until it is run. */
+describe('modules loaded at the start', () => {
+  /** Returns the modules that importing a file loads: no types, and no dynamic imports. */
   function broughtAlong(file: string, found = new Set<string>()): Set<string> {
     if (found.has(file)) return found
     found.add(file)
@@ -139,19 +139,19 @@ describe('what is loaded at once', () => {
     return found
   }
 
-  test('help brings no library but those of command lines and settings', () => {
+  test('the help loads only the libraries of command lines and settings', () => {
     const packages = [...broughtAlong('src/cli/main.ts')].filter((name) => !/^(?:src\/|node:)/.test(name))
     expect(packages).toEqual(['commander'])
   })
 
-  test('a server starts without the library of a protocol that nobody may ask it for', () => {
+  test('a server starts without the MCP library', () => {
     const brought = broughtAlong('src/cli/commands/serve.ts')
     expect(brought.size).toBeGreaterThan(100)
     expect([...brought].filter((name) => name.includes('modelcontextprotocol'))).toEqual([])
     expect(broughtAlong('src/cli/commands/mcp.ts')).toContain('@modelcontextprotocol/sdk/server/stdio.js')
   })
 
-  test('an audit of the ledger brings the tables, and no library to write queries with', () => {
+  test('an audit of the ledger loads the tables, and no query builder', () => {
     const brought = new Set(
       ['ledger/auditor', 'sqlite/lease'].flatMap((name) => [...broughtAlong(`src/adapters/${name}.ts`)]),
     )
@@ -162,7 +162,7 @@ describe('what is loaded at once', () => {
   })
 })
 
-/** The files below `from` by which it imports itself, types included; empty when there is no such way. */
+/** Returns the files of an import cycle through `from`, types included; empty without a cycle. */
 function circleFrom(from: string, targets: ReadonlyMap<string, readonly string[]>): string[] {
   const ways: string[][] = [[from]]
   const seen = new Set<string>()
@@ -183,14 +183,14 @@ describe('files', () => {
     graph.set(file, [...(graph.get(file) ?? []), relative(ROOT, resolve(ROOT, dirname(file), target))])
   }
 
-  test('import each other in no circle, not even for a type', () => {
+  test('files have no circular imports, not even of types', () => {
     expect(graph.size).toBeGreaterThan(200)
     expect(
       [...graph.keys()].map((file) => circleFrom(file, graph)).filter(({ length }) => length > 0),
     ).toEqual([])
   })
 
-  test('in a circle would be noticed', () => {
+  test('a circular import is noticed', () => {
     const circle = new Map(Object.entries({ a: ['b', 'd'], b: ['c'], c: ['a'] }))
     expect(circleFrom('a', circle)).toEqual(['a', 'b', 'c'])
     expect(circleFrom('d', circle)).toEqual([])
@@ -202,7 +202,7 @@ describe('the domain', () => {
     name.endsWith('.ts'),
   )
 
-  test('asks nobody for the time or for chance, and waits for nothing', () => {
+  test('the domain uses no clock, no random numbers and no asynchronous code', () => {
     const found = files.flatMap((name) => {
       const code = readFileSync(join(ROOT, 'src/domain', name), 'utf8')
       return /new Date\(\)|Date\.now|Math\.random|\basync\b|\bawait\b/.test(code) ? [name] : []

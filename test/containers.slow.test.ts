@@ -7,19 +7,19 @@ import { temporaryFolder } from './support/dash.ts'
 
 const ROOT = fileURLToPath(new URL('..', import.meta.url))
 
-test('the image is built from what the Dockerfile copies before it builds, and from no more', () => {
+test('the image is built only from files that the Dockerfile copies before the build', () => {
   const [before = '', rest] = readFileSync(join(ROOT, 'Dockerfile'), 'utf8').split(/^RUN npm run build\b.*$/m)
   expect(rest).toBeDefined()
   const folder = join(temporaryFolder(), 'build')
   mkdirSync(folder)
   for (const [, line = ''] of before.matchAll(/^COPY (.+)$/gm)) {
-    const words = line.split(/\s+/)
-    const target = join(folder, words.at(-1) ?? '')
-    // Into a folder that ends with a slash, else as the name itself.
-    for (const name of words.slice(0, -1))
+    const args = line.split(/\s+/)
+    const target = join(folder, args.at(-1) ?? '')
+    // The target is a folder if it ends with a slash, else a file name.
+    for (const name of args.slice(0, -1))
       cpSync(join(ROOT, name), line.endsWith('/') ? join(target, name) : target, { recursive: true })
   }
-  // What `npm ci` brings.
+  // The dependencies that `npm ci` installs.
   symlinkSync(join(ROOT, 'node_modules'), join(folder, 'node_modules'))
   execFileSync('npm', ['run', 'build'], { cwd: folder, stdio: 'pipe' })
   expect(existsSync(join(folder, 'dist', 'cli', 'main.js'))).toBe(true)

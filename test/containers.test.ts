@@ -8,7 +8,7 @@ import { namedVariables } from '../src/cli/settings/variables.ts'
 const fileOf = (name: string): string => fileURLToPath(new URL(`../${name}`, import.meta.url))
 const read = (name: string): string => readFileSync(fileOf(name), 'utf8')
 
-/** The instructions of a Dockerfile, each on one line. */
+/** Returns the instructions of a Dockerfile, each on one line. */
 const instructions = read('Dockerfile')
   .replaceAll(/^#.*\n/gm, '')
   .replaceAll(/\\\n\s*/g, ' ')
@@ -18,13 +18,13 @@ const instructions = read('Dockerfile')
 const argumentsOf = (name: string): string[] =>
   instructions.filter((line) => line.startsWith(`${name} `)).map((line) => line.slice(name.length + 1))
 
-/** What is copied from the folder of the project. */
+/** Returns the paths that are copied from the project's folder. */
 const copied = argumentsOf('COPY')
   .filter((line) => !line.startsWith('--from='))
   .flatMap((line) => line.split(/\s+/).slice(0, -1))
 
 describe('the Dockerfile', () => {
-  test('has nothing that a linter minds', () => {
+  test('the linter accepts the Dockerfile', () => {
     const { ERROR } = ValidationSeverity
     const found = validate(read('Dockerfile'), {
       deprecatedMaintainer: ERROR,
@@ -40,7 +40,7 @@ describe('the Dockerfile', () => {
     expect(found.map(({ message }) => message)).toEqual([])
   })
 
-  test('copies what is there, and .dockerignore lets it through', () => {
+  test('every copied path exists, and .dockerignore does not exclude it', () => {
     const allowed = read('.dockerignore')
       .split('\n')
       .filter((line) => line.startsWith('!'))
@@ -53,30 +53,30 @@ describe('the Dockerfile', () => {
     for (const name of allowed) expect(copied.map((each) => each.replace('./', ''))).toContain(name)
   })
 
-  test('copies all that the package holds', () => {
+  test('the Dockerfile copies all files of the package', () => {
     const { files } = JSON.parse(read('package.json')) as { files: string[] }
     const brought = [
       ...copied,
       ...argumentsOf('COPY').flatMap((line) => /^--from=build \/build\/(\S+)/.exec(line)?.[1] ?? []),
     ]
-    // The package's own copy of the lock file, and what it leaves out, are not for an image.
+    // An image needs neither the package's copy of the lock file nor the files it excludes.
     const held = files.filter((name) => !name.startsWith('!') && name !== 'npm-shrinkwrap.json')
     for (const name of [...held, 'package.json', 'README.md', 'LICENSE']) expect(brought).toContain(name)
   })
 
-  test('lets no env file into an image, in any folder', () => {
+  test('no env file of any folder enters an image', () => {
     const last = read('.dockerignore').trimEnd().split('\n').at(-1)
     expect(last).toBe('**/.env')
   })
 
-  test('is built on one release of Node that the program runs on, in all its stages', () => {
+  test('all stages use one supported release of Node', () => {
     const bases = argumentsOf('FROM').map((line) => line.split(' ')[0])
     expect(bases.length).toBe(2)
     expect(new Set(bases).size).toBe(1)
     expect(bases[0]).toMatch(/^node:24\.\d+\.\d+-bookworm-slim$/)
   })
 
-  test('runs as nobody special, from absolute paths, with settings that there are', () => {
+  test('the image runs as an unprivileged user, from absolute paths, with existing settings', () => {
     const user = instructions.indexOf('USER node')
     expect(user).toBeGreaterThan(0)
     expect(instructions.slice(user).filter((line) => /^(?:RUN|COPY|ADD|USER) /.test(line))).toEqual([
@@ -95,11 +95,11 @@ describe('the Dockerfile', () => {
 })
 
 describe.each(['compose.yaml', 'ops/scale/compose.yaml'])('%s', (name) => {
-  test('sets variables that there are', () => {
+  test('every variable exists', () => {
     const known = new Set<string | undefined>(namedVariables.map((variable) => variable.name))
     const set = [...read(name).matchAll(/^ +(DASH_[A-Z_]+|HOST|PORT):/gm)].map(([, variable]) => variable)
     expect(set.length).toBeGreaterThan(2)
-    // Those of Caddy's own file.
+    // Variables of the Caddyfile.
     expect(
       set
         .filter((variable) => !known.has(variable))
@@ -107,7 +107,7 @@ describe.each(['compose.yaml', 'ops/scale/compose.yaml'])('%s', (name) => {
     ).toEqual([])
   })
 
-  test('trusts the address of the proxy alone, which no other container can get', () => {
+  test('only the address of the proxy is trusted, which no other container can get', () => {
     const [, trusted = ''] = /DASH_TRUSTED_PROXIES: (\S+)/.exec(read(name)) ?? []
     const [, fixed] = /ipv4_address: (\S+)/.exec(read(name)) ?? []
     expect(trusted).toBe(fixed)
@@ -123,28 +123,31 @@ describe.each(['compose.yaml', 'ops/scale/compose.yaml'])('%s', (name) => {
     expect(trusted).not.toMatch(/\.1$/)
   })
 
-  test('limits the memory of every service', () => {
-    // The services of dash share the block that names its image.
+  test('every service has a memory limit', () => {
+    // All services of dash share the block that names their image.
     const images = read(name).match(/^ +image: /gm) ?? []
     expect(images.length).toBeGreaterThan(1)
     expect(read(name).match(/^ +mem_limit: \d+[mg]$/gm)).toHaveLength(images.length)
   })
 
-  test('lets the server drain before it is ended', () => {
+  test('the server has time to drain before it is killed', () => {
     const drains = Number(namedVariables.find((variable) => variable.name === 'DASH_DRAIN_SECONDS')?.standard)
     for (const [, seconds] of read(name).matchAll(/stop_grace_period: (\d+)s/g))
       expect(Number(seconds)).toBeGreaterThan(drains)
   })
 })
 
-test.each(['ops/caddy/Caddyfile', 'ops/scale/Caddyfile'])('%s bounds how long a response takes', (name) => {
-  const [, minutes] = /^\t+write (\d+)m$/m.exec(read(name)) ?? []
-  const turnMs = Number(namedVariables.find((variable) => variable.name === 'DASH_CHAT_TURN_MS')?.standard)
-  expect(Number(minutes) * 60_000).toBeGreaterThan(turnMs)
-})
+test.each(['ops/caddy/Caddyfile', 'ops/scale/Caddyfile'])(
+  'the proxy of %s limits the time of a response',
+  (name) => {
+    const [, minutes] = /^\t+write (\d+)m$/m.exec(read(name)) ?? []
+    const turnMs = Number(namedVariables.find((variable) => variable.name === 'DASH_CHAT_TURN_MS')?.standard)
+    expect(Number(minutes) * 60_000).toBeGreaterThan(turnMs)
+  },
+)
 
 test.each(['ops/container/env.example', 'ops/scale/env.example'])(
-  '%s names variables that there are',
+  'the file %s names existing variables',
   (name) => {
     const known = new Set<string>(namedVariables.map((variable) => variable.name))
     const set = [...read(name).matchAll(/^([A-Z_]+)=/gm)].map(([, variable = '']) => variable)

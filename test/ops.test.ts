@@ -7,7 +7,7 @@ import { METRICS } from '../src/server/metrics/catalogue.ts'
 const read = (name: string): string =>
   readFileSync(fileURLToPath(new URL(`../${name}`, import.meta.url)), 'utf8')
 
-/** What Prometheus itself adds to a metric. */
+/** Labels that Prometheus adds to a metric. */
 const OWN_LABELS = new Set(['instance', 'job', 'le'])
 
 interface Dashboard {
@@ -28,7 +28,7 @@ function alertExpressions(): string[] {
   return [...rules.matchAll(/^ +expr: (\|\n(?: {10,}.*\n)+|.*\n)/gm)].map(([, expr = '']) => expr)
 }
 
-/** Names of metrics in an expression, without what a histogram's parts add. */
+/** Returns the metric names in an expression, without the suffixes of histograms. */
 function metricsIn(expression: string): string[] {
   const names = expression.match(/\b(?:dash|process|nodejs)_[a-z0-9_]+\b/g) ?? []
   return names.map((name) => (name in METRICS ? name : name.replace(/_(?:bucket|sum|count)$/, '')))
@@ -46,7 +46,7 @@ describe.each([
   ['the dashboard', dashboardExpressions()],
   ['the alerts', alertExpressions()],
 ])('%s', (_name, expressions) => {
-  test('ask for metrics that there are, under labels that they have', () => {
+  test('expressions use existing metrics and labels', () => {
     expect(expressions.length).toBeGreaterThan(15)
     for (const expression of expressions) {
       const names = metricsIn(expression)
@@ -59,14 +59,14 @@ describe.each([
   })
 })
 
-test('a metric or label that there is not would be noticed', () => {
+test('an unknown metric or label is noticed', () => {
   expect(metricsIn('rate(dash_https_total[5m])').filter((name) => !(name in METRICS))).toEqual([
     'dash_https_total',
   ])
   expect(labelsIn('sum by (route, le) (x{path="/"})')).toEqual(['path', 'route', 'le'])
 })
 
-test('the page of metrics names each with its labels, and each alert', () => {
+test('the page of metrics names every metric with its labels, and every alert', () => {
   const page = read('docs/monitoring.md')
   for (const [name, { labels }] of Object.entries(METRICS)) {
     const row = new RegExp(`^\\| \`${name}\` .*$`, 'm').exec(page)?.[0] ?? ''
@@ -79,13 +79,13 @@ test('the page of metrics names each with its labels, and each alert', () => {
   for (const alert of alerts) expect(page).toMatch(new RegExp(`^\\| \`${alert}\` `, 'm'))
 })
 
-describe('alerts on what has not come for long', () => {
+describe('alerts on missing runs', () => {
   const DAY_HOURS = 24
-  /** Command, days of the week (1 is Monday) and times of what runs by itself. */
+  /** Command, days of the week (1 is Monday) and times of a scheduled run. */
   type Line = readonly [command: string | undefined, days: readonly number[], times: readonly string[]]
   const WEEK = [1, 2, 3, 4, 5, 6, 7]
 
-  const ofInit: Line[] = JOBS.map(({ words, weekday, times }) => [words[0], weekday ? [7] : WEEK, times])
+  const ofInit: Line[] = JOBS.map(({ args, weekday, times }) => [args[0], weekday ? [7] : WEEK, times])
   const ofTimer: Line[] = read('ops/container/schedule')
     .split('\n')
     .filter((line) => line !== '' && !line.startsWith('#'))
@@ -94,7 +94,7 @@ describe('alerts on what has not come for long', () => {
       return [command, days === '*' ? WEEK : days.split(',').map(Number), times.split(',')]
     })
 
-  /** The longest time between two runs of a command, in hours. */
+  /** Returns the longest time between two runs of a command, in hours. */
   function longestPause(schedule: readonly Line[], command: string): number {
     const starts = schedule
       .filter(([name]) => name === command)
@@ -118,7 +118,7 @@ describe('alerts on what has not come for long', () => {
     return command === undefined ? [] : [{ metric, command, hours: (Number(factor) * Number(unit)) / 3600 }]
   })
 
-  test('are there for each command that runs by itself, and for what it leaves', () => {
+  test('an alert exists for each scheduled command and for its results', () => {
     expect(limits.map(({ command }) => command).sort()).toEqual(
       [...new Set(ofInit.map(([command]) => command)), 'collect'].sort(),
     )
@@ -135,10 +135,13 @@ describe('alerts on what has not come for long', () => {
   test.each([
     ['dash init sets up', ofInit],
     ['the timer of the image keeps', ofTimer],
-  ])('leave the schedule that %s an hour for a run, and one run to miss at most', (_whose, schedule) => {
-    for (const { metric, command, hours } of limits) {
-      expect(hours, metric).toBeGreaterThan(longestPause(schedule, command) + 1)
-      expect(hours, metric).toBeLessThan(2 * longestPause(ofInit, command) + 6)
-    }
-  })
+  ])(
+    'alerts allow the schedule that %s an hour for a run, and at most one missed run',
+    (_whose, schedule) => {
+      for (const { metric, command, hours } of limits) {
+        expect(hours, metric).toBeGreaterThan(longestPause(schedule, command) + 1)
+        expect(hours, metric).toBeLessThan(2 * longestPause(ofInit, command) + 6)
+      }
+    },
+  )
 })

@@ -6,7 +6,7 @@ import { describe, expect, test } from 'vitest'
 
 const ROOT = fileURLToPath(new URL('..', import.meta.url))
 
-/** What belongs into the package beside the built program. A new kind of file is a new line here, on purpose. */
+/** Files of the package beside the built program. A new kind of file must be added here on purpose. */
 const BELONGS = [
   /^ops\/(?:caddy|container|grafana|prometheus|scale)\/(?!\.)/,
   /^(?:LICENSE|package\.json|(?:README|CHANGELOG|CONTRIBUTING|bench\/README)\.md)$/,
@@ -16,7 +16,7 @@ const BELONGS = [
   /^migrations\/(?:feed|ledger|state)\/(?:\d{4}_\w+\.sql|meta\/_journal\.json)$/,
 ]
 
-test('the package holds the built program, what it reads beside itself, and nothing else', () => {
+test('the package has the built program, the files that it reads, and nothing else', () => {
   const packed = execFileSync('npm', ['pack', '--dry-run', '--json', '--ignore-scripts'], {
     cwd: ROOT,
     encoding: 'utf8',
@@ -57,7 +57,7 @@ test('the package holds the built program, what it reads beside itself, and noth
   )
 })
 
-/** Files of the built program, with when each was written. */
+/** Returns the files of the built program with their modification times. */
 const built = (): Map<string, number> =>
   new Map(
     readdirSync(join(ROOT, 'dist'), { recursive: true, encoding: 'utf8' }).map((name) => [
@@ -66,7 +66,7 @@ const built = (): Map<string, number> =>
     ]),
   )
 
-test('a build of unchanged sources writes nothing under a program that runs', () => {
+test('a build of unchanged sources does not change a running program', () => {
   const before = built()
   expect(before.has('cli/main.js')).toBe(true)
   execFileSync('npm', ['run', 'build'], { cwd: ROOT, stdio: 'ignore' })
@@ -75,7 +75,7 @@ test('a build of unchanged sources writes nothing under a program that runs', ()
 
 const CHUNKS = join(ROOT, 'dist', 'chunks')
 
-/** Of every file of the bundle (docs/decisions/0042-program-bundle.md) its path and text. */
+/** Path and text of every file of the bundle (docs/decisions/0042-program-bundle.md). */
 const bundle = [join(ROOT, 'dist/cli/main.js'), ...readdirSync(CHUNKS).map((name) => join(CHUNKS, name))]
   .filter((path) => path.endsWith('.js'))
   .map((path) => ({ path, text: readFileSync(path, 'utf8') }))
@@ -86,23 +86,23 @@ const found = (pattern: RegExp): { path: string; what: string }[] =>
   )
 
 describe('the bundled program', () => {
-  test('can be executed: else `npx dash` falls through to the shell of that name', () => {
+  test('the program is executable: else `npx dash` starts the shell of that name', () => {
     expect(() => accessSync(join(ROOT, 'dist/cli/main.js'), constants.X_OK)).not.toThrow()
   })
 
-  test('starts with what every command needs, in one file', () => {
+  test('one file has the code that every command needs', () => {
     const { text = '' } = bundle[0] ?? {}
     const imported = [...text.matchAll(/(?:from|import) "([^"]+)"/g)].map(([, name]) => name)
     expect(imported.filter((name = '') => !name.startsWith('node:'))).toEqual(['../chunks/program.js'])
   })
 
-  test('loads nothing that waits for its first module, which waits for all of them', () => {
+  test('no module imports the first module, which waits for all others', () => {
     const imports = found(/(?:from |import |import\()"(\.[^"]+)"/g)
     expect(imports.length).toBeGreaterThan(100)
     expect(imports.filter(({ what }) => what === join(ROOT, 'dist/cli/main.js'))).toEqual([])
   })
 
-  test('finds workers, migrations and assets beside the compiled modules', () => {
+  test('workers, migrations and assets are beside the compiled modules', () => {
     const addresses = found(/new URL\("(\.\.\/(?:adapters|cli|server)\/[^"]+)", import\.meta\.url\)/g)
     expect(addresses.length).toBeGreaterThan(8)
     expect(addresses.filter(({ what }) => !existsSync(what))).toEqual([])
@@ -116,7 +116,7 @@ describe('the bundled program', () => {
     ])
   })
 
-  test('has no package in it but those whose licences stand beside it', () => {
+  test('every bundled package has its licence beside the bundle', () => {
     const sources = readdirSync(CHUNKS)
       .filter((name) => name.endsWith('.map'))
       .flatMap(

@@ -16,7 +16,7 @@ const read = (name: string): unknown =>
 
 const { packages } = read('package-lock.json') as { packages: Record<string, LockedPackage> }
 
-test('the lock file has every package that an install on any platform may ask for', () => {
+test('the lock file has every package that an installation on any platform may need', () => {
   const locked = new Set(Object.keys(packages).map((path) => path.split('node_modules/').at(-1)))
   const missing = Object.entries(packages).flatMap(([path, { optionalDependencies = {} }]) =>
     Object.keys(optionalDependencies).flatMap((name) => (locked.has(name) ? [] : [`${path} needs ${name}`])),
@@ -25,7 +25,7 @@ test('the lock file has every package that an install on any platform may ask fo
   expect(missing).toEqual([])
 })
 
-test('the lock file names no place to download from', () => {
+test('the lock file names no download address', () => {
   expect(Object.values(packages).flatMap(({ resolved }) => resolved ?? [])).toEqual([])
 })
 
@@ -45,11 +45,11 @@ describe('the check of dependencies', () => {
   const check = (path: string): { status: number | null; stderr: string } =>
     spawnSync(process.execPath, ['scripts/check-dependencies.mjs', path], { cwd: root, encoding: 'utf8' })
 
-  test('finds nothing in the lock file', () => {
+  test('the check accepts the lock file', () => {
     expect(check('package-lock.json')).toMatchObject({ status: 0, stderr: '' })
   })
 
-  test('names a licence that is not allowed, and versions that are known to be bad, of whatever they are', async () => {
+  test('the check names forbidden licences and known bad versions', async () => {
     const path = join(await temporaryFolder(), 'package-lock.json')
     const changed = {
       ...packages,

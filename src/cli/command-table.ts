@@ -214,7 +214,7 @@ export const COMMANDS: readonly CommandSpec[] = [
       toggle('--discard-later', 'remove snapshots with a future date, left by a wrong clock or by damage'),
     ],
     job: () => 'snapshot',
-    run: async (context, flags) => (await import('./commands/snapshot.ts')).snapshotCommand(context, flags),
+    run: async (context, flags) => (await import('./commands/collect.ts')).snapshotCommand(context, flags),
   }),
   spec<SearchFlags>({
     name: 'search',
@@ -240,7 +240,7 @@ export const COMMANDS: readonly CommandSpec[] = [
     description: 'rebuild the search index; the old index serves searches until the new one is complete',
     example: 'dash reindex',
     job: () => 'reindex',
-    run: async (context) => (await import('./commands/reindex.ts')).reindexCommand(context),
+    run: async (context) => (await import('./commands/collect.ts')).reindexCommand(context),
   }),
   spec<PublishFlags>({
     name: 'publish-year',

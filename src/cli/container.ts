@@ -27,30 +27,30 @@ import { isDeadProcess, pause, thisProcess } from './process-identity.ts'
 import { listeningUrl } from './settings/config.ts'
 import type { Config } from './settings/config.ts'
 
-/** How long a lock is waited for: inside the driver, which blocks the thread, and by trying again. */
+/** Waiting times for a database lock: inside the driver, which blocks the thread, and by retrying. */
 const BUSY = {
   server: { nativeBusyMs: 10, retryMs: 2_000 },
   batch: { nativeBusyMs: 5_000, retryMs: 10_000 },
   inspection: { nativeBusyMs: 1_000, retryMs: 5_000 },
 }
 
-/** A server bounds each of its callers; a command has one. */
+/** A server limits each caller; a command has only one caller. */
 const SEARCH_LIMITS = {
   server: { bounds: SEARCH_SLOTS, timeoutMs: QUERY_TIMEOUT_MS },
   batch: { bounds: { perAddress: 64, perNetwork: 64, all: 64 }, timeoutMs: 10_000 },
 }
 
-const SOURCE_AT_ONCE = 4
+const SOURCE_CONCURRENCY = 4
 
-/** How long a source may take for a response, and how long it may be waited for when it asks for a pause. */
+/** Timeout of a response from a source, and the longest pause that a source may request. */
 const COLLECT_RETRIES = { answerMs: 20_000, longestWaitMs: 120_000 }
 
-/** A publication asks for single items, and has attempts of its own. */
+/** A publication requests single items, and retries as a whole. */
 const PUBLISH_RETRIES = { answerMs: 10_000, longestWaitMs: 10_000 }
 
 const IN_MEMORY: DatabaseLocation = { url: ':memory:', authToken: null }
 
-/** The recommendations of a rehearsal where nothing was ever stored. */
+/** Empty recommendations, for a dry run without an object store. */
 const NO_RECOMMENDATIONS: Objects['recommendations'] = {
   current: () => Promise.resolve(null),
   run: () => Promise.resolve(null),
@@ -63,19 +63,19 @@ interface ContainerOptions {
   config: Config
   /** Release of dash, for the sources. */
   version: string
-  /** A server waits for locks between turns of its event loop, and bounds each caller; default `batch`. */
+  /** A `server` waits for locks without blocking its event loop, and limits each caller. Default: `batch`. */
   kind?: 'server' | 'batch'
 }
 
-/** Makes a getter that builds its part at the first call. */
+/** Returns a getter that builds its value at the first call. */
 function once<T>(build: () => Promise<T>): () => Promise<T> {
   let built: Promise<T> | null = null
   return () => (built ??= build())
 }
 
 /**
- * The one place that builds adapters. Each part is loaded and built at its first use, and {@link Container.close} closes
- * what was built. A container has one read-write connection to each database, which opens at the first query.
+ * Builds all adapters. Each is loaded and built at its first use; {@link Container.close} closes them. A container
+ * has one read-write connection to each database, which opens at the first query.
  */
 export class Container {
   readonly config: Config
@@ -89,12 +89,12 @@ export class Container {
     this.#kind = kind
   }
 
-  /** A container with another configuration, to be closed on its own. */
+  /** Returns a container with another configuration, to be closed separately. */
   withConfig(changes: Partial<Config>): Container {
     return new Container({ config: { ...this.config, ...changes }, version: this.#version, kind: this.#kind })
   }
 
-  /** Closes what was built, the newest part first. */
+  /** Closes everything that was built, the newest first. */
   async close(): Promise<void> {
     for (let close = this.#closers.pop(); close; close = this.#closers.pop()) await close()
   }
@@ -121,13 +121,13 @@ export class Container {
     (await import('../adapters/ledger/ledger.ts')).yearReader(await this.ledger(), await this.objects()),
   )
 
-  /** Auditors of ledger and archive, which write nothing. */
+  /** Read-only auditors of ledger and archive. */
   readonly auditors = once(async (): Promise<Auditors> => {
     const { openObjectsAuditor } = await import('../adapters/objects/open.ts')
     const { ledger, store } = this.config
     return {
       ledger: {
-        // Loaded when it is asked: objects are being read ahead by then.
+        // Loaded at the first read, so that objects are read ahead meanwhile.
         async read() {
           const { ledgerAuditor } = await import('../adapters/ledger/auditor.ts')
           return ledgerAuditor(ledger, BUSY.batch).read()
@@ -147,7 +147,7 @@ export class Container {
     (await import('../adapters/feed/feed.ts')).libsqlFeed(await this.#feedDatabase()),
   )
 
-  /** Reads a feed that is a file in a process of its own, started by the first query. */
+  /** Search in the feed. A feed file is read in a separate process, which the first query starts. */
   readonly search = once(async () => this.#search(this.config.feed, await this.#feedDatabase()))
 
   // The state
@@ -174,7 +174,7 @@ export class Container {
 
   // The chat
 
-  /** What the chat agent reads, through handles of its own that cannot write (docs/agent-tools.md). */
+  /** Data sources of the chat agent, through separate read-only connections (docs/agent-tools.md). */
   readonly agentReads = once(async (): Promise<Omit<AgentStores, 'clock'>> => {
     const { libsqlLedger, yearReader } = await import('../adapters/ledger/ledger.ts')
     const { libsqlFeed } = await import('../adapters/feed/feed.ts')
@@ -196,7 +196,7 @@ export class Container {
     }
   })
 
-  /** The model that is set; of `auto`, that of the current recommendation. */
+  /** The configured chat model; for `auto`, the model of the current recommendation. */
   async chatModel(): Promise<ChatModel> {
     const { provider, firstEventMs, idleMs, limits } = this.config.chat
     const { url: base, key, model, api } = provider
@@ -224,7 +224,7 @@ export class Container {
     return this.#closing((await import('../adapters/siteverify.ts')).openSiteverify(verification))
   }
 
-  /** The chat interface of a server, as a terminal asks it. */
+  /** Client of a server's chat API, for the terminal. */
   async chatApi(base: string): Promise<PublicHost['chat']> {
     return this.#closing((await import('../adapters/chat-server.ts')).openChatApi(base))
   }
@@ -242,7 +242,7 @@ export class Container {
     const texts = openArticleTexts({
       urls: this.config.sourceUrls,
       askJson: (request, signal) =>
-        client.ask<unknown>({ ...request, absent: null, read: (answer) => answer }, signal),
+        client.ask<unknown>({ ...request, absent: null, read: (body) => body }, signal),
       userAgent: this.#userAgent(),
       clock: Date.now,
       allowed: this.config.articles.allowed,
@@ -257,36 +257,36 @@ export class Container {
     ),
   )
 
-  /** The shortlist of free models that another host serves. */
+  /** Client for the shortlist of free models of another host. */
   async publishedShortlist(base: string): Promise<PublicHost['shortlist']> {
     const { publishedShortlist } = await import('../adapters/sources/live-sources.ts')
     return publishedShortlist(await this.#sources(PUBLISH_RETRIES), base)
   }
 
-  /** The public history of another host. */
+  /** Client for the public history of another host. */
   async publishedHistory(base: string): Promise<PublicHost['history']> {
     return this.#closing((await import('../adapters/published-history.ts')).openPublishedHistory(base))
   }
 
-  /** Asks addresses whether they respond. */
+  /** Sends probe requests to HTTP services. */
   readonly probe = once(async (): Promise<HttpProbe> => {
     const { openReach } = await import('../adapters/http.ts')
     return this.#closing(openReach())
   })
 
-  /** The service at a URL that watches jobs. */
+  /** Client of the job monitor at a URL. */
   async jobWatch(url: string): Promise<JobMonitor> {
     return this.#closing((await import('../adapters/job-pings.ts')).openJobPings({ url }))
   }
 
   // Files on this machine
 
-  /** A file of lines under the name it is reported with. */
+  /** A file of lines; reports call it `name`. */
   async lineFile(path: string, name: string): Promise<LineSource> {
     return (await import('../adapters/input.ts')).lineFile(path, name)
   }
 
-  /** The files, pipes and `-` that a command line names. */
+  /** Inputs that a command line names: files, pipes, and `-` for standard input. */
   async inputs(
     files: readonly string[],
     stdin: NodeJS.ReadStream,
@@ -300,12 +300,12 @@ export class Container {
     return (await import('../adapters/input.ts')).archiveFolder(path)
   }
 
-  /** A private archive to damage, in a temporary folder. */
+  /** A private archive in a temporary folder, for damage tests. */
   async damageSample(): Promise<DamageSample> {
     return (await import('../adapters/damage/sample.ts')).makeDamageSample()
   }
 
-  // The databases as `dash doctor` looks at them: nothing is changed
+  // Read-only inspection of the databases, for `dash doctor`
 
   async inspectLedger(): Promise<Inspection<LedgerFacts>> {
     const { inspectDatabase } = await import('../adapters/sqlite/read-only-copy.ts')
@@ -344,7 +344,7 @@ export class Container {
     }
   }
 
-  /** @param exists the stores to use; the others are empty, and nothing can be stored in them */
+  /** @param exists stores to use; the others are replaced by empty ones that store nothing */
   async evaluatePorts(
     { onProgress, onNote }: Pick<EvaluatePorts, 'onProgress' | 'onNote'>,
     exists = { state: true, objects: true },
@@ -374,11 +374,11 @@ export class Container {
     }
   }
 
-  // What several parts are made of
+  // Helpers
 
   async #database(store: 'ledger' | 'feed' | 'state', location: DatabaseLocation): Promise<Database> {
     const { database } = await import('../adapters/sqlite/database.ts')
-    // Of a server only the chat writes to the state, and says when its writes must be durable.
+    // In a server only the chat writes to the state database, and requests durable commits where it needs them.
     const fast = this.#kind === 'server' && store === 'state'
     return this.#closing(database({ location, store, fast, ...BUSY[this.#kind] }))
   }
@@ -408,13 +408,13 @@ export class Container {
       clock: Date.now,
       sleep: pause,
       memory,
-      limits: { atOnce: SOURCE_AT_ONCE, longestWaitMs },
+      limits: { atOnce: SOURCE_CONCURRENCY, longestWaitMs },
       answerMs,
     })
     return this.#closing(client)
   }
 
-  /** `dash/<version> (+<URL>)`: who asks, and where to learn more. */
+  /** User agent: `dash/<version> (+<URL of this installation>)`. */
   #userAgent(): string {
     // A header is plain ASCII.
     return `dash/${this.#version} (+${this.#ownUrl().replaceAll(/[^\x21-\x7e]+/gu, encodeURIComponent)})`

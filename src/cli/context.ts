@@ -3,10 +3,10 @@ import type { Config } from './settings/config.ts'
 import type { ConfigFlags } from './settings/flags.ts'
 import type { Streams, Terminal } from './terminal.ts'
 
-/** What the process gives a command line. */
+/** Streams, environment and signal of the process that a command runs in. */
 export interface ProcessContext extends Streams {
   stdin: NodeJS.ReadStream
-  /** Folder that relative paths start from. */
+  /** Base folder of relative paths. */
   cwd: string
   /** Aborted by SIGHUP, SIGINT, SIGQUIT or SIGTERM. */
   signal: AbortSignal
@@ -14,16 +14,16 @@ export interface ProcessContext extends Streams {
 
 /** Context of commands that must run even when the configuration is invalid. */
 export interface BareContext extends ProcessContext {
-  /** Those that say where the configuration is, and what wins over it. */
+  /** Flags that name the configuration or override it. */
   flags: ConfigFlags
   terminal: Terminal
   version: string
 }
 
-/** Everything a command gets: its surroundings, resolved once. */
+/** Context of a command: its configuration, stores and services. */
 export interface CommandContext extends BareContext {
   config: Config
-  /** The stores and services of that configuration; closed when the command has ended. */
+  /** Stores and services of the configuration; closed when the command has ended. */
   container: Container
 }
 

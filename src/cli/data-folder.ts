@@ -9,10 +9,10 @@ import { settingName } from './settings/config.ts'
 import type { Config } from './settings/config.ts'
 
 /**
- * Makes sure that the data folder and the object store's folder are there (docs/configuration.md).
+ * Creates the data folder and the object store's folder, or refuses missing ones (docs/configuration.md).
  *
- * @param creates true for commands that found a data folder; others create only the default one, because a named
- *   folder that is missing is a disk that is not mounted, and must not be taken for an empty archive
+ * @param creates true for commands that may create any data folder. Others create only the default one: a missing
+ *   named folder is probably an unmounted disk, not an empty archive
  * @throws Refusal `configuration`, `usage` for a folder that a flag named
  */
 export function prepareFolders(config: Config, creates: boolean): void {
@@ -25,8 +25,8 @@ export function prepareFolders(config: Config, creates: boolean): void {
 }
 
 /**
- * As {@link prepareFolders} for a command that only reads: it adds nothing to a data folder that is there. An object
- * store that is missing from it is refused when it is read.
+ * Like {@link prepareFolders}, for commands that only read: nothing is added to an existing data folder. A missing
+ * object store is refused when it is read.
  *
  * @throws Refusal `configuration`, `usage` for a folder that a flag named
  */
@@ -37,8 +37,8 @@ export function requireFolders(config: Config): void {
 }
 
 /**
- * True when the object store can be read, for a command that reads nothing else: false while the default data folder is
- * missing, which is then not created.
+ * Returns true if the object store can be read, and false while the default data folder is missing. For commands
+ * that read nothing else; creates no folder.
  *
  * @throws Refusal `configuration` or `usage` when a folder that was named is not there
  */
@@ -51,8 +51,7 @@ export function hasStoreFolder(config: Config): boolean {
 }
 
 /**
- * The stores that a rehearsal finds: it makes no folder and no file, and a store that does not exist yet counts as
- * empty.
+ * Reports which stores exist, for dry runs. Creates no folder and no file.
  *
  * @throws Refusal `configuration` or `usage` when a folder that was named is not there
  */
@@ -69,10 +68,10 @@ export function existingStores(config: Config): Record<'ledger' | 'feed' | 'stat
 }
 
 /**
- * The configuration of a rehearsal: an empty store in a temporary folder takes the place of each store that does not
- * exist yet. `remove` removes that folder.
+ * Configuration of a dry run: each missing store is replaced by an empty one in a temporary folder, which `remove`
+ * deletes.
  *
- * @throws as {@link existingStores}
+ * @throws the same as {@link existingStores}
  */
 export function rehearsalConfig(config: Config): { config: Config; remove: () => void } {
   const existing = existingStores(config)
@@ -90,15 +89,20 @@ export function rehearsalConfig(config: Config): { config: Config; remove: () =>
   }
 }
 
-/** True when the ledger belongs into the default data folder and there is none: nothing was ever kept here. */
+/**
+ * Returns true if the ledger belongs in the default data folder and that folder is missing: nothing was ever stored
+ * here.
+ */
 export function isUnfounded(config: Config): boolean {
   return isDefaultFolderMissing(config) && isInDataDir(config.ledger, config)
 }
 
 /**
- * For commands that read the feed and need nothing else: no folder is created, and no file, as opening a missing one would.
+ * Refuses a missing feed, for commands that read only the feed. Creates no folder, and no file as opening a missing
+ * database would.
  *
- * @throws Refusal `configuration` or `usage` when a folder that was named is not there; `storage_unavailable` without a feed
+ * @throws Refusal `configuration` or `usage` when a folder that was named is not there; `storage_unavailable`
+ *   without a feed
  */
 export function requireFeed(config: Config): void {
   if (!isDefaultFolderMissing(config)) requireFolders(config)
@@ -112,12 +116,12 @@ export function databaseAt(path: string): DatabaseLocation {
   return { url: pathToFileURL(path).href, authToken: null }
 }
 
-/** The file a database is; null: it is on a server. */
+/** Path of a database file; null for a database server. */
 export function fileOf({ url }: DatabaseLocation): string | null {
   return url.startsWith('file:') ? fileURLToPath(url) : null
 }
 
-/** True for a database that is a file and is not there yet. */
+/** Returns true for a database file that does not exist yet. */
 export function isFileMissing(location: DatabaseLocation): boolean {
   const path = fileOf(location)
   return path !== null && !existsSync(path)
@@ -132,12 +136,12 @@ function isDefaultFolderMissing({ dataDir, dataDirNamed, dataDirUsed }: Config):
   return dataDirUsed && !dataDirNamed && !existsSync(dataDir)
 }
 
-/** @param setting variable that the folder follows from */
+/** @param setting variable that determines the folder */
 function create(folder: string, config: Config, setting: string): void {
   try {
     mkdirSync(folder, { recursive: true })
   } catch (error) {
-    // A full or broken disk is no matter of configuration.
+    // A full or broken disk is not a configuration error.
     if (error instanceof Error && 'code' in error && /^E(IO|NOSPC|DQUOT)$/.test(String(error.code)))
       throw error
     const why = messageOf(error)
@@ -146,7 +150,7 @@ function create(folder: string, config: Config, setting: string): void {
   }
 }
 
-/** Refuses a folder that is used, was named, and is not there. */
+/** Refuses a folder that is in use, was named, and does not exist. */
 function requireNamed(config: Config, which: 'data' | 'objects'): void {
   const { dataDir, dataDirNamed, dataDirUsed, store, storeNamed } = config
   if (which === 'data' && dataDirUsed && dataDirNamed)

@@ -27,28 +27,28 @@ import type { Terminal } from './terminal.ts'
 
 const SAMPLE_FILES = ['hn-frontpage.ndjson.gz', 'lobsters-final.ndjson.gz', 'lesswrong-final.ndjson.gz']
 
-/** The last day the bundled sample observes (assets/demo/SOURCES.md). */
+/** Last day of observations in the bundled sample (assets/demo/SOURCES.md). */
 const SAMPLE_LAST_DAY: Day = '2021-11-07'
 
 const REPLAYED_DAYS = 30
 
-/** Days before yesterday on which nobody published: the next run records a gap. */
+/** Day without a publication, in days before yesterday: the next run records a gap. */
 const GAP_DAYS_AGO = 12
 
 const RUN_AFTER_MIDNIGHT_MS = 600_000
 
 const SILENT = { onProgress: () => undefined, onNote: () => undefined }
 
-/** A demo's private surroundings; `close` deletes them. */
+/** A demo installation in a temporary folder, which `close` deletes. */
 export interface Demo {
   config: Config
   close: () => Promise<void>
 }
 
 /**
- * Fills a throw-away folder with the bundled sample, shifted by whole days so that it ends yesterday, and publishes
- * the last thirty days by the real job at the times it would have run. The live periods end where the sample does, at
- * the last millisecond of yesterday, which their `generatedAt` says.
+ * Fills a temporary folder with the bundled sample, shifted by whole days so that it ends yesterday, and runs the
+ * publish job for the last 30 days at the times it would have run. The live periods end with the sample, at the
+ * last millisecond of yesterday; `generatedAt` shows that time.
  */
 export async function openDemo({ config, terminal, signal, version }: CommandContext): Promise<Demo> {
   const folder = await mkdtemp(join(tmpdir(), 'dash-demo-'))
@@ -66,7 +66,7 @@ export async function openDemo({ config, terminal, signal, version }: CommandCon
     terminal.note(`DEMO: filling ${folder} with the bundled sample; it is deleted when the server stops`)
     const titles = JSON.parse(await readFile(assetPath('titles.json'), 'utf8')) as DemoTitles
     const sourcesUrl = await listen(demoSourceApp(titles))
-    // The recommendation names it, and so do the lines that the page has to copy.
+    // The recommendation names this URL, and so do the snippets that the page offers to copy.
     const routerUrl = await listen(demoRouterApp(DEMO_MODELS, Date.now))
     const providerUrl = await listen(demoProviderApp())
     const demo = demoConfig(config, folder, { sourcesUrl, routerUrl, providerUrl })
@@ -78,7 +78,7 @@ export async function openDemo({ config, terminal, signal, version }: CommandCon
   }
 }
 
-/** Runs something in a demo, which is deleted after that. */
+/** Runs a function in a demo, then deletes the demo. */
 export async function withDemo<T>(context: CommandContext, run: (config: Config) => Promise<T>): Promise<T> {
   const { config, close } = await openDemo(context)
   try {
@@ -120,10 +120,10 @@ function demoConfig(
       lesswrong: `${sourcesUrl}${DEMO_SOURCE_PATHS.lesswrong}`,
     },
     openRouterUrl: routerUrl,
-    // No real key reaches the demo, and none of its models exists elsewhere.
+    // The demo gets no real key; its models exist nowhere else.
     openRouterKey: 'demo',
     publishedBaseUrl: routerUrl,
-    // A scripted model that costs nothing, for everybody; the switch is for the operator's own server.
+    // A scripted model that costs nothing. DASH_CHAT_DISABLED applies to the operator's own server only.
     chat: {
       ...config.chat,
       disabled: false,
@@ -147,16 +147,17 @@ async function fill(
     const yesterday = lastCompleteDay(Date.now())
     const inserted = await importSample(container, yesterday, signal)
     note(`DEMO: ${inserted} signals imported; publishing the last ${REPLAYED_DAYS} days`)
-    const published = Array.from({ length: REPLAYED_DAYS }, (_, index) => REPLAYED_DAYS - 1 - index).filter(
-      (daysAgo) => daysAgo !== GAP_DAYS_AGO,
-    )
-    for (const [done, daysAgo] of published.entries()) {
+    const publishedDaysAgo = Array.from(
+      { length: REPLAYED_DAYS },
+      (_, index) => REPLAYED_DAYS - 1 - index,
+    ).filter((daysAgo) => daysAgo !== GAP_DAYS_AGO)
+    for (const [done, daysAgo] of publishedDaysAgo.entries()) {
       signal.throwIfAborted()
-      progress(`DEMO: ${done} of ${published.length} days published`)
+      progress(`DEMO: ${done} of ${publishedDaysAgo.length} days published`)
       await publishAsOf(addDays(yesterday, -daysAgo), container, signal)
     }
     progress('DEMO: ranking the live periods and evaluating models')
-    // The sample ends with yesterday: a snapshot of now would find less and less of the last day.
+    // The sample ends yesterday: a snapshot as of now would cover less and less of its last day.
     const endOfSample = startOfDay(yesterday) + DAY_MS - 1
     const ranked = { feed: await container.feed(), clock: () => endOfSample }
     await rankPeriods(ranked, { signal, discardLater: false })
@@ -168,7 +169,7 @@ async function fill(
   }
 }
 
-/** @returns how many signals it has */
+/** @returns number of imported signals */
 async function importSample(container: Container, yesterday: Day, signal: AbortSignal): Promise<number> {
   const shiftMs = startOfDay(yesterday) - startOfDay(SAMPLE_LAST_DAY)
   const files = await Promise.all(SAMPLE_FILES.map((name) => container.lineFile(assetPath(name), name)))
@@ -216,7 +217,10 @@ async function publishAsOf(asOfDay: Day, container: Container, signal: AbortSign
     throw new Error(`the demo could not publish ${asOfDay}: ${report.reason}`)
 }
 
-/** A clock that runs from ten minutes past the midnight after the day, or earlier where that is still to come. */
+/**
+ * Returns a clock that starts ten minutes after the midnight that ends `asOfDay`, or earlier if that is in the
+ * future.
+ */
 function clockOfRun(asOfDay: Day): Clock {
   const midnight = startOfDay(asOfDay) + DAY_MS
   const sinceMidnight = Math.min(RUN_AFTER_MIDNIGHT_MS, Math.floor((Date.now() - midnight) / 2))

@@ -18,7 +18,7 @@ export const EXIT = {
   terminated: 143,
 } as const
 
-/** Signals that ask a command to end, and the exit code it then ends with. */
+/** Termination signals and their exit codes. */
 export const EXIT_OF_SIGNAL = {
   SIGHUP: EXIT.hungUp,
   SIGINT: EXIT.interrupted,
@@ -26,7 +26,7 @@ export const EXIT_OF_SIGNAL = {
   SIGTERM: EXIT.terminated,
 } as const
 
-/** The codes of refusals, by the exit code of a command that one of them ends. */
+/** Exit codes, each with the refusal codes that lead to it. */
 const REFUSALS: readonly (readonly [exitCode: number, codes: string])[] = [
   [EXIT.configuration, 'configuration'],
   [EXIT.usage, 'usage'],
@@ -37,11 +37,11 @@ const REFUSALS: readonly (readonly [exitCode: number, codes: string])[] = [
   [EXIT.failed, 'clock_behind snapshot_too_large'],
 ]
 
-/** Errors that a store can meet: no room, no permission, a broken disk, a server or a connection that failed. */
+/** Error codes of stores: full disk, missing permission, broken disk, failed server or connection. */
 const STORAGE_ERRORS =
   /^(E(NOSPC|DQUOT|ACCES|PERM|ROFS|IO|MFILE|NFILE|NOENT|NOTDIR|FBIG|CONNRESET|PIPE)$|SQLITE_|SERVER_ERROR$|HRANA_|UND_ERR_)/
 
-/** The exit code an error ends a command with: a refusal's own, 74 for a store's, 70 for the unexpected. */
+/** Returns the exit code for an error: that of a refusal's code, 74 for a store, 70 for anything unexpected. */
 export function exitCodeOf(error: unknown): number {
   if (error instanceof Refusal)
     return REFUSALS.find(([, codes]) => codes.split(' ').includes(error.code))?.[0] ?? EXIT.internal
@@ -51,7 +51,7 @@ export function exitCodeOf(error: unknown): number {
   return isOfStore ? EXIT.storage : EXIT.internal
 }
 
-/** One line for a person: what is wrong, with which value, and what to do. */
+/** Describes an error in one line: what failed, with which value, and what to do. */
 export function describeError(error: unknown): string {
   if (error instanceof Refusal) return messageOf(error)
   const causes = causesOf(error)
@@ -64,7 +64,7 @@ export function describeError(error: unknown): string {
   return messageOf(error)
 }
 
-/** An error and its causes, the outermost first. */
+/** Returns an error and its causes, the outermost first. */
 export function causesOf(error: unknown): Error[] {
   return error instanceof Error ? [error, ...causesOf(error.cause)] : []
 }
@@ -73,7 +73,7 @@ function hasCode(error: Error, pattern: RegExp): boolean {
   return 'code' in error && pattern.test(String(error.code))
 }
 
-/** The exit code of a command that a signal ended, from the reason the signal was given. */
+/** Returns the exit code of a command that a signal ended; the abort reason names the signal. */
 export function exitCodeOfStop(signal: AbortSignal): number {
   const reason = signal.reason instanceof Error ? signal.reason.message : ''
   const named = Object.entries(EXIT_OF_SIGNAL).find(([name]) => reason.endsWith(name))

@@ -14,16 +14,16 @@ import { describeError, EXIT, exitCodeOfStop } from './exit-codes.ts'
 import type { Config } from './settings/config.ts'
 import type { Terminal } from './terminal.ts'
 
-/** Which commands create the state database, for messages about a missing one. */
+/** Names the commands that create the state database, for messages about a missing one. */
 export const STATE_IS_CREATED_BY = 'dash serve and dash evaluate-models create it'
 
 /**
- * Runs a job and reports its start, result and exit code to the configured check, a file of metrics and the state database
- * (docs/monitoring.md). None of them can fail the job, and each takes a bounded time.
+ * Runs a job and reports its start, result and exit code to the configured job monitor, a metrics file and the
+ * state database (docs/monitoring.md). None of these can fail the job, and each takes a bounded time.
  *
- * A run that found another at work did nothing, and reports nothing of the job: the check gets a line for its log.
+ * A run that could not take its lease did nothing: only the monitor's log gets a line.
  *
- * @param run resolves with the exit code whatever happens
+ * @param run must resolve with the exit code and never reject
  */
 export async function runWatched(
   job: Job,
@@ -42,7 +42,7 @@ export async function runWatched(
       await send(watch)
     } catch (error) {
       const why = messageOf(error)
-      // The note names no more than the host of the check: its path may hold a key.
+      // The note names only the host: the path of the URL may hold a key.
       const { host } = new URL(pingUrl ?? '')
       terminal.note(`the ping to ${host} (DASH_HEALTHCHECK_PING_URL) failed: ${why}`)
     }
@@ -59,7 +59,7 @@ export async function runWatched(
     const ended: JobRun = { job, startedAt, endedAt: Date.now(), exitCode }
     if (textfileDir !== null) await leaveTextfile(textfileDir, ended, terminal)
     await ping((to) => to.ended(job, exitCode, output.message()))
-    // The job has reported already that a store is unavailable: its record is no second trouble.
+    // The job has already reported an unavailable store: a note would repeat it.
     const note = code === EXIT.storage ? (): void => undefined : terminal.note
     await leaveRecord(config, 'run', async () => (await container.jobs()).record(ended), note)
     return code
@@ -68,7 +68,7 @@ export async function runWatched(
   }
 }
 
-/** A terminal that remembers the errors and the result line it was given. */
+/** Wraps a terminal, and records the errors and the result line printed on it. */
 function recordOutput(terminal: Terminal): { terminal: Terminal; message: () => string } {
   const lines: string[] = []
   return {
@@ -88,20 +88,20 @@ function recordOutput(terminal: Terminal): { terminal: Terminal; message: () => 
 }
 
 /**
- * Leaves the metrics of a run in the file of its job, where a node exporter reads it (docs/monitoring.md#textfile). The file
- * is replaced in one step, and keeps when the job last succeeded; one that cannot be written stays as it is.
+ * Writes the metrics of a run to the file of its job, for the textfile collector of node exporter
+ * (docs/monitoring.md#textfile). The file is replaced atomically, and keeps the time of the last success.
  */
 async function leaveTextfile(folder: string, run: JobRun, { error: report }: Terminal): Promise<void> {
   const path = join(folder, `dash-${run.job}.prom`)
-  // Its name has another end than those that are collected.
+  // The collector reads only files that end in .prom.
   const temporary = join(folder, `.dash-${run.job}.prom.${process.pid}`)
   try {
-    // Loaded late: most runs leave no such file.
+    // Loaded late: most runs write no such file.
     const { exposition, jobMetrics, lastSuccessIn } = await import('../server/metrics/catalogue.ts')
     const before = existsSync(path) ? await readFile(path, 'utf8') : ''
     const text = await exposition(jobMetrics([jobStateAfter(run, lastSuccessIn(before))]))
     await writeFile(temporary, text, { flush: true })
-    // The exporter that reads it is another user, whatever cron's mask is.
+    // The exporter runs as another user, and cron's umask may hide the file from it.
     await chmod(temporary, 0o644)
     await rename(temporary, path)
   } catch (error) {
@@ -112,9 +112,9 @@ async function leaveTextfile(folder: string, run: JobRun, { error: report }: Ter
 }
 
 /**
- * Leaves a record in the state database, where there is one: none is created for it, and a failure to leave it is a note.
+ * Stores a record in the state database if that exists. A failure is only noted.
  *
- * @param what it is a record of, as the note names it
+ * @param what subject of the record, for the note
  */
 async function leaveRecord(
   { state }: Config,
@@ -133,9 +133,10 @@ async function leaveRecord(
 }
 
 /**
- * Leaves a record of an audit (docs/auditing.md). One that a signal ended has no verdict but damage.
+ * Stores the record of an audit (docs/auditing.md). An audit that a signal ended is recorded only if it found
+ * damage.
  *
- * @returns whether a record was left
+ * @returns true if the record was stored
  */
 export async function leaveAuditRecord(
   container: Container,
@@ -146,15 +147,20 @@ export async function leaveAuditRecord(
   const record = auditRecord(report, sample === null && since === null, Date.now())
   if (signal.aborted && record.damage === 0) return false
   const { config } = container
-  // The failure that ended the audit is described once.
-  const known = cause === null ? null : describeError(cause)
+  // The failure that ended the audit was already described.
+  const describedCause = cause === null ? null : describeError(cause)
   const note = (message: string): void => {
-    if (known === null || !message.endsWith(known)) terminal.note(message)
+    if (describedCause === null || !message.endsWith(describedCause)) terminal.note(message)
   }
-  const left = await leaveRecord(config, 'audit', async () => (await container.audits()).record(record), note)
-  if (left === 'no-database') {
+  const outcome = await leaveRecord(
+    config,
+    'audit',
+    async () => (await container.audits()).record(record),
+    note,
+  )
+  if (outcome === 'no-database') {
     const path = fileOf(config.state)
     note(`this audit was not recorded: the state database ${path} does not exist; ${STATE_IS_CREATED_BY}`)
   }
-  return left === 'recorded'
+  return outcome === 'recorded'
 }

@@ -3,11 +3,11 @@ import { isatty } from 'node:tty'
 import { EXIT, EXIT_OF_SIGNAL } from './exit-codes.ts'
 import { runProgram } from './program.ts'
 
-// The state holds salts and hashes of addresses: files without a mode of their own are for their owner alone.
+// The state database holds salts and hashes of addresses: by default, only the owner may read files.
 process.umask(0o077)
 
-// A reader that went away (`dash … | head`) must not stop a command half way, nor hide how it ended; neither must a terminal
-// that went away, which sends a signal besides.
+// A closed pipe (`dash … | head`) must neither stop a command half way nor change its exit code; nor must a closed
+// terminal, which also sends a signal.
 process.stdout.on('error', ({ code }: NodeJS.ErrnoException) => {
   if (code !== 'EPIPE' && !(code === 'EIO' && process.stdout.isTTY)) process.exit(EXIT.storage)
 })
@@ -22,9 +22,9 @@ let stoppedWith: number | null = null
 for (const name of ['SIGHUP', 'SIGINT', 'SIGQUIT', 'SIGTERM'] as const) {
   const code = EXIT_OF_SIGNAL[name]
   process.on(name, () => {
-    // When a terminal goes away, the system and the shell each send this signal.
+    // When a terminal closes, the system and the shell each send this signal.
     if (name === 'SIGHUP' && stoppedWith === code) return
-    // The second signal does not wait for anything.
+    // A second signal exits at once.
     if (stoppedWith !== null) process.exit(code)
     stoppedWith = code
     stopping.abort(new DOMException(`stopped by ${name}`, 'AbortError'))

@@ -4,29 +4,29 @@ import { setTimeout as sleep } from 'node:timers/promises'
 import type { LeaseHolder } from '../domain/lease.ts'
 
 /**
- * This process as a lease holder. On Linux its identity names the boot, the process namespace, the pid and the start
- * time, so that another process of the same host can tell whether it still lives; elsewhere it is null, and a dead
- * holder's lease has to expire.
+ * This process as a lease holder. On Linux its identity consists of boot, PID namespace, PID and start time, so
+ * that another process of the same host can detect its death. Elsewhere the identity is null, and the lease of a
+ * dead holder has to expire.
  */
 export function thisProcess(): LeaseHolder {
   return { name: `${hostname()} (process ${process.pid})`, process: identityOf(process.pid) }
 }
 
-/** True only for a process of this boot and namespace that is gone: its pid has no process of the same start time. */
+/** Returns true if a process of this boot and namespace is gone: no process has its PID and start time. */
 export function isDeadProcess(identity: string): boolean {
-  const place = placeOfPids()
+  const namespace = pidNamespace()
   const [pid] = identity.split('@', 1)
-  return place !== null && identity.includes(`@${place}@`) && identityOf(Number(pid)) !== identity
+  return namespace !== null && identity.includes(`@${namespace}@`) && identityOf(Number(pid)) !== identity
 }
 
-/** `<pid>@<boot>/<namespace>@<start time>` or null where the system does not say. */
+/** Returns `<pid>@<boot>/<namespace>@<start time>`, or null where the system does not provide them. */
 function identityOf(pid: number): string | null {
-  const place = placeOfPids()
+  const namespace = pidNamespace()
   const started = startTimeOf(pid)
-  return place === null || started === null ? null : `${pid}@${place}@${started}`
+  return namespace === null || started === null ? null : `${pid}@${namespace}@${started}`
 }
 
-function placeOfPids(): string | null {
+function pidNamespace(): string | null {
   try {
     const boot = readFileSync('/proc/sys/kernel/random/boot_id', 'utf8').trim()
     return `${boot}/${readlinkSync('/proc/self/ns/pid')}`
@@ -35,18 +35,18 @@ function placeOfPids(): string | null {
   }
 }
 
-/** Field 22 of the process's stat line, in clock ticks since boot; null when there is no such process. */
+/** Reads field 22 of the process's stat line, in clock ticks since boot; null if there is no such process. */
 function startTimeOf(pid: number): string | null {
   try {
     const stat = readFileSync(`/proc/${pid}/stat`, 'utf8')
-    // The second field is the command in parentheses, which may hold spaces and parentheses itself.
+    // The second field is the command in parentheses, which may itself contain spaces and parentheses.
     return stat.slice(stat.lastIndexOf(')') + 2).split(' ')[19] ?? null
   } catch {
     return null
   }
 }
 
-/** Waits; rejects with the signal's own reason, by which a run knows that it was stopped. */
+/** Waits for `ms` milliseconds. Rejects with the signal's reason, by which a run knows that it was stopped. */
 export async function pause(ms: number, signal: AbortSignal): Promise<void> {
   await sleep(ms, undefined, { signal }).catch((error: unknown) => {
     signal.throwIfAborted()
@@ -54,7 +54,7 @@ export async function pause(ms: number, signal: AbortSignal): Promise<void> {
   })
 }
 
-/** The user this process runs as; `name` is the number where the system knows no name, as in many containers. */
+/** The user of this process. `name` is the user ID where the system has no name for it, as in many containers. */
 export function currentUser(): { uid: number; name: string } {
   try {
     const { uid, username } = userInfo()
@@ -66,12 +66,12 @@ export function currentUser(): { uid: number; name: string } {
   }
 }
 
-/** A user with the group of their login, as chown takes it; a number without a name has no such group. */
+/** Owner argument for chown: a user name with its login group (`name:`), or a bare user ID, which has none. */
 export function ownerName(user: string): string {
   return /^\d+$/.test(user) ? user : `${user}:`
 }
 
-/** The folder of the user, which `~` stands for; that of the machine where the system knows none. */
+/** Home folder of the user (`~`); `/` where the system has none. */
 export function homeFolder(): string {
   try {
     return homedir()

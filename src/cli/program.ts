@@ -98,7 +98,10 @@ function commandLineMessage({ code, message }: CommanderError): string {
   return message.replace(/^error: /, '').replaceAll('\n', ' ')
 }
 
-/** An empty value is a variable of a script that is not set: to go on without the flag would store and listen elsewhere. */
+/**
+ * Refuses empty flag values: they come from unset variables of scripts, and without the flag the command would use
+ * another folder or port.
+ */
 function refuseEmptyFlags(command: Command): void {
   for (let each: Command | null = command; each !== null; each = each.parent) {
     for (const option of each.options) {
@@ -179,13 +182,13 @@ async function runToEnd(
   }
 }
 
-/** True for an error that is the signal's own doing, however it was wrapped. */
+/** Returns true if an error or one of its causes is the abort of the signal. */
 function wasStopped(error: unknown, signal: AbortSignal): boolean {
   if (!signal.aborted) return false
   return causesOf(error).some((cause) => cause === signal.reason || cause.name === 'AbortError')
 }
 
-/** The stack of an error under `--verbose`, and of one that is a fault of the program. */
+/** Prints the stack of an error under `--verbose`, and of internal errors always. */
 function noteStack(error: unknown, exitCode: number, { verbose, note }: Terminal): void {
   if (!verbose && (exitCode !== EXIT.internal || error instanceof Refusal)) return
   const stack = error instanceof Error ? (error.stack ?? error.message) : String(error)

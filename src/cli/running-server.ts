@@ -19,20 +19,20 @@ import { chatSetup, logChatStart } from './settings/chat-checks.ts'
 import { listenSettings } from './settings/config.ts'
 import type { Config } from './settings/config.ts'
 
-/** Times a request may take to arrive (docs/operations.md). */
+/** Timeouts for receiving a request (docs/operations.md). */
 const ARRIVAL = { headersTimeoutMs: 10_000, requestTimeoutMs: 15_000 }
 const SCRAPE_ARRIVAL = { headersTimeoutMs: 5_000, requestTimeoutMs: 5_000 }
 
-/** Prometheus waits ten seconds by default. */
+/** Timeout of one metrics source; Prometheus waits ten seconds for all by default. */
 const SOURCE_MS = 5_000
 
-/** A server that responds. */
+/** A running server. */
 export interface StartedServer {
-  /** Where it listens. */
+  /** Base URL of its listener. */
   url: string
-  /** Where its metrics are; null: nowhere. */
+  /** URL of its metrics; null if they are off. */
   metricsUrl: string | null
-  /** Lets open answers finish for `graceMs`, ends what is left of them, then closes everything that was opened. */
+  /** Lets open responses finish for `graceMs` milliseconds, cuts the others, then closes everything that was opened. */
   close(graceMs: number): Promise<void>
 }
 
@@ -40,9 +40,9 @@ export interface ServerContext {
   log: Log
   /** Release of dash. */
   version: string
-  /** True on sample data. */
+  /** True for the demo. */
   demo: boolean
-  /** True once nothing new is to be begun. */
+  /** Returns true once the server must begin nothing new. */
   isDraining: () => boolean
 }
 
@@ -51,14 +51,14 @@ interface Parts extends ServerContext {
   sources: AgentSources
   requests: ReturnType<typeof requestMeter>
   meter: ReturnType<typeof agentMeter>
-  /** Where the server is reached; empty, but for origins that were named, until it listens. */
-  reached: { baseUrl: string; origins: readonly string[] }
+  /** Public address of the server; until it listens, only the configured values. */
+  publicAddress: { baseUrl: string; origins: readonly string[] }
 }
 
 /**
- * Starts the whole product on `config.host` and `config.port`, and its metrics where the configuration says.
+ * Starts the server on `config.host` and `config.port`, and the metrics listener if one is configured.
  *
- * @throws Refusal `port_taken` or `address_unavailable`; nothing stays open then
+ * @throws Refusal `port_taken` or `address_unavailable`, after everything was closed again
  */
 export async function startServer(config: Config, context: ServerContext): Promise<StartedServer> {
   const { log, version, isDraining } = context
@@ -74,9 +74,9 @@ export async function startServer(config: Config, context: ServerContext): Promi
       sources: agentSources({ ...(await container.agentReads()), clock: Date.now }),
       requests: requestMeter(),
       meter: agentMeter(),
-      reached: { baseUrl: config.baseUrl ?? '', origins: config.allowedOrigins },
+      publicAddress: { baseUrl: config.baseUrl ?? '', origins: config.allowedOrigins },
     }
-    const { reached, requests } = parts
+    const { publicAddress, requests } = parts
     const chat = await startChat(parts)
     closers.push(chat.stop)
     const { app, stored } = await openApp(parts, chat)
@@ -84,12 +84,12 @@ export async function startServer(config: Config, context: ServerContext): Promi
     if (scrapes) closers.push(() => scrapes.close(0))
     const { host, port, trustedProxies } = config
     const settings = listenSettings(config)
-    const own = { host, port, trustedProxies, log, isDraining, requests, settings }
-    const server = await listenOn(app, { ...own, ...ARRIVAL })
+    const listenOptions = { host, port, trustedProxies, log, isDraining, requests, settings }
+    const server = await listenOn(app, { ...listenOptions, ...ARRIVAL })
     logChatStart(config, log)
-    reached.origins = [...ownOrigins(server.url, config.baseUrl), ...config.allowedOrigins]
+    publicAddress.origins = [...ownOrigins(server.url, config.baseUrl), ...config.allowedOrigins]
     // A wildcard address is for listening, not for links.
-    reached.baseUrl ||= server.url.replace(/\/\/(?:0\.0\.0\.0|\[::\])(?=:)/, '//localhost')
+    publicAddress.baseUrl ||= server.url.replace(/\/\/(?:0\.0\.0\.0|\[::\])(?=:)/, '//localhost')
     return {
       url: server.url,
       metricsUrl: scrapes && `${scrapes.url}/metrics`,
@@ -108,7 +108,7 @@ export async function startServer(config: Config, context: ServerContext): Promi
 }
 
 async function openApp(
-  { container, sources, reached, log, demo, version, isDraining }: Parts,
+  { container, sources, publicAddress, log, demo, version, isDraining }: Parts,
   chat: StartedChat,
 ): Promise<{ app: ReturnType<typeof createApp>; stored: StoredMetricsPorts }> {
   const clock = Date.now
@@ -133,7 +133,7 @@ async function openApp(
     log,
   }
   const readers = openReaders(served)
-  const origins = (): readonly string[] => reached.origins
+  const origins = (): readonly string[] => publicAddress.origins
   const onFault = (tool: string, err: unknown): void =>
     log.error({ tool, err }, 'a tool could not read its data')
   const mcp = { sources, version, demo, origins, trustedProxies, requestsPerMinute, clock, onFault }
@@ -148,7 +148,7 @@ async function openApp(
     checks,
     isDraining,
     demo,
-    baseUrl: () => reached.baseUrl,
+    baseUrl: () => publicAddress.baseUrl,
   }
   const budget = { ledger: chat.ledger, perDayMicroUsd: config.chat.limits.budgetPerDay }
   const stored = { readers, audits, jobs: await container.jobs(), budget, checks, clock }
@@ -158,11 +158,11 @@ async function openApp(
 interface StartedChat {
   agent: Agent
   ledger: ProbedLedger
-  /** Waits for the settlement of every turn; to be called once no turn can begin. */
+  /** Waits until every turn is settled; call it when no turn can begin any more. */
   stop: () => Promise<void>
 }
 
-async function startChat({ container, sources, meter, reached, log }: Parts): Promise<StartedChat> {
+async function startChat({ container, sources, meter, publicAddress, log }: Parts): Promise<StartedChat> {
   const { config } = container
   const { chat, trustedProxies } = config
   const { sessionSeconds, limits, maxOutputTokens, pingMs, turnMs, verification } = chat
@@ -170,7 +170,7 @@ async function startChat({ container, sources, meter, reached, log }: Parts): Pr
   const ledger = probedLedger(await container.chatLedger())
   const { hasModel, prices } = chatSetup(config)
   const model = hasModel ? await container.chatModel() : null
-  // `auto` is no model but a way to find one.
+  // `auto` is not the name of a model.
   const named = chat.provider.model === 'auto' ? '' : (chat.provider.model ?? '')
   const agent = openAgent({
     settings: {
@@ -182,7 +182,7 @@ async function startChat({ container, sources, meter, reached, log }: Parts): Pr
       pingMs,
       turnMs,
       trustedProxies,
-      origins: () => reached.origins,
+      origins: () => publicAddress.origins,
     },
     signer: chat.sessionSecret === null ? null : sessionSigner(chat.sessionSecret),
     modelName: () => model?.name() ?? Promise.resolve(named),
@@ -207,7 +207,7 @@ async function startChat({ container, sources, meter, reached, log }: Parts): Pr
 const METRICS_SETTING = { name: 'DASH_METRICS_ADDRESS', label: 'DASH_METRICS_ADDRESS' }
 
 /**
- * Serves `/metrics` on a listener of its own (docs/monitoring.md); without an address nothing listens.
+ * Serves `/metrics` on a separate listener (docs/monitoring.md); null without a configured address.
  *
  * @throws Refusal `port_taken` or `address_unavailable`
  */
@@ -217,19 +217,19 @@ async function listenForScrapes(
 ): Promise<RunningServer | null> {
   const address = container.config.monitoring.metrics
   if (address === null) return null
-  const ofProcess = processMeter(version)
-  const meters: ScrapePorts['meters'] = [ofProcess, requests, meter]
+  const processMetrics = processMeter(version)
+  const meters: ScrapePorts['meters'] = [processMetrics, requests, meter]
   const app = createMetricsApp(
     scraper({ meters, sources: storedMetrics(stored), sourceTimeoutMs: SOURCE_MS, log }),
   )
-  // A line for each scrape would bury those of readers.
+  // Log lines of scrapes would bury those of readers.
   const quiet = { ...log, info: (): void => undefined }
   const settings = { port: METRICS_SETTING, host: METRICS_SETTING }
   try {
     const listener = await listenOn(app, { ...address, log: quiet, isDraining, settings, ...SCRAPE_ARRIVAL })
-    return { ...listener, close: (graceMs) => listener.close(graceMs).finally(() => ofProcess.close()) }
+    return { ...listener, close: (graceMs) => listener.close(graceMs).finally(() => processMetrics.close()) }
   } catch (error) {
-    ofProcess.close()
+    processMetrics.close()
     throw error
   }
 }

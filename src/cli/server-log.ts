@@ -24,12 +24,12 @@ interface LogLine extends Record<string, unknown> {
   err?: { stack?: string; message?: string }
 }
 
-/** Log lines for a person at a terminal: one a line of JSON, with the stack of an error below it. */
+/** Turns JSON log lines into readable ones, with the stack of an error below its line. */
 export function readableLog(out: Output, colored: boolean): Output {
   return { write: (line) => out.write(readableLine(JSON.parse(line) as LogLine, colored)) }
 }
 
-/** Without the fields that are the same in every line. */
+/** Formats a line without the process ID and host name, which are the same in every line. */
 function readableLine(
   { level, time, msg, err, pid: _pid, hostname: _hostname, ...fields }: LogLine,
   colored: boolean,
@@ -45,14 +45,14 @@ function readableLine(
   return stack === undefined ? head : `${head}${printable(stack).replaceAll(/^/gm, '  ')}\n`
 }
 
-/** How long equal lines are counted before their sum is written. */
+/** Time for which equal lines are counted before their sum is written. */
 const SUM_MS = 1_000
 
-/** Groups of equal lines within that time; beyond it lines are equal when level and message are. */
+/** Most groups within that time; beyond it, lines are grouped by level and message only. */
 const GROUPS_MAX = 100
 
-/** Fields that differ between lines which are equal otherwise. */
-const OF_ONE_REQUEST = new Set(['requestId', 'turn', 'method', 'path', 'durationMs', 'finished'])
+/** Fields that are ignored when lines are compared. */
+const REQUEST_FIELDS = new Set(['requestId', 'turn', 'method', 'path', 'durationMs', 'finished'])
 
 type Level = keyof Log
 type Fields = Readonly<Record<string, unknown>>
@@ -60,27 +60,27 @@ type Fields = Readonly<Record<string, unknown>>
 interface Group {
   level: Level
   message: string
-  /** Fields that all lines which are not written yet have in common. */
+  /** Common fields of the lines that are not written yet. */
   common: Fields
-  /** Lines that are not written yet. */
+  /** Number of lines that are not written yet. */
   count: number
 }
 
 export interface ServerLogOptions {
   level: string
-  /** True for lines that a person reads at a terminal, else JSON. */
+  /** True for readable lines, false for JSON. */
   readable: boolean
   colored: boolean
 }
 
 export interface ServerLog extends Log {
-  /** Writes the sums of what is still counted. */
+  /** Writes the sums of all counted lines. */
   flush(): void
 }
 
 /**
- * The log of a server. The first of several lines that differ only in their request is written at once; those that follow
- * within a second become one line with their `count` and the fields they have in common.
+ * Opens the log of a server. Of several lines that differ only in their request, the first is written at once;
+ * those that follow within a second become one line with their `count` and common fields.
  */
 export function openServerLog(out: Output, { level, readable, colored }: ServerLogOptions): ServerLog {
   const lines = pino({ level, serializers: { err: errorFields } }, readable ? readableLog(out, colored) : out)
@@ -97,7 +97,7 @@ export function openServerLog(out: Output, { level, readable, colored }: ServerL
   }
   const writeAt = (of: Level, fields: Fields, message: string): void => {
     if (!lines.isLevelEnabled(of)) return
-    // Each turn of the chat has its line: quotas bound their number, and the line says what it cost.
+    // Every chat turn has its own line, which states its cost; quotas limit their number.
     if (message === TURN_MESSAGE) return lines[of](fields, message)
     const key = keyOf(of, fields, message)
     const bounded = groups.has(key) || groups.size < GROUPS_MAX ? key : `${of} ${message}`
@@ -121,7 +121,7 @@ export function openServerLog(out: Output, { level, readable, colored }: ServerL
 
 function keyOf(level: Level, fields: Fields, message: string): string {
   let key = `${level} ${message}`
-  for (const name in fields) if (!OF_ONE_REQUEST.has(name)) key += `\n${name}=${comparable(fields[name])}`
+  for (const name in fields) if (!REQUEST_FIELDS.has(name)) key += `\n${name}=${comparable(fields[name])}`
   return key
 }
 
@@ -130,7 +130,10 @@ function comparable(value: unknown): string {
   return typeof value === 'string' ? value : JSON.stringify(value)
 }
 
-/** The fields that are equal in one more line; the very object when all are, since every request of a busy server asks. */
+/**
+ * Returns the common fields that another line shares: the same object if it shares all, because a busy server calls
+ * this for every request.
+ */
 function commonFields(common: Fields, fields: Fields): Fields {
   const isEqual = (name: string): boolean =>
     common[name] === fields[name] || comparable(common[name]) === comparable(fields[name])
@@ -142,7 +145,7 @@ function commonFields(common: Fields, fields: Fields): Fields {
 
 const ERROR_TEXT_LENGTH = 4_000
 
-/** The fields of an error, with texts of clients cut. A refusal is raised on purpose: its stack says nothing. */
+/** Fields of an error, with texts of clients cut. A refusal is raised on purpose, so its stack is left out. */
 function errorFields(error: unknown): unknown {
   if (!(error instanceof Error)) return error
   const { type, message, stack } = stdSerializers.err(error)
@@ -155,21 +158,21 @@ function cut(text: string): string {
   return text.length > ERROR_TEXT_LENGTH ? `${text.slice(0, ERROR_TEXT_LENGTH)}…` : text
 }
 
-/** Log lines waiting to be written; beyond it new ones are dropped. */
+/** Most bytes of log lines in memory; beyond it, new lines are dropped. */
 const WAITING_MAX_BYTES = 1024 * 1024
 
-/** The pause before a reader that is not ready is tried again. */
+/** Pause before a retry when the reader is not ready. */
 const RETRY_MS = 50
 
-/** Where log lines go. */
+/** Output of log lines. */
 export interface LogStream extends Output {
-  /** Resolves when the waiting lines are written, or after `withinMs`. */
+  /** Resolves when all waiting lines are written, or after `withinMs` milliseconds. */
   flush(withinMs: number): Promise<void>
 }
 
 /**
- * Writes log lines to a descriptor without ever waiting for it or failing with it: a log that cannot be written (a full
- * disk, a reader that went away or stands still) costs its lines, never the server.
+ * Writes log lines to a file descriptor, without blocking and without failing: if the log cannot be written (full
+ * disk, closed or stalled reader), lines are lost and the server goes on.
  */
 export function logStream(descriptor: number): LogStream {
   let waiting = ''

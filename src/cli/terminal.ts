@@ -1,27 +1,27 @@
 import { styleText } from 'node:util'
 import type { Job } from '../domain/job-run.ts'
 
-/** How a command talks: results on stdout, everything else on stderr (docs/operations.md). */
+/** Output of a command: results on stdout, everything else on stderr (docs/operations.md). */
 export interface Terminal {
   /**
-   * The one result of a command: a JSON document under `--json`, else its lines; under `--quiet` none. Stored or foreign
-   * text in them must be {@link escaped}, since their line ends are printed.
+   * Prints the result of a command: a JSON document under `--json`, nothing under `--quiet`, else `line`. Stored or
+   * foreign text in `line` must be {@link escaped}, because line ends are printed.
    */
   result: (json: unknown, line: string) => void
-  /** Under `--json`, the one document of a command that came to no result; that of a job is a failed result. */
+  /** Under `--json`, prints the document of a command without a result; for a job, a failed result. */
   failure: (reason: string, exitCode: number, job?: Job | null) => void
-  /** Something a person should know, on one line; not under `--quiet`. */
+  /** Prints information on one line; not under `--quiet`. */
   note: (message: string) => void
-  /** An error, on one line, always. */
+  /** Prints an error on one line, always. */
   error: (message: string) => void
-  /** A line that replaces the one before, on a terminal only. */
+  /** Replaces the progress line; on a terminal only. */
   progress: (message: string) => void
   verbose: boolean
   json: boolean
   quiet: boolean
-  /** True when a person sits at standard error: prompts and lines that change may be shown there. */
+  /** True if standard error is a terminal that may show prompts and changing lines. */
   interactive: boolean
-  /** True when colours are wanted and can be shown. */
+  /** True if colours are wanted and supported. */
   colored: boolean
 }
 
@@ -48,7 +48,7 @@ export function openTerminal(
     if (progressShown) stderr.write('\r\x1b[K')
     progressShown = false
   }
-  const say = (message: string): void => {
+  const writeLine = (message: string): void => {
     clearProgress()
     stderr.write(`${message}\n`)
   }
@@ -70,39 +70,39 @@ export function openTerminal(
       stdout.write(jsonLine({ ...failed, error: reason, exitCode }))
     },
     note(message) {
-      if (!quiet) say(escaped(message))
+      if (!quiet) writeLine(escaped(message))
     },
-    error: (message) => say(`${colored ? styleText('red', 'error') : 'error'}: ${escaped(message)}`),
+    error: (message) => writeLine(`${colored ? styleText('red', 'error') : 'error'}: ${escaped(message)}`),
     progress(message) {
       if (!interactive || quiet) return
-      // A line that the terminal breaks could not be cleared.
-      const most = Math.max(1, (stderr.columns || DEFAULT_COLUMNS) - 1)
-      stderr.write(`\r\x1b[K${Array.from(escaped(message)).slice(0, most).join('')}`)
+      // A wrapped line could not be cleared.
+      const maxLength = Math.max(1, (stderr.columns || DEFAULT_COLUMNS) - 1)
+      stderr.write(`\r\x1b[K${Array.from(escaped(message)).slice(0, maxLength).join('')}`)
       progressShown = true
     },
   }
 }
 
-/** No name and no code is longer. */
+/** Longest name or code that is shown whole. */
 const NAME_MAX_LENGTH = 100
 
-/** A name or a code from another party, as a short part of one line. */
+/** Shortens a foreign name or code to a part of one line. */
 export function inOneLine(text: string): string {
   const line = escaped(text.replaceAll(/\s+/g, ' ').trim())
   return line.length > NAME_MAX_LENGTH ? `${line.slice(0, NAME_MAX_LENGTH)}…` : line
 }
 
-/** Lines of text, each {@link escaped}. */
+/** Returns lines of text, each {@link escaped}. */
 export function printable(text: string): string {
   return text.split('\n').map(escaped).join('\n')
 }
 
-/** A value as one line of JSON that no terminal obeys; a JSON parser reads the escapes as the characters they stand for. */
+/** Returns a value as one line of JSON whose control characters are escaped; a JSON parser restores them. */
 export function jsonLine(value: unknown): string {
   return `${escaped(JSON.stringify(value))}\n`
 }
 
-/** A word of a command line for a POSIX shell, in quotes when it needs them. */
+/** Quotes a word for a POSIX shell if necessary. */
 export function shellWord(text: string): string {
   return /^[\w./:@%+=,-]+$/.test(text) ? text : shellQuoted(text)
 }
@@ -111,7 +111,7 @@ export function shellQuoted(text: string): string {
   return `'${text.replaceAll("'", String.raw`'\''`)}'`
 }
 
-/** A number of things, as `1 row` and `2 rows`. */
+/** Returns a count with its noun: `1 row`, `2 rows`. */
 export function counted(count: number, noun: string): string {
   return `${count} ${noun}${count === 1 ? '' : 's'}`
 }
@@ -119,8 +119,9 @@ export function counted(count: number, noun: string): string {
 const SHORT_ESCAPES: Readonly<Record<string, string>> = { '\n': '\\n', '\r': '\\r', '\t': '\\t' }
 
 /**
- * Stored or foreign text on one line that steers no terminal: control characters, line ends, and hidden and bidirectional
- * format characters become the escapes of JSON, `\n` and `\u001b`. Every command prints such text through this function.
+ * Makes stored or foreign text safe for one line of a terminal: control characters, line ends, and hidden and
+ * bidirectional format characters become JSON escapes, `
+ * ` and `\u001b`. Every command prints such text through this function.
  */
 export function escaped(text: string): string {
   return text.replaceAll(/[\p{Cc}\p{Cf}\p{Zl}\p{Zp}]/gu, (character) => {

@@ -16,7 +16,7 @@ async function read(env: Record<string, string>, url: string): Promise<ArticleRe
   return texts.read({ source: 'hn', sourceId: '1', url }, new AbortController().signal)
 }
 
-test('links lead to no private address but those the configuration names', async () => {
+test('links are followed to private addresses only if the configuration names them', async () => {
   const { url } = await site((_question, response) => {
     response.writeHead(200, { 'content-type': 'text/plain' }).end(TEXT)
   })
@@ -27,7 +27,7 @@ test('links lead to no private address but those the configuration names', async
   expect(await read(allowed, url)).toMatchObject({ kind: 'text', text: TEXT.trim() })
 })
 
-test('points and number of items are those of the environment, or the defaults', () => {
+test('points and number of texts come from the environment or are defaults', () => {
   const articles = (env: Record<string, string>) => readConfig({}, env, '/').articles
   expect(articles({})).toEqual({
     minPoints: { hn: 100, lobsters: 20, lesswrong: 30 },
@@ -42,7 +42,7 @@ test('points and number of items are those of the environment, or the defaults',
     expect(() => articles({ DASH_ARTICLE_ALLOW_PRIVATE: bad }), bad).toThrow('DASH_ARTICLE_ALLOW_PRIVATE')
 })
 
-test('the build reads a page with its own thread, and its process ends when all is closed', async () => {
+test('the build reads a page in a separate thread, and its process ends when all is closed', async () => {
   const { url } = await htmlSite(pageHtml('A page'))
   const script = runScript(
     `const { readConfig } = await import(${JSON.stringify(builtModule('cli/settings/read-config.js'))})

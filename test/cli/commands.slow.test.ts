@@ -13,13 +13,13 @@ async function publish(data: string) {
 }
 
 describe('the built program', () => {
-  test('prints its version, and ends a mistake of the command line with 64', async () => {
+  test('the program prints its version, and an invalid command line ends with 64', async () => {
     expect((await dash(['--version'])).stdout).toMatch(/^\d+\.\d+\.\d+\n$/)
     const { code, stdout, stderr } = await dash(['serv'])
     expect([code, stdout, stderr]).toEqual([64, '', expect.stringContaining('Did you mean serve')])
   })
 
-  test('ends quietly when its reader goes away', async () => {
+  test('the program ends without an error when its output is closed', async () => {
     const { child, output, end } = startDash(['--help'])
     child.stdout?.destroy()
     expect([await end(), output.stderr]).toEqual([0, ''])
@@ -27,7 +27,7 @@ describe('the built program', () => {
 })
 
 describe('serve', () => {
-  test('answers with what was published, takes SIGTERM as the order to end, and exits 0', async () => {
+  test('a server serves publications, ends on SIGTERM, and exits with 0', async () => {
     const data = await filledFolder()
     const { report } = await publish(data)
     const { url, output, end } = await serve(['--data-dir', data])
@@ -47,7 +47,7 @@ describe('serve', () => {
     expect(output.stderr).not.toMatch(/sort=year|metrics/)
   })
 
-  test('starts without its ledger, not ready, and refuses history until it is there', async () => {
+  test('a server without its ledger starts, is not ready, and refuses history until the ledger exists', async () => {
     const data = await filledFolder()
     await publish(data)
     writeFileSync(join(data, 'ledger.db'), 'not a database at all')
@@ -58,7 +58,7 @@ describe('serve', () => {
     expect([response.status, await response.json()]).toEqual([503, { error: 'year_history_archive_corrupt' }])
   })
 
-  test('goes on, and ends when it is told to, while its log cannot be written', async () => {
+  test('a server whose log cannot be written continues, and ends on a signal', async () => {
     const data = await filledFolder()
     const { output, until, end } = startDash(['serve', '--port', '0', '--data-dir', data, '--json'], {
       stderrFile: '/dev/full',
@@ -70,7 +70,7 @@ describe('serve', () => {
   })
 })
 
-test('the demo is ready by itself, says that it is one, and cleans up after itself', async () => {
+test('a demo becomes ready, is labelled as a demo, and deletes its folder', async () => {
   const { url, output, end } = await serve(['--demo'])
   const folder = /filling (\S+) with/.exec(output.stderr)?.[1] ?? ''
   expect(output.stdout).toContain('DEMO')

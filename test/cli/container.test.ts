@@ -16,7 +16,7 @@ async function openServer(): Promise<{ container: Container; folder: string }> {
   return { container, folder }
 }
 
-test('the agent reads through handles that cannot write', async () => {
+test('the agent reads through read-only connections', async () => {
   const { container } = await openServer()
   const reads = await container.agentReads()
   expect(Object.keys(reads.objects)).toEqual(['get', 'newestHead', 'objectChangeToken', 'headChangeToken'])

@@ -31,7 +31,7 @@ describe('the help', () => {
 })
 
 describe('a command line', () => {
-  test('asking for help or the version is answered on stdout with exit 0', async () => {
+  test('help and version are printed on stdout with exit code 0', async () => {
     for (const args of [
       ['--help'],
       ['serve', '--help'],
@@ -112,9 +112,9 @@ describe('a command line', () => {
     [['search', 'rust', 'lobsters', '--source', 'hn'], `'"lobsters"'`],
     [['search', 'rust', '--from', '2026-02-30'], '--from'],
     [['search', 'rust', '--limit', '0'], '--limit'],
-  ])('%j that is wrong ends with 64, says what, and makes no folder', async (args, message) => {
+  ])('the invalid arguments %j end with 64 and a reason, and create no folder', async (args, message) => {
     const cwd = temporaryFolder()
-    // A flag wins over the variable, and is the one that is named.
+    // A flag overrides the variable, and is the one that is named.
     const { code, stdout, stderr } = await run(args, { cwd, env: { PORT: '3001' } })
     if (!args.includes('--json')) expect([code, stdout]).toEqual([64, ''])
     expect(stderr).toContain(message)
@@ -125,7 +125,7 @@ describe('a command line', () => {
     expect(readdirSync(cwd)).toEqual([])
   })
 
-  test('may have the flags of every command before its name or after, `--no-color` too', async () => {
+  test('shared flags may stand before or after the name of a command, `--no-color` too', async () => {
     const folder = temporaryFolder()
     for (const args of [
       ['--data-dir', folder, '--json', '--no-color', 'publish-year', '--dry-run'],
@@ -162,12 +162,15 @@ describe('the configuration', () => {
     ['publish-year'],
     ['collect'],
     ['model'],
-  ])('of %s names every bad variable at once, with its value, and ends with 78', async (...args) => {
-    const { code, stderr, stdout } = await run(args, { env: bad })
-    expect([code, stdout]).toEqual([78, ''])
-    for (const [name, value] of Object.entries(bad)) expect(stderr).toContain(`${name}="${value}"`)
-    expect(stderr.trimEnd().split('\n')).toHaveLength(1)
-  })
+  ])(
+    'every bad variable of %s is named at once, with its value, and the exit code is 78',
+    async (...args) => {
+      const { code, stderr, stdout } = await run(args, { env: bad })
+      expect([code, stdout]).toEqual([78, ''])
+      for (const [name, value] of Object.entries(bad)) expect(stderr).toContain(`${name}="${value}"`)
+      expect(stderr.trimEnd().split('\n')).toHaveLength(1)
+    },
+  )
 
   const keys = 'AWS_ACCESS_KEY_ID and AWS_SECRET_ACCESS_KEY'
   const twice = { DASH_DATABASE_AUTH_TOKEN: 'x', DASH_DATABASE_AUTH_TOKEN_FILE: 'token' }
@@ -196,7 +199,7 @@ describe('the configuration', () => {
     [{ GITHUB_TOKEN: 'two words' }, 'GITHUB_TOKEN=(not shown) must be'],
     [{ HF_TOKEN: 'new\nline' }, 'HF_TOKEN=(not shown) must be'],
     [{ OPENROUTER_API_KEY: 'two words' }, 'OPENROUTER_API_KEY=(not shown) must be'],
-  ])('%j is refused before a job begins, and its secrets are not shown', async (env, says) => {
+  ])('the setting %j is refused before a job begins, and its secrets are not shown', async (env, says) => {
     const cwd = temporaryFolder()
     writeFileSync(join(cwd, 'token'), 'secret\n')
     const { code, stderr } = await run(['publish-year'], { env, cwd })
@@ -204,7 +207,7 @@ describe('the configuration', () => {
     expect(stderr).not.toMatch(/secret-key|two words|new/)
   })
 
-  test('prefers flags to the environment, that to the env file, and that to the default', async () => {
+  test('flags override the environment, which overrides the env file, which overrides defaults', async () => {
     const folder = temporaryFolder()
     const [flag = '', env = '', file = ''] = ['flag', 'env', 'file'].map((name) => join(folder, name))
     writeFileSync(join(folder, '.env'), `DASH_DATA_DIR=${file}\n`)
@@ -219,7 +222,7 @@ describe('the configuration', () => {
     ['serve', 'publish-year', 'snapshot', 'evaluate-models', 'verify-archive', 'model', 'reindex', 'mcp'].map(
       (command) => [command],
     ),
-  )('%s does not create a data folder that was named', async (command) => {
+  )('the command %s does not create a named data folder', async (command) => {
     const missing = join(temporaryFolder(), 'unmounted')
     const flag = await run([command, '--data-dir', missing])
     expect([flag.code, flag.stderr]).toEqual([64, expect.stringMatching(/correct --data-dir\n$/)])
@@ -232,18 +235,21 @@ describe('the configuration', () => {
   test.each([
     ['PORT', '70000', 'PORT="70000" must be a port from 0 to 65535'],
     ['HOST', '203.0.113.9', 'choose an address of this machine with HOST'],
-  ])('%s=%s from the environment or the env file ends with 78 and is named', async (name, value, message) => {
-    const cwd = temporaryFolder()
-    const fromEnvironment = await run(['serve'], { cwd, env: { [name]: value } })
-    expect([fromEnvironment.code, fromEnvironment.stderr]).toEqual([78, expect.stringContaining(message)])
-    writeFileSync(join(cwd, 'server.env'), `${name}=${value}\n`)
-    const fromFile = await run(['serve', '--dotenv', 'server.env'], { cwd })
-    expect(fromFile.code).toBe(78)
-    expect(fromFile.stderr).toContain(message.replace(/(?= must|$)/, ` in ${join(cwd, 'server.env')}`))
-    expect(readdirSync(cwd)).toEqual(['server.env'])
-  })
+  ])(
+    'the value %s=%s from the environment or the env file ends with 78 and is named',
+    async (name, value, message) => {
+      const cwd = temporaryFolder()
+      const fromEnvironment = await run(['serve'], { cwd, env: { [name]: value } })
+      expect([fromEnvironment.code, fromEnvironment.stderr]).toEqual([78, expect.stringContaining(message)])
+      writeFileSync(join(cwd, 'server.env'), `${name}=${value}\n`)
+      const fromFile = await run(['serve', '--dotenv', 'server.env'], { cwd })
+      expect(fromFile.code).toBe(78)
+      expect(fromFile.stderr).toContain(message.replace(/(?= must|$)/, ` in ${join(cwd, 'server.env')}`))
+      expect(readdirSync(cwd)).toEqual(['server.env'])
+    },
+  )
 
-  test('names a port that browsers refuse by its flag, or its variable and the env file it stands in', async () => {
+  test('a port that browsers refuse is named by its flag, or by its variable and env file', async () => {
     const cwd = temporaryFolder()
     writeFileSync(join(cwd, 'server.env'), 'PORT=6000\n')
     for (const [code, named, args, env] of [
@@ -259,7 +265,7 @@ describe('the configuration', () => {
     }
   })
 
-  test('without a data folder creates the default one', async () => {
+  test('the default data folder is created if none is named', async () => {
     const folder = temporaryFolder()
     const { code } = await run(['publish-year', '--once', '--allow-empty', '--json'], { cwd: folder })
     expect(code).toBe(0)
@@ -286,7 +292,7 @@ test('a command that fails before it has a result still prints one JSON document
 
 const NO_FEED = 'create one with dash import signals'
 
-test('a command that fails before it does anything makes no folder', async () => {
+test('a command that fails before it does anything creates no folder', async () => {
   const cwd = temporaryFolder()
   const port = await takenPort()
   for (const [wanted, args, message = ''] of [

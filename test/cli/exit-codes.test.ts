@@ -4,7 +4,7 @@ import { refusalMessage } from '../../src/cli/commands/chat/messages.ts'
 import { describeError, exitCodeOf, exitCodeOfStop } from '../../src/cli/exit-codes.ts'
 import type { ChatApiRefusal, AGENT_ERRORS } from '../../src/domain/agent/schema.ts'
 import { Refusal, StorageFault } from '../../src/domain/refusal.ts'
-/** The exit code of a command that ends with a refusal of this code. */
+/** Exit codes of commands by refusal code. */
 const OF_REFUSAL: Record<string, number> = {
   address_unavailable: 69,
   clock_behind: 1,
@@ -26,10 +26,10 @@ const OF_REFUSAL: Record<string, number> = {
   usage: 64,
 }
 
-/** Codes that a command handles itself and that never end one, so that one which does is a fault of the program. */
+/** Codes that commands must handle: one that ends a command is a fault of the program. */
 const HANDLED = ['invalid_cursor', 'item_not_found']
 
-/** The exit code of `dash chat` with one question that is declined with this code. */
+/** Exit codes of `dash chat` with one question, by refusal code. */
 const OF_CHAT: Record<ChatApiRefusal | (typeof AGENT_ERRORS)[number], number> = {
   answer_cut: 69,
   disabled: 69,
@@ -52,30 +52,30 @@ function withCode(code: string): Error {
 }
 
 describe('the exit code of a command', () => {
-  test.each(Object.entries(OF_REFUSAL))('that ends with the refusal %s is %i', (code, exitCode) => {
+  test.each(Object.entries(OF_REFUSAL))('the refusal %s has the exit code %i', (code, exitCode) => {
     expect(exitCodeOf(new Refusal(code, 'why'))).toBe(exitCode)
   })
 
-  test.each(HANDLED)('that ends with the refusal %s, which it should have handled, is 70', (code) => {
+  test.each(HANDLED)('the refusal %s, which a command should have handled, has the exit code 70', (code) => {
     expect(exitCodeOf(new Refusal(code, 'why'))).toBe(70)
   })
 
   test.each([
     ...'ENOSPC EDQUOT EACCES EPERM EROFS EIO EMFILE ENFILE ENOENT ENOTDIR EFBIG ECONNRESET EPIPE'.split(' '),
     ...'SQLITE_BUSY SQLITE_CORRUPT SERVER_ERROR HRANA_WEBSOCKET_ERROR UND_ERR_SOCKET'.split(' '),
-  ])('that ends with the fault %s of a store is 74, however deep it lies', (code) => {
+  ])('the fault %s of a store has the exit code 74, however deep it is nested', (code) => {
     expect(exitCodeOf(withCode(code))).toBe(74)
     expect(exitCodeOf(new Error('outer', { cause: withCode(code) }))).toBe(74)
   })
 
-  test('that ends with a fault told by a store is 74, and with any other error 70', () => {
+  test('a fault of a store has the exit code 74, and any other error 70', () => {
     expect(exitCodeOf(new StorageFault('no answer'))).toBe(74)
     expect(exitCodeOf(new Error('outer', { cause: new StorageFault('no answer') }))).toBe(74)
     for (const error of [new Error('a bug'), withCode('ERR_ASSERTION'), withCode('XENOENT'), 'text', null])
       expect(exitCodeOf(error)).toBe(70)
   })
 
-  test.each(Object.entries(OF_CHAT))('of dash chat that is declined with %s is %i', (code, exitCode) => {
+  test.each(Object.entries(OF_CHAT))('the chat refusal %s has the exit code %i', (code, exitCode) => {
     const refusal = new Refusal(code as ChatApiRefusal, 'why')
     expect(refusalMessage(refusal, 'http://dash.test', 0, { isTalk: false, quota: null }).exitCode).toBe(
       exitCode,
@@ -87,14 +87,14 @@ describe('the exit code of a command', () => {
     ['SIGINT', 130],
     ['SIGQUIT', 131],
     ['SIGTERM', 143],
-  ])('that %s ended is %i', (name, exitCode) => {
+  ])('a command ended by %s has the exit code %i', (name, exitCode) => {
     const stopping = new AbortController()
     stopping.abort(new DOMException(`stopped by ${name}`, 'AbortError'))
     expect(exitCodeOfStop(stopping.signal)).toBe(exitCode)
   })
 })
 
-test('every code that a job, an adapter or a command refuses with has its exit code in a table', () => {
+test('every refusal code of a job, an adapter or a command has its exit code in a table', () => {
   const folders = ['adapters', 'cli', 'jobs'].map((name) => new URL(`../../src/${name}/`, import.meta.url))
   const files = folders.flatMap((folder) =>
     readdirSync(folder, { recursive: true, encoding: 'utf8' })
@@ -110,7 +110,7 @@ test('every code that a job, an adapter or a command refuses with has its exit c
   expect(raised.filter((code) => !known.has(code))).toEqual([])
 })
 
-test('an exchange that failed is described by what the network said', () => {
+test('a failed exchange is described by the error of the network', () => {
   const cause = new Error('connect ECONNREFUSED 192.0.2.0:443')
   expect(describeError(new TypeError('fetch failed', { cause }))).toBe(cause.message)
 })

@@ -3,12 +3,12 @@ import { join, relative } from 'node:path'
 import { expect, test } from 'vitest'
 import { dash, serve, temporaryFolder } from '../support/dash.ts'
 
-/** The usual mask of a login shell, which lets all read what is made. */
+/** The usual umask of a login shell, which lets all users read new files. */
 const wrapper = ['sh', '-c', 'umask 022; exec "$@"', 'sh'] as const
 
 const DAY_MS = 86_400_000
 
-/** Paths below a folder with their modes, in octal. */
+/** Returns the paths below a folder with their modes, in octal. */
 function modesOf(folder: string): [string, string][] {
   const entries = readdirSync(folder, { recursive: true, withFileTypes: true })
   return entries.map((entry) => {
@@ -21,7 +21,7 @@ function modeOf(path: string): string {
   return (statSync(path).mode & 0o777).toString(8)
 }
 
-test('everything in a data folder is readable by its owner alone, whatever made it, and metrics by all', async () => {
+test('only the owner may read files in a data folder, whatever created them, and all users may read metrics', async () => {
   const cwd = temporaryFolder()
   const publishedAt = new Date(Date.now() - 2 * DAY_MS).toISOString()
   const row = {
@@ -55,11 +55,11 @@ test('everything in a data folder is readable by its owner alone, whatever made 
     ]),
   )
   expect(modes.filter(([, mode]) => !/^[0-7]00$/.test(mode))).toEqual([])
-  // The exporter that reads it is another user.
+  // The exporter runs as another user.
   expect(modesOf(join(cwd, 'metrics'))).toEqual([['dash-publish-year.prom', '644']])
 })
 
-test('an env file and a data folder are for their owner, units for all', async () => {
+test('only the owner may read an env file and a data folder, and all users may read units', async () => {
   const cwd = temporaryFolder()
   mkdirSync(join(cwd, 'units'), { mode: 0o755 })
   const args = ['init', '--yes', '--data-dir', join(cwd, 'data'), '--write-units', 'units']

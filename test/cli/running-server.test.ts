@@ -23,9 +23,9 @@ const PRICES = { DASH_CHAT_PRICE_INPUT: '1', DASH_CHAT_PRICE_OUTPUT: '2' }
 
 const configOf = (env: NodeJS.ProcessEnv) => readConfig({}, env, '/nowhere')
 
-/** What the start of a server tells of its chat: the level, the fields and the message of each line. */
-function told(env: NodeJS.ProcessEnv): [level: string, fields: object, message: string][] {
-  const lines: ReturnType<typeof told> = []
+/** Log lines about the chat at the start of a server: level, fields and message. */
+function chatLogLines(env: NodeJS.ProcessEnv): [level: string, fields: object, message: string][] {
+  const lines: ReturnType<typeof chatLogLines> = []
   const at = (level: string) => (fields: object, message: string) => void lines.push([level, fields, message])
   logChatStart(configOf(env), { info: at('info'), warn: at('warn'), error: at('error') })
   return lines
@@ -39,15 +39,15 @@ test.each([
   [{ ...SECRET, ...PRICES, DASH_CHAT_MODEL: 'model' }, 'warn', ['OPENAI_API_KEY']],
   [{ ...SECRET, DASH_CHAT_MODEL: 'auto' }, 'warn', ['OPENROUTER_API_KEY']],
   [{ ...SECRET, ...MODEL, ...PRICES, DASH_CHAT_DISABLED: '1' }, 'info', ['DASH_CHAT_DISABLED']],
-])('a chat with %o alone is off, which is reported as %s with what is missing', (env, level, missing) => {
-  expect(told(env)).toEqual([[level, { missing }, 'the chat is off']])
+])('a chat with %o only is off, which is logged as %s with the missing settings', (env, level, missing) => {
+  expect(chatLogLines(env)).toEqual([[level, { missing }, 'the chat is off']])
 })
 
 test.each([
   { ...SECRET, ...MODEL, ...PRICES },
   { ...SECRET, DASH_CHAT_MODEL: 'model', OPENAI_BASE_URL: 'http://127.0.0.1:1/v1' },
-])('a chat that has everything says nothing: %o', (env) => {
-  expect([chatSetup(configOf(env)).gaps, told(env)]).toEqual([[], []])
+])('a complete chat setup logs nothing: %o', (env) => {
+  expect([chatSetup(configOf(env)).gaps, chatLogLines(env)]).toEqual([[], []])
 })
 
 test.each([
@@ -63,14 +63,14 @@ test.each([
   ],
   ['as all of it', { DASH_CHAT_BUDGET_USD_PER_DAY: '0.01' }, '0 turns fit at a time, 0 of one address'],
 ])(
-  'a turn whose reservation is as large a part %s is reported, with its values and what to set',
+  'a turn whose reservation is as large a part %s is logged, with its values and a remedy',
   (_, env, fit) => {
     const given = { ...SECRET, ...MODEL, ...PRICES, ...env }
     const config = configOf(given)
     const large = largeCallOf(config)
     expect(large?.problem).toMatch(/^one turn with tools reserves up to \$0\.\d+ of the day's \$\d/)
     expect(large?.problem).toContain(fit)
-    expect(told(given)).toEqual([['warn', {}, `${large?.problem}; ${large?.mend}`]])
+    expect(chatLogLines(given)).toEqual([['warn', {}, `${large?.problem}; ${large?.mend}`]])
     expect(checkFeatures(config)).toContainEqual(
       expect.objectContaining({ verdict: 'warning', check: 'chat.budget', mend: large?.mend }),
     )
@@ -82,7 +82,7 @@ test.each([
   },
 )
 
-test('a share that alone is small is mended by a larger one, or by a larger budget', () => {
+test('the remedy for a small share is a larger share or a larger budget', () => {
   const given = { ...SECRET, ...MODEL, ...PRICES, DASH_CHAT_BUDGET_SHARE: '0.05' }
   const { mend = '' } = largeCallOf(configOf(given)) ?? {}
   expect(mend).toContain('DASH_CHAT_BUDGET_USD_PER_DAY to at least')
@@ -98,7 +98,7 @@ test.each([
   ['0.2', 10],
   ['0.01', 1],
 ])(
-  'with the model auto and a share of %s an address has %d requests a day, and a warning says so',
+  'an address has, with the model auto and a share of %s, %d requests a day, and a warning says so',
   (share, requests) => {
     const given = {
       ...SECRET,
@@ -106,7 +106,7 @@ test.each([
       OPENROUTER_API_KEY: 'key',
       DASH_CHAT_BUDGET_SHARE: share,
     }
-    const [[, fields, line] = []] = told(given)
+    const [[, fields, line] = []] = chatLogLines(given)
     expect(fields).toEqual({})
     expect(line).toContain(`one address may use ${requests} of the 50 daily requests`)
     expect(line).toContain('DASH_CHAT_BUDGET_SHARE')
@@ -116,19 +116,22 @@ test.each([
   },
 )
 
-test.each(['0', '0.0', '1.1', '2', '-0.2', 'all', '0.1234567'])('%s is no share of a budget', (share) => {
-  expect(() => configOf({ DASH_CHAT_BUDGET_SHARE: share })).toThrow('DASH_CHAT_BUDGET_SHARE')
-})
+test.each(['0', '0.0', '1.1', '2', '-0.2', 'all', '0.1234567'])(
+  'the value %s is not a share of a budget',
+  (share) => {
+    expect(() => configOf({ DASH_CHAT_BUDGET_SHARE: share })).toThrow('DASH_CHAT_BUDGET_SHARE')
+  },
+)
 
 test.each([
   ['0.2', 200_000],
   ['1', 1_000_000],
   ['0.000001', 1],
-])('%s is a share of %d millionths', (share, millionths) => {
+])('the value %s is a share of %d millionths', (share, millionths) => {
   expect(configOf({ DASH_CHAT_BUDGET_SHARE: share }).chat.limits.budgetShare).toBe(millionths)
 })
 
-/** The server that `dash serve` starts with these variables, in a data folder of the test's own. */
+/** Starts the server of `dash serve` with these variables, in a temporary data folder. */
 async function served(env: Record<string, string>): Promise<StartedServer> {
   const folder = temporaryFolder()
   const config = readConfig({ port: '0' }, { DASH_DATA_DIR: folder, ...env }, folder)
@@ -142,7 +145,7 @@ async function served(env: Record<string, string>): Promise<StartedServer> {
   return server
 }
 
-/** The variables of a chat whose model answers. */
+/** Variables of a chat whose model works. */
 const withModel = async (mode: Behaviour | 'answer' = 'answer') =>
   chatVariables((await startProvider(mode)).url)
 
@@ -169,7 +172,7 @@ test.each(['60', '7200'])('a session ends after the %s seconds of its setting', 
   expect(Date.parse(expiresAt ?? '')).toBe((exp ?? 0) * 1_000)
 })
 
-/** The statuses of three requests of one minute, the first two of which a proxy forwarded from one address. */
+/** Sends three requests in one minute, the first two forwarded from one address, and returns their statuses. */
 async function statusesOf(send: (forwarded: Record<string, string>) => Promise<Response>): Promise<number[]> {
   vi.useFakeTimers({ toFake: ['Date'] })
   onTestFinished(() => void vi.useRealTimers())
@@ -186,27 +189,27 @@ describe.each([
   ['counts the forwarded address behind a trusted proxy', '127.0.0.1/32', [200, 429, 200]],
   ['counts the address of a peer that is no trusted proxy', '192.0.2.0/24', [200, 429, 429]],
 ])('a limit %s', (_what, proxies, statuses) => {
-  test('of the chat', async () => {
+  test('the chat has this limit', async () => {
     const limit = { DASH_TRUSTED_PROXIES: proxies, DASH_CHAT_BURST_PER_MINUTE: '1' }
     const server = await served({ ...(await withModel()), ...limit })
-    const given = await statusesOf(async (headers) =>
+    const received = await statusesOf(async (headers) =>
       chat(server, chatBody('Hello'), { token: await sessionOf(server, headers), headers }),
     )
-    expect(given).toEqual(statuses)
+    expect(received).toEqual(statuses)
   })
 
-  test('of the tool server', async () => {
+  test('the tool server has this limit', async () => {
     const { url } = await served({ DASH_TRUSTED_PROXIES: proxies, DASH_MCP_REQUESTS_PER_MINUTE: '1' })
     const json = { 'content-type': 'application/json', accept: 'application/json, text/event-stream' }
     const body = JSON.stringify({ jsonrpc: '2.0', id: 1, method: 'ping' })
-    const given = await statusesOf((headers) =>
+    const received = await statusesOf((headers) =>
       fetch(`${url}/mcp`, { method: 'POST', headers: { ...json, ...headers }, body }),
     )
-    expect(given).toEqual(statuses)
+    expect(received).toEqual(statuses)
   })
 })
 
-test('a server answers `dash model --url` as its endpoint does, and says when it has only the seed', async () => {
+test('`dash model --url` prints the response of the endpoint, and notes a server that has only the seed', async () => {
   const model = (...args: string[]) => run(['model', '--url', ...args])
   const seed = await model((await served({})).url, '--id')
   expect([seed.code, seed.stderr]).toEqual([0, expect.stringContaining('built-in seed')])
@@ -220,11 +223,11 @@ test('a server answers `dash model --url` as its endpoint does, and says when it
     stdout: 'maker/good:free\n',
     stderr: '',
   })
-  const answer: unknown = await (await fetch(`${url}/api/free-llm/recommendation`)).json()
-  expect(JSON.parse((await model(url, '--json')).stdout)).toEqual(answer)
+  const recommendation: unknown = await (await fetch(`${url}/api/free-llm/recommendation`)).json()
+  expect(JSON.parse((await model(url, '--json')).stdout)).toEqual(recommendation)
 })
 
-test('without a secret the server runs, and the chat says that it is misconfigured', async () => {
+test('a server without a secret runs, and its chat reports that it is misconfigured', async () => {
   const { url } = await served({ ...(await withModel()), DASH_SESSION_SECRET: '' })
   const config = await (await fetch(`${url}/api/agent/config`)).json()
   expect(config).toMatchObject({ enabled: false, model: 'test-model' })

@@ -34,7 +34,7 @@ const refusedRequest = (id: number): Record<string, unknown> => ({
 })
 
 describe('lines that differ only in their request', () => {
-  test('become the first of them and one with their count and common fields', () => {
+  test('equal lines become the first of them and one with their count and common fields', () => {
     const lines = json((log) => {
       for (let id = 0; id < 1_000; id += 1) log.info(refusedRequest(id), 'request')
     })
@@ -51,7 +51,7 @@ describe('lines that differ only in their request', () => {
     expect(lines[1]).not.toHaveProperty('durationMs')
   })
 
-  test('are summed in readable lines too', () => {
+  test('readable lines are summed too', () => {
     const { log, text } = opened(true)
     for (let id = 0; id < 1_000; id += 1) log.info(refusedRequest(id), 'request')
     log.flush()
@@ -59,7 +59,7 @@ describe('lines that differ only in their request', () => {
     expect(text()).toMatch(/ request .*route=\/api\/search status=503 code=search_busy .*count=999\n$/)
   })
 
-  test('are each written when they are two, and written again after the sum', () => {
+  test('two equal lines are both written, and the next one after the sum is written again', () => {
     const lines = json((log) => {
       log.info(refusedRequest(1), 'request')
       log.info(refusedRequest(2), 'request')
@@ -69,7 +69,7 @@ describe('lines that differ only in their request', () => {
     expect(lines.map((line) => line['requestId'])).toEqual(['r1', 'r2', 'r3'])
   })
 
-  test('of other routes, statuses and codes have sums of their own', () => {
+  test('lines of different routes, statuses and codes have separate sums', () => {
     const others = [{}, { route: '/api/trend' }, { status: 500 }, { code: 'search_failed' }]
     const lines = json((log) => {
       for (let id = 0; id < 300; id += 1) log.info({ ...refusedRequest(id), ...others[id % 4] }, 'request')
@@ -91,7 +91,7 @@ test('a fault among many equal refusals has its line and its stack', () => {
   expect(faults[0]).toHaveProperty('err.stack', expect.stringContaining('server-log.test'))
 })
 
-test('a refusal has no stack, and says why', () => {
+test('a refusal is logged with its reason and without a stack', () => {
   const lines = json((log) => {
     const err = new Refusal('search_busy', '64 queries are open', { cause: new Error('locked') })
     log.error({ requestId: 'a', code: 'search_busy', err }, 'request refused')
@@ -109,7 +109,7 @@ test('texts of clients in errors are cut', () => {
   expect(JSON.stringify(line).length).toBeLessThan(10_000)
 })
 
-test('lines that all differ are bounded in number, and none of their messages is missing', () => {
+test('different lines are bounded in number, and no message is missing', () => {
   const lines = json((log) => {
     for (let id = 0; id < 5_000; id += 1)
       log.error({ requestId: `r${id}`, err: new Error(`${id}`) }, 'unexpected error')
@@ -119,14 +119,14 @@ test('lines that all differ are bounded in number, and none of their messages is
   expect(lines.some((line) => line['msg'] === 'not ready')).toBe(true)
 })
 
-test('turns of the chat each have their line', () => {
+test('every chat turn has its own line', () => {
   const lines = json((log) => {
     for (let turn = 0; turn < 500; turn += 1) log.info({ requestId: 'a', turn, costMicroUsd: 5 }, 'chat turn')
   })
   expect(lines).toHaveLength(500)
 })
 
-test('other lines that name a turn of the chat are summed, without its name', () => {
+test('other lines that name a chat turn are summed, without its name', () => {
   const lines = json((log) => {
     for (let turn = 0; turn < 500; turn += 1) {
       log.error({ turn: `t${turn}`, err: new Error('no disk') }, 'the chat could not read the stored data')
@@ -151,12 +151,12 @@ test('lines are written whole and in order, and all of them by the end', async (
   expect(readFileSync(path, 'utf8')).toBe(lines.join(''))
 })
 
-test('a disk without room costs the lines and nothing else', async () => {
+test('a full disk costs the lines and nothing else', async () => {
   const stream = logStream(open('/dev/full'))
   for (let line = 0; line < 100; line += 1) stream.write('lost\n')
   const started = performance.now()
   await stream.flush(60_000)
-  // It has ended because nothing waits any more, not because its time was over.
+  // The flush has ended because nothing waits any more, not by its time limit.
   expect(performance.now() - started).toBeLessThan(30_000)
 })
 
@@ -167,12 +167,12 @@ function logged(colored: boolean, write: (log: ReturnType<typeof pino>) => void)
   return text
 }
 
-test('a line is the time, the level, the message, and what else is known', () => {
+test('a line has the time, the level, the message, and the other fields', () => {
   const text = logged(false, (log) => log.info({ requestId: 'abc', status: 200, finished: true }, 'request'))
   expect(text).toMatch(/^\d\d:\d\d:\d\d\.\d{3} info {2}request requestId=abc status=200 finished=true\n$/)
 })
 
-test('colours are for the level alone, and change no text', () => {
+test('only the level is coloured, and no text changes', () => {
   const plain = logged(false, (log) => log.error({ code: 'x' }, 'refused')).slice(12)
   const colored = logged(true, (log) => log.error({ code: 'x' }, 'refused')).slice(12)
   expect(stripVTControlCharacters(colored)).toBe(plain)
@@ -183,7 +183,7 @@ test('an error has its stack below its line', () => {
   expect(text).toMatch(/^\S+ warn {2}not ready\n {2}Error: no room\n {6}at /)
 })
 
-test('what a caller sent does not steer the terminal or make a line of its own', () => {
+test('text of a caller has no control characters and cannot forge a line', () => {
   const text = logged(false, (log) =>
     log.info({ path: '/\x1b[31m\u202ex\n12:00:00.000 info  forged' }, 'request'),
   )

@@ -41,7 +41,7 @@ async function inLedger(folder: string, ...statements: string[]): Promise<unknow
 }
 
 describe('publish-year', () => {
-  test('counts no attempt while its store cannot be prepared', async () => {
+  test('a store that cannot be prepared costs no attempt', async () => {
     const { folder, bucket, publish } = await filledScene()
     bucket.keepsObjects = false
     for (let runs = 0; runs < 4; runs += 1) expect((await publish()).code).toBe(74)
@@ -50,7 +50,7 @@ describe('publish-year', () => {
     expect(await publish()).toMatchObject({ code: 0, report: { outcome: 'published', attempt: 1 } })
   })
 
-  test('reports a publication whose head could not be written, and ends with 74', async () => {
+  test('a publication whose head could not be written is reported, and ends with 74', async () => {
     const { bucket, publish } = await filledScene()
     bucket.refuse('PUT', /heads/)
     const { code, stderr, report } = await publish()
@@ -66,7 +66,7 @@ describe('publish-year', () => {
 })
 
 describe('verify-archive', () => {
-  test('ends with 65 for damage beside a store that cannot be read, and with 74 for that store alone', async () => {
+  test('damage beside an unreadable store ends with 65, and the unreadable store alone with 74', async () => {
     const { folder, bucket, publish } = await filledScene()
     expect((await publish()).code).toBe(0)
     bucket.refuse('GET', /list-type.*sha256/)
@@ -83,14 +83,14 @@ describe('verify-archive', () => {
   })
 })
 
-/** A bucket in the test's own memory, with faults at will. */
+/** An S3 bucket in memory that can simulate faults. */
 interface MemoryBucket {
-  /** The variables that make it the object store. */
+  /** Variables that select it as the object store. */
   env: Record<string, string>
   keys: () => string[]
-  /** Refuses requests of a method whose path and query match; null: none any more. */
+  /** Refuses requests of a method whose path and query match; null: refuses none. */
   refuse(method: 'GET' | 'PUT' | null, target?: RegExp): void
-  /** Whether it honours `If-None-Match: *`, as an archive needs it. */
+  /** True if it honours `If-None-Match: *`, which an archive needs. */
   keepsObjects: boolean
 }
 

@@ -1,7 +1,7 @@
 import { expect, test } from 'vitest'
 import { escaped, inOneLine, openTerminal } from '../../src/cli/terminal.ts'
 
-/** A terminal whose streams are kept as text. */
+/** A terminal that records its streams as text. */
 function recordedTerminal(json: boolean): { terminal: ReturnType<typeof openTerminal>; written: string[] } {
   const written: string[] = []
   const stream = {
@@ -12,7 +12,7 @@ function recordedTerminal(json: boolean): { terminal: ReturnType<typeof openTerm
   return { terminal: openTerminal(options, { stdout: stream, stderr: stream, env: {} }), written }
 }
 
-/** A title that would forge a line, clear the screen by two kinds of controls, and turn the line around. */
+/** A title that would forge a line, clear the screen by two kinds of control characters, and reverse the line. */
 const HOSTILE = 'a\nb\r\tc \u001b[2J\u009b2J\u202ed\u2028e\u{e0041}'
 const SHOWN = String.raw`a\nb\r\tc \u001b[2J\u009b2J\u202ed\u2028e\udb40\udc41`
 
@@ -35,7 +35,7 @@ test('a result keeps its own line ends, and escapes everything else', () => {
   expect(written).toEqual(['one \\u001b[31m\ntwo\n'])
 })
 
-test('a JSON result is read as it was given, and holds no character that a terminal obeys', () => {
+test('a JSON result parses to the same value, and has no control characters', () => {
   const { terminal, written } = recordedTerminal(true)
   terminal.result({ title: HOSTILE }, '')
   expect(JSON.parse(written[0] ?? '')).toEqual({ title: HOSTILE })

@@ -9,8 +9,8 @@ const UNVOUCHED = { titleProvenance: undefined }
 
 const whats = (pings: readonly { what: string }[]): string[] => pings.map(({ what }) => what)
 
-describe('a check that is told of jobs', () => {
-  test('gets start and end of each, under its own name, with what the command said', async () => {
+describe('a job monitor', () => {
+  test('a monitor gets start and end of each job under its name, with the output of the command', async () => {
     const data = await filledFolder()
     const { url, pings } = await startPingService()
     const env = { DASH_HEALTHCHECK_PING_URL: `${url}/key/dash-{job}` }
@@ -26,7 +26,7 @@ describe('a check that is told of jobs', () => {
     expect(`${pings[3]?.body}\n`).toBe(published.stdout)
   })
 
-  test('gets the exit status of a job that failed, with its error, under --quiet and --json too', async () => {
+  test('a monitor gets the exit status and the error of a failed job, under --quiet and --json too', async () => {
     const data = await filledFolder(UNVOUCHED)
     const { url, pings } = await startPingService()
     const env = { DASH_HEALTHCHECK_PING_URL: url, DASH_HN_URL: 'http://127.0.0.1:1/v0' }
@@ -36,7 +36,7 @@ describe('a check that is told of jobs', () => {
     expect(pings[1]?.body).toMatch(/^error: .*\n.* was not published$/)
   })
 
-  test('gets a command line that is wrong as a failure, and nothing of a rehearsal', async () => {
+  test('a monitor gets an invalid command line as a failure, and nothing of a dry run', async () => {
     const data = await filledFolder()
     const { url, pings } = await startPingService()
     const env = { DASH_HEALTHCHECK_PING_URL: url }
@@ -46,7 +46,7 @@ describe('a check that is told of jobs', () => {
     expect(whats(pings)).toEqual(['POST /start', 'POST /64'])
   })
 
-  test('gets the signal that ended a job', async () => {
+  test('a monitor gets the signal that ended a job', async () => {
     const data = await filledFolder(UNVOUCHED)
     const { url, pings } = await startPingService()
     const env = { DASH_HEALTHCHECK_PING_URL: url, DASH_HN_URL: 'http://127.0.0.1:1/v0' }
@@ -56,15 +56,15 @@ describe('a check that is told of jobs', () => {
     expect(whats(pings)).toEqual(['POST /start', 'POST /130'])
   })
 
-  test('gets a line for its log, and no end, from a run that found another at work', async () => {
+  test('a monitor gets a log line, and no end, from a run that could not take the lease', async () => {
     const { url, pings } = await startPingService()
-    let ask: (unanswered: ServerResponse) => void = () => undefined
-    const asked = new Promise<ServerResponse>((resolve) => (ask = resolve))
-    const source = await localSource((_question, response) => ask(response))
+    let onRequest: (unanswered: ServerResponse) => void = () => undefined
+    const requested = new Promise<ServerResponse>((resolve) => (onRequest = resolve))
+    const source = await localSource((_request, response) => onRequest(response))
     const data = await filledFolder(UNVOUCHED)
     const textfiles = temporaryFolder()
     const first = run(['publish-year', '--once', '--data-dir', data], { env: { DASH_HN_URL: source.url } })
-    const unanswered = await asked
+    const unanswered = await requested
     const env = { DASH_HEALTHCHECK_PING_URL: url, DASH_METRICS_TEXTFILE_DIR: textfiles }
     expect((await dash(['publish-year', '--data-dir', data], { env })).code).toBe(75)
     expect(whats(pings)).toEqual(['POST /start', 'POST /log'])
@@ -74,7 +74,7 @@ describe('a check that is told of jobs', () => {
     expect((await first).code).toBe(69)
   })
 
-  test('that is not there fails nothing, and its address is not told', async () => {
+  test('an unreachable monitor fails nothing, and its address is not shown', async () => {
     const data = await filledFolder()
     const port = await freePort()
     const env = { DASH_HEALTHCHECK_PING_URL: `http://127.0.0.1:${port}/secret-key` }
@@ -85,7 +85,7 @@ describe('a check that is told of jobs', () => {
     expect((await run(['publish-year', '--quiet', '--data-dir', data], { env })).stderr).toBe('')
   })
 
-  test('that does not answer costs a bounded time', async () => {
+  test('a monitor that does not respond costs a bounded time', async () => {
     const data = await filledFolder()
     const { url, pings } = await startPingService((response, count) => {
       if (count > 1) response.end()
@@ -100,7 +100,7 @@ describe('a check that is told of jobs', () => {
 })
 
 describe('metrics of jobs in files', () => {
-  test('are one file a job, readable by others, and keep the last success through failures', async () => {
+  test('metrics are one file per job, readable by others, and keep the last success through failures', async () => {
     const data = await filledFolder()
     const textfiles = temporaryFolder()
     const env = { DASH_METRICS_TEXTFILE_DIR: textfiles }
@@ -119,7 +119,7 @@ describe('metrics of jobs in files', () => {
     expect(readdirSync(textfiles)).toEqual(['dash-snapshot.prom'])
   })
 
-  test('that cannot be written are told under --quiet too, and fail nothing', async () => {
+  test('metrics that cannot be written are reported under --quiet too, and fail nothing', async () => {
     const data = await filledFolder()
     const missing = join(temporaryFolder(), 'not-mounted')
     const env = { DASH_METRICS_TEXTFILE_DIR: missing }
@@ -134,7 +134,7 @@ describe('metrics of jobs in files', () => {
 })
 
 describe('metrics of a server', () => {
-  test('tell of publications, jobs and audits that other processes left', async () => {
+  test('metrics report publications, jobs and audits of other processes', async () => {
     const data = await filledFolder()
     const server = await serve(['--data-dir', data], { env: { DASH_METRICS_ADDRESS: '127.0.0.1:0' } })
     const metrics = await metricsUrlOf(server)
@@ -159,7 +159,7 @@ describe('metrics of a server', () => {
     await expect(fetch(metrics)).rejects.toThrow('fetch failed')
   })
 
-  test('tell which store does not answer, though it accepts, as readiness does', async () => {
+  test('metrics and readiness report a store that accepts connections and does not respond', async () => {
     const port = await takenPort()
     const env = { DASH_STATE_URL: `http://127.0.0.1:${port}`, DASH_METRICS_ADDRESS: '127.0.0.1:0' }
     const server = await serve(['--data-dir', await filledFolder()], { env })
@@ -182,7 +182,7 @@ describe('metrics of a server', () => {
     await server.end('SIGKILL')
   })
 
-  test('whose port is taken end the start with 69, and name the variable', async () => {
+  test('a taken metrics port ends the start with 69, and the variable is named', async () => {
     const port = await takenPort()
     const env = { DASH_METRICS_ADDRESS: `127.0.0.1:${port}` }
     const { code, stderr } = await run(['serve', '--port', '0', '--data-dir', await filledFolder()], { env })

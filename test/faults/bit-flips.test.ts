@@ -20,7 +20,7 @@ interface Counts {
   cases: unknown[]
 }
 
-test('every random bit flip that changes a row or an object is reported, and no answer is ever wrong', async () => {
+test('every random bit flip that changes a row or an object is reported, and no response is ever wrong', async () => {
   const args = ['--flips', String(FLIPS), '--seed', '7', '--days', '8']
   const attack = await countsOf('bit-flips.mjs', args)
   const counts = attack.counts as Counts
@@ -39,7 +39,7 @@ test('every random bit flip that changes a row or an object is reported, and no 
   expect(objects).toMatchObject({ changed: objects.flips, reported: objects.flips })
   expect(ledger.changed + ledger.unreadable).toBeGreaterThan(5)
   expect(ledger.reported).toBe(ledger.changed + ledger.unreadable)
-  // Every way to be asked was met: damage refused, and what is sound still served.
+  // Every kind of request occurred: damage is refused, and sound data is still served.
   expect(counts.right).toBeGreaterThan(100)
   expect(counts.unavailable).toBeGreaterThan(100)
 })

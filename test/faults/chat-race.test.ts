@@ -34,9 +34,10 @@ test('four processes on one state database admit nothing beyond any limit, and a
   })
   expect(counts.swept).toBe(counts.openOfTheKilled)
   expect(counts.swept).toBeGreaterThan(0)
-  // The limits were reached: nothing beyond them is no merit otherwise.
+  // The limits were reached: otherwise the test would prove nothing.
   expect(counts.admitted).toMatchObject({ burst: 30, session: 60, streams: 25 })
-  // So were the shares: nine turns of two calls and one that could not be extended, and twice as many of a network.
+  // The shares were reached too: nine turns of two calls and one that could not be extended, and twice as many of a
+  // network.
   expect(counts.notExtended).toBeGreaterThan(0)
   expect(counts.admitted['share']).toBeGreaterThanOrEqual(27)
   expect(counts.admitted['network']).toBeGreaterThanOrEqual(54)

@@ -8,7 +8,10 @@ import { temporaryFolder } from '../support/temporary-folder.ts'
 
 const RULES = new URL('../../scripts/attacks/chat-race-rules.mjs', import.meta.url).href
 
-/** Admits and settles turns, then sweeps; marks in the trace where each begins by looking for a file of that name. */
+/**
+ * Admits and settles turns, then sweeps; looks for files of certain names to mark the beginning of each step in the
+ * trace.
+ */
 const SCRIPT = `
   import { existsSync } from 'node:fs'
   import { DAY, openState, SCOPES } from ${JSON.stringify(RULES)}
@@ -30,7 +33,7 @@ const SCRIPT = `
   existsSync('/mark-end')
   close()`
 
-test('a turn syncs nothing, and a sweep syncs the log beside the thread that answers', async () => {
+test('a turn syncs nothing, and a sweep syncs the log in another thread than that of responses', async () => {
   const folder = await temporaryFolder()
   const trace = join(folder, 'trace')
   const calls = 'trace=fsync,fdatasync,access,faccessat,faccessat2,stat,statx,newfstatat'

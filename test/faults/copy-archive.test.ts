@@ -8,10 +8,10 @@ import { listSyscalls, strike } from '../support/attack.ts'
 import type { SyscallPoint } from '../support/attack.ts'
 import { AS_OF, publishedWorkspace, reopenWorkspace } from '../support/workspace.ts'
 
-/** Moments struck: as many as show every step of a copy, and few enough for a suite. */
+/** Number of kills: enough for every step of a copy, and few enough for a suite. */
 const STRUCK = 24
 
-test('a copy killed at any of its system calls serves nothing or everything, and goes on when made again', async () => {
+test('a copy killed at any of its system calls serves nothing or everything, and continues when repeated', async () => {
   const source = await publishedWorkspace([addDays(AS_OF, -2), AS_OF])
   const target = join(temporaryFolder(), 'target')
   const args = ['copy-archive', '--data-dir', source.folder, '--to', target, '--json']
@@ -44,7 +44,7 @@ async function rowsOf(folder: string): Promise<number> {
   return (await reopenWorkspace(folder).ledger.read()).rows.length
 }
 
-/** Files of the store but for those a killed writer left unfinished. */
+/** Returns the files of the store without unfinished files of a killed writer. */
 function finished(folder: string): Record<string, string> {
   const files = Object.entries(filesOfFolder(join(folder, 'objects')))
   return Object.fromEntries(files.filter(([name]) => !name.includes('.writing-')))

@@ -26,11 +26,11 @@ interface Attack {
   fault: SyscallFault
 }
 
-/** What came of one publish struck by one fault, and of the run after it. */
+/** Result of one publish with one fault, and of the next run. */
 interface Outcome {
   attack: Attack
   fired: boolean
-  /** null: ended by a signal. */
+  /** null: the run was ended by a signal. */
   code: number | null
   acknowledged: boolean
   after: Standing
@@ -40,9 +40,9 @@ interface Outcome {
 }
 
 /**
- * Every point with every fault, or in the short form one of so many of them.
+ * Returns every point with every fault, or every n-th of these in the short form.
  *
- * @param stride not divisible by the number of faults, so that all of them come in turn
+ * @param stride not divisible by the number of faults, so that all of them occur
  */
 function attacksOn(points: readonly SyscallPoint[], stride: number): Attack[] {
   const all = points.flatMap((point) => SYSCALL_FAULTS.map((fault) => ({ point, fault })))
@@ -60,7 +60,7 @@ async function suffer({ folder, day }: PreparedFolder, attack: Attack, number: n
       cpSync(folder, copy, { recursive: true })
     }
     const { fired, run } = await strike(publishIn(copy), copy, attack, freshFolder)
-    // Proving a ledger rolls back what a crash left in its journal; the next run is to find it as it was left.
+    // Verifying a ledger rolls back the journal of a crash; the next run must find that journal unchanged.
     const after = await withCopy(copy, 'audited', (audited) => audit(audited, day))
     const next = await dash(publishIn(copy))
     return {
@@ -76,7 +76,7 @@ async function suffer({ folder, day }: PreparedFolder, attack: Attack, number: n
   })
 }
 
-/** What no fault may do to a publish; each breach as a sentence. */
+/** Returns the broken rules of a publish with a fault, each as a sentence. */
 function breachesOf(outcome: Outcome, { day, earlier }: PreparedFolder): string[] {
   const { attack, fired, code, acknowledged, after, afterNext, nextCode, nextOutcome } = outcome
   const { call, nth, path } = attack.point
@@ -137,7 +137,7 @@ describe('a publish killed, or failed with EIO or ENOSPC, at its system calls', 
     ['on a new data folder', 0, 41],
     ['after two earlier days', 2, 23],
   ])(
-    'a publish with faults leaves a sound archive and loses nothing, %s',
+    'a failed publish leaves a sound archive and loses nothing, %s',
     { timeout: LONG ? 3_600_000 : 600_000 },
     async (title, earlierDays, stride) => {
       expect(await attackAll(title, await preparedFolder(earlierDays), stride)).toEqual([])
@@ -145,10 +145,10 @@ describe('a publish killed, or failed with EIO or ENOSPC, at its system calls', 
   )
 })
 
-/** The moment after the attempt was counted and before the commit: the object's own fsync. */
+/** Moment after the attempt was counted and before the commit: the fsync of the object. */
 const OBJECT_FSYNC = '/objects/sha256/xx/.writing'
 
-test.each(SYSCALL_FAULTS)('three attempts spent by %s make a gap that nothing ever fills', async (fault) => {
+test.each(SYSCALL_FAULTS)('three attempts that fail by %s make a permanent gap', async (fault) => {
   const { folder, day, earlier } = await preparedFolder(1)
   for (let attempt = 1; attempt <= 3; attempt += 1) {
     const points = await withCopy(folder, 'rehearsal', (copy) => listSyscalls(publishIn(copy), copy))
@@ -161,7 +161,7 @@ test.each(SYSCALL_FAULTS)('three attempts spent by %s make a gap that nothing ev
       cpSync(before, folder, { recursive: true })
     })
     expect(fired).toBe(true)
-    // The run that spends the third attempt records the gap itself, unless it is killed.
+    // The run that uses the third attempt records the gap itself, unless it is killed.
     const isGap = attempt === 3 && fault !== 'KILL'
     expect(run.code, run.stderr).toBe(fault === 'KILL' ? null : isGap ? 3 : 74)
     expect(await audit(folder, day)).toMatchObject({

@@ -12,7 +12,7 @@ import { startProvider } from '../support/synthetic-provider.ts'
 import { storiesOf } from '../support/signals.ts'
 import { reopenWorkspace } from '../support/workspace.ts'
 
-/** A disk of its own, small enough to fill; needs root. */
+/** A separate disk that is small enough to fill; needs root. */
 function smallDisk(kibibytes: number): string {
   const disk = join(temporaryFolder(), 'disk')
   mkdirSync(disk)
@@ -24,7 +24,7 @@ function smallDisk(kibibytes: number): string {
   return disk
 }
 
-test('a disk that fills during an import keeps what was stored, and the import goes on when there is room', async () => {
+test('a disk that fills during an import keeps stored rows, and the import continues when there is space', async () => {
   const disk = smallDisk(4_096)
   const day = lastCompleteDay(Date.now())
   const data = join(disk, 'data')
@@ -42,7 +42,7 @@ test('a disk that fills during an import keeps what was stored, and the import g
   expect(JSON.parse(again.stdout)).toMatchObject({ inserted: 20_000 - stored, unchanged: stored })
 })
 
-/** Fills a disk to its last byte; gives the file that does. */
+/** Fills a disk to its last byte, and returns the file that does. */
 function fill(disk: string): string {
   const ballast = join(disk, 'ballast')
   const page = Buffer.alloc(4_096)
@@ -52,7 +52,7 @@ function fill(disk: string): string {
   return ballast
 }
 
-test('a disk that is full below the state makes server, status, healthcheck and doctor say so while turns fail, and not longer', async () => {
+test('a full disk of the state database is reported by server, status, healthcheck and doctor exactly while turns fail', async () => {
   const disk = smallDisk(8_192)
   const provider = await startProvider('answer')
   const env = {
@@ -73,17 +73,17 @@ test('a disk that is full below the state makes server, status, healthcheck and 
     await response.text()
     return response.status
   }
-  const told = async (): Promise<unknown[]> => {
+  const readHealth = async (): Promise<unknown[]> => {
     const ready = await fetch(`${serving.url}/readyz`)
     const status = (await (await fetch(`${serving.url}/api/agent/status`)).json()) as Record<string, unknown>
     const { code } = await dash(['healthcheck', '--url', serving.url])
     return [ready.status, status['ok'], status['budget'], code]
   }
-  expect([await turn(), await told()]).toEqual([200, [200, true, 'ok', 0]])
+  expect([await turn(), await readHealth()]).toEqual([200, [200, true, 'ok', 0]])
   const ballast = fill(disk)
-  // What the log has room for already may still be written.
+  // Frames that fit in the existing log can still be written.
   while ((await turn()) === 200);
-  expect(await told()).toEqual([503, false, 'unknown', 69])
+  expect(await readHealth()).toEqual([503, false, 'unknown', 69])
   expect(await (await fetch(`${serving.url}/readyz`)).json()).toMatchObject({
     checks: { state: 'unavailable' },
   })
@@ -92,24 +92,24 @@ test('a disk that is full below the state makes server, status, healthcheck and 
   expect(doctor.code).toBe(74)
   expect(doctor.stdout).toContain(`0 MiB free at ${disk}`)
   rmSync(ballast)
-  await expect.poll(told, { timeout: 60_000 }).toEqual([200, true, 'ok', 0])
+  await expect.poll(readHealth, { timeout: 60_000 }).toEqual([200, true, 'ok', 0])
   expect(await turn()).toBe(200)
 })
 
-test('a publish on a full disk fails with 74 and leaves nothing half done; with room the next one publishes', async () => {
+test('a publish on a full disk fails with 74 and leaves no partial result; with space the next one publishes', async () => {
   const disk = smallDisk(4_096)
   const day = lastCompleteDay(Date.now())
   const data = join(disk, 'data')
   const stdin = storiesOf(day, 500)
   expect((await dash(['import', 'signals', '-', '--data-dir', data], { stdin: '' })).code).toBe(0)
-  // Refused before an attempt: the ledger is there from now on.
+  // The publish is refused before an attempt; the ledger exists from now on.
   expect((await dash(['publish-year', '--once', '--data-dir', data])).code).toBe(1)
   expect((await dash(['import', 'signals', '-', '--data-dir', data], { stdin })).code).toBe(0)
   const ballast = join(disk, 'ballast')
   const free = Number(
     spawnSync('df', ['--output=avail', '-k', disk], { encoding: 'utf8' }).stdout.split('\n')[1],
   )
-  // Room for the attempt, but not for the object.
+  // Space for the attempt, but not for the object.
   writeFileSync(ballast, Buffer.alloc((free - 40) * 1024))
   const full = await dash(['publish-year', '--once', '--json', '--data-dir', data])
   expect([full.code, JSON.parse(full.stdout)]).toMatchObject([

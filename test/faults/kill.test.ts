@@ -14,7 +14,7 @@ import { reopenWorkspace } from '../support/workspace.ts'
 
 const SLOW = { timeout: LONG ? 3_600_000 : 600_000 }
 
-test('an import killed at any moment loses nothing that a second import does not bring', async () => {
+test('an import killed at any moment is completed by a second import', async () => {
   const day = lastCompleteDay(Date.now())
   const folder = temporaryFolder()
   const file = join(folder, 'signals.ndjson')
@@ -28,7 +28,7 @@ test('an import killed at any moment loses nothing that a second import does not
     const { child, end } = startDash(args)
     const size = (): number => statSync(join(data, 'feed.db'), { throwIfNoEntry: false })?.size ?? 0
     const before = size()
-    // The file grows with each commit, by less than this: each run is killed when it has stored at least one batch.
+    // The file grows with each commit by less than this: each run is killed after it has stored at least one batch.
     while (size() < before + 1_500_000 && child.exitCode === null)
       await new Promise((resolve) => setImmediate(resolve))
     if ((await end('SIGKILL')) === null) killed += 1
@@ -38,7 +38,7 @@ test('an import killed at any moment loses nothing that a second import does not
     stored = events.length
   }
   expect(stored).toBeGreaterThan(0)
-  // Where this process gets little time, a run may end before it is killed.
+  // On a busy machine a run may end before it is killed.
   expect(killed).toBeGreaterThan(0)
   const finished = await dash(args)
   expect(JSON.parse(finished.stdout)).toMatchObject({
@@ -53,7 +53,7 @@ test('an import killed at any moment loses nothing that a second import does not
 /** Rows of a file, more than one batch of 5,000. */
 const FILE_ROWS = 6_000
 
-/** Which files are stored, and how many rows of each. */
+/** Returns the stored files, and the number of rows of each. */
 async function storedRows(data: string, day: Day): Promise<Map<string, number>> {
   const workspace = reopenWorkspace(data)
   try {
@@ -68,7 +68,7 @@ async function storedRows(data: string, day: Day): Promise<Map<string, number>> 
   }
 }
 
-test('two importers killed at random moments lose nothing they acknowledged', SLOW, async () => {
+test('two importers killed at random moments lose no acknowledged rows', SLOW, async () => {
   const day = lastCompleteDay(Date.now())
   const folder = temporaryFolder()
   const data = join(folder, 'data')
@@ -107,7 +107,10 @@ test('two importers killed at random moments lose nothing they acknowledged', SL
   expect(new Set(ends)).toEqual(new Set([0, null]))
 })
 
-/** `dash publish-year --once --json` at another time: `process.argv` holds the data folder and how long ago. */
+/**
+ * Script of `dash publish-year --once --json` at another time: `process.argv` holds the data folder and the time
+ * offset.
+ */
 const PUBLISH_AT = `
   import { readConfig } from '${builtModule('cli/settings/read-config.js')}'
   import { Container } from '${builtModule('cli/container.js')}'
@@ -122,7 +125,7 @@ const PUBLISH_AT = `
   console.log(outcome)
   process.exit()`
 
-test('two publishers killed at random moments lose no day they acknowledged', SLOW, async () => {
+test('two publishers killed at random moments lose no acknowledged day', SLOW, async () => {
   const days = LONG ? 30 : 3
   const last = lastCompleteDay(Date.now())
   const data = join(temporaryFolder(), 'data')

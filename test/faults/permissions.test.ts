@@ -27,7 +27,7 @@ test('an unwritable data folder is a storage error that names the file', async (
   expect(stderr.trimEnd().split('\n')).toHaveLength(1)
 })
 
-test('a server refuses history while it may not read its stores, and answers again when it may', async () => {
+test('a server refuses history while it may not read its stores, and serves it again when it may', async () => {
   const data = await publishedFolder()
   const { url } = await serve(['--data-dir', data], { boundByModes })
   const ask = (): Promise<Response> => fetch(`${url}/api/feed/history?sort=year`)
@@ -44,7 +44,7 @@ test('a server refuses history while it may not read its stores, and answers aga
   }
 })
 
-/** Everything below a folder, and the folder, under other modes while something is done. */
+/** Runs a function while a folder and everything below it have other modes. */
 async function withModes<T>(
   folder: string,
   file: number,
@@ -73,7 +73,7 @@ async function verify(data: string): Promise<{ code: number | null; report: Veri
   return { code, stderr, report: JSON.parse(stdout) as VerifyReport }
 }
 
-test('an audit needs no right to write, and touches nothing', async () => {
+test('an audit needs no write permission, and changes nothing', async () => {
   const data = await publishedFolder()
   await withModes(data, 0o444, 0o555, async () => {
     const before = stateOfFolder(data)
@@ -86,7 +86,7 @@ test('an audit needs no right to write, and touches nothing', async () => {
   })
 })
 
-test('an audit that may not read a store has failed, and calls nothing damaged', async () => {
+test('an audit that may not read a store fails, and reports no damage', async () => {
   const data = await publishedFolder()
   for (const forbidden of ['ledger.db', 'objects', 'objects/sha256', 'objects/heads', 'objects/heads/1']) {
     const path = join(data, forbidden)
@@ -98,7 +98,7 @@ test('an audit that may not read a store has failed, and calls nothing damaged',
   }
 })
 
-test('an object an audit may not read is unreadable and not damaged', async () => {
+test('an object that an audit may not read is unreadable and not damaged', async () => {
   const data = await publishedFolder()
   const objects = join(data, 'objects', 'sha256')
   const [folder = ''] = readdirSync(objects)

@@ -27,20 +27,20 @@ import {
 import type { DiskState, PossibleState, FileOperation } from '../support/power-loss.ts'
 import { publish, publishPortsOf, reopenWorkspace, sampleSignals } from '../support/workspace.ts'
 
-/** Random states at each moment, beside the systematic ones. */
+/** Random states at each moment, besides the systematic ones. */
 const RANDOM_STATES = LONG ? 24 : 2
 
-/** In the short form one of so many of the states that are not about names. */
+/** In the short form, every n-th of the states that are not about names is tried. */
 const STRIDE = LONG ? 1 : 12
 
-/** A run recorded, and every state a power loss during or after it could leave. */
+/** A recorded run, and every state that a power loss during or after it could leave. */
 interface Recording {
   operations: FileOperation[]
   possible: number
   states: PossibleState[]
 }
 
-/** The same operations by a program that never syncs the data folder itself. */
+/** Returns the operations of a program that never syncs the data folder itself. */
 function withoutFolderSyncs(operations: readonly FileOperation[]): FileOperation[] {
   const paths = new Map<number, string>()
   return operations.filter((operation) => {
@@ -49,7 +49,7 @@ function withoutFolderSyncs(operations: readonly FileOperation[]): FileOperation
   })
 }
 
-/** Records a run on a copy of a folder, and checks the model: at its end it must show what the real folder holds. */
+/** Records a run on a copy of a folder, and checks the model: its final state must equal that of the real folder. */
 async function record(
   folder: string,
   argsFor: (copy: string) => string[],
@@ -74,7 +74,10 @@ async function record(
   })
 }
 
-/** The states that are tried: in the short form every one about names or after the answer, and a few of the others. */
+/**
+ * Returns the states to try: in the short form all states about names or after the acknowledgement, and some of the
+ * others.
+ */
 function chosen(states: readonly PossibleState[]): PossibleState[] {
   return states.filter(
     ({ how, stdout }, index) => stdout !== '' || how.includes('name') || index % STRIDE === 0,
@@ -112,7 +115,7 @@ async function publishBreaches(
   const { next, last } = await onDisk(state, 'continued', async (folder) => {
     const workspace = reopenWorkspace(folder)
     try {
-      // The machine was started anew: whoever held the lease is dead.
+      // The machine was restarted: every lease holder is dead.
       const ports = publishPortsOf(workspace, { clock: Date.now, isDead: () => true })
       const outcome = await publish(ports).then(({ report }) => report.outcome, String)
       return { next: outcome, last: await audit(folder, day) }
@@ -192,7 +195,7 @@ test('an import survives a power loss at any moment', SLOW, async () => {
   expect(breaches.flat()).toEqual([])
 })
 
-test('an import that did not sync its folder would be found out', SLOW, async () => {
+test('an import that does not sync its folder is noticed', SLOW, async () => {
   const { breaches } = await importFile(await preparedFolder(0, 20), withoutFolderSyncs)
   expect(breaches.flat().join()).toContain('an acknowledged import is lost')
 })

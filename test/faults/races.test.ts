@@ -9,7 +9,7 @@ import { reopenWorkspace } from '../support/workspace.ts'
 
 const SLOW = { timeout: LONG ? 3_600_000 : 600_000 }
 
-/** How many publishers are started, and how many of them work at the same time. */
+/** Number of publishers, and how many of them run at the same time. */
 const [PUBLISHERS, AT_ONCE] = LONG ? [200, 40] : [20, 20]
 
 test(`${PUBLISHERS} publishers of one day have one winner`, SLOW, async () => {
@@ -37,14 +37,14 @@ test(`${PUBLISHERS} publishers of one day have one winner`, SLOW, async () => {
   expect(await workspace.objects.newestHead()).toMatchObject({ seq: 1 })
 })
 
-/** What a server answered: the as-of day of a proved body, or null for "none yet". */
-type Answer = { day: Day | null; status: number }
+/** Result of a request: the as-of day of a verified body, or null without a publication. */
+type YearResult = { day: Day | null; status: number }
 
-async function askYear(url: string): Promise<Answer> {
+async function fetchYear(url: string): Promise<YearResult> {
   const response = await fetch(`${url}/api/feed/history?sort=year`)
   const bytes = new Uint8Array(await response.arrayBuffer())
   if (response.status !== 200) return { day: null, status: response.status }
-  // Old headers with a new body, or a body of both, has another digest.
+  // Old headers with a new body, or a mixed body, would have another digest.
   expect(response.headers.get('etag')).toBe(`"${sha256Hex(bytes)}"`)
   const { publicationId } = JSON.parse(Buffer.from(bytes).toString()) as { publicationId: string }
   return { day: publicationId.replace('top-year-v3-', ''), status: 200 }
@@ -52,26 +52,31 @@ async function askYear(url: string): Promise<Answer> {
 
 const POLLERS = 4
 
-/** The answers of one publish, from before it begins until each poller has seen it done and asked some more. */
-async function pollDuringPublish(earlierDays: number): Promise<{ answers: Answer[]; breaches: string[] }> {
+/**
+ * Returns the responses during one publish, from before it begins until each poller has seen its end and sent some
+ * more requests.
+ */
+async function pollDuringPublish(
+  earlierDays: number,
+): Promise<{ results: YearResult[]; breaches: string[] }> {
   const { folder, day, earlier } = await preparedFolder(earlierDays)
   const { url, child } = await serve(['--data-dir', folder])
-  const answers: Answer[] = []
+  const results: YearResult[] = []
   const breaches: string[] = []
   const old = earlier.at(-1) ?? null
   let published = false
-  /** How many answers of the new publication have been received, by anybody. */
-  let news = 0
+  /** Number of responses with the new publication, received by any poller. */
+  let newResponses = 0
   const poll = async (): Promise<void> => {
     for (let afterwards = 0; afterwards < 5; afterwards += published ? 1 : 0) {
-      const [newsBefore, publishedBefore] = [news, published]
-      const answer = await askYear(url)
-      answers.push(answer)
-      if (answer.day === day) news += 1
-      else if (newsBefore > 0) breaches.push(`${answer.status} ${answer.day} after the new publication`)
-      else if (publishedBefore) breaches.push(`${answer.status} ${answer.day} after the acknowledgement`)
-      else if (answer.day !== old) breaches.push(`${answer.status} ${answer.day} instead of ${old}`)
-      else if (old === null && answer.status !== 404) breaches.push(`${answer.status} before any publication`)
+      const [newBefore, publishedBefore] = [newResponses, published]
+      const result = await fetchYear(url)
+      results.push(result)
+      if (result.day === day) newResponses += 1
+      else if (newBefore > 0) breaches.push(`${result.status} ${result.day} after the new publication`)
+      else if (publishedBefore) breaches.push(`${result.status} ${result.day} after the acknowledgement`)
+      else if (result.day !== old) breaches.push(`${result.status} ${result.day} instead of ${old}`)
+      else if (old === null && result.status !== 404) breaches.push(`${result.status} before any publication`)
     }
   }
   const pollers = Array.from({ length: POLLERS }, poll)
@@ -80,23 +85,23 @@ async function pollDuringPublish(earlierDays: number): Promise<{ answers: Answer
   published = true
   await Promise.all(pollers)
   child.kill('SIGKILL')
-  return { answers, breaches }
+  return { results, breaches }
 }
 
-test('a server polled while publications are made gives the old answer, then the new one', SLOW, async () => {
+test('a server polled during publications serves the old publication, then the new one', SLOW, async () => {
   const rounds = LONG ? 30 : 4
-  const answers: Answer[] = []
+  const results: YearResult[] = []
   const breaches: string[] = []
   for (let round = 0; round < rounds; round += 1) {
     const seen = await pollDuringPublish(round % 2)
-    answers.push(...seen.answers)
+    results.push(...seen.results)
     breaches.push(...seen.breaches)
   }
   printFacts(`${rounds} publishes, each under a server polled by ${POLLERS}`, {
-    answers: answers.length,
-    'by status': tally(answers.map(({ status }) => status)),
+    answers: results.length,
+    'by status': tally(results.map(({ status }) => status)),
     breaches: breaches.length,
   })
   expect(breaches).toEqual([])
-  expect(answers.filter(({ status }) => status === 404).length).toBeGreaterThan(0)
+  expect(results.filter(({ status }) => status === 404).length).toBeGreaterThan(0)
 })

@@ -20,7 +20,7 @@ const read = (path: string): unknown => JSON.parse(readFileSync(path, 'utf8'))
 
 const { version } = read(join(ROOT, 'package.json')) as { version: string }
 
-/** Runs a program in a folder with nothing of this process's environment that leads back to the repository. */
+/** Runs a program in a folder, with an environment that does not refer to the repository. */
 function run(cwd: string, command: string, args: readonly string[]): string {
   const env = { PATH: process.env['PATH'] ?? '', HOME: process.env['HOME'] ?? '' }
   return execFileSync(command, args, { cwd, env, encoding: 'utf8', stdio: ['ignore', 'pipe', 'ignore'] })
@@ -33,7 +33,7 @@ beforeAll(() => run(ROOT, 'npm', ['pack', '--pack-destination', folder]))
 
 afterAll(() => rmSync(folder, { recursive: true, force: true }))
 
-/** Starts the demo of an installed program, from another folder, and waits until it listens. */
+/** Starts the demo of an installed program from another folder, and waits until it listens. */
 function startDemo(command: string, ...args: string[]): Promise<RunningProgram> {
   const child = spawn(command, [...args, 'serve', '--demo', '--port', '0'], {
     cwd: tmpdir(),
@@ -44,7 +44,7 @@ function startDemo(command: string, ...args: string[]): Promise<RunningProgram> 
   return waitUntilListening(child)
 }
 
-/** Holds a running demo to what a newcomer sees first, each with what it needs beside the program. */
+/** Checks the first pages of a running demo, each with its files beside the program. */
 async function checkDemo(url: string): Promise<void> {
   for (const [path, contains] of [
     ['/readyz', 'ok'],
@@ -77,7 +77,7 @@ describe('the package, installed into an empty folder', () => {
     run(home, 'npm', ['install', ...WITHOUT_SCRIPTS, tarball])
   })
 
-  test('runs by either name, through npx, and by its absolute path', () => {
+  test('an installed package runs by either name, through npx, and by its absolute path', () => {
     for (const name of ['dash', 'dashctl']) {
       expect(run(tmpdir(), join(bin, name), ['--version'])).toBe(`${version}\n`)
       expect(run(home, 'npx', ['--no-install', name, '--version'])).toBe(`${version}\n`)
@@ -86,17 +86,17 @@ describe('the package, installed into an empty folder', () => {
     expect(run(tmpdir(), process.execPath, [program, '--version'])).toBe(`${version}\n`)
   })
 
-  test('serves the demo with all it needs, and stops', async () => {
+  test('an installed package serves the demo with all it needs, and stops', async () => {
     const { url, end } = await startDemo(join(bin, 'dashctl'))
     await checkDemo(url)
     expect(await end('SIGTERM')).toBe(0)
   })
 
-  test('gives its tools to an MCP client that starts it', async () => {
+  test('an installed package gives its tools to an MCP client that starts it', async () => {
     const client = new Client({ name: 'test', version: '1' })
     const args = ['mcp', '--demo', '--quiet']
     onTestFinished(() => client.close())
-    // The sample is filled in first, which takes a busy machine a while.
+    // The demo imports its sample first, which takes time on a busy machine.
     const timeout = 300_000
     const transport = new StdioClientTransport({ command: join(bin, 'dashctl'), args, stderr: 'ignore' })
     await client.connect(transport, { timeout })
@@ -114,7 +114,7 @@ describe('the package, unpacked', () => {
     run(home, 'npm', ['ci', '--omit=dev', ...WITHOUT_SCRIPTS])
   })
 
-  test('gets the very versions of the lock file, and none that only the development needs', () => {
+  test('an unpacked package gets the versions of the lock file, without development dependencies', () => {
     const { packages: locked } = read(join(ROOT, 'package-lock.json')) as Lock
     const { packages } = read(join(home, 'node_modules/.package-lock.json')) as Lock
     const versions = Object.entries(packages).map(([path, { version: installed }]) => [path, installed])
@@ -123,13 +123,13 @@ describe('the package, unpacked', () => {
     expect(existsSync(join(home, 'node_modules/vitest'))).toBe(false)
   })
 
-  test('serves the demo, and stops', async () => {
+  test('an unpacked package serves the demo, and stops', async () => {
     const { url, end } = await startDemo(process.execPath, join(home, 'dist/cli/main.js'))
     await checkDemo(url)
     expect(await end('SIGTERM')).toBe(0)
   })
 })
 
-test('packing leaves nothing behind', () => {
+test('packing leaves no file behind', () => {
   expect(existsSync(join(ROOT, 'npm-shrinkwrap.json'))).toBe(false)
 })

@@ -9,12 +9,12 @@ import { dash, metricsUrlOf, serve, temporaryFolder } from '../support/dash.ts'
 
 const ROOT = fileURLToPath(new URL('../..', import.meta.url))
 
-/** Runs a program that reads what we give operators; whatever it says is shown when it minds. */
+/** Runs a tool that reads the operators' files, and returns its exit code and output. */
 function run(
   command: string,
   args: readonly string[],
   { cwd = ROOT, input = '', env = {} }: { cwd?: string; input?: string; env?: Record<string, string> } = {},
-): { code: number | null; said: string } {
+): { code: number | null; output: string } {
   const { status, stdout, stderr, error } = spawnSync(command, args, {
     cwd,
     input,
@@ -22,19 +22,19 @@ function run(
     encoding: 'utf8',
   })
   if (error) throw error
-  return { code: status, said: `${stdout}${stderr}` }
+  return { code: status, output: `${stdout}${stderr}` }
 }
 
 describe('Prometheus', () => {
-  test('takes the rules, the example of a configuration, and what the alerts are to do', () => {
+  test('Prometheus accepts the rules and the example configuration, and the alerts pass their tests', () => {
     const prometheus = join(ROOT, 'ops/prometheus')
     const config = run('promtool', ['check', 'config', '--lint=all', 'prometheus.yml'], { cwd: prometheus })
-    expect(config, config.said).toMatchObject({ code: 0 })
+    expect(config, config.output).toMatchObject({ code: 0 })
     const tests = run('promtool', ['test', 'rules', 'alerts.yml'], { cwd: join(ROOT, 'test/ops') })
-    expect(tests, tests.said).toMatchObject({ code: 0 })
+    expect(tests, tests.output).toMatchObject({ code: 0 })
   })
 
-  test('takes the metrics of a server and of a job without a word', async () => {
+  test('promtool accepts the metrics of a server and of a job without a warning', async () => {
     const env = { DASH_METRICS_ADDRESS: '127.0.0.1:0', DASH_DATA_DIR: join(temporaryFolder(), 'data') }
     expect(
       (
@@ -46,24 +46,24 @@ describe('Prometheus', () => {
     const server = await serve([], { env })
     await (await fetch(`${server.url}/api/feed`)).text()
     const scraped = await (await fetch(await metricsUrlOf(server))).text()
-    expect(run('promtool', ['check', 'metrics'], { input: scraped })).toEqual({ code: 0, said: '' })
+    expect(run('promtool', ['check', 'metrics'], { input: scraped })).toEqual({ code: 0, output: '' })
     const job = { job: 'collect', startedAt: 1_000, endedAt: 2_500, exitCode: 69 } as const
     const written = await exposition(jobMetrics([jobStateAfter(job, null)]))
-    expect(run('promtool', ['check', 'metrics'], { input: written })).toEqual({ code: 0, said: '' })
+    expect(run('promtool', ['check', 'metrics'], { input: written })).toEqual({ code: 0, output: '' })
   })
 })
 
 describe('Caddy', () => {
-  test.each(['ops/caddy/Caddyfile', 'ops/scale/Caddyfile'])('takes %s', (name) => {
+  test.each(['ops/caddy/Caddyfile', 'ops/scale/Caddyfile'])('Caddy accepts %s', (name) => {
     const env = { DASH_DOMAIN: 'dash.example.org' }
-    const { code, said } = run('caddy', ['validate', '--adapter', 'caddyfile', '--config', name], { env })
-    expect(code, said).toBe(0)
-    expect(said).toContain('Valid configuration')
+    const { code, output } = run('caddy', ['validate', '--adapter', 'caddyfile', '--config', name], { env })
+    expect(code, output).toBe(0)
+    expect(output).toContain('Valid configuration')
   })
 })
 
 describe('docker-compose', () => {
-  /** The compose files and what they name, with the env files that an operator would write. */
+  /** Creates a folder with the compose files and the files they name, and the env files of an operator. */
   function operatorsFolder(): string {
     const folder = temporaryFolder()
     for (const name of ['compose.yaml', 'ops'])
@@ -73,25 +73,25 @@ describe('docker-compose', () => {
     return folder
   }
 
-  test('takes the file of one machine', () => {
-    const { code, said } = run('docker-compose', ['config', '--quiet'], { cwd: operatorsFolder() })
-    expect([code, said]).toEqual([0, ''])
+  test('docker-compose accepts the file of one machine', () => {
+    const { code, output } = run('docker-compose', ['config', '--quiet'], { cwd: operatorsFolder() })
+    expect([code, output]).toEqual([0, ''])
   })
 
   const SCALE = ['--project-directory', '.', '-f', 'ops/scale/compose.yaml', '--env-file', 'ops/scale/.env']
 
-  test('takes the file of several servers, with a secret and not without', () => {
+  test('docker-compose accepts the file of several servers only with a secret', () => {
     const cwd = operatorsFolder()
     const without = run('docker-compose', [...SCALE, 'config', '--quiet'], { cwd })
     expect(without.code).not.toBe(0)
-    expect(without.said).toContain('set it to one secret for all servers')
+    expect(without.output).toContain('set it to one secret for all servers')
     const env = { DASH_SESSION_SECRET: 'a secret of thirty-two bytes, or more' }
     expect(run('docker-compose', [...SCALE, 'config', '--quiet'], { cwd, env })).toEqual({
       code: 0,
-      said: '',
+      output: '',
     })
-    const { said } = run('docker-compose', [...SCALE, 'config', '--services'], { cwd, env })
-    expect(said.split('\n').filter(Boolean).sort()).toEqual([
+    const { output } = run('docker-compose', [...SCALE, 'config', '--services'], { cwd, env })
+    expect(output.split('\n').filter(Boolean).sort()).toEqual([
       'caddy',
       'libsql',
       'server1',
@@ -102,6 +102,6 @@ describe('docker-compose', () => {
   })
 })
 
-test.each(['ops/container/timer.sh', 'docs/audit.sh'])('shellcheck minds nothing in %s', (script) => {
-  expect(run('shellcheck', [script])).toMatchObject({ said: '' })
+test.each(['ops/container/timer.sh', 'docs/audit.sh'])('shellcheck reports nothing about %s', (script) => {
+  expect(run('shellcheck', [script])).toMatchObject({ output: '' })
 })

@@ -15,7 +15,7 @@ import type { TerminalOptions, TestTerminal } from '../support/terminal.ts'
 
 const ESC = '\x1b'
 
-/** A server whose model says what the test tells it, when it tells it. */
+/** Starts a server with a model that the test controls. */
 async function startGated(
   options: AgentServerOptions = {},
 ): Promise<{ server: AgentServer; model: GatedProvider }> {
@@ -27,7 +27,10 @@ async function startGated(
   return { server: await startAgent({ ...options, ports }), model: gate }
 }
 
-/** A chat with that server; `ask` enters a question, `answered` also has it answered and waits for what is shown. */
+/**
+ * Starts a chat with that server; `ask` enters a question, `answered` also completes its answer and waits for the
+ * shown text.
+ */
 async function startTalk(
   options: TerminalOptions & { args?: readonly string[] } = {},
   served: AgentServerOptions = {},
@@ -47,7 +50,7 @@ async function startTalk(
   return { server, model, terminal, ask, answered }
 }
 
-/** The program has ended with that code, and left the terminal as it was. */
+/** Expects the program to end with this code and to restore the terminal. */
 async function expectEnd(terminal: TestTerminal, code: number): Promise<void> {
   const ended = new RegExp(String.raw`${ENDED} ${code}\nicanon\S* echo`)
   expect(await terminal.until(/echo\b/)).toMatch(ended)
@@ -68,7 +71,7 @@ const rowsFrom = (screen: string, row: string): string[] => {
 }
 
 describe('an answer on a terminal', () => {
-  test('is painted while it comes, and only its last rows are painted again', async () => {
+  test('an answer is painted while it streams, and only its last rows are repainted', async () => {
     const { ask, model, terminal } = await startTalk({ columns: 50 })
     await ask('What is new?')
     await terminal.until('waiting for the answer')
@@ -98,7 +101,7 @@ describe('an answer on a terminal', () => {
     expect(terminal.written).toContain('\x1b[1mwide\x1b[22m')
   })
 
-  test('shows each tool by its name and time, and that it was given before when it was', async () => {
+  test('an answer shows each tool with its name and time, and whether it was cached', async () => {
     const search = { query: 'title', sources: null, from: null, to: null, limit: 5 }
     const call = { id: 'call_a', name: 'search_items', arguments: JSON.stringify(search) }
     const server = await startAgent({
@@ -135,7 +138,7 @@ describe('an answer on a terminal', () => {
     expect(terminal.written).toContain('search_items …')
   })
 
-  test('longer than the screen is whole in what scrolled away', async () => {
+  test('an answer longer than the screen is complete in the scrollback', async () => {
     const { ask, model, terminal } = await startTalk({ columns: 50, rows: 10 })
     await ask('Count')
     const words = Array.from({ length: 40 }, (_, index) => `line ${index}`)
@@ -148,13 +151,13 @@ describe('an answer on a terminal', () => {
     expect(rowsFrom(screen, '> Count').slice(1, 41)).toEqual(words)
   })
 
-  test('is wrapped anew when the terminal becomes narrower or wider', async () => {
+  test('an answer is wrapped again when the terminal becomes narrower or wider', async () => {
     const { ask, model, terminal } = await startTalk({ columns: 60 })
     await ask('Wrap')
     model.say('Some words that take more than one row: 漢字漢字 and 👩‍💻 and so on, until it ends here')
     await terminal.until('ends here')
     await terminal.resize(30, 24)
-    // The terminal itself wraps what is there, in the middle of words, before the program hears of it.
+    // The terminal wraps the old rows, within words, before the program receives the resize.
     const narrow = await terminal.until(/^and so on, until it ends here$/m)
     expect(rowsFrom(narrow, '> Wrap')).toEqual([
       '> Wrap',
@@ -173,10 +176,10 @@ describe('an answer on a terminal', () => {
     ])
   })
 
-  test('stands there once when the terminal becomes so narrow that its first row is at the top', async () => {
+  test('an answer appears once when the terminal becomes so narrow that its first row is at the top', async () => {
     const { ask, model, terminal } = await startTalk({ columns: 60 })
     await ask('Wrap')
-    // Two rows of each of its four, where there were four above it: the terminal keeps its cursor in the eighth.
+    // Each of its four rows becomes two, with four rows above: the terminal keeps its cursor in the eighth.
     const words = Array.from({ length: 32 }, (_, index) => `word${10 + index}`)
     model.say(words.join(' '))
     await terminal.until('word41')
@@ -187,14 +190,14 @@ describe('an answer on a terminal', () => {
     expect(screen.match(/word\d\d/g)).toEqual(words)
   })
 
-  test('has no colours under NO_COLOR, and the marks of Markdown instead', async () => {
+  test('an answer under NO_COLOR has the marks of Markdown instead of colours', async () => {
     const { answered, terminal } = await startTalk({ env: { NO_COLOR: '1' } })
     await answered('Plain', '# Head\n\nsome **bold** `code`', 'today left')
     expect(await terminal.screen()).toContain('# Head\n\nsome **bold** `code`')
     expect(terminal.written).not.toMatch(new RegExp(String.raw`${ESC}\[[\d;]*m`))
   })
 
-  test('brings no escape of the model to the terminal', async () => {
+  test('an answer brings no escape of the model to the terminal', async () => {
     const { ask, model, terminal } = await startTalk()
     await ask('Attack')
     const attacks = [
@@ -218,7 +221,7 @@ describe('an answer on a terminal', () => {
 })
 
 describe('Ctrl-C', () => {
-  test('in mid answer stops the turn and keeps the session and what came', async () => {
+  test('Ctrl-C during an answer stops the turn, and keeps the session and the partial answer', async () => {
     const { ask, answered, server, model, terminal } = await startTalk()
     await ask('Tell me')
     model.say('The beginning of')
@@ -239,7 +242,7 @@ describe('Ctrl-C', () => {
     await expectEnd(terminal, 0)
   })
 
-  test('at the prompt drops the line; once more it leaves with 130, the terminal as it was', async () => {
+  test('Ctrl-C at the prompt drops the line; a second one exits with 130 and restores the terminal', async () => {
     const { terminal } = await startTalk()
     await terminal.type('half a')
     await terminal.press('C-c')
@@ -261,7 +264,7 @@ test.each([
   ['SIGHUP', 129, 'in mid answer'],
   ['SIGQUIT', 131, 'in mid answer'],
   ['SIGTERM', 143, 'at the prompt'],
-])('%s ends the program with %i %s, the terminal as it was', async (signal, code, when) => {
+])('the signal %s ends the program with %i %s, and the terminal is restored', async (signal, code, when) => {
   const { ask, model, terminal } = await startTalk()
   if (when === 'in mid answer') await ask('Tell me')
   process.kill(await programIn(terminal), signal)
@@ -279,7 +282,7 @@ test.each([
       await terminal.until('· search_items')
     },
   ],
-])('a terminal that goes away %s ends the demo too, which deletes its folder', async (_when, before) => {
+])('a terminal that closes %s ends the demo too, which deletes its folder', async (_when, before) => {
   const home = temporaryFolder()
   const terminal = await openTerminal(['chat', '--demo'], { home, env: { TMPDIR: home } })
   await terminal.until(/^> ?$/m)
@@ -294,23 +297,23 @@ test.each([
   expect(await folders()).toEqual([])
 })
 
-/** The process that the terminal's shell has started. */
+/** Returns the process that the terminal's shell has started. */
 async function programIn(terminal: TestTerminal): Promise<number> {
   const shell = (await terminal.tmux('display-message', '-p', '#{pane_pid}')).trim()
   return Number((await readFile(`/proc/${shell}/task/${shell}/children`, 'utf8')).trim().split(' ')[0])
 }
 
 test.each([
-  ['Ctrl-Z where nobody could continue the program', (terminal: TestTerminal) => terminal.press('C-z')],
+  ['Ctrl-Z without a shell to continue the program', (terminal: TestTerminal) => terminal.press('C-z')],
   [
-    'a shell that set the terminal anew and continues the program',
+    'a shell that resets the terminal and continues the program',
     async (terminal: TestTerminal) => {
       const device = (await terminal.tmux('display-message', '-p', '#{pane_tty}')).trim()
       execFileSync('stty', ['-F', device, 'sane'])
       process.kill(await programIn(terminal), 'SIGCONT')
     },
   ],
-])('%s leaves the keyboard as it was', async (_what, interrupt) => {
+])('the interruption "%s" leaves the keyboard as it was', async (_what, interrupt) => {
   const { ask, model, terminal } = await startTalk()
   const prepared = (): number => terminal.written.split('\x1b[?2004h').length
   const before = prepared()
@@ -327,8 +330,8 @@ test.each([
   await expectEnd(terminal, 0)
 })
 
-describe('what is typed', () => {
-  test('as a paste of several lines or with a backslash at a line end stays one message', async () => {
+describe('typed text', () => {
+  test('text pasted as several lines or with a backslash at a line end is one message', async () => {
     const { answered, server, model, terminal } = await startTalk()
     await terminal.paste('first line\nsecond\tline\n/quit\n')
     await terminal.until('first line␊second line␊/quit')
@@ -347,7 +350,7 @@ describe('what is typed', () => {
     expect(server.turns()).toHaveLength(2)
   })
 
-  test('is completed where it is a command or what that takes, and a choice is picked from a list', async () => {
+  test('a command and its argument are completed, and a choice is picked from a list', async () => {
     const { terminal } = await startTalk()
     await terminal.type('/so')
     await terminal.press('Tab')
@@ -370,7 +373,7 @@ describe('what is typed', () => {
     expect(await terminal.until(ENDED)).toContain(`${ENDED} 0`)
   })
 
-  test('in mid answer waits for the prompt', async () => {
+  test('text typed during an answer waits for the prompt', async () => {
     const { ask, model, terminal } = await startTalk()
     await ask('Tell me')
     await terminal.type('typed ahead')
@@ -381,7 +384,7 @@ describe('what is typed', () => {
     await terminal.until('> typed ahead')
   })
 
-  test('is remembered for the next run in a file of the owner alone, and with --no-history is not', async () => {
+  test('questions are kept for the next run in a private file, and with --no-history are not', async () => {
     const { server } = await startGated()
     const first = await openChat(server)
     await first.enter('/sort day')
@@ -400,7 +403,7 @@ describe('what is typed', () => {
   })
 })
 
-test('a session that has ended is renewed, and the question is answered', async () => {
+test('an expired session is renewed, and the question is answered', async () => {
   let ahead = 0
   const { answered } = await startTalk({}, { ports: { clock: () => Date.now() + ahead } })
   await answered('First', 'one', 'today left')
@@ -419,7 +422,7 @@ const LIMITS = {
   budgetShare: 1_000_000,
 }
 
-test('a limit is told with its scope and the time by the clock, and the question can be asked again', async () => {
+test('a limit is reported with its scope and the time of its end, and the question can be repeated', async () => {
   const limits = { ...LIMITS, messagesPerSession: 1, messagesPerDay: 10 }
   const { ask, answered, model, terminal } = await startTalk({}, { settings: { limits } })
   await answered('First', 'one', '0/1 session, 9/10 today left')
@@ -432,7 +435,7 @@ test('a limit is told with its scope and the time by the clock, and the question
   expect(rowsFrom(await terminal.until('0/1 session, 8/10 today left'), '> /retry')[1]).toBe('two')
 })
 
-test('quit leaves the talk with 0 and asks nothing', async () => {
+test('the word quit leaves the conversation with 0 and sends nothing', async () => {
   const { model, terminal } = await startTalk()
   await terminal.enter('quit')
   await terminal.until(`${ENDED} 0`)
@@ -450,7 +453,7 @@ test('one answer to a question on the command line is rendered on a terminal, li
   expect(screen).not.toContain('waiting for the answer')
 })
 
-test('the answer can be copied, saved, and asked for again', async () => {
+test('an answer can be copied, saved, and requested again', async () => {
   const { answered, terminal } = await startTalk()
   await answered('Question', 'An **answer**', 'today left')
   await terminal.enter('/copy')
@@ -471,20 +474,23 @@ test('the answer can be copied, saved, and asked for again', async () => {
 test.each([
   [[], /^> ?$/m, /^dash chat at \S+, model test-model\n/],
   [['x'], ENDED, /^Hello\n19\/20 session, 59\/60 today left\n/],
-])('%j: says whom it asks while nothing comes, and nothing of that stays', async (words, until, shown) => {
-  let answer: () => void = () => undefined
-  const isToAnswer = new Promise<void>((resolve) => (answer = resolve))
-  const { url } = await startScripted({
-    config: (response) => void isToAnswer.then(() => json(CONFIG)(response)),
-  })
-  const terminal = await openTerminal(['chat', '--url', url, ...words])
-  await terminal.until(`asking ${url} …`)
-  answer()
-  expect(await terminal.until(until)).toMatch(shown)
-})
+])(
+  'the command %j names the server while it waits, and that line disappears',
+  async (words, until, shown) => {
+    let answer: () => void = () => undefined
+    const isToAnswer = new Promise<void>((resolve) => (answer = resolve))
+    const { url } = await startScripted({
+      config: (response) => void isToAnswer.then(() => json(CONFIG)(response)),
+    })
+    const terminal = await openTerminal(['chat', '--url', url, ...words])
+    await terminal.until(`asking ${url} …`)
+    answer()
+    expect(await terminal.until(until)).toMatch(shown)
+  },
+)
 
-describe('against a server that does what it should not', () => {
-  test('shows what it is told in a line of its own', async () => {
+describe('a server with errors', () => {
+  test('messages of the server are shown on separate lines', async () => {
     const server = await startScripted({
       config: json({ ...CONFIG, model: 'm\n> \u001b[2J\rx' }),
       chat: stream([META, record('error', { error: 'upstream_error', code: 'a\nb' })]),
@@ -495,7 +501,7 @@ describe('against a server that does what it should not', () => {
     await terminal.until('(upstream_error, a b)')
   })
 
-  test('goes on after an answer that broke off, one that failed, and a server that left', async () => {
+  test('a conversation continues after an answer that broke off, one that failed, and an unreachable server', async () => {
     const server = await startScripted({
       chat: [
         stream([META, delta('Half')], 'reset'),
@@ -522,7 +528,7 @@ describe('against a server that does what it should not', () => {
     expect(messages.map(({ content }) => content)).toEqual(['one', 'Half', 'four'])
   })
 
-  test('sends what was wished for, and says when turns are left out', async () => {
+  test('requests have the chosen options, and omitted turns are noted', async () => {
     const server = await startScripted()
     const terminal = await openChat(server, { rows: 60 })
     for (const [command, told] of [
@@ -551,7 +557,7 @@ describe('against a server that does what it should not', () => {
   })
 })
 
-test('turns about an item and turns about the site stay apart', async () => {
+test('turns about an item and turns about the site stay separate', async () => {
   const server = await startScripted()
   const terminal = await openChat(server, { rows: 60 })
   let answers = 0
@@ -571,7 +577,7 @@ test('turns about an item and turns about the site stay apart', async () => {
   expect(await ask('again')).toEqual(['of the site', 'Hello', 'again'])
 })
 
-test('answers are plain text where standard output is a file', async () => {
+test('an answer is plain text if standard output is a file', async () => {
   const { ask, model, terminal } = await startTalk({ outputFile: 'answers' })
   await ask('Question')
   model.say('An **ans')

@@ -18,18 +18,18 @@ async function scriptFor(shell: Shell): Promise<{ script: string; folder: string
   return { script, folder }
 }
 
-/** What each shell offers for a command line, as its own completion would be asked. */
+/** Returns the completions of a command line, as the shell's own completion requests them. */
 const OFFERED: Record<'bash' | 'fish', (script: string, line: string, cwd: string) => string[]> = {
   bash(script, line, cwd) {
     const words = line.split(/ |(?<==)|(?==)/)
     const quoted = words.map((word) => `'${word}'`).join(' ')
-    const asked = `source ${script}; COMP_WORDS=(${quoted}); COMP_CWORD=${words.length - 1}; _dash; printf '%s\\n' "\${COMPREPLY[@]}"`
-    return execFileSync('bash', ['--norc', '-c', asked], { encoding: 'utf8', cwd }).trimEnd().split('\n')
+    const command = `source ${script}; COMP_WORDS=(${quoted}); COMP_CWORD=${words.length - 1}; _dash; printf '%s\\n' "\${COMPREPLY[@]}"`
+    return execFileSync('bash', ['--norc', '-c', command], { encoding: 'utf8', cwd }).trimEnd().split('\n')
   },
   fish(script, line, cwd) {
-    const asked = `source ${script}; complete -C '${line}'`
-    const told = execFileSync('fish', ['--no-config', '-c', asked], { encoding: 'utf8', cwd })
-    return told
+    const command = `source ${script}; complete -C '${line}'`
+    const output = execFileSync('fish', ['--no-config', '-c', command], { encoding: 'utf8', cwd })
+    return output
       .trimEnd()
       .split('\n')
       .map((offer) => offer.split('\t')[0] ?? '')
@@ -37,7 +37,7 @@ const OFFERED: Record<'bash' | 'fish', (script: string, line: string, cwd: strin
 }
 
 describe.each(['bash', 'fish'] as const)('%s', (shell) => {
-  test('offers every command of the help, flags and choices where each may stand, and files where they may', async () => {
+  test('the completion offers every command of the help, and flags, choices and files at their positions', async () => {
     const { script, folder } = await scriptFor(shell)
     const offered = (line: string): string[] => OFFERED[shell](script, line, folder).sort()
     expect(offered('dash pub')).toEqual(['publish-year'])
@@ -65,7 +65,7 @@ describe.each(['bash', 'fish'] as const)('%s', (shell) => {
   })
 })
 
-/** The screen once what was typed is completed; the line is empty again then. */
+/** Returns the screen after the completion; the line is empty again then. */
 async function screenWith(terminal: TestTerminal, typed: string, completed: string): Promise<string> {
   await terminal.type(typed)
   await terminal.press('Tab')
@@ -74,7 +74,7 @@ async function screenWith(terminal: TestTerminal, typed: string, completed: stri
   return screen
 }
 
-test('bash completes at its prompt, beyond a colon too', async () => {
+test('bash completes at its prompt, also after a colon', async () => {
   const { script, folder } = await scriptFor('bash')
   const terminal = await openTerminal([], {
     command: ['bash', '--norc', '--noprofile'],

@@ -6,8 +6,8 @@ import { describe, expect, test } from 'vitest'
 import { dash, temporaryFolder } from '../support/dash.ts'
 import { ENDED, openTerminal } from '../support/terminal.ts'
 
-describe('the questions of init', () => {
-  test('are asked on a terminal, and their answers are written', async () => {
+describe('the prompts of init', () => {
+  test('prompts appear on a terminal, and their values are written', async () => {
     const home = temporaryFolder()
     const terminal = await openTerminal(['init'], { home, outputFile: 'units', rows: 50 })
     await terminal.until('Data folder')
@@ -33,14 +33,14 @@ describe('the questions of init', () => {
       OPENROUTER_API_KEY: 'a-key-of-mine',
     })
     expect(statSync(join(home, '.env')).mode & 0o777).toBe(0o600)
-    // No question and no escape is in what is printed.
+    // Standard output has no prompt and no escape.
     const printed = readFileSync(join(home, 'units'), 'utf8')
     expect(printed).toMatch(/^# dash, for the crontab of /)
     expect(printed).not.toContain('systemd')
     expect(printed).not.toContain('\x1b')
   })
 
-  test('ask for a provider, its model, its key and its prices, in this order', async () => {
+  test('prompts request a provider, its model, its key and its prices, in this order', async () => {
     const home = temporaryFolder()
     const flags = ['--data-dir', 'data', '--base-url', 'http://dash.example', '--print', 'nothing']
     const terminal = await openTerminal(['init', ...flags], { home, rows: 50 })
@@ -66,7 +66,7 @@ describe('the questions of init', () => {
     })
   })
 
-  test('are without the one for what is printed where --print says it', async () => {
+  test('the prompt for the output is omitted with --print', async () => {
     const home = temporaryFolder()
     const flags = ['--data-dir', 'data', '--base-url', 'http://dash.example', '--chat-model', 'auto']
     const terminal = await openTerminal(['init', ...flags, '--print', 'nothing'], { home })
@@ -76,7 +76,7 @@ describe('the questions of init', () => {
     expect(readdirSync(home).sort()).toEqual(['.env', 'data'])
   })
 
-  test('are one for an env file that is there: what shall be printed', async () => {
+  test('the only prompt for an existing env file is the one for the output', async () => {
     const home = temporaryFolder()
     await dash(['init', '--yes', '--quiet'], { cwd: home })
     const terminal = await openTerminal(['init', '--no-env'], { home, outputFile: 'printed' })
@@ -86,7 +86,7 @@ describe('the questions of init', () => {
     expect(readFileSync(join(home, 'printed'), 'utf8')).toContain('docker compose up -d --build')
   })
 
-  test('can be left, and then nothing is written', async () => {
+  test('prompts can be cancelled, and then nothing is written', async () => {
     const home = temporaryFolder()
     const terminal = await openTerminal(['init'], { home })
     await terminal.until('Data folder')
@@ -95,21 +95,23 @@ describe('the questions of init', () => {
     expect(readdirSync(home)).toEqual([])
   })
 
-  test('are not asked with --yes', async () => {
+  test('no prompt appears with --yes', async () => {
     const terminal = await openTerminal(['init', '--yes', '--quiet'])
     expect(await terminal.until(`${ENDED} 0`)).not.toContain('?')
   })
 })
 
-test('systemd takes the units as they are, whatever the paths hold', async () => {
+test('systemd accepts the units unchanged, for paths with any characters', async () => {
   const cwd = join(temporaryFolder(), "100% o'mine $HOME")
   mkdirSync(cwd)
   mkdirSync(join(cwd, 'units'))
   const { code, stdout } = await dash(['init', '--json', '--user', 'root', '--write-units', 'units'], { cwd })
   expect(code).toBe(0)
   const { unitFiles } = JSON.parse(stdout) as { unitFiles: string[] }
-  const told = spawnSync('systemd-analyze', ['verify', '--man=no', ...unitFiles], { encoding: 'utf8' })
-  expect(told).toMatchObject({ status: 0, stdout: '', stderr: '' })
+  const verification = spawnSync('systemd-analyze', ['verify', '--man=no', ...unitFiles], {
+    encoding: 'utf8',
+  })
+  expect(verification).toMatchObject({ status: 0, stdout: '', stderr: '' })
   const timers = unitFiles.filter((path) => path.endsWith('.timer'))
   for (const timer of timers) {
     for (const [, calendar = ''] of readFileSync(timer, 'utf8').matchAll(/^OnCalendar=(.*)$/gm)) {

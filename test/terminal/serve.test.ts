@@ -2,7 +2,7 @@ import { expect, test } from 'vitest'
 import { temporaryFolder } from '../support/dash.ts'
 import { openTerminal } from '../support/terminal.ts'
 
-test('a server on a terminal logs requests for reading under --verbose', async () => {
+test('a server on a terminal logs requests as readable lines under --verbose', async () => {
   const terminal = await openTerminal(['serve', '--port', '0', '--verbose'], {
     columns: 200,
     env: { DASH_METRICS_ADDRESS: '127.0.0.1:0', DASH_DATA_DIR: temporaryFolder(), DASH_CHAT_DISABLED: '1' },

@@ -1,18 +1,22 @@
 import type { LiveSourceName } from '../../domain/feed/live-source.ts'
 import { collect } from '../../jobs/collect.ts'
 import type { CollectReport, SourceReport } from '../../jobs/collect.ts'
-import { prepareFolders } from '../data-folder.ts'
+import { rebuildIndex } from '../../jobs/reindex.ts'
+import { rankPeriods } from '../../jobs/snapshot.ts'
+import type { SnapshotReport } from '../../jobs/snapshot.ts'
+import { prepareFolders, requireFeed } from '../data-folder.ts'
 import { EXIT } from '../exit-codes.ts'
 import type { CommandContext } from '../context.ts'
 import { counted, escaped } from '../terminal.ts'
 import type { Terminal } from '../terminal.ts'
 
 /**
- * `dash collect`
+ * `dash collect`: stores the items of the live sources, takes a snapshot, indexes new items and collects article
+ * texts.
  *
- * @param chosen sources to read; none means all
- * @returns 0 when every chosen source was read whole, else 69; 1 when no snapshot could be taken
- * @throws Refusals and faults of the stores; the signal's reason when the command is told to stop
+ * @param chosen sources to read; empty for all
+ * @returns 0 if every chosen source was read completely, else 69; 1 if no snapshot could be taken
+ * @throws Refusals and faults of the stores; the signal's reason if the command is stopped
  */
 export async function collectCommand(
   { config, container, terminal, signal }: CommandContext,
@@ -35,16 +39,16 @@ export async function collectCommand(
   }
   const { minPoints, perRun: limit } = config.articles
   const report = await collect(ports, sources, { minPoints, limit, signal })
-  show(report, terminal)
-  terminal.result(report, escaped(summary(report)))
+  showProblems(report, terminal)
+  terminal.result(report, escaped(collectSummary(report)))
   if (report.outcome !== 'collected') return EXIT.unavailable
   return report.snapshot?.outcome === 'refused' ? EXIT.failed : EXIT.done
 }
 
-/** A source that was not read whole is an error, said even under `--quiet`; bad rows are notes. */
-function show({ sources, snapshot, articles }: CollectReport, { note, error }: Terminal): void {
+/** Prints incompletely read sources as errors, even under `--quiet`, and bad rows as notes. */
+function showProblems({ sources, snapshot, articles }: CollectReport, { note, error }: Terminal): void {
   for (const [source, report] of entries(sources)) {
-    if (report.outcome !== 'collected') error(`${source} ${TOLD[report.outcome]}: ${report.reason}`)
+    if (report.outcome !== 'collected') error(`${source} ${OUTCOME_LABELS[report.outcome]}: ${report.reason}`)
     if (report.badRows === 0) continue
     note(`${source}: ${counted(report.badRows, 'row')} skipped, first problem: ${report.problems[0]}`)
   }
@@ -57,9 +61,9 @@ function show({ sources, snapshot, articles }: CollectReport, { note, error }: T
   }
 }
 
-const TOLD = { partial: 'was only partly read', failed: 'failed', skipped: 'was skipped' } as const
+const OUTCOME_LABELS = { partial: 'was only partly read', failed: 'failed', skipped: 'was skipped' } as const
 
-function summary({ day, sources, snapshot, articles }: CollectReport): string {
+function collectSummary({ day, sources, snapshot, articles }: CollectReport): string {
   const reports = entries(sources).map(([, report]) => report)
   const sum = (count: (report: SourceReport) => number): number =>
     reports.reduce((total, report) => total + count(report), 0)
@@ -78,4 +82,48 @@ function summary({ day, sources, snapshot, articles }: CollectReport): string {
 
 function entries(sources: CollectReport['sources']): [string, SourceReport][] {
   return Object.entries(sources)
+}
+
+/** `dash snapshot`: ranks the live periods and stores the result. */
+export async function snapshotCommand(
+  { config, container, terminal, signal }: CommandContext,
+  { discardLater }: { discardLater: boolean },
+): Promise<number> {
+  prepareFolders(config, false)
+  const report = await rankPeriods(
+    { feed: await container.feed(), clock: Date.now },
+    { signal, discardLater },
+  )
+  terminal.result(report, escaped(snapshotSummary(report)))
+  return EXIT.done
+}
+
+function snapshotSummary(report: SnapshotReport): string {
+  if (report.outcome === 'superseded')
+    return `no snapshot was stored: the server keeps the later snapshot ${report.snapshotId}`
+  const { snapshotId, events, items } = report
+  const popular = Object.entries(items).map(([sort, lists]) => `${sort} ${lists['popular']}`)
+  return `snapshot ${snapshotId} of ${counted(events, 'event')}; popular: ${popular.join(', ')}`
+}
+
+/**
+ * `dash reindex`: rebuilds the search index.
+ *
+ * @throws Refusals and faults of the stores; the signal's reason if the command is stopped
+ */
+export async function reindexCommand({
+  config,
+  container,
+  terminal,
+  signal,
+}: CommandContext): Promise<number> {
+  requireFeed(config)
+  const search = await container.search()
+  const started = performance.now()
+  const onProgress = (indexed: number): void => terminal.progress(`${indexed} items indexed`)
+  const report = await rebuildIndex({ search, onProgress, signal })
+  const durationMs = Math.round(performance.now() - started)
+  const line = `${counted(report.indexed, 'item')} indexed in ${(durationMs / 1000).toFixed(1)} s`
+  terminal.result({ ...report, durationMs }, line)
+  return EXIT.done
 }

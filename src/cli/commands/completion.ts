@@ -4,17 +4,17 @@ import type { BareContext } from '../context.ts'
 import { EXIT } from '../exit-codes.ts'
 import { shellQuoted } from '../terminal.ts'
 
-/** The names the package gives the program. */
+/** Names of the program in the package. */
 const NAMES = ['dash', 'dashctl']
 
-/** Between single quotes fish knows two escapes. */
+/** Quotes a word for fish, whose single quotes know two escapes. */
 const fishQuoted = (word: string): string => `'${word.replaceAll('\\', '\\\\').replaceAll("'", "\\'")}'`
 
 /**
- * A script for each shell (docs/decisions/0068-shell-completion.md). It holds the same table, in lines of
- * `place|kind|word|meaning`: a place is the words that lead to a command, each after a space, and the flag whose value is
- * asked for; the kind is `f` for flags, `v` for values of a flag, `a` for commands and arguments; the word may be `@files`,
- * `@folders`, or empty where nothing can be offered.
+ * Completion scripts by shell (docs/decisions/0068-shell-completion.md). All hold the same table, in lines of
+ * `path|kind|word|description`: the path is the words that lead to a command, each after a space, and the flag
+ * whose value is completed; the kind is `f` for flags, `v` for values of a flag, `a` for commands and arguments;
+ * the word may be `@files`, `@folders`, or empty if nothing can be offered.
  */
 const SHELLS: Readonly<Record<string, (table: readonly string[]) => string>> = {
   // bash 3.2 and later.
@@ -131,7 +131,7 @@ end
 ${NAMES.map((name) => `complete -c ${name} -f -a '(__dash_offers)'`).join('\n')}`,
 }
 
-/** `dash completion`: a shell completion script, made from the program's own description. */
+/** `dash completion`: prints a shell completion script, generated from the program's own description. */
 export async function completionCommand(
   { terminal }: BareContext,
   program: Command,
@@ -160,7 +160,7 @@ function tableOf(command: Command, path = ''): string[] {
   ]
 }
 
-/** @param name of a value, as the help shows it: `<file>`, `<dir>` */
+/** @param name name of a value in the help: `<file>`, `<dir>` */
 function offers(name: string, choices: readonly string[] | undefined): readonly string[] {
   if (choices) return choices
   if (/\bfiles?\b/.test(name)) return ['@files']

@@ -16,19 +16,19 @@ interface ShownSetting {
   group: string
   secret: boolean
   meaning: string
-  /** null: nothing is set and nothing follows from other settings. */
+  /** null: neither set nor derived from other settings. */
   value: string | null
   source: 'flag' | 'environment' | 'env-file' | 'secret-file' | 'default'
-  /** The flag, the env file or the secret file. */
+  /** Flag, env file or secret file that holds the value. */
   from: string | null
 }
 
 /**
- * `dash config`: every setting with its value and where that comes from. Secrets are never shown, nor how long they are.
+ * `dash config`: prints every setting with its value and origin. Secrets and their lengths are never shown.
  *
- * @param names settings to show; none: all
- * @returns 0, or 78 when any value is wrong, which is then reported for all settings
- * @throws Refusal `usage` for a name that is no setting
+ * @param names settings to show; empty for all
+ * @returns 0, or 78 if any value is invalid; all invalid values are reported
+ * @throws Refusal `usage` for an unknown name
  */
 export async function configCommand(context: BareContext, names: readonly string[]): Promise<number> {
   const { terminal, flags, env, cwd } = context
@@ -55,7 +55,7 @@ export async function configCommand(context: BareContext, names: readonly string
   return problems.length === 0 ? EXIT.done : EXIT.configuration
 }
 
-/** @param examined the value with that of a secret file */
+/** @param examined value of the setting, from its secret file if it has one */
 function shownValue(
   { name, standard, secret }: NamedVariable,
   { values, originOf }: GivenSettings,
@@ -71,7 +71,7 @@ function shownValue(
   return { value: secret ? NOT_SHOWN : withoutSecrets(value), source, from: flag ?? dotenv }
 }
 
-/** Values of settings that are not set, as they follow from others. */
+/** Values of unset settings that derive from others. */
 function derivedValues(config: Config): Record<string, string> {
   const { prices } = config.chat.provider
   return {
@@ -86,7 +86,7 @@ function derivedValues(config: Config): Record<string, string> {
   }
 }
 
-/** A longer value pushes its source to the right. */
+/** Width of the value column; a longer value pushes its origin to the right. */
 const VALUE_COLUMNS = 44
 
 function printed(settings: readonly ShownSetting[]): string {

@@ -13,7 +13,7 @@ import { counted } from '../terminal.ts'
 import type { CommandContext } from '../context.ts'
 
 /**
- * `dash copy-archive`
+ * `dash copy-archive`: copies the archive to other stores and audits the copy.
  *
  * @param targets a data folder, or a database URL and a store URL, or an env file that holds them
  */
@@ -24,8 +24,8 @@ export async function copyArchiveCommand(
   const { config, container, terminal, signal, flags, env, cwd } = context
   const targetConfig = readTargetConfig(targets, flags, env, cwd)
   if (
-    ledgerPlace(config.ledger) === ledgerPlace(targetConfig.ledger) ||
-    storePlace(config.store) === storePlace(targetConfig.store)
+    ledgerAddress(config.ledger) === ledgerAddress(targetConfig.ledger) ||
+    storeAddress(config.store) === storeAddress(targetConfig.store)
   ) {
     throw new Refusal(
       'usage',
@@ -39,8 +39,8 @@ export async function copyArchiveCommand(
   try {
     const report = await copyArchive(
       {
-        source: await placeIn(container),
-        target: await placeIn(targetContainer),
+        source: await archivePortsOf(container),
+        target: await archivePortsOf(targetContainer),
         clock: Date.now,
         holder: thisProcess(),
         isDead: isDeadProcess,
@@ -56,7 +56,7 @@ export async function copyArchiveCommand(
   }
 }
 
-async function placeIn(container: Container): Promise<ArchiveStores> {
+async function archivePortsOf(container: Container): Promise<ArchiveStores> {
   return {
     ledger: await container.ledger(),
     objects: await container.objects(),
@@ -65,19 +65,19 @@ async function placeIn(container: Container): Promise<ArchiveStores> {
   }
 }
 
-/** Where a ledger is, by whatever link, scheme or token it is reached. */
-function ledgerPlace(location: DatabaseLocation): string {
+/** Location of a ledger, independent of links, URL scheme and token. */
+function ledgerAddress(location: DatabaseLocation): string {
   const path = fileOf(location)
   return path === null ? location.url.replace(/^libsql:/, 'https:').replace(/\/+$/, '') : realPath(path)
 }
 
-/** Where objects are, by whatever link or key they are reached. */
-function storePlace(store: StoreLocation): string {
+/** Location of an object store, independent of links and keys. */
+function storeAddress(store: StoreLocation): string {
   if (store.kind === 'file') return realPath(store.path)
   return `${store.endpoint}/${store.bucket}/${store.prefix}`
 }
 
-/** Without links; what is not there yet keeps its name. */
+/** Resolves the links of a path, whose last parts may not exist yet. */
 function realPath(path: string): string {
   try {
     return realpathSync(path)

@@ -14,11 +14,11 @@ import type { Terminal } from '../terminal.ts'
 export interface EvaluateFlags {
   mode: StoredRun['refreshMode']
   dryRun: boolean
-  /** Id of a model to explain instead. */
+  /** ID of a model to explain instead of evaluating models. */
   why?: string
 }
 
-/** `dash evaluate-models` */
+/** `dash evaluate-models`: evaluates free models, or explains the score of one. */
 export async function evaluateModelsCommand(
   { config, container, terminal, signal }: CommandContext,
   { mode, dryRun, why }: EvaluateFlags,
@@ -43,7 +43,7 @@ export async function evaluateModelsCommand(
   return exitCode(result)
 }
 
-/** Prints a failed report under `--json` for a run that ends without one. */
+/** Prints a failed report under `--json` if `run` throws. */
 async function orFailedReport<T>(
   terminal: Terminal,
   flags: Pick<EvaluateFlags, 'mode' | 'dryRun'>,
@@ -93,6 +93,8 @@ function explanationText({
     ({ sentAt, kind, class: meaning, status, latencyMs }) =>
       `  ${sentAt} ${kind}: ${meaning}${status === null ? '' : `, status ${status}`}${latencyMs === null ? '' : `, ${latencyMs} ms`}`,
   )
-  const asked = requests.length > 0 ? ['requests of the last three days:', ...requests] : []
-  return [`${escaped(model)}: rank ${rank} of ${ranked}, score ${score}`, ...parts, ...asked].join('\n')
+  const requestLines = requests.length > 0 ? ['requests of the last three days:', ...requests] : []
+  return [`${escaped(model)}: rank ${rank} of ${ranked}, score ${score}`, ...parts, ...requestLines].join(
+    '\n',
+  )
 }

@@ -7,22 +7,22 @@ import type { Config } from '../settings/config.ts'
 import { withoutSecrets } from '../settings/environment.ts'
 import { escaped } from '../terminal.ts'
 
-/** A server that is ready answers at once; whoever asks again every half minute waits no longer. */
+/** A ready server responds at once, and callers repeat the check about every 30 seconds. */
 const TIMEOUT_MS = 5_000
 
 /**
- * `dash healthcheck`: whether a server is ready, for containers and balancers that have no `curl`.
+ * `dash healthcheck`: checks whether a server is ready, for containers and load balancers without `curl`.
  *
- * @param url base of the server; without it, the one these settings are of, on this machine
- * @returns 0 ready; 69 not ready, not reachable, or no server of ours
+ * @param url base URL of the server; default: the server of these settings, on this machine
+ * @returns 0 if ready; 69 if not ready, not reachable, or not a dash server
  * @throws Refusal `usage`
  */
 export async function healthcheckCommand(context: CommandContext, url: string | undefined): Promise<number> {
   const { terminal, signal, config, container } = context
-  const asked = `${baseOf(url, config)}/readyz`
-  const shown = withoutSecrets(asked)
+  const readinessUrl = `${baseOf(url, config)}/readyz`
+  const shown = withoutSecrets(readinessUrl)
   const probe = await container.probe()
-  const response = await probe.send({ url: asked, method: 'GET', timeoutMs: TIMEOUT_MS }, signal)
+  const response = await probe.send({ url: readinessUrl, method: 'GET', timeoutMs: TIMEOUT_MS }, signal)
   const { ready, status, message } =
     'unreachable' in response
       ? { ready: false, status: null, message: `does not respond (${response.unreachable})` }
@@ -49,16 +49,16 @@ function baseOf(url: string | undefined, config: Config): string {
   )
 }
 
-/** What `/readyz` told of a server. */
+/** Result of a request to `/readyz`. */
 export interface Readiness {
   ready: boolean
-  /** null for whatever else answered. */
+  /** null if another program responded. */
   status: 'ready' | 'unavailable' | 'draining' | null
-  /** As a person would say it, after the address. */
+  /** Text that follows the address in messages. */
   message: string
 }
 
-/** The judgement of an answer of `/readyz`; only a server of ours that says so is ready. */
+/** Interprets a response from `/readyz`: only a dash server that reports `ready` is ready. */
 export function readinessOf({ status: code, body }: { status: number; body: string }): Readiness {
   const status = statusIn(body)
   if (code === 200 && status === 'ready') return { ready: true, status, message: 'is ready' }

@@ -9,10 +9,10 @@ import type { Terminal } from '../terminal.ts'
 const REFUSALS_SHOWN = 10
 
 /**
- * `dash import archive DIR`
+ * `dash import archive DIR`: imports older publications into an empty archive.
  *
- * @returns 0, or 1 when the import was refused
- * @throws Refusals and faults of the folder and the stores; the signal's reason when the command is told to stop
+ * @returns 0, or 1 if the import was refused
+ * @throws Refusals and faults of the folder and the stores; the signal's reason if the command is stopped
  */
 export async function importArchiveCommand(
   { config, container, terminal, signal }: CommandContext,

@@ -57,16 +57,16 @@ export function importArticlesCommand(
 
 interface LinesImport {
   run: (ports: LinesPorts, sources: readonly LineSource[]) => Promise<ShownReport>
-  /** Ranks the live periods, where rows of this kind change them. */
+  /** Ranks the live periods; absent if rows of this kind do not change them. */
   rank?: () => Promise<TakenOrRefused>
 }
 
 /**
- * Runs an import of files of lines, brings the search index up to date and shows the report. The stores' folders are made
- * when something is stored: an import that stores nothing makes none.
+ * Imports files of lines, updates the search index and prints the report. The stores' folders are created only when
+ * something is stored.
  *
- * @returns 0, or 1 when any file was left out or broke off, or no snapshot could be taken
- * @throws Refusals and faults of the stores; the signal's reason when the command is stopped
+ * @returns 0, or 1 if a file was left out or failed, or no snapshot could be taken
+ * @throws Refusals and faults of the stores; the signal's reason if the command is stopped
  */
 async function importLines(
   { config, container, terminal, stdin, signal }: CommandContext,
@@ -95,7 +95,7 @@ async function importLines(
     },
   }
   const { failedFiles, ...report } = await run(ports, sources)
-  // Files without a row are imported too: the feed is there from now on.
+  // Files without a row count as imported: the feed exists from now on.
   if (failedFiles === 0) prepare()
   showErrors({ ...report, failedFiles }, terminal)
   const snapshot = isUsed && rank ? await rank() : null
@@ -113,16 +113,16 @@ async function indexItems({ container, terminal, signal }: IndexContext): Promis
   return (await refreshIndex({ search, onProgress, signal })).indexed
 }
 
-/** A problem is an error, said even under `--quiet`, when a file failed for it; else it is a note. */
+/** Prints problems as errors, even under `--quiet`, if a file failed; else as notes. */
 function showErrors(
   { files, failedFiles, skipped, errors, errorCount, unknownSources = {} }: ShownReport,
   { note, error }: Terminal,
 ): void {
-  const say = failedFiles > 0 ? error : note
+  const report = failedFiles > 0 ? error : note
   for (const { file, line, reason } of errors.slice(0, ERRORS_SHOWN))
-    say(line === null ? reason : `${file}:${line}: ${reason}`)
+    report(line === null ? reason : `${file}:${line}: ${reason}`)
   const more = errorCount - Math.min(errors.length, ERRORS_SHOWN)
-  if (more > 0) say(`and ${more} more; --json lists the first hundred`)
+  if (more > 0) report(`and ${more} more; --json lists the first hundred`)
   for (const [name, rows] of Object.entries(unknownSources))
     note(`${rows} rows with the unknown source ${JSON.stringify(name)} were skipped`)
   if (failedFiles > 0 && skipped === 0 && errors.some(({ line }) => line !== null))
@@ -141,7 +141,7 @@ function summary({
   return `${read}: ${inserted} inserted, ${replaced} replaced, ${unchanged} unchanged, ${skipped} skipped`
 }
 
-/** A value that could vouch for no row is a slip of the command line, not of every row. */
+/** Refuses a value that could not vouch for any row, instead of reporting every row. */
 function requireProvenance(value: string | null): void {
   if (value === null || (vouchingSource(value) !== null && !isTitleProvenanceTooLong(value))) return
   const form = `<source>:<channel>, such as hn:page-archive, with at most ${TITLE_PROVENANCE_MAX_LENGTH} characters`

@@ -9,9 +9,9 @@ import { describeError, EXIT } from '../exit-codes.ts'
 import type { CommandContext } from '../context.ts'
 
 /**
- * `dash mcp`: the agent's tools for the MCP client that started this process (docs/mcp.md).
+ * `dash mcp`: serves the agent's tools to the MCP client that started this process (docs/mcp.md).
  *
- * @returns 0 when the client ended its input or a signal came
+ * @returns 0 when the client closes its input or a signal arrives
  * @throws Refusal `usage`, `input_unreadable`; refusals of the stores
  */
 export async function mcpCommand(context: CommandContext, demo: boolean): Promise<number> {

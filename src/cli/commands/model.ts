@@ -26,11 +26,11 @@ export interface ModelFlags {
 }
 
 /**
- * `dash model`: the free model to use now.
+ * `dash model`: prints the free model to use now.
  *
- * @returns 0, or 1 when no model meets the needs
- * @throws Refusals of the command line, the store and the host; a store that is damaged is refused and not replaced by
- *   the seed, since whoever runs this can mend it
+ * @returns 0, or 1 if no model meets the needs
+ * @throws Refusals of the command line, the store and the host. A damaged store is refused, not replaced by the
+ *   seed, because its operator can repair it
  */
 export async function modelCommand(context: CommandContext, flags: ModelFlags): Promise<number> {
   const { terminal } = context
@@ -39,9 +39,9 @@ export async function modelCommand(context: CommandContext, flags: ModelFlags): 
     flags.url === undefined ? await ownShortlist(context) : await hostShortlist(flags.url, context)
   const pick = pickModel(shortlist, { ...NO_FILTER, needs })
   if (pick === null) {
-    const asked = needs.length > 0 ? ` that meets --needs ${needs.join(',')}` : ''
+    const condition = needs.length > 0 ? ` that meets --needs ${needs.join(',')}` : ''
     const advice = needs.length > 0 ? 'drop a need, or use' : 'use'
-    const reason = `the recommendation has no model${asked}; ${advice} the router ${shortlist.fallback.id}`
+    const reason = `the recommendation has no model${condition}; ${advice} the router ${shortlist.fallback.id}`
     terminal.error(reason)
     terminal.failure(reason, EXIT.failed)
     return EXIT.failed
@@ -95,5 +95,5 @@ function lineOf({ id, env }: ModelFlags, primary: Shortlist['models'][number], s
   )
 }
 
-/** Text of a host, which a shell never runs. */
+/** Quotes text from a host, so that a shell never executes it. */
 const forShell = (text: string): string => shellWord(escaped(text))

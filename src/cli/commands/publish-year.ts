@@ -16,7 +16,7 @@ export interface PublishFlags {
   allowEmpty: boolean
 }
 
-/** `dash publish-year` */
+/** `dash publish-year`: publishes the Year of the last completed UTC day. */
 export async function publishYearCommand(
   { config, container: own, terminal, signal }: CommandContext,
   flags: PublishFlags,
@@ -58,7 +58,7 @@ function exitCode({ report, cause }: PublishResult, signal: AbortSignal): number
   }
 }
 
-/** Neither a store nor a source is to blame: the work itself did not come to an end. */
+/** Returns true if a run failed for another reason than a store or a source. */
 function workFailed(cause: unknown): boolean {
   return cause === null || (!(cause instanceof Refusal) && exitCodeOf(cause) === EXIT.internal)
 }
@@ -79,7 +79,7 @@ function summary(report: PublishReport): string {
   }
 }
 
-/** How much a publication holds: its items, each counted once, and the days that have signals. */
+/** Size of a publication: its distinct items, and the days that have signals. */
 function extent({ distinctItems, coverage }: PublishReport): string {
   const days = `${coverage?.materializedDays} of ${coverage?.targetDays} days`
   return `${counted(distinctItems ?? 0, 'item')}, ${days}`

@@ -15,8 +15,8 @@ export interface SearchFlags {
   limit?: string
 }
 
-/** What a flag that the route would refuse is told to be. */
-const MEND: Readonly<Record<string, string>> = {
+/** Advice about an invalid flag, by the error code of the search. */
+const ADVICE: Readonly<Record<string, string>> = {
   invalid_query: 'give at least one word and at most 1000 characters',
   invalid_source: '--source must be sources, comma-separated, such as hn,lobsters',
   invalid_time: '--from and --to must be existing days (YYYY-MM-DD), --from not after --to',
@@ -24,16 +24,16 @@ const MEND: Readonly<Record<string, string>> = {
 }
 
 /**
- * `dash search WORDS…`
+ * `dash search WORDS…`: prints the stored items that match.
  *
- * @throws Refusal `usage` for a flag that is wrong; refusals and faults of the stores
+ * @throws Refusal `usage` for an invalid flag; refusals and faults of the stores
  */
 export async function searchCommand(
   { config, container, terminal }: CommandContext,
   words: readonly string[],
   flags: SearchFlags,
 ): Promise<number> {
-  if (flags.source !== undefined) refuseStraySource(words)
+  if (flags.source !== undefined) refuseSourceAsWord(words)
   const query = parseQuery(words, flags)
   requireFeed(config)
   const search = await container.search()
@@ -42,12 +42,12 @@ export async function searchCommand(
   return EXIT.done
 }
 
-/** A source among the words was meant for `--source`: nobody should look for its name by mistake. */
-function refuseStraySource(words: readonly string[]): void {
-  const stray = words.find((word) => LIVE_SOURCES.some((source) => source === word))
-  if (stray === undefined) return
-  const mend = `write --source hn,lobsters for several sources, or '"${stray}"' to search for the word`
-  throw new Refusal('usage', `the word ${stray} is the name of a source; ${mend}`)
+/** Refuses a source among the words, which was probably meant for `--source`. */
+function refuseSourceAsWord(words: readonly string[]): void {
+  const misplaced = words.find((word) => LIVE_SOURCES.some((source) => source === word))
+  if (misplaced === undefined) return
+  const mend = `write --source hn,lobsters for several sources, or '"${misplaced}"' to search for the word`
+  throw new Refusal('usage', `the word ${misplaced} is the name of a source; ${mend}`)
 }
 
 function parseQuery(words: readonly string[], flags: SearchFlags): SearchQuery {
@@ -60,7 +60,7 @@ function parseQuery(words: readonly string[], flags: SearchFlags): SearchQuery {
     return parseSearchRequest(params)
   } catch (error) {
     if (!(error instanceof Refusal)) throw error
-    throw new Refusal('usage', MEND[error.code] ?? error.code, { cause: error })
+    throw new Refusal('usage', ADVICE[error.code] ?? error.code, { cause: error })
   }
 }
 

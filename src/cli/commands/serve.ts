@@ -9,14 +9,14 @@ import type { CommandContext } from '../context.ts'
 import { startServer } from '../running-server.ts'
 import type { Terminal } from '../terminal.ts'
 
-/** How long waiting log lines may take. */
+/** Time limit for writing the remaining log lines. */
 const LOG_FLUSH_MS = 500
 
-/** `dash serve` */
+/** `dash serve`: runs a server until a signal arrives. */
 export async function serve(context: CommandContext, demo: boolean): Promise<number> {
   const { host, port, originOf } = context.config
   try {
-    // Before anything is made.
+    // Checked before anything is created.
     await requireFreePort(host, port, listenSettings(context.config))
     if (demo) {
       const { withDemo } = await import('../demo.ts')
@@ -25,13 +25,13 @@ export async function serve(context: CommandContext, demo: boolean): Promise<num
     prepareFolders(context.config, false)
     return await serveConfig(context, context.config, false)
   } catch (error) {
-    // An address that cannot be listened on is a bad value of a setting.
+    // An address that the server cannot listen on is a bad value of a setting.
     if (!(error instanceof AddressUnavailable)) throw error
     throw badValue(originOf(error.setting), error.detail ?? error.code)
   }
 }
 
-/** A person at a terminal sees warnings and errors; requests only under --verbose or a level below `info`. */
+/** Returns the log level. On a terminal `info` becomes `warn` without --verbose, which hides requests. */
 function logLevelFor({ logLevel }: Config, { verbose }: Terminal, isTerminal: boolean): Config['logLevel'] {
   return isTerminal && !verbose && logLevel === 'info' ? 'warn' : logLevel
 }
@@ -49,12 +49,12 @@ async function serveConfig(
     const server = await startServer(config, { log, version, demo, isDraining })
     const label = demo ? 'DEMO: ' : ''
     const { url, metricsUrl } = server
-    const told = { job: 'serve', url, demo, ...(metricsUrl === null ? {} : { metricsUrl }) }
+    const result = { job: 'serve', url, demo, ...(metricsUrl === null ? {} : { metricsUrl }) }
     if (metricsUrl !== null) terminal.note(`metrics: ${metricsUrl}`)
-    // The address is the last line of the start.
+    // The address must be the last line of the start.
     log.flush()
     await lines.flush(LOG_FLUSH_MS)
-    terminal.result(told, `${label}dash is listening on ${url}`)
+    terminal.result(result, `${label}dash is listening on ${url}`)
     if (!signal.aborted)
       await new Promise((resolve) => signal.addEventListener('abort', resolve, { once: true }))
     terminal.note(

@@ -11,13 +11,13 @@ import type { Prices } from '../../domain/agent/model-call.ts'
 import type { Log } from '../../server/route.ts'
 import type { Config } from './config.ts'
 
-/** Whether the chat can run. */
+/** Readiness of the chat. */
 export interface ChatSetup {
-  /** Settings to set or to take away until it can; empty when it can. */
+  /** Settings that must be set or removed before the chat can run; empty if it can. */
   gaps: readonly string[]
-  /** True when a model is set and there is a credential for it, or it needs none. */
+  /** True if a model is set, with a key if it needs one. */
   hasModel: boolean
-  /** The prices of that model; null when they are not known. */
+  /** Prices of the model; null if unknown. */
   prices: Prices | null
 }
 
@@ -26,7 +26,7 @@ export function chatSetup({ chat, openRouterKey, openRouterUrl: routerUrl }: Con
   const price = priceOf({ model: model ?? '', providerUrl, routerUrl, configured })
   const isAuto = model === 'auto'
   const hasKey = isAuto ? openRouterKey !== null : key !== null || isLoopbackUrl(providerUrl)
-  const ofModel = [
+  const modelGaps = [
     ...(hasKey ? [] : [isAuto ? 'OPENROUTER_API_KEY' : 'OPENAI_API_KEY']),
     ...(price === 'unknown' ? ['DASH_CHAT_PRICE_INPUT', 'DASH_CHAT_PRICE_OUTPUT'] : []),
   ]
@@ -34,14 +34,14 @@ export function chatSetup({ chat, openRouterKey, openRouterUrl: routerUrl }: Con
     gaps: [
       ...(chat.disabled ? ['DASH_CHAT_DISABLED'] : []),
       ...(chat.sessionSecret === null ? ['DASH_SESSION_SECRET'] : []),
-      ...(model === null ? ['DASH_CHAT_MODEL'] : ofModel),
+      ...(model === null ? ['DASH_CHAT_MODEL'] : modelGaps),
     ],
     hasModel: model !== null && hasKey,
     prices: price === 'unknown' ? null : price,
   }
 }
 
-/** A setting that may hold the chat back before an operator expects it, and what to do about it. */
+/** Warning about a setting that may limit the chat more than an operator expects. */
 export interface ChatWarning {
   check: 'chat.budget' | 'chat.requests'
   problem: string
@@ -52,7 +52,7 @@ export function chatWarnings(config: Config): ChatWarning[] {
   return [largeCallOf(config), requestShareIn(config)].filter((each) => each !== null)
 }
 
-/** The requests one address may send of those of an account, when the chat depends on them. */
+/** Warns how many of an account's daily requests one address may use, if the chat depends on that account. */
 function requestShareIn({ chat }: Config): ChatWarning | null {
   if (chat.provider.model !== 'auto') return null
   const { budgetShare } = chat.limits
@@ -66,11 +66,11 @@ function requestShareIn({ chat }: Config): ChatWarning | null {
   }
 }
 
-/** A call above this part of the budget, or of the share of one address, leaves room for few turns at the same time. */
+/** A call above this part of the budget, or of one address's share, allows few turns at the same time. */
 const LARGE_PART_OF_BUDGET = 1 / 10
 const LARGE_PART_OF_SHARE = 1 / 4
 
-/** How the reservation of a turn compares with the budget, when it is a large part of it or of a share. */
+/** Warns if the reservation of one turn is a large part of the budget or of one address's share. */
 export function largeCallOf(config: Config): ChatWarning | null {
   const { prices } = chatSetup(config)
   if (prices === null) return null
@@ -80,9 +80,9 @@ export function largeCallOf(config: Config): ChatWarning | null {
   const perAddress = shareOf(budgetPerDay, budgetShare)
   const fitsBudget = call <= budgetPerDay * LARGE_PART_OF_BUDGET
   if (fitsBudget && call <= perAddress * LARGE_PART_OF_SHARE) return null
-  const room = Math.min(Math.floor(budgetPerDay / call), 1_000_000)
-  const ofAddress = Math.min(Math.floor(perAddress / call), room)
-  // The least share and the least budget of which a call is no large part, in whole hundredths and cents.
+  const turnsAtOnce = Math.min(Math.floor(budgetPerDay / call), 1_000_000)
+  const turnsOfAddress = Math.min(Math.floor(perAddress / call), turnsAtOnce)
+  // Smallest share and budget of which a call is not a large part, rounded up to hundredths and cents.
   const share = Math.ceil((call / LARGE_PART_OF_SHARE / budgetPerDay) * 100) / 100
   const ofShare = call / LARGE_PART_OF_SHARE / (budgetShare / 1_000_000)
   const budget = Math.ceil(Math.max(call / LARGE_PART_OF_BUDGET, ofShare) / 10_000) * 10_000
@@ -95,7 +95,7 @@ export function largeCallOf(config: Config): ChatWarning | null {
     problem:
       `one turn with tools reserves up to ${dollarsOf(call)} of the day's ${dollarsOf(budgetPerDay)} ` +
       `(DASH_CHAT_BUDGET_USD_PER_DAY) and of the ${dollarsOf(perAddress)} of one address ` +
-      `(DASH_CHAT_BUDGET_SHARE=${budgetShare / 1_000_000}), so ${room} turns fit at a time, ${ofAddress} of one address`,
+      `(DASH_CHAT_BUDGET_SHARE=${budgetShare / 1_000_000}), so ${turnsAtOnce} turns fit at a time, ${turnsOfAddress} of one address`,
     mend: `set ${remedies.join(' or ')}, or lower DASH_CHAT_MAX_OUTPUT_TOKENS`,
   }
 }
@@ -104,11 +104,11 @@ function dollarsOf(microUsd: number): string {
   return `$${Number((microUsd / 1_000_000).toFixed(6))}`
 }
 
-/** Logs at the start what an operator would otherwise learn from refusals. */
+/** Logs at the start why the chat is off or limited; otherwise only refused users would notice. */
 export function logChatStart(config: Config, log: Log): void {
   const { gaps } = chatSetup(config)
   const { disabled, sessionSecret, provider } = config.chat
-  // Half set up is a mistake, which a person at a terminal sees too.
+  // A partial setup is a mistake: it is logged as a warning, which terminals show.
   const isBegun = !disabled && [sessionSecret, provider.model, provider.key].some((each) => each !== null)
   if (gaps.length > 0) return log[isBegun ? 'warn' : 'info']({ missing: gaps }, 'the chat is off')
   for (const { problem, mend } of chatWarnings(config)) log.warn({}, `${problem}; ${mend}`)

@@ -9,14 +9,16 @@ import type { OriginOf, Settings } from './environment.ts'
 import { STANDARD_DATA_DIR } from './flags.ts'
 import { toFilePath } from './rules.ts'
 
-/** Everything the commands need to know, read once. */
+/** The configuration of all commands, read once. */
 export type Config = ReturnType<typeof configOf>
 
 /**
+ * Builds the configuration from variables.
+ *
  * @param values variables by name
- * @param cwd folder that relative paths start from
- * @param originOf where the value of a variable was given
- * @throws Refusal `configuration` naming every bad value at once; `usage` when a flag gave one of them
+ * @param cwd base folder of relative paths
+ * @param originOf returns the origin of a variable's value
+ * @throws Refusal `configuration` with all invalid values; `usage` if a flag gave one of them
  */
 export function configFrom(
   values: NodeJS.Dict<string>,
@@ -27,21 +29,21 @@ export function configFrom(
 }
 
 /**
- * The configuration of settings that were parsed already: a secret's file may be a pipe, which can be read once.
+ * Builds the configuration from parsed settings. A secret's file may be a pipe, so it must not be read twice.
  *
- * @param cwd folder that relative paths start from
+ * @param cwd base folder of relative paths
  */
 export function configOfSettings(settings: Settings, cwd: string): Config {
   return configOf(settings, cwd, inEnvironment)
 }
 
 const configOf = (settings: Settings, cwd: string, originOf: OriginOf) => ({
-  /** Where the value of a variable was given. */
+  /** Returns the origin of a variable's value. */
   originOf,
   ...storesOf(settings, cwd),
   host: settings.HOST,
   port: settings.PORT,
-  /** Address the server is reached at from outside, without a slash at its end; null when only the listener knows. */
+  /** Public address of the server, without a trailing slash; null if it is not configured. */
   baseUrl: settings.DASH_BASE_URL ?? null,
   /** The API base of each source. */
   sourceUrls: {
@@ -62,41 +64,41 @@ const configOf = (settings: Settings, cwd: string, originOf: OriginOf) => ({
     redditClientSecret: settings.REDDIT_CLIENT_SECRET ?? null,
   },
   articles: {
-    /** Points from which on an item is given a text, by source. */
+    /** Fewest points of an item whose text is collected, by source. */
     minPoints: settings.DASH_ARTICLE_MIN_POINTS,
-    /** Items of one run at most. */
+    /** Most texts collected per run. */
     perRun: settings.DASH_ARTICLE_MAX_PER_RUN,
-    /** Addresses pages may be read from although they are not public. */
+    /** Private addresses that pages may be read from. */
     allowed: settings.DASH_ARTICLE_ALLOW_PRIVATE ?? [],
   },
-  /** Requests to `/mcp` of one address a minute; 0: it is not offered. */
+  /** Requests to `/mcp` per address and minute; 0: `/mcp` is off. */
   mcpRequestsPerMinute: settings.DASH_MCP_REQUESTS_PER_MINUTE,
   /** API base of the model-routing service. */
   openRouterUrl: settings.OPENROUTER_BASE_URL,
-  /** Key of that service; null: only its catalogue is read. */
+  /** Key of the routing service; null: only its catalogue is read. */
   openRouterKey: settings.OPENROUTER_API_KEY ?? null,
   /** Address of the routing service that is published with every recommendation. */
   publishedBaseUrl: settings.DASH_FREE_LLM_BASE_URL,
   chat: chatOf(settings),
-  /** Proxies whose `X-Forwarded-For` is believed. */
+  /** Proxies whose `X-Forwarded-For` is trusted. */
   trustedProxies: settings.DASH_TRUSTED_PROXIES ?? [],
-  /** Origins beside the server's own whose pages may chat. */
+  /** Origins besides the server's own whose pages may use the chat. */
   allowedOrigins: settings.DASH_ALLOWED_ORIGINS ?? [],
-  /** Folder in which a user's programs keep state between runs; ours is below it. */
+  /** State folder of the user (`XDG_STATE_HOME`); files of this program are below it. */
   stateHome: stateHomeOf(settings.XDG_STATE_HOME),
-  /** Folder of the user, which `~` stands for. */
+  /** Home folder of the user (`~`). */
   home: homeFolder(),
   logLevel: settings.DASH_LOG_LEVEL,
   drainMs: settings.DASH_DRAIN_SECONDS * 1000,
   monitoring: {
-    /** Where metrics are served; null: nowhere. */
+    /** Address of the metrics listener; null: off. */
     metrics: settings.DASH_METRICS_ADDRESS ?? null,
-    /** Folder of the metrics of jobs; null: none. */
+    /** Folder for the metrics files of jobs; null: none are written. */
     textfileDir:
       settings.DASH_METRICS_TEXTFILE_DIR === undefined
         ? null
         : resolve(cwd, settings.DASH_METRICS_TEXTFILE_DIR),
-    /** Address of the check that watches jobs, `{job}` in place of the name of one; null: none does. */
+    /** URL of the job monitor, with `{job}` in place of the job's name; null: none. */
     pingUrl: settings.DASH_HEALTHCHECK_PING_URL ?? null,
   },
 })
@@ -115,15 +117,15 @@ const storesOf = (settings: Settings, cwd: string) => {
   const isInDataDir = (own: string | undefined): boolean => (own ?? all) === undefined
   return {
     dataDir,
-    /** True when a flag or a variable named the folder: it is then never created by a command that only uses it. */
+    /** True if a flag or a variable names the folder: commands that only use it then never create it. */
     dataDirNamed: settings.DASH_DATA_DIR !== undefined,
-    /** False when every store is elsewhere, so that no data folder is needed. */
+    /** False if every store is elsewhere, so that no data folder is needed. */
     dataDirUsed: DASH_STORE_URL === undefined || isInDataDir(DASH_LEDGER_URL) || isInDataDir(DASH_FEED_URL),
     stateInDataDir: isInDataDir(DASH_STATE_URL),
     ledger: databaseOf(DASH_LEDGER_URL, 'ledger.db'),
     feed: databaseOf(DASH_FEED_URL, 'feed.db'),
     state: databaseOf(DASH_STATE_URL, 'state.db'),
-    /** Token of a libSQL server that may only read, for the chat agent; null: that of everything else. */
+    /** Read-only token of the libSQL server, for the chat agent; null: the general token. */
     databaseReadToken: settings.DASH_DATABASE_READ_TOKEN ?? null,
     store: storeOf(settings, dataDir, cwd),
     storeNamed: DASH_STORE_URL !== undefined,
@@ -144,16 +146,16 @@ const chatOf = (settings: Settings) => {
   return {
     disabled: settings.DASH_CHAT_DISABLED,
     itemDisabled: settings.DASH_CHAT_ITEM_DISABLED,
-    /** Signs sessions; null: no session can be made. */
+    /** Key that signs sessions; null: sessions cannot be created. */
     sessionSecret: settings.DASH_SESSION_SECRET ?? null,
     sessionSeconds: settings.DASH_CHAT_SESSION_SECONDS,
     provider: {
       url: settings.OPENAI_BASE_URL,
       key: settings.OPENAI_API_KEY ?? null,
-      /** `auto`: the current free-model recommendation, through the routing service; null: none is set. */
+      /** `auto`: the current free-model recommendation, through the routing service; null: not set. */
       model: settings.DASH_CHAT_MODEL ?? null,
       api: settings.DASH_CHAT_API,
-      /** null: not known, so that only a model that is known to cost nothing may be asked. */
+      /** null: unknown, so that only models known to be free may be used. */
       prices:
         input === undefined || output === undefined
           ? null
@@ -173,33 +175,33 @@ const chatOf = (settings: Settings) => {
     firstEventMs: settings.DASH_CHAT_FIRST_EVENT_MS,
     idleMs: settings.DASH_CHAT_IDLE_MS,
     turnMs: settings.DASH_CHAT_TURN_MS,
-    /** null: no visitor has to prove to be human. */
+    /** null: visitors need not prove to be human. */
     verification: siteKey === undefined || secret === undefined ? null : { siteKey, secret, url, widgetUrl },
   }
 }
 
-/** A relative path counts as none, by its specification. */
+/** Returns the state home; a relative path is ignored, as its specification demands. */
 function stateHomeOf(named: string | undefined): string {
   return named !== undefined && isAbsolute(named) ? named : join(homeFolder(), '.local', 'state')
 }
 
-/** A setting as messages name it: by the flag, variable or file that gave it. */
+/** Label of a setting in messages: its flag, or its variable and env file. */
 export function settingName({ originOf }: Pick<Config, 'originOf'>, name: string): string {
   return settingLabel(name, originOf(name))
 }
 
-/** The settings of the listening address, and how messages name them. */
+/** Settings of the listening address, with their labels in messages. */
 export function listenSettings(config: Pick<Config, 'originOf'>): ListenSettings {
   const setting = (name: string): ListenSettings['host'] => ({ name, label: settingName(config, name) })
   return { host: setting('HOST'), port: setting('PORT') }
 }
 
-/** Where a server with these settings listens. */
+/** Base URL of the listener of these settings. */
 export function listeningUrl({ host, port }: Pick<Config, 'host' | 'port'>): string {
   return `http://${host.includes(':') ? `[${host}]` : host}:${port}`
 }
 
-/** Where a server with these settings is reached on its own machine. */
+/** Base URL of the server of these settings, as seen from its own machine. */
 export function localUrl({ host, port }: Pick<Config, 'host' | 'port'>): string {
   return listeningUrl({ port, host: host === '0.0.0.0' ? '127.0.0.1' : host === '::' ? '::1' : host })
 }

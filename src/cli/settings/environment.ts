@@ -5,24 +5,24 @@ import { isHttpUrl } from '../../domain/address.ts'
 import { Refusal, messageOf } from '../../domain/refusal.ts'
 import { SECRETS, VARIABLES } from './variables.ts'
 
-/** What stands for a secret wherever values are shown. */
+/** Placeholder for secrets in output. */
 export const NOT_SHOWN = '(not shown)'
 
-/** Parameters of addresses that hold no secret by themselves; an `endpoint` is an address again. */
+/** URL parameters that are not secret; `endpoint` is itself a URL. */
 const SHOWN_PARAMETERS: ReadonlySet<string> = new Set(['endpoint', 'region', 'tls'])
 
 /**
- * An address without whatever may be a secret in it: its user, and every parameter that is not known to hold none. A text
- * that is no address is returned as it is.
+ * Masks secrets in a URL: the user part, and every parameter that is not known to be harmless. Other text is
+ * returned unchanged.
  *
- * @param shown the address, in quotes or not
+ * @param shown URL, in quotes or not
  */
 export function withoutSecrets(shown: string): string {
   const [, open = '', text = '', close = ''] = /^("?)(.*?)("?)$/s.exec(shown) ?? []
   if (!/^\s*[a-z][a-z0-9+.-]*:/i.test(text) || /^\s*file:/i.test(text)) return shown
-  const [, place = '', query] = /^([^?]*)(?:\?(.*))?$/s.exec(text) ?? []
-  // To the last @: a secret may hold the slash that would end what is before it.
-  const masked = place.replace(/\/\/.*@/s, `//${NOT_SHOWN}@`)
+  const [, address = '', query] = /^([^?]*)(?:\?(.*))?$/s.exec(text) ?? []
+  // Up to the last @: a password may contain slashes.
+  const masked = address.replace(/\/\/.*@/s, `//${NOT_SHOWN}@`)
   const parameters = query === undefined ? '' : `?${query.split('&').map(maskedParameter).join('&')}`
   return `${open}${masked}${parameters}${close}`
 }
@@ -45,11 +45,11 @@ function decodedOf(value: string): string | null {
   }
 }
 
-/** Where a value was given; both null: in the environment. */
+/** Origin of a value; both null: the environment. */
 export interface SettingOrigin {
-  /** The flag that gave it. */
+  /** Flag, as in `--port`. */
   flag: string | null
-  /** Path of the env file that gave it. */
+  /** Path of the env file. */
   file: string | null
 }
 
@@ -58,9 +58,9 @@ export type OriginOf = (name: string) => SettingOrigin
 export const inEnvironment: OriginOf = () => ({ flag: null, file: null })
 
 /**
- * A setting as messages name it: by its flag, else by its variable and the env file it stands in.
+ * Label of a setting in messages: its flag, else its variable and env file.
  *
- * @param value as it was given, fit to be shown; absent: it is not shown
+ * @param value value to show, without secrets; absent: no value is shown
  */
 export function settingLabel(name: string, { flag, file }: SettingOrigin, value?: string): string {
   if (flag !== null) return value === undefined ? flag : `${flag} ${value}`
@@ -73,30 +73,30 @@ const environment = z.object(
   Object.fromEntries(Object.entries(VARIABLES).map(([name, { rule }]) => [name, rule])) as Rules,
 )
 
-/** Every variable as it was given, or its default. */
+/** Parsed value or default of every variable. */
 export type Settings = z.infer<typeof environment>
 
 interface SettingProblem {
-  /** One line, which shows no secret. */
+  /** One line, without secrets. */
   message: string
-  /** True when a flag gave the value. */
+  /** True if a flag gave the value. */
   isUsage: boolean
 }
 
-/** Variables as they were given, examined. */
+/** Result of checking all variables. */
 export interface ExaminedSettings {
-  /** null when something is wrong. */
+  /** null if any value is invalid. */
   settings: Settings | null
-  /** Every variable that is set, with the secrets that files hold. */
+  /** All variables that are set, with the secrets from files. */
   values: Readonly<Record<string, string>>
   problems: readonly SettingProblem[]
 }
 
 /**
- * Parses variables by their rules; those of other programs are ignored.
+ * Parses variables by their rules; variables of other programs are ignored.
  *
- * @param cwd folder that paths of secrets start from
- * @throws Refusal `configuration` naming every bad value at once; `usage` when a flag gave one of them
+ * @param cwd base folder of relative paths to secrets
+ * @throws Refusal `configuration` with all invalid values; `usage` if a flag gave one of them
  */
 export function parseEnvironment(given: NodeJS.Dict<string>, cwd: string, originOf?: OriginOf): Settings {
   const { settings, problems } = examineEnvironment(given, cwd, originOf)
@@ -105,13 +105,13 @@ export function parseEnvironment(given: NodeJS.Dict<string>, cwd: string, origin
   throw new Refusal(isUsage ? 'usage' : 'configuration', problems.map(({ message }) => message).join('; '))
 }
 
-/** As {@link parseEnvironment}, for commands that show what is wrong. */
+/** Like {@link parseEnvironment}, but returns the problems. */
 export function examineEnvironment(
   given: NodeJS.Dict<string>,
   cwd: string,
   originOf: OriginOf = inEnvironment,
 ): ExaminedSettings {
-  // An empty variable is an unset one: `FOO= dash …` is how shells and unit files switch a setting off.
+  // An empty variable counts as unset: shells and unit files switch a setting off with `FOO=`.
   const set = Object.entries(given).filter((entry): entry is [string, string] => Boolean(entry[1]))
   const named = Object.fromEntries(set)
   const { secrets, problems } = readSecretFiles(named, cwd)
@@ -146,7 +146,7 @@ function problemsTogether(values: Readonly<Record<string, string>>): SettingProb
   ].map((message) => ({ message, isUsage: false }))
 }
 
-/** The secrets that files hold, without the newline at their end. */
+/** Reads the secrets of `_FILE` variables, without their final newline. */
 function readSecretFiles(
   values: Readonly<Record<string, string>>,
   cwd: string,
@@ -174,16 +174,16 @@ function readSecret(name: string, path: string, isSet: boolean, cwd: string): st
   }
 }
 
-/** A value that cannot be used: a mistake of the command line when a flag gave it, else of the configuration. */
+/** Returns the refusal of an unusable value: `usage` if a flag gave it, else `configuration`. */
 export function badValue({ flag }: SettingOrigin, detail: string): Refusal<'usage' | 'configuration'> {
   return new Refusal(flag === null ? 'configuration' : 'usage', detail)
 }
 
 /**
- * The value of a flag.
+ * Parses the value of a flag.
  *
- * @param what it must be, such as `a day such as 2026-01-31`
- * @throws Refusal `usage` when `parse` gives null
+ * @param what description of a valid value, such as in `a day such as 2026-01-31`
+ * @throws Refusal `usage` if `parse` returns null
  */
 export function flagValue<T>(flag: string, text: string, what: string, parse: (text: string) => T | null): T {
   const value = parse(text)
@@ -191,7 +191,7 @@ export function flagValue<T>(flag: string, text: string, what: string, parse: (t
   return value
 }
 
-/** The address of a host, without a slash at its end; null when it is none. */
+/** Returns the base URL of a host without a trailing slash; null for text that is not an http(s) URL. */
 export function parseBase(text: string): string | null {
   return isHttpUrl(text) ? text.replace(/\/+$/, '') : null
 }

@@ -1,9 +1,9 @@
-/** Defaults that flags name in their help. */
+/** Defaults that the help of flags states. */
 export const STANDARD_HOST = '127.0.0.1'
 export const STANDARD_PORT = '3000'
 export const STANDARD_DATA_DIR = './dash-data'
 
-/** Flags that win over a setting, by its name: as commander takes them, and the key it gives their value. */
+/** Flags that override settings, by variable: the flag in commander's syntax, and the key of its value. */
 export const SETTING_FLAGS = {
   DASH_DATA_DIR: {
     key: 'dataDir',
@@ -41,5 +41,5 @@ export const SETTING_FLAGS = {
 
 type FlagKey = (typeof SETTING_FLAGS)[keyof typeof SETTING_FLAGS]['key']
 
-/** What the command line says of the configuration; it wins over the environment, which wins over the env file. */
+/** Configuration flags. They override the environment, which overrides the env file. */
 export type ConfigFlags = { [Key in FlagKey | 'dotenv']?: string | undefined }

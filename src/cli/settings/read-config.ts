@@ -13,27 +13,27 @@ import type { ConfigFlags } from './flags.ts'
  * Reads flags, environment and env file into one configuration.
  *
  * @param env the process environment
- * @param cwd folder that relative paths start from
- * @throws Refusal `configuration` naming every bad value at once; `usage` when a flag gave one of them
+ * @param cwd base folder of relative paths
+ * @throws Refusal `configuration` with all invalid values; `usage` if a flag gave one of them
  */
 export function readConfig(flags: ConfigFlags, env: NodeJS.ProcessEnv, cwd: string): Config {
   const { values, originOf } = gatherSettings(flags, env, cwd)
   return configFrom(values, cwd, originOf)
 }
 
-/** Every variable that is set, whether its value is sound or not. */
+/** All variables that are set, valid or not. */
 export interface GivenSettings {
   values: NodeJS.Dict<string>
   originOf: OriginOf
-  /** Path of the env file that was read; null: there is none. */
+  /** Path of the env file; null if there is none. */
   dotenv: string | null
 }
 
 /**
- * Gathers flags, environment and env file, of which the first wins.
+ * Merges flags, environment and env file, in this order of precedence.
  *
- * @param file what the env file sets; null: there is none
- * @throws Refusal `configuration` when the env file cannot be read, `usage` when --dotenv named it
+ * @param file variables of the env file; null if there is none
+ * @throws Refusal `configuration` if the env file cannot be read; `usage` if --dotenv named it
  */
 export function gatherSettings(
   flags: ConfigFlags,
@@ -53,7 +53,7 @@ export function gatherSettings(
   }
 }
 
-/** The settings that flags give. */
+/** Returns the settings that flags give. */
 export function flagSettings(flags: ConfigFlags): { values: Record<string, string>; originOf: OriginOf } {
   const given = Object.entries(SETTING_FLAGS).flatMap(([name, { key, flag }]) => {
     const value = flags[key]
@@ -65,12 +65,12 @@ export function flagSettings(flags: ConfigFlags): { values: Record<string, strin
   }
 }
 
-/** Path of the env file, whether it is there or not. */
+/** Path of the env file, which need not exist. */
 export function dotenvPath(named: string | undefined, cwd: string): string {
   return resolve(cwd, named ?? '.env')
 }
 
-/** What an env file sets; null when none was named and none is there. */
+/** Reads the env file; null if none was named and the default one does not exist. */
 function readDotenv(named: string | undefined, cwd: string, flag = '--dotenv'): NodeJS.Dict<string> | null {
   const path = dotenvPath(named, cwd)
   if (named === undefined && !existsSync(path)) return null
@@ -85,16 +85,16 @@ function readDotenv(named: string | undefined, cwd: string, flag = '--dotenv'): 
   }
 }
 
-/** Settings that say where the stores are, and nothing else. */
+/** Settings that locate the stores. */
 const LOCATIONS = ['DASH_DATA_DIR', 'DASH_DATABASE_URL', 'DASH_STORE_URL'] as const
 const ALL_LOCATIONS = [...LOCATIONS, 'DASH_LEDGER_URL', 'DASH_FEED_URL', 'DASH_STATE_URL']
 
 /**
- * The configuration of another archive, which a command line names beside its own. Settings that are not named are those of
- * the command itself, except for where the stores are.
+ * Configuration of a second archive, such as the target of a copy. Other settings are those of the command itself,
+ * except for the location of the stores.
  *
  * @param targets a data folder, or a database URL and a store URL, or an env file that holds either
- * @throws Refusal `usage` when they do not say where both the ledger and the objects are, or say it twice
+ * @throws Refusal `usage` if `targets` do not locate both ledger and objects, or locate one of them twice
  */
 export function readTargetConfig(
   targets: readonly string[],

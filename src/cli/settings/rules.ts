@@ -9,7 +9,11 @@ import type { StoreLocation } from '../../domain/refusal.ts'
 
 type Rule<T> = z.ZodPipe<z.ZodString, z.ZodTransform<T, string>>
 
-/** @param parse the value of a text, or what `refuse` returns, which says what is wrong with it */
+/**
+ * Returns a rule that parses a text.
+ *
+ * @param parse returns the value, or the result of `refuse` called with the problem
+ */
 function parsed<T>(parse: (text: string, refuse: (why: string) => null) => T | null): Rule<T> {
   return z.string().transform((value, context) => {
     const refuse = (message: string): null => {
@@ -35,13 +39,13 @@ export const baseUrl = httpUrl.refine(
   'must be an address without user, query or fragment',
 )
 
-/** The address of a check; `{job}` stands for the job. */
+/** URL of a job monitor; `{job}` stands for the name of the job. */
 export const pingUrl = text.refine(
   (value) => isHttpUrl(value) && !/[#@]/.test(value),
   'must be an absolute http(s) URL without user or fragment; {job} in it is replaced by the job name',
 )
 
-/** A header value as it is. */
+/** Text that can be sent as a header value. */
 export const token = text.regex(/^[\x21-\x7e]+$/, 'must be printable ASCII characters without spaces')
 
 const SESSION_SECRET_MIN_BYTES = 32
@@ -62,7 +66,7 @@ export const flag = z
 
 const DIGITS = /^\d{1,9}$/
 
-/** @param unit what is counted, as `milliseconds` in `whole milliseconds from 1 to 1000` */
+/** @param unit plural noun for messages, as in `whole milliseconds from 1 to 1000` */
 export function wholeNumber(least: number, most: number, unit?: string): Rule<number> {
   return parsed((value, refuse) => {
     if (DIGITS.test(value) && Number(value) >= least && Number(value) <= most) return Number(value)
@@ -80,14 +84,14 @@ export const port = parsed((value, refuse) =>
     : refuse(`must be a port from 0 to ${PORT_MAX}`),
 )
 
-/** US dollars as millionths, exact. */
+/** US dollars, as an exact number of millionths. */
 export const dollars = parsed((value, refuse) => {
   const [, whole, fraction = ''] = /^(\d{1,6})(?:\.(\d{1,6}))?$/.exec(value) ?? []
   if (whole === undefined) return refuse('must be US dollars with at most six decimals')
   return Number(whole) * 1_000_000 + Number(fraction.padEnd(6, '0'))
 })
 
-/** A share above 0 and up to 1, as millionths, exact. */
+/** A share above 0 and up to 1, as an exact number of millionths. */
 export const share = parsed((value, refuse) => {
   if (!/^(0\.\d{1,6}|1(\.0{1,6})?)$/.test(value))
     return refuse('must be a number above 0 and up to 1, with at most six decimals')
@@ -123,7 +127,7 @@ export const origins = parsed<readonly string[]>((value, refuse) => {
   return refuse(`must be origins such as https://dash.example, comma-separated; ${named} is not an origin`)
 })
 
-/** `HOST:PORT`, where port 0 is a free one; an IPv6 address stands in brackets. */
+/** `HOST:PORT`; port 0 selects a free port. IPv6 addresses stand in brackets. */
 export const listenAddress = parsed((value, refuse) => {
   const [, bracketed, plain = '', digits] = /^(?:\[([\da-f:.]+)\]|([\w.-]+)):(\d{1,5})$/i.exec(value) ?? []
   const host = bracketed ?? plain
@@ -142,7 +146,7 @@ export const serverUrl = databaseUrl.refine(
   'must be the URL of a libSQL server; for files, set DASH_LEDGER_URL, DASH_FEED_URL and DASH_STATE_URL',
 )
 
-/** The path of `file:/absolute` and of the shorthand `file:relative`, which is no URL; null for anything else. */
+/** Path of `file:/absolute` or of the shorthand `file:relative`, which is not a URL; null for other values. */
 export function toFilePath(value: string): string | null {
   if (!value.startsWith('file:')) return null
   const rest = value.slice('file:'.length)
@@ -158,10 +162,10 @@ type Bucket = Omit<Extract<StoreLocation, { kind: 's3' }>, 'accessKeyId' | 'secr
 
 const DEFAULT_REGION = 'us-east-1'
 
-/** Names a bucket may have on every S3 server; also what may stand unescaped in a path. */
+/** Bucket names that every S3 server accepts and that need no escaping in a path. */
 const BUCKET = /^[a-z0-9][a-z0-9.-]{1,61}[a-z0-9]$/
 
-/** A segment of a prefix: nothing that would have to be escaped, or that could leave the prefix. */
+/** Segment of a prefix that needs no escaping and cannot leave the prefix. */
 const SEGMENT = /^(?!\.{1,2}$)[\w.-]+$/
 
 /**

@@ -20,7 +20,7 @@ function data(): string {
   return join(temporaryFolder(), 'data')
 }
 
-/** Ids of a source in the feed of a data folder, of events of any known time up to tomorrow. */
+/** Returns the IDs of a source in the feed of a data folder, of all events up to tomorrow. */
 async function storedIds(folder: string, source: string): Promise<string[]> {
   const { feed, close } = storeAt(pathToFileURL(join(folder, 'feed.db')).href)
   onTestFinished(close)
@@ -28,7 +28,7 @@ async function storedIds(folder: string, source: string): Promise<string[]> {
   return events.flatMap((event) => (event.source === source ? [event.sourceId] : [])).sort()
 }
 
-/** The links of replayed items lead nowhere: texts are read where a test is about them. */
+/** Links of replayed items lead nowhere: only tests about texts read them. */
 const NO_TEXTS = { DASH_ARTICLE_MAX_PER_RUN: '0' }
 
 async function collectJson(
@@ -45,7 +45,7 @@ async function collectJson(
 }
 
 describe('collect', () => {
-  test('creates the data folder it is given, stores every source and prints one line', async () => {
+  test('a collection creates the named data folder, stores every source and prints one line', async () => {
     const world = await replay()
     const folder = data()
     const first = await run(['collect', '--data-dir', folder], { env: { ...world.env, ...NO_TEXTS } })
@@ -62,7 +62,7 @@ describe('collect', () => {
     expect(second).toEqual({ code: 0, stdout: '', stderr: '' })
   })
 
-  test('reads a list that has not changed from what it kept, in the next process too', async () => {
+  test('an unchanged list is read from the cache, in the next process too', async () => {
     const world = await replay()
     const folder = data()
     await collectJson(folder, world, ['--source', 'lobsters'])
@@ -71,14 +71,14 @@ describe('collect', () => {
     expect(report.sources.lobsters).toMatchObject({ requests: 2, notModified: 2, unchanged: 4 })
   })
 
-  test('names itself and the place where it can be reached', async () => {
+  test('every request names the program and its address', async () => {
     const world = await replay()
     await collectJson(data(), world, ['--source', 'lobsters'], { DASH_BASE_URL: 'https://däsh.example/x/' })
     const agents = new Set(world.requests.map(({ headers }) => headers['user-agent']))
     expect(agents).toEqual(new Set(['dash/0.1.0 (+https://d%C3%A4sh.example/x)']))
   })
 
-  test('asks the sources that are named alone', async () => {
+  test('only the named sources receive requests', async () => {
     const world = await replay()
     const sources = async (...args: string[]): Promise<string[]> =>
       Object.keys((await collectJson(data(), world, args)).report.sources)
@@ -93,7 +93,7 @@ describe('collect', () => {
     expect(await sources('--source', 'lesswrong,lobsters', 'hype:github')).toEqual(all)
   })
 
-  test('reports what failed, what misbehaved and what it has no token for, keeps the rest and ends with 69', async () => {
+  test('failed, invalid and skipped sources are reported, the others are stored, and the exit code is 69', async () => {
     const world = await replay()
     world.fault('lobsters', 'html', /newest/)
     world.fault('lesswrong', 'failing')
@@ -138,7 +138,7 @@ describe('collect', () => {
     expect([quiet.code, quiet.stdout, quiet.stderr.split('\n').length]).toEqual([69, '', 2])
   })
 
-  test('tells no token to anybody, whatever happens', async () => {
+  test('tokens never appear in output or in requests to other hosts', async () => {
     const world = await replay()
     for (const source of ['github', 'huggingface', 'replicate', 'reddit'] as const)
       world.fault(source, 'redirecting')
@@ -150,7 +150,7 @@ describe('collect', () => {
     for (const secret of Object.values(TOKENS)) expect(stdout + stderr + feed).not.toContain(secret)
   })
 
-  test('ends with 74 when the feed cannot be written, whatever the sources do', async () => {
+  test('an unwritable feed ends the command with 74, whatever the sources do', async () => {
     const world = await replay()
     const folder = temporaryFolder()
     writeFileSync(join(folder, 'feed.db'), 'this is no database, but long enough to be one'.repeat(50))
@@ -158,7 +158,7 @@ describe('collect', () => {
     expect([code, JSON.parse(stdout)]).toMatchObject([74, { exitCode: 74 }])
   })
 
-  test('takes a snapshot, indexes what it read, and reads texts of sources and pages', async () => {
+  test('a collection takes a snapshot, indexes new items, and reads texts of sources and pages', async () => {
     const page = await htmlSite(pageHtml('On quokkas'))
     const world = await replay()
     world.change('hn', /item\/41000003/, (story) => ({
@@ -180,7 +180,7 @@ describe('collect', () => {
     expect(JSON.parse(found.stdout)).toMatchObject({ items: [{ key: 'hn-41000003' }] })
   })
 
-  test('says how many texts could not be read, and why the first', async () => {
+  test('unreadable texts are counted, with the reason of the first', async () => {
     const world = await replay()
     world.change('hn', /item\/41000003/, (story) => ({
       ...(story as object),
@@ -197,14 +197,14 @@ describe('collect', () => {
     expect(stderr).toMatch(/1 text could not be read, first problem: hn-41000003: ./)
   })
 
-  test('takes no snapshot when no source gave anything', async () => {
+  test('no snapshot is taken if no source returned anything', async () => {
     const world = await replay()
     world.fault('lesswrong', 'failing')
     const { code, report } = await collectJson(data(), world, ['--source', 'lesswrong'])
     expect([code, report.snapshot, report.articles]).toEqual([69, null, null])
   })
 
-  /** A folder with a snapshot whose clock was ahead, and the id of that. */
+  /** Creates a folder with a snapshot whose clock was ahead, and returns its ID. */
   async function folderAhead(aheadMs: number): Promise<{ folder: string; snapshotId: string }> {
     const folder = data()
     const { feed, close } = storeAt(pathToFileURL(join(folder, 'feed.db')).href)
@@ -218,7 +218,7 @@ describe('collect', () => {
     return { folder, snapshotId }
   }
 
-  test('leaves a snapshot that is a little later, and says which is served', async () => {
+  test('a slightly later snapshot stays, and the output names it', async () => {
     const world = await replay()
     const { folder, snapshotId } = await folderAhead(240_000)
     const { code, stderr, report } = await collectJson(folder, world, ['--source', 'lobsters'])
@@ -228,7 +228,7 @@ describe('collect', () => {
     expect(stdout).toContain(`; the server keeps the later snapshot ${snapshotId}\n`)
   })
 
-  test('goes on to index and texts when the time of the newest snapshot is damaged', async () => {
+  test('a snapshot with a damaged time prevents neither index nor texts', async () => {
     const world = await replay()
     const { folder } = await folderAhead(0)
     await rawClient(`file:${join(folder, 'feed.db')}`).execute(
@@ -241,7 +241,7 @@ describe('collect', () => {
     expect(report.articles).not.toBeNull()
   })
 
-  test('may run twice at once', async () => {
+  test('two collections may run at the same time', async () => {
     const world = await replay()
     const folder = data()
     const collect = () => collectJson(folder, world, [], {}, dash)
@@ -252,8 +252,8 @@ describe('collect', () => {
   })
 })
 
-describe('collect that is ended', () => {
-  /** A run that waits for one late item of Hacker News, after a first part was stored. */
+describe('a collection that is ended', () => {
+  /** Starts a run that waits for one late Hacker News item, after a first part was stored. */
   async function waitingRun(folder: string, args: string[] = []) {
     const world = await replay()
     const release = world.hold('hn', /item\/41000020/)
@@ -266,22 +266,25 @@ describe('collect that is ended', () => {
   test.each([
     ['SIGTERM', 143],
     ['SIGINT', 130],
-  ] as const)('by %s ends with %i at once and keeps what was stored', async (signal, code) => {
-    const folder = data()
-    const { output, end } = await waitingRun(folder, ['--json'])
-    expect(await end(signal)).toBe(code)
-    const reason = 'stopped by a signal'
-    expect(JSON.parse(output.stdout)).toEqual({
-      job: 'collect',
-      outcome: 'failed',
-      reason,
-      error: reason,
-      exitCode: code,
-    })
-    expect(await storedIds(folder, 'hn')).toHaveLength(40)
-  })
+  ] as const)(
+    'a collection ended by %s exits with %i at once and keeps stored items',
+    async (signal, code) => {
+      const folder = data()
+      const { output, end } = await waitingRun(folder, ['--json'])
+      expect(await end(signal)).toBe(code)
+      const reason = 'stopped by a signal'
+      expect(JSON.parse(output.stdout)).toEqual({
+        job: 'collect',
+        outcome: 'failed',
+        reason,
+        error: reason,
+        exitCode: code,
+      })
+      expect(await storedIds(folder, 'hn')).toHaveLength(40)
+    },
+  )
 
-  test('by kill -9 keeps what was stored, and the next run completes it', async () => {
+  test('a collection ended by kill -9 keeps stored items, and the next run completes it', async () => {
     const folder = data()
     const { world, release, end } = await waitingRun(folder)
     await end('SIGKILL')

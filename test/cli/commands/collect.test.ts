@@ -9,7 +9,7 @@ import { storiesOf } from '../../support/signals.ts'
 import { run } from '../../support/dash.ts'
 import { temporaryFolder } from '../../support/temporary-folder.ts'
 
-test('collect stores the details of a batch before its signals, so that no item is without them', async () => {
+test('a collection stores the details of a batch before its signals, so that every item has details', async () => {
   const world = await replay()
   const folder = join(await temporaryFolder(), 'data')
   mkdirSync(folder)

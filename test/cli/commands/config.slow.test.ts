@@ -19,7 +19,7 @@ async function settingsOf(args: string[], options: Parameters<typeof dash>[1]): 
   return new Map(settings.map((setting) => [setting.name, setting]))
 }
 
-test('every setting is shown with its value and where that comes from', async () => {
+test('every setting is shown with its value and origin', async () => {
   const cwd = temporaryFolder()
   writeFileSync(join(cwd, '.env'), 'PORT=4000\nHOST=::1\nDASH_LOG_LEVEL=warn\nDASH_DATA_DIR=/from/the/file\n')
   writeFileSync(join(cwd, 'key'), 'the key of the provider\n'.replaceAll(' ', '-'))
@@ -38,7 +38,7 @@ test('every setting is shown with its value and where that comes from', async ()
     source: 'secret-file',
     from: 'key',
   })
-  // An empty variable switches off what the file says.
+  // An empty variable overrides the value of the file.
   expect(settings.get('DASH_LOG_LEVEL')).toMatchObject({ value: 'info', source: 'default' })
   expect(settings.get('DASH_LEDGER_URL')).toMatchObject({
     value: 'file:///from/the/flag/ledger.db',
@@ -47,7 +47,7 @@ test('every setting is shown with its value and where that comes from', async ()
   expect(settings.get('DASH_CHAT_MODEL')).toMatchObject({ value: null, source: 'default' })
 })
 
-test('a secret from a pipe, which can be read once, is read once by config and doctor', async () => {
+test('config and doctor read a secret from a pipe only once', async () => {
   const cwd = temporaryFolder()
   execFileSync('mkfifo', ['key'], { cwd })
   for (const command of ['config', 'doctor --offline']) {
@@ -62,7 +62,7 @@ test('a secret from a pipe, which can be read once, is read once by config and d
   }
 })
 
-test('no secret is shown, whichever way it came, nor how long it is', async () => {
+test('no secret and no length of a secret is shown, whatever its origin', async () => {
   const secrets = namedVariables.filter(({ secret }) => secret).map(({ name }) => name)
   const outputs = await Promise.all(
     [40, 80].map(async (length) => {
@@ -83,7 +83,7 @@ test('no secret is shown, whichever way it came, nor how long it is', async () =
   expect(outputs[0]).toEqual(outputs[1])
 })
 
-test('a wrong configuration is shown with everything that is wrong, and ends with 78', async () => {
+test('an invalid configuration is shown with all problems, and ends with 78', async () => {
   const env = { PORT: 'many', HOST: 'here', DASH_SESSION_SECRET: 'short-secret' }
   const { code, stdout, stderr } = await dash(['config', '--json'], { env })
   expect(code).toBe(78)
@@ -94,7 +94,7 @@ test('a wrong configuration is shown with everything that is wrong, and ends wit
   expect(settings.find(({ name }) => name === 'HOST')?.value).toBe('here')
 })
 
-test('settings can be asked for by name, and a name that is none is refused', async () => {
+test('settings can be selected by name, and an unknown name is refused', async () => {
   expect((await dash(['config', 'PORT'])).stdout).toBe('Server\n  PORT  3000  default\n')
   const { code, stderr } = await dash(['config', 'DASH_PROT'])
   expect(code).toBe(64)

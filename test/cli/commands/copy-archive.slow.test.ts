@@ -10,14 +10,14 @@ import { filesOfFolder, stateOfFolder } from '../../support/temporary-folder.ts'
 import { AS_OF, publishDays, publishedWorkspace, sampleSignals } from '../../support/workspace.ts'
 import type { Workspace } from '../../support/workspace.ts'
 
-/** Two publications and a gap. */
+/** Creates two publications and a gap. */
 const DAYS = [addDays(AS_OF, -2), AS_OF]
 
 function copy({ folder }: { folder: string }, to: readonly string[], options: RunOptions = {}) {
   return dash(['copy-archive', '--data-dir', folder, '--json', '--to', ...to], options)
 }
 
-/** What a server on a data folder answers for the newest Year. */
+/** Returns the response of a server on a data folder for the newest Year. */
 async function served(folder: string): Promise<{ status: number; bytes: Buffer }> {
   const { url, end } = await serve(['--data-dir', folder])
   const response = await fetch(`${url}/api/feed/history?sort=year`)
@@ -26,7 +26,7 @@ async function served(folder: string): Promise<{ status: number; bytes: Buffer }
   return { status: response.status, bytes }
 }
 
-test('copies to a new data folder what then audits clean and is served with the same bytes', async () => {
+test('a copy in a new data folder passes its audit and is served with the same bytes', async () => {
   const source = await publishedWorkspace(DAYS)
   const before = filesOfFolder(source.objectsPath)
   const target = join(temporaryFolder(), 'new', 'data')
@@ -49,7 +49,7 @@ test('copies to a new data folder what then audits clean and is served with the 
   expect(bytes.equals((await source.objects.get(rows[2]?.sha256 ?? '')) ?? Buffer.alloc(0))).toBe(true)
 })
 
-test('made again changes no object, and says in one line that everything was there', async () => {
+test('a repeated copy changes no object, and one line says that everything exists', async () => {
   const source = await publishedWorkspace(DAYS)
   const target = join(temporaryFolder(), 'data')
   expect((await copy(source, [target])).code).toBe(0)
@@ -65,7 +65,7 @@ test('made again changes no object, and says in one line that everything was the
   expect(stateOfFolder(join(target, 'objects'))).toEqual(before)
 })
 
-test('takes an env file that says where both halves are', async () => {
+test('an env file may name both halves of the target', async () => {
   const source = await publishedWorkspace([AS_OF])
   const folder = temporaryFolder()
   mkdirSync(join(folder, 'ledger'))
@@ -80,7 +80,7 @@ test('takes an env file that says where both halves are', async () => {
   expect(filesOfFolder(join(folder, 'store'))).toEqual(filesOfFolder(source.objectsPath))
 })
 
-test('refuses the archive itself, by whatever name, and one half of a target', async () => {
+test('the archive itself, under any name, and one half of a target are refused', async () => {
   const source = await publishedWorkspace([AS_OF])
   const link = join(temporaryFolder(), 'link')
   symlinkSync(source.folder, link)
@@ -94,14 +94,14 @@ test('refuses the archive itself, by whatever name, and one half of a target', a
   expect([twice.code, twice.stderr]).toEqual([64, expect.stringContaining('two targets of one kind')])
 })
 
-test('cut short before its rows answers 503 and not an older publication, until it is made again', async () => {
+test('a copy that was cut short before its rows serves 503 and no older publication, until it is repeated', async () => {
   const days = [addDays(AS_OF, -2), addDays(AS_OF, -1)]
   const source = await publishedWorkspace(days)
   const target = join(temporaryFolder(), 'data')
   expect((await copy(source, [target])).code).toBe(0)
   await source.feed.importSignals(sampleSignals(AS_OF))
   await publishDays(source, [AS_OF])
-  // What stands when the objects and the heads are there and the rows are not.
+  // The state after objects and heads were copied, but no rows.
   cpSync(source.objectsPath, join(target, 'objects'), { recursive: true })
   const cut = await served(target)
   expect([cut.status, JSON.parse(cut.bytes.toString())]).toEqual([

@@ -10,16 +10,16 @@ import type { RouterSimulator, SimulatorOptions } from '../../support/router-sim
 const MODELS = scriptedModels(4)
 const SOLVER = MODELS[0]?.id ?? ''
 
-interface Place {
+interface Prepared {
   folder: string
   service: RouterSimulator
   env: Record<string, string>
 }
 
-async function place(
+async function prepare(
   options: Partial<SimulatorOptions> = {},
   folder = join(temporaryFolder(), 'data'),
-): Promise<Place> {
+): Promise<Prepared> {
   mkdirSync(folder, { recursive: true })
   const service = await startRouter({ models: MODELS, clock: Date.now, ...options })
   const env = { DASH_DATA_DIR: folder, OPENROUTER_BASE_URL: service.url, OPENROUTER_API_KEY: 'test-key' }
@@ -28,8 +28,8 @@ async function place(
 
 const parsed = (stdout: string): Record<string, unknown> => JSON.parse(stdout) as Record<string, unknown>
 
-test('evaluates, prints one line, and gives the model to whoever asks', async () => {
-  const { service, env } = await place()
+test('an evaluation prints one line, and its model is served', async () => {
+  const { service, env } = await prepare()
   expect(await dash(['evaluate-models'], { env })).toEqual({
     code: 0,
     stdout: expect.stringMatching(
@@ -59,8 +59,8 @@ test('evaluates, prints one line, and gives the model to whoever asks', async ()
   expect(service.chats).toHaveLength(8)
 })
 
-test('publishes the public address of the service, or that of the setting, and never the one it asks', async () => {
-  const { folder, service, env } = await place()
+test('a recommendation has the public address of the service or that of the setting, never the one of the requests', async () => {
+  const { folder, service, env } = await prepare()
   await dash(['evaluate-models'], { env })
   const published = async (own: Record<string, string>): Promise<unknown> =>
     parsed((await run(['model', '--json'], { env: own })).stdout)['baseUrl']
@@ -80,8 +80,8 @@ test('publishes the public address of the service, or that of the setting, and n
   expect(parsed(seed.stdout)).toMatchObject({ seed: true, baseUrl: 'https://models.example/v1' })
 })
 
-test('explains why a model is no candidate, and that another is not there', async () => {
-  const { env } = await place({
+test('--why explains a rejected model, and reports an unknown one', async () => {
+  const { env } = await prepare({
     models: [...MODELS, { ...MODELS[0], id: 'alder/paid' } as (typeof MODELS)[number]],
   })
   const rejected = await dash(['evaluate-models', '--why', 'alder/paid'], { env })
@@ -94,8 +94,8 @@ test('explains why a model is no candidate, and that another is not there', asyn
   })
 })
 
-test('that is killed in mid run forgets nothing it sent', async () => {
-  const first = await place({
+test('a killed evaluation forgets none of its requests', async () => {
+  const first = await prepare({
     fault: ({ number, model }) => (model === MODELS[3]?.id && number === 2 ? 'hang' : null),
   })
   const { end } = startDash(['evaluate-models'], { env: first.env })
@@ -107,7 +107,7 @@ test('that is killed in mid run forgets nothing it sent', async () => {
   )
   await end('SIGKILL')
   expect(await evaluations.attemptsSince(0)).toHaveLength(8)
-  const second = await place({ usedByOthers: 8 }, first.folder)
+  const second = await prepare({ usedByOthers: 8 }, first.folder)
   const { code, stdout, stderr } = await dash(['evaluate-models', '--json'], { env: second.env })
   expect(stderr).toContain('interrupted')
   expect(parsed(stdout)).toMatchObject({ outcome: 'complete', requests: 1, evaluated: 1, ranked: 4 })
@@ -118,15 +118,15 @@ test('that is killed in mid run forgets nothing it sent', async () => {
   expect(attempts).toHaveLength(9)
 })
 
-test('ends with 78 for a key that is not taken, and asks no model', async () => {
-  const { env, service } = await place()
+test('a rejected key ends with 78, and no model receives a request', async () => {
+  const { env, service } = await prepare()
   const ended = await dash(['evaluate-models'], { env: { ...env, OPENROUTER_API_KEY: 'wrong' } })
   expect(ended).toMatchObject({ code: 78, stderr: expect.stringContaining('OPENROUTER_API_KEY') as string })
   expect(service.chats).toEqual([])
 })
 
-test('ends with 1 when the catalogue has no candidate, and with 75 while another evaluates', async () => {
-  const { env, folder } = await place({ models: [] })
+test('an empty catalogue ends with 1, and a second evaluation at the same time with 75', async () => {
+  const { env, folder } = await prepare({ models: [] })
   const ended = await dash(['evaluate-models', '--json'], { env })
   expect(ended).toMatchObject({ code: 1, stderr: expect.stringContaining('no free text model') as string })
   expect(parsed(ended.stdout)).toMatchObject({ outcome: 'failed', primary: null })
@@ -139,8 +139,8 @@ test('ends with 1 when the catalogue has no candidate, and with 75 while another
   })
 })
 
-test('that is rehearsed makes no file and no folder, and does not hide a key that is not taken', async () => {
-  const { env, service } = await place()
+test('a dry run creates no file and no folder, and reports a rejected key', async () => {
+  const { env, service } = await prepare()
   const { DASH_DATA_DIR: folder = '', ...placeless } = env
   const cwd = temporaryFolder()
   const rehearse = (own: Record<string, string>) =>
@@ -157,8 +157,8 @@ test('that is rehearsed makes no file and no folder, and does not hide a key tha
   expect(service.chats).toEqual([])
 })
 
-test('that is told to stop ends its run and its requests at once', async () => {
-  const { env, folder, service } = await place({ fault: () => 'hang' })
+test('a stopped evaluation ends its run and its requests at once', async () => {
+  const { env, folder, service } = await prepare({ fault: () => 'hang' })
   const { end } = startDash(['evaluate-models'], { env })
   await vi.waitUntil(() => service.chats.length === 4, { interval: 10, timeout: 20_000 })
   expect(await end('SIGTERM')).toBe(143)

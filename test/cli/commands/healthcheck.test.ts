@@ -2,14 +2,14 @@ import { expect, test } from 'vitest'
 import { run } from '../../support/dash.ts'
 import { localSource } from '../../support/local-source.ts'
 
-/** A server that answers every request so. */
-async function answering(status: number, body: string): Promise<string> {
+/** Starts a server with the same response to every request. */
+async function respondWith(status: number, body: string): Promise<string> {
   const { url } = await localSource((_request, response) => response.writeHead(status).end(body))
   return url
 }
 
-test('a server that is ready ends it with 0, by its address and by the settings alike', async () => {
-  const base = await answering(200, '{"status":"ready"}')
+test('a ready server ends the check with 0, by its address and by the settings', async () => {
+  const base = await respondWith(200, '{"status":"ready"}')
   expect(await run(['healthcheck', '--url', base])).toMatchObject({
     code: 0,
     stdout: `${base}/readyz is ready\n`,
@@ -19,7 +19,7 @@ test('a server that is ready ends it with 0, by its address and by the settings 
   expect([own.code, JSON.parse(own.stdout)]).toMatchObject([0, { ready: true, status: 'ready' }])
 })
 
-test('a server that is not there ends it with 69', async () => {
+test('a missing server ends the check with 69', async () => {
   const { code, stdout, stderr } = await run(['healthcheck', '--url', 'http://127.0.0.1:1'])
   expect({ code, stdout }).toEqual({ code: 69, stdout: '' })
   expect(stderr).toContain('http://127.0.0.1:1/readyz does not respond (ECONNREFUSED)')
@@ -30,14 +30,14 @@ test.each([
   [503, '{"status":"unavailable","checks":{}}', 'reports that it is unavailable'],
   [200, '<!doctype html>', 'responds with 200 and is not a dash server'],
   [200, '{"status":"fine"}', 'responds with 200 and is not a dash server'],
-])('a server that answers %i with %s ends it with 69', async (status, body, words) => {
-  const { code, stderr } = await run(['healthcheck', '--url', await answering(status, body)])
+])('a response %i with %s ends the check with 69', async (status, body, message) => {
+  const { code, stderr } = await run(['healthcheck', '--url', await respondWith(status, body)])
   expect(code).toBe(69)
-  expect(stderr).toContain(words)
+  expect(stderr).toContain(message)
 })
 
 test('the password of an address is not shown', async () => {
-  const url = (await answering(200, '{"status":"ready"}')).replace('//', '//someone:hidden@')
+  const url = (await respondWith(200, '{"status":"ready"}')).replace('//', '//someone:hidden@')
   for (const args of [
     ['--url', url],
     ['--json', '--url', url],
@@ -49,6 +49,6 @@ test('the password of an address is not shown', async () => {
   }
 })
 
-test('without a port to ask it needs an address', async () => {
+test('the check needs an address if the port is not known', async () => {
   expect((await run(['healthcheck'], { env: { PORT: '0' } })).code).toBe(64)
 })

@@ -8,7 +8,7 @@ import { copyOfSample, SAMPLE_ARCHIVE } from '../../support/legacy-archive.ts'
 import { storiesOf } from '../../support/signals.ts'
 import { dash, dataFolder, filledFolder, run, serve, startDash, temporaryFolder } from '../../support/dash.ts'
 
-/** Rows of the last completed UTC day, as the program itself sees it. */
+/** Rows of the last completed UTC day, by the clock of the program. */
 function rows(count: number, changes: Record<string, unknown> = {}): string {
   return storiesOf(lastCompleteDay(Date.now()), count, changes)
 }
@@ -19,7 +19,7 @@ function importJson(folder: string, file: string): ReturnType<typeof run> {
 }
 
 describe('import signals', () => {
-  test('ends at the first signal while it reads standard input, and leaves no copy of it behind', async () => {
+  test('an import from standard input ends at the first signal, and leaves no copy of its input', async () => {
     const folder = temporaryFolder()
     const { child, end } = startDash(['import', 'signals', '-', '--data-dir', join(folder, 'data')], {
       env: { TMPDIR: folder },
@@ -31,7 +31,7 @@ describe('import signals', () => {
     expect(readdirSync(folder).filter((name) => name.startsWith('dash-input-'))).toEqual([])
   })
 
-  test('creates the folder it is given, takes gzip and standard input, and prints one line', async () => {
+  test('an import creates the named folder, reads gzip and standard input, and prints one line', async () => {
     const folder = temporaryFolder()
     const file = join(folder, 'day.ndjson')
     writeFileSync(file, gzipSync(rows(3)))
@@ -48,7 +48,7 @@ describe('import signals', () => {
     expect(second).toEqual({ code: 0, stdout: '', stderr: '' })
   })
 
-  test('ranks the live periods at its end, and names the snapshot', async () => {
+  test('an import ranks the live periods at its end, and names the snapshot', async () => {
     const data = dataFolder()
     const { code, stdout } = await dash(['import', 'signals', '-', '--json', '--data-dir', data], {
       stdin: rows(5),
@@ -62,7 +62,7 @@ describe('import signals', () => {
     expect(feed['hackerNews']).toHaveLength(5)
   })
 
-  test('ends with 1 and keeps its rows when no snapshot could be taken', async () => {
+  test('an import without a snapshot ends with 1 and keeps its rows', async () => {
     const data = await filledFolder()
     await rawClient(`file:${join(data, 'feed.db')}`).execute(
       'UPDATE snapshots SET generated_at = generated_at + 86400000',
@@ -74,7 +74,7 @@ describe('import signals', () => {
     expect(stderr).toContain('error: no snapshot was stored: ')
   })
 
-  test('takes no snapshot and makes no folder when it stores nothing', async () => {
+  test('an import that stores nothing takes no snapshot and creates no folder', async () => {
     const cwd = temporaryFolder()
     writeFileSync(join(cwd, 'bad.ndjson'), '{}\n')
     const { code, stdout } = await run(['import', 'signals', 'mistyped.ndjson', '--json'], { cwd })
@@ -90,7 +90,7 @@ describe('import signals', () => {
     expect(readdirSync(cwd)).toEqual(['bad.ndjson'])
   })
 
-  test('prints names and reasons from its files on one line that steers no terminal', async () => {
+  test('names and reasons from files are printed on one line without control characters', async () => {
     const cwd = temporaryFolder()
     const name = 'evil\n\u001b[31m.ndjson'
     writeFileSync(
@@ -102,7 +102,7 @@ describe('import signals', () => {
     expect(stderr.replaceAll('\n', '')).not.toMatch(/[\p{Cc}\p{Cf}]/u)
   })
 
-  test('reports bad rows by file and line, and ends with 1 when a file was left out', async () => {
+  test('bad rows are reported by file and line, and a file that is left out ends the import with 1', async () => {
     const folder = temporaryFolder()
     const file = join(folder, 'bad.ndjson')
     writeFileSync(file, `${rows(1)}\n{"source":"hn"\n${rows(1, { title: ' ' })}`)
@@ -120,7 +120,7 @@ describe('import signals', () => {
   test.each([
     ['a truncated gzip', gzipSync(rows(2000)).subarray(0, 2000)],
     ['UTF-16', Buffer.from(`\ufeff${rows(2)}`, 'utf16le')],
-  ])('%s ends with 1 and imports nothing', async (_name, bytes) => {
+  ])('an import from %s ends with 1 and stores nothing', async (_name, bytes) => {
     const folder = temporaryFolder()
     const file = join(folder, 'input')
     writeFileSync(file, bytes)
@@ -142,7 +142,7 @@ describe('import articles', () => {
 
   const counts = { files: 1, replaced: 0, skipped: 0, errors: [], errorCount: 0, indexed: 0 }
 
-  test('takes gzip and standard input, prints one line, and changes nothing the second time', async () => {
+  test('an import reads gzip and standard input, prints one line, and changes nothing the second time', async () => {
     const folder = temporaryFolder()
     const file = join(folder, 'texts.ndjson.gz')
     writeFileSync(file, gzipSync(`${text('hn-1')}\n${text('hype-github-a/b')}\n`))
@@ -159,7 +159,7 @@ describe('import articles', () => {
     expect(JSON.parse(again.stdout)).toEqual({ ...counts, rows: 2, inserted: 1, unchanged: 1 })
   })
 
-  test('reports bad rows by file and line, leaves their file out, and takes its good rows under skip', async () => {
+  test('bad rows are reported by file and line; their file is left out, or its good rows are stored under skip', async () => {
     const folder = temporaryFolder()
     const file = join(folder, 'bad.ndjson')
     writeFileSync(file, `${text('hn-1')}\n${text('nobody-1')}\n${text('hn-2', { text: ' ' })}`)
@@ -179,7 +179,7 @@ describe('import articles', () => {
 })
 
 describe('import archive', () => {
-  test('founds an archive that is served byte for byte, and changes nothing the second time', async () => {
+  test('an imported archive is served byte for byte, and the second import changes nothing', async () => {
     const data = join(temporaryFolder(), 'new', 'data')
     const args = ['import', 'archive', SAMPLE_ARCHIVE, '--data-dir', data]
     expect(await dash(args)).toEqual({ code: 0, stdout: '6 imported, 0 unchanged\n', stderr: '' })
@@ -193,7 +193,7 @@ describe('import archive', () => {
     expect(Buffer.from(await response.arrayBuffer()).equals(odd)).toBe(true)
   })
 
-  test('ends with 1 and every reason when it is refused, and writes no ledger', async () => {
+  test('a refused import ends with 1 and every reason, and writes no ledger', async () => {
     const archive = copyOfSample()
     appendFileSync(join(archive, 'objects/v2-indented'), ' ')
     appendFileSync(join(archive, 'manifests.ndjson'), '{}\n')
@@ -212,7 +212,7 @@ describe('import archive', () => {
     expect(nowhere.stderr).toContain('manifests.ndjson: no such file')
   })
 
-  test('with more bad lines than it keeps ends with 1, the first hundred reasons and their count', async () => {
+  test('an import with many bad lines ends with 1, the first hundred reasons and their count', async () => {
     const archive = temporaryFolder()
     const lines = '{"publicationId":"\\u001b[31m\\nred"}\n'.repeat(200)
     writeFileSync(join(archive, 'manifests.ndjson'), lines)
@@ -222,14 +222,14 @@ describe('import archive', () => {
     const report = JSON.parse(json.stdout) as { refused: { line: number }[]; refusedCount: number }
     expect(report.refusedCount).toBe(200)
     expect(report.refused.map(({ line }) => line)).toEqual(Array.from({ length: 100 }, (_, at) => at + 1))
-    const told = await run(['import', 'archive', archive], { cwd })
-    expect(told).toMatchObject({ code: 1, stdout: '200 refused; nothing was written\n' })
-    expect(told.stderr).toContain('error: line 1: \\u001b[31m red: ')
-    expect(told.stderr).toContain('and 190 more; --json lists the first hundred')
+    const printed = await run(['import', 'archive', archive], { cwd })
+    expect(printed).toMatchObject({ code: 1, stdout: '200 refused; nothing was written\n' })
+    expect(printed.stderr).toContain('error: line 1: \\u001b[31m red: ')
+    expect(printed.stderr).toContain('and 190 more; --json lists the first hundred')
     expect(readdirSync(cwd)).toEqual([])
   })
 
-  test('is refused once something was published', async () => {
+  test('an import is refused once something was published', async () => {
     const data = await filledFolder()
     await run(['publish-year', '--once', '--data-dir', data])
     const { code, stderr } = await run(['import', 'archive', SAMPLE_ARCHIVE, '--data-dir', data])

@@ -24,7 +24,7 @@ const parsed = (stdout: string): unknown[] =>
     .filter((line) => line !== '')
     .map((line) => JSON.parse(line) as unknown)
 
-test('the six tools give the same over HTTP and over standard input and output, on real data', async () => {
+test('the six tools return the same over HTTP and over standard input and output, on real data', async () => {
   const { url, output } = await serve(['--demo'])
   const folder = /filling (\S+)/.exec(output.stderr)?.[1] ?? ''
   const stdio = new StdioClientTransport({
@@ -37,7 +37,7 @@ test('the six tools give the same over HTTP and over standard input and output, 
   const clients: Client[] = []
   for (const transport of [stdio, new StreamableHTTPClientTransport(new URL(`${url}/mcp`))]) {
     const client = new Client({ name: 'test', version: '1' })
-    // The class has the members of the interface, which does not say that they may be undefined.
+    // The class implements the interface, whose types do not allow undefined members.
     await client.connect(transport as Transport)
     onTestFinished(() => client.close())
     expect((await client.listTools()).tools).toHaveLength(6)
@@ -68,7 +68,7 @@ test('the six tools give the same over HTTP and over standard input and output, 
   expect(noise).toBe('')
 })
 
-test('nothing but messages is written to standard output, and what was asked is answered after the input ended', async () => {
+test('standard output has only messages, and pending requests are answered after the input has ended', async () => {
   const { code, stdout, stderr } = await dash(['mcp', '--demo', '--quiet'], {
     stdin: `${HELLO}no message\n${message({ id: 2, method: 'tools/call', params: { name: 'get_feed_snapshot', arguments: { sort: 'day', limit: 1 } } }).trimEnd()}`,
   })
@@ -80,7 +80,7 @@ test('nothing but messages is written to standard output, and what was asked is 
   expect(stderr).toBe('error: a line on standard input was not a valid message\n')
 })
 
-/** A data folder with a feed, in which nothing is stored. */
+/** Creates a data folder with an empty feed. */
 async function emptyFeed(): Promise<string> {
   const folder = temporaryFolder()
   const { code } = await dash(['import', 'signals', '-', '--data-dir', folder], { stdin: '' })
@@ -88,7 +88,7 @@ async function emptyFeed(): Promise<string> {
   return folder
 }
 
-test('a signal ends it with 0 while its client is there', async () => {
+test('a signal ends the MCP server with 0 while its client is connected', async () => {
   const { child, until, end } = startDash(['mcp', '--data-dir', await emptyFeed()])
   child.stdin?.write(HELLO)
   await until('stdout')
@@ -111,7 +111,7 @@ test.each([
   },
 )
 
-test('it ends when nobody reads what it writes', async () => {
+test('the MCP server ends when standard output is closed', async () => {
   const { child, until, end } = startDash(['mcp', '--data-dir', await emptyFeed()])
   child.stdin?.write(HELLO)
   await until('stdout')
@@ -121,7 +121,7 @@ test('it ends when nobody reads what it writes', async () => {
   expect(await end()).toBe(0)
 })
 
-test('a line without end, a feed that is not there and --json end it, each with one line', async () => {
+test('an endless line, a missing feed and --json each end the MCP server with one line', async () => {
   const folder = await emptyFeed()
   expect(await dash(['mcp', '--data-dir', folder], { stdin: 'x'.repeat(2_000_000) })).toEqual({
     code: 1,

@@ -8,7 +8,7 @@ import { run, temporaryFolder } from '../../support/dash.ts'
 import { sampleCandidates, sampleRun } from '../../support/free-models.ts'
 import { jsonSource, localSource, unreachableUrl } from '../../support/local-source.ts'
 
-/** A data folder whose store holds a run made at that time. */
+/** Creates a data folder whose store holds a run of that time. */
 async function storedFolder(now = Date.now(), candidates = sampleCandidates(now)): Promise<string> {
   const folder = temporaryFolder()
   const root = join(folder, 'objects')
@@ -21,21 +21,21 @@ const model = (args: readonly string[], options: Parameters<typeof run>[1] = {})
   run(['model', ...args], options)
 
 describe('dash model', () => {
-  test('prints the model for a person, its id, the variables of a shell, or the whole recommendation', async () => {
+  test('the output is a sentence, an ID, shell variables, or the whole recommendation', async () => {
     const data = await storedFolder()
     const print = (...args: string[]) => model(['--data-dir', data, ...args])
-    const said = (stdout: string): object => ({ code: 0, stdout, stderr: '' })
+    const printed = (stdout: string): object => ({ code: 0, stdout, stderr: '' })
     expect(await print()).toEqual({
-      ...said(''),
+      ...printed(''),
       stdout: expect.stringMatching(
         /^maker\/good:free \(Name of maker\/good:free\), score \d+, confidence (?:high|medium|low), updated /,
       ) as string,
     })
-    expect(await print('--id')).toEqual(said('maker/good:free\n'))
+    expect(await print('--id')).toEqual(printed('maker/good:free\n'))
     expect(await print('--env')).toEqual(
-      said('export OPENAI_BASE_URL=https://openrouter.ai/api/v1\nexport OPENAI_MODEL=maker/good:free\n'),
+      printed('export OPENAI_BASE_URL=https://openrouter.ai/api/v1\nexport OPENAI_MODEL=maker/good:free\n'),
     )
-    expect(await print('--id', '--quiet')).toEqual(said(''))
+    expect(await print('--id', '--quiet')).toEqual(printed(''))
     const { code, stdout } = await print('--json')
     const fresh = { primary: { id: 'maker/good:free' }, seed: false, stale: false, ageHours: 0 }
     const recommendation = JSON.parse(stdout) as Recommendation
@@ -43,7 +43,7 @@ describe('dash model', () => {
     expect(recommendation.alternatives).toHaveLength(3)
   })
 
-  test('prints the best model that meets every need, and ends with 1 when there is none', async () => {
+  test('the best model that meets every need is printed, and the exit code is 1 if there is none', async () => {
     const data = await storedFolder(Date.now(), sampleCandidates(Date.now()).slice(1))
     const print = (...args: string[]) => model(['--data-dir', data, ...args])
     expect((await print('--id')).stdout).toBe('maker/talker:free\n')
@@ -53,7 +53,7 @@ describe('dash model', () => {
     expect(none.stderr).toMatch(/^(?=.*--needs tools,structured)(?=.*openrouter\/free).*\n$/)
   })
 
-  test('prints the seed while nothing is stored, says so, and creates no folder', async () => {
+  test('the seed is printed with a note while nothing is stored, and no folder is created', async () => {
     const cwd = temporaryFolder()
     const { code, stdout, stderr } = await model(['--id'], { cwd })
     expect([code, readdirSync(cwd)]).toEqual([0, []])
@@ -63,14 +63,14 @@ describe('dash model', () => {
     expect(JSON.parse(whole.stdout)).toMatchObject({ seed: true, source: 'seed' })
   })
 
-  test('says on standard error that a recommendation is stale', async () => {
+  test('a stale recommendation is noted on standard error', async () => {
     const data = await storedFolder(Date.now() - 40 * 3_600_000)
     const { code, stdout, stderr } = await model(['--data-dir', data, '--id'])
     expect([code, stdout]).toEqual([0, 'maker/good:free\n'])
     expect(stderr).toContain('stale')
   })
 
-  test('ends with 74 when what is stored is damaged, or its folder is not there', async () => {
+  test('a damaged store or a missing folder ends with 74', async () => {
     const data = await storedFolder()
     const path = join(data, 'objects/free-llm/current')
     writeFileSync(`${path}-new`, readFileSync(path, 'utf8').replace('maker/good', 'maker/best'))
@@ -83,7 +83,7 @@ describe('dash model', () => {
 })
 
 describe('dash model --url', () => {
-  test('ends with 69 and the address when there is no such answer', async () => {
+  test('a host without a shortlist ends with 69 and its address', async () => {
     const page = await localSource((_question, response) => response.end('<html>'))
     const missing = await localSource((_question, response) => response.writeHead(404).end())
     const broken = await localSource((_question, response) => response.writeHead(503).end())
@@ -95,7 +95,7 @@ describe('dash model --url', () => {
     }
   })
 
-  test('quotes what a host says for the shell that evaluates it', async () => {
+  test('text of a host is quoted for the shell that evaluates it', async () => {
     const stored = sampleRun()
     const odd = await jsonSource({ ...stored, count: 4, baseUrl: "https://x.test/$(touch owned)'&y" })
     const { stdout } = await model(['--url', odd.url, '--env'])

@@ -14,7 +14,7 @@ async function publish(data: string, args: string[] = [], env: Record<string, st
 }
 
 describe('publish-year', () => {
-  test('publishes once and then says that it has', async () => {
+  test('a day is published once, and the next run says so', async () => {
     const data = await filledFolder()
     const first = await publish(data)
     expect(first).toMatchObject({
@@ -33,16 +33,16 @@ describe('publish-year', () => {
     expect(quiet).toEqual({ code: 0, stdout: '', stderr: '' })
   })
 
-  test('names items and covered days in its one line, in a rehearsal too', async () => {
+  test('the summary names items and covered days, in a dry run too', async () => {
     const data = await filledFolder()
-    const said = `${lastCompleteDay(Date.now())}: 5 items, 1 of 365 days`
+    const printed = `${lastCompleteDay(Date.now())}: 5 items, 1 of 365 days`
     const args = ['publish-year', '--data-dir', data]
-    const rehearsed = `would publish ${said}; nothing was written\n`
+    const rehearsed = `would publish ${printed}; nothing was written\n`
     expect(await run([...args, '--dry-run'])).toEqual({ code: 0, stdout: rehearsed, stderr: '' })
-    expect(await run(args)).toEqual({ code: 0, stdout: `published ${said}\n`, stderr: '' })
+    expect(await run(args)).toEqual({ code: 0, stdout: `published ${printed}\n`, stderr: '' })
   })
 
-  test('rehearses without leaving a file, whether the rehearsal is refused or not', async () => {
+  test('a dry run leaves no file, whether it is refused or not', async () => {
     const [cwd, empty] = [temporaryFolder(), temporaryFolder()]
     for (const [code, ...flags] of [[1], [0, '--allow-empty']] as const) {
       expect(await run(['publish-year', '--dry-run', ...flags], { cwd })).toMatchObject({ code })
@@ -51,7 +51,7 @@ describe('publish-year', () => {
     expect([readdirSync(cwd), readdirSync(empty)]).toEqual([[], []])
   })
 
-  test('refuses an empty Year with 1 before an attempt is counted, unless --allow-empty', async () => {
+  test('an empty Year is refused with 1 before an attempt is counted, unless --allow-empty is given', async () => {
     const data = dataFolder()
     const refused = await publish(data)
     const reason: unknown = expect.stringContaining('0 of 365 days')
@@ -61,7 +61,7 @@ describe('publish-year', () => {
     expect(allowed.stdout).toMatch(/^published [\d-]{10}: 0 items, 0 of 365 days\n$/)
   })
 
-  test('asks the sources for titles nobody vouched for', async () => {
+  test('titles without provenance are requested from the sources', async () => {
     const source = await localSource(({ target }, response) => {
       const id = Number(/(\d+)\.json$/.exec(target)?.[1])
       response.end(JSON.stringify({ id, title: `the source's title ${id}`, type: 'story' }))
@@ -69,11 +69,11 @@ describe('publish-year', () => {
     const data = await filledFolder({ titleProvenance: undefined })
     const { report } = await publish(data, [], { DASH_HN_URL: `${source.url}/v0/` })
     expect(report.outcome).toBe('published')
-    const asked = source.requests.map(({ target }) => target).sort()
-    expect(asked).toEqual(['1', '2', '3', '4', '5'].map((id) => `/v0/item/${id}.json`))
+    const requested = source.requests.map(({ target }) => target).sort()
+    expect(requested).toEqual(['1', '2', '3', '4', '5'].map((id) => `/v0/item/${id}.json`))
   })
 
-  test('ends with 69 while a source is down, and with 3 when the third attempt failed, for ever', async () => {
+  test('an unavailable source ends an attempt with 69, and the third one and all later ones with 3', async () => {
     const data = await filledFolder({ titleProvenance: undefined })
     const down = { DASH_HN_URL: 'http://127.0.0.1:1/v0' }
     const codes: [number | null, string][] = []
@@ -89,7 +89,7 @@ describe('publish-year', () => {
     ])
   })
 
-  test('ends with 143 and its report when it is told to stop between two attempts', async () => {
+  test('a run stopped between two attempts ends with 143 and its report', async () => {
     const data = await filledFolder({ titleProvenance: undefined })
     const { output, until, end } = startDash(['publish-year', '--data-dir', data, '--json'], {
       env: { DASH_HN_URL: 'http://127.0.0.1:1/v0' },
@@ -99,13 +99,13 @@ describe('publish-year', () => {
     expect(JSON.parse(output.stdout)).toMatchObject({ outcome: 'failed', attempt: 1 })
   })
 
-  test('ends with 75 and the holder while another publisher works', async () => {
+  test('a second publisher ends with 75 and names the first', async () => {
     let ask: (unanswered: ServerResponse) => void = () => undefined
-    const asked = new Promise<ServerResponse>((resolve) => (ask = resolve))
+    const requested = new Promise<ServerResponse>((resolve) => (ask = resolve))
     const source = await localSource((_question, response) => ask(response))
     const data = await filledFolder({ titleProvenance: undefined })
     const first = publish(data, [], { DASH_HN_URL: source.url })
-    const unanswered = await asked
+    const unanswered = await requested
     const second = await dash(['publish-year', '--data-dir', data])
     expect(second.code).toBe(75)
     expect(second.stderr).toMatch(

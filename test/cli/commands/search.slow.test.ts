@@ -23,7 +23,7 @@ async function filled(): Promise<string> {
 }
 
 describe('dash search and dash reindex', () => {
-  test('print an item on one line without what would steer a terminal, whatever its id and title hold', async () => {
+  test('an item is printed on one line without control characters, whatever its id and title contain', async () => {
     const folder = temporaryFolder()
     const stdin = row('1\n2026-03-01  hn-9', 'Rust\n\u009b2J\u202eforged')
     await dash(['import', 'signals', '-', '--data-dir', folder], { stdin })
@@ -42,7 +42,7 @@ describe('dash search and dash reindex', () => {
     expect(none).toMatchObject({ code: 0, stdout: 'nothing found\n' })
   })
 
-  test('look in the sources that are named, in a list or one by one', async () => {
+  test('only named sources are searched, in a list or one by one', async () => {
     const folder = await filled()
     const items = async (...args: string[]): Promise<number> => {
       const { stdout } = await dash(['search', 'rust', ...args, '--json', '--data-dir', folder])
@@ -51,12 +51,12 @@ describe('dash search and dash reindex', () => {
     expect(await items('--source', 'lobsters')).toBe(0)
     expect(await items('--source', 'lobsters,hn')).toBe(1)
     expect(await items('--source', 'hn', '--source', 'lobsters')).toBe(1)
-    // A source's name is a word like any other without the option, and in quotation marks beside it.
+    // The name of a source is a word like any other without the option, and in quotation marks beside it.
     expect(await items('lobsters')).toBe(1)
     expect(await items('"lobsters"', '--source', 'hn')).toBe(1)
   })
 
-  test('rebuild the index, and say so in one line or one document', async () => {
+  test('reindex rebuilds the index, and reports it in one line or one document', async () => {
     const folder = await filled()
     const line = await dash(['reindex', '--data-dir', folder])
     expect(line).toMatchObject({ code: 0, stderr: '' })
@@ -66,7 +66,7 @@ describe('dash search and dash reindex', () => {
     expect((await dash(['search', 'go', '--data-dir', folder])).stdout).toContain('hn-2')
   })
 
-  test('serve answers from the process of the build, follows imports, and ends at once', async () => {
+  test('a server searches in its search process, finds new imports, and ends at once', async () => {
     const folder = await filled()
     const { url, end } = await serve(['--data-dir', folder])
     const titles = async (query: string): Promise<string[]> => {

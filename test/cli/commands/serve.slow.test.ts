@@ -11,14 +11,14 @@ import type { SyntheticProvider, GatedProvider } from '../../support/synthetic-p
 
 type ChatServing = RunningProgram & { provider: SyntheticProvider }
 
-/** A server whose model begins to answer and then says nothing. */
+/** Starts a server whose model begins a completion and then stalls. */
 async function serveChat(dataDir: string, more: Record<string, string> = {}): Promise<ChatServing> {
   const provider = await startProvider('silence after first event')
   const env = { ...chatVariables(provider.url), ...more }
   return { ...(await serve(['--data-dir', dataDir], { env })), provider }
 }
 
-/** An answer whose model has been asked, read in the background to wherever it ends. */
+/** Opens a turn, waits for the request to the model, and reads the response in the background. */
 async function openTurn(serving: ChatServing): Promise<void> {
   const response = await chat(serving, chatBody('Hello'))
   expect(response.status).toBe(200)
@@ -34,7 +34,7 @@ async function money(dataDir: string): Promise<{ settled: number; reserved: numb
   return rows.map((row) => ({ settled: Number(row['settled']), reserved: Number(row['reserved']) }))
 }
 
-test('a server killed in the middle of a turn leaves a reservation, which the next one settles at its start', async () => {
+test('a server killed during a turn leaves a reservation, which the next one settles at its start', async () => {
   const dataDir = temporaryFolder()
   const first = await serveChat(dataDir)
   await openTurn(first)
@@ -42,14 +42,17 @@ test('a server killed in the middle of a turn leaves a reservation, which the ne
   const [{ settled, reserved } = { settled: 1, reserved: 0 }] = await money(dataDir)
   expect(settled).toBe(0)
   expect(reserved).toBeGreaterThan(0)
-  // The time of its lease goes by.
+  // Its lease expires.
   await inState(dataDir, 'UPDATE chat_turns SET lease_until = 1')
   const next = await serveChat(dataDir)
   await next.until('stderr', 'chat turns were settled')
   expect(await money(dataDir)).toEqual([{ settled: reserved, reserved: 0 }])
 }, 30_000)
 
-/** A turn over a socket of its own, whose model has been asked; `closed` gives all that came once the socket is closed. */
+/**
+ * Opens a turn over a separate socket and waits for the request to the model; `closed` resolves with all received
+ * text once the socket is closed.
+ */
 async function openSocket(
   serving: RunningProgram & { provider: GatedProvider },
 ): Promise<{ closed: Promise<string> }> {
@@ -71,7 +74,7 @@ async function openSocket(
   return { closed }
 }
 
-/** A server on a model that says what the test tells it. */
+/** Starts a server with a model that the test controls. */
 async function serveGated(
   dataDir: string,
   drainSeconds: number,
@@ -93,7 +96,7 @@ test('a server that is stopped ends each open turn at the drain deadline, settle
     const stream = await closed
     expect(stream.match(TERMINAL)).toEqual(['event: error'])
     expect(stream).toContain('data: {"error":"timeout","code":"total"}\n\n')
-    // The end of the body too: the stream was not cut.
+    // The end of the body is included: the stream was not cut.
     expect(stream).toMatch(/\r\n0\r\n\r\n$/)
   }
   const [{ settled, reserved } = { settled: 0, reserved: 1 }] = await money(dataDir)
@@ -115,7 +118,7 @@ test('a server that is stopped lets an open turn finish before the drain deadlin
   expect(await serving.end()).toBe(0)
 }, 30_000)
 
-test('a second signal ends the server at once, whatever is open', async () => {
+test('a second signal ends the server at once, even with open responses', async () => {
   const serving = await serveGated(temporaryFolder(), 600)
   const { closed } = await openSocket(serving)
   serving.child.kill('SIGTERM')

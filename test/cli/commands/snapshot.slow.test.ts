@@ -10,7 +10,7 @@ import { dash, filledFolder, run, serve } from '../../support/dash.ts'
 import { storeAt } from '../../adapters/feed/open-feed.ts'
 import { rawClient } from '../../adapters/sqlite/lock-holder.ts'
 
-/** Takes a snapshot under a clock that is ahead; returns its id. */
+/** Takes a snapshot under a clock that is ahead, and returns its ID. */
 async function takeAhead(data: string, aheadMs: number): Promise<string> {
   const { feed, close } = storeAt(pathToFileURL(join(data, 'feed.db')).href)
   const clock = (): number => Date.now() + aheadMs
@@ -20,7 +20,7 @@ async function takeAhead(data: string, aheadMs: number): Promise<string> {
   return snapshotId
 }
 
-/** Asks under another name than the server's own. */
+/** Sends a request with another host name than the server's own. */
 function askAs(host: string, url: string): Promise<string> {
   return new Promise((resolve, reject) => {
     request(url, { headers: { host } }, (response) => {
@@ -34,7 +34,7 @@ function askAs(host: string, url: string): Promise<string> {
 }
 
 describe('snapshot', () => {
-  test('stores what serve then answers, and prints one line, one document, or nothing', async () => {
+  test('a snapshot is stored and then served, and the output is one line, one document, or nothing', async () => {
     const single = await run(['snapshot', '--data-dir', await filledFolder({}, 1)])
     expect(single.stdout).toMatch(/ of 1 event; popular: /)
     const data = await filledFolder()
@@ -59,7 +59,7 @@ describe('snapshot', () => {
     expect(again.snapshotId > report.snapshotId).toBe(true)
   })
 
-  test('ends with 1 and says how to mend it when a later snapshot is there, and discards it on demand', async () => {
+  test('a later snapshot ends the command with 1 and a remedy, and is discarded on demand', async () => {
     const data = await filledFolder()
     await takeAhead(data, 86_400_000)
     const refused = await run(['snapshot', '--data-dir', data])
@@ -71,7 +71,7 @@ describe('snapshot', () => {
     expect([mended.code, JSON.parse(mended.stdout)]).toMatchObject([0, { removed: 1 }])
   })
 
-  test('gives way to a snapshot that is a little later, says which, and ends with 0', async () => {
+  test('a slightly later snapshot stays, the output names it, and the exit code is 0', async () => {
     const data = await filledFolder()
     const later = await takeAhead(data, 240_000)
     const { code, stdout, stderr } = await run(['snapshot', '--data-dir', data])
@@ -87,7 +87,7 @@ describe('snapshot', () => {
   })
 
   test.each(['9007199254740991', '9223372036854775807'])(
-    'ends with 74 and says how to mend a damaged time (%s), which is served as damage until then',
+    'a damaged time (%s) ends the command with 74 and a remedy, and is served as damage until then',
     async (damage) => {
       const data = await filledFolder()
       await rawClient(`file:${join(data, 'feed.db')}`).execute(
@@ -105,14 +105,14 @@ describe('snapshot', () => {
     },
   )
 
-  test('ends with 74 on a database that is none', async () => {
+  test('a file that is not a database ends the command with 74', async () => {
     const data = await filledFolder()
     writeFileSync(join(data, 'feed.db'), 'not a database at all')
     const { code, stdout } = await run(['snapshot', '--data-dir', data])
     expect([code, stdout]).toEqual([74, ''])
   })
 
-  test('may be taken by two at once', async () => {
+  test('two snapshots may be taken at the same time', async () => {
     const data = await filledFolder()
     const both = await Promise.all([1, 2].map(() => dash(['snapshot', '--data-dir', data])))
     expect(both.map(({ code }) => code)).toEqual([0, 0])
@@ -120,7 +120,7 @@ describe('snapshot', () => {
 })
 
 describe('the address in feeds', () => {
-  test('is the one the server listens on, whatever it is asked as, or DASH_BASE_URL', async () => {
+  test('feeds name the address of the listener, whatever host a request names, or DASH_BASE_URL', async () => {
     const data = await filledFolder()
     const { url } = await serve(['--data-dir', data])
     expect(await askAs('evil.example', `${url}/api/rss`)).toContain(`<link>${url}/</link>`)
@@ -131,7 +131,7 @@ describe('the address in feeds', () => {
     expect(atom).toContain('<id>https://dash.example/news/api/atom?sort=week</id>')
   })
 
-  test('is localhost for a wildcard address', async () => {
+  test('feeds name localhost for a wildcard address', async () => {
     const wildcard = await serve(['--data-dir', await filledFolder(), '--host', '0.0.0.0'])
     const { port } = new URL(wildcard.url)
     const rss = await (await fetch(`http://127.0.0.1:${port}/api/rss`)).text()

@@ -9,7 +9,7 @@ const parsed = (name: string, value: string): unknown =>
   parseEnvironment({ [name]: value }, process.cwd())[name as 'OPENAI_BASE_URL']
 
 describe.each(['DASH_BASE_URL', 'OPENROUTER_BASE_URL', 'OPENAI_BASE_URL'])('%s', (name) => {
-  test('is an address without a slash at its end', () => {
+  test('the address loses its trailing slash', () => {
     expect(parsed(name, 'https://service.example/v1/')).toBe('https://service.example/v1')
   })
 
@@ -17,12 +17,12 @@ describe.each(['DASH_BASE_URL', 'OPENROUTER_BASE_URL', 'OPENAI_BASE_URL'])('%s',
     ['https://a@service.example/v1', 'https://(not shown)@service.example/v1'],
     ['https://service.example/v1?a=b', 'https://service.example/v1?a=(not shown)'],
     ['https://service.example/#v1', 'https://service.example/#v1'],
-  ])('is not %s', (value, shown) => {
-    const says = `${name}=${JSON.stringify(shown)} must be an address without user, query or fragment`
-    expect(() => parsed(name, value)).toThrow(says)
+  ])('the address %s is refused', (value, shown) => {
+    const message = `${name}=${JSON.stringify(shown)} must be an address without user, query or fragment`
+    expect(() => parsed(name, value)).toThrow(message)
   })
 
-  test('is refused for a password without repeating it', () => {
+  test('an address with a password is refused without repeating it', () => {
     const refused = (): unknown => parsed(name, 'https://user:hidden@service.example/v1')
     expect(refused).toThrow(`${name}="https://(not shown)@service.example/v1" must be`)
   })
@@ -42,7 +42,7 @@ test.each([
   ],
   ['s3://b/p?endpoint=%zzSesame', 's3://b/p?endpoint=(not shown)'],
   ['"http://u:Sesame@h"', '"http://(not shown)@h"'],
-])('%s is shown as %s', (given, shown) => {
+])('the address %s is shown as %s', (given, shown) => {
   expect(withoutSecrets(given)).toBe(shown)
 })
 
@@ -52,7 +52,7 @@ test.each([
   '/data@2',
   'what? a=b',
   '',
-])('%j holds no secret', (given) => {
+])('the value %j is shown unchanged', (given) => {
   expect(withoutSecrets(given)).toBe(given)
 })
 
@@ -62,9 +62,9 @@ test.each([
   's3://bucket/p?Sesame',
   's3://bucket/p?key=Sesame',
   's3://bucket/p?endpoint=ftp://u:Sesame@h',
-])('what is wrong with %s is told without its secret', (value) => {
+])('the problem of %s is reported without its secret', (value) => {
   const { problems } = examineEnvironment({ DASH_STORE_URL: value }, '/')
   expect(problems.length).toBeGreaterThan(0)
-  const told = problems.map(({ message }) => message)
-  expect(told.join()).not.toContain('Sesame')
+  const messages = problems.map(({ message }) => message)
+  expect(messages.join()).not.toContain('Sesame')
 })

@@ -6,12 +6,22 @@ import type { ServedConfig } from '../../../domain/agent/schema.ts'
 import type { PublicHost } from '../../../domain/ports.ts'
 import { HOW_TO_REACH, Refusal } from '../../../domain/refusal.ts'
 import type { CommandContext } from '../../context.ts'
+import type { StartedServer } from '../../running-server.ts'
 import { EXIT } from '../../exit-codes.ts'
 import { localUrl } from '../../settings/config.ts'
 import type { Config } from '../../settings/config.ts'
-import { runOneShot } from './one-shot.ts'
+import { jsonLine } from '../../terminal.ts'
+import { replayNotes } from './show-turn.ts'
 import { Talk } from './talk.ts'
-import { refusalMessage, isChatRefusal, verificationMessage } from './messages.ts'
+import { openScreen, write } from './turn-screen.ts'
+import {
+  failureMessage,
+  isChatRefusal,
+  labelsOf,
+  quotaMessage,
+  refusalMessage,
+  verificationMessage,
+} from './messages.ts'
 import type { RefusalMessage } from './messages.ts'
 
 export interface ChatFlags {
@@ -26,11 +36,12 @@ export interface ChatFlags {
 const HOW_TO_START = 'start one with dash serve, choose another with --url, or run dash chat --demo'
 
 /**
- * `dash chat`: one answer for a question on the command line or from a pipe, else a talk on the terminal.
+ * `dash chat`: answers a question from the command line or a pipe, else runs a conversation on the terminal.
  *
- * @param words the question; none: standard input, or a person
- * @returns 0 answered, or left with Ctrl-D or /quit; 1 declined; 69 server or model unavailable; 130 left with Ctrl-C
- * @throws Refusal `usage`; whatever the private server of `--demo` could not do
+ * @param words words of the question; empty: standard input holds it, or a person types
+ * @returns 0 if answered, or left with Ctrl-D or /quit; 1 if declined; 69 if server or model are unavailable; 130
+ *   if left with Ctrl-C
+ * @throws Refusal `usage`; errors of the private server of `--demo`
  */
 export async function chatCommand(
   context: CommandContext,
@@ -49,7 +60,7 @@ export async function chatCommand(
     )
   }
   const question = isTalk ? null : await readQuestion(words, stdin, signal)
-  const server = flags.demo ? await (await import('./private-server.ts')).startPrivate(context) : null
+  const server = flags.demo ? await startPrivate(context) : null
   const api = await context.container.chatApi(server?.url ?? addressOf(flags, context.config))
   const onDeclined = ({ text, exitCode }: RefusalMessage): number => {
     terminal.error(text)
@@ -96,12 +107,12 @@ function checkFlags({ url, item, demo, dataDir }: ChatFlags): void {
     throw new Refusal('usage', `--item ${JSON.stringify(item)} must be a save key such as hn-29387264`)
 }
 
-/** The server that is meant: the one named, else the one these settings are of, on this machine. */
+/** Returns the base URL of `--url`, else that of the server of these settings. */
 function addressOf({ url }: ChatFlags, config: Config): string {
   return url ?? config.baseUrl ?? localUrl(config)
 }
 
-/** Why no talk can begin; null when one can. */
+/** Returns the reason why no conversation can start; null if one can. */
 function problemOf(
   config: ServedConfig,
   { base }: PublicHost['chat'],
@@ -117,13 +128,13 @@ function problemOf(
   return null
 }
 
-/** More than a message may have, in its longest encoding: whatever comes after it would not be read. */
+/** Most bytes read from a pipe: more than a message of full length takes in its longest encoding. */
 const QUESTION_MAX_BYTES = MESSAGE_MAX_LENGTH * 16
 
 /**
- * The question of the command line, else of standard input to its end.
+ * Returns the question from the command line, else from standard input.
  *
- * @throws Refusal `usage` when there is none; the signal's reason
+ * @throws Refusal `usage` if there is none; the signal's reason
  */
 async function readQuestion(
   words: readonly string[],
@@ -155,4 +166,85 @@ async function readAll(stdin: NodeJS.ReadStream, signal: AbortSignal): Promise<s
     signal.removeEventListener('abort', stop)
   }
   return new TextDecoder().decode(Buffer.concat(chunks))
+}
+
+/** Starts a demo server on a free port of the loopback. It logs nothing; closing it deletes its folder. */
+async function startPrivate(
+  context: CommandContext,
+): Promise<Pick<StartedServer, 'url'> & { close(): Promise<void> }> {
+  const { openDemo } = await import('../../demo.ts')
+  const { startServer } = await import('../../running-server.ts')
+  const demo = await openDemo(context)
+  const { signal, version } = context
+  try {
+    const monitoring = { ...demo.config.monitoring, metrics: null }
+    const config = { ...demo.config, host: '127.0.0.1', port: 0, baseUrl: null, monitoring }
+    const log = { info: () => undefined, warn: () => undefined, error: () => undefined }
+    const server = await startServer(config, { log, demo: true, version, isDraining: () => signal.aborted })
+    return {
+      url: server.url,
+      async close() {
+        await server.close(0)
+        await demo.close()
+      },
+    }
+  } catch (error) {
+    await demo.close()
+    throw error
+  }
+}
+
+/**
+ * Asks one question and prints the answer: rendered on a terminal, plain text elsewhere, or one line of JSON per
+ * event under `--json`. Notes go to standard error.
+ *
+ * @returns 0, also if standard output was closed, which ends the turn; 69 if the model failed
+ * @throws Refusal of the chat API, or the signal's reason
+ */
+async function runOneShot(context: CommandContext, talk: Talk, question: string): Promise<number> {
+  const { terminal, stdout, signal } = context
+  for (const note of replayNotes(talk.replay(question), null)) terminal.note(note)
+  let exitCode: number = EXIT.failed
+  const output = untilReaderLeaves(stdout, signal)
+  if (stdout.isTTY && !terminal.json) terminal.progress('')
+  const screen = openScreen(context, false, output.signal)
+  try {
+    for await (const each of talk.ask(question, output.signal)) {
+      if (each.kind === 'text') await screen.text(each.text)
+      if (each.kind !== 'event') continue
+      const { served } = each
+      if (terminal.json)
+        await write(stdout, jsonLine({ event: served.event, data: served.raw }), output.signal)
+      if (served.event === 'tool') screen.tool(served.data.name, served.data.status)
+      if (served.event !== 'done' && served.event !== 'error') continue
+      await screen.end()
+      exitCode = served.event === 'done' ? EXIT.done : EXIT.unavailable
+      if (served.event === 'error') terminal.error(failureMessage(served.data, { isTalk: false }))
+      else for (const label of labelsOf(served.data)) terminal.note(label)
+    }
+  } catch (error) {
+    if (output.signal.aborted && !signal.aborted) return EXIT.done
+    throw error
+  } finally {
+    await screen.end()
+    output.release()
+  }
+  if (talk.quota && (terminal.interactive || terminal.verbose))
+    terminal.note(`${quotaMessage(talk.quota)} left`)
+  return exitCode
+}
+
+/** Returns a signal that aborts with `signal` or when standard output is closed, until it is released. */
+function untilReaderLeaves(
+  stdout: NodeJS.WriteStream,
+  signal: AbortSignal,
+): { signal: AbortSignal; release(): void } {
+  const leaving = new AbortController()
+  const leave = (): void =>
+    leaving.abort(new DOMException('the output was closed before the answer ended', 'AbortError'))
+  stdout.once('error', leave)
+  return {
+    signal: AbortSignal.any([signal, leaving.signal]),
+    release: () => void stdout.off('error', leave),
+  }
 }

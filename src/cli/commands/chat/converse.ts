@@ -11,13 +11,13 @@ import { runSlashCommand } from './slash-actions.ts'
 import { parseTypedLine } from './slash-commands.ts'
 import { noteColumns, noteRows } from './wrap.ts'
 
-/** Below the folder of what a user's programs remember. */
+/** Path of the question history below the user's state folder. */
 const QUESTIONS_FILE = join('dash', 'chat-history')
 
 /**
- * A talk on the terminal: prompts on standard error, answers on standard output.
+ * Runs a conversation on the terminal: prompts on standard error, answers on standard output.
  *
- * @returns 0 when left with Ctrl-D or /quit, 130 when left with Ctrl-C
+ * @returns 0 if left with Ctrl-D or /quit, 130 if left with Ctrl-C
  * @throws the signal's reason
  */
 export async function converse(
@@ -59,7 +59,7 @@ export async function converse(
       else if (typed.name === 'quit') return EXIT.done
       else if (typed.name === 'retry') replay = await retry(chat, replay)
       else {
-        // What a conversation of its own leaves out is said again.
+        // A new conversation reports again what it leaves out.
         if (typed.name === 'new' || typed.name === 'item') replay = null
         await runSlashCommand(chat, typed)
       }
@@ -78,7 +78,7 @@ async function retry(chat: ChatContext, last: Replay | null): Promise<Replay | n
 
 function greeting({ api, config, talk }: ChatContext, isDemo: boolean): string {
   const model = config.model === '' ? '' : `, model ${inOneLine(config.model)}`
-  const item = talk.wishes.itemKey === null ? '' : `, about ${talk.wishes.itemKey}`
+  const item = talk.preferences.itemKey === null ? '' : `, about ${talk.preferences.itemKey}`
   const label = isDemo ? 'DEMO: ' : ''
   return `${label}dash chat at ${api.base}${model}${item}\n/help lists the commands; Ctrl-C stops an answer, Ctrl-D quits`
 }

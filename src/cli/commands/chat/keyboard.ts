@@ -6,40 +6,40 @@ const CTRL_Z = '\x1a'
 const BRACKETED_PASTE_ON = '\x1b[?2004h'
 const BRACKETED_PASTE_OFF = '\x1b[?2004l'
 
-/** A process that is to be stopped is not there any more after less than this. */
+/** Time within which SIGTSTP has stopped the process, if it stops it at all. */
 const STOPPED_AFTER_MS = 100
 
-/** What is typed while nobody asks for it is kept up to this length. */
+/** Most characters that are kept while there is no reader. */
 const TYPED_AHEAD_MAX = 100_000
 
-/** Splits keys where one ends a line, interrupts or stops. */
+/** Splits input behind line ends, and around Ctrl-C and Ctrl-Z. */
 const BETWEEN_KEYS = new RegExp(`(?<=[\r\n${CTRL_C}${CTRL_Z}])|(?=[${CTRL_C}${CTRL_Z}])`)
 
-/** Who gets what is typed. */
+/** Receiver of keyboard input. */
 export interface KeyReader {
   keys(text: string): void
   paste(text: string): void
-  /** The terminal is there again after the program was stopped. */
+  /** Called when the stopped program continues. */
   continued?(): void
-  /** There is nobody at the terminal any more. */
+  /** Called when the input has ended. */
   ended?(): void
 }
 
-/** A stream of keys for whoever reads those of a terminal, fed by hand. */
+/** Readable stream of keys, filled by {@link KeyStream.feed}. */
 export class KeyStream extends Readable {
   override _read(): void {
-    // Whatever there is has been fed.
+    // Data arrives through feed().
   }
 
-  /** Passes keys on before this returns. */
+  /** Emits keys before it returns. */
   feed(text: string): void {
     this.emit('data', text)
   }
 }
 
 /**
- * The keyboard of a talk. It stays in raw mode from the first prompt to the end, so that nothing that is typed appears in
- * the middle of an answer: while nobody reads, keys wait, and Ctrl-C goes to whoever is interrupted by it.
+ * Keyboard of a conversation. It stays in raw mode from the first prompt to the end, so that typed text does not
+ * appear within an answer. Without a reader, keys wait, and Ctrl-C calls the interrupt handler.
  */
 export class Keyboard {
   readonly #stdin: NodeJS.ReadStream
@@ -61,10 +61,10 @@ export class Keyboard {
     this.#stdin.on('data', this.#take)
     this.#stdin.once('end', this.#ended)
     this.#stdin.once('error', this.#ended)
-    // A terminal that went away says so of whatever is still done to it, to the very end.
+    // A closed terminal reports an error for every operation until the process ends.
     this.#stdin.on('error', () => undefined)
     process.on('SIGCONT', this.#continued)
-    // However this process ends, short of being killed, the terminal is left as it was.
+    // Restores the terminal however the process ends, except by SIGKILL.
     process.once('exit', this.#restore)
     this.#raw()
     this.#stdin.resume()
@@ -81,7 +81,7 @@ export class Keyboard {
     this.#stdin.pause()
   }
 
-  /** Gives everything that is typed to `reader`, beginning with what was typed before, until it is released. */
+  /** Passes all input to `reader`, beginning with waiting keys, until {@link Keyboard.release}. */
   give(reader: KeyReader): void {
     this.#reader = reader
     if (this.isEnded) reader.ended?.()
@@ -92,7 +92,10 @@ export class Keyboard {
     this.#reader = null
   }
 
-  /** While nobody reads: what Ctrl-C does, which also forgets what was typed ahead; null: it waits as a key. */
+  /**
+   * Sets the handler of Ctrl-C while there is no reader; waiting keys are then dropped. null: Ctrl-C waits as a
+   * key.
+   */
   interruptWith(interrupt: (() => void) | null): void {
     this.#onInterrupt = interrupt
   }
@@ -100,7 +103,7 @@ export class Keyboard {
   readonly #take = (chunk: Buffer | string): void => {
     for (const typed of this.#typed.push(this.#decoder.write(Buffer.from(chunk)))) {
       if (typed.kind === 'paste') this.#waiting.push(typed)
-      // One key each where something may be meant by it at once.
+      // Keys that act at once are handled one by one.
       else for (const text of typed.text.split(BETWEEN_KEYS)) this.#key(text)
     }
     this.#pass()
@@ -137,11 +140,11 @@ export class Keyboard {
     this.#stdin.setRawMode(false)
   }
 
-  /** Ctrl-Z: the whole job is stopped, as the terminal itself would do it. */
+  /** Ctrl-Z: stops the whole job, as the terminal would do outside of raw mode. */
   #stop(): void {
     this.#endStopping()
     this.#restore()
-    // Where no shell could continue it, a terminal's only program among them, the system does not stop a job.
+    // The system does not stop a job that no shell could continue, such as a terminal's only program.
     this.#stopping = setTimeout(() => this.#raw(), STOPPED_AFTER_MS)
     process.kill(0, 'SIGTSTP')
   }
@@ -153,7 +156,7 @@ export class Keyboard {
 
   readonly #continued = (): void => {
     this.#endStopping()
-    // The mode is remembered as it was set, but a shell has set another meanwhile.
+    // Node remembers raw mode as set, but a shell has changed it meanwhile.
     this.#stdin.setRawMode(false)
     this.#raw()
     this.#reader?.continued?.()
@@ -165,18 +168,18 @@ export class Keyboard {
   }
 }
 
-/** What came from a keyboard: keys, or text that was pasted. */
+/** Keyboard input: keys, or pasted text. */
 export type Typed = { kind: 'keys'; text: string } | { kind: 'paste'; text: string }
 
 const PASTE_BEGINS = '\x1b[200~'
 const PASTE_ENDS = '\x1b[201~'
 
-/** A paste longer than this is taken as ended: its end may never come. */
+/** A longer paste counts as complete, because its end may never come. */
 const PASTE_MAX_LENGTH = 1_000_000
 
 /**
- * Tells what was pasted from what was typed (bracketed paste), however the input is cut. Where a terminal does not mark
- * a paste, a line end with more behind it in the same piece of input is one: nobody types that fast.
+ * Separates pasted from typed text (bracketed paste), wherever the input is split. If a terminal does not mark
+ * pastes, a chunk with text behind a line end is one: typing is never that fast.
  */
 export function typedInput(): { push(chunk: string): Typed[] } {
   let held = ''
@@ -198,7 +201,7 @@ export function typedInput(): { push(chunk: string): Typed[] } {
       while (text !== '') {
         const mark = pasted === null ? PASTE_BEGINS : PASTE_ENDS
         const at = text.indexOf(mark)
-        const end = at === -1 ? text.length - heldBack(text, mark) : at
+        const end = at === -1 ? text.length - partialMarkLength(text, mark) : at
         const before = text.slice(0, end)
         if (pasted === null) found.push(...keys(before))
         else pasted += before
@@ -217,8 +220,8 @@ export function typedInput(): { push(chunk: string): Typed[] } {
   }
 }
 
-/** How much of the end of a text could be the beginning of a mark; outside of a paste a lone escape is a key. */
-function heldBack(text: string, mark: string): number {
+/** Returns the length of the end of `text` that may begin `mark`. Outside of a paste, a lone escape is a key. */
+function partialMarkLength(text: string, mark: string): number {
   const least = mark === PASTE_ENDS ? 1 : 2
   for (let length = Math.min(mark.length - 1, text.length); length >= least; length -= 1) {
     if (text.endsWith(mark.slice(0, length))) return length

@@ -5,14 +5,14 @@ import type { Keyboard } from './keyboard.ts'
 import { completionsOf } from './slash-commands.ts'
 import { styled } from './wrap.ts'
 
-/** What a person did at the prompt. */
+/** Result of a prompt. */
 export type Entered =
   | { kind: 'message'; text: string }
-  /** Ctrl-C; what was typed is dropped. */
+  /** Ctrl-C; the typed text is dropped. */
   | { kind: 'interrupt'; wasEmpty: boolean }
   | { kind: 'end' }
 
-/** Stands for a line end within a line that is edited. */
+/** Placeholder for a line end within an edited line. */
 const LINE_END = '␊'
 
 export interface PromptOptions {
@@ -24,7 +24,10 @@ export interface PromptOptions {
   signal: AbortSignal
 }
 
-/** Reads one message: edited, recalled and completed by `node:readline`; `\` at the end of a line goes on in the next. */
+/**
+ * Reads one message with the editing, history and completion of `node:readline`. A `\` at the end of a line
+ * continues the message on the next line.
+ */
 export async function readMessage(options: PromptOptions): Promise<Entered> {
   const lines: string[] = []
   for (;;) {
@@ -55,14 +58,14 @@ function readLine(
       completer: (line: string): [string[], string] => [completionsOf(line), line],
     })
     let isSettled = false
-    const settle = (how: () => void): void => {
-      // Closing the editor tells of its end once more.
+    const settle = (finish: () => void): void => {
+      // Closing the editor emits `close`, which settles again.
       if (isSettled) return
       isSettled = true
       keyboard.release()
       signal.removeEventListener('abort', abandon)
       editor.close()
-      how()
+      finish()
     }
     const leave = (): void => {
       if (!isSettled) screen.write('\r\n')
@@ -91,7 +94,7 @@ function readLine(
   })
 }
 
-/** A text on one line, without anything a terminal would obey. */
+/** Returns a text on one line, without control characters. */
 function toLine(text: string): string {
   return cleanText(text).replace(/\n+$/, '').replaceAll('\n', LINE_END).replaceAll('\t', ' ')
 }

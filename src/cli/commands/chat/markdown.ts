@@ -5,21 +5,21 @@ import type { Indent, Row, Span, Style } from './wrap.ts'
 
 export interface MarkdownOptions {
   columns: number
-  /** False to use no escape at all: what a style says is then left as the marks of Markdown say it. */
+  /** False for output without escapes: the marks of Markdown then stand for styles. */
   colored: boolean
 }
 
 const RULE_COLUMNS = 40
 
-/** Deeper nesting is shown as it is written: it is no answer, and a parser descends into it. */
+/** Deeper nesting is shown unparsed: no real answer has it, and the parser recurses into it. */
 const TOO_DEEP = /^(?:[ \t]*(?:>|[-*+][ \t]|\d{1,9}[.)][ \t])){24}/gm
 const WIDE_INDENT = /^[ ]{80,}/gm
 
 /**
- * An answer as rows of a terminal. The beginning of a text gives the beginning of its rows, but for the last few, so that
- * an answer can be painted while it comes.
+ * Renders an answer as rows of a terminal. More text changes only the last few rows, so that an answer can be
+ * painted while it streams.
  *
- * @param text clean text (`cleanText`), whole or as far as it came
+ * @param text clean text (`cleanText`), complete or partial
  */
 export function markdownRows(text: string, options: MarkdownOptions): Row[] {
   const source = text
@@ -29,7 +29,7 @@ export function markdownRows(text: string, options: MarkdownOptions): Row[] {
   return blocks(new Lexer({ gfm: true }).lex(source), options, { first: '', rest: '' })
 }
 
-/** Rows of blocks, with an empty one between two where the source has one. */
+/** Renders blocks, with an empty row between two of them where the source has one. */
 function blocks(tokens: readonly Token[], options: MarkdownOptions, indent: Indent): Row[] {
   const rows: Row[] = []
   let prefix = indent
@@ -80,8 +80,8 @@ function listRows(list: Tokens.List, options: MarkdownOptions, indent: Indent): 
   return list.items.flatMap((item, index) => {
     const number = list.ordered ? `${first + index}. ` : '• '
     const mark = item.task ? `${number}[${item.checked === true ? 'x' : ' '}] ` : number
-    const place = index === 0 ? indent.first : indent.rest
-    const inside = { first: `${place}${mark}`, rest: `${indent.rest}${' '.repeat(mark.length)}` }
+    const prefix = index === 0 ? indent.first : indent.rest
+    const inside = { first: `${prefix}${mark}`, rest: `${indent.rest}${' '.repeat(mark.length)}` }
     const content = item.tokens.filter(({ type }) => type !== 'checkbox')
     const rows = blocks(content, options, inside)
     return rows.length > 0 ? rows : [plainRow(inside.first.trimEnd())]
@@ -92,18 +92,18 @@ function plainRow(text: string): Row {
   return { text, width: text.length }
 }
 
-/** A line about something else than the answer. */
+/** Renders a dimmed row beside the answer, such as a tool call. */
 export function faintRow(text: string, { columns, colored }: MarkdownOptions): Row {
   const shown = text.length > columns ? `${text.slice(0, Math.max(0, columns - 1))}…` : text
   return { text: styled(shown, ['dim'], colored), width: shown.length }
 }
 
-/** Text within a block. A link is shown with its address, which is what a person has to go by. */
+/** Renders text within a block. A link is shown with its address, by which a person can judge it. */
 function inlineSpans(tokens: readonly Token[], styles: readonly Style[], colored: boolean): Span[] {
   return tokens.flatMap((token) => spansOf(token as MarkedToken, styles, colored))
 }
 
-/** Styles of text between marks, and the marks, which stand for them without colours. */
+/** Styles of emphasized text, and its marks, which are shown without colours. */
 const MARKED: Readonly<Record<'strong' | 'em' | 'del', { mark: string; style: Style }>> = {
   strong: { mark: '**', style: 'bold' },
   em: { mark: '_', style: 'italic' },
@@ -123,7 +123,7 @@ function spansOf(token: MarkedToken, styles: readonly Style[], colored: boolean)
   if (token.type === 'link' || token.type === 'image') return linkSpans(token, styles, colored)
   if (token.type === 'text' && token.tokens) return inlineSpans(token.tokens, styles, colored)
   if (token.type === 'text') return [{ text: withoutEntities(token.text), styles }]
-  // A block that stands within a line is shown as it was written.
+  // A block within a line is shown unparsed.
   return [{ text: token.type === 'escape' ? token.text : token.raw, styles }]
 }
 
@@ -138,7 +138,7 @@ function linkSpans(
   return [...label, { text: ` (${href})`, styles: [...styles, 'dim'] }]
 }
 
-/** The entities that stand for a mark of Markdown or HTML; no other is decoded, so that none becomes a control character. */
+/** Entities of the marks of Markdown and HTML. No other is decoded, so that none becomes a control character. */
 const ENTITIES: Readonly<Record<string, string>> = { amp: '&', lt: '<', gt: '>', quot: '"', '#39': "'" }
 
 function withoutEntities(text: string): string {
@@ -147,7 +147,7 @@ function withoutEntities(text: string): string {
 
 const GAP = '  '
 
-/** A table in columns; where they do not fit side by side, each row's cells one after the other. */
+/** Renders a table in columns; if they do not fit side by side, the cells of a row follow each other. */
 function tableRows(table: Tokens.Table, columns: number, colored: boolean, indent: Indent): Row[] {
   const header = table.header.map(({ tokens }) => inlineSpans(tokens, ['bold'], colored))
   const body = table.rows.map((row) => row.map(({ tokens }) => inlineSpans(tokens, [], colored)))

@@ -5,18 +5,18 @@ import type { Instant } from '../../../domain/time.ts'
 import { EXIT } from '../../exit-codes.ts'
 import { inOneLine } from '../../terminal.ts'
 
-/** What is left of the quotas, and of how much. */
+/** Remaining messages, and the quotas. */
 export interface Quota {
   remaining: { session: number; day: number }
   quotas: AgentSession['quotas']
 }
 
-/** `18/20 session, 47/60 today`: what is left, of how much. */
+/** Returns the remaining messages of each quota: `18/20 session, 47/60 today`. */
 export function quotaMessage({ remaining, quotas }: Quota): string {
   return `${remaining.session}/${quotas.messagesPerSession} session, ${remaining.day}/${quotas.messagesPerDay} today`
 }
 
-/** What a person is told of a turn that was not answered, and the exit code of a command that asked nothing else. */
+/** Message about a refused turn, and the exit code of a command that asks one question. */
 export interface RefusalMessage {
   text: string
   exitCode: number
@@ -31,25 +31,29 @@ const CODES: ReadonlySet<string> = new Set<Code>([
   ...AGENT_ERRORS,
 ])
 
-/** True for what {@link refusalMessage} has words for. */
+/** Returns true for a refusal that {@link refusalMessage} describes. */
 export function isChatRefusal(error: unknown): error is Refusal<Code> {
   return error instanceof Refusal && CODES.has(error.code)
 }
 
-/** Where words are read. */
-export interface Setting {
-  /** In a talk there are commands; elsewhere the question is sent again. */
+/** Context in which a message is shown. */
+export interface MessageSetting {
+  /** True in a conversation, which has slash commands. */
   isTalk: boolean
-  /** What the server last said is left; null when it has not. */
+  /** Quota as the server last reported it; null before that. */
   quota: Quota | null
 }
 
-/** @param base address of the server, as it is opened in a browser too */
+/**
+ * Describes a refusal of the chat API.
+ *
+ * @param base base URL of the server, which a browser can open too
+ */
 export function refusalMessage(
   refusal: Refusal<Code>,
   base: string,
   now: Instant,
-  setting: Setting,
+  context: MessageSetting,
 ): RefusalMessage {
   const { code, detail, members } = refusal
   const unavailable = (text: string): RefusalMessage => ({ text, exitCode: EXIT.unavailable })
@@ -60,7 +64,7 @@ export function refusalMessage(
     case 'answer_cut':
       return unavailable(detail ?? code)
     case 'rate_limited':
-      return unavailable(limitMessage(members, now, setting))
+      return unavailable(limitMessage(members, now, context))
     case 'disabled':
       return unavailable(`the chat of ${base} is switched off (disabled); only its operator can switch it on`)
     case 'misconfigured':
@@ -93,13 +97,13 @@ export function refusalMessage(
   }
 }
 
-/** A terminal cannot show the challenge. */
+/** Message about the human verification, which a terminal cannot show. */
 export function verificationMessage(base: string): string {
   return `${base} requires human verification, which a terminal cannot show; open ${base}/ in a browser and chat there`
 }
 
-/** Refusals that the same request may not meet again. */
-const PASSING: ReadonlySet<string> = new Set<Code>([
+/** Codes of refusals that the same request may not meet again. */
+const TRANSIENT_CODES: ReadonlySet<string> = new Set<Code>([
   'server_unreachable',
   'server_foreign',
   'answer_cut',
@@ -107,23 +111,23 @@ const PASSING: ReadonlySet<string> = new Set<Code>([
   'invalid_session',
 ])
 
-/** True where the same question may be answered when it is asked again soon: nothing is used up or switched off. */
+/** Returns true if asking the same question again soon can succeed: no quota is used up and nothing is switched off. */
 export function canHelpAgain({ code, members }: Refusal<Code>, quota: Quota | null): boolean {
-  if (code !== 'rate_limited') return PASSING.has(code)
+  if (code !== 'rate_limited') return TRANSIENT_CODES.has(code)
   const { scope, retryAfterSeconds } = members
   if (quota?.remaining.day === 0) return false
   if (scope === 'session' && quota !== null) return quota.remaining.session > 0
   return typeof retryAfterSeconds !== 'number' || retryAfterSeconds <= SOON_SECONDS
 }
 
-/** A limit that ends later is one of the session or of the day. */
+/** Limits that end later are those of the session or of the day. */
 const SOON_SECONDS = 60
 
-/** Which limit it is, and by the clock when it ends. */
+/** Names the limit and the time when it ends. */
 function limitMessage(
   { scope, retryAfterSeconds }: Refusal['members'],
   now: Instant,
-  { isTalk, quota }: Setting,
+  { isTalk, quota }: MessageSetting,
 ): string {
   const seconds = typeof retryAfterSeconds === 'number' ? retryAfterSeconds : null
   const isSoon = seconds !== null && seconds <= SOON_SECONDS
@@ -154,7 +158,7 @@ function limitOf(scope: string, isSoon: boolean): string {
   }
 }
 
-/** The time of day where this runs, with its day when that is not today: `14:05:09`, `22 Nov 01:00:00`. */
+/** Returns the local time of day, with the date unless it is today: `14:05:09`, `22 Nov 01:00:00`. */
 export function clockTime(at: Instant, now: Instant): string {
   const date = new Date(at)
   const pad = (value: number): string => String(value).padStart(2, '0')
@@ -165,16 +169,16 @@ export function clockTime(at: Instant, now: Instant): string {
 
 const MONTHS = ['Jan', 'Feb', 'Mar', 'Apr', 'May', 'Jun', 'Jul', 'Aug', 'Sep', 'Oct', 'Nov', 'Dec']
 
-/** A failure that the stream itself told. */
+/** Describes an error event of the stream. */
 export function failureMessage(
   { error, code }: { error: string; code: string },
-  { isTalk }: Pick<Setting, 'isTalk'>,
+  { isTalk }: Pick<MessageSetting, 'isTalk'>,
 ): string {
   const what = error === 'timeout' ? 'the model took too long' : 'the model failed'
   return `${what} (${error}, ${inOneLine(code)}); ${isTalk ? '/retry to ask again' : 'ask again'}`
 }
 
-/** Labels of an answer that is not quite an ordinary one. */
+/** Returns the labels of a degraded or cached answer. */
 export function labelsOf({ degraded, cached }: Extract<LastEvent, { event: 'done' }>['data']): string[] {
   return [
     ...(degraded ? ['(degraded answer: the budget is nearly used up, so no tools were used)'] : []),

@@ -2,23 +2,23 @@ import { appendFileSync, chmodSync, mkdirSync, readFileSync, renameSync, writeFi
 import { dirname } from 'node:path'
 import { messageOf } from '../../../domain/refusal.ts'
 
-/** Questions asked in this run and in earlier ones. */
+/** Questions of this run and of earlier ones. */
 export interface QuestionHistory {
   /** Oldest first. */
   list(): readonly string[]
   add(question: string): void
 }
 
-/** How many questions are remembered between runs. */
+/** Most questions that are kept between runs. */
 export const QUESTIONS_KEPT = 1_000
 
 const OWNER_ONLY = 0o600
 
 /**
- * Questions kept in a file that only its owner may read; several terminals may add to it at once.
+ * Opens the question history in a file that only its owner may read. Several terminals may add to it at once.
  *
- * @param path null to remember nothing between runs
- * @param onProblem is told once why the file cannot be used: from then on questions are kept for this run alone
+ * @param path file of the history; null: questions are kept for this run only
+ * @param onProblem called once if the file cannot be used: questions are then kept for this run only
  */
 export function openQuestionHistory(
   path: string | null,
@@ -35,7 +35,7 @@ export function openQuestionHistory(
       onProblem(`questions are not saved: ${path} cannot be used (${messageOf(error)})`)
     }
   }
-  attempt((file) => (questions = readKept(file)))
+  attempt((file) => (questions = readHistoryFile(file)))
   return {
     list: () => questions,
     add(question) {
@@ -49,21 +49,21 @@ export function openQuestionHistory(
   }
 }
 
-/** The questions of a file; one that has grown to twice what is kept is written anew. */
-function readKept(path: string): string[] {
-  const lines = readIfThere(path)?.split('\n')
+/** Reads the questions of a file, and rewrites it when it has grown to twice the kept number. */
+function readHistoryFile(path: string): string[] {
+  const lines = readIfExists(path)?.split('\n')
   if (!lines) return []
   chmodSync(path, OWNER_ONLY)
   const questions = lastOf(lines.flatMap(parseLine))
   if (lines.length > 2 * QUESTIONS_KEPT) {
-    const beside = `${path}.${process.pid}`
-    writeFileSync(beside, questions.map(lineOf).join(''), { mode: OWNER_ONLY })
-    renameSync(beside, path)
+    const temporary = `${path}.${process.pid}`
+    writeFileSync(temporary, questions.map(lineOf).join(''), { mode: OWNER_ONLY })
+    renameSync(temporary, path)
   }
   return questions
 }
 
-function readIfThere(path: string): string | null {
+function readIfExists(path: string): string | null {
   try {
     return readFileSync(path, 'utf8')
   } catch (error) {
@@ -72,7 +72,7 @@ function readIfThere(path: string): string | null {
   }
 }
 
-/** Each question where it was asked last, the latest of too many. */
+/** Returns each question at its last use, limited to the newest. */
 function lastOf(questions: readonly string[]): string[] {
   return [...new Set(questions.toReversed())].slice(0, QUESTIONS_KEPT).toReversed()
 }
@@ -90,7 +90,7 @@ function parseLine(line: string): string[] {
   }
 }
 
-/** Keys and tokens as their makers mark them, and a password that is named one. */
+/** Keys and tokens by their prefixes, and named passwords. */
 const SECRETS = [
   /\bsk-[\w-]{16,}/,
   /\b(?:gh[opusr]|github_pat|glpat|xox[abprs]|hf|r8|npm|pypi)[_-][\w-]{16,}/,
@@ -103,8 +103,8 @@ const SECRETS = [
 ]
 
 /**
- * Whether a question may be written down: not one that begins with a space, as shells have it, and none that holds what
- * looks like a secret.
+ * Returns false for a question that must not be stored: one that begins with a space, as in shells, or seems to
+ * hold a secret.
  */
 function mayRemember(question: string): boolean {
   return (

@@ -15,24 +15,25 @@ import {
   quotaMessage,
 } from './messages.ts'
 
-/** Where a talk happens, and what it is held with. */
+/** Parts of a conversation on the terminal. */
 export interface ChatContext {
   context: CommandContext
   keyboard: Keyboard
   talk: Talk
   api: PublicHost['chat']
   config: ServedConfig
-  /** A line beside the answers. */
+  /** Prints a line beside the answers. */
   say: (text: string) => void
 }
 
 /**
- * Asks and shows the answer while it comes. Ctrl-C ends the request; what came of the answer stays in the talk.
+ * Asks a question and shows the answer while it streams. Ctrl-C ends the request; the partial answer stays in the
+ * conversation.
  *
  * @param again true to replace the answer to the last question
- * @param last what the request before left out
- * @returns what this request leaves out
- * @throws the signal's reason once the program is to end, and whatever is no refusal
+ * @param last content of the request before; null before the first
+ * @returns content of this request
+ * @throws the signal's reason if the program ends; every error that is not a refusal
  */
 export async function showTurn(
   chat: ChatContext,
@@ -43,11 +44,11 @@ export async function showTurn(
   const { context, talk, api, say } = chat
   const replay = talk.replay(question, again)
   for (const note of replayNotes(replay, last)) say(note)
-  const ending = interruptible(chat)
-  const screen = openScreen(context, true, ending.signal)
+  const interrupt = interruptible(chat)
+  const screen = openScreen(context, true, interrupt.signal)
   const after: string[] = []
   try {
-    for await (const each of talk.ask(question, ending.signal, again)) {
+    for await (const each of talk.ask(question, interrupt.signal, again)) {
       if (each.kind === 'text') await screen.text(each.text)
       else if (each.kind === 'renewed') after.push('the session had expired; a new one was started')
       else if (each.served.event === 'tool') screen.tool(each.served.data.name, each.served.data.status)
@@ -55,14 +56,14 @@ export async function showTurn(
       else if (each.served.event === 'error') after.push(failureMessage(each.served.data, { isTalk: true }))
     }
   } catch (error) {
-    if (ending.signal.aborted) after.push('stopped; /retry to ask again')
+    if (interrupt.signal.aborted) after.push('stopped; /retry to ask again')
     else if (isChatRefusal(error)) {
       const { text } = refusalMessage(error, api.base, Date.now(), { isTalk: true, quota: talk.quota })
       after.push(canHelpAgain(error, talk.quota) ? `${text}; /retry to ask again` : text)
     } else throw error
   } finally {
     await screen.end()
-    ending.release()
+    interrupt.release()
   }
   context.signal.throwIfAborted()
   for (const line of after) say(line)
@@ -70,18 +71,18 @@ export async function showTurn(
   return replay
 }
 
-/** A signal that Ctrl-C aborts, and the end of the program, until it is released. */
+/** Returns a signal that aborts on Ctrl-C or when the program ends, until it is released. */
 export function interruptible({ context, keyboard }: ChatContext): { signal: AbortSignal; release(): void } {
   const stopping = new AbortController()
   keyboard.interruptWith(() => stopping.abort(new DOMException('stopped at the keyboard', 'AbortError')))
-  // Whoever releases it holds it until then: Node 20 drops a signal that is known to its sources alone.
+  // The caller must keep the signal until its release: Node 20 collects a signal that only its sources reference.
   const signal = AbortSignal.any([context.signal, stopping.signal])
   return { signal, release: () => keyboard.interruptWith(null) }
 }
 
 const number = (value: number): string => value.toLocaleString('en')
 
-/** What a person is told of what a request leaves out that the one before did not. @param last null before the first */
+/** Returns notes about text that this request leaves out and the one before did not. */
 export function replayNotes(replay: Replay, last: Replay | null): string[] {
   const { leftOut, questionCut, earlierCut } = replay
   return [

@@ -7,20 +7,24 @@ import { KeyStream } from './keyboard.ts'
 import { interruptible } from './show-turn.ts'
 import type { ChatContext } from './show-turn.ts'
 import { LANGUAGE, SORT, TONE, helpText } from './slash-commands.ts'
-import type { Choices, TypedLine } from './slash-commands.ts'
+import type { TalkOption, TypedLine } from './slash-commands.ts'
 import { clockTime, refusalMessage, isChatRefusal, quotaMessage } from './messages.ts'
 import { noteColumns } from './wrap.ts'
 
-/** More than this a terminal does not take to its clipboard. */
+/** Most bytes that terminals accept for their clipboard. */
 const CLIPBOARD_MAX_BYTES = 50_000
 
-/** Does what a command says, but for /quit and /retry. @throws the signal's reason */
+/**
+ * Runs a slash command, except /quit and /retry.
+ *
+ * @throws the signal's reason
+ */
 export async function runSlashCommand(
   chat: ChatContext,
   { name, argument }: TypedLine & { kind: 'command' },
 ): Promise<void> {
   const { talk, say } = chat
-  const { settings, sort } = talk.wishes
+  const { settings, sort } = talk.preferences
   switch (name) {
     case 'help':
       return say(helpText(noteColumns(chat.context.stderr)))
@@ -48,21 +52,22 @@ export async function runSlashCommand(
   }
 }
 
-/** Sets a wish to one of its choices, given or picked from a list; it stays as it is when none is. */
+/** Sets an option to one of its choices, given or picked from a list. An unknown choice changes nothing. */
 async function choose<Choice extends string>(
   chat: ChatContext,
-  { name, about, choices }: Choices<Choice>,
-  given: string,
+  { name, about, choices }: TalkOption<Choice>,
+  argument: string,
   current: Choice,
   optionsOf: (chosen: Choice) => Partial<TurnOptions>,
 ): Promise<void> {
   const { talk, say } = chat
-  const picked = given === '' ? await pick(chat, about, choices, current) : given.toLowerCase()
+  const picked = argument === '' ? await pick(chat, about, choices, current) : argument.toLowerCase()
   const chosen = choices.find((choice) => choice === picked)
   if (chosen !== undefined) {
-    talk.wishes = { ...talk.wishes, ...optionsOf(chosen) }
+    talk.preferences = { ...talk.preferences, ...optionsOf(chosen) }
     say(`${name}: ${chosen}`)
-  } else if (given !== '') say(`unknown ${name} ${JSON.stringify(given)}; choose from ${choices.join(', ')}`)
+  } else if (argument !== '')
+    say(`unknown ${name} ${JSON.stringify(argument)}; choose from ${choices.join(', ')}`)
 }
 
 async function pick(
@@ -83,7 +88,7 @@ async function pick(
   return isCancel(value) ? null : value
 }
 
-/** By the terminal itself (OSC 52), which works over ssh too and starts no program. */
+/** Copies the last answer through the terminal (OSC 52), which works over ssh too and starts no program. */
 function copy({ context, talk, say }: ChatContext): void {
   const answer = talk.turns.at(-1)?.answer
   if (answer === undefined) return say('no answer to copy yet')
@@ -99,11 +104,11 @@ function copy({ context, talk, say }: ChatContext): void {
 async function save({ context, talk, say }: ChatContext, named: string): Promise<void> {
   if (talk.turns.length === 0) return say('nothing to save yet')
   const stamp = new Date().toISOString().replaceAll(/[-:]/g, '').slice(0, 15)
-  // A shell would do this; here there is none.
-  const meant = named.replace(/^~(?=\/|$)/, () => context.config.home)
-  const path = resolve(context.cwd, named === '' ? `dash-chat-${stamp}.md` : meant)
+  // No shell expands `~` here.
+  const expanded = named.replace(/^~(?=\/|$)/, () => context.config.home)
+  const path = resolve(context.cwd, named === '' ? `dash-chat-${stamp}.md` : expanded)
   try {
-    // A file that is there is never written over.
+    // An existing file is never overwritten.
     await writeFile(path, markdownOf(talk.turns), { flag: 'wx' })
     say(`saved to ${path}`)
   } catch (error) {
@@ -119,31 +124,34 @@ function markdownOf(turns: readonly Turn[]): string {
 
 function setItem({ talk, config, say }: ChatContext, key: string): void {
   if (key === '') {
-    talk.wishes = { ...talk.wishes, itemKey: null }
+    talk.preferences = { ...talk.preferences, itemKey: null }
     return say('chatting about the whole site')
   }
   if (!config.itemChat) return say('this server offers no chat about one item')
   if (!isItemKey(key)) return say(`${JSON.stringify(key)} is not a save key such as hn-29387264`)
-  talk.wishes = { ...talk.wishes, itemKey: key }
+  talk.preferences = { ...talk.preferences, itemKey: key }
   say(`chatting about the item ${key}; if the server does not know the key, the chat is about the whole site`)
 }
 
 async function quota(chat: ChatContext): Promise<void> {
   const { context, talk, api, say } = chat
-  const ending = interruptible(chat)
+  const interrupt = interruptible(chat)
   try {
-    const [{ quotas }, { budget }] = await Promise.all([api.config(ending.signal), api.status(ending.signal)])
+    const [{ quotas }, { budget }] = await Promise.all([
+      api.config(interrupt.signal),
+      api.status(interrupt.signal),
+    ])
     const left = talk.quota
       ? `${quotaMessage({ ...talk.quota, quotas })} left`
       : `${quotas.messagesPerSession} messages per session, ${quotas.messagesPerDay} per day`
     say(`${left}; budget ${budget}, as of ${clockTime(Date.now(), Date.now())}`)
   } catch (error) {
     context.signal.throwIfAborted()
-    if (ending.signal.aborted) say('stopped')
+    if (interrupt.signal.aborted) say('stopped')
     else if (isChatRefusal(error))
       say(refusalMessage(error, api.base, Date.now(), { isTalk: true, quota: talk.quota }).text)
     else throw error
   } finally {
-    ending.release()
+    interrupt.release()
   }
 }

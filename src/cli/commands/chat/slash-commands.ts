@@ -2,8 +2,8 @@ import { LANGUAGES, TONES } from '../../../domain/agent/chat-request.ts'
 import { LIVE_SORTS } from '../../../domain/feed/live-sort.ts'
 import { wrap } from './wrap.ts'
 
-/** A wish with a few choices. */
-export interface Choices<Choice> {
+/** Option of a conversation, with its choices. */
+export interface TalkOption<Choice> {
   name: string
   about: string
   choices: readonly Choice[]
@@ -14,14 +14,14 @@ export const TONE = { name: 'tone', about: 'tone of the answers', choices: TONES
 export const SORT = { name: 'sort', about: 'ranking used for questions', choices: LIVE_SORTS }
 
 interface SlashCommand {
-  /** What may stand behind it, as help shows it. */
+  /** Argument, as the help shows it. */
   takes?: string
   does: string
-  /** What it can be completed with. */
+  /** Completions of its argument. */
   choices?: readonly string[]
 }
 
-const choosing = ({ about, choices }: Choices<string>): Pick<SlashCommand, 'does' | 'choices'> => ({
+const choiceHelp = ({ about, choices }: TalkOption<string>): Pick<SlashCommand, 'does' | 'choices'> => ({
   does: `${about}: ${choices.join(', ')}`,
   choices,
 })
@@ -37,9 +37,9 @@ const SLASH_COMMANDS: Readonly<Record<SlashName, SlashCommand>> = {
   },
   copy: { does: 'copy the last answer to the clipboard' },
   save: { takes: '[FILE]', does: 'save the conversation to a Markdown file' },
-  lang: { takes: '[LANGUAGE]', ...choosing(LANGUAGE) },
-  tone: { takes: '[TONE]', ...choosing(TONE) },
-  sort: { takes: '[SORT]', ...choosing(SORT) },
+  lang: { takes: '[LANGUAGE]', ...choiceHelp(LANGUAGE) },
+  tone: { takes: '[TONE]', ...choiceHelp(TONE) },
+  sort: { takes: '[SORT]', ...choiceHelp(SORT) },
   item: { takes: '[KEY]', does: 'chat about one item; without KEY, about the whole site' },
   quota: { does: 'show the remaining quotas and the budget' },
   quit: { does: 'quit; quit, exit and Ctrl-D do the same' },
@@ -54,10 +54,10 @@ export type TypedLine =
   | { kind: 'command'; name: SlashName; argument: string }
   | { kind: 'unknown'; name: string }
 
-/** What leaves in other programs. */
+/** Words that end other programs. */
 const LEAVING = /^\s*(?:\/exit|quit|exit)\s*$/i
 
-/** The meaning of a line. A path (`/etc/hosts …`) and a text of several lines are questions. */
+/** Parses a line. A path (`/etc/hosts …`) and a text of several lines are questions. */
 export function parseTypedLine(text: string): TypedLine {
   if (LEAVING.test(text)) return { kind: 'command', name: 'quit', argument: '' }
   const [, name, argument = ''] = /^\s*\/([a-z]+)(?:[ \t]+(.*))?$/i.exec(text.trimEnd()) ?? []
@@ -68,9 +68,9 @@ export function parseTypedLine(text: string): TypedLine {
     : { kind: 'unknown', name: known }
 }
 
-/** What the beginning of a line may become, each a whole line. */
+/** Returns the completions of the beginning of a line, each a whole line. */
 export function completionsOf(line: string): string[] {
-  const [, name = '', space = '', begun = ''] = /^\/([a-z]*)(\s*)(\S*)$/.exec(line) ?? []
+  const [, name = '', space = '', prefix = ''] = /^\/([a-z]*)(\s*)(\S*)$/.exec(line) ?? []
   if (!line.startsWith('/')) return []
   if (space === '') {
     return Object.entries(SLASH_COMMANDS)
@@ -78,13 +78,13 @@ export function completionsOf(line: string): string[] {
       .filter((each) => each.startsWith(line))
   }
   const choices = isSlashName(name) ? (SLASH_COMMANDS[name].choices ?? []) : []
-  return choices.filter((each) => each.startsWith(begun)).map((each) => `/${name} ${each}`)
+  return choices.filter((each) => each.startsWith(prefix)).map((each) => `/${name} ${each}`)
 }
 
-/** Columns before what a command does. */
+/** Columns before the description of a command. */
 const HELP_INDENT = 20
 
-/** The list that `/help` shows, in lines of at most `columns` where these hold a word beside the names. */
+/** Returns the text of `/help`, in lines of at most `columns` columns if a word fits beside the names. */
 export function helpText(columns: number): string {
   const rows = Object.entries(SLASH_COMMANDS).map(([name, { takes = '', does }]) => [
     `/${name} ${takes}`.trim(),

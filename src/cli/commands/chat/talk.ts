@@ -7,58 +7,58 @@ import { Refusal } from '../../../domain/refusal.ts'
 import { pause } from '../../process-identity.ts'
 import type { Quota } from './messages.ts'
 
-/** A refusal that ends so soon is waited out, so many times. */
+/** Longest rate limit that is waited out, and most waits for one question. */
 const WAIT_MAX_SECONDS = 3
 const WAITS_MAX = 2
 
-/** What comes of a question, in order. Text is clean of everything a terminal would obey, but for line ends and tabs. */
+/** Event of a question, in order. Text has no control characters but line ends and tabs. */
 export type TalkEvent =
   { kind: 'event'; served: ServedEvent } | { kind: 'text'; text: string } | { kind: 'renewed' }
 
 /**
- * A talk with a server: its session, its turns and what is wished for. A session that the server no longer takes is
- * replaced and the question is sent once more, so that nothing typed is lost.
+ * Conversation with a server: its session, turns and preferences. If the server no longer accepts the session, it
+ * is replaced and the question is sent once more, so that no typed text is lost.
  */
 export class Talk {
   readonly #api: PublicHost['chat']
   #session: Pick<AgentSession, 'sessionToken' | 'quotas'> | null = null
   #turns: Turn[] = []
   #lastQuestion: string | null = null
-  /** True when the last question is the one of the last turn. */
+  /** True if the last question belongs to the last turn. */
   #lastAnswered = false
-  wishes: TurnOptions
-  /** As the server last told it; null before the first answer of a session. */
+  preferences: TurnOptions
+  /** Quota as the server last reported it; null before the first answer of a session. */
   quota: Quota | null = null
 
-  constructor(api: PublicHost['chat'], wishes: TurnOptions) {
+  constructor(api: PublicHost['chat'], preferences: TurnOptions) {
     this.#api = api
-    this.wishes = wishes
+    this.preferences = preferences
   }
 
   get turns(): readonly Turn[] {
     return this.#turns
   }
 
-  /** The question asked last, whatever came of it. */
+  /** The last question, answered or not. */
   get lastQuestion(): string | null {
     return this.#lastQuestion
   }
 
-  /** What the next request with this question holds. */
+  /** Returns the content of the next request with this question. */
   replay(question: string, again = false): Replay {
-    return replayOf(this.#before(again), question, this.wishes)
+    return replayOf(this.#before(again), question, this.preferences)
   }
 
   /**
-   * Asks; what came of the answer stays part of the talk, however it ends.
+   * Asks a question and yields its events. The partial answer stays in the conversation, however the turn ends.
    *
-   * @param again true to replace the answer to the last question, once there is another
-   * @throws Refusal of the interface, or the signal's reason
+   * @param again true to replace the answer to the last question, once new text has arrived
+   * @throws Refusal of the chat API, or the signal's reason
    */
   async *ask(question: string, signal: AbortSignal, again = false): AsyncGenerator<TalkEvent, void> {
     const { body } = this.replay(question, again)
     const before = this.#before(again)
-    const { itemKey } = this.wishes
+    const { itemKey } = this.preferences
     this.#lastQuestion = question
     if (!again) this.#lastAnswered = false
     const text = cleaningFilter()
@@ -83,7 +83,7 @@ export class Talk {
     }
   }
 
-  /** Forgets the turns, and has another session for what comes; the last question can still be asked again. */
+  /** Drops the turns and the session; the last question can still be asked again. */
   forget(): void {
     this.#turns = []
     this.#lastAnswered = false
@@ -95,7 +95,10 @@ export class Talk {
     return again && this.#lastAnswered ? this.#turns.slice(0, -1) : this.#turns
   }
 
-  /** Asks again after a refusal that ends soon, and once in a new session after one of an old session. */
+  /**
+   * Yields the events of a request. Retries after a short rate limit, and once in a new session if the old one is
+   * refused.
+   */
   async *#events(body: string, signal: AbortSignal): AsyncGenerator<TalkEvent, void> {
     let isOld = this.#session !== null
     for (let waits = 0; ;) {
@@ -123,7 +126,7 @@ export class Talk {
   }
 }
 
-/** Seconds until a refused question may be asked again, when that is soon; a refusal comes before any event. */
+/** Returns the seconds until a short rate limit ends; null for other errors. A refusal comes before any event. */
 function shortWaitOf(error: unknown): number | null {
   if (!(error instanceof Refusal) || error.code !== 'rate_limited') return null
   const seconds = error.members['retryAfterSeconds']

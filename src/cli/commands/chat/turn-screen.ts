@@ -3,18 +3,18 @@ import type { CommandContext } from '../../context.ts'
 import { faintRow, markdownRows } from './markdown.ts'
 import type { Row } from './wrap.ts'
 
-/** Shows an answer while it comes. */
+/** Display of an answer while it streams. */
 export interface TurnScreen {
   text(text: string): Promise<void> | void
   tool(name: ToolName, status: 'start' | 'done'): void
-  /** Shows everything, and leaves it; once. */
+  /** Completes the display; further calls have no effect. */
   end(): Promise<void> | void
 }
 
 /**
- * Rendered where the answer goes to a terminal, else plain text (none under `--json`) and the tools on standard error.
+ * Opens a display: rendered on a terminal, else plain text (none under `--json`) with tools on standard error.
  *
- * @param signal once aborted, a reader of standard output is not waited for
+ * @param signal once aborted, writes do not wait for the reader of standard output
  */
 export function openScreen(context: CommandContext, isTalk: boolean, signal: AbortSignal): TurnScreen {
   const { stdout, terminal } = context
@@ -24,19 +24,19 @@ export function openScreen(context: CommandContext, isTalk: boolean, signal: Abo
 }
 
 function plainScreen({ stdout, terminal }: CommandContext, isTalk: boolean, signal: AbortSignal): TurnScreen {
-  const begun = new Map<ToolName, number>()
+  const startTimes = new Map<ToolName, number>()
   let last = ''
   return {
     async text(text) {
-      // Where both streams are one terminal, the answer begins at the start of the line.
+      // If both streams are one terminal, the answer must begin at the start of a line.
       if (!isTalk && last === '') terminal.progress('')
       last = text
       if (!terminal.json) await write(stdout, text, signal)
     },
     tool(name, status) {
-      const startedAt = begun.get(name)
+      const startedAt = startTimes.get(name)
       if (!isTalk && last === '') terminal.progress(`${name} …`)
-      if (status === 'start') begun.set(name, performance.now())
+      if (status === 'start') startTimes.set(name, performance.now())
       else if (isTalk && startedAt !== undefined)
         terminal.note(toolMessage({ name, ms: performance.now() - startedAt }))
     },
@@ -47,33 +47,33 @@ function plainScreen({ stdout, terminal }: CommandContext, isTalk: boolean, sign
   }
 }
 
-/** Writes no faster than the reader takes it, until `signal` says that it has left. */
+/** Writes no faster than the reader reads, until `signal` aborts. */
 export async function write(stdout: NodeJS.WriteStream, text: string, signal: AbortSignal): Promise<void> {
   if (stdout.destroyed || stdout.write(text) || signal.aborted) return
   await new Promise<void>((resolve) => {
-    const go = (): void => {
-      stdout.off('drain', go)
-      stdout.off('close', go)
-      signal.removeEventListener('abort', go)
+    const settle = (): void => {
+      stdout.off('drain', settle)
+      stdout.off('close', settle)
+      signal.removeEventListener('abort', settle)
       resolve()
     }
-    stdout.once('drain', go)
-    stdout.once('close', go)
-    signal.addEventListener('abort', go, { once: true })
+    stdout.once('drain', settle)
+    stdout.once('close', settle)
+    signal.addEventListener('abort', settle, { once: true })
   })
 }
 
-/** Frames are at least so far apart, and so many times as far as the quicker of the last two took to make. */
+/** Shortest time between frames, and its ratio to the time that the faster of the last two frames took. */
 const FRAME_MS = 50
 const FRAME_SHARE = 3
 
 const WAITING = 'waiting for the answer; Ctrl-C to stop'
 
-/** A piece of an answer: text, or the call of a tool, whose time is null while it runs. */
+/** Part of an answer: text, or a tool call, whose duration is null while it runs. */
 type Part =
   { kind: 'text'; text: string } | { kind: 'tool'; name: ToolName; startedAt: number; ms: number | null }
 
-/** Paints the whole answer anew in every frame: the next piece of Markdown may change the meaning of the last. */
+/** Renders the whole answer in every frame, because the next piece of Markdown may change the meaning of the last. */
 function paintedScreen(screen: NodeJS.WriteStream, colored: boolean): TurnScreen {
   const painter = new Painter(screen)
   const parts: Part[] = []
@@ -99,7 +99,7 @@ function paintedScreen(screen: NodeJS.WriteStream, colored: boolean): TurnScreen
     const began = performance.now()
     painter.paint(rows(true))
     const ended = performance.now()
-    // The first frame of all is slow for reasons of its own.
+    // The first frame is slower than others: the faster of two counts.
     nextFrameAt = ended + Math.max(FRAME_MS, Math.min(ended - began, lastFrameMs) * FRAME_SHARE)
     lastFrameMs = ended - began
   }
@@ -118,9 +118,9 @@ function paintedScreen(screen: NodeJS.WriteStream, colored: boolean): TurnScreen
     },
     tool(name, status) {
       const now = performance.now()
-      const begun = parts.find((part) => part.kind === 'tool' && part.name === name && part.ms === null)
+      const running = parts.find((part) => part.kind === 'tool' && part.name === name && part.ms === null)
       if (status === 'start') parts.push({ kind: 'tool', name, startedAt: now, ms: null })
-      else if (begun?.kind === 'tool') begun.ms = now - begun.startedAt
+      else if (running?.kind === 'tool') running.ms = now - running.startedAt
       changed()
     },
     end() {
@@ -134,27 +134,27 @@ function paintedScreen(screen: NodeJS.WriteStream, colored: boolean): TurnScreen
   }
 }
 
-/** `search_items 0.8 s`; its arguments and results stay with the server. */
+/** Returns `search_items 0.8 s`. Arguments and results of tools stay with the server. */
 function toolMessage({ name, ms }: { name: ToolName; ms: number | null }): string {
   return ms === null ? `· ${name} …` : `· ${name} ${(ms / 1000).toFixed(1)} s`
 }
 
-/** The terminal that is painted on. */
+/** Terminal that is painted on. */
 export interface Screen {
   write(text: string): unknown
   columns: number
   rows: number
 }
 
-/** Rows are clipped, not wrapped, where a terminal counts the columns of a character otherwise. */
+/** Without wrapping, a terminal that counts the columns of a character differently clips the row. */
 const WITHOUT_WRAP = '\x1b[?7l'
 const WITH_WRAP = '\x1b[?7h'
-/** From the second column on: cleared from its first cell on, a screen is kept by tmux with what has scrolled away. */
+/** Clears from the second column on: tmux moves a screen that is cleared from its first cell to the scrollback. */
 const CLEAR_BELOW = '\x1b[C\x1b[J\r\x1b[2K'
 
 /**
- * Rows at the bottom of a terminal that may still change. What is painted again begins at the first row that differs;
- * rows that have scrolled out of reach stay as they are.
+ * Rows at the bottom of a terminal that may still change. Painting begins at the first row that differs; rows that
+ * have scrolled away stay as they are.
  */
 export class Painter {
   readonly #screen: Screen
@@ -164,14 +164,14 @@ export class Painter {
     this.#screen = screen
   }
 
-  /** Paints what differs from what is there, in one write. The cursor stays behind the last row. */
+  /** Paints the changed rows in one write. The cursor stays behind the last row. */
   paint(rows: readonly Row[]): void {
     const before = this.#painted
     let first = 0
     while (first < before.length && before[first]?.text === rows[first]?.text) first += 1
     if (first === before.length && first === rows.length) return
     const inReach = Math.max(0, before.length - this.#screen.rows)
-    // The cursor stands in the last row, so that row is where anything new is begun from.
+    // The cursor stands in the last row, so painting begins there at the latest.
     const from = Math.max(inReach, Math.min(first, before.length - 1, rows.length - 1), 0)
     const up = Math.max(0, before.length - 1 - from)
     this.#write(up, rows.slice(from))
@@ -179,7 +179,7 @@ export class Painter {
   }
 
   /**
-   * Paints anew after the terminal has changed its size: what was there may take more rows now, where it is wrapped.
+   * Repaints after the terminal was resized: the old rows may take more rows now, because the terminal wraps them.
    *
    * @param rows for the new size
    */
@@ -187,12 +187,12 @@ export class Painter {
     const { columns, rows: height } = this.#screen
     const taken = this.#painted.reduce((sum, { width }) => sum + Math.max(1, Math.ceil(width / columns)), 0)
     const up = Math.max(0, Math.min(taken, height) - 1)
-    // Of what does not fit, the beginning is above the screen already.
+    // The beginning of rows that do not fit is above the screen already.
     this.#write(up, taken > height ? rows.slice(-height) : rows)
     this.#painted = rows
   }
 
-  /** Ends what is painted: from now on it stays as it is, and the cursor is in the row below. */
+  /** Ends painting: the rows stay, and the cursor moves to the row below. */
   end(): void {
     if (this.#painted.length > 0) this.#screen.write('\r\n')
     this.#painted = []

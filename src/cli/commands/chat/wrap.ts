@@ -2,7 +2,7 @@ import fastStringWidth from 'fast-string-width'
 import { cleanText } from '../../../domain/agent/answer-text.ts'
 import { printable } from '../../terminal.ts'
 
-/** How text is shown: begin and end of each SGR attribute that is used. */
+/** SGR codes that begin and end each style. */
 const SGR = {
   bold: [1, 22],
   dim: [2, 22],
@@ -15,7 +15,7 @@ const SGR = {
 
 export type Style = keyof typeof SGR
 
-/** A text with its styles on; as it is where styles are not to be shown. */
+/** Returns a text with its styles; unchanged if `colored` is false. */
 export function styled(text: string, styles: readonly Style[], colored: boolean): string {
   if (!colored || text === '') return text
   const begin = styles.map((style) => `\x1b[${SGR[style][0]}m`).join('')
@@ -23,19 +23,19 @@ export function styled(text: string, styles: readonly Style[], colored: boolean)
   return `${begin}${text}${end}`
 }
 
-/** A stretch of text in one style. */
+/** Text in one style. */
 export interface Span {
   text: string
   styles: readonly Style[]
 }
 
-/** One row of a terminal: what is written, and how many columns it takes. */
+/** Row of a terminal, with its width in columns. */
 export interface Row {
   text: string
   width: number
 }
 
-/** One character as a reader sees it. */
+/** One grapheme. */
 interface Cell {
   text: string
   width: number
@@ -44,21 +44,22 @@ interface Cell {
 
 const graphemes = new Intl.Segmenter('en', { granularity: 'grapheme' })
 
-/** Columns that a text takes on a terminal. */
+/** Returns the width of a text in columns. */
 export function widthOf(text: string): number {
   return fastStringWidth(text)
 }
 
-/** What stands before the first row of a text, and before each other one. */
+/** Prefix of the first row of a text, and of every other row. */
 export interface Indent {
   first: string
   rest: string
 }
 
 /**
- * Spans as rows of at most `columns`, broken at spaces, beside wide characters, and within a word that is longer than a row.
+ * Wraps spans to rows of at most `columns` columns: at spaces, beside wide characters, and within a word that is
+ * longer than a row.
  *
- * @param breakWords false to break anywhere, as code is
+ * @param breakWords false to break anywhere, as in code
  */
 export function wrap(
   spans: readonly Span[],
@@ -88,14 +89,14 @@ export function wrap(
       isWrapped = true
       continue
     }
-    // What is left of a row behind its break may still be too long for a wide character.
+    // After a break, the rest of the row may still be too long for a wide character.
     while (used + cell.width > columns && row.length > 0) {
       const at = breakWords ? breakAt(row) : row.length
       end(trimmed(row.slice(0, at)))
       row = row.slice(at)
       used = widthOf(prefix) + row.reduce((sum, { width }) => sum + width, 0)
     }
-    // Of the spaces a row was broken at, none begins the next one.
+    // Drop leading spaces after a soft wrap.
     if (isWrapped && row.length === 0 && cell.text === ' ') continue
     isWrapped = false
     row.push(cell)
@@ -106,10 +107,10 @@ export function wrap(
 }
 
 function* cellsOf(spans: readonly Span[]): Generator<Cell> {
-  for (const { text: given, styles } of spans) {
-    // A parser makes characters of what stands for them (`&#27;`): nothing a terminal obeys passes here.
-    const text = cleanText(given)
-    // Plain characters are their own graphemes, and most texts are of them.
+  for (const { text: raw, styles } of spans) {
+    // The Markdown parser decodes entities (`&#27;`), so control characters are removed here.
+    const text = cleanText(raw)
+    // Fast path: most texts are plain ASCII, where each character is a grapheme.
     if (/^[\n\x20-\x7e]*$/.test(text)) for (const each of text) yield { text: each, width: 1, styles }
     else
       for (const { segment } of graphemes.segment(text))
@@ -117,7 +118,10 @@ function* cellsOf(spans: readonly Span[]): Generator<Cell> {
   }
 }
 
-/** Where a full row is broken: after its last space, or beside its last wide character; else at its end. */
+/**
+ * Returns the index where a full row is broken: after its last space, or beside its last wide character; else its
+ * end.
+ */
 function breakAt(row: readonly Cell[]): number {
   for (let at = row.length; at > 0; at -= 1) {
     const before = row[at - 1]
@@ -146,12 +150,12 @@ function rowOf(prefix: string, cells: readonly Cell[], colored: boolean): Row {
   return { text, width: widthOf(prefix) + cells.reduce((sum, { width }) => sum + width, 0) }
 }
 
-/** Columns that a line beside the answers may take: some terminals wrap once the last one is written. */
+/** Returns the width of a line beside the answers: some terminals wrap once the last column is written. */
 export function noteColumns({ columns }: NodeJS.WriteStream): number {
   return Math.max(8, columns - 1)
 }
 
-/** A text beside the answers as rows of a terminal, broken between words. */
+/** Wraps a text beside the answers between words, to rows of a terminal. */
 export function noteRows(text: string, columns: number, colored: boolean): string[] {
   return wrap([{ text: printable(text), styles: ['dim'] }], columns, { colored }).map((row) => row.text)
 }

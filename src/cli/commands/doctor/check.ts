@@ -3,27 +3,27 @@ import type { Instant } from '../../../domain/time.ts'
 import { EXIT, describeError, exitCodeOf } from '../../exit-codes.ts'
 
 /**
- * How a check came out.
+ * Result of a check.
  *
- * - `ok`: as it should be
- * - `note`: nothing is wrong, but something is off, not there yet, or could not be looked at
- * - `warning`: works now, and will not do for long
+ * - `ok`: correct
+ * - `note`: not wrong, but switched off, missing so far, or not readable
+ * - `warning`: works now, but not for long
  * - `problem`: does not work
  */
 export type Verdict = 'ok' | 'note' | 'warning' | 'problem'
 
-/** What a check decides. */
+/** Outcome of one check. */
 export interface Judgement {
   verdict: Verdict
   /** One line. */
   detail: string
-  /** What to do; null when there is nothing to do. */
+  /** Remedy; null if there is nothing to do. */
   mend: string | null
-  /** The exit code a problem ends the command with; null for everything else. */
+  /** Exit code of a problem; null for other verdicts. */
   exitCode: number | null
 }
 
-/** The judgement of a check, as `ledger.migrations`. */
+/** Outcome of a named check, such as `ledger.migrations`. */
 export interface Check extends Judgement {
   check: string
 }
@@ -46,7 +46,7 @@ function judgement(
   return { verdict, detail, mend, exitCode }
 }
 
-/** Checks of the same facts, by name, in the order in which they are reported; a check may find any number of things. */
+/** Checks of the same facts by name, in report order. A check may have any number of outcomes. */
 export type Checks<Facts> = Readonly<
   Record<string, (facts: Facts, now: Instant) => Judgement | readonly Judgement[]>
 >
@@ -59,10 +59,10 @@ export function found(check: string, judgements: Judgement | readonly Judgement[
   return [judgements].flat().map((each) => ({ check, ...each }))
 }
 
-/** The findings of a store; a store that cannot be read is one finding more. */
-export async function orProblem(check: string, look: () => Promise<Check[]>): Promise<Check[]> {
+/** Runs the checks of a store; an unreadable store becomes a problem. */
+export async function orProblem(check: string, inspect: () => Promise<Check[]>): Promise<Check[]> {
   try {
-    return await look()
+    return await inspect()
   } catch (error) {
     const exitCode = exitCodeOf(error)
     if (exitCode === EXIT.internal) throw error
@@ -72,10 +72,10 @@ export async function orProblem(check: string, look: () => Promise<Check[]>): Pr
   }
 }
 
-/** The command ends with the exit code of what is to be mended first. */
+/** Exit codes of problems, in the order in which they should be repaired. */
 const WORST_FIRST = [EXIT.configuration, EXIT.storage, EXIT.damaged, EXIT.unavailable]
 
-/** 0 without a problem. */
+/** Returns the exit code of the problem to repair first; 0 without a problem. */
 export function exitCodeOfFindings(findings: readonly Judgement[]): number {
   const codes = findings.flatMap(({ exitCode }) => exitCode ?? [])
   if (codes.length === 0) return EXIT.done

@@ -19,11 +19,11 @@ import { probeServices, judgeClock } from './services.ts'
 import { inspectStores } from './stores.ts'
 
 /**
- * `dash doctor`: checks everything an installation needs, and says how to mend what does not work. It changes nothing: no
- * folder and no file is made, no migration applied, nothing asked that costs anything.
+ * `dash doctor`: checks everything an installation needs, and prints remedies. It changes nothing: it creates no
+ * folder or file, applies no migration, and sends no request that costs anything.
  *
- * @param offline true: no service is asked
- * @returns 0 without a problem, else the code that a command would end with: 78, 74, 65, 69, 1
+ * @param offline true to send no requests to services
+ * @returns 0 without a problem, else the exit code of the first one to repair: 78, 74, 65, 69 or 1
  */
 export async function doctorCommand(context: BareContext, offline: boolean): Promise<number> {
   const { terminal, env, cwd, signal, version } = context
@@ -45,7 +45,7 @@ export async function doctorCommand(context: BareContext, offline: boolean): Pro
   return exitCode
 }
 
-/** The given settings; an env file that cannot be read is a finding, and everything else is checked without it. */
+/** Reads the settings. An unreadable env file becomes a finding, and everything else is checked without it. */
 function settingsOf({ flags, env, cwd }: BareContext): { given: GivenSettings; unread: Check[] } {
   try {
     return { given: gatherSettings(flags, env, cwd), unread: [] }
@@ -76,7 +76,7 @@ function checkSettings({ values, dotenv }: GivenSettings, { problems }: Examined
   ]
 }
 
-/** Names that are meant for the program, and that it does not know. */
+/** Returns the `DASH_` variables that the program does not know. */
 function unknownNames(values: NodeJS.Dict<string>): string[] {
   const known = new Set<string>([
     ...namedVariables.map(({ name }) => name),
@@ -106,7 +106,7 @@ async function checkInstallation(
   ]
 }
 
-/** Which features are off, and by which setting. */
+/** Reports which features are off, and the settings that switch them off. */
 export function checkFeatures(config: Config): Check[] {
   const { gaps } = chatSetup(config)
   const { provider } = config.chat

@@ -15,14 +15,14 @@ import type { Check, Judgement } from './check.ts'
 
 const PROGRAM = fileURLToPath(new URL('../../main.js', import.meta.url))
 
-/** Which program the name `dash` starts here. */
+/** Checks which program the name `dash` starts on this host. */
 export function checkName(path: string | undefined): Check[] {
-  const folders = [...new Set((path ?? '').split(delimiter))].filter(isOfTheHost)
-  const places = folders.map((folder) => ({ folder, ...inspectPath(join(folder, 'dash')) }))
-  const closed = places.filter(({ fault }) => fault !== null)
+  const folders = [...new Set((path ?? '').split(delimiter))].filter(isHostFolder)
+  const candidates = folders.map((folder) => ({ folder, ...inspectPath(join(folder, 'dash')) }))
+  const unreadable = candidates.filter(({ fault }) => fault !== null)
   return [
-    ...found('name', judgeName(places.find(({ stat }) => stat?.isFile())?.path)),
-    ...closed.flatMap(({ folder, fault }) =>
+    ...found('name', judgeName(candidates.find(({ stat }) => stat?.isFile())?.path)),
+    ...unreadable.flatMap(({ folder, fault }) =>
       found(
         'name.path',
         note(`the folder ${folder} in PATH cannot be read (${fault})`, `remove ${folder} from PATH`),
@@ -31,12 +31,12 @@ export function checkName(path: string | undefined): Check[] {
   ]
 }
 
-/** False for the folders that npx and npm put before PATH for what they start: no script of this host has them. */
-function isOfTheHost(folder: string): boolean {
+/** Returns false for the folders that npx and npm add to PATH only for the programs they start. */
+function isHostFolder(folder: string): boolean {
   return !/[\\/]node_modules[\\/]\.bin[\\/]?$/.test(folder)
 }
 
-/** @param first the first program called dash */
+/** @param first path of the first `dash` in PATH */
 function judgeName(first: string | undefined): Judgement {
   const command = `${process.execPath} ${PROGRAM}`
   if (existsSync('/bin/sh') && realpathSync('/bin/sh') === PROGRAM)
@@ -54,15 +54,15 @@ function judgeName(first: string | undefined): Judgement {
   )
 }
 
-/** Who may read the files that hold secrets. */
+/** Checks who may read the files that hold secrets. */
 export function checkSecretFiles({ values, dotenv }: GivenSettings, cwd: string): Check[] {
   const named = SECRETS.flatMap((name) => values[`${name}_FILE`] || [])
   const paths = [...(dotenv === null ? [] : [dotenv]), ...named.map((path) => resolve(cwd, path))]
   if (paths.length === 0) return []
-  const judged = paths.flatMap((path) => judgeSecretFile(inspectPath(path)))
+  const results = paths.flatMap((path) => judgeSecretFile(inspectPath(path)))
   return found(
     'secrets.files',
-    judged.length > 0 ? judged : ok('only their owner can read the files with secrets'),
+    results.length > 0 ? results : ok('only their owner can read the files with secrets'),
   )
 }
 
@@ -74,7 +74,7 @@ function judgeSecretFile({ path, stat, fault }: PathState): Judgement[] {
   return [warning(detail, `chmod 600 ${path}`)]
 }
 
-/** Whether the named folders are there, whose they are, what they leave to others, and what room they have. */
+/** Checks the named folders: existence, owner, permissions and free space. */
 export function checkFolders(config: Config): Check[] {
   const { dataDirUsed, stateInDataDir, dataDir, dataDirNamed, store, storeNamed } = config
   const hasData = dataDirUsed || stateInDataDir
@@ -100,24 +100,24 @@ function judgeAccess(path: string, stat: Stats): Judgement[] {
   if (!isWritable(path, stat)) return [notWritable(path, stat)]
   const inside = readdirSync(path).map((name) => inspectPath(join(path, name)))
   const shown = inside.find(({ stat: file }) => file?.isFile() && (file.mode & 0o077) !== 0)
-  const strange = inside.find(({ stat: file }) => file?.uid !== uid)
-  const judged: Judgement[] = []
-  if ((mode & 0o002) !== 0) judged.push(warning(`${path} is writable by every user`, `chmod o-w ${path}`))
+  const foreign = inside.find(({ stat: file }) => file?.uid !== uid)
+  const results: Judgement[] = []
+  if ((mode & 0o002) !== 0) results.push(warning(`${path} is writable by every user`, `chmod o-w ${path}`))
   if (shown !== undefined && (mode & 0o077) !== 0)
-    judged.push(warning(`${shown.path} is readable by other users`, `chmod -R go= ${path}`))
-  if (strange !== undefined)
-    judged.push(
+    results.push(warning(`${shown.path} is readable by other users`, `chmod -R go= ${path}`))
+  if (foreign !== undefined)
+    results.push(
       warning(
-        `${strange.path} and its folder have different owners: jobs and server run as different users`,
+        `${foreign.path} and its folder have different owners: jobs and server run as different users`,
         `run them all as one user, then chown -R ${uid} ${path}`,
       ),
     )
-  return judged.length > 0 ? judged : [ok(`${path} is readable and writable`)]
+  return results.length > 0 ? results : [ok(`${path} is readable and writable`)]
 }
 
 const MIB = 1024 * 1024
 
-/** Less room than this does not do for a day. */
+/** Free space below the first limit is a problem, below the second a warning. */
 const FREE_MIN_BYTES = 200 * MIB
 const FREE_LOW_BYTES = 2048 * MIB
 
@@ -126,19 +126,20 @@ function checkFreeSpace(check: string, path: string): Check[] {
   const free = bavail * bsize
   const shown = `${Math.floor(free / MIB)} MiB free at ${path}`
   const mend = 'free some space, or move the folder to a larger disk; a full disk loses no stored data'
-  const lacksFiles = files > 0 && ffree < 1000
-  const detail = lacksFiles ? `only ${ffree} more files can be created at ${path}` : shown
-  if (lacksFiles || free < FREE_MIN_BYTES) return found(`${check}.room`, problem(detail, mend, EXIT.storage))
+  const isOutOfInodes = files > 0 && ffree < 1000
+  const detail = isOutOfInodes ? `only ${ffree} more files can be created at ${path}` : shown
+  if (isOutOfInodes || free < FREE_MIN_BYTES)
+    return found(`${check}.room`, problem(detail, mend, EXIT.storage))
   return found(`${check}.room`, free < FREE_LOW_BYTES ? warning(shown, mend) : ok(shown))
 }
 
-/** SQLite keeps these beside a database. */
-const BESIDE = ['', '-wal', '-shm', '-journal'] as const
+/** Suffixes of a database file and of the files that SQLite keeps beside it. */
+const DATABASE_SUFFIXES = ['', '-wal', '-shm', '-journal'] as const
 
-/** Folders below the root of an object store are at most that deep. */
+/** Deepest level of folders in an object store. */
 const FOLDER_DEPTH = 2
 
-/** Whether the next job could write the files that are there: databases, and the folders of the objects. */
+/** Checks whether the next job can write the existing databases and object folders. */
 export function checkWritable({ ledger, feed, state, store, dataDir }: Config): Check[] {
   const databases = Object.entries({ ledger, feed, state })
   return [
@@ -153,15 +154,15 @@ function checkDatabase(check: string, location: DatabaseLocation, dataDir: strin
   const path = fileOf(location)
   if (path === null) return []
   const folder = dirname(path)
-  // The data folder itself is another check.
+  // The data folder has its own check.
   const own = folder === dataDir ? [] : [folder]
   return [
-    ...writableOf(check, [...own, ...BESIDE.map((end) => path + end)], path),
+    ...writableOf(check, [...own, ...DATABASE_SUFFIXES.map((suffix) => path + suffix)], path),
     ...own.filter((each) => inspectPath(each).stat !== null).flatMap((each) => checkFreeSpace(check, each)),
   ]
 }
 
-/** A folder and those below it, as far as they can be seen. */
+/** Returns a folder and its readable subfolders, down to `depth` levels. */
 function foldersBelow(folder: string, depth: number): string[] {
   const { stat } = inspectPath(folder)
   if (stat === null || depth === 0 || !stat.isDirectory() || !isWritable(folder, stat)) return [folder]
@@ -170,18 +171,18 @@ function foldersBelow(folder: string, depth: number): string[] {
 }
 
 /**
- * The first of these paths that is there and cannot be written; no finding while none is there.
+ * Reports the first existing path that cannot be written; returns nothing if no path exists.
  *
- * @param what all of them, as a message names them
+ * @param what label of all paths in messages
  */
 function writableOf(check: string, paths: readonly string[], what: string): Check[] {
-  const there = paths.map(inspectPath).flatMap(({ path, stat }) => (stat === null ? [] : [{ path, stat }]))
-  if (there.length === 0) return []
-  const closed = there.find(({ path, stat }) => !isWritable(path, stat))
-  return found(check, closed ? notWritable(closed.path, closed.stat) : ok(`${what} is writable`))
+  const existing = paths.map(inspectPath).flatMap(({ path, stat }) => (stat === null ? [] : [{ path, stat }]))
+  if (existing.length === 0) return []
+  const unwritable = existing.find(({ path, stat }) => !isWritable(path, stat))
+  return found(check, unwritable ? notWritable(unwritable.path, unwritable.stat) : ok(`${what} is writable`))
 }
 
-/** The folder that jobs leave their metrics in, where one is set. */
+/** Checks the folder for metrics files of jobs, if one is configured. */
 export function checkTextfileDir({ monitoring: { textfileDir: path } }: Config): Check[] {
   if (path === null) return []
   const { stat, fault } = inspectPath(path)
@@ -191,7 +192,7 @@ export function checkTextfileDir({ monitoring: { textfileDir: path } }: Config):
   return found('metrics.textfile', problem(`${path} ${why}`, mend, EXIT.configuration))
 }
 
-/** What this user sees at a path; both null: nothing is there. */
+/** State of a path for this user; `stat` and `fault` are both null if nothing exists there. */
 type PathState =
   { path: string; stat: Stats | null; fault: null } | { path: string; stat: null; fault: string }
 
@@ -208,7 +209,7 @@ function cannotInspect(path: string, fault: string, exitCode: number, otherwise:
   return problem(`${path} cannot be accessed (${fault})`, mend, exitCode)
 }
 
-/** True when this user may read and write a file, or read, enter and write a folder; nothing is written to try it. */
+/** Returns true if this user may read and write a file, or read, enter and write a folder. Writes nothing. */
 function isWritable(path: string, stat: Stats): boolean {
   const { R_OK, W_OK, X_OK } = constants
   try {

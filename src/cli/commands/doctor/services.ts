@@ -21,11 +21,11 @@ interface ServiceProbe {
 }
 
 /**
- * Asks every configured service whether it responds. Nothing that is asked costs anything: the account's key, lists of
- * models, and the beginnings of the sources' addresses.
+ * Sends a request that costs nothing to every configured service: for the key's data, a model list, or the head of
+ * a source's URL.
  *
- * @returns what was found, and how many milliseconds each clock, which tells whole seconds, was ahead of this one
- * @throws only the signal's own reason
+ * @returns findings, and the skew of each service's clock in milliseconds, positive if it is ahead of this one
+ * @throws the signal's reason, and nothing else
  */
 export async function probeServices(
   config: Config,
@@ -36,33 +36,41 @@ export async function probeServices(
   const probes = [serverProbe(config), ...modelProbes(config), ...sourceProbes(config)]
   const findings = await Promise.all(
     probes.map(async ({ check, url, method, key = null, judge }) => {
-      const askedAt = Date.now()
+      const sentAt = Date.now()
       const headers = {
         'user-agent': 'dash-doctor (AI and trends dashboard)',
         ...(key === null ? {} : { authorization: `Bearer ${key}` }),
       }
       const response = await probe.send({ url, method, headers, timeoutMs: TIMEOUT_MS }, signal)
       if (check !== 'server' && 'date' in response && response.date !== null)
-        skews.push(skewOf(response.date, askedAt, Date.now()))
+        skews.push(skewOf(response.date, sentAt, Date.now()))
       return found(check, judge(response))
     }),
   )
   return { findings: findings.flat(), skews }
 }
 
-/** How far a clock is ahead that said `date`, cut to the second, between two instants of this one. */
-export function skewOf(date: Instant, askedAt: Instant, answeredAt: Instant): number {
-  if (date + 1_000 < askedAt) return date + 1_000 - askedAt
-  return Math.max(0, date - answeredAt)
+/**
+ * Returns how many milliseconds another clock is ahead. Requests and responses take time, so that a range of values
+ * is possible; the one closest to 0 counts.
+ *
+ * @param date time in the response, cut to whole seconds
+ */
+export function skewOf(date: Instant, sentAt: Instant, receivedAt: Instant): number {
+  if (date + 1_000 < sentAt) return date + 1_000 - sentAt
+  return Math.max(0, date - receivedAt)
 }
 
-/** Clocks that differ by less are as good as the same. */
+/** Smaller differences between clocks are ignored. */
 const SKEW_MAX_MS = 5_000
 
-/** From here on `at` of the history and sessions of the chat are refused. */
+/** From this difference on, `at` of the history and sessions of the chat are refused. */
 const SKEW_WRONG_MS = 300_000
 
-/** @param skews of services and database servers; the middle one counts, since one of them may be wrong itself */
+/**
+ * @param skews skews of services and database servers in milliseconds; the median counts, because one of them may
+ *   be wrong
+ */
 export function judgeClock(skews: readonly number[]): Judgement {
   const middle = [...skews].sort((a, b) => a - b)[Math.floor(skews.length / 2)]
   if (middle === undefined)
@@ -81,11 +89,11 @@ function serverProbe(config: Config): ServiceProbe {
   const url = `${localUrl(config)}/readyz`
   const judge: ServiceProbe['judge'] = (response) => {
     if ('unreachable' in response) return note(`no server responds at ${url}`, 'dash serve starts one')
-    const { ready, status, message: words } = readinessOf(response)
-    if (ready) return ok(`${url} ${words}`)
-    const foreign = 'another program listens on this port; correct HOST and PORT'
-    const mend = status === null ? foreign : 'check the server log'
-    return problem(`${url} ${words}`, mend, EXIT.unavailable)
+    const { ready, status, message } = readinessOf(response)
+    if (ready) return ok(`${url} ${message}`)
+    const mendForeign = 'another program listens on this port; correct HOST and PORT'
+    const mend = status === null ? mendForeign : 'check the server log'
+    return problem(`${url} ${message}`, mend, EXIT.unavailable)
   }
   return { check: 'server', url, method: 'GET', judge }
 }
@@ -104,14 +112,14 @@ function modelProbes({ openRouterUrl, openRouterKey, chat }: Config): ServicePro
     urlName: 'OPENAI_BASE_URL',
     isUsed: true,
   }
-  const routerVisit: ServiceProbe = {
+  const routerProbe: ServiceProbe = {
     check: 'router',
     url: `${openRouterUrl}/${openRouterKey === null ? 'models' : 'key'}`,
     method: 'GET',
     key: openRouterKey,
     judge: (response) => judgeModelService(router, response),
   }
-  if (model === null || model === 'auto' || chat.disabled) return [routerVisit]
+  if (model === null || model === 'auto' || chat.disabled) return [routerProbe]
   const judge: ServiceProbe['judge'] = (response) => {
     const judged = judgeModelService(provider, response)
     const listed = judged.verdict === 'ok' && 'body' in response ? modelIds(response.body) : null
@@ -119,16 +127,16 @@ function modelProbes({ openRouterUrl, openRouterKey, chat }: Config): ServicePro
     const mend = `correct DASH_CHAT_MODEL; it lists ${listed.slice(0, 5).join(', ') || 'none'}`
     return warning(`${url} does not list the model ${model}`, mend)
   }
-  return [routerVisit, { check: 'provider', url: `${url}/models`, method: 'GET', key, judge }]
+  return [routerProbe, { check: 'provider', url: `${url}/models`, method: 'GET', key, judge }]
 }
 
 interface ModelService {
-  /** As a person would call it, with its address. */
+  /** Label in messages, with the address. */
   name: string
-  /** Variables that hold its key and its address. */
+  /** Variables of its key and its address. */
   keyName: string
   urlName: string
-  /** False when only the renewal of a recommendation needs it. */
+  /** False if only the evaluation of models needs it. */
   isUsed: boolean
 }
 
@@ -151,7 +159,7 @@ function judgeModelService(
     : note(`${name} responds with ${status} and lists no models`, `check that ${urlName} is its API base`)
 }
 
-/** null when it is no list of models. */
+/** Returns the IDs of a list of models; null for another body. */
 function modelIds(body: string): string[] | null {
   try {
     const { data } = JSON.parse(body) as { data?: unknown }
@@ -163,10 +171,10 @@ function modelIds(body: string): string[] | null {
   }
 }
 
-/** The variable that holds the address of a source. */
+/** Variable that holds the address of a source. */
 const urlName = (source: LiveSourceName): string => `DASH_${source.replace('hype:', '').toUpperCase()}_URL`
 
-/** Visits to every source that is read, which is not one that lacks its token. */
+/** Probes of all sources, except those without their required token. */
 function sourceProbes({ sourceUrls, sourceTokens: tokens, chat }: Config): ServiceProbe[] {
   const skipped: Partial<Record<LiveSourceName, boolean>> = {
     'hype:replicate': tokens.replicate === null,
@@ -179,7 +187,7 @@ function sourceProbes({ sourceUrls, sourceTokens: tokens, chat }: Config): Servi
   ]
 }
 
-/** Any response to such a request shows that the service is there. */
+/** Sends a HEAD request; any response shows that the service is reachable. */
 function headProbe(check: string, url: string, setting: string): ServiceProbe {
   const shown = withoutSecrets(url)
   const judge: ServiceProbe['judge'] = (response) =>

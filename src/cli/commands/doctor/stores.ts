@@ -16,14 +16,14 @@ import type { Checks, Check, Judgement } from './check.ts'
 
 const HOUR_MS = 3_600_000
 
-/** After midnight UTC a day may take until then to be published, by the timers that are set up. */
+/** Time after midnight UTC by which the default timers have published a day. */
 const PUBLISHED_BY_MS = 2 * HOUR_MS
 
-/** The time between two snapshots and two audits by the timers that are set up, and some more. */
+/** Age limits of a snapshot and an audit: the interval of the default timers and a margin. */
 const SNAPSHOT_OLD_MS = 6 * HOUR_MS
 const AUDIT_OLD_MS = 8 * DAY_MS
 
-/** Gaps before that are known. */
+/** Older gaps are not reported. */
 const RECENT_GAP_DAYS = 30
 
 const dueDay = (now: Instant): string => lastCompleteDay(now - PUBLISHED_BY_MS)
@@ -72,7 +72,7 @@ export const FEED_CHECKS: Checks<FeedFacts> = {
   },
   'feed.rows'({ publicationProblem: text }) {
     if (text === null) return ok('every stored row can be published')
-    // The text ends with what to do.
+    // The text ends with the remedy.
     const split = text.lastIndexOf('; ')
     return problem(text.slice(0, split), text.slice(split + 2), EXIT.failed)
   },
@@ -118,34 +118,38 @@ export function judgeRecommendation(updatedAt: Instant | null, now: Instant): Ju
     : warning(at, 'run dash evaluate-models, and check its timer')
 }
 
-/** What the databases and the objects tell, and how far the clocks of the database servers are ahead. */
+/**
+ * Checks the databases and the objects.
+ *
+ * @returns findings, and the skews of the database servers' clocks in milliseconds
+ */
 export async function inspectStores(container: Container): Promise<{ findings: Check[]; skews: number[] }> {
   const { config } = container
   const skews: number[] = []
   let publications = 0
-  const look = <Facts>(
+  const inspectStore = <Facts>(
     store: 'ledger' | 'feed' | 'state',
     inspect: () => Promise<Inspection<Facts>>,
     checks: Checks<Facts>,
   ): Promise<Check[]> =>
     orProblem(store, async () => {
-      // A missing data folder is a finding of its own.
+      // A missing data folder is reported by another check.
       if (isInDataDir(config[store], config) && !existsSync(config.dataDir)) return []
-      const surveyed = await inspect()
+      const inspection = await inspect()
       const now = Date.now()
-      if (surveyed.now !== null) skews.push(surveyed.now - now)
-      const facts = surveyed.facts === null ? [] : findingsOf(checks, surveyed.facts, now)
-      return [...judgeDatabase(store, surveyed), ...facts]
+      if (inspection.now !== null) skews.push(inspection.now - now)
+      const facts = inspection.facts === null ? [] : findingsOf(checks, inspection.facts, now)
+      return [...judgeDatabase(store, inspection), ...facts]
     })
-  const surveyLedger = async (): Promise<Inspection<LedgerFacts>> => {
-    const surveyed = await container.inspectLedger()
-    publications = surveyed.facts?.publications ?? 0
-    return surveyed
+  const inspectLedger = async (): Promise<Inspection<LedgerFacts>> => {
+    const inspection = await container.inspectLedger()
+    publications = inspection.facts?.publications ?? 0
+    return inspection
   }
   const findings = [
-    ...(await look('ledger', surveyLedger, LEDGER_CHECKS)),
-    ...(await look('feed', () => container.inspectFeed(), FEED_CHECKS)),
-    ...(await look('state', () => container.inspectState(), STATE_CHECKS)),
+    ...(await inspectStore('ledger', inspectLedger, LEDGER_CHECKS)),
+    ...(await inspectStore('feed', () => container.inspectFeed(), FEED_CHECKS)),
+    ...(await inspectStore('state', () => container.inspectState(), STATE_CHECKS)),
     ...(await orProblem('objects', () => inspectObjects(container, publications))),
   ]
   return { findings, skews }
@@ -153,18 +157,18 @@ export async function inspectStores(container: Container): Promise<{ findings: C
 
 function judgeDatabase(store: string, { name, exists: there, migrations }: Inspection<unknown>): Check[] {
   const { applied, known, newer } = migrations
-  const made = store === 'state' ? STATE_IS_CREATED_BY : 'the first command that stores data creates it'
-  if (!there) return found(store, note(`${name} does not exist yet`, made))
+  const createdBy = store === 'state' ? STATE_IS_CREATED_BY : 'the first command that stores data creates it'
+  if (!there) return found(store, note(`${name} does not exist yet`, createdBy))
   const detail = `${applied} of ${known} migrations are applied to ${name}`
-  const judged = newer
+  const result = newer
     ? problem(`${name} was written by a newer release`, 'use that release or a later one', EXIT.storage)
     : applied < known
       ? note(detail, 'back it up; the next command that uses it applies the others')
       : ok(`all ${known} migrations are applied to ${name}`)
-  return found(`${store}.migrations`, judged)
+  return found(`${store}.migrations`, result)
 }
 
-/** @param publications in the ledger */
+/** @param publications number of publications in the ledger */
 async function inspectObjects(container: Container, publications: number): Promise<Check[]> {
   const { store: location, storeNamed } = container.config
   if (location.kind === 'file' && !storeNamed && publications === 0 && !existsSync(location.path)) {

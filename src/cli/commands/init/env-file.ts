@@ -10,9 +10,9 @@ const HEADER = `# Settings of dash, written by "dash init". Flags and environmen
 `
 
 /**
- * The text of an env file: every variable with its meaning, the chosen ones set, all others commented out.
+ * Returns the text of an env file: every variable with its meaning, the chosen ones set, all others commented out.
  *
- * @param chosen values by the names of their variables
+ * @param chosen values by variable name
  * @throws Refusal `usage` for a value no env file can hold
  */
 export function envFile(chosen: Readonly<Record<string, string>>): string {
@@ -35,33 +35,34 @@ function entry({ name, meaning, standard, unset }: NamedVariable, value: string 
   return `# ${`${meaning}${otherwise}`.replaceAll('`', '')}\n${line}`
 }
 
-/** Env files know no escapes: a value is put between quotes it does not hold itself. */
+/** Quotes a value with a quotation mark that it does not contain, because env files know no escapes. */
 function quoted(value: string): string {
   if (/^[\w.:/@%+=,?&~-]+$/.test(value)) return value
   const quote = ["'", '"', '`'].find((each) => !value.includes(each)) ?? "'"
   return `${quote}${value}${quote}`
 }
 
-/** Values a person chose, by the names of variables. */
+/** Chosen values by variable name. */
 export type ChosenSettings = Record<string, string>
 
-/** What runs an installation, and is printed for it. */
+/** Form in which `dash init` prints how to run an installation. */
 export type OutputKind = 'systemd' | 'cron' | 'containers' | 'nothing'
 
-/** Asks on one stream, and ends for good when the person or a signal does. */
+/** Output stream of prompts, and the signal that cancels them. */
 export interface PromptContext {
   output: NodeJS.WriteStream
   signal: AbortSignal
 }
 
-/** The person left a question without an answer. */
+/** Thrown when the user cancels a prompt. */
 class Cancelled extends Error {}
 
 /**
- * Asks a person what no flag said. Every question has a default, and every answer is held to the rule of its variable.
+ * Prompts for settings that no flag gave. Every prompt has a default, and every value is checked by the rule of its
+ * variable.
  *
- * @param known what flags said; it is not asked again
- * @returns null when the person gave up
+ * @param known settings from flags, for which there is no prompt
+ * @returns null if the user cancelled
  */
 export async function promptForSettings(
   known: ChosenSettings,
@@ -81,7 +82,7 @@ export async function promptForSettings(
   }
 }
 
-/** @returns null when the person gave up */
+/** @returns null if the user cancelled */
 export async function promptForOutputs(prompts: PromptContext): Promise<OutputKind | null> {
   const answer = await select<OutputKind>({
     message: 'How will you run dash?',
@@ -112,13 +113,13 @@ async function promptForChat(choices: ChosenSettings, prompts: PromptContext): P
   await promptFor('OPENAI_BASE_URL', choices, prompts)
   await promptFor('DASH_CHAT_MODEL', choices, prompts)
   await promptFor('OPENAI_API_KEY', choices, prompts)
-  // A guessed price would let the budget be overrun: without one the chat stays off.
+  // A guessed price could exceed the budget: the chat stays off without a price.
   await promptFor('DASH_CHAT_PRICE_INPUT', choices, prompts)
   if (choices['DASH_CHAT_PRICE_INPUT'] !== undefined)
     await promptFor('DASH_CHAT_PRICE_OUTPUT', choices, prompts)
 }
 
-/** Asks the question of a variable, a secret without showing the answer. */
+/** Prompts for a variable; the value of a secret is not shown. */
 async function promptFor(
   name: VariableName,
   choices: ChosenSettings,

@@ -35,18 +35,18 @@ export interface InitFlags extends ConfigFlags {
   /** False for `--no-env`. */
   env: boolean
   writeUnits?: string
-  /** Absent: a person is asked; without one the units and the crontab are printed. */
+  /** Absent: prompted for on a terminal; else units and crontab are printed. */
   print?: OutputKind
 }
 
-/** Bytes of a fresh session secret: twice the required length. */
+/** Bytes of a new session secret: twice the required length. */
 const SECRET_BYTES = 64
 
 /**
- * `dash init`: a commented env file with a fresh secret, and what runs everything on this machine. No file that is there is
- * overwritten, and a wrong value is refused before anything is written.
+ * `dash init`: writes a commented env file with a new secret, and prints how to run the installation. No existing
+ * file is overwritten, and an invalid value is refused before anything is written.
  *
- * @returns 0, or 130 when the person gave up
+ * @returns 0, or 130 if the user cancelled
  * @throws Refusal `usage`, `configuration`
  */
 export async function initCommand(context: BareContext, flags: InitFlags): Promise<number> {
@@ -85,25 +85,25 @@ export async function initCommand(context: BareContext, flags: InitFlags): Promi
   }
   const text = printedText(kinds, result)
   if (text !== '' || terminal.json) terminal.result(result, text)
-  noteWhatIsLeft(context, installation, { ...result, kinds })
+  noteNextSteps(context, installation, { ...result, kinds })
   return EXIT.done
 }
 
 interface InitChoices {
-  /** Values by the names of variables; null: no env file is to be written. */
+  /** Values by variable name; null: no env file is written. */
   chosen: ChosenSettings | null
   kinds: readonly OutputKind[]
 }
 
 /**
- * What is to be set and printed, as flags say, and a person at a terminal, who is asked for the rest.
+ * Collects settings and forms of output from flags, and from prompts on a terminal.
  *
- * @returns null when the person gave up
+ * @returns null if the user cancelled
  */
 async function choose(context: BareContext, flags: InitFlags, dotenv: string): Promise<InitChoices | null> {
   const { terminal, stdin, stderr, cwd, signal } = context
-  const isAsked = stdin.isTTY && terminal.interactive && !terminal.json && !flags.yes
-  const prompts: PromptContext | null = isAsked ? { output: stderr, signal } : null
+  const isInteractive = stdin.isTTY && terminal.interactive && !terminal.json && !flags.yes
+  const prompts: PromptContext | null = isInteractive ? { output: stderr, signal } : null
   const known = flags.env ? knownSettings(context, flags, dotenv) : null
   const dataDir = resolve(cwd, 'dash-data')
   const settings =
@@ -121,7 +121,10 @@ async function choose(context: BareContext, flags: InitFlags, dotenv: string): P
   return { chosen, kinds }
 }
 
-/** The settings of flags, and of the environment those that a flag may give: every command runs on them. */
+/**
+ * Returns the settings from flags, and from environment variables that a flag overrides: every command would use
+ * them.
+ */
 function knownSettings({ cwd, env }: BareContext, flags: InitFlags, dotenv: string): ChosenSettings {
   requireAbsent(dotenv, 'move it away, choose another with --dotenv, or keep it with --no-env')
   if (!existsSync(dirname(dotenv)))
@@ -134,13 +137,13 @@ function knownSettings({ cwd, env }: BareContext, flags: InitFlags, dotenv: stri
   return known
 }
 
-/** @returns null when the person gave up */
+/** @returns null if the user cancelled */
 async function kindsPrinted(
   { print }: InitFlags,
   prompts: PromptContext | null,
 ): Promise<OutputKind[] | null> {
   if (print !== undefined) return [print]
-  // Which of the two a host knows is not known here.
+  // It is unknown which of the two this host uses.
   if (prompts === null) return ['systemd', 'cron']
   const answer = await (await import('./env-file.ts')).promptForOutputs(prompts)
   return answer && [answer]
@@ -148,7 +151,7 @@ async function kindsPrinted(
 
 function installationOf(
   { dataDir, dataDirUsed, stateInDataDir, store, drainMs, ledger, feed, state, monitoring }: Config,
-  place: Pick<Installation, 'dotenv' | 'folder' | 'user'>,
+  paths: Pick<Installation, 'dotenv' | 'folder' | 'user'>,
 ): Installation {
   const folders = new Set([
     ...(dataDirUsed || stateInDataDir ? [dataDir] : []),
@@ -164,13 +167,17 @@ function installationOf(
     written: [...folders].filter((folder) => !isInside(folder)).map(onOneLine),
     textfileDir: textfileDir && onOneLine(textfileDir),
     drainSeconds: drainMs / 1000,
-    user: place.user,
-    folder: onOneLine(place.folder),
-    dotenv: onOneLine(place.dotenv),
+    user: paths.user,
+    folder: onOneLine(paths.folder),
+    dotenv: onOneLine(paths.dotenv),
   }
 }
 
-/** @throws Refusal `usage` for a path that no unit and no crontab can hold */
+/**
+ * Returns a path that units and crontabs can hold.
+ *
+ * @throws Refusal `usage` for a path with control characters
+ */
 function onOneLine(path: string): string {
   // oxlint-disable-next-line no-control-regex -- control characters are what is looked for
   if (!/[\u0000-\u001f\u007f]/.test(path)) return path
@@ -197,10 +204,10 @@ function unitFilesOf(
 }
 
 /**
- * This command founds an installation: it alone creates a data folder that is named. Above it no folder is created, since
- * one that is missing there may be a disk that is not mounted.
+ * Creates the data folder, even a named one, because this command sets up an installation. Missing parent folders
+ * are not created: they may belong to an unmounted disk.
  *
- * @returns true when it was created
+ * @returns true if the folder was created
  */
 function createDataFolder({ dataDir, dataDirUsed, stateInDataDir, originOf }: Config): boolean {
   if ((!dataDirUsed && !stateInDataDir) || existsSync(dataDir)) return false
@@ -222,7 +229,7 @@ function isUtc(): boolean {
 
 interface Runners {
   units: readonly Unit[]
-  /** Paths the units were written to; empty: they are printed. */
+  /** Paths of the written units; empty if the units are printed. */
   unitFiles: readonly string[]
   crontab: string
   containers?: string
@@ -230,29 +237,30 @@ interface Runners {
 
 function printedText(
   kinds: readonly OutputKind[],
-  { units, unitFiles, crontab: lines, containers = '' }: Runners,
+  { units, unitFiles, crontab: crontabLines, containers = '' }: Runners,
 ): string {
-  if (!kinds.includes('systemd')) return `${lines}${containers}`.trimEnd()
+  if (!kinds.includes('systemd')) return `${crontabLines}${containers}`.trimEnd()
   const files =
     unitFiles.length > 0
       ? [`# written:\n${unitFiles.map((path) => `#   ${path}`).join('\n')}\n`]
       : units.map(({ name, text }) => `# --- /etc/systemd/system/${name}\n${text}`)
-  const instead = lines === '' ? [] : [`# --- instead of the timers: ${lines.replace(/^# /, '')}`]
+  const instead =
+    crontabLines === '' ? [] : [`# --- instead of the timers: ${crontabLines.replace(/^# /, '')}`]
   return [...files, ...instead].join('\n').trimEnd()
 }
 
-function noteWhatIsLeft(
+function noteNextSteps(
   { terminal }: BareContext,
   { node, program, dotenv, user, written: folders, textfileDir }: Installation,
   { written, created, kinds }: { written: boolean; created: boolean; kinds: readonly OutputKind[] },
 ): void {
-  const isOther = user !== currentUser().name
-  // Containers have a user and a volume of their own.
+  const isOtherUser = user !== currentUser().name
+  // Containers have their own user and volume.
   const ownUser = kinds.includes('containers')
     ? []
     : [
         ...folders.flatMap((folder) =>
-          isOther
+          isOtherUser
             ? [`make ${folder} belong to the user of the services: chown -R ${ownerName(user)} ${folder}`]
             : [],
         ),
@@ -275,17 +283,19 @@ function noteWhatIsLeft(
 }
 
 /**
- * @param advice what to do about a file that is there
+ * Refuses to overwrite a file.
+ *
+ * @param advice remedy for the message
  * @throws Refusal `configuration`
  */
 function requireAbsent(path: string, advice = 'move it away, or choose another folder'): void {
-  // A link that leads nowhere is there too.
+  // A dangling link counts as existing.
   if (lstatSync(path, { throwIfNoEntry: false }) === undefined) return
   throw new Refusal('configuration', `${path} already exists and is not overwritten; ${advice}`)
 }
 
 /**
- * Writes a file that was not there, durably; a file that could not be written whole is removed.
+ * Creates a file durably; a partly written file is removed.
  *
  * @throws Refusal `configuration`
  */
@@ -293,7 +303,7 @@ function writeNew(path: string, text: string, mode: number): void {
   let file: number | null = null
   try {
     file = openSync(path, 'wx', mode)
-    // A unit is read by others than its owner, whatever the mask is.
+    // Other users must be able to read a unit, whatever the umask is.
     fchmodSync(file, mode)
     writeSync(file, text)
     fsyncSync(file)

@@ -4,97 +4,97 @@ import { pathToFileURL } from 'node:url'
 import { LIVE_SOURCES } from '../../../domain/feed/live-source.ts'
 import { shellWord } from '../../terminal.ts'
 
-/** Where everything of one installation is; absolute paths. */
+/** Paths and user of one installation; all paths are absolute. */
 export interface Installation {
   node: string
   program: string
-  /** Folder the program runs in. */
+  /** Working folder of the program. */
   folder: string
   dotenv: string
-  /** Folders that are written: data, and whatever store lies elsewhere. */
+  /** Folders that are written: the data folder, and stores outside of it. */
   written: readonly string[]
-  /** Folder in which jobs leave their metrics; null: they leave none. */
+  /** Folder for the metrics files of jobs; null: none are written. */
   textfileDir: string | null
   /** Folder of the package, with its documents. */
   root: string
   user: string
-  /** Time open answers have to finish, in seconds. */
+  /** Time for open responses to finish, in seconds. */
   drainSeconds: number
 }
 
 interface Job {
-  /** As its unit is called: `dash-<name>`. */
+  /** Name without the prefix of its unit, `dash-<name>`. */
   name: string
   meaning: string
-  /** The command line after the program. */
-  words: readonly string[]
+  /** Arguments of the program. */
+  args: readonly string[]
   /** Times of a UTC day, `HH:MM`. */
   times: readonly string[]
   /** Only on this day of the week; absent: daily. */
   weekday?: 'Sun'
 }
 
-/** What needs a token that is not there would make every run a failure (docs/collecting.md, "Tokens"). */
+/** Sources that need no token. A source without its token would make every run fail (docs/collecting.md, "Tokens"). */
 const SOURCES_WITHOUT_TOKEN = LIVE_SOURCES.filter(
   (name) => name !== 'hype:replicate' && name !== 'hype:reddit',
 )
 
-/** The even hours, a few minutes in: trending halves every six hours, and lists move within hours. */
+/** Every even hour, at minute 5: trending scores halve every six hours, and source lists change within hours. */
 const EVERY_TWO_HOURS = Array.from({ length: 12 }, (_, index) => `${String(2 * index).padStart(2, '0')}:05`)
 
-/** The jobs of one installation (docs/operations.md). A day has three attempts: each time spends at most one. */
+/** Scheduled jobs of an installation (docs/operations.md). A day has three attempts; each time uses at most one. */
 export const JOBS: readonly Job[] = [
   {
     name: 'publish-year',
     meaning: 'publish the Year ranking of the last completed UTC day',
-    words: ['publish-year', '--once', '--quiet'],
+    args: ['publish-year', '--once', '--quiet'],
     times: ['00:10', '00:40', '01:10'],
   },
   {
     name: 'evaluate-models',
     meaning: 'choose the free model to recommend',
-    words: ['evaluate-models', '--quiet'],
+    args: ['evaluate-models', '--quiet'],
     times: ['03:17'],
   },
   {
     name: 'verify-archive',
     meaning: 'audit the archive',
-    words: ['verify-archive', '--quiet'],
+    args: ['verify-archive', '--quiet'],
     times: ['04:30'],
     weekday: 'Sun',
   },
   {
     name: 'collect',
     meaning: "collect today's items from the live sources, all day and before the day ends",
-    words: ['collect', '--quiet', '--source', ...SOURCES_WITHOUT_TOKEN],
+    args: ['collect', '--quiet', '--source', ...SOURCES_WITHOUT_TOKEN],
     times: [...EVERY_TWO_HOURS, '23:50'],
   },
 ]
 
-/** Up to this many hours that share a minute stand on a line each, more on one. */
-const HOURS_APART = 2
+/** Up to this many hours of the same minute get separate lines; more of them share one. */
+const SEPARATE_HOURS_MAX = 2
 
 function scheduleLines({ times }: Job): { hours: string[]; minute: string }[] {
   const lines: { hours: string[]; minute: string }[] = []
   for (const time of times) {
     const [hour = '', minute = ''] = time.split(':')
-    const together = times.filter((other) => other.endsWith(`:${minute}`)).length > HOURS_APART
-    const line = together ? lines.find((each) => each.minute === minute) : undefined
+    const sharesLine = times.filter((other) => other.endsWith(`:${minute}`)).length > SEPARATE_HOURS_MAX
+    const line = sharesLine ? lines.find((each) => each.minute === minute) : undefined
     if (line) line.hours.push(hour)
     else lines.push({ hours: [hour], minute })
   }
   return lines
 }
 
-/** One file for systemd. */
+/** A systemd unit file. */
 export interface Unit {
   name: string
   text: string
 }
 
 /**
- * The systemd units of an installation: the server, and each job with its timer. The env file is handed over as a
- * credential: the manager reads it, so that it may belong to root, and no other user can (docs/deployment.md).
+ * Returns the systemd units of an installation: the server, and each job with its timer. systemd passes the env
+ * file as a credential, so that root may own it and other users cannot read it (docs/deployment.md).
  */
 export function systemdUnits(installation: Installation): Unit[] {
   return [
@@ -106,7 +106,7 @@ export function systemdUnits(installation: Installation): Unit[] {
   ]
 }
 
-/** Seconds beyond the drain until a server that does not end is killed. */
+/** Seconds after the drain time until systemd kills a server that has not ended. */
 const STOP_MARGIN_SECONDS = 20
 
 function serverUnit(installation: Installation): string {
@@ -117,20 +117,20 @@ RestartSec=5
 RestartPreventExitStatus=64 78
 TimeoutStopSec=${drainSeconds + STOP_MARGIN_SECONDS}`
   const meaning = 'API, page and documentation'
-  return `${serviceUnit(installation, meaning, 'exec', ['serve'], service, written.map(word))}
+  return `${serviceUnit(installation, meaning, 'exec', ['serve'], service, written.map(unitWord))}
 [Install]
 WantedBy=multi-user.target
 `
 }
 
-function jobUnit(installation: Installation, { meaning, words }: Job): string {
+function jobUnit(installation: Installation, { meaning, args }: Job): string {
   const { written, textfileDir } = installation
-  // One that is missing costs the metrics and not the run.
-  const writable = [...written.map(word), ...(textfileDir === null ? [] : [word(`-${textfileDir}`)])]
+  // With the hyphen, a missing folder costs the metrics and not the run.
+  const writable = [...written.map(unitWord), ...(textfileDir === null ? [] : [unitWord(`-${textfileDir}`)])]
   const service = `# 75: another run is active.
 SuccessExitStatus=75
 Nice=10`
-  return serviceUnit(installation, meaning, 'oneshot', words, service, writable)
+  return serviceUnit(installation, meaning, 'oneshot', args, service, writable)
 }
 
 function timerUnit(job: Job): string {
@@ -155,25 +155,25 @@ WantedBy=timers.target
 const HOMES = ['/home', '/root', '/run/user']
 
 /**
- * @param words the command line after the program
- * @param lines of the service's own
- * @param writable words: the paths that are written, after a `-` where one may be missing
+ * @param args arguments of the program
+ * @param lines lines of this service only
+ * @param writable quoted paths that are written, with a hyphen before one that may be missing
  */
 function serviceUnit(
   installation: Installation,
   meaning: string,
   type: string,
-  words: readonly string[],
+  args: readonly string[],
   lines: string,
   writable: readonly string[],
 ): string {
   const { node, program, folder, dotenv, user, root, written } = installation
-  const command = [node, program, ...words, '--dotenv'].map((each) => word(each).replaceAll('$', '$$$$'))
+  const command = [node, program, ...args, '--dotenv'].map((each) => unitWord(each).replaceAll('$', '$$$$'))
   return `[Unit]
 Description=dash: ${meaning}
 Documentation=${specifiers(pathToFileURL(`${root}/docs/deployment.md`).href)}
 Wants=network-online.target
-After=network-online.target${written.map((path) => `\nRequiresMountsFor=${word(path)}`).join('')}
+After=network-online.target${written.map((path) => `\nRequiresMountsFor=${unitWord(path)}`).join('')}
 
 [Service]
 Type=${type}
@@ -210,7 +210,7 @@ SystemCallErrorNumber=EPERM
 `
 }
 
-/** True when anything of the installation lies below one of these folders, which would then be hidden from it. */
+/** Returns true if a path of the installation is below one of these folders, which the unit must then not hide. */
 function isBelow(
   { node, program, folder, root, written, textfileDir }: Installation,
   folders: readonly string[],
@@ -220,28 +220,28 @@ function isBelow(
   )
 }
 
-/** A value that runs to the end of its line; only specifiers have to be escaped. */
+/** Escapes a value that extends to the end of its line, where only specifiers need it. */
 function specifiers(text: string): string {
   return text.replaceAll('%', '%%')
 }
 
-/** A word of a list. */
-function word(text: string): string {
+/** Quotes an element of a list if necessary. */
+function unitWord(text: string): string {
   return /^[\w./:@+=,-]+$/.test(text)
     ? text
     : `"${specifiers(text).replaceAll('\\', '\\\\').replaceAll('"', '\\"')}"`
 }
 
 /**
- * The lines of a crontab for an installation. Times are UTC, while cron follows the zone of its host and only some crons
- * know another: elsewhere each line runs at every quarter of an hour in question and asks the clock.
+ * Returns the crontab of an installation. Times are UTC, but cron uses the time zone of its host: where that is not
+ * UTC, each line runs at every possible quarter of an hour and checks the clock.
  *
- * @param hostIsUtc true when the host's own time is UTC all year
+ * @param hostIsUtc true if the host's time zone is UTC all year
  */
 export function crontab(installation: Installation, hostIsUtc: boolean): string {
   const { node, program, folder, dotenv, user } = installation
   const lines = JOBS.flatMap((job) => {
-    const command = [node, program, ...job.words, '--dotenv', dotenv].map(cronWord).join(' ')
+    const command = [node, program, ...job.args, '--dotenv', dotenv].map(cronWord).join(' ')
     const starts = hostIsUtc ? plainStarts(job) : [guardedStart(job)]
     return [`# ${job.meaning}`, ...starts.map((start) => `${start}cd ${cronWord(folder)} && ${command}`)]
   })
@@ -257,7 +257,10 @@ function plainStarts(job: Job): string[] {
   )
 }
 
-/** Zones differ from UTC by whole quarters of an hour, so that a time of UTC is one of four minutes everywhere. */
+/**
+ * Returns the minutes of a job with a check of the UTC time. Time zones differ from UTC by whole quarters of an
+ * hour, so that a UTC time falls on one of four minutes everywhere.
+ */
 function guardedStart({ times, weekday }: Job): string {
   const minutes = new Set(
     times.flatMap((time) => [0, 15, 30, 45].map((shift) => (Number(time.slice(3)) + shift) % 60)),
@@ -268,18 +271,19 @@ function guardedStart({ times, weekday }: Job): string {
   return `${sorted.join(',')} * * * * case "$(date -u +${format})" in ${wanted.join('|')}) ;; *) exit 0 ;; esac; `
 }
 
-/** cron takes a bare percent sign for the end of the command. */
+/** Quotes a word for a crontab, where a bare percent sign ends the command. */
 function cronWord(text: string): string {
   return shellWord(text).replaceAll('%', '\\%')
 }
 
-/** Settings that the image gives itself: its volume, and the address the compose file publishes. */
+/** Settings that the image sets itself: its volume, and the address that the compose file publishes. */
 const SETTINGS_OF_IMAGE = 'DASH_DATA_DIR|HOST|PORT'
 
 /**
- * The commands that run the compose file of the package with the env file of an installation (docs/deployment.md).
+ * Returns the commands that run the package's compose file with the env file of an installation
+ * (docs/deployment.md).
  *
- * @param baseUrl address the server is reached at from outside; null: not known yet
+ * @param baseUrl public address of the server; null: not known yet
  */
 export function containerCommands({ root, dotenv }: Installation, baseUrl: string | null): string {
   const compose = join(root, 'compose.yaml')

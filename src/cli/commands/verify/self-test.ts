@@ -7,7 +7,7 @@ import { databaseAt } from '../../data-folder.ts'
 import type { Terminal } from '../../terminal.ts'
 import { throttled } from './verify-output.ts'
 
-/** The self-test as the result shows it; what was missed is named only when there is something. */
+/** Self-test in the result; `missed` is present only if a mutation was missed. */
 export interface TestedAudit {
   mutations: number
   detected: number
@@ -17,8 +17,8 @@ export interface TestedAudit {
 /**
  * Tests the audit itself on a private archive in a temporary folder (docs/auditing.md).
  *
- * @param container of the command, whose configuration is used but for where the stores are
- * @returns null when a signal ended the test: the audit before it is reported all the same
+ * @param container container of the command; its configuration is used, except for the location of the stores
+ * @returns null if a signal ended the test, so that the audit before it is reported nevertheless
  */
 export async function testAudit(
   container: Container,

@@ -5,12 +5,13 @@ import { messageOf, Refusal } from '../../../domain/refusal.ts'
 import { parseDay } from '../../../domain/time.ts'
 import { isDamage } from '../../../domain/year/finding.ts'
 import { parseHead } from '../../../domain/year/ledger.ts'
-import { parseSample } from '../../../domain/year/sample.ts'
+import type { AuditedContents, Manifest } from '../../../domain/year/ledger.ts'
+import { chooseManifests, parseSample } from '../../../domain/year/sample.ts'
 import { verifyArchive } from '../../../jobs/verify-archive.ts'
 import type { VerifyOptions, VerifyProgress, VerifyResult } from '../../../jobs/verify-archive.ts'
 import type { Container } from '../../container.ts'
 import type { CommandContext } from '../../context.ts'
-import { requireFolders } from '../../data-folder.ts'
+import { isUnfounded, requireFolders } from '../../data-folder.ts'
 import { EXIT, describeError, exitCodeOf } from '../../exit-codes.ts'
 import { leaveAuditRecord } from '../../job-records.ts'
 import { flagValue, parseBase } from '../../settings/environment.ts'
@@ -30,7 +31,7 @@ export interface VerifyFlags {
 
 const JOBS_MOST = 64
 
-/** `dash verify-archive` */
+/** `dash verify-archive`: audits the archive, or another host with `--url`. */
 export async function verifyArchiveCommand(
   { config, container, terminal, signal, cwd }: CommandContext,
   flags: VerifyFlags,
@@ -41,9 +42,9 @@ export async function verifyArchiveCommand(
   const result: VerifyResult & { isOwnUnrelated?: boolean } =
     base === null
       ? await auditFolder(container, options, terminal)
-      : await (await import('./verify-host.ts')).auditHost(base, container, options, terminal)
+      : await auditHost(base, container, options, terminal)
   showFindings(result, terminal)
-  // An audit with a self-test says nothing on standard error unless something is wrong; the result has `recorded`.
+  // With a self-test, standard error stays empty unless something is wrong; the result has `recorded`.
   const noted = flags.selfTest ? { note: (): void => undefined } : terminal
   const recorded = base === null && (await leaveAuditRecord(container, result, options, noted))
   const tested =
@@ -66,6 +67,46 @@ async function auditFolder(
   const { note: onNote } = terminal
   const onProgress = throttled((progress: VerifyProgress) => terminal.progress(describeProgress(progress)))
   return verifyArchive({ ledger, objects, clock: Date.now, random: Math.random, onProgress, onNote }, options)
+}
+
+/**
+ * Audits another host by its public API, and compares it with the local ledger if there is one.
+ *
+ * @throws Refusal `usage` for flags that do not apply to a host
+ */
+async function auditHost(
+  base: string,
+  container: Container,
+  options: VerifyOptions,
+  terminal: Terminal,
+): Promise<VerifyResult & { isOwnUnrelated: boolean }> {
+  if (options.payloads)
+    throw new Refusal('usage', '--payloads needs the stored objects; remove --payloads or --url')
+  const { verifyPublished } = await import('../../../jobs/verify-published.ts')
+  const published = await container.publishedHistory(base)
+  const showProgress = throttled((text: string) => terminal.progress(text))
+  const ledger = await readOwnLedger(container)
+  const ports = {
+    published,
+    ledger,
+    clock: Date.now,
+    onProgress: (done: number, total: number) => showProgress(`${done} of ${total} publications requested`),
+    onNote: terminal.note,
+  }
+  const chosen = (manifests: readonly Manifest[]): Manifest[] =>
+    chooseManifests(manifests, options, Math.random)
+  const result = await verifyPublished(ports, { ...options, chosen })
+  return { ...result, isOwnUnrelated: ledger !== null && result.report.comparedWith === 'none' }
+}
+
+/** Reads the local ledger; null if this machine has no archive, or an empty one. */
+async function readOwnLedger(container: Container): Promise<AuditedContents | null> {
+  const { config } = container
+  if (isUnfounded(config)) return null
+  requireFolders(config)
+  const { ledger } = await container.auditors()
+  const own = await ledger.read()
+  return own && own.rows.length + own.unreadable.length > 0 ? own : null
 }
 
 function parseFlags(flags: VerifyFlags, cwd: string, signal: AbortSignal): VerifyOptions {
@@ -95,7 +136,7 @@ function parseJobs(text: string): number | null {
   return jobs >= 1 && jobs <= JOBS_MOST ? jobs : null
 }
 
-/** A head that cannot be read must not pass for one that holds. */
+/** Reads the head file. An unreadable head is refused: it must not count as confirmed. */
 function readExpectedHead(file: string, cwd: string): NonNullable<VerifyOptions['expectedHead']> {
   const refuse = (why: string): Refusal =>
     new Refusal('usage', `--expect-head ${JSON.stringify(file)} ${why}`)
@@ -110,7 +151,7 @@ function readExpectedHead(file: string, cwd: string): NonNullable<VerifyOptions[
   return { ...head, path: file }
 }
 
-/** Damage outweighs what ended the audit, and both a verifier that missed something. */
+/** Returns the exit code: damage comes first, then the failure that ended the audit, then a failed self-test. */
 function exitCode({ report, cause }: VerifyResult, tested: TestedAudit | null, signal: AbortSignal): number {
   if (signal.aborted) return EXIT.terminated
   if (report.findings.some(isDamage)) return EXIT.damaged

@@ -4,13 +4,13 @@ import { describeError } from '../../exit-codes.ts'
 import { counted } from '../../terminal.ts'
 import type { Terminal } from '../../terminal.ts'
 
-/** Findings shown to a person; `--json` has them all. */
+/** Most findings printed; `--json` prints all. */
 const FINDINGS_SHOWN = 50
 
-/** A progress line at most this often. */
+/** Shortest time between two progress lines, in milliseconds. */
 const PROGRESS_EVERY_MS = 100
 
-/** Leaves out what comes too soon after what was said last. */
+/** Limits the rate of reports: a value too soon after the last one is dropped. */
 export function throttled<T>(report: (value: T) => void): (value: T) => void {
   let next = 0
   return (value) => {
@@ -24,7 +24,7 @@ export function describeProgress({ objects, ofObjects, bytes, findings }: Verify
   return `${objects} of ${ofObjects} objects, ${megabytes(bytes)} read, ${findings} findings`
 }
 
-/** Everything a person should see of a result but its one line. */
+/** Prints the findings of a result and the failure that ended it. */
 export function showFindings({ report, cause }: VerifyResult, { error, note }: Terminal): void {
   const orphans = report.findings.filter(({ code }) => code === 'orphan_object')
   const damage = report.findings.filter(({ code }) => code !== 'orphan_object')
@@ -37,9 +37,9 @@ export function showFindings({ report, cause }: VerifyResult, { error, note }: T
 }
 
 /**
- * The one line of a result.
+ * Returns the summary line of an audit.
  *
- * @param isOwnUnrelated the local archive could not be held against the audited host
+ * @param isOwnUnrelated true if the local archive could not be compared with the audited host
  */
 export function summarize(
   { ok, complete, publications, objects, bytes, gaps, head, findings }: VerifyReport,
@@ -57,7 +57,7 @@ function megabytes(bytes: number): string {
   return `${(bytes / 1e6).toFixed(1)} MB`
 }
 
-/** The one line of a self-test. */
+/** Returns the summary line of a self-test. */
 export function summarizeSelfTest({ mutations, detected }: { mutations: number; detected: number }): string {
   return `self-test: ${detected} of ${mutations} mutations detected`
 }

@@ -14,7 +14,7 @@ const chat = (args: readonly string[], options: Parameters<typeof dash>[1] = {})
   dash(['chat', ...args], options)
 
 describe('dash chat with a question', () => {
-  test('prints the answer as plain text and nothing else', async () => {
+  test('the answer is printed as plain text and nothing else', async () => {
     const server = await startAgent({
       provider: { rounds: [[{ text: 'Hello **you**' }, { end: 'completed' }]] },
     })
@@ -27,41 +27,47 @@ describe('dash chat with a question', () => {
     expect(JSON.stringify(server.provider.requests[0]?.body)).toContain('How are you?')
   })
 
-  test.each([[['--json']], [[]]])('%j: ends the turn when its reader has left', async (flags) => {
-    let left: () => void = () => undefined
-    const gone = new Promise<void>((resolve) => (left = resolve))
-    const endless: Responder = (response) => {
-      response.writeHead(200, { 'content-type': 'text/event-stream' })
-      response.write(META)
-      const words = setInterval(() => response.write(delta('word ')), 10)
-      response.once('close', () => {
-        clearInterval(words)
-        left()
-      })
-    }
-    const { url } = await startScripted({ chat: endless })
-    const { child, until, end } = startDash(['chat', ...flags, '--url', url, 'x'])
-    await until('stdout')
-    child.stdout?.destroy()
-    await gone
-    expect(await end()).toBe(0)
-  })
+  test.each([[['--json']], [[]]])(
+    'with the flags %j a turn ends when standard output is closed',
+    async (flags) => {
+      let left: () => void = () => undefined
+      const gone = new Promise<void>((resolve) => (left = resolve))
+      const endless: Responder = (response) => {
+        response.writeHead(200, { 'content-type': 'text/event-stream' })
+        response.write(META)
+        const words = setInterval(() => response.write(delta('word ')), 10)
+        response.once('close', () => {
+          clearInterval(words)
+          left()
+        })
+      }
+      const { url } = await startScripted({ chat: endless })
+      const { child, until, end } = startDash(['chat', ...flags, '--url', url, 'x'])
+      await until('stdout')
+      child.stdout?.destroy()
+      await gone
+      expect(await end()).toBe(0)
+    },
+  )
 })
 
 describe('the exit code', () => {
   test.each([
     ['SIGINT', 130],
     ['SIGTERM', 143],
-  ] as const)('of %s, with what came of the answer', async (signal, code) => {
-    const { url } = await startScripted({ chat: stream([META, delta('Hel')], 'hold') })
-    const { output, until, end } = startDash(['chat', '--url', url, 'x'])
-    await until('stdout')
-    expect([await end(signal), output.stdout]).toEqual([code, 'Hel\n'])
-  })
+  ] as const)(
+    'a command ended by %s has its exit code and prints the partial answer',
+    async (signal, code) => {
+      const { url } = await startScripted({ chat: stream([META, delta('Hel')], 'hold') })
+      const { output, until, end } = startDash(['chat', '--url', url, 'x'])
+      await until('stdout')
+      expect([await end(signal), output.stdout]).toEqual([code, 'Hel\n'])
+    },
+  )
 })
 
-test('a private server answers from the demo, and is gone afterwards', async () => {
-  // The switch is for the operator's own server.
+test('a private server serves the demo, and its folder is deleted afterwards', async () => {
+  // DASH_CHAT_DISABLED applies to the operator's own server only.
   const finished = await chat(['--demo', 'what is trending?'], { env: { DASH_CHAT_DISABLED: '1' } })
   expect(finished).toMatchObject({ code: 0 })
   expect(finished.stdout).toMatch(/^_Demo: a script answers here/)
@@ -81,8 +87,8 @@ const OWN_LIMIT: Behaviour = {
   },
 }
 
-/** What the routing service was asked, beside the conversation. */
-const asked = ({ requests }: SyntheticProvider): unknown[] =>
+/** Requests to the routing service, without the conversation. */
+const routerRequests = ({ requests }: SyntheticProvider): unknown[] =>
   requests.map(({ path, headers, body }) => ({
     path,
     authorization: headers.authorization,
@@ -101,7 +107,7 @@ const request = (model: string): object => ({
 
 const modelOf = async (url: string): Promise<unknown> => (await fetch(`${url}/api/agent/config`)).json()
 
-test('a server whose model is `auto` chats on the recommended one, then on the next, within the day of both', async () => {
+test('a server with the model `auto` chats with the recommended model, then with the next one, within the daily limit of both', async () => {
   const folder = join(temporaryFolder(), 'data')
   mkdirSync(folder)
   const service = await startRouter({ models: MODELS, clock: Date.now })
@@ -111,7 +117,7 @@ test('a server whose model is `auto` chats on the recommended one, then on the n
   })
   expect(JSON.parse(evaluated.stdout)).toMatchObject({ primary: SOLVER, requests: 8 })
   const provider = await startProvider()
-  // Ten of these are nobody's, and the evaluation sent eight, so that three are left.
+  // Ten of these are reserved and the evaluation sent eight, so that three are left.
   provider.key = { data: { free_model_daily_requests: { limit: 21, used: 8 } } }
   const { url, end } = await serve([], {
     env: {
@@ -127,7 +133,7 @@ test('a server whose model is `auto` chats on the recommended one, then on the n
   const first = await chatEvents({ url }, chatBody('What is new?'))
   expect(textOf(first)).not.toBe('')
   expect(first.at(-1)).toMatchObject({ event: 'done' })
-  expect(asked(provider)).toEqual([request(SOLVER)])
+  expect(routerRequests(provider)).toEqual([request(SOLVER)])
 
   provider.behave(OWN_LIMIT, SOLVER)
   const second = await chatEvents({ url }, chatBody('And now?'))
@@ -135,7 +141,7 @@ test('a server whose model is `auto` chats on the recommended one, then on the n
   const other = provider.requests.at(-1)?.body['model'] as string
   expect(MODELS.map(({ id }) => id)).toContain(other)
   expect(other).not.toBe(SOLVER)
-  expect(asked(provider).slice(1)).toEqual([request(SOLVER), request(other)])
+  expect(routerRequests(provider).slice(1)).toEqual([request(SOLVER), request(other)])
   expect(await modelOf(url)).toMatchObject({ enabled: true, model: other })
 
   const last = await chatEvents({ url }, chatBody('Anything else?'))

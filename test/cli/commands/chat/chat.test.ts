@@ -19,7 +19,7 @@ const chat = (args: readonly string[], options: Parameters<typeof run>[1] = {}) 
   run(['chat', ...args], options)
 
 describe('dash chat with a question', () => {
-  test('passes item and sort on, and asks as the host it asks', async () => {
+  test('a request has item and sort, and the origin of the server it is sent to', async () => {
     const { url, requests } = await startScripted()
     const flags = ['--item', 'hn-29387264', '--sort', 'week']
     expect(await chat(['--url', url, ...flags, 'What', 'is', 'new?'])).toEqual({
@@ -41,7 +41,7 @@ describe('dash chat with a question', () => {
     ])
   })
 
-  test('takes it from a pipe too, and says so when there is none', async () => {
+  test('a question may come from a pipe, and an empty one is refused', async () => {
     const { url, requests } = await startScripted()
     expect(await chat(['--url', url], { stdin: 'What is\nnew?\n' })).toMatchObject({ code: 0 })
     expect(JSON.parse(requests.at(-1)?.body ?? '')).toEqual({
@@ -56,7 +56,7 @@ describe('dash chat with a question', () => {
     })
   })
 
-  test('prints one line an event under --json, as the server sent it', async () => {
+  test('every event is one line under --json, as the server sent it', async () => {
     const sent = [
       META,
       record('tool', { name: 'search_items', status: 'start' }),
@@ -76,7 +76,7 @@ describe('dash chat with a question', () => {
     expect(stdout).not.toMatch(/[^\P{Cc}\n]|\p{Cf}/u)
   })
 
-  test('strips what a terminal would obey, labels what is not ordinary, and says what is cut', async () => {
+  test('an answer has no control characters, and notes name its labels and a cut question', async () => {
     const done = record('done', { usage: { in: 0, out: 0, cached: 0 }, degraded: true, cached: true })
     const { url } = await startScripted({ chat: stream([META, delta('a\u001b]0;x\u0007b\u009b2J'), done]) })
     const { stdout, stderr } = await chat(['--url', url, 'x'.repeat(2_001)])
@@ -153,15 +153,15 @@ describe('the exit code', () => {
     ],
     ['a question it does not take', { chat: declined('payload_too_large', 413) }, 1, /payload_too_large/],
     ['an item where none are talked about', { config: json({ ...CONFIG, itemChat: false }) }, 1, /item/],
-  ])('of %s is told in one line', async (what, replies, code, words) => {
+  ])('an exit code and one line of error report %s', async (what, replies, code, message) => {
     const { url } = await startScripted(replies)
     const item = what.startsWith('an item') ? ['--item', 'hn-1'] : []
     const finished = await chat(['--url', url, ...item, 'x'])
-    expect([finished.code, finished.stderr]).toEqual([code, expect.stringMatching(words)])
+    expect([finished.code, finished.stderr]).toEqual([code, expect.stringMatching(message)])
     expect(finished.stderr.trimEnd().split('\n')).toHaveLength(1)
   })
 
-  test('of no server, which says how to start one; under --json as a document', async () => {
+  test('an unreachable server is reported with advice how to start one, under --json as a document', async () => {
     const port = new URL(await unreachableUrl()).port
     const finished = await chat(['x'], { env: { PORT: port } })
     expect(finished).toMatchObject({ code: 69, stdout: '' })
@@ -176,7 +176,7 @@ describe('the exit code', () => {
   })
 })
 
-test('a server that listens where the settings say is asked without --url, by its base address first', async () => {
+test('the server of the settings receives the question without --url, by its base address first', async () => {
   const server = await startAgent({ provider: { rounds: [[{ text: 'Here' }, { end: 'completed' }]] } })
   const expected = textOf(await chatEvents(server, chatBody('x')))
   expect(await chat(['x'], { env: { PORT: String(server.port) } })).toMatchObject({

@@ -10,7 +10,7 @@ const typed = (...chunks: string[]): Typed[] => {
 
 const pasted = (text: string): string => `\x1b[200~${text}\x1b[201~`
 
-test('a marked paste is one, with what was typed around it', () => {
+test('a marked paste is separated from the keys around it', () => {
   expect(typed(`ab${pasted('one\ntwo\r\n')}\r`)).toEqual([
     { kind: 'keys', text: 'ab' },
     { kind: 'paste', text: 'one\ntwo\r\n' },
@@ -18,12 +18,12 @@ test('a marked paste is one, with what was typed around it', () => {
   ])
 })
 
-test('a paste is the same wherever it is cut, but for the escape that begins it', () => {
+test('a paste is the same wherever the input is split, except after its first escape', () => {
   const whole = `a${pasted('x\ny')}b${pasted('\x1b[31m')}`
   const begins = new Set([...whole.matchAll(/\[200~/g)].map(({ index }) => index))
-  const places = Array.from({ length: whole.length }, (_, index) => index).filter((at) => !begins.has(at))
+  const positions = Array.from({ length: whole.length }, (_, index) => index).filter((at) => !begins.has(at))
   fc.assert(
-    fc.property(fc.subarray(places), (cuts) => {
+    fc.property(fc.subarray(positions), (cuts) => {
       const chunks = [...cuts, whole.length].map((cut, index) => whole.slice(cuts[index - 1] ?? 0, cut))
       const pastes = typed(...chunks).filter(({ kind }) => kind === 'paste')
       expect(pastes.map(({ text }) => text)).toEqual(['x\ny', '\x1b[31m'])
@@ -31,7 +31,7 @@ test('a paste is the same wherever it is cut, but for the escape that begins it'
   )
 })
 
-test('a line end within one piece of input is pasted, one at its end is a key', () => {
+test('a line end within a chunk of input is pasted, one at its end is a key', () => {
   expect(typed('hello\r')).toEqual([{ kind: 'keys', text: 'hello\r' }])
   expect(typed('one\ntwo\rthree\r')).toEqual([
     { kind: 'paste', text: 'one\ntwo\rthree' },
@@ -43,7 +43,7 @@ test('a line end within one piece of input is pasted, one at its end is a key', 
   ])
 })
 
-test('keys that begin as a paste does are keys once they go on otherwise', () => {
+test('keys that begin like a paste are keys once they continue differently', () => {
   expect(typed('\x1b', '[A')).toEqual([
     { kind: 'keys', text: '\x1b' },
     { kind: 'keys', text: '[A' },
@@ -51,7 +51,7 @@ test('keys that begin as a paste does are keys once they go on otherwise', () =>
   expect(typed('\x1b[2', '~')).toEqual([{ kind: 'keys', text: '\x1b[2~' }])
 })
 
-test('a paste without an end does not grow for ever', () => {
+test('a paste without an end has a bounded length', () => {
   const [paste] = typed('\x1b[200~', 'x'.repeat(600_000), 'x'.repeat(600_000))
   expect(paste).toMatchObject({ kind: 'paste' })
   expect(paste?.text).toHaveLength(1_200_000)

@@ -30,11 +30,11 @@ describe('Markdown on a terminal', () => {
     ['a rule', 'a\n\n---\n', ['a', '', '─'.repeat(40)]],
     ['marks that are not closed yet', 'some **bold and `co', ['some **bold and `co']],
     ['nothing', '', []],
-  ])('shows %s', (_what, text, expected) => {
+  ])('the rows show %s', (_what, text, expected) => {
     expect(shown(text)).toEqual(expected)
   })
 
-  test('shows cells one after the other where a table is too wide', () => {
+  test('a table that is too wide shows the cells of a row one after the other', () => {
     expect(shown('| first | second |\n|--|--|\n| one word more | and another one |', 20)).toEqual([
       'first | second',
       '───',
@@ -43,18 +43,18 @@ describe('Markdown on a terminal', () => {
     ])
   })
 
-  test('of a nesting no answer has, keeps the marks', () => {
+  test('extreme nesting keeps its marks', () => {
     for (const marks of ['>', '1) ', '> - ', '- '])
       expect(shown(`${marks.repeat(20_000)}x`).join('').length).toBeGreaterThan(1_000)
   })
 
-  test('makes no control character of what stands for one', () => {
+  test('an entity never becomes a control character', () => {
     expect(shown('a &#27;[7m &#x9b;7m &#x202e;b [&#27;](https://a.example/&#27;)').join('')).not.toMatch(
       /[\p{Cc}\p{Bidi_Control}]/u,
     )
   })
 
-  test('never makes a row too wide or one that a terminal obeys, whatever comes', () => {
+  test('no row is too wide or has control characters, for any text', () => {
     const mark = fc.constantFrom(
       '#',
       '*',

@@ -18,16 +18,16 @@ const NOON = new Date(2026, 4, 3, 12, 0, 0).getTime()
 const limit = (scope: string, retryAfterSeconds: number) =>
   new Refusal('rate_limited' as const, undefined, { members: { status: 429, scope, retryAfterSeconds } })
 
-const limitWords = (scope: string, seconds: number, quota: Quota | null, isTalk = true): string =>
+const limitText = (scope: string, seconds: number, quota: Quota | null, isTalk = true): string =>
   refusalMessage(limit(scope, seconds), 'http://h', NOON, { isTalk, quota }).text
 
-describe('what a person is told', () => {
-  test('of the quotas', () => {
+describe('messages', () => {
+  test('the quota message shows the remaining messages', () => {
     const quotas = { messagesPerSession: 20, messagesPerDay: 60 }
     expect(quotaMessage({ remaining: { session: 18, day: 47 }, quotas })).toBe('18/20 session, 47/60 today')
   })
 
-  test('of a time, by the clock, and its day when that is another', () => {
+  test('a time is shown by the clock, with its date on another day', () => {
     expect(clockTime(NOON + 65_000, NOON)).toBe('12:01:05')
     expect(clockTime(NOON + 12 * 3_600_000, NOON)).toBe('4 May 00:00:00')
   })
@@ -36,7 +36,7 @@ describe('what a person is told', () => {
   const day = 'this address has used all its messages of today (ip); try again at'
   const soon = 'too soon after the last message (session); try again at'
   const many = 'too many messages from this address (ip); try again at'
-  const places = 'the chat is busy: open answers hold the remaining budget or all streams (global-budget)'
+  const busy = 'the chat is busy: open answers hold the remaining budget or all streams (global-budget)'
 
   test.each([
     ['session', 2, 18, 47, true, `${soon} 12:00:02`],
@@ -48,7 +48,7 @@ describe('what a person is told', () => {
     ['ip', 43_200, 18, 0, false, `${day} 4 May 00:00:00`],
     ['ip', 30, 18, 0, false, `${day} 12:00:30`],
     ['ip', 43_200, 18, 47, false, `${day} 4 May 00:00:00`],
-    ['global-budget', 5, 18, 47, true, `${places}; try again at 12:00:05`],
+    ['global-budget', 5, 18, 47, true, `${busy}; try again at 12:00:05`],
     [
       'global-budget',
       43_200,
@@ -58,42 +58,42 @@ describe('what a person is told', () => {
       'the chat budget of today is used up (global-budget); try again at 4 May 00:00:00',
     ],
   ])(
-    'of a limit of scope %s for %i s, with %i of the session and %i of the day left; /retry helps: %s',
+    'a limit of scope %s for %i s is described, with %i of the session and %i of the day left; /retry helps: %s',
     (scope, retryAfterSeconds, session, left, helps, text) => {
       const quota = {
         remaining: { session, day: left },
         quotas: { messagesPerSession: 20, messagesPerDay: 60 },
       }
-      expect(limitWords(scope, retryAfterSeconds, quota)).toBe(text)
+      expect(limitText(scope, retryAfterSeconds, quota)).toBe(text)
       expect(canHelpAgain(limit(scope, retryAfterSeconds), quota)).toBe(helps)
     },
   )
 
-  test('of a limit before anything is known of the quotas', () => {
-    expect(limitWords('session', 2, null)).toMatch(/^too soon after/)
-    expect(limitWords('session', 1_200, null)).toMatch(/^all messages of this session are used/)
-    expect(limitWords('ip', 30, null)).toMatch(/^too many messages from this address/)
+  test('a limit is described before any quota is known', () => {
+    expect(limitText('session', 2, null)).toMatch(/^too soon after/)
+    expect(limitText('session', 1_200, null)).toMatch(/^all messages of this session are used/)
+    expect(limitText('ip', 30, null)).toMatch(/^too many messages from this address/)
   })
 
-  test('of a used session without naming a command where there is none', () => {
-    expect(limitWords('session', 1_200, null, false)).toBe(
+  test('a used-up session names no command outside of a conversation', () => {
+    expect(limitText('session', 1_200, null, false)).toBe(
       'all messages of this session are used (session); try again at 12:20:00',
     )
   })
 
-  test('of /retry where the server was not reached, and not where only its operator can help', () => {
+  test('/retry is offered for an unreachable server, and not if only its operator can help', () => {
     expect(canHelpAgain(new Refusal('server_unreachable' as const), null)).toBe(true)
     expect(canHelpAgain(new Refusal('answer_cut' as const), null)).toBe(true)
     expect(canHelpAgain(new Refusal('disabled' as const), null)).toBe(false)
   })
 
-  test('of a model that failed: what asks again where it is read', () => {
+  test('a failed model names /retry in a conversation, and a new question elsewhere', () => {
     const failure = { error: 'timeout', code: 'idle' }
     expect(failureMessage(failure, { isTalk: true })).toMatch(/\(timeout, idle\); \/retry to ask again$/)
     expect(failureMessage(failure, { isTalk: false })).toMatch(/\(timeout, idle\); ask again$/)
   })
 
-  test('in rows that end between words, whatever the width', () => {
+  test('notes are wrapped between words at any width', () => {
     const text = 'the session had expired; a new one was started\n漢字漢字 \u202eb'
     expect(noteRows(text, 20, false)).toEqual([
       'the session had',
@@ -104,7 +104,7 @@ describe('what a person is told', () => {
     expect(noteRows('ab cd', 4, true)).toEqual(['\x1b[2mab\x1b[22m', '\x1b[2mcd\x1b[22m'])
   })
 
-  test('of what is left out, once', () => {
+  test('omitted text is noted once', () => {
     const replay = { body: '', leftOut: 2, questionCut: true, earlierCut: 1 }
     expect(replayNotes(replay, null)).toEqual([
       'the question is too long: only its first 2,000 characters are sent',
@@ -116,7 +116,7 @@ describe('what a person is told', () => {
   })
 })
 
-describe('what a person says', () => {
+describe('typed lines', () => {
   test.each([
     ['/lang  RU ', { kind: 'command', name: 'lang', argument: 'RU' }],
     ['/Help', { kind: 'command', name: 'help', argument: '' }],
@@ -129,8 +129,8 @@ describe('what a person says', () => {
     [' Exit ', { kind: 'command', name: 'quit', argument: '' }],
     ['/exit', { kind: 'command', name: 'quit', argument: '' }],
     ['exit strategies?', { kind: 'question', text: 'exit strategies?' }],
-  ])('%j is understood', (text, said) => {
-    expect(parseTypedLine(text)).toEqual(said)
+  ])('the line %j is parsed', (text, parsed) => {
+    expect(parseTypedLine(text)).toEqual(parsed)
   })
 
   test.each([
@@ -139,22 +139,22 @@ describe('what a person says', () => {
     ['/tone c', ['/tone casual']],
     ['/toString ', []],
     ['what', []],
-  ])('%j is completed', (line, completions) => {
+  ])('the line %j is completed', (line, completions) => {
     expect(completionsOf(line)).toEqual(completions)
   })
 
-  test('help lists every command', () => {
+  test('the help lists every command', () => {
     for (const name of completionsOf('/')) expect(helpText(80)).toContain(`  ${name.trim()}`)
     expect(completionsOf('/')).toHaveLength(11)
   })
 
-  test('help says that /retry costs one message and may return the cached answer', () => {
+  test('the help says that a repeated answer is the cached one, and costs a message', () => {
     expect(helpText(200)).toContain(
       'ask the last question again; costs one message, and may return the cached answer',
     )
   })
 
-  test('help keeps its two columns where a line is wrapped', () => {
+  test('the help keeps its two columns where a line is wrapped', () => {
     const rows = helpText(44).split('\n')
     expect(rows).toContain('  /item [KEY]       chat about one item;')
     expect(rows).toContain('                    without KEY, about the')
@@ -163,7 +163,7 @@ describe('what a person says', () => {
   })
 })
 
-test('a line of JSON holds nothing a terminal obeys and says the same', () => {
+test('a line of JSON has no control characters and parses to the same value', () => {
   const value = { text: 'a\u001b\u009b\u202e\u200b\u{e0041}\u2028"漢👍' }
   const line = jsonLine(value)
   expect(JSON.parse(line)).toEqual(value)

@@ -6,18 +6,18 @@ import { openQuestionHistory, QUESTIONS_KEPT } from '../../../../src/cli/command
 import type { QuestionHistory } from '../../../../src/cli/commands/chat/question-history.ts'
 import { temporaryFolder } from '../../../support/dash.ts'
 
-const place = (): string => join(temporaryFolder(), 'dash', 'chat-history')
+const historyPath = (): string => join(temporaryFolder(), 'dash', 'chat-history')
 
 const open = (path: string | null): QuestionHistory =>
   openQuestionHistory(path, (problem) => {
     throw new Error(problem)
   })
 
-/** What the next run knows of questions asked in this one. */
-function remembered(asked: readonly string[]): readonly string[] {
-  const path = place()
+/** Adds questions in one run and returns those of the next run. */
+function remembered(added: readonly string[]): readonly string[] {
+  const path = historyPath()
   const questions = open(path)
-  for (const question of asked) questions.add(question)
+  for (const question of added) questions.add(question)
   return open(path).list()
 }
 
@@ -31,27 +31,27 @@ test.each([
   'https://me:secret@example.org/',
   ' a question that begins with a space',
   '   ',
-])('the question %j is not written down', (question) => {
+])('the question %j is not stored', (question) => {
   expect(remembered([question])).toEqual([])
 })
 
-test('questions are there in the next run, each where it was asked last', () => {
+test('questions are kept for the next run, each at its last use', () => {
   expect(
     remembered(['what is trending?', 'which tokens does a tokenizer make?', 'a secret of success']),
   ).toEqual(['what is trending?', 'which tokens does a tokenizer make?', 'a secret of success'])
   const question = fc.string({ unit: 'binary', minLength: 1 })
-  const path = place()
+  const path = historyPath()
   mkdirSync(dirname(path))
   fc.assert(
-    fc.property(fc.array(question, { maxLength: 20 }), (asked) => {
-      writeFileSync(path, asked.map((each) => `${JSON.stringify(each)}\n`).join(''))
-      expect(open(path).list()).toEqual(asked.filter((each, index) => !asked.includes(each, index + 1)))
+    fc.property(fc.array(question, { maxLength: 20 }), (added) => {
+      writeFileSync(path, added.map((each) => `${JSON.stringify(each)}\n`).join(''))
+      expect(open(path).list()).toEqual(added.filter((each, index) => !added.includes(each, index + 1)))
     }),
   )
 })
 
-test('questions stay in a file and a folder of the owner alone, secrets in this run alone', () => {
-  const path = place()
+test('only the owner may read the file and the folder of questions, and secrets are kept for this run only', () => {
+  const path = historyPath()
   const questions = open(path)
   for (const question of ['one', 'two\nlines', ' not this', 'token: abcdefghijkl', 'one'])
     questions.add(question)
@@ -60,8 +60,8 @@ test('questions stay in a file and a folder of the owner alone, secrets in this 
   expect([statSync(path).mode & 0o777, statSync(dirname(path)).mode & 0o777]).toEqual([0o600, 0o700])
 })
 
-test('questions of two terminals at once are all kept, lines that hold none are left out', () => {
-  const path = place()
+test('the questions of two terminals are all kept, and invalid lines are skipped', () => {
+  const path = historyPath()
   const [first, second] = [open(path), open(path)]
   first.add('a')
   second.add('b')
@@ -70,8 +70,8 @@ test('questions of two terminals at once are all kept, lines that hold none are 
   expect(open(path).list()).toEqual(['a', 'b', 'c'])
 })
 
-test('the file does not grow for ever, and one that others could read is closed to them', () => {
-  const path = place()
+test('the file has a bounded size, and one that others could read becomes private', () => {
+  const path = historyPath()
   mkdirSync(dirname(path))
   const lines = Array.from({ length: 3 * QUESTIONS_KEPT }, (_, index) => `"q${index}"\n`)
   writeFileSync(path, lines.join(''))
@@ -83,7 +83,7 @@ test('the file does not grow for ever, and one that others could read is closed 
   expect(readdirSync(dirname(path))).toEqual(['chat-history'])
 })
 
-test('a file that cannot be used is told once, and its questions are there for this run', () => {
+test('an unusable file is reported once, and questions are kept for this run', () => {
   const path = join(temporaryFolder(), 'file', 'chat-history')
   writeFileSync(dirname(path), '')
   const problems: string[] = []
@@ -94,7 +94,7 @@ test('a file that cannot be used is told once, and its questions are there for t
   expect(questions.list()).toEqual(['one', 'two'])
 })
 
-test('without a file questions are there for this run', () => {
+test('questions are kept for this run without a file', () => {
   const questions = open(null)
   questions.add('one')
   expect(questions.list()).toEqual(['one'])

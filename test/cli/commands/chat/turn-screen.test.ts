@@ -3,7 +3,7 @@ import { describe, expect, test } from 'vitest'
 import { Painter } from '../../../../src/cli/commands/chat/turn-screen.ts'
 import type { Row } from '../../../../src/cli/commands/chat/wrap.ts'
 
-/** No wrapping or wrapping; up; clear below; clear the row; right; line feed; return; text. */
+/** Wrapping off or on; up; clear below; clear the row; right; line feed; return; text. */
 const SEQUENCES = new RegExp(
   [
     '\\x1b\\[\\?7[lh]',
@@ -18,7 +18,7 @@ const SEQUENCES = new RegExp(
   'g',
 )
 
-/** As much of a terminal as the painter uses: its rows, with those that have scrolled away. */
+/** The parts of a terminal that the painter uses: its rows and the scrollback. */
 class Emulator {
   columns = 40
   rows: number
@@ -62,7 +62,7 @@ class Emulator {
 const rowsOf = (texts: readonly string[]): Row[] => texts.map((text) => ({ text, width: text.length }))
 
 describe('the painter', () => {
-  test('paints again only from the first row that differs, in one write', () => {
+  test('the painter repaints from the first row that differs, in one write', () => {
     const screen = new Emulator(10)
     const painter = new Painter(screen)
     painter.paint(rowsOf(['a', 'b', 'c']))
@@ -74,7 +74,7 @@ describe('the painter', () => {
     expect(screen.writes).toHaveLength(2)
   })
 
-  test('leaves the screen as the last frame is, whatever the frames before were', () => {
+  test('the screen shows the last frame after any sequence of frames', () => {
     const frame = fc.array(fc.constantFrom('', 'a', 'bb', 'ccc'), { maxLength: 8 })
     fc.assert(
       fc.property(fc.array(frame, { minLength: 1, maxLength: 8 }), (frames) => {
@@ -87,7 +87,7 @@ describe('the painter', () => {
     )
   })
 
-  test('never touches what has scrolled out of reach, and loses nothing of what is added', () => {
+  test('rows that have scrolled away stay unchanged, and every added row is shown', () => {
     const screen = new Emulator(4)
     const painter = new Painter(screen)
     const all = Array.from({ length: 12 }, (_, index) => `row ${index}`)

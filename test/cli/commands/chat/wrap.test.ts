@@ -7,34 +7,34 @@ const rows = (text: string, columns: number): string[] =>
   wrap([{ text, styles: [] }], columns).map((row) => row.text)
 
 describe('wrapping', () => {
-  test('breaks at spaces, which it swallows', () => {
+  test('a row is broken at spaces, which are dropped', () => {
     expect(rows('ab cd efg', 5)).toEqual(['ab cd', 'efg'])
     expect(rows('ab  cdefgh  ij', 6)).toEqual(['ab ', 'cdefgh', 'ij'])
   })
 
-  test('breaks a word that is longer than a row, and beside wide characters', () => {
+  test('a word longer than a row is broken, and so is text beside wide characters', () => {
     expect(rows('abcdefgh', 3)).toEqual(['abc', 'def', 'gh'])
     expect(rows('漢字漢字漢', 5)).toEqual(['漢字', '漢字', '漢'])
     expect(rows('ab漢字cd', 4)).toEqual(['ab漢', '字cd'])
   })
 
-  test('keeps together what is one character to a reader', () => {
+  test('a grapheme is never split', () => {
     expect(rows('👩‍💻👩‍💻👩‍💻', 4)).toEqual(['👩‍💻👩‍💻', '👩‍💻'])
     expect(rows('e\u0301e\u0301e\u0301', 2)).toEqual(['e\u0301e\u0301', 'e\u0301'])
   })
 
-  test('closes a style at the end of a row and opens it in the next', () => {
+  test('a style is closed at the end of a row and opened in the next', () => {
     expect(wrap([{ text: 'ab cd', styles: ['bold'] }], 2).map((row) => row.text)).toEqual([
       '\x1b[1mab\x1b[22m',
       '\x1b[1mcd\x1b[22m',
     ])
   })
 
-  test('passes nothing that a terminal obeys', () => {
+  test('control characters are removed', () => {
     expect(rows('a\x1b[31mb\u009bc\x07\u202ed', 80)).toEqual(['a[31mbcd'])
   })
 
-  test('gives rows no wider than asked that hold every visible character in order', () => {
+  test('every row fits its width, and all visible characters appear in order', () => {
     const text = fc.string({
       unit: fc.constantFrom('a', 'b', ' ', '漢', '👍', 'é', '-', '\n'),
       maxLength: 200,

@@ -15,7 +15,7 @@ interface Finding {
   mend: string | null
 }
 
-/** Answers as every service at once, by the path; `requests` are those it got. */
+/** Simulates all services at once, by the path; `requests` records what they receive. */
 async function services(
   answers: Record<string, number | string> = {},
   headers: Record<string, string> = {},
@@ -23,9 +23,9 @@ async function services(
   const requests: string[] = []
   const { url } = await localSource(({ method, target, headers: { authorization } }, response) => {
     requests.push(`${method} ${target} ${authorization ?? '-'}`)
-    const answer = answers[target] ?? 200
-    response.writeHead(typeof answer === 'number' ? answer : 200, headers)
-    response.end(typeof answer === 'string' && method !== 'HEAD' ? answer : '')
+    const body = answers[target] ?? 200
+    response.writeHead(typeof body === 'number' ? body : 200, headers)
+    response.end(typeof body === 'string' && method !== 'HEAD' ? body : '')
   })
   const names = ['HN', 'HN_SEARCH', 'LOBSTERS', 'LESSWRONG', 'GITHUB', 'HUGGINGFACE', 'REPLICATE', 'REDDIT']
   const env = Object.fromEntries(names.map((name) => [`DASH_${name}_URL`, url]))
@@ -35,7 +35,7 @@ async function services(
   }
 }
 
-/** Its findings; it runs in this process unless file modes are to bind it or its own path matters. */
+/** Returns its findings. It runs in this process unless file modes must apply or the path of the program matters. */
 async function doctor(
   options: RunOptions & { inProcess?: boolean; stdin?: never },
   args: string[] = [],
@@ -47,7 +47,7 @@ async function doctor(
   return { code, findings, find: (check) => findings.find((finding) => finding.check === check) }
 }
 
-/** A finding with that verdict, whose texts hold these. */
+/** Matches a finding with this verdict whose texts contain these. */
 const finding = (verdict: string, texts: Partial<Record<'detail' | 'mend', string>>): unknown => {
   const held = Object.entries(texts).map(([name, text]) => [name, expect.stringContaining(text)] as const)
   return expect.objectContaining({ verdict, ...Object.fromEntries(held) })
@@ -60,7 +60,7 @@ async function change(path: string, statement: string): Promise<void> {
 }
 
 describe('an installation', () => {
-  test('that is well ends with 0, and nothing of it is changed', async () => {
+  test('a sound installation ends with 0 and is not changed', async () => {
     const cwd = temporaryFolder()
     const { env, requests } = await services({ '/v1/models': '{"data":[{"id":"m"}]}' })
     await run(['init', '--quiet'], { cwd })
@@ -76,7 +76,7 @@ describe('an installation', () => {
     const checks = 'configuration chat data-folder feed.migrations snapshot router provider source.hn clock'
     for (const check of checks.split(' ')) expect(find(check), check).toMatchObject({ verdict: 'ok' })
     expect(stateOfFolder(cwd)).toEqual(before)
-    // The keys go to their own services alone, and nothing is posted.
+    // Keys are sent to their own services only, and nothing is posted.
     expect(requests.filter((each) => each.includes('the-key'))).toEqual(['GET /v1/models Bearer the-key'])
     expect(requests.filter((each) => each.includes('other-key'))).toEqual([
       'GET /router/key Bearer other-key',
@@ -84,7 +84,7 @@ describe('an installation', () => {
     expect(requests.filter((each) => !/^(GET|HEAD) /.test(each))).toEqual([])
   })
 
-  test('that does not exist yet is reported as such, and none is made', async () => {
+  test('a missing installation is reported, and none is created', async () => {
     const cwd = temporaryFolder()
     const { code, find } = await doctor({ cwd, env: (await services()).env })
     expect([code, find('data-folder')]).toMatchObject([0, { verdict: 'note' }])
@@ -92,11 +92,11 @@ describe('an installation', () => {
     expect(readdirSync(cwd)).toEqual([])
   })
 
-  test('in use is looked at beside its server', async () => {
+  test('an installation can be checked while its server runs', async () => {
     const cwd = temporaryFolder()
     const { env } = await services()
     const { url } = await serve([], { cwd, env })
-    // A server makes its databases when it is first asked.
+    // A server creates its databases at the first query.
     expect((await run(['healthcheck', '--url', url])).code).toBe(0)
     const before = readdirSync(join(cwd, 'dash-data')).sort()
     const { code, find } = await doctor({ cwd, env: { ...env, PORT: new URL(url).port } })
@@ -109,8 +109,8 @@ describe('an installation', () => {
   })
 })
 
-describe('what is wrong', () => {
-  test('with the configuration is told whole, with the names no variable has, and ends with 78', async () => {
+describe('a problem', () => {
+  test('all problems of the configuration and unknown names are reported, and the exit code is 78', async () => {
     const env = { PORT: 'many', DASH_SESSION_SECRET: 'short', DASH_PROT: '1' }
     const { code, findings } = await doctor({ cwd: temporaryFolder(), env })
     expect(code).toBe(78)
@@ -119,7 +119,7 @@ describe('what is wrong', () => {
     expect(findings.find(({ check }) => check === 'configuration.names')?.detail).toContain('DASH_PROT')
   })
 
-  test('with a folder that was named ends with 78, and it is not made', async () => {
+  test('a missing named folder ends with 78, and is not created', async () => {
     const cwd = temporaryFolder()
     const { code, find } = await doctor({ cwd }, ['--offline', '--data-dir', 'mounted'])
     expect(code).toBe(78)
@@ -127,7 +127,7 @@ describe('what is wrong', () => {
     expect(readdirSync(cwd)).toEqual([])
   })
 
-  test('with who may read and write is told with what mends it', async () => {
+  test('wrong permissions are reported with their remedy', async () => {
     const cwd = temporaryFolder()
     mkdirSync(join(cwd, 'dash-data'))
     chmodSync(join(cwd, 'dash-data'), 0o777)
@@ -143,7 +143,7 @@ describe('what is wrong', () => {
     ])
   })
 
-  test('with what the next job could not write ends with 74, and nothing is written to try it', async () => {
+  test('files that the next job could not write end with 74, and nothing is written for the check', async () => {
     const cwd = temporaryFolder()
     await run(['init', '--quiet'], { cwd })
     await run(['publish-year', '--once', '--allow-empty'], { cwd })
@@ -163,24 +163,24 @@ describe('what is wrong', () => {
     expect(stateOfFolder(cwd)).toEqual(before)
   })
 
-  test('with the folder of the metrics or of the data is told', async () => {
+  test('a problem of the metrics folder or the data folder is reported', async () => {
     const cwd = temporaryFolder()
     const [metrics, data] = [join(cwd, 'metrics'), join(cwd, 'dash-data')]
-    const told = async (): Promise<unknown> => {
+    const report = async (): Promise<unknown> => {
       const env = { DASH_METRICS_TEXTFILE_DIR: 'metrics' }
       const { code, find } = await doctor({ cwd, env, boundByModes: true }, ['--offline'])
       return [code, find('metrics.textfile')?.verdict, find('data-folder')?.detail]
     }
-    expect(await told()).toEqual([78, 'problem', expect.any(String)])
+    expect(await report()).toEqual([78, 'problem', expect.any(String)])
     mkdirSync(metrics)
-    expect(await told()).toEqual([0, 'ok', expect.any(String)])
+    expect(await report()).toEqual([0, 'ok', expect.any(String)])
     chmodSync(metrics, 0o500)
     mkdirSync(data, { mode: 0o500 })
     const unwritable: unknown = expect.stringContaining('cannot be written by')
-    expect(await told()).toEqual([74, 'problem', unwritable])
+    expect(await report()).toEqual([74, 'problem', unwritable])
   })
 
-  test('with a database ends with 74: damaged, or of a newer release', async () => {
+  test('a database that is damaged or of a newer release ends with 74', async () => {
     const cwd = temporaryFolder()
     await run(['init', '--quiet'], { cwd })
     await run(['snapshot'], { cwd })
@@ -195,7 +195,7 @@ describe('what is wrong', () => {
     expect(damaged.find('feed')).toEqual(finding('problem', { mend: 'restore' }))
   })
 
-  test('with a stored row that is too long to be published names it, and ends with 1', async () => {
+  test('a stored row that is too long to be published is named, and ends with 1', async () => {
     const data = await filledFolder()
     const flags = ['--offline', '--data-dir', data]
     expect((await doctor({}, flags)).find('feed.rows')?.verdict).toBe('ok')
@@ -211,7 +211,7 @@ describe('what is wrong', () => {
     ])
   })
 
-  test('with a run that died is told from the lease it left', async () => {
+  test('a run that died is reported by its lease', async () => {
     const cwd = temporaryFolder()
     await run(['init', '--quiet'], { cwd })
     await run(['publish-year', '--once', '--allow-empty'], { cwd })
@@ -223,7 +223,7 @@ describe('what is wrong', () => {
     expect(find('publisher.lease')?.detail).toContain('elsewhere (process 9) since 1970-01-01T00:00:01.000Z')
   })
 
-  test('with services ends with 69 or 78, and a source alone with 0', async () => {
+  test('a failing service ends with 69 or 78, a failing source with 0', async () => {
     const cwd = temporaryFolder()
     const { env } = await services({ '/v1/models': 401 })
     const chat = { DASH_CHAT_MODEL: 'm', OPENAI_API_KEY: 'k' }
@@ -237,27 +237,27 @@ describe('what is wrong', () => {
     expect(source.find('source.lobsters')).toEqual(finding('warning', { detail: 'ECONNREFUSED' }))
   })
 
-  test('with a server is told from what it says, and another program is none', async () => {
-    const told = async (answer: string): Promise<unknown> => {
-      const { env } = await services({ '/readyz': answer })
+  test('a problem of a server is reported by its status, and another program is not a server', async () => {
+    const report = async (body: string): Promise<unknown> => {
+      const { env } = await services({ '/readyz': body })
       const { find } = await doctor({
         cwd: temporaryFolder(),
         env: { ...env, PORT: new URL(env['DASH_HN_URL'] ?? '').port },
       })
       return [find('server')?.verdict, find('server')?.mend]
     }
-    expect(await told('<!doctype html>')).toEqual(['problem', expect.stringContaining('another program')])
-    expect(await told('{"status":"draining"}')).toEqual(['problem', 'check the server log'])
-    expect(await told('{"status":"ready"}')).toEqual(['ok', null])
+    expect(await report('<!doctype html>')).toEqual(['problem', expect.stringContaining('another program')])
+    expect(await report('{"status":"draining"}')).toEqual(['problem', 'check the server log'])
+    expect(await report('{"status":"ready"}')).toEqual(['ok', null])
   })
 
-  test('with the model is told from what the provider lists', async () => {
+  test('a missing model is reported by the list of the provider', async () => {
     const { env } = await services({ '/v1/models': '{"data":[{"id":"another"}]}' })
     const { find } = await doctor({ cwd: temporaryFolder(), env: { ...env, DASH_CHAT_MODEL: 'm' } })
     expect(find('provider')).toEqual(finding('warning', { detail: 'does not list the model m' }))
   })
 
-  test('with the clock is told from the clocks of the services', async () => {
+  test('a wrong clock is reported by the clocks of the services', async () => {
     const { env } = await services({}, { date: 'Sun, 01 Jan 2040 00:00:00 GMT' })
     const { code, find } = await doctor({ cwd: temporaryFolder(), env })
     expect(code).toBe(1)
@@ -265,8 +265,8 @@ describe('what is wrong', () => {
   })
 })
 
-describe('what this user may not look at is a finding among others', () => {
-  /** A folder that nobody may look into, with a file in it. */
+describe('unreadable paths', () => {
+  /** A folder without any permissions, with a file in it. */
   function closedFolder(): { cwd: string; closed: string } {
     const cwd = temporaryFolder()
     const closed = join(cwd, 'closed')
@@ -296,32 +296,32 @@ describe('what this user may not look at is a finding among others', () => {
       (closed: string) => ({ DASH_STORE_URL: `file:${closed}/o` }),
     ],
     ['a secret', 78, 'secrets.files', 'problem', (closed: string) => ({ HF_TOKEN_FILE: `${closed}/token` })],
-  ] as const)('%s', async (_what, code, check, verdict, env) => {
+  ] as const)('%s that is unreadable is a finding', async (_what, code, check, verdict, env) => {
     const { cwd, closed } = closedFolder()
-    const told = await doctor({ cwd, env: env(closed), boundByModes: true }, ['--offline'])
-    expect(told.code).toBe(code)
-    expect(told.find(check)).toEqual(finding(verdict, { detail: 'EACCES' }))
-    expect(told.find(check)?.mend).not.toBeNull()
-    expect(told.find('name')).toBeDefined()
+    const report = await doctor({ cwd, env: env(closed), boundByModes: true }, ['--offline'])
+    expect(report.code).toBe(code)
+    expect(report.find(check)).toEqual(finding(verdict, { detail: 'EACCES' }))
+    expect(report.find(check)?.mend).not.toBeNull()
+    expect(report.find('name')).toBeDefined()
   })
 
-  test.each(['closed/env', 'missing'])('the env file %s', async (name) => {
+  test.each(['closed/env', 'missing'])('the unreadable env file %s is a finding', async (name) => {
     const { cwd } = closedFolder()
-    const told = await doctor({ cwd, boundByModes: true }, ['--offline', '--dotenv', name])
-    expect(told.code).toBe(78)
-    expect(told.find('configuration.file')).toEqual(finding('problem', { mend: '--dotenv' }))
-    expect(told.find('data-folder')).toMatchObject({ verdict: 'note' })
+    const report = await doctor({ cwd, boundByModes: true }, ['--offline', '--dotenv', name])
+    expect(report.code).toBe(78)
+    expect(report.find('configuration.file')).toEqual(finding('problem', { mend: '--dotenv' }))
+    expect(report.find('data-folder')).toMatchObject({ verdict: 'note' })
   })
 })
 
 const builtIn = (cwd: string) => ({ cwd, inProcess: false })
 
-test('another program of the name is told', async () => {
+test('another program with the name dash is reported', async () => {
   const folder = temporaryFolder()
   writeFileSync(join(folder, 'dash'), '#!/bin/sh\n', { mode: 0o755 })
   const { find } = await doctor({ ...builtIn(folder), env: { PATH: folder } }, ['--offline'])
   expect(find('name')).toEqual(finding('note', { detail: join(folder, 'dash') }))
-  // npx puts a folder of its own before those that scripts of the host look into.
+  // npx adds its own folder before the folders in which scripts of the host look.
   const own = join(folder, 'node_modules', '.bin')
   mkdirSync(own, { recursive: true })
   symlinkSync(fileURLToPath(new URL('../../../../dist/cli/main.js', import.meta.url)), join(own, 'dash'))
@@ -331,7 +331,7 @@ test('another program of the name is told', async () => {
   expect(alone.find('name')).toMatchObject({ verdict: 'ok' })
 })
 
-test('a person reads a line a finding, and under it what to do', async () => {
+test('the text has a line for each finding, and its remedy below', async () => {
   const { stdout, code } = await run(['doctor', '--offline', '--data-dir', '/not/there'])
   expect(code).toBe(78)
   expect(stdout).toMatch(/^problem data-folder: \/not\/there does not exist\n {8}-> mount it/m)

@@ -27,48 +27,50 @@ const LEDGER: LedgerFacts = {
   lease: null,
 }
 
-/** `<check> <verdict>` of every finding about a ledger. */
+/** Returns `<check> <verdict>` of every finding about a ledger. */
 const ledgerVerdicts = (facts: Partial<LedgerFacts>, now = NOW): string[] =>
   findingsOf(LEDGER_CHECKS, { ...LEDGER, ...facts }, now).map(({ check, verdict }) => `${check} ${verdict}`)
 
 describe('publications', () => {
-  test('are as they should be when the last complete day is published', () => {
+  test('publications are ok if the last complete day is published', () => {
     expect(ledgerVerdicts({})).toEqual(['publications ok', 'gaps ok'])
   })
 
-  test('may be a day behind until two hours after midnight, and not later', () => {
+  test('publications may be a day behind until two hours after midnight', () => {
     const night = Date.parse('2026-03-03T01:59:59Z')
     expect(ledgerVerdicts({}, night)).toContain('publications ok')
     expect(ledgerVerdicts({}, night + 1_000)).toContain('publications warning')
   })
 
-  test('that ended as a gap are told as a gap', () => {
+  test('a day that became a gap is reported as a gap', () => {
     const newest = { asOfDay: '2026-02-28', publishedAt: NOW - 36 * HOUR }
     const gaps = [{ asOfDay: '2026-03-01', reason: 'attempts_spent' }]
     expect(ledgerVerdicts({ newest, gaps })).toEqual(['publications ok', 'gaps warning'])
     expect(ledgerVerdicts({ gaps: [{ asOfDay: '2026-01-15', reason: 'missed' }] })).toContain('gaps ok')
   })
 
-  test('later than the clock mean that the clock is wrong', () => {
+  test('publications later than the clock are a problem of the clock', () => {
     expect(ledgerVerdicts({ recordedAt: NOW + 1 })).toContain('clock.ledger problem')
   })
 })
 
 describe('a lease', () => {
-  const told = (expiresAt: number, process: string | null): string => {
+  const detailOf = (expiresAt: number, process: string | null): string => {
     const lease = { holder: 'host (process 7)', process, takenAt: NOW - HOUR, expiresAt }
     return findingsOf(LEDGER_CHECKS, { ...LEDGER, lease }, NOW).at(-1)?.detail ?? ''
   }
 
-  test('is told with its holder, and whether its process ended or the lease expired', () => {
-    expect(told(NOW + HOUR, '7@boot')).toContain('held by host (process 7) since 2026-03-02T11:00:00.000Z')
-    // Another start time is another process, which had this one's number before.
-    expect(told(NOW + HOUR, `${thisProcess().process}0`)).toContain('process has ended')
-    expect(told(NOW, '7@boot')).toContain('lease has expired')
+  test('a lease is reported with its holder, and with its death or expiry', () => {
+    expect(detailOf(NOW + HOUR, '7@boot')).toContain(
+      'held by host (process 7) since 2026-03-02T11:00:00.000Z',
+    )
+    // A different start time means another process with the same number.
+    expect(detailOf(NOW + HOUR, `${thisProcess().process}0`)).toContain('process has ended')
+    expect(detailOf(NOW, '7@boot')).toContain('lease has expired')
   })
 })
 
-test('what is served is told with its age', () => {
+test('snapshot and recommendation are reported with their age', () => {
   const feedAt = (snapshotAt: number | null): string | undefined =>
     findingsOf(FEED_CHECKS, { snapshotAt, publicationProblem: null }, NOW)[0]?.verdict
   const feed = (hours: number): string | undefined => feedAt(NOW - hours * HOUR)
@@ -91,7 +93,7 @@ test.each([
 })
 
 describe('the clock', () => {
-  test('is held against the middle of all others', () => {
+  test('the clock is compared with the median of all others', () => {
     const verdict = (skews: number[]): string => judgeClock(skews).verdict
     expect(verdict([])).toBe('note')
     expect(verdict([0, 900_000, -10])).toBe('ok')
@@ -101,7 +103,7 @@ describe('the clock', () => {
     expect(judgeClock([-60_000]).detail).toContain('60 s ahead')
   })
 
-  test('agrees with a header that is cut to the second and has travelled', () => {
+  test('a header that is cut to the second and arrives later agrees with the clock', () => {
     expect(skewOf(10_000, 10_999, 11_200)).toBe(0)
     expect(skewOf(10_000, 9_900, 10_100)).toBe(0)
     expect(skewOf(10_000, 15_000, 15_100)).toBe(-4_000)
@@ -109,7 +111,7 @@ describe('the clock', () => {
   })
 })
 
-test('the exit code is that of what is to be mended first', () => {
+test('the exit code is that of the problem to repair first', () => {
   const p = (code: number) => problem('d', 'm', code)
   expect(exitCodeOfFindings([ok('b'), warning('b', 'c')])).toBe(0)
   expect(exitCodeOfFindings([p(1), p(69), p(74)])).toBe(74)

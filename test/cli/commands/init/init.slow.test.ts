@@ -33,7 +33,7 @@ const init = async (args: string[], cwd: string): Promise<Result> => {
 }
 
 describe('the env file', () => {
-  test('is readable by its owner alone, names every variable, and sets what was chosen and a fresh secret', async () => {
+  test('the env file is private, names every variable, and sets the chosen ones and a new secret', async () => {
     const cwd = temporaryFolder()
     await init(['--port', '4000', '--base-url', 'https://dash.example'], cwd)
     const path = join(cwd, '.env')
@@ -52,7 +52,7 @@ describe('the env file', () => {
     expect(readFileSync(join(other, '.env'), 'utf8')).not.toContain(secret)
   })
 
-  test('takes the data folder and the other settings it asks for from the environment, and flags before that', async () => {
+  test('values come from flags, then from the environment, for the data folder and the other prompted settings', async () => {
     const cwd = temporaryFolder()
     const env = { DASH_DATA_DIR: 'mine', PORT: '4000', HOST: '0.0.0.0' }
     const { code, stdout } = await dash(['init', '--json', '--port', '5000'], { cwd, env })
@@ -66,7 +66,7 @@ describe('the env file', () => {
     expect(JSON.parse(flagged.stdout)).toMatchObject({ dataDir: join(other, 'flagged') })
   })
 
-  test('is what the program then runs on', async () => {
+  test('the program runs with the env file', async () => {
     const cwd = temporaryFolder()
     await init(['--data-dir', "it's here"], cwd)
     const { code, stdout } = await dash(['config', '--json', 'DASH_DATA_DIR'], { cwd })
@@ -76,7 +76,7 @@ describe('the env file', () => {
     expect(readdirSync(join(cwd, "it's here"))).toContain('feed.db')
   })
 
-  test('is never written over another, nor over a link that leads nowhere', async () => {
+  test('an existing env file or a dangling link is never overwritten', async () => {
     const cwd = temporaryFolder()
     writeFileSync(join(cwd, '.env'), 'PORT=1\n')
     symlinkSync('/nowhere/at/all', join(cwd, 'link'))
@@ -91,7 +91,7 @@ describe('the env file', () => {
 })
 
 describe('the units', () => {
-  test('start the program of this host at the hours of UTC, hardened, with the env file as a credential', async () => {
+  test('units start the program of this host at UTC times, hardened, with the env file as a credential', async () => {
     const cwd = temporaryFolder()
     const { units } = await init(['--user', 'keeper'], cwd)
     const text = (name: string): string => units.find((unit) => unit.name === name)?.text ?? ''
@@ -128,7 +128,7 @@ describe('the units', () => {
     }
   })
 
-  test('may write in the folder of metrics where they run jobs, and start when it is missing', async () => {
+  test('units of jobs may write to the metrics folder, and start without it', async () => {
     const cwd = temporaryFolder()
     writeFileSync(
       join(cwd, '.env'),
@@ -143,7 +143,7 @@ describe('the units', () => {
     expect(services.map(({ text }) => text).join('')).not.toMatch(/^RequiresMountsFor=.*node files/m)
   })
 
-  test('can be written into a folder, for an env file that is there, and never over others', async () => {
+  test('units can be written to a folder for an existing env file, and never overwrite others', async () => {
     const cwd = temporaryFolder()
     mkdirSync(join(cwd, 'units'))
     await init([], cwd)
@@ -162,7 +162,7 @@ describe('the units', () => {
 })
 
 describe('the crontab', () => {
-  /** Runs the command of a line as cron does: with its shell, its path, and percent signs for what they are. */
+  /** Runs the command of a crontab line as cron does: with its shell, its PATH, and its meaning of percent signs. */
   const runLine = (line: string, now: string): string => {
     const command = line.split(' ').slice(5).join(' ').replaceAll('\\%', '%')
     const env = { PATH: '/usr/bin:/bin', HOME: '/', NOW: now }
@@ -170,7 +170,7 @@ describe('the crontab', () => {
     return execFileSync('/bin/sh', ['-c', clock + command], { env, encoding: 'utf8' })
   }
 
-  test('has the hours of UTC on a host of that zone, and no bare name of the program', async () => {
+  test('a crontab has UTC times on a UTC host, and absolute paths of the program', async () => {
     const { crontab } = await init([], temporaryFolder())
     const lines = crontab.split('\n').filter((line) => !line.startsWith('#') && line !== '')
     expect(lines.map((line) => line.split(' ').slice(0, 5).join(' '))).toEqual([
@@ -185,7 +185,7 @@ describe('the crontab', () => {
     for (const line of lines) expect(line).toContain(`&& ${process.execPath} ${PROGRAM} `)
   })
 
-  test('elsewhere asks the clock, so that each line does its work at its hour of UTC alone', async () => {
+  test('a crontab in another time zone checks the clock, so that each line works at its UTC time only', async () => {
     const cwd = temporaryFolder()
     const env = { TZ: 'Asia/Kathmandu' }
     const { stdout } = await dash(['init', '--json', '--data-dir', '100% mine'], { cwd, env })
@@ -206,7 +206,7 @@ describe('the crontab', () => {
       expect(runLine(inPlaceOfWork(collect), `2026-03-01T${time}:10Z`)).toBe('')
   })
 
-  test('runs under the path that cron gives', async () => {
+  test('a crontab line runs with the PATH of cron', async () => {
     const cwd = join(temporaryFolder(), "it's 100% mine")
     mkdirSync(cwd)
     const { crontab } = await init([], cwd)
@@ -223,7 +223,7 @@ describe('--print', () => {
     return stdout
   }
 
-  test('chooses between the units and the crontab; without it both are printed, and no secret', async () => {
+  test('--print selects units or crontab; without it both are printed, and no secret', async () => {
     const cwd = temporaryFolder()
     const { stdout: both, stderr } = await dash(['init'], { cwd })
     const [systemd, cron, nothing] = await Promise.all([
@@ -246,7 +246,7 @@ describe('--print', () => {
     expect(nothing).toBe('')
   })
 
-  test('gives only what was chosen in JSON, and the units that are written', async () => {
+  test('JSON has the selected output only, and the written units', async () => {
     const cron = await init(['--print', 'cron'], temporaryFolder())
     expect(cron).toMatchObject({ units: [], crontab: expect.stringContaining('crontab -e') as string })
     const cwd = temporaryFolder()
@@ -257,7 +257,7 @@ describe('--print', () => {
     expect(written.unitFiles.length).toBeGreaterThan(0)
   })
 
-  test('tells how the shipped compose file is run, with an env file that fits the image', async () => {
+  test('--print containers shows how to run the shipped compose file, with an env file for the image', async () => {
     const cwd = temporaryFolder()
     const {
       containers = '',
@@ -269,24 +269,24 @@ describe('--print', () => {
     expect(existsSync(join(root, 'compose.yaml'))).toBe(true)
     expect(containers.split('\n')).toContain(`cd ${root}`)
     expect(containers.split('\n')).toContain('docker compose up -d --build')
-    // The line that makes the env file, run in another folder than the package's.
+    // The line that writes the env file, run in a folder other than the package's.
     const line = containers.split('\n').find((each) => each.includes('sed ')) ?? ''
-    const place = temporaryFolder()
-    execFileSync('/bin/sh', ['-c', line], { cwd: place })
-    const settings = parseEnv(readFileSync(join(place, '.env'), 'utf8'))
+    const target = temporaryFolder()
+    execFileSync('/bin/sh', ['-c', line], { cwd: target })
+    const settings = parseEnv(readFileSync(join(target, '.env'), 'utf8'))
     expect(settings).toEqual({
       DASH_BASE_URL: 'https://dash.example/',
       DASH_SESSION_SECRET: parseEnv(readFileSync(join(cwd, '.env'), 'utf8'))['DASH_SESSION_SECRET'],
       DASH_DOMAIN: 'dash.example',
     })
-    expect(statSync(join(place, '.env')).mode & 0o777).toBe(0o600)
+    expect(statSync(join(target, '.env')).mode & 0o777).toBe(0o600)
   })
 })
 
-/** As containers run a program by `--user`: a number that the system knows no name for. */
+/** Runs a program like containers with `--user`: as a number for which the system has no name. */
 const NAMELESS = ['setpriv', '--reuid', '12345', '--regid', '12345', '--clear-groups']
 
-test.skipIf(process.getuid?.() !== 0)('a user without a name is called by the number', async () => {
+test.skipIf(process.getuid?.() !== 0)('a user without a name is called by its number', async () => {
   const cwd = temporaryFolder()
   chmodSync(cwd, 0o777)
   const written = await dash(['init', '--json'], { cwd, wrapper: NAMELESS })

@@ -7,7 +7,7 @@ import { readConfig } from '../../../../src/cli/settings/read-config.ts'
 import type { Terminal } from '../../../../src/cli/terminal.ts'
 import { dash, temporaryFolder } from '../../../support/dash.ts'
 
-/** Some dozen audits: seconds on an idle machine. */
+/** A few dozen audits take seconds on an idle machine. */
 const SELF_TEST_MS = 120_000
 
 test(

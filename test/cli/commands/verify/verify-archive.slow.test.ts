@@ -36,7 +36,7 @@ import type { Workspace } from '../../../support/workspace.ts'
 
 const DAYS = [addDays(AS_OF, -2), addDays(AS_OF, -1), AS_OF]
 
-/** Publications enough that their objects are read ahead, and three older ones. */
+/** Creates enough publications that their objects are read ahead, and three older ones. */
 async function spreadWorkspace(days: number): Promise<Workspace> {
   const workspace = await openWorkspace()
   const { contents, objects } = sampleArchive(days)
@@ -65,15 +65,15 @@ async function verify(
   return { ...finished, report: JSON.parse(finished.stdout) as VerifyReport }
 }
 
-/** Everything in the folder but what is kept of audits. */
+/** Returns the state of the folder without the records of audits. */
 function archiveOf({ folder }: Workspace): Record<string, string> {
   return stateOfFolder(folder, (name) => name.startsWith('state.db'))
 }
 
 /** Changes one bit of a file. */
-function flipByte(path: string, place: number): void {
+function flipByte(path: string, offset: number): void {
   const bytes = readFileSync(path)
-  bytes.writeUInt8((bytes.at(place) ?? 0) ^ 1, place < 0 ? bytes.length + place : place)
+  bytes.writeUInt8((bytes.at(offset) ?? 0) ^ 1, offset < 0 ? bytes.length + offset : offset)
   writeFileSync(path, bytes)
 }
 
@@ -85,11 +85,11 @@ function objectFiles({ objectsPath }: Workspace): string[] {
     .sort()
 }
 
-/** The one line of an audit where nothing keeps its record. */
+/** Note of an audit without a state database for its record. */
 const NO_RECORD = /^this audit was not recorded: the state database \S+state\.db does not exist; .*\n$/
 
 describe('verify-archive', () => {
-  test('reports a sound archive as the one JSON document it promises, and changes nothing in it', async () => {
+  test('a sound archive is reported as one JSON document of the schema, and is not changed', async () => {
     const workspace = await publishedWorkspace(DAYS)
     const { rows } = await workspace.ledger.read()
     const before = stateOfFolder(workspace.folder)
@@ -114,7 +114,7 @@ describe('verify-archive', () => {
     expect(stateOfFolder(workspace.folder)).toEqual(before)
   })
 
-  test('says one line for a person, and nothing at all when it is to be quiet', async () => {
+  test('a sound archive prints one line, and nothing under --quiet', async () => {
     const { folder } = await publishedWorkspace(DAYS.slice(0, 1))
     const spoken = await dash(['verify-archive', '--data-dir', folder])
     expect([spoken.code, spoken.stderr]).toEqual([0, expect.stringMatching(NO_RECORD)])
@@ -123,7 +123,7 @@ describe('verify-archive', () => {
     expect(quiet).toEqual({ code: 0, stdout: '', stderr: '' })
   })
 
-  test('leaves a record where a server keeps its state, of the whole archive, a part, and damage', async () => {
+  test('audits of the whole archive, of a part, and of damage are recorded in the state database', async () => {
     const workspace = await publishedWorkspace(DAYS)
     expect(await workspace.audits.newest()).toBeNull()
     const before = archiveOf(workspace)
@@ -140,7 +140,7 @@ describe('verify-archive', () => {
     expect(await workspace.audits.newest()).toMatchObject({ ok: false, complete: true, damage: 1 })
   })
 
-  test('stands by its verdict when no record of it can be left, and says so', async () => {
+  test('an audit whose record cannot be stored keeps its verdict, and notes the failure', async () => {
     const workspace = await publishedWorkspace(DAYS)
     writeFileSync(join(workspace.folder, 'state.db'), 'this is no database at all'.repeat(100))
     const { code, stderr, report } = await verify(workspace)
@@ -148,7 +148,7 @@ describe('verify-archive', () => {
     expect(stderr).toContain('this audit could not be recorded')
   })
 
-  test('ends with 65 for damage, names all of it, says it on standard error too, and changes nothing', async () => {
+  test('damage ends the audit with 65 and is reported completely, also on standard error, and nothing is changed', async () => {
     const workspace = await publishedWorkspace(DAYS)
     const [first = '', second = '', third = ''] = objectFiles(workspace)
     rmSync(first)
@@ -179,13 +179,13 @@ describe('verify-archive', () => {
     expect(quiet.stderr).toContain('object_missing')
   })
 
-  test('reports the same, whether objects were read ahead by threads or each with its entry', async () => {
+  test('the report is the same, whether threads read objects ahead or each is read with its entry', async () => {
     const workspace = await spreadWorkspace(300)
     const sound = await verify(workspace, ['--jobs', '2'])
     expect([sound.code, sound.report.findings]).toEqual([0, []])
     expect(sound.report).toMatchObject({ publications: 303, objects: 303, complete: true })
     const files = objectFiles(workspace)
-    const at = (place: number): string => files[place * 30] ?? ''
+    const at = (index: number): string => files[index * 30] ?? ''
     rmSync(at(0))
     writeFileSync(at(1), 'x')
     flipByte(at(2), 10)
@@ -216,7 +216,7 @@ describe('verify-archive', () => {
     ])
   })
 
-  test('ends with 0 when there is nothing but an object no entry names', async () => {
+  test('an orphan object alone ends the audit with 0', async () => {
     const workspace = await publishedWorkspace(DAYS.slice(0, 1))
     mkdirSync(join(workspace.objectsPath, 'sha256', 'aa'), { recursive: true })
     writeFileSync(join(workspace.objectsPath, 'sha256', 'aa', 'left'), 'x')
@@ -226,7 +226,7 @@ describe('verify-archive', () => {
     expect(stderr).toMatch(/^orphan_object sha256\/aa\/left: no ledger entry refers to it/)
   })
 
-  test('reads the part of the archive it is asked for', async () => {
+  test('an audit reads the selected part of the archive', async () => {
     const workspace = await publishedWorkspace(DAYS)
     const since = await verify(workspace, ['--since', DAYS[1] ?? '', '--jobs', '1'])
     expect([since.code, since.report.objects, since.report.publications]).toEqual([0, 2, 3])
@@ -236,7 +236,7 @@ describe('verify-archive', () => {
     expect(runs.map(({ code }) => code).sort()).toContain(65)
   })
 
-  test('ends with 78 for a folder of objects that is named and not there, and creates none', async () => {
+  test('a missing named object folder ends the audit with 78, and is not created', async () => {
     const folder = join(temporaryFolder(), 'absent')
     const env = { DASH_STORE_URL: pathToFileURL(folder).href }
     const { code, stderr } = await run(['verify-archive'], { cwd: temporaryFolder(), env })
@@ -244,7 +244,7 @@ describe('verify-archive', () => {
     expect(() => readdirSync(folder)).toThrow('ENOENT')
   })
 
-  test('ends with 74 when the store or the folder of the ledger is not there, and creates neither', async () => {
+  test('a missing store or ledger folder ends the audit with 74, and is not created', async () => {
     const workspace = await publishedWorkspace(DAYS.slice(0, 1))
     const ledger = pathToFileURL(join(workspace.folder, 'absent', 'ledger.db')).href
     const lost = await verify(workspace, [], { env: { DASH_LEDGER_URL: ledger } })
@@ -257,7 +257,7 @@ describe('verify-archive', () => {
     expect(() => readdirSync(workspace.objectsPath)).toThrow('ENOENT')
   })
 
-  test('creates the default data folder, and finds it sound and empty', async () => {
+  test('an audit creates the default data folder, and finds it sound and empty', async () => {
     const cwd = temporaryFolder()
     const { code, stdout, stderr } = await dash(['verify-archive', '--json'], { cwd })
     expect(code).toBe(0)
@@ -267,7 +267,7 @@ describe('verify-archive', () => {
   })
 })
 
-test('an audit of another host needs no data folder here, and makes none', async () => {
+test('an audit of another host needs and creates no local data folder', async () => {
   const workspace = await publishedWorkspace(DAYS.slice(0, 1))
   const { url } = await serve(['--data-dir', workspace.folder])
   const cwd = temporaryFolder()
@@ -280,7 +280,7 @@ test('an audit of another host needs no data folder here, and makes none', async
   expect(readdirSync(cwd)).toEqual([])
 })
 
-test('an audit of another host names in its result whether the local archive was held against it', async () => {
+test('an audit of another host reports whether it was compared with the local archive', async () => {
   const host = await publishedWorkspace(DAYS.slice(0, 1))
   const other = await publishedWorkspace(DAYS.slice(1, 2))
   const { url } = await serve(['--data-dir', host.folder])
@@ -317,8 +317,8 @@ test('an audit of a host that cannot be reached gives the reason in its JSON res
   expect(stderr).toContain(reason)
 })
 
-describe('a head kept from before', () => {
-  test('tells both stores rolled back together, which nothing in them can tell', async () => {
+describe('an expected head', () => {
+  test('an expected head reveals that both stores were rolled back together', async () => {
     const workspace = await publishedWorkspace(DAYS.slice(0, 2))
     const old = join(temporaryFolder(), 'old')
     cpSync(workspace.folder, old, { recursive: true })
@@ -336,7 +336,7 @@ describe('a head kept from before', () => {
     ])
   })
 
-  test('that cannot be read does not pass for one that holds', async () => {
+  test('an unreadable expected head is refused', async () => {
     const cwd = temporaryFolder()
     writeFileSync(join(cwd, 'other'), '{"seq":1,"leaf":"a","time":"2026-01-01T00:00:00.000Z"}')
     const { code, stderr } = await dash(['verify-archive', '--expect-head', 'other'], { cwd })
@@ -345,7 +345,7 @@ describe('a head kept from before', () => {
 })
 
 describe('an audit that is interrupted', () => {
-  /** Starts an audit that waits for the head it is to expect, does something meanwhile, and lets it go on. */
+  /** Starts an audit that waits for its expected head, runs `act`, and lets it continue. */
   async function meanwhile(
     workspace: Workspace,
     act: (audit: ReturnType<typeof startDash>['child']) => void,
@@ -355,7 +355,7 @@ describe('an audit that is interrupted', () => {
     const args = ['verify-archive', '--data-dir', workspace.folder, '--json', '--expect-head', pipe]
     const { child, output, end } = startDash(args)
     const head = readFileSync(join(workspace.objectsPath, 'heads', '1'))
-    // Opens when the other end does.
+    // Opens once the other end is open.
     const writer = await open(pipe, 'w')
     act(child)
     await writer.writeFile(head)
@@ -366,7 +366,7 @@ describe('an audit that is interrupted', () => {
   test.each<[NodeJS.Signals, number]>([
     ['SIGINT', 130],
     ['SIGTERM', 143],
-  ])('by %s ends with %i and a report of what it had', async (signal, expected) => {
+  ])('an audit ended by %s exits with %i and a report of its results so far', async (signal, expected) => {
     const workspace = await publishedWorkspace(DAYS.slice(0, 2))
     const { code, report, stderr } = await meanwhile(workspace, (audit) => audit.kill(signal))
     expect(code).toBe(expected)
@@ -374,7 +374,7 @@ describe('an audit that is interrupted', () => {
     expect(stderr).toContain(`the audit ended early: stopped by ${signal}`)
   })
 
-  test('by a store that goes away ends with 74 and no finding', async () => {
+  test('an audit whose store becomes unavailable ends with 74 and no finding', async () => {
     const workspace = await publishedWorkspace(DAYS.slice(0, 2))
     const { code, report, stderr } = await meanwhile(workspace, () =>
       renameSync(workspace.objectsPath, `${workspace.objectsPath}-away`),
@@ -383,7 +383,7 @@ describe('an audit that is interrupted', () => {
     expect(stderr).toContain(workspace.objectsPath)
   })
 
-  test('reads a ledger in WAL mode without leaving anything beside it', async () => {
+  test('an audit of a ledger in WAL mode leaves no file beside it', async () => {
     const workspace = await publishedWorkspace(DAYS)
     const client = rawClient(`file:${workspace.ledgerPath}`)
     await client.execute('PRAGMA journal_mode = wal')
@@ -393,19 +393,19 @@ describe('an audit that is interrupted', () => {
     expect(stateOfFolder(workspace.folder)).toEqual(before)
   })
 
-  test('takes an imported archive for sound, however odd its JSON', async () => {
+  test('an imported archive with unusual JSON is sound', async () => {
     const folder = join(temporaryFolder(), 'data')
     expect((await run(['import', 'archive', SAMPLE_ARCHIVE, '--data-dir', folder])).code).toBe(0)
     const { code, report } = await verify({ folder }, ['--payloads'])
     expect([code, report.findings, report.publications]).toEqual([0, [], 6])
   })
 
-  test('reports the audit when a signal ends the self-test after it', async () => {
+  test('the audit is reported if a signal ends the self-test after it', async () => {
     const { folder } = await publishedWorkspace(DAYS.slice(0, 1))
     const env = { TMPDIR: temporaryFolder() }
     const args = ['verify-archive', '--data-dir', folder, '--json', '--self-test']
     const { output, end } = startDash(args, { env })
-    // The self-test makes its sample in the temporary folder once the audit is done.
+    // The self-test creates its sample in the temporary folder after the audit.
     await vi.waitFor(() => expect(readdirSync(env.TMPDIR)).not.toEqual([]), { timeout: 20_000, interval: 5 })
     expect(await end('SIGINT')).toBe(130)
     expect(JSON.parse(output.stdout)).toMatchObject({ ok: true, complete: true, publications: 1 })
