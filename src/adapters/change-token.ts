@@ -6,7 +6,7 @@ import type { Clock, ChangeToken } from '../domain/ports.ts'
  * A change this recent may be followed by another with the same timestamps, so it is not yet provable. Two seconds
  * cover the coarsest timestamps of the file systems in use.
  */
-const SETTLED_MS = 2_000
+const SETTLE_MS = 2_000
 
 /** Change token of a path where nothing is. */
 export const ABSENT = '-'
@@ -24,21 +24,21 @@ export const ABSENT = '-'
 export function fileChangeToken(paths: readonly string[], clock: Clock): ChangeToken {
   const parts: string[] = []
   for (const path of paths) {
-    const stat = look(path)
+    const stat = statPath(path)
     if (stat === null) return null
     if (!stat) {
       parts.push(ABSENT)
       continue
     }
     const changedMs = Number((stat.mtimeNs > stat.ctimeNs ? stat.mtimeNs : stat.ctimeNs) / 1_000_000n)
-    if (changedMs > clock() - SETTLED_MS) return null
+    if (changedMs > clock() - SETTLE_MS) return null
     parts.push(`${stat.dev}:${stat.ino}:${stat.size}:${stat.mtimeNs}:${stat.ctimeNs}:${stat.mode}`)
   }
   return parts.join('|')
 }
 
 /** undefined when nothing is there, null when that cannot be told: whoever reads the path then says why. */
-function look(path: string): BigIntStats | undefined | null {
+function statPath(path: string): BigIntStats | undefined | null {
   try {
     return statSync(path, { bigint: true, throwIfNoEntry: false })
   } catch {

@@ -8,7 +8,7 @@ import type { Instant } from '../domain/time.ts'
 export type HttpResponse = Dispatcher.ResponseData
 
 /** A request whose response is read within a time limit. */
-export interface HttpExchange {
+export interface HttpRequest {
   url: string | URL
   /** POST with a body and GET without one, unless it says otherwise. */
   method?: Dispatcher.HttpMethod
@@ -20,14 +20,14 @@ export interface HttpExchange {
 }
 
 /** Connections to servers; `close` ends them. Redirects are responses like any other: none is followed. */
-export interface Connections {
+export interface HttpClient {
   /**
    * Sends a request and reads its response.
    *
    * @param read what is left of the body afterwards is not read, unless it is short
    * @throws the signal's reason; TimeLimitExceeded; whatever the network or `read` failed with
    */
-  exchange<T>(asked: HttpExchange, read: (response: HttpResponse) => T | Promise<T>): Promise<T>
+  exchange<T>(request: HttpRequest, read: (response: HttpResponse) => T | Promise<T>): Promise<T>
   /** Sends a request as undici does; the caller sees to time limits, and reads the body to its end or destroys it. */
   request(
     url: string | URL,
@@ -37,7 +37,7 @@ export interface Connections {
 }
 
 /** A rest of a body up to this size is read, so that its connection can be used again. */
-const REST_MAX_BYTES = 64 * 1024
+const DRAIN_MAX_BYTES = 64 * 1024
 
 /**
  * A pool of connections that is made at its first request: the client takes longer to load than a small archive to
@@ -45,7 +45,7 @@ const REST_MAX_BYTES = 64 * 1024
  *
  * @param options of undici's pool, without its own timers unless they are set: those start again with each byte
  */
-export function openConnections(options: Agent.Options): Connections {
+export function openHttpClient(options: Agent.Options): HttpClient {
   const load = async (): Promise<{ send: typeof undiciRequest; agent: Agent }> => {
     const undici = await import('undici')
     return {
@@ -55,23 +55,24 @@ export function openConnections(options: Agent.Options): Connections {
   }
   let loading: ReturnType<typeof load> | null = null
   const open = (): ReturnType<typeof load> => (loading ??= load())
-  const request: Connections['request'] = async (url, sent) => {
+  const request: HttpClient['request'] = async (url, requestOptions) => {
     const { send, agent } = await open()
-    const response = await send(url, { ...sent, dispatcher: agent })
+    const response = await send(url, { ...requestOptions, dispatcher: agent })
     // A body that is destroyed early emits an error when nothing else listens any more.
     response.body.on('error', () => undefined)
     return response
   }
   return {
     request,
-    async exchange({ timeoutMs, signal = new AbortController().signal, ...asked }, read) {
+    async exchange({ timeoutMs, signal = new AbortController().signal, ...requestFields }, read) {
       await open()
-      return withTimeLimit(timeoutMs, signal, async (limited) => {
-        const { url, body = null, method = body === null ? 'GET' : 'POST', headers = {} } = asked
-        const response = await request(url, { method, headers, body, signal: limited })
+      return withTimeLimit(timeoutMs, signal, async (limitedSignal) => {
+        const { url, body = null, method = body === null ? 'GET' : 'POST', headers = {} } = requestFields
+        const response = await request(url, { method, headers, body, signal: limitedSignal })
         try {
           const value = await read(response)
-          if (!response.body.destroyed) await response.body.dump({ limit: REST_MAX_BYTES, signal: limited })
+          if (!response.body.destroyed)
+            await response.body.dump({ limit: DRAIN_MAX_BYTES, signal: limitedSignal })
           return value
         } finally {
           response.body.destroy()
@@ -112,7 +113,7 @@ export async function readInto(
 }
 
 /** Each header as one text; names are in lower case. */
-export function headerTexts(headers: IncomingHttpHeaders): Record<string, string> {
+export function flattenHeaders(headers: IncomingHttpHeaders): Record<string, string> {
   const texts: Record<string, string> = {}
   for (const [name, value] of Object.entries(headers))
     if (value !== undefined) texts[name] = Array.isArray(value) ? value.join(', ') : value
@@ -125,23 +126,23 @@ export function networkCode(error: unknown): string | null {
 }
 
 /** Larger numbers in a rate-limit header are Unix times, smaller ones seconds from now. */
-const LEAST_UNIX_TIME = 1_000_000_000
+const MIN_UNIX_TIME = 1_000_000_000
 
 /** No wait is longer than this, whatever a header says: a year. */
-const LONGEST_SECONDS = 366 * 86_400
+const MAX_WAIT_SECONDS = 366 * 86_400
 
 /**
  * When a source asks to be asked again (RFC 9110, 10.2.3): `Retry-After` in seconds or as a date, else the reset of
  * a rate limit that is used up, as GitHub (Unix time) and Reddit (seconds) send it. null when it does not say.
  */
 export function retryAt(headers: IncomingHttpHeaders, now: Instant): Instant | null {
-  const asked = parseRetryAfter(headers['retry-after'], now, LONGEST_SECONDS)
-  if (asked !== null) return asked
-  if (!isUsedUp(headers)) return null
+  const retryAfter = parseRetryAfter(headers['retry-after'], now, MAX_WAIT_SECONDS)
+  if (retryAfter !== null) return retryAfter
+  if (!isRateLimitUsedUp(headers)) return null
   const reset = Math.ceil(Number(headers['x-ratelimit-reset']))
   if (!Number.isSafeInteger(reset) || reset < 0) return null
-  const seconds = reset >= LEAST_UNIX_TIME ? reset - now / 1000 : reset
-  return now + Math.min(Math.max(Math.ceil(seconds), 0), LONGEST_SECONDS) * 1000
+  const seconds = reset >= MIN_UNIX_TIME ? reset - now / 1000 : reset
+  return now + Math.min(Math.max(Math.ceil(seconds), 0), MAX_WAIT_SECONDS) * 1000
 }
 
 /**
@@ -149,25 +150,25 @@ export function retryAt(headers: IncomingHttpHeaders, now: Instant): Instant | n
  *
  * @param header its value
  * @param now when the answer came
- * @param longestSeconds no wait is longer, whatever the header says
+ * @param maxSeconds no wait is longer, whatever the header says
  * @returns never before now; null when it does not say
  */
 export function parseRetryAfter(
   header: string | undefined,
   now: Instant,
-  longestSeconds: number,
+  maxSeconds: number,
 ): Instant | null {
-  const asked = header?.trim() ?? ''
-  if (/^\d+(\.\d+)?$/.test(asked)) return now + Math.ceil(Math.min(Number(asked), longestSeconds) * 1000)
+  const value = header?.trim() ?? ''
+  if (/^\d+(\.\d+)?$/.test(value)) return now + Math.ceil(Math.min(Number(value), maxSeconds) * 1000)
   // A date has a day's name; `Date.parse` makes dates of many another text.
-  const date = /^[A-Z][a-z]+,? /.test(asked) ? Date.parse(asked) : Number.NaN
-  return Number.isNaN(date) ? null : Math.min(Math.max(date, now), now + longestSeconds * 1000)
+  const date = /^[A-Z][a-z]+,? /.test(value) ? Date.parse(value) : Number.NaN
+  return Number.isNaN(date) ? null : Math.min(Math.max(date, now), now + maxSeconds * 1000)
 }
 
 /** True when a source says that nothing is left of its rate limit. */
-export function isUsedUp(headers: IncomingHttpHeaders): boolean {
-  const left = headers['x-ratelimit-remaining']
-  return typeof left === 'string' && left.trim() !== '' && Number(left) === 0
+export function isRateLimitUsedUp(headers: IncomingHttpHeaders): boolean {
+  const remaining = headers['x-ratelimit-remaining']
+  return typeof remaining === 'string' && remaining.trim() !== '' && Number(remaining) === 0
 }
 
 /** Work that did not end within its limit. */
@@ -184,7 +185,7 @@ export class TimeLimitExceeded extends Error {
 export async function withTimeLimit<T>(
   ms: number,
   signal: AbortSignal,
-  work: (limited: AbortSignal) => Promise<T>,
+  work: (limitedSignal: AbortSignal) => Promise<T>,
 ): Promise<T> {
   signal.throwIfAborted()
   // Node 20 collects `AbortSignal.timeout()` as garbage before it fires when only `AbortSignal.any()` knows it.
@@ -205,53 +206,53 @@ export async function withTimeLimit<T>(
 }
 
 /** No answer that is read here is longer. */
-const REACH_MAX_BYTES = 4 * 1024 * 1024
+const PROBE_MAX_BYTES = 4 * 1024 * 1024
 
 /** Asks addresses whether they answer; `close` ends the connections. */
-export function openReach(): HttpProbe & { close: () => Promise<void> } {
-  const connections = openConnections({})
+export function openHttpProbe(): HttpProbe & { close: () => Promise<void> } {
+  const http = openHttpClient({})
   return {
-    async send(asked, signal) {
+    async send(request, signal) {
       try {
-        return await connections.exchange({ ...asked, signal }, reached)
+        return await http.exchange({ ...request, signal }, toProbeResult)
       } catch (error) {
         signal.throwIfAborted()
-        const late = error instanceof TimeLimitExceeded
-        const why = late ? `no answer within ${asked.timeoutMs / 1000} s` : networkCode(error)
-        return { unreachable: why ?? networkReason(error) }
+        const timedOut = error instanceof TimeLimitExceeded
+        const reason = timedOut ? `no answer within ${request.timeoutMs / 1000} s` : networkCode(error)
+        return { unreachable: reason ?? networkReason(error) }
       }
     },
-    close: () => connections.close(),
+    close: () => http.close(),
   }
 }
 
-async function reached({ statusCode, headers, body }: HttpResponse): Promise<ProbeResult> {
+async function toProbeResult({ statusCode, headers, body }: HttpResponse): Promise<ProbeResult> {
   const date = Date.parse(String(headers['date']))
   return {
     status: statusCode,
     date: Number.isNaN(date) ? null : date,
-    body: new TextDecoder().decode((await readBody(body, REACH_MAX_BYTES)) ?? new Uint8Array()),
+    body: new TextDecoder().decode((await readBody(body, PROBE_MAX_BYTES)) ?? new Uint8Array()),
   }
 }
 
 /** A JSON object of another service; nothing is known of its fields. */
-export type Fields = Readonly<Record<string, unknown>>
+export type JsonObject = Readonly<Record<string, unknown>>
 
 /** null for anything but an object. */
-export function fieldsOf(value: unknown): Fields | null {
-  return typeof value === 'object' && value !== null && !Array.isArray(value) ? (value as Fields) : null
+export function asJsonObject(value: unknown): JsonObject | null {
+  return typeof value === 'object' && value !== null && !Array.isArray(value) ? (value as JsonObject) : null
 }
 
 /** The JSON object of a text; null for anything else. */
-export function jsonFields(text: string): Fields | null {
+export function parseJsonObject(text: string): JsonObject | null {
   try {
-    return fieldsOf(JSON.parse(text))
+    return asJsonObject(JSON.parse(text))
   } catch {
     return null
   }
 }
 
 /** An empty list for anything but a list. */
-export function listOf(value: unknown): readonly unknown[] {
+export function asArray(value: unknown): readonly unknown[] {
   return Array.isArray(value) ? value : []
 }

@@ -27,7 +27,7 @@ export function lineFile(path: string, name: string = path): LineSource {
           bytes.close()
         }
       } catch (error) {
-        throw unreadable(name, error)
+        throw inputRefusal(name, error)
       }
     },
   }
@@ -55,7 +55,7 @@ export async function spoolInput(
   } catch (error) {
     await remove()
     signal?.throwIfAborted()
-    throw unreadable(name, error)
+    throw inputRefusal(name, error)
   }
 }
 
@@ -115,35 +115,35 @@ async function openBytes(path: string): Promise<{ chunks: AsyncIterable<Buffer>;
 /** The lines of a file, as many at a time as its chunks end. */
 async function* splitLines(chunks: AsyncIterable<Buffer>): AsyncGenerator<InputLine[]> {
   let number = 1
-  let rest: Buffer[] = []
-  let restBytes = 0
+  let unfinished: Buffer[] = []
+  let unfinishedBytes = 0
   for await (const chunk of chunks) {
     const end = chunk.lastIndexOf(NEWLINE)
     if (end === -1) {
       // Of a line that is too long no more is kept than shows it.
-      if (restBytes <= LINE_MAX_BYTES) rest.push(chunk)
-      restBytes += chunk.byteLength
+      if (unfinishedBytes <= LINE_MAX_BYTES) unfinished.push(chunk)
+      unfinishedBytes += chunk.byteLength
       continue
     }
-    const lines = decodeLines(Buffer.concat([...rest, chunk.subarray(0, end)]), number)
-    yield numbered(lines, number)
+    const lines = decodeLines(Buffer.concat([...unfinished, chunk.subarray(0, end)]), number)
+    yield numberLines(lines, number)
     number += lines.length
-    rest = [chunk.subarray(end + 1)]
-    restBytes = chunk.byteLength - end - 1
+    unfinished = [chunk.subarray(end + 1)]
+    unfinishedBytes = chunk.byteLength - end - 1
   }
-  yield numbered(decodeLines(Buffer.concat(rest), number), number)
+  yield numberLines(decodeLines(Buffer.concat(unfinished), number), number)
 }
 
 /** A line, or why it is none. */
-type Decoded = string | { problem: string }
+type DecodedLine = string | { problem: string }
 
 const TOO_LONG = { problem: `longer than ${LINE_MAX_BYTES} bytes` }
 const NOT_UTF8 = { problem: 'not valid UTF-8' }
 
 /** Most lines are decoded together, which takes a fraction of the time. */
-function decodeLines(bytes: Buffer, firstNumber: number): Decoded[] {
-  const together = decode(bytes, firstNumber === 1)
-  if (together !== null) return together.split('\n').map((text) => (isTooLong(text) ? TOO_LONG : text))
+function decodeLines(bytes: Buffer, firstNumber: number): DecodedLine[] {
+  const decoded = decode(bytes, firstNumber === 1)
+  if (decoded !== null) return decoded.split('\n').map((text) => (isTooLong(text) ? TOO_LONG : text))
   return splitBuffers(bytes).map((line, index) => {
     if (line.byteLength > LINE_MAX_BYTES) return TOO_LONG
     return decode(line, firstNumber + index === 1) ?? NOT_UTF8
@@ -159,7 +159,7 @@ function decode(bytes: Buffer, isStart: boolean): string | null {
 }
 
 /** Blank lines are left out, but counted in the numbers. */
-function numbered(lines: readonly Decoded[], firstNumber: number): InputLine[] {
+function numberLines(lines: readonly DecodedLine[], firstNumber: number): InputLine[] {
   const kept: InputLine[] = []
   for (const [index, line] of lines.entries()) {
     const number = firstNumber + index
@@ -186,11 +186,11 @@ function isTooLong(text: string): boolean {
 }
 
 /** @param missing the codes of an error that mean that there is nothing */
-function unreadable(name: string, error: unknown, missing: readonly string[] = ['ENOENT']): unknown {
+function inputRefusal(name: string, error: unknown, missing: readonly string[] = ['ENOENT']): unknown {
   if (!(error instanceof Error)) return error
   const isMissing = missing.includes('code' in error ? String(error.code) : '')
-  const why = isMissing ? 'there is no such file' : error.message
-  return new Refusal('input_unreadable', `${name}: ${why}`, { cause: error })
+  const reason = isMissing ? 'there is no such file' : error.message
+  return new Refusal('input_unreadable', `${name}: ${reason}`, { cause: error })
 }
 
 /** The folder of an older archive on disk. Symbolic links may lead to other places of the folder, never out of it. */
@@ -201,7 +201,7 @@ export function archiveFolder(path: string): ArchiveFolder {
       try {
         return await readWithin(path, file, byteSize)
       } catch (error) {
-        throw unreadable(`file ${JSON.stringify(file)}`, error, ['ENOENT', 'ENOTDIR'])
+        throw inputRefusal(`file ${JSON.stringify(file)}`, error, ['ENOENT', 'ENOTDIR'])
       }
     },
   }

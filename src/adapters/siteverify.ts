@@ -1,25 +1,25 @@
 import { z } from 'zod'
 import type { HumanVerifier } from '../domain/ports.ts'
-import { openConnections, readBody } from './http.ts'
+import { openHttpClient, readBody } from './http.ts'
 import type { HttpResponse } from './http.ts'
 
 /** The longest token the service gives out. */
 const TOKEN_MAX_LENGTH = 2048
 
-const ANSWER_MAX_BYTES = 64 * 1024
+const RESPONSE_MAX_BYTES = 64 * 1024
 
 const CONNECT_TIMEOUT_MS = 3_000
 
 /** How long a whole answer may take. */
-const ANSWER_TIMEOUT_MS = 5_000
+const RESPONSE_TIMEOUT_MS = 5_000
 
-const answerSchema = z.object({ success: z.literal(true), hostname: z.string() })
+const successSchema = z.object({ success: z.literal(true), hostname: z.string() })
 
 /** A Turnstile-compatible service. */
 export interface SiteverifyOptions {
   url: string
   secret: string
-  answerTimeoutMs?: number
+  responseTimeoutMs?: number
 }
 
 /**
@@ -29,34 +29,34 @@ export interface SiteverifyOptions {
 export function openSiteverify({
   url,
   secret,
-  answerTimeoutMs = ANSWER_TIMEOUT_MS,
+  responseTimeoutMs = RESPONSE_TIMEOUT_MS,
 }: SiteverifyOptions): HumanVerifier & { close(): Promise<void> } {
-  const connections = openConnections({ connect: { timeout: CONNECT_TIMEOUT_MS } })
+  const http = openHttpClient({ connect: { timeout: CONNECT_TIMEOUT_MS } })
   return {
     async isHuman(token, hostname, signal) {
       if (token === '' || token.length > TOKEN_MAX_LENGTH) return false
       try {
         const body = new URLSearchParams({ secret, response: token }).toString()
-        const answer = await connections.exchange(
-          { url, headers: HEADERS, body, timeoutMs: answerTimeoutMs, signal },
-          jsonOf,
+        const json = await http.exchange(
+          { url, headers: HEADERS, body, timeoutMs: responseTimeoutMs, signal },
+          readJson,
         )
-        const read = answerSchema.safeParse(answer)
-        return read.success && read.data.hostname === hostname
+        const parsed = successSchema.safeParse(json)
+        return parsed.success && parsed.data.hostname === hostname
       } catch {
         signal.throwIfAborted()
         // Whatever went wrong, nobody has vouched for the caller.
         return false
       }
     },
-    close: () => connections.close(),
+    close: () => http.close(),
   }
 }
 
 const HEADERS = { 'content-type': 'application/x-www-form-urlencoded', accept: 'application/json' }
 
 /** The answer's JSON; null for anything but a 200. */
-async function jsonOf({ statusCode, body }: HttpResponse): Promise<unknown> {
-  const bytes = statusCode === 200 ? await readBody(body, ANSWER_MAX_BYTES) : null
+async function readJson({ statusCode, body }: HttpResponse): Promise<unknown> {
+  const bytes = statusCode === 200 ? await readBody(body, RESPONSE_MAX_BYTES) : null
   return bytes && JSON.parse(new TextDecoder('utf-8', { fatal: true }).decode(bytes))
 }

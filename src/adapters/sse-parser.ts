@@ -25,11 +25,11 @@ export class SseParser {
   readonly #bounds: StreamBounds
   readonly #decoder = new TextDecoder()
   readonly #parser = createParser({
-    onEvent: ({ event, data }) => void this.#ended.push({ name: event ?? 'message', data }),
+    onEvent: ({ event, data }) => void this.#events.push({ name: event ?? 'message', data }),
   })
-  #ended: StreamRecord[] = []
+  #events: StreamRecord[] = []
   /** The last character so far; a stream begins like a line. */
-  #last = '\n'
+  #lastCharacter = '\n'
   #bytes = 0
   #eventBytes = 0
 
@@ -44,15 +44,15 @@ export class SseParser {
   push(chunk: Uint8Array): StreamRecord[] {
     this.#bytes += chunk.byteLength
     if (this.#bytes > this.#bounds.maxBytes) throw new StreamTooLarge('the stream is larger than its bound')
-    const before = this.#last
-    const text = this.#withLineFeeds(this.#decoder.decode(chunk, { stream: true }))
-    const joined = `${before === '\r' ? '\n' : before}${text}`
+    const previous = this.#lastCharacter
+    const text = this.#normalizeLineEnds(this.#decoder.decode(chunk, { stream: true }))
+    const withPrevious = `${previous === '\r' ? '\n' : previous}${text}`
     // Comments and fields without data end at a blank line too, and are no part of the event behind it.
-    const blankLine = joined.lastIndexOf('\n\n')
+    const blankLine = withPrevious.lastIndexOf('\n\n')
     this.#eventBytes =
       blankLine < 0
         ? this.#eventBytes + Buffer.byteLength(text)
-        : Buffer.byteLength(joined.slice(blankLine + 2))
+        : Buffer.byteLength(withPrevious.slice(blankLine + 2))
     if (this.#eventBytes > this.#bounds.maxEventBytes) {
       throw new StreamTooLarge('an event is larger than its bound')
     }
@@ -61,18 +61,18 @@ export class SseParser {
 
   /** The event without a blank line, or without any line end, behind it when the stream ends; null when there is none. */
   end(): StreamRecord | null {
-    return this.#parse(`${this.#withLineFeeds(this.#decoder.decode())}\n\n`)[0] ?? null
+    return this.#parse(`${this.#normalizeLineEnds(this.#decoder.decode())}\n\n`)[0] ?? null
   }
 
   /** CR, LF and CRLF as LF. The library waits behind a CR that ends a chunk, which holds back an event on an open stream. */
-  #withLineFeeds(text: string): string {
-    const rest = this.#last === '\r' && text.startsWith('\n') ? text.slice(1) : text
-    this.#last = text.at(-1) ?? this.#last
-    return rest.replaceAll(/\r\n?/g, '\n')
+  #normalizeLineEnds(text: string): string {
+    const remaining = this.#lastCharacter === '\r' && text.startsWith('\n') ? text.slice(1) : text
+    this.#lastCharacter = text.at(-1) ?? this.#lastCharacter
+    return remaining.replaceAll(/\r\n?/g, '\n')
   }
 
   #parse(text: string): StreamRecord[] {
     this.#parser.feed(text)
-    return this.#ended.splice(0)
+    return this.#events.splice(0)
   }
 }

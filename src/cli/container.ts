@@ -241,8 +241,8 @@ export class Container {
     const client = await this.#sources(COLLECT_PATIENCE)
     const texts = openArticleTexts({
       urls: this.config.sourceUrls,
-      askJson: (request, signal) =>
-        client.ask<unknown>({ ...request, absent: null, read: (answer) => answer }, signal),
+      fetchJson: (request, signal) =>
+        client.fetchJson<unknown>({ ...request, absent: null, read: (answer) => answer }, signal),
       userAgent: this.#userAgent(),
       clock: Date.now,
       allowed: this.config.articles.allowed,
@@ -270,7 +270,7 @@ export class Container {
 
   /** Asks addresses whether they respond. */
   readonly probe = once(async (): Promise<HttpProbe> => {
-    const { openReach } = await import('../adapters/http.ts')
+    const { openHttpProbe: openReach } = await import('../adapters/http.ts')
     return this.#closing(openReach())
   })
 
@@ -406,8 +406,8 @@ export class Container {
       clock: Date.now,
       sleep: pause,
       memory,
-      limits: { atOnce: SOURCE_AT_ONCE, longestWaitMs },
-      answerMs,
+      limits: { concurrency: SOURCE_AT_ONCE, maxWaitMs: longestWaitMs },
+      responseTimeoutMs: answerMs,
     })
     return this.#closing(client)
   }

@@ -30,7 +30,11 @@ function apiOf(url: string, options: ChatApiOptions = {}): PublicHost['chat'] {
 
 const body = (content: string): string => JSON.stringify({ messages: [{ role: 'user', content }] })
 
-async function answerOf(api: PublicHost['chat'], content = 'Hello', signal = never): Promise<ServedEvent[]> {
+async function readAnswer(
+  api: PublicHost['chat'],
+  content = 'Hello',
+  signal = never,
+): Promise<ServedEvent[]> {
   const { sessionToken } = await api.session(never)
   const events: ServedEvent[] = []
   for await (const event of api.ask(sessionToken, body(content), signal)) events.push(event)
@@ -38,12 +42,12 @@ async function answerOf(api: PublicHost['chat'], content = 'Hello', signal = nev
 }
 
 /** What came of an answer before it was refused, and the refusal's code. */
-async function cutAnswerOf(api: PublicHost['chat']): Promise<[events: string[], code: string]> {
+async function readCutAnswer(api: PublicHost['chat']): Promise<[events: string[], code: string]> {
   const events: string[] = []
-  const asked = (async () => {
+  const answer = (async () => {
     for await (const { event } of api.ask('v1.token', body('x'), never)) events.push(event)
   })()
-  const { code } = await refusalOf(asked)
+  const { code } = await refusalOf(answer)
   return [events, code]
 }
 
@@ -61,7 +65,7 @@ describe('the real server', () => {
     const api = apiOf(server.url)
     expect(await api.config(never)).toMatchObject({ enabled: true, model: 'test-model' })
     expect(await api.status(never)).toEqual({ ok: true, budget: 'ok' })
-    const [first, ...deltas] = await answerOf(api)
+    const [first, ...deltas] = await readAnswer(api)
     const last = deltas.pop()
     expect([first?.event, last?.event]).toEqual(['meta', 'done'])
     expect(deltas.every(({ event }) => event === 'delta')).toBe(true)
@@ -70,8 +74,8 @@ describe('the real server', () => {
 
   test('does not take a token that is none', async () => {
     const server = await startAgent()
-    const asked = apiOf(server.url).ask('v1.a.b', body('x'), never).next()
-    expect(await refusalOf(asked)).toMatchObject({ code: 'invalid_session', members: { status: 401 } })
+    const answer = apiOf(server.url).ask('v1.a.b', body('x'), never).next()
+    expect(await refusalOf(answer)).toMatchObject({ code: 'invalid_session', members: { status: 401 } })
   })
 })
 
@@ -90,7 +94,7 @@ describe('a server that misbehaves', () => {
   ])('limits %s', async (_how, said, members) => {
     const limited = json({ error: 'rate_limited', ...said }, 429, { 'retry-after': '9' })
     const { url } = await startScripted({ chat: limited })
-    const refusal = await refusalOf(answerOf(apiOf(url)))
+    const refusal = await refusalOf(readAnswer(apiOf(url)))
     expect(refusal).toMatchObject({ code: 'rate_limited' })
     expect(refusal.members).toEqual({ status: 429, ...members })
   })
@@ -101,7 +105,7 @@ describe('a server that misbehaves', () => {
   ])('limits by what stands before it, and tells the wait %s', async (_how, wait) => {
     const { url } = await startScripted({ chat: html(429, { 'retry-after': wait }), config: html(429) })
     const api = apiOf(url, { clock: () => Date.UTC(2030, 0, 3) })
-    expect(await refusalOf(answerOf(api))).toMatchObject({
+    expect(await refusalOf(readAnswer(api))).toMatchObject({
       code: 'rate_limited',
       members: { status: 429, retryAfterSeconds: 12 },
     })
@@ -146,8 +150,8 @@ describe('a server that misbehaves', () => {
   ])('answers a question with %s, and can be asked again', async (_what, reply) => {
     const { url } = await startScripted({ chat: [reply, stream([META, DONE])] })
     const api = apiOf(url)
-    expect(await refusalOf(answerOf(api))).toMatchObject({ code: 'server_foreign' })
-    expect((await answerOf(api)).map(({ event }) => event)).toEqual(['meta', 'done'])
+    expect(await refusalOf(readAnswer(api))).toMatchObject({ code: 'server_foreign' })
+    expect((await readAnswer(api)).map(({ event }) => event)).toEqual(['meta', 'done'])
   })
 
   test.each([
@@ -157,7 +161,7 @@ describe('a server that misbehaves', () => {
     ['ended without the blank line of its last part', stream([META, delta('Hello').trimEnd()])],
   ])('sends an answer that %s: what came is given before the refusal', async (_what, chat) => {
     const { url } = await startScripted({ chat })
-    expect(await cutAnswerOf(apiOf(url))).toEqual([['meta', 'delta'], 'answer_cut'])
+    expect(await readCutAnswer(apiOf(url))).toEqual([['meta', 'delta'], 'answer_cut'])
   })
 
   test.each(
@@ -167,13 +171,13 @@ describe('a server that misbehaves', () => {
   )('sends a last event with %j behind it and then an %s, which counts', async (lineEnds, end) => {
     const last = `${DONE.trimEnd()}${lineEnds}`
     const { url } = await startScripted({ chat: stream([META, delta('Hello'), last], end) })
-    expect((await answerOf(apiOf(url))).at(-1)?.event).toBe('done')
+    expect((await readAnswer(apiOf(url))).at(-1)?.event).toBe('done')
   })
 
   test('sends events and tools of a later version, which are passed over', async () => {
     const later = [record('thought', { a: 1 }), record('tool', { name: 'browse', status: 'start' })]
     const { url } = await startScripted({ chat: stream([META, ...later, delta('Hello'), DONE]) })
-    expect((await answerOf(apiOf(url))).map(({ event }) => event)).toEqual(['meta', 'delta', 'done'])
+    expect((await readAnswer(apiOf(url))).map(({ event }) => event)).toEqual(['meta', 'delta', 'done'])
   })
 
   test.each([
@@ -181,31 +185,31 @@ describe('a server that misbehaves', () => {
     ['an event without end', `event: delta\ndata: ${'x'.repeat(300_000)}`],
   ])('sends %s', async (_what, sent) => {
     const { url } = await startScripted({ chat: stream([META, sent], 'hold') })
-    expect(await refusalOf(answerOf(apiOf(url)))).toMatchObject({ code: 'server_foreign' })
+    expect(await refusalOf(readAnswer(apiOf(url)))).toMatchObject({ code: 'server_foreign' })
   })
 
   test('says nothing more', async () => {
     const { url } = await startScripted({ chat: stream([META, delta('Hel')], 'hold') })
-    expect(await refusalOf(answerOf(apiOf(url, { silenceMs: 50 })))).toMatchObject({ code: 'answer_cut' })
+    expect(await refusalOf(readAnswer(apiOf(url, { idleMs: 50 })))).toMatchObject({ code: 'answer_cut' })
   })
 
   test('says nothing but that it is there', async () => {
     const { url } = await startScripted({ chat: pings([META, delta('Hel')]) })
-    const refusal = await refusalOf(answerOf(apiOf(url, { turnMs: 200 })))
+    const refusal = await refusalOf(readAnswer(apiOf(url, { turnMs: 200 })))
     expect(refusal).toMatchObject({ code: 'answer_cut' })
     expect(refusal.detail).toMatch(/no whole answer within 0\.2 s/)
   })
 
   test('drips an answer that is no stream', async () => {
     const { url } = await startScripted({ config: pings([]) })
-    const refusal = await refusalOf(apiOf(url, { answerMs: 1_000 }).config(never))
+    const refusal = await refusalOf(apiOf(url, { responseStartMs: 1_000 }).config(never))
     expect(refusal).toMatchObject({ code: 'server_unreachable' })
     expect(refusal.detail).toMatch(/broke off its answer \(no whole answer within 1 s\)/)
   })
 
   test('never begins to answer', async () => {
     const url = `http://127.0.0.1:${await takenPort()}`
-    expect(await refusalOf(apiOf(url, { answerMs: 50 }).config(never))).toMatchObject({
+    expect(await refusalOf(apiOf(url, { responseStartMs: 50 }).config(never))).toMatchObject({
       code: 'server_unreachable',
     })
   })
@@ -228,10 +232,10 @@ test('an abort ends the answer with its reason, and the connection', async () =>
   })
   const stopping = new AbortController()
   const reason = new Error('stopped')
-  const asked = (async () => {
+  const answer = (async () => {
     for await (const { event } of apiOf(url).ask('v1.token', body('x'), stopping.signal))
       if (event === 'delta') stopping.abort(reason)
   })()
-  await expect(asked).rejects.toBe(reason)
+  await expect(answer).rejects.toBe(reason)
   await gone
 })

@@ -43,9 +43,9 @@ describe('when a source asks to be asked again', () => {
       fc.date().map(String),
     )
     fc.assert(
-      fc.property(text, text, text, (asked, remaining, reset) => {
+      fc.property(text, text, text, (retryAfter, remaining, reset) => {
         const at = retryAt(
-          { 'retry-after': asked, 'x-ratelimit-remaining': remaining, 'x-ratelimit-reset': reset },
+          { 'retry-after': retryAfter, 'x-ratelimit-remaining': remaining, 'x-ratelimit-reset': reset },
           NOW,
         )
         if (at === null) return

@@ -4,7 +4,7 @@ import type { JobMonitor } from '../../src/domain/ports.ts'
 import { startPingService } from '../support/local-source.ts'
 
 function watchAt(url: string, pingMs = 60_000): JobMonitor {
-  const watch = openJobPings({ url, pingMs })
+  const watch = openJobPings({ url, timeoutMs: pingMs })
   onTestFinished(() => watch.close())
   return watch
 }

@@ -18,7 +18,7 @@ function published(base: string, options: PublishedHistoryOptions = {}): PublicH
   return opened
 }
 
-function answering(
+function startHost(
   answer: (response: ServerResponse, question: SourceQuestion) => void,
 ): Promise<LocalSource> {
   return localSource((question, response) => answer(response, question))
@@ -27,7 +27,7 @@ function answering(
 describe('an answer', () => {
   test('is handed on as it was sent, with its status and validators', async () => {
     const body = Buffer.from([0x7b, 0xc3, 0x28, 0x00, 0xff])
-    const host = await answering((response) => {
+    const host = await startHost((response) => {
       response.writeHead(200, {
         etag: '"abc"',
         'last-modified': 'Sun, 01 Mar 2026 00:10:00 GMT',
@@ -54,25 +54,25 @@ describe('an answer', () => {
     [500, '{"error":7}', null],
     [500, 'null', null],
   ])('of status %i with the body %s is an answer', async (status, body, error) => {
-    const host = await answering((response) => response.writeHead(status).end(body))
+    const host = await startHost((response) => response.writeHead(status).end(body))
     expect(await published(host.url).ledger(never)).toMatchObject({ status, error })
     expect(host.questions).toHaveLength(1)
   })
 
   test('with a header no terminal can show lacks that header', async () => {
-    const host = await answering((response) => response.writeHead(200, { etag: '"\u009b31m"' }).end('x'))
+    const host = await startHost((response) => response.writeHead(200, { etag: '"\u009b31m"' }).end('x'))
     expect((await published(host.url).head(never)).etag).toBeNull()
   })
 
   test('that redirects is not followed', async () => {
-    const host = await answering((response) => response.writeHead(302, { location: '/elsewhere' }).end())
+    const host = await startHost((response) => response.writeHead(302, { location: '/elsewhere' }).end())
     expect((await published(host.url).head(never)).status).toBe(302)
     expect(host.questions).toHaveLength(1)
   })
 })
 
 test('asks below the path of the base, past caches, uncompressed, and with the ETags that are held', async () => {
-  const host = await answering((response) => response.end('x'))
+  const host = await startHost((response) => response.end('x'))
   const history = published(`${host.url}/some/place/`)
   await history.ledger(never)
   await history.legacyLedger(never)
@@ -112,8 +112,8 @@ describe('a host is unavailable that', () => {
     ],
   }
   test.each(Object.entries(cases))('%s, after it was asked twice', async (_what, [answer, message]) => {
-    const host = await answering(answer)
-    const attempt = published(host.url, { answerTimeoutMs: 150 }).ledger(never)
+    const host = await startHost(answer)
+    const attempt = published(host.url, { responseTimeoutMs: 150 }).ledger(never)
     await expect(attempt).rejects.toMatchObject({
       ...SOURCE_UNAVAILABLE,
       message: expect.stringMatching(message),
@@ -141,7 +141,7 @@ describe('a body has a bound for what it is', () => {
     ['publication', 64 * MIB, (history) => history.at(AT, [], never)],
   ])('and a %s of more than %i bytes makes the host unavailable', async (what, bound, ask) => {
     const sizes = [bound, bound + 1, bound + 1]
-    const host = await answering((response) => response.end(Buffer.alloc(sizes.shift() ?? 0)))
+    const host = await startHost((response) => response.end(Buffer.alloc(sizes.shift() ?? 0)))
     const history = published(host.url)
     expect((await ask(history)).bytes?.byteLength).toBe(what === 'publication' ? undefined : bound)
     await expect(ask(history)).rejects.toMatchObject({
@@ -155,7 +155,7 @@ describe('a body has a bound for what it is', () => {
     const body = Buffer.from(
       `{"schemaVersion":3,"kind":"k","publicationId":"p","feed":{"marker":${feed}},"archivedAt":"2026-03-01T00:10:00.000Z"}`,
     )
-    const host = await answering((response) => response.end(body))
+    const host = await startHost((response) => response.end(body))
     const { bytes, seen } = await published(host.url).at(AT, [], never)
     expect(bytes).toBeNull()
     expect(seen).toEqual(seeBytes(body))
@@ -164,17 +164,17 @@ describe('a body has a bound for what it is', () => {
 
   test('and a refusal of more than 16 KiB has no code, and is still a refusal', async () => {
     const body = `{"error":"year_history_not_found","more":"${'x'.repeat(16 * KIB)}"}`
-    const host = await answering((response) => response.writeHead(404).end(body))
+    const host = await startHost((response) => response.writeHead(404).end(body))
     expect(await published(host.url).ledger(never)).toMatchObject({ status: 404, error: null })
     expect(host.questions).toHaveLength(1)
   })
 })
 
 test('a connection that drops once costs nothing', async () => {
-  let asked = 0
-  const host = await answering((response) => {
-    asked += 1
-    if (asked === 1) response.socket?.destroy()
+  let requestCount = 0
+  const host = await startHost((response) => {
+    requestCount += 1
+    if (requestCount === 1) response.socket?.destroy()
     else response.end('here')
   })
   const { bytes } = await published(host.url).ledger(never)
@@ -183,7 +183,7 @@ test('a connection that drops once costs nothing', async () => {
 
 test('whoever is told to stop is not made to wait, and does not ask again', async () => {
   const stop = new AbortController()
-  const host = await answering(() => stop.abort(new Error('told to stop')))
+  const host = await startHost(() => stop.abort(new Error('told to stop')))
   await expect(published(host.url).ledger(stop.signal)).rejects.toThrow('told to stop')
   await expect(published(host.url).ledger(stop.signal)).rejects.toThrow('told to stop')
   expect(host.questions).toHaveLength(1)

@@ -3,7 +3,7 @@ import { unstorageObjects } from '../../src/adapters/objects/objects.ts'
 import type { OpenObjects } from '../../src/adapters/objects/objects.ts'
 import { openObjects } from '../../src/adapters/objects/open.ts'
 import { s3Objects } from '../../src/adapters/objects/s3-driver.ts'
-import type { S3Location, S3Patience } from '../../src/adapters/objects/s3-request.ts'
+import type { S3Location, S3RetryPolicy } from '../../src/adapters/objects/s3-request.ts'
 import { sha256Hex } from '../../src/domain/digest.ts'
 import { Refusal } from '../../src/domain/refusal.ts'
 import { headOf } from '../adapters/objects/objects-contract.ts'
@@ -17,8 +17,13 @@ const DIGEST = sha256Hex(BYTES)
 const KEY = `sha256/${DIGEST.slice(0, 2)}/${DIGEST}`
 
 /** As patient as in production, but for the time it takes. */
-const PATIENCE: S3Patience = { connectMs: 5_000, answerMs: 10_000, attempts: 3, backoffMs: 1 }
-const IMPATIENCE: S3Patience = { ...PATIENCE, answerMs: 100 }
+const RETRY_POLICY: S3RetryPolicy = {
+  connectTimeoutMs: 5_000,
+  responseTimeoutMs: 10_000,
+  attempts: 3,
+  backoffMs: 1,
+}
+const NO_RETRIES: S3RetryPolicy = { ...RETRY_POLICY, responseTimeoutMs: 100 }
 
 let server: S3Server
 let prefixes = 0
@@ -36,34 +41,34 @@ beforeEach(() => {
 
 const prefix = (): string => `of-test-${prefixes}`
 
-function open(changes: Partial<S3Location> = {}, patience = PATIENCE): OpenObjects {
-  const { driver, prepare } = s3Objects(server.location({ prefix: prefix(), ...changes }), patience)
+function open(changes: Partial<S3Location> = {}, retryPolicy = RETRY_POLICY): OpenObjects {
+  const { driver, prepare } = s3Objects(server.location({ prefix: prefix(), ...changes }), retryPolicy)
   const objects = unstorageObjects(driver, prepare)
   onTestFinished(() => objects.close())
   return objects
 }
 
 /** An archive that holds the object, with no questions asked of the server so far. */
-async function openWithObject(patience = PATIENCE): Promise<OpenObjects> {
+async function openWithObject(retryPolicy = RETRY_POLICY): Promise<OpenObjects> {
   await server.plant(`${prefix()}/${KEY}`, BYTES)
-  const objects = open({}, patience)
+  const objects = open({}, retryPolicy)
   await objects.prepare()
   server.reset()
   return objects
 }
 
-async function openPrepared(patience = PATIENCE): Promise<OpenObjects> {
-  const objects = open({}, patience)
+async function openPrepared(retryPolicy = RETRY_POLICY): Promise<OpenObjects> {
+  const objects = open({}, retryPolicy)
   await objects.prepare()
   server.reset()
   return objects
 }
 
-const asked = (method: string, target: RegExp): number =>
+const requestCount = (method: string, target: RegExp): number =>
   server.questions.filter((question) => question.method === method && target.test(question.target)).length
 
 /** Everything an archive is asked for. */
-const QUESTIONS: Record<string, (objects: OpenObjects) => Promise<unknown>> = {
+const OPERATIONS: Record<string, (objects: OpenObjects) => Promise<unknown>> = {
   get: (objects) => objects.get(DIGEST),
   put: (objects) => objects.put(DIGEST, BYTES),
   newestHead: (objects) => objects.newestHead(),
@@ -73,7 +78,7 @@ const QUESTIONS: Record<string, (objects: OpenObjects) => Promise<unknown>> = {
   ping: (objects) => objects.ping(),
 }
 
-const each = Object.entries(QUESTIONS)
+const each = Object.entries(OPERATIONS)
 
 function failureOf(promise: Promise<unknown>): Promise<unknown> {
   return promise.then(
@@ -113,8 +118,8 @@ describe('an S3 store that cannot be used', () => {
 
   test.each(
     UNUSABLE.flatMap(([why, ...rest]) => each.map(([name, ask]) => [name, why, ask, ...rest] as const)),
-  )('is unavailable to %s when %s', async (_name, _why, ask, changes, said) => {
-    const detail = expect.stringMatching(said) as string
+  )('is unavailable to %s when %s', async (_name, _why, ask, changes, message) => {
+    const detail = expect.stringMatching(message) as string
     await expect(ask(open(await changes()))).rejects.toMatchObject({ ...UNAVAILABLE, detail })
   })
 
@@ -140,7 +145,7 @@ describe('an S3 store that cannot be used', () => {
 describe('an S3 store that ignores If-None-Match', () => {
   test.each(['prepare', 'put', 'putHead'])('is refused by %s, before anything is written', async (name) => {
     const objects = open({ endpoint: server.bareUrl })
-    await expect(QUESTIONS[name]?.(objects)).rejects.toMatchObject({
+    await expect(OPERATIONS[name]?.(objects)).rejects.toMatchObject({
       ...UNAVAILABLE,
       detail: `the object store ${server.bareUrl} ignores If-None-Match: *, by which objects are kept from being overwritten; use a store that honours conditional writes`,
     })
@@ -166,10 +171,10 @@ describe('an S3 store that honours If-None-Match', () => {
     const first = open()
     await Promise.all([first.prepare(), first.prepare(), first.put(DIGEST, BYTES)])
     await first.putHead(headOf(1))
-    expect(asked('PUT', /probe\/conditional-write/)).toBe(2)
+    expect(requestCount('PUT', /probe\/conditional-write/)).toBe(2)
     server.reset()
     await open().prepare()
-    expect(asked('PUT', /probe\/conditional-write/)).toBe(1)
+    expect(requestCount('PUT', /probe\/conditional-write/)).toBe(1)
   })
 
   test('is asked again after it could not be reached', async () => {
@@ -251,14 +256,14 @@ describe('a read from an S3 store', () => {
     server.reset()
     server.fail('GET', /sha256/, fault, fault, fault)
     expect(await faultOf(objects.get(DIGEST))).toMatch(/3 times over/)
-    expect(asked('GET', /sha256/)).toBe(3)
+    expect(requestCount('GET', /sha256/)).toBe(3)
   })
 
   test.each<[string, S3Fault]>([
     ['is never answered', 'silence'],
     ['stands still in the middle of its body', 'drip'],
   ])('is a fault when it %s', async (_what, fault) => {
-    const objects = await openWithObject(IMPATIENCE)
+    const objects = await openWithObject(NO_RETRIES)
     server.fail('GET', /sha256/, fault, fault, fault)
     expect(await faultOf(objects.get(DIGEST))).toMatch(/3 times over: no whole answer within 100 ms/)
   })
@@ -311,7 +316,7 @@ describe('a write to an S3 store', () => {
     const objects = await openPrepared()
     server.fail('PUT', /sha256/, fault, fault, fault)
     expect(await faultOf(objects.put(DIGEST, BYTES))).toMatch(/3 times over/)
-    expect(asked('PUT', /sha256/)).toBe(3)
+    expect(requestCount('PUT', /sha256/)).toBe(3)
   })
 
   test('that is done although its answer was lost is found done by the next', async () => {

@@ -105,19 +105,19 @@ describe('a server that goes away', () => {
     const { gate, ledger, token } = await gated()
     const { feed } = connectFeed(gate.url)
     await feed.ping()
-    const loseAnswer = (text: string): void =>
+    const loseResponse = (text: string): void =>
       gate.once(text, async (pass, _answer, cut) => {
         await pass()
         cut()
       })
-    loseAnswer('INSERT INTO attempts')
+    loseResponse('INSERT INTO attempts')
     const count = (): Promise<boolean> => ledger.countAttempt('2026-03-02', 1, ROW.recordedAt, token)
     await expect(count()).rejects.toMatchObject(UNAVAILABLE)
     expect(await count()).toBe(false)
-    loseAnswer('INSERT INTO signals')
+    loseResponse('INSERT INTO signals')
     await expect(feed.importSignals([signal()])).rejects.toMatchObject(UNAVAILABLE)
     expect(await feed.importSignals([signal()])).toEqual({ inserted: 0, replaced: 0, unchanged: 1 })
-    loseAnswer('delete from')
+    loseResponse('delete from')
     await expect(ledger.releaseLease(token)).rejects.toMatchObject(UNAVAILABLE)
     await ledger.releaseLease(token)
     expect(await anyLease(ledger)).not.toBe(token)
@@ -161,18 +161,18 @@ describe('an append that is delayed on its way', () => {
     ['an hour ahead of ours, it is in time', 3_600, null],
   ])('goes by the clock that the server tells: when that is %s', async (_what, seconds, outcome) => {
     const { gate, ledger, token } = await gated()
-    const told: number[] = []
+    const statuses: number[] = []
     gate.once("SELECT unixepoch('subsec') AS now", async (pass, answer) => {
       await pass()
       answer((text) =>
         text.replace(/"value":(\d{10}(?:\.\d+)?)/, (_match, now: string) => {
-          told.push(Number(now) + seconds)
-          return `"value":${told[0]}`
+          statuses.push(Number(now) + seconds)
+          return `"value":${statuses[0]}`
         }),
       )
     })
     expect(await ledger.append(ROW, { ...appendOf(token), withinMs: 60_000 })).toBe(outcome)
-    expect(told).toHaveLength(1)
+    expect(statuses).toHaveLength(1)
     expect((await ledger.read()).rows).toEqual(outcome === null ? [ROW] : [])
   })
 

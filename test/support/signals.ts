@@ -44,7 +44,7 @@ export async function rebuild(search: Omit<FeedSearch, 'by'>): Promise<number> {
 }
 
 /** A question about everything, but for what is overridden. */
-export function asking(query: string, overrides: Partial<SearchQuery> = {}): SearchQuery {
+export function searchFor(query: string, overrides: Partial<SearchQuery> = {}): SearchQuery {
   return { query, sources: [], from: null, to: null, limit: 20, cursor: null, ...overrides }
 }
 

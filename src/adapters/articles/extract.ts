@@ -39,16 +39,16 @@ interface PageDocument extends DomElement {
 /** The text in HTML. May take any time and memory on a hostile page: to be run in a thread that can be ended. */
 export function extract({ html, as, token }: ExtractRequest): Extracted {
   const { document }: { document: PageDocument } = parseHTML(wholeDocument(html, as))
-  if (as === 'fragment') return { kind: 'text', text: textBelow(document.body) }
+  if (as === 'fragment') return { kind: 'text', text: textWithin(document.body) }
   for (const meta of document.querySelectorAll('meta')) {
     const name = attributeOf(meta, 'name').trim().toLowerCase()
     const isForReader = name === 'robots' || name === token
     if (isForReader && forbidsKeeping(attributeOf(meta, 'content'), token)) return { kind: 'forbidden' }
   }
-  if (depthBelow(document.documentElement) > DEPTH_MAX) return { kind: 'none' }
+  if (depthWithin(document.documentElement) > DEPTH_MAX) return { kind: 'none' }
   const options = { serializer: (node: DomElement) => node, disableJSONLD: true }
   const article = new Readability<DomElement>(document, options).parse()
-  return article?.content ? { kind: 'text', text: textBelow(article.content) } : { kind: 'none' }
+  return article?.content ? { kind: 'text', text: textWithin(article.content) } : { kind: 'none' }
 }
 
 /** The first attribute of a name in any case, as HTML has it; the parser leaves names as they are written. */
@@ -68,7 +68,7 @@ const TEXT = 3
 const CDATA = 4
 
 /** Elements that hold no text for a reader. */
-const UNREAD: ReadonlySet<string> = new Set(
+const HIDDEN_ELEMENTS: ReadonlySet<string> = new Set(
   'script style template noscript iframe object svg math head title select textarea button'.split(' '),
 )
 
@@ -81,7 +81,7 @@ const BLOCKS: ReadonlySet<string> = new Set(
 )
 
 /** The text below a node as a person reads it: a blank line between blocks, a line break for `br`. */
-function textBelow(root: DomNode): string {
+function textWithin(root: DomNode): string {
   const parts: string[] = []
   let preformatted = 0
   for (const { node, entering } of walk(root)) {
@@ -102,7 +102,7 @@ function textBelow(root: DomNode): string {
 }
 
 /** The most elements any element below a node lies in. */
-function depthBelow(root: DomNode): number {
+function depthWithin(root: DomNode): number {
   let depth = 0
   let deepest = 0
   for (const { node, entering } of walk(root)) {
@@ -119,18 +119,18 @@ function* walk(root: DomNode): Generator<{ node: DomNode; entering: boolean }> {
   while (node) {
     const isElement = node.nodeType === ELEMENT
     yield { node, entering: true }
-    const within: DomNode | null =
-      isElement && !UNREAD.has((node as DomElement).localName) ? node.firstChild : null
-    if (within) {
-      node = within
+    const child: DomNode | null =
+      isElement && !HIDDEN_ELEMENTS.has((node as DomElement).localName) ? node.firstChild : null
+    if (child) {
+      node = child
       continue
     }
     if (isElement) yield { node, entering: false }
-    let at: DomNode = node
-    while (at.nextSibling === null && at.parentNode !== null && at.parentNode !== root) {
-      at = at.parentNode
-      yield { node: at, entering: false }
+    let ancestor: DomNode = node
+    while (ancestor.nextSibling === null && ancestor.parentNode !== null && ancestor.parentNode !== root) {
+      ancestor = ancestor.parentNode
+      yield { node: ancestor, entering: false }
     }
-    node = at.nextSibling
+    node = ancestor.nextSibling
   }
 }

@@ -33,37 +33,37 @@ export function openExtractor({
 }: ExtractorOptions = {}): Extractor {
   const oneAtATime = pLimit(1)
   let worker: Worker | null = null
-  const started = async (): Promise<Worker> => {
+  const startWorker = async (): Promise<Worker> => {
     const ready = await start(script)
     // It fails before it exits, and takes no page in between.
-    const forget = (): void => {
+    const clearWorker = (): void => {
       if (worker === ready) worker = null
     }
-    ready.once('error', forget).once('exit', forget)
+    ready.once('error', clearWorker).once('exit', clearWorker)
     return ready
   }
-  const end = async (): Promise<void> => {
+  const endWorker = async (): Promise<void> => {
     const ended = worker
     worker = null
     await ended?.terminate()
   }
   const extract = async (request: ExtractRequest, signal: AbortSignal): Promise<Extracted> => {
     signal.throwIfAborted()
-    worker ??= await started()
+    worker ??= await startWorker()
     try {
-      return await ask(worker, request, extractMs, signal)
+      return await extractInWorker(worker, request, extractMs, signal)
     } catch (cause) {
       // A thread at its memory limit may take long to end: the next page gets another thread meanwhile.
-      void end()
+      void endWorker()
       signal.throwIfAborted()
-      const late = cause instanceof TimeLimitExceeded ? `it took longer than ${extractMs} ms` : null
-      const why = late ?? (cause instanceof Error ? cause.message : String(cause))
-      throw new PageProblem(null, `the text could not be taken out: ${why}`, { cause })
+      const timeoutMessage = cause instanceof TimeLimitExceeded ? `it took longer than ${extractMs} ms` : null
+      const reason = timeoutMessage ?? (cause instanceof Error ? cause.message : String(cause))
+      throw new PageProblem(null, `the text could not be taken out: ${reason}`, { cause })
     }
   }
   return {
     extract: (request, signal) => oneAtATime(() => extract(request, signal)),
-    close: end,
+    close: endWorker,
   }
 }
 
@@ -80,7 +80,7 @@ async function start(script: URL): Promise<Worker> {
 }
 
 /** The response of a thread; rejects when the thread fails or ends, as `once` does, and at the time limit. */
-async function ask(
+async function extractInWorker(
   worker: Worker,
   request: ExtractRequest,
   ms: number,
@@ -88,13 +88,13 @@ async function ask(
 ): Promise<Extracted> {
   const listening = new AbortController()
   try {
-    return await withTimeLimit(ms, signal, async (limited) => {
-      limited.addEventListener('abort', () => listening.abort(), { once: true })
-      const answered = once(worker, 'message', { signal: listening.signal })
+    return await withTimeLimit(ms, signal, async (limitedSignal) => {
+      limitedSignal.addEventListener('abort', () => listening.abort(), { once: true })
+      const replied = once(worker, 'message', { signal: listening.signal })
       const exited = once(worker, 'exit', { signal: listening.signal })
       worker.postMessage(request)
       const ended = exited.then(() => Promise.reject(new Error('its thread ended')))
-      const [extracted] = await Promise.race([answered, ended])
+      const [extracted] = await Promise.race([replied, ended])
       return extracted as Extracted
     })
   } finally {

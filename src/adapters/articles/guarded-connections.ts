@@ -4,8 +4,8 @@ import type { LookupFunction } from 'node:net'
 import { buildConnector } from 'undici'
 import { isInRange, isPublicAddress, parseIpAddress } from '../../domain/address.ts'
 import type { IpRange } from '../../domain/address.ts'
-import { openConnections } from '../http.ts'
-import type { Connections } from '../http.ts'
+import { openHttpClient } from '../http.ts'
+import type { HttpClient } from '../http.ts'
 import { PageProblem } from './page-client.ts'
 
 /** Asks for every address of a name; `dns.lookup` has this form. */
@@ -31,8 +31,8 @@ const CONNECT_MS = 10_000
 export function openGuardedConnections(
   allowed: readonly IpRange[],
   lookup: NameLookup = systemLookup,
-): Connections {
-  const mayReach = (address: string, port: number): boolean => {
+): HttpClient {
+  const isReachable = (address: string, port: number): boolean => {
     const parsed = parseIpAddress(address)
     if (parsed === null) return false
     if (allowed.some((range) => isInRange(parsed, range))) return true
@@ -41,26 +41,26 @@ export function openGuardedConnections(
   const connect: buildConnector.connector = (options, callback) => {
     const port = Number(options.port || (options.protocol === 'https:' ? 443 : 80))
     const host = options.hostname.replace(/^\[(.*)\]$/, '$1')
-    if (parseIpAddress(host) !== null && !mayReach(host, port)) {
-      callback(refused(host, host, port), null)
+    if (parseIpAddress(host) !== null && !isReachable(host, port)) {
+      callback(privateAddress(host, host, port), null)
       return
     }
-    const guarded = guardedLookup(lookup, (address) => mayReach(address, port), port)
+    const guarded = guardedLookup(lookup, (address) => isReachable(address, port), port)
     buildConnector({ timeout: CONNECT_MS, lookup: guarded })(options, (error, socket) => {
       if (error) {
         callback(error, null)
         return
       }
       const peer = socket.remoteAddress ?? ''
-      if (mayReach(peer, port)) {
+      if (isReachable(peer, port)) {
         callback(null, socket)
         return
       }
       socket.destroy()
-      callback(refused(host, peer, port), null)
+      callback(privateAddress(host, peer, port), null)
     })
   }
-  return openConnections({
+  return openHttpClient({
     connect,
     // The page comes over the connection of its robots.txt, so that its name is not looked up again.
     connections: 1,
@@ -72,7 +72,7 @@ export function openGuardedConnections(
 /** Looks a name up and gives only addresses that may be reached, whatever else it stands for. */
 function guardedLookup(
   lookup: NameLookup,
-  mayReach: (address: string) => boolean,
+  isReachable: (address: string) => boolean,
   port: number,
 ): LookupFunction {
   return (hostname, options, callback) => {
@@ -81,17 +81,17 @@ function guardedLookup(
         callback(error, [])
         return
       }
-      const reachable = addresses.filter(({ address }) => mayReach(address))
+      const reachable = addresses.filter(({ address }) => isReachable(address))
       const [first] = reachable
-      const named = addresses.map(({ address }) => address).join(', ')
-      if (!first) callback(refused(hostname, named, port), [])
+      const addressList = addresses.map(({ address }) => address).join(', ')
+      if (!first) callback(privateAddress(hostname, addressList, port), [])
       else if (options.all === true) callback(null, reachable)
       else callback(null, first.address, first.family)
     })
   }
 }
 
-function refused(host: string, addresses: string, port: number): PageProblem {
+function privateAddress(host: string, addresses: string, port: number): PageProblem {
   const where = host === addresses ? host : `${host} (${addresses || 'no address'})`
   return new PageProblem('private', `${where}, port ${port}, is not a public place of pages`)
 }

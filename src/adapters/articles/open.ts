@@ -8,7 +8,7 @@ import type { ArticleTexts, Clock } from '../../domain/ports.ts'
 import { withTimeLimit } from '../http.ts'
 import { NEWS_ITEMS } from '../sources/news-items.ts'
 import type { NewsUrls } from '../sources/news-items.ts'
-import { OTHER_SHAPE } from '../sources/source-client.ts'
+import { UNEXPECTED_SHAPE } from '../sources/source-client.ts'
 import type { Extracted } from './extract.ts'
 import { openExtractor } from './extractor.ts'
 import type { Extractor, ExtractorOptions } from './extractor.ts'
@@ -28,7 +28,7 @@ const ROBOTS_MS = 10_000
 export interface ArticleTextsOptions {
   urls: NewsUrls
   /** How the sources' own APIs are asked; they are the operator's choice and may be anywhere. */
-  askJson: AskJson
+  fetchJson: FetchJson
   /** Names the product to the servers of pages, beginning with its robots token `dash`. */
   userAgent: string
   clock: Clock
@@ -43,10 +43,10 @@ export interface ArticleTextsOptions {
 }
 
 /** Asks an API for a JSON response; null for a 404 or 410, and anything else that is no response is thrown. */
-export type AskJson = (request: { url: string; body?: unknown }, signal: AbortSignal) => Promise<unknown>
+export type FetchJson = (request: { url: string; body?: unknown }, signal: AbortSignal) => Promise<unknown>
 
 /** A text, and how it was read. */
-interface FoundText {
+interface ExtractedText {
   text: string
   provenance: string
 }
@@ -56,9 +56,9 @@ export function openArticleTexts(
   options: ArticleTextsOptions,
 ): ArticleTexts & { close: () => Promise<void> } {
   const { userAgent, clock, allowed, lookup, pageMs = PAGE_MS, robotsMs = ROBOTS_MS } = options
-  const connections = openGuardedConnections(allowed, lookup)
+  const http = openGuardedConnections(allowed, lookup)
   const extractor = openExtractor(options.extractor)
-  const client = new PageClient(connections, userAgent, clock)
+  const client = new PageClient(http, userAgent, clock)
   const reader = {
     ...options,
     client,
@@ -83,12 +83,12 @@ export function openArticleTexts(
     },
     async close() {
       await extractor.close()
-      await connections.close()
+      await http.close()
     },
   }
 }
 
-interface ArticleReader extends Pick<ArticleTextsOptions, 'askJson' | 'urls'> {
+interface ArticleReader extends Pick<ArticleTextsOptions, 'fetchJson' | 'urls'> {
   client: PageClient
   extractor: Extractor
   pageMs: number
@@ -102,12 +102,12 @@ async function readItem(
   reader: ArticleReader,
   item: Pick<WantedItem, 'source' | 'sourceId' | 'url'>,
   signal: AbortSignal,
-): Promise<FoundText> {
+): Promise<ExtractedText> {
   const { source, sourceId, url } = item
   for (const place of placesOfText(item)) {
-    if (place === 'page' && url !== null) return pageText(reader, url, signal)
+    if (place === 'page' && url !== null) return fetchPageText(reader, url, signal)
     if (place === 'source' && isNewsSource(source)) {
-      const html = await sourceHtml(reader, source, sourceId, signal)
+      const html = await fetchSourceHtml(reader, source, sourceId, signal)
       if (html === '') continue
       const request = { html, as: 'fragment', token: PRODUCT_TOKEN } as const
       const text = plainTextOf(await reader.extractor.extract(request, signal))
@@ -123,20 +123,20 @@ async function readItem(
  * @throws PageProblem `gone` when the source does not know the item or has deleted it; a failure when it does not
  *   respond, or for another item
  */
-async function sourceHtml(
-  { askJson, urls }: ArticleReader,
+async function fetchSourceHtml(
+  { fetchJson, urls }: ArticleReader,
   source: NewsSource,
   sourceId: string,
   signal: AbortSignal,
 ): Promise<string> {
   const items = NEWS_ITEMS[source]
   const request = items.request(urls[source], sourceId, 'text')
-  const json = await askJson(request, signal)
+  const json = await fetchJson(request, signal)
   let item
   try {
     item = items.read(json)
   } catch (cause) {
-    throw new PageProblem(null, `${request.url}: ${OTHER_SHAPE}`, { cause })
+    throw new PageProblem(null, `${request.url}: ${UNEXPECTED_SHAPE}`, { cause })
   }
   if (item === null) throw new PageProblem('gone', `${source} ${sourceId}: its source has it no more`)
   if (item.id !== sourceId)
@@ -167,42 +167,46 @@ const STATUS_SKIPS: Readonly<Record<number, SkipReason>> = {
  *
  * @throws PageProblem, or whatever made it impossible
  */
-async function pageText(reader: ArticleReader, page: string, signal: AbortSignal): Promise<FoundText> {
+async function fetchPageText(
+  reader: ArticleReader,
+  page: string,
+  signal: AbortSignal,
+): Promise<ExtractedText> {
   const request = {
     url: page,
     accept: 'text/html, application/xhtml+xml, text/plain;q=0.8',
-    limit: { maxBytes: PAGE_MAX_BYTES, beyond: 'refuse' },
+    limit: { maxBytes: PAGE_MAX_BYTES, overflow: 'refuse' },
     // The signal of the run, not of this page: the rules are for every page of the origin.
-    mayAsk: (each: URL) => requireAllowed(reader, each, signal),
-    mayRead: requireReadable,
+    beforeRequest: (each: URL) => requireAllowed(reader, each, signal),
+    beforeBody: requireReadable,
   } as const
-  const response = await withTimeLimit(reader.pageMs, signal, (limited) =>
-    reader.client.get(request, limited),
+  const response = await withTimeLimit(reader.pageMs, signal, (limitedSignal) =>
+    reader.client.get(request, limitedSignal),
   )
   const { url, status, contentType, notBefore, bytes } = response
   if (status !== 200)
     throw new PageProblem(STATUS_SKIPS[status] ?? null, `${url.href}: it answered ${status}`, { notBefore })
   const decoded = decodePage(bytes, contentType)
   const isPlain = mediaTypeOf(contentType) === 'text/plain'
-  const extracting = { html: decoded, as: 'page', token: PRODUCT_TOKEN } as const
+  const extractRequest = { html: decoded, as: 'page', token: PRODUCT_TOKEN } as const
   const plain: Extracted = { kind: 'text', text: decoded }
-  const found = isPlain ? plain : await reader.extractor.extract(extracting, signal)
-  if (found.kind === 'forbidden') throw forbidden(url)
-  const text = plainTextOf(found)
+  const extracted = isPlain ? plain : await reader.extractor.extract(extractRequest, signal)
+  if (extracted.kind === 'forbidden') throw forbidden(url)
+  const text = plainTextOf(extracted)
   if (text.length < ARTICLE_MIN_LENGTH)
     throw new PageProblem('noText', `${url.href}: no article was found on it`)
   return { text, provenance: `page:${isPlain ? 'plain-text' : 'readability'} ${url.href}` }
 }
 
 function requireReadable({ url, contentType, robotsTags }: PageHead): void {
-  if (robotsTags.some((words) => forbidsKeeping(words, PRODUCT_TOKEN))) throw forbidden(url)
+  if (robotsTags.some((directives) => forbidsKeeping(directives, PRODUCT_TOKEN))) throw forbidden(url)
   const type = mediaTypeOf(contentType)
   if (!MEDIA_TYPES.has(type))
     throw new PageProblem('notHtml', `${url.href}: it is ${type.slice(0, 80) || 'of no media type'}`)
 }
 
-function plainTextOf(found: Extracted): string {
-  return found.kind === 'text' ? plainText(found.text) : ''
+function plainTextOf(extracted: Extracted): string {
+  return extracted.kind === 'text' ? plainText(extracted.text) : ''
 }
 
 function forbidden(url: URL): PageProblem {
@@ -211,7 +215,7 @@ function forbidden(url: URL): PageProblem {
 
 /** @throws PageProblem `robots` for a URL its origin asks not to read; a failure when that cannot be known */
 async function requireAllowed(reader: ArticleReader, url: URL, signal: AbortSignal): Promise<void> {
-  const rules = reader.robots.get(url.origin) ?? rulesOf(reader, url.origin, signal)
+  const rules = reader.robots.get(url.origin) ?? fetchRules(reader, url.origin, signal)
   reader.robots.set(url.origin, rules)
   const allows = await rules
   if (!allows(url.pathname + url.search))
@@ -220,17 +224,17 @@ async function requireAllowed(reader: ArticleReader, url: URL, signal: AbortSign
 
 const ALLOW_ALL: RobotsRules = () => true
 
-async function rulesOf(
+async function fetchRules(
   { client, robotsMs }: ArticleReader,
   origin: string,
   signal: AbortSignal,
 ): Promise<RobotsRules> {
   const url = `${origin}/robots.txt`
-  const limit = { maxBytes: ROBOTS_MAX_BYTES, beyond: 'cut' } as const
+  const limit = { maxBytes: ROBOTS_MAX_BYTES, overflow: 'cut' } as const
   let response: PageResponse
   try {
     const request = { url, accept: 'text/plain, */*;q=0.5', limit }
-    response = await withTimeLimit(robotsMs, signal, (limited) => client.get(request, limited))
+    response = await withTimeLimit(robotsMs, signal, (limitedSignal) => client.get(request, limitedSignal))
   } catch (error) {
     const problem = asPageProblem(error, url)
     // As if there were none: RFC 9309, 2.3.1.2.
@@ -241,8 +245,8 @@ async function rulesOf(
   if (status === 200) return parseRobots(new TextDecoder().decode(response.bytes), PRODUCT_TOKEN)
   if (status >= 400 && status < 500 && status !== 429) return ALLOW_ALL
   // The server failed: then nothing may be read (RFC 9309, 2.3.1.4).
-  const why = `it answered ${status}, so that nothing may be read`
-  throw new PageProblem(null, `${response.url.href}: ${why}`, { notBefore })
+  const reason = `it answered ${status}, so that nothing may be read`
+  throw new PageProblem(null, `${response.url.href}: ${reason}`, { notBefore })
 }
 
 /** How far into a page its own name for its character set is looked for, in bytes; HTML allows no more. */
@@ -255,8 +259,8 @@ const PRESCAN_BYTES = 1_024
  * @param contentType value of the `content-type` header
  */
 function decodePage(bytes: Uint8Array, contentType: string): string {
-  for (const label of [labelOfMark(bytes), charsetOf(contentType), ownCharset(bytes)]) {
-    const decoder = label === null ? null : decoderOf(label)
+  for (const label of [byteOrderMarkLabel(bytes), headerCharset(contentType), metaCharset(bytes)]) {
+    const decoder = label === null ? null : createDecoder(label)
     if (decoder) return decoder.decode(bytes)
   }
   return new TextDecoder().decode(bytes)
@@ -267,14 +271,14 @@ function mediaTypeOf(contentType: string): string {
   return (contentType.split(';')[0] ?? '').trim().toLowerCase()
 }
 
-function labelOfMark([first, second, third]: Uint8Array): string | null {
+function byteOrderMarkLabel([first, second, third]: Uint8Array): string | null {
   if (first === 0xef && second === 0xbb && third === 0xbf) return 'utf-8'
   if (first === 0xff && second === 0xfe) return 'utf-16le'
   return first === 0xfe && second === 0xff ? 'utf-16be' : null
 }
 
 /** null for an unknown label, which counts as a missing one. */
-function decoderOf(label: string): TextDecoder | null {
+function createDecoder(label: string): TextDecoder | null {
   try {
     return new TextDecoder(label)
   } catch {
@@ -282,13 +286,13 @@ function decoderOf(label: string): TextDecoder | null {
   }
 }
 
-function charsetOf(contentType: string): string | null {
+function headerCharset(contentType: string): string | null {
   const [, quoted, plain] = /;\s*charset\s*=\s*(?:"([^"]*)"|([^\s;"]+))/i.exec(contentType) ?? []
   return quoted ?? plain ?? null
 }
 
 /** The charset of `<meta charset>` or `<meta http-equiv>`; a page that says UTF-16 there can be read, so it is not. */
-function ownCharset(bytes: Uint8Array): string | null {
+function metaCharset(bytes: Uint8Array): string | null {
   const start = new TextDecoder('latin1').decode(bytes.subarray(0, PRESCAN_BYTES))
   const [, label = null] = /<meta\b[^>]*?\bcharset\s*=\s*["']?\s*([^\s"'/>;]+)/i.exec(start) ?? []
   return label !== null && /^utf-?16/i.test(label) ? 'utf-8' : label

@@ -9,7 +9,7 @@ import { networkReason } from '../../domain/refusal.ts'
 import type { Clock } from '../../domain/ports.ts'
 import type { Instant } from '../../domain/time.ts'
 import { readInto, retryAt } from '../http.ts'
-import type { Connections } from '../http.ts'
+import type { HttpClient } from '../http.ts'
 
 /** Why a page gives no text; becomes the reading of its item. */
 export class PageProblem extends Error {
@@ -42,7 +42,7 @@ export interface BodyLimit {
   /** Of the body as it comes out of its compression. */
   maxBytes: number
   /** What a longer body is: not read at all, or read up to there. */
-  beyond: 'refuse' | 'cut'
+  overflow: 'refuse' | 'cut'
 }
 
 const DECODERS: Readonly<Record<string, () => Transform>> = {
@@ -61,7 +61,7 @@ const DECODERS: Readonly<Record<string, () => Transform>> = {
 export async function unpackBody(
   body: Readable,
   encoding: string,
-  { maxBytes, beyond }: BodyLimit,
+  { maxBytes, overflow }: BodyLimit,
   url: string,
 ): Promise<Buffer> {
   const name = encoding.trim().toLowerCase()
@@ -81,15 +81,15 @@ export async function unpackBody(
   const bytes = Buffer.concat(chunks)
   // What breaks off behind the limit breaks because of it.
   if (failure !== null && bytes.byteLength <= maxBytes) throw failure
-  if (bytes.byteLength > maxBytes && beyond === 'refuse')
+  if (bytes.byteLength > maxBytes && overflow === 'refuse')
     throw new PageProblem('tooLarge', `${url}: it is larger than ${maxBytes} bytes`)
   return bytes.subarray(0, maxBytes)
 }
 
 /** Redirections followed from one URL. */
-const REDIRECTS = 5
+const MAX_REDIRECTS = 5
 
-const REDIRECTIONS: ReadonlySet<number> = new Set([301, 302, 303, 307, 308])
+const REDIRECT_STATUSES: ReadonlySet<number> = new Set([301, 302, 303, 307, 308])
 
 /** The head of a final response. */
 export interface PageHead {
@@ -112,26 +112,26 @@ export interface PageRequest {
   accept: string
   limit: BodyLimit
   /** Called with each URL before it is requested, the first and every one a redirection names; refuses by throwing. */
-  mayAsk?: (url: URL) => Promise<void>
+  beforeRequest?: (url: URL) => Promise<void>
   /** Called before a body of 200 is read; refuses by throwing. */
-  mayRead?: (head: PageHead) => void
+  beforeBody?: (head: PageHead) => void
 }
 
 /** GET without cookies and credentials; one request at a time to each host. */
 export class PageClient {
-  readonly #connections: Connections
+  readonly #http: HttpClient
   readonly #userAgent: string
   readonly #clock: Clock
   /**
    * Of each host. The agent's queue would do but for this: a request that waited must see a pause that the response
    * before it asked for.
    */
-  readonly #turns = new Map<string, LimitFunction>()
-  readonly #closedUntil = new Map<string, Instant>()
+  readonly #queues = new Map<string, LimitFunction>()
+  readonly #pausedUntil = new Map<string, Instant>()
 
-  /** @param connections must themselves see to it that they reach public places alone */
-  constructor(connections: Connections, userAgent: string, clock: Clock) {
-    this.#connections = connections
+  /** @param http must themselves see to it that they reach public places alone */
+  constructor(http: HttpClient, userAgent: string, clock: Clock) {
+    this.#http = http
     this.#userAgent = userAgent
     this.#clock = clock
   }
@@ -144,45 +144,45 @@ export class PageClient {
   async get(request: PageRequest, signal: AbortSignal): Promise<PageResponse> {
     let url = parsePageUrl(request.url)
     for (let redirects = 0; ; redirects += 1) {
-      await request.mayAsk?.(url)
-      const inTurn = this.#turns.get(url.host) ?? pLimit(1)
-      this.#turns.set(url.host, inTurn)
-      const response = await inTurn(() => this.#ask(url, request, signal))
+      await request.beforeRequest?.(url)
+      const queue = this.#queues.get(url.host) ?? pLimit(1)
+      this.#queues.set(url.host, queue)
+      const response = await queue(() => this.#send(url, request, signal))
       if (!(response instanceof URL)) return response
-      if (redirects === REDIRECTS)
-        throw new PageProblem('redirects', `${request.url}: more than ${REDIRECTS} redirections`)
+      if (redirects === MAX_REDIRECTS)
+        throw new PageProblem('redirects', `${request.url}: more than ${MAX_REDIRECTS} redirections`)
       url = response
     }
   }
 
-  async #ask(
+  async #send(
     url: URL,
-    { accept, limit, mayRead }: PageRequest,
+    { accept, limit, beforeBody }: PageRequest,
     signal: AbortSignal,
   ): Promise<PageResponse | URL> {
     signal.throwIfAborted()
-    const closedUntil = this.#closedUntil.get(url.host) ?? 0
-    if (closedUntil > this.#clock())
-      throw new PageProblem('busy', `${url.host} wants to be left alone`, { notBefore: closedUntil })
-    const sent = { accept, 'accept-encoding': 'gzip, br', 'user-agent': this.#userAgent }
-    const response = await this.#connections.request(url, { signal, method: 'GET', headers: sent })
+    const pausedUntil = this.#pausedUntil.get(url.host) ?? 0
+    if (pausedUntil > this.#clock())
+      throw new PageProblem('busy', `${url.host} wants to be left alone`, { notBefore: pausedUntil })
+    const requestHeaders = { accept, 'accept-encoding': 'gzip, br', 'user-agent': this.#userAgent }
+    const response = await this.#http.request(url, { signal, method: 'GET', headers: requestHeaders })
     try {
       const { statusCode: status, headers } = response
-      const location = firstOf(headers['location'])
-      if (REDIRECTIONS.has(status) && location !== '') return parsePageUrl(location, url)
+      const location = firstValue(headers['location'])
+      if (REDIRECT_STATUSES.has(status) && location !== '') return parsePageUrl(location, url)
       const isBusy = status === 429 || status === 503
-      const after = { 'retry-after': firstOf(headers['retry-after']) }
+      const retryHeaders = { 'retry-after': firstValue(headers['retry-after']) }
       const head: PageHead = {
         url,
         status,
-        contentType: firstOf(headers['content-type']),
+        contentType: firstValue(headers['content-type']),
         robotsTags: [headers['x-robots-tag'] ?? []].flat(),
-        notBefore: isBusy ? retryAt(after, this.#clock()) : null,
+        notBefore: isBusy ? retryAt(retryHeaders, this.#clock()) : null,
       }
-      if (head.notBefore !== null) this.#closedUntil.set(url.host, head.notBefore)
+      if (head.notBefore !== null) this.#pausedUntil.set(url.host, head.notBefore)
       if (status !== 200) return { ...head, bytes: Buffer.alloc(0) }
-      mayRead?.(head)
-      const encoding = firstOf(headers['content-encoding'])
+      beforeBody?.(head)
+      const encoding = firstValue(headers['content-encoding'])
       return { ...head, bytes: await unpackBody(response.body, encoding, limit, url.href) }
     } finally {
       // Close a connection with an unread rest of a response, so that no server can make us read it.
@@ -197,22 +197,22 @@ export class PageClient {
  * @throws PageProblem `badUrl`
  */
 function parsePageUrl(text: string, base?: URL): URL {
-  const named = text.slice(0, 200)
+  const excerpt = text.slice(0, 200)
   let url
   try {
     url = new URL(text, base)
   } catch (cause) {
-    throw new PageProblem('badUrl', `${named}: not a URL`, { cause })
+    throw new PageProblem('badUrl', `${excerpt}: not a URL`, { cause })
   }
-  if (!/^https?:$/.test(url.protocol)) throw new PageProblem('badUrl', `${named}: neither http nor https`)
+  if (!/^https?:$/.test(url.protocol)) throw new PageProblem('badUrl', `${excerpt}: neither http nor https`)
   if (url.username !== '' || url.password !== '')
     throw new PageProblem('badUrl', `${url.host}: the URL holds credentials`)
   if (url.href.length > URL_MAX_LENGTH)
-    throw new PageProblem('badUrl', `${named}…: longer than ${URL_MAX_LENGTH}`)
+    throw new PageProblem('badUrl', `${excerpt}…: longer than ${URL_MAX_LENGTH}`)
   url.hash = ''
   return url
 }
 
-function firstOf(header: string | string[] | undefined): string {
+function firstValue(header: string | string[] | undefined): string {
   return [header ?? ''].flat()[0] ?? ''
 }

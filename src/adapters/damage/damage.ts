@@ -46,7 +46,7 @@ export interface Damage extends Omit<Mutation, 'apply'> {
   apply: (copy: Copy) => void | Promise<void>
 }
 
-type Codes = Mutation['expects']
+type FindingCodes = Mutation['expects']
 
 /** Which entry of the sample is what. */
 export const ENTRY = {
@@ -62,7 +62,7 @@ export const ENTRY = {
 } as const
 
 /** `kept head`: both stores fit together, so that only a head kept elsewhere betrays the damage. */
-type Expected = Codes | 'kept head'
+type Expected = FindingCodes | 'kept head'
 
 export function damage(name: string, expected: Expected, apply: Damage['apply']): Damage {
   const needsKeptHead = expected === 'kept head'
@@ -114,101 +114,106 @@ export function withFlippedBits(bytes: Uint8Array, position: number, bits: numbe
 }
 
 /** The publication in an entry gets an object of other bytes. */
-export function ofObject(
+export function damageObject(
   seq: number,
-  what: string,
-  expects: Codes,
+  description: string,
+  expects: FindingCodes,
   change: (bytes: Uint8Array, text: string) => Uint8Array | string,
 ): Damage {
-  return damage(`object of entry ${seq}: ${what}`, expects, (copy) => {
+  return damage(`object of entry ${seq}: ${description}`, expects, (copy) => {
     const { bytes } = publicationAt(copy, seq)
     overwrite(objectFile(copy, publicationAt(copy, seq)), change(bytes, new TextDecoder().decode(bytes)))
   })
 }
 
 /** The object of an entry's publication is taken away, and something else put there. */
-export function inPlaceOfObject(
+export function replaceObject(
   seq: number,
-  what: string,
-  expects: Codes,
-  place: (path: string, bytes: Uint8Array) => void | Promise<void>,
+  description: string,
+  expects: FindingCodes,
+  replace: (path: string, bytes: Uint8Array) => void | Promise<void>,
 ): Damage {
-  return damage(`object of entry ${seq}: ${what}`, expects, (copy) => {
+  return damage(`object of entry ${seq}: ${description}`, expects, (copy) => {
     const publication = publicationAt(copy, seq)
     const path = objectFile(copy, publication)
     rmSync(path)
-    return place(path, publication.bytes)
+    return replace(path, publication.bytes)
   })
 }
 
 /** The head of an entry gets another text. */
-export function ofHead(
+export function damageHead(
   seq: number,
-  what: string,
+  description: string,
   change: (head: Head, copy: Copy) => Uint8Array | string,
 ): Damage {
-  return damage(`head ${seq}: ${what}`, ['head_mismatch'], (copy) =>
+  return damage(`head ${seq}: ${description}`, ['head_mismatch'], (copy) =>
     overwrite(headFile(copy, seq), change(headAt(copy, seq), copy)),
   )
 }
 
 /** The heads of entries are taken away. */
-export function withoutHeads(what: string, seqs: readonly number[]): Damage {
-  return damage(`heads: ${what}`, ['head_mismatch'], (copy) => {
+export function removeHeads(description: string, seqs: readonly number[]): Damage {
+  return damage(`heads: ${description}`, ['head_mismatch'], (copy) => {
     for (const seq of seqs) rmSync(headFile(copy, seq))
   })
 }
 
 /** The ledger's file itself, as disks change it. */
-export function ofLedgerFile(
-  what: string,
-  expects: Codes,
+export function damageLedgerFile(
+  description: string,
+  expects: FindingCodes,
   change: (bytes: Buffer, copy: Copy) => Uint8Array,
 ): Damage {
-  return damage(`ledger file: ${what}`, expects, (copy) =>
+  return damage(`ledger file: ${description}`, expects, (copy) =>
     overwrite(copy.ledgerPath, change(readFileSync(copy.ledgerPath), copy)),
   )
 }
 
 /** SQL in the ledger, as somebody runs it who has its file. */
-export function ofLedger(
-  what: string,
-  expects: Codes,
+export function damageLedger(
+  description: string,
+  expects: FindingCodes,
   statements: (copy: Copy) => readonly string[],
 ): Damage {
-  return damage(what, expects, (copy) => changeLedger(copy.ledgerPath, statements(copy)))
+  return damage(description, expects, (copy) => changeLedger(copy.ledgerPath, statements(copy)))
 }
 
 /** Other rows in the table of entries. */
-export function ofEntries(
-  what: string,
-  expects: Codes,
+export function damageEntries(
+  description: string,
+  expects: FindingCodes,
   change: (rows: readonly LedgerRow[], copy: Copy) => readonly LedgerRow[],
 ): Damage {
-  return ofLedger(`entries: ${what}`, expects, (copy) => replaceRows(entries, change(copy.sample.rows, copy)))
+  return damageLedger(`entries: ${description}`, expects, (copy) =>
+    replaceRows(entries, change(copy.sample.rows, copy)),
+  )
 }
 
 /** Other rows in the legacy ledger. */
-export function ofLegacy(what: string, change: (rows: readonly LegacyRow[]) => readonly LegacyRow[]): Damage {
-  return ofLedger(`legacy ledger: ${what}`, ['row_tampered'], ({ sample }) =>
+export function damageLegacy(
+  description: string,
+  change: (rows: readonly LegacyRow[]) => readonly LegacyRow[],
+): Damage {
+  return damageLedger(`legacy ledger: ${description}`, ['row_tampered'], ({ sample }) =>
     replaceRows(legacyPublications, change(sample.legacy)),
   )
 }
 
 /** A value in one cell, as SQL; `isUntyped` when the table must first be made to take values of any type. */
-export function ofCell(
+export function damageCell(
   table: typeof entries | typeof legacyPublications,
-  place: number,
+  rowNumber: number,
   column: string,
-  what: string,
+  description: string,
   value: string,
   isUntyped = false,
 ): Damage {
   const { name, columns } = getTableConfig(table)
   const [key] = columns
-  return ofLedger(`${name}/${place}: ${what} in ${column}`, ['row_tampered'], () => [
-    ...(isUntyped ? untyped(name, columns) : []),
-    `UPDATE ${name} SET ${column} = ${value} WHERE ${key?.name} = ${place}`,
+  return damageLedger(`${name}/${rowNumber}: ${description} in ${column}`, ['row_tampered'], () => [
+    ...(isUntyped ? removeColumnTypes(name, columns) : []),
+    `UPDATE ${name} SET ${column} = ${value} WHERE ${key?.name} = ${rowNumber}`,
   ])
 }
 
@@ -239,12 +244,12 @@ function replaceRows(table: SQLiteTable, rows: readonly object[]): string[] {
   const properties = Object.keys(getTableColumns(table))
   const inserts = rows.map((row) => {
     const cells = new Map<string, unknown>(Object.entries(row))
-    return `INSERT INTO ${name} VALUES (${properties.map((property) => literal(cells.get(property))).join(', ')})`
+    return `INSERT INTO ${name} VALUES (${properties.map((property) => sqlLiteral(cells.get(property))).join(', ')})`
   })
   return [`DELETE FROM ${name}`, ...inserts]
 }
 
-function untyped(table: string, columns: readonly { name: string }[]): string[] {
+function removeColumnTypes(table: string, columns: readonly { name: string }[]): string[] {
   return [
     `CREATE TABLE untyped (${columns.map(({ name }) => name).join(', ')})`,
     `INSERT INTO untyped SELECT * FROM ${table}`,
@@ -254,17 +259,17 @@ function untyped(table: string, columns: readonly { name: string }[]): string[] 
 }
 
 /** A value as SQL writes it. */
-export function literal(value: unknown): string {
+export function sqlLiteral(value: unknown): string {
   if (typeof value === 'number') return String(value)
   return typeof value === 'string' ? `'${value.replaceAll("'", "''")}'` : 'NULL'
 }
 
-export function renumbered(rows: readonly LedgerRow[]): LedgerRow[] {
+export function renumber(rows: readonly LedgerRow[]): LedgerRow[] {
   return rows.map((row, index) => ({ ...row, seq: index + 1 }))
 }
 
 /** The rows with one of them changed. */
-export function changed(
+export function changeRow(
   rows: readonly LedgerRow[],
   seq: number,
   change: (row: LedgerRow) => Partial<LedgerRow>,
@@ -277,15 +282,15 @@ export function withoutRow(rows: readonly LedgerRow[], seq: number): LedgerRow[]
 }
 
 /** The row with a leaf that covers it. */
-export function resealed(row: LedgerRow): LedgerRow {
+export function reseal(row: LedgerRow): LedgerRow {
   return { ...row, leaf: leafOf(row) }
 }
 
 /** Renumbers and chains all entries again: a chain that is consistent in itself. */
-export function rechained(rows: readonly LedgerRow[]): LedgerRow[] {
+export function rechain(rows: readonly LedgerRow[]): LedgerRow[] {
   const chained: LedgerRow[] = []
-  for (const row of renumbered(rows))
-    chained.push(resealed({ ...row, previousLeaf: chained.at(-1)?.leaf ?? GENESIS_LEAF }))
+  for (const row of renumber(rows))
+    chained.push(reseal({ ...row, previousLeaf: chained.at(-1)?.leaf ?? GENESIS_LEAF }))
   return chained
 }
 
@@ -294,12 +299,12 @@ interface Ledgers {
   legacy: readonly LegacyRow[]
 }
 
-type Forge = (ledgers: Ledgers, copy: Copy) => Partial<Ledgers>
+type ForgeLedgers = (ledgers: Ledgers, copy: Copy) => Partial<Ledgers>
 
 /** A forger who controls both stores and recomputes chain, seal and heads after the change. */
-export function forged(what: string, expected: Expected, forge: Forge): Damage {
-  return damage(`forger of both stores: ${what}`, expected, (copy) =>
-    writeForgery(copy, forge(copy.sample, copy)),
+export function forge(description: string, expected: Expected, change: ForgeLedgers): Damage {
+  return damage(`forger of both stores: ${description}`, expected, (copy) =>
+    writeForgery(copy, change(copy.sample, copy)),
   )
 }
 
@@ -307,7 +312,7 @@ export function forged(what: string, expected: Expected, forge: Forge): Damage {
 async function writeForgery(copy: Copy, forgery: Partial<Ledgers>): Promise<void> {
   const { rows: before, legacy } = { ...copy.sample, ...forgery }
   const { rows: legacyRows, digest: legacyDigest } = sealLegacy(legacy)
-  const rows = rechained(
+  const rows = rechain(
     before.map((row) => (row.kind === 'legacy-seal' ? { ...row, legacyRows, legacyDigest } : row)),
   )
   await changeLedger(copy.ledgerPath, [
@@ -322,19 +327,19 @@ async function writeForgery(copy: Copy, forgery: Partial<Ledgers>): Promise<void
 type ChangeText = (text: string, manifest: Manifest) => string
 
 /** A forger who replaces the newest publication's object and everything that names it. */
-export function forgedObject(what: string, expected: Expected, change: ChangeText): Damage {
-  return damage(`forger of both stores: ${what}`, expected, (copy) => forgeObject(copy, change))
+export function forgeNewestObject(description: string, expected: Expected, change: ChangeText): Damage {
+  return damage(`forger of both stores: ${description}`, expected, (copy) => forgeObject(copy, change))
 }
 
 async function forgeObject(copy: Copy, change: ChangeText): Promise<void> {
   const { manifest, bytes } = publicationAt(copy, ENTRY.newest)
   const text = change(new TextDecoder().decode(bytes), manifest)
-  const otherBytes = new TextEncoder().encode(text)
+  const forgedBytes = new TextEncoder().encode(text)
   const archivedAt = /"archivedAt":"([^"]+)"/.exec(text)?.[1]
   const publishedAt = archivedAt === undefined ? manifest.publishedAt : Date.parse(archivedAt)
-  const identity = { sha256: sha256Hex(otherBytes), byteSize: otherBytes.byteLength, publishedAt }
+  const identity = { sha256: sha256Hex(forgedBytes), byteSize: forgedBytes.byteLength, publishedAt }
   rmSync(objectFile(copy, { manifest, bytes }))
-  overwrite(objectFile(copy, { manifest: { ...manifest, ...identity }, bytes: otherBytes }), otherBytes)
+  overwrite(objectFile(copy, { manifest: { ...manifest, ...identity }, bytes: forgedBytes }), forgedBytes)
   const columns = { ...identity, recordedAt: publishedAt }
-  await writeForgery(copy, { rows: changed(copy.sample.rows, ENTRY.newest, () => columns) })
+  await writeForgery(copy, { rows: changeRow(copy.sample.rows, ENTRY.newest, () => columns) })
 }

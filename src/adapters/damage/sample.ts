@@ -36,7 +36,7 @@ const GAPS: EntryContent[] = [
 const FOUNDED_AT: Instant = publishedAtOf('2026-01-01') + 3_600_000
 
 /** Entries after which a copy of the ledger file is kept, to be rolled back to. */
-const KEPT_AFTER = 7
+const KEEP_LEDGERS_FROM = 7
 
 /**
  * Writes the sample by the adapters that write an operator's archive: three publications of version 1 and two of
@@ -53,7 +53,7 @@ export async function makeDamageSample(
   const [sound, folder] = [join(root, 'sound'), join(root, 'data')]
   const remove = async (): Promise<void> => rmSync(root, { recursive: true, force: true })
   try {
-    const sample = await fill(sound)
+    const sample = await writeSample(sound)
     return {
       mutations: mutationsOf(sample).map(({ apply, ...mutation }) => ({
         ...mutation,
@@ -77,7 +77,7 @@ function pathsIn(folder: string): { ledgerPath: string; objectsPath: string } {
   return { ledgerPath: join(folder, 'ledger.db'), objectsPath: join(folder, 'objects') }
 }
 
-async function fill(folder: string): Promise<SampleContents> {
+async function writeSample(folder: string): Promise<SampleContents> {
   const { ledgerPath, objectsPath } = pathsIn(folder)
   mkdirSync(objectsPath, { recursive: true })
   const objects = fileObjects(objectsPath)
@@ -108,8 +108,8 @@ function makeContents(): Pick<SampleContents, 'publications' | 'heads'> & { cont
   const founding = planFounding(older.map((each, index) => ({ ...each, line: index + 1, file: 'sample' })))
   const rows = [...founding.rows, sealFounding(founding, FOUNDED_AT)]
   const daily = [...own.map(({ manifest }): EntryContent => ({ kind: 'publication', manifest })), ...GAPS]
-  for (const content of daily.sort((a, b) => timeOf(a) - timeOf(b)))
-    rows.push(sealEntry(content, rows.length + 1, timeOf(content), rows.at(-1)?.leaf ?? GENESIS_LEAF))
+  for (const content of daily.sort((a, b) => recordedAtOf(a) - recordedAtOf(b)))
+    rows.push(sealEntry(content, rows.length + 1, recordedAtOf(content), rows.at(-1)?.leaf ?? GENESIS_LEAF))
   const imported = founding.rows.length
   const mark = { seq: imported, leaf: rows[imported - 1]?.leaf ?? GENESIS_LEAF, beganAt: FOUNDED_AT }
   return {
@@ -130,7 +130,7 @@ async function writeLedger(
   if (!grant.granted) throw new Error(`the sample's lease is held by ${grant.heldBy}`)
   const files = new Map<number, Uint8Array>()
   let before: LedgerContents = { rows: [], legacy: [], founding: null }
-  for (let seq = KEPT_AFTER; seq <= contents.rows.length; seq += 1) {
+  for (let seq = KEEP_LEDGERS_FROM; seq <= contents.rows.length; seq += 1) {
     const next = { ...contents, rows: contents.rows.slice(0, seq) }
     const refused = await ledger.adopt(next, [], before, { token: grant.token, now: 1 })
     if (refused !== null) throw new Error(`the sample's entry ${seq} was refused: ${refused}`)
@@ -140,7 +140,7 @@ async function writeLedger(
   return files
 }
 
-function timeOf(content: EntryContent): Instant {
+function recordedAtOf(content: EntryContent): Instant {
   if (content.kind === 'publication') return content.manifest.publishedAt
   return publishedAtOf(content.kind === 'gap' ? content.asOfDay : '2026-01-01')
 }

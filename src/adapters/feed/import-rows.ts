@@ -27,7 +27,7 @@ export function upsert(
   const columns = [...keys, ...values]
   return `
     INSERT INTO ${table} (${columns.join(', ')}) ${jsonRows(columns)} WHERE true
-    ${replacing(keys, values)} WHERE ${where}`
+    ${onConflictUpdate(keys, values)} WHERE ${where}`
 }
 
 /** Statement that puts one row, a parameter each column, into a table, over that of the same keys. */
@@ -35,10 +35,10 @@ export function upsertRow(table: string, keys: readonly string[], values: readon
   const columns = [...keys, ...values]
   return `
     INSERT INTO ${table} (${columns.join(', ')}) VALUES (${columns.map(() => '?').join(', ')})
-    ${replacing(keys, values)}`
+    ${onConflictUpdate(keys, values)}`
 }
 
-function replacing(keys: readonly string[], values: readonly string[]): string {
+function onConflictUpdate(keys: readonly string[], values: readonly string[]): string {
   const changes = values.map((value) => `${value} = excluded.${value}`)
   return `ON CONFLICT (${keys.join(', ')}) DO UPDATE SET ${changes.join(', ')}`
 }
@@ -48,8 +48,8 @@ function jsonRows(columns: readonly string[]): string {
   return `SELECT ${cells.join(', ')} FROM json_each(?)`
 }
 
-function differ(values: readonly string[], one: string, other: string): string {
-  return values.map((value) => `${one}.${value} IS NOT ${other}.${value}`).join(' OR ')
+function anyDiffers(values: readonly string[], first: string, second: string): string {
+  return values.map((value) => `${first}.${value} IS NOT ${second}.${value}`).join(' OR ')
 }
 
 /**
@@ -65,9 +65,9 @@ async function importRows(
     rows.map((row) => [JSON.stringify(row.slice(0, keys.length)), JSON.stringify(row)] as const),
   )
   const countStored = `
-    SELECT count(*) AS stored, coalesce(sum(${differ(values, 'old', 'new')}), 0) AS changed
+    SELECT count(*) AS stored, coalesce(sum(${anyDiffers(values, 'old', 'new')}), 0) AS changed
     FROM (${jsonRows([...keys, ...values])}) AS new JOIN ${name} AS old USING (${keys.join(', ')})`
-  const store = upsert(name, keys, values, differ(values, name, 'excluded'))
+  const store = upsert(name, keys, values, anyDiffers(values, name, 'excluded'))
   const lookups = toJsonArrays(folded.first.values()).map((json) => ({ sql: countStored, args: [json] }))
   const writes = toJsonArrays(folded.last.values()).flatMap((json) => [
     { sql: store, args: [json] },

@@ -80,7 +80,7 @@ export const articles = sqliteTable('articles', {
 })
 
 /** Answers of sources with their validators, by URL. */
-export const keptAnswers = sqliteTable('kept_answers', {
+export const keptResponses = sqliteTable('kept_answers', {
   url: text('url').primaryKey(),
   etag: text('etag'),
   lastModified: text('last_modified'),

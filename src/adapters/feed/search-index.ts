@@ -4,9 +4,15 @@ import type { FeedSearch } from '../../domain/ports.ts'
 import { Refusal, storageDamaged, storageUnavailable } from '../../domain/refusal.ts'
 import type { Database } from '../sqlite/database.ts'
 import { selectObjects } from '../sqlite/rows.ts'
-import type { Reader, StoreClient } from '../sqlite/rows.ts'
-import { inSmallerSteps, keysOf } from './items.ts'
-import { documentsOf, emptySet, readEvents, readStored, writeDocuments } from './search-documents.ts'
+import type { SqlReader, StoreClient } from '../sqlite/rows.ts'
+import { retryWithFewerRows, toItemKeys } from './items.ts'
+import {
+  toDocuments,
+  clearSet,
+  readIndexedEvents,
+  readStoredDocuments,
+  writeDocuments,
+} from './search-documents.ts'
 import type { IndexSet } from './search-documents.ts'
 
 /** The search index on libSQL (docs/decisions/0019-search-index.md): two sets of tables, one of which answers. */
@@ -19,7 +25,7 @@ export function searchIndex(database: Database): Omit<FeedSearch, 'by'> {
   }
 }
 
-function otherThan(set: IndexSet): IndexSet {
+function otherSet(set: IndexSet): IndexSet {
   return set === 'a' ? 'b' : 'a'
 }
 
@@ -38,14 +44,28 @@ export interface IndexState {
   afterSourceId: string
 }
 
-const STATE = ['step', 'active', 'format', 'nextNumber', 'build', 'afterSource', 'afterSourceId'] as const
+const STATE_COLUMNS = [
+  'step',
+  'active',
+  'format',
+  'nextNumber',
+  'build',
+  'afterSource',
+  'afterSourceId',
+] as const
 
-async function readState(reader: Reader): Promise<IndexState> {
+async function readState(reader: SqlReader): Promise<IndexState> {
   const query = `
     SELECT step, active, format, next_number AS nextNumber, build, after_source AS afterSource,
       after_source_id AS afterSourceId
     FROM search_state`
-  const [state] = await selectObjects<IndexState>(reader, STATE, query, [], 'the state of the search index')
+  const [state] = await selectObjects<IndexState>(
+    reader,
+    STATE_COLUMNS,
+    query,
+    [],
+    'the state of the search index',
+  )
   if (!state) throw storageDamaged('the state of the search index is not there')
   return state
 }
@@ -55,7 +75,7 @@ async function readState(reader: Reader): Promise<IndexState> {
  *
  * @throws Refusal `storage_unavailable` when it was made by other rules: its words are not those asked for
  */
-export async function readAnsweringState(reader: Reader): Promise<IndexState> {
+export async function readActiveState(reader: SqlReader): Promise<IndexState> {
   const state = await readState(reader)
   if (state.format !== INDEX_FORMAT) {
     throw storageUnavailable('the search index was made by another release: run dash reindex')
@@ -68,7 +88,7 @@ const STEP_EVENTS = 4_000
 const STEP_TEXT_BYTES = 2_000_000
 
 /** An event to take in: its key, the mark of its change, and the bytes of its text. */
-interface Changed {
+interface PendingEvent {
   source: string
   sourceId: string
   mark: number
@@ -76,18 +96,18 @@ interface Changed {
 }
 
 /** @param from events or marks `c` of events, in order of their keys */
-async function readChanged(
-  reader: Reader,
+async function readPendingEvents(
+  reader: SqlReader,
   from: string,
   args: (string | number)[],
   mark: string,
-): Promise<Changed[]> {
+): Promise<PendingEvent[]> {
   const query = `
     SELECT c.source AS source, c.source_id AS sourceId, ${mark} AS mark, coalesce(octet_length(a.text), 0) AS textBytes
     FROM ${from} c LEFT JOIN articles a ON a.source = c.source AND a.source_id = c.source_id
     WHERE (c.source, c.source_id) > (?2, ?3) ORDER BY c.source, c.source_id LIMIT ?1`
-  const members = ['source', 'sourceId', 'mark', 'textBytes'] as const
-  const changed = await selectObjects<Changed>(reader, members, query, args, 'the feed')
+  const columnNames = ['source', 'sourceId', 'mark', 'textBytes'] as const
+  const changed = await selectObjects<PendingEvent>(reader, columnNames, query, args, 'the feed')
   let bytes = 0
   return changed.filter(({ textBytes }, index) => {
     bytes += textBytes
@@ -95,7 +115,7 @@ async function readChanged(
   })
 }
 
-const UNMARK = `
+const CLEAR_MARKS = `
   DELETE FROM search_pending WHERE (source, source_id, mark) IN (
     SELECT value ->> 0, value ->> 1, value ->> 2 FROM json_each(?)
   )`
@@ -103,12 +123,12 @@ const UNMARK = `
 /** Takes marked events into the active set, and into the one that is being rebuilt. */
 async function refresh(client: StoreClient): Promise<IndexProgress> {
   const state = await readState(client)
-  const sets: IndexSet[] = state.build === null ? [state.active] : [state.active, otherThan(state.active)]
-  return inSteps(async (limit) => {
-    const changed = await readChanged(client, 'search_pending', [limit, '', ''], 'c.mark')
+  const sets: IndexSet[] = state.build === null ? [state.active] : [state.active, otherSet(state.active)]
+  return inSmallerBatches(async (limit) => {
+    const changed = await readPendingEvents(client, 'search_pending', [limit, '', ''], 'c.mark')
     if (changed.length === 0) return { indexed: 0, done: true }
     const marks = changed.map(({ source, sourceId, mark }) => [source, sourceId, mark])
-    return takeIn(client, state, sets, changed, { sql: UNMARK, args: [JSON.stringify(marks)] })
+    return indexEvents(client, state, sets, changed, { sql: CLEAR_MARKS, args: [JSON.stringify(marks)] })
   })
 }
 
@@ -120,7 +140,7 @@ async function beginRebuild(client: StoreClient): Promise<number> {
       sql: "UPDATE search_state SET build = ?, after_source = '', after_source_id = ''",
       args: [build],
     }
-    const statements = [begin, ...emptySet(otherThan(state.active))]
+    const statements = [begin, ...clearSet(otherSet(state.active))]
     if (await writeIndex(client, state, state.nextNumber, statements)) return build
   }
 }
@@ -134,14 +154,14 @@ async function rebuild(client: StoreClient, build: number): Promise<IndexProgres
       'another rebuild of the search index has begun since; let it finish',
     )
   }
-  const building = otherThan(state.active)
-  return inSteps(async (limit) => {
+  const building = otherSet(state.active)
+  return inSmallerBatches(async (limit) => {
     const after = [limit, state.afterSource, state.afterSourceId]
-    const events = await readChanged(client, 'events', after, '0')
+    const events = await readPendingEvents(client, 'events', after, '0')
     const last = events.at(-1)
     if (last === undefined) return finishRebuild(client, state, building)
     const sql = 'UPDATE search_state SET after_source = ?, after_source_id = ?'
-    return takeIn(client, state, [building], events, { sql, args: [last.source, last.sourceId] })
+    return indexEvents(client, state, [building], events, { sql, args: [last.source, last.sourceId] })
   })
 }
 
@@ -156,7 +176,7 @@ async function finishRebuild(
   }
   const done = await writeIndex(client, state, state.nextNumber, [
     { sql: 'UPDATE search_state SET active = ?, format = ?, build = NULL', args: [building, INDEX_FORMAT] },
-    ...emptySet(state.active),
+    ...clearSet(state.active),
   ])
   return { indexed: 0, done }
 }
@@ -172,8 +192,8 @@ async function merge(client: StoreClient, table: string): Promise<boolean> {
   return Number(after?.rows[0]?.['changes']) - Number(before?.rows[0]?.['changes']) >= 2
 }
 
-async function inSteps(step: (limit: number) => Promise<IndexProgress>): Promise<IndexProgress> {
-  return (await inSmallerSteps(STEP_EVENTS, step)).result
+async function inSmallerBatches(step: (limit: number) => Promise<IndexProgress>): Promise<IndexProgress> {
+  return (await retryWithFewerRows(STEP_EVENTS, step)).result
 }
 
 /** Fails, and so undoes its batch, when another process wrote to the index since its state was read. */
@@ -202,18 +222,21 @@ async function writeIndex(
 }
 
 /** Puts events into sets as they are now, with another statement in the same transaction. */
-async function takeIn(
+async function indexEvents(
   client: StoreClient,
   state: IndexState,
   sets: readonly IndexSet[],
-  changed: readonly Changed[],
-  also: InStatement,
+  changed: readonly PendingEvent[],
+  extraStatement: InStatement,
 ): Promise<IndexProgress> {
-  const keys = keysOf(changed)
-  const events = await readEvents(client, keys)
-  const stored = { a: await readStored(client, 'a', keys), b: await readStored(client, 'b', keys) }
-  const { documents, nextNumber } = documentsOf(events, [stored.a, stored.b], state.nextNumber)
+  const keys = toItemKeys(changed)
+  const events = await readIndexedEvents(client, keys)
+  const stored = {
+    a: await readStoredDocuments(client, 'a', keys),
+    b: await readStoredDocuments(client, 'b', keys),
+  }
+  const { documents, nextNumber } = toDocuments(events, [stored.a, stored.b], state.nextNumber)
   const writes = sets.flatMap((set) => writeDocuments(set, documents, stored[set]))
-  const written = await writeIndex(client, state, nextNumber, [...writes, also])
+  const written = await writeIndex(client, state, nextNumber, [...writes, extraStatement])
   return { indexed: written ? documents.length : 0, done: false }
 }

@@ -4,7 +4,7 @@ import { once } from 'node:events'
 import { fileURLToPath } from 'node:url'
 import { Refusal, StorageFault } from '../../domain/refusal.ts'
 import type { FeedQuery, FeedResult } from './search-queries.ts'
-import type { SearchWorkerData, SearchWorkerReply } from './search-worker.ts'
+import type { SearchWorkerData, SearchWorkerMessage } from './search-worker.ts'
 
 /** A process that runs one query at a time; which one is next is decided elsewhere (`feed-search.ts`). */
 export interface SearchProcess {
@@ -14,7 +14,7 @@ export interface SearchProcess {
    * @throws Refusal `storage_unavailable` when the database stays locked; StorageFault when the process ended over the
    *   query, took too long or is closed. The next query starts another process
    */
-  ask(query: FeedQuery): Promise<FeedResult>
+  run(query: FeedQuery): Promise<FeedResult>
   close(): Promise<void>
 }
 
@@ -37,37 +37,37 @@ export function searchProcess(script: URL, workerData: SearchWorkerData, timeout
   let closed = false
 
   const start = async (): Promise<ChildProcess> => {
-    const started = fork(fileURLToPath(script), [JSON.stringify(workerData)], {
+    const newChild = fork(fileURLToPath(script), [JSON.stringify(workerData)], {
       execArgv: [MEMORY],
       serialization: 'advanced',
       stdio: ['ignore', 'ignore', 'inherit', 'ipc'],
     })
-    child = started
-    const forget = (): void => {
-      if (child === started) child = null
-      started.kill('SIGKILL')
+    child = newChild
+    const clearChild = (): void => {
+      if (child === newChild) child = null
+      newChild.kill('SIGKILL')
     }
-    started.on('error', forget).once('exit', forget)
-    await nextReply(started, START_TIMEOUT_MS, 'the search process did not start')
-    return started
+    newChild.on('error', clearChild).once('exit', clearChild)
+    await nextMessage(newChild, START_TIMEOUT_MS, 'the search process did not start')
+    return newChild
   }
 
-  const run = async (query: FeedQuery): Promise<SearchWorkerReply> => {
+  const sendQuery = async (query: FeedQuery): Promise<SearchWorkerMessage> => {
     const running = child ?? (await start())
     running.ref()
     running.channel?.ref()
     // A failed send needs no handling: the process's exit event follows.
     running.send(query, () => undefined)
-    return nextReply(running, timeoutMs, 'the search gave no answer')
+    return nextMessage(running, timeoutMs, 'the search gave no answer')
   }
 
   return {
-    async ask(query) {
+    async run(query) {
       if (closed || isBusy)
         throw new StorageFault(closed ? 'the search is closed' : 'the search process has a query already')
       isBusy = true
       try {
-        return conclude(await run(query))
+        return toResult(await sendQuery(query))
       } finally {
         isBusy = false
         // A process that failed a query is killed and forgotten; an idle one does not keep its parent alive.
@@ -78,48 +78,53 @@ export function searchProcess(script: URL, workerData: SearchWorkerData, timeout
     },
     async close() {
       closed = true
-      const ending = child
+      const closingChild = child
       child = null
       // Without a number it was never started.
-      if (ending?.pid === undefined || ending.exitCode !== null || ending.signalCode !== null) return
-      ending.ref()
-      const ended = once(ending, 'exit')
-      ending.kill('SIGKILL')
+      if (
+        closingChild?.pid === undefined ||
+        closingChild.exitCode !== null ||
+        closingChild.signalCode !== null
+      )
+        return
+      closingChild.ref()
+      const ended = once(closingChild, 'exit')
+      closingChild.kill('SIGKILL')
       await ended
     },
   }
 }
 
 /** The next message of a process, which is killed when it gives none in time. */
-function nextReply(child: ChildProcess, ms: number, late: string): Promise<SearchWorkerReply> {
+function nextMessage(child: ChildProcess, ms: number, timeoutMessage: string): Promise<SearchWorkerMessage> {
   return new Promise((resolve, reject) => {
-    const settle = (how: () => void): void => {
+    const settle = (finish: () => void): void => {
       clearTimeout(timer)
-      child.off('message', reply).off('error', failed).off('exit', ended)
-      how()
+      child.off('message', onMessage).off('error', onError).off('exit', onExit)
+      finish()
     }
-    const fail = (why: string, cause?: unknown): void =>
+    const fail = (reason: string, cause?: unknown): void =>
       settle(() => {
         child.kill('SIGKILL')
-        reject(new StorageFault(why, { cause }))
+        reject(new StorageFault(reason, { cause }))
       })
-    const reply = (message: unknown): void => settle(() => resolve(message as SearchWorkerReply))
-    const failed = (error: Error): void => fail('the search process failed', error)
-    const ended = (code: number | null, signal: string | null): void =>
+    const onMessage = (message: unknown): void => settle(() => resolve(message as SearchWorkerMessage))
+    const onError = (error: Error): void => fail('the search process failed', error)
+    const onExit = (code: number | null, signal: string | null): void =>
       fail(`the search process ended with ${signal ?? code}`)
-    const timer = setTimeout(() => fail(`${late} within ${ms} ms`), ms)
-    child.on('message', reply).on('error', failed).on('exit', ended)
+    const timer = setTimeout(() => fail(`${timeoutMessage} within ${ms} ms`), ms)
+    child.on('message', onMessage).on('error', onError).on('exit', onExit)
   })
 }
 
-function conclude(reply: SearchWorkerReply): FeedResult {
-  switch (reply.outcome) {
+function toResult(message: SearchWorkerMessage): FeedResult {
+  switch (message.outcome) {
     case 'answer':
-      return reply.value
+      return message.value
     case 'refusal':
-      throw new Refusal(reply.code, reply.detail)
+      throw new Refusal(message.code, message.detail)
     case 'fault':
-      throw new StorageFault(`the search failed: ${reply.message}`, { cause: reply.stack })
+      throw new StorageFault(`the search failed: ${message.message}`, { cause: message.stack })
     case 'ready':
       throw new StorageFault('the search process started twice')
   }

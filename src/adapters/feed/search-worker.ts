@@ -2,7 +2,7 @@ import { statSync } from 'node:fs'
 import { fileURLToPath } from 'node:url'
 import { createClient } from '@libsql/client'
 import { Refusal, storageUnavailable } from '../../domain/refusal.ts'
-import { isBusy, translate } from '../sqlite/vendor-errors.ts'
+import { isBusy, translateError } from '../sqlite/vendor-errors.ts'
 import { guardClient } from '../sqlite/guard.ts'
 import { QUERY_ONLY } from '../sqlite/engine.ts'
 import type { StoreClient } from '../sqlite/rows.ts'
@@ -18,7 +18,7 @@ export interface SearchWorkerData {
 }
 
 /** What the process says once it has started, and then of each query. */
-export type SearchWorkerReply =
+export type SearchWorkerMessage =
   | { outcome: 'ready' }
   | { outcome: 'answer'; value: FeedResult }
   | { outcome: 'refusal'; code: string; detail: string | undefined }
@@ -49,11 +49,11 @@ function open(): StoreClient {
   return client
 }
 
-async function reply(query: FeedQuery): Promise<SearchWorkerReply> {
+async function handleQuery(query: FeedQuery): Promise<SearchWorkerMessage> {
   try {
     return { outcome: 'answer', value: await runQuery(open(), query) }
   } catch (thrown) {
-    const translated = translate(thrown, name)
+    const translated = translateError(thrown, name)
     const error = isBusy(translated) ? storageUnavailable(LOCKED) : translated
     if (error instanceof Refusal) return { outcome: 'refusal', code: error.code, detail: error.detail }
     const { message, stack } = error instanceof Error ? error : new Error(String(error))
@@ -62,11 +62,11 @@ async function reply(query: FeedQuery): Promise<SearchWorkerReply> {
 }
 
 process.on('message', (query: FeedQuery) => {
-  void reply(query).then((said) => process.send?.(said))
+  void handleQuery(query).then((message) => process.send?.(message))
 })
 process.once('disconnect', () => process.exit())
 // Signals to a whole group of processes are for the one that asks: it lets open queries end, and this one with it.
 for (const signal of ['SIGHUP', 'SIGINT', 'SIGQUIT', 'SIGTERM'] as const) process.on(signal, () => undefined)
 
-const ready: SearchWorkerReply = { outcome: 'ready' }
+const ready: SearchWorkerMessage = { outcome: 'ready' }
 process.send?.(ready)

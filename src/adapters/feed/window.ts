@@ -5,10 +5,10 @@ import type { SourceObservation, VerifiedTitle, YearEvent } from '../../domain/y
 import type { Day } from '../../domain/time.ts'
 import type { YearWindow } from '../../domain/year/ledger.ts'
 import { asJsonRows, selectJsonRows, selectObjects } from '../sqlite/rows.ts'
-import type { Reader, StoreClient } from '../sqlite/rows.ts'
-import { inSmallerSteps, selectOfItems } from './items.ts'
+import type { SqlReader, StoreClient } from '../sqlite/rows.ts'
+import { retryWithFewerRows, selectForItems } from './items.ts'
 
-const PAGE = 4_000
+const PAGE_EVENTS = 4_000
 
 /** Grows with every import that changed something. */
 export const REVISION = 'SELECT number FROM revision'
@@ -70,18 +70,24 @@ export function readWindow(
   })
 }
 
-const VERIFIED_TITLES = `
+const SELECT_VERIFIED_TITLES = `
   SELECT source, source_id AS sourceId, title, provenance
   FROM json_each(?) JOIN verified_titles ON source = value ->> 0 AND source_id = value ->> 1`
 
 /** Verified titles among the given events, by save key. */
-export async function verifiedTitles(
-  reader: Reader,
+export async function readVerifiedTitles(
+  reader: SqlReader,
   events: readonly ItemRef[],
 ): Promise<Map<string, VerifiedTitle>> {
   const members = ['source', 'sourceId', 'title', 'provenance'] as const
-  const what = 'the verified titles'
-  const rows = await selectOfItems<ItemRef & VerifiedTitle>(reader, members, VERIFIED_TITLES, events, what)
+  const label = 'the verified titles'
+  const rows = await selectForItems<ItemRef & VerifiedTitle>(
+    reader,
+    members,
+    SELECT_VERIFIED_TITLES,
+    events,
+    label,
+  )
   return new Map(
     rows.map(({ source, sourceId, title, provenance }) => [saveKey(source, sourceId), { title, provenance }]),
   )
@@ -89,7 +95,7 @@ export async function verifiedTitles(
 
 /** Day of the signal whose values an event has on an as-of day; null when there is none. */
 export async function latestDay(
-  reader: Reader,
+  reader: SqlReader,
   { source, sourceId }: ItemRef,
   asOfDay: Day,
 ): Promise<Day | null> {
@@ -117,11 +123,11 @@ type PageRow = [
 export type EventRange = Pick<YearWindow, 'windowStart' | 'windowEnd' | 'asOfDay'>
 
 /** Every event published in the range with known points; `windowEnd` is exclusive. */
-export async function readEvents(reader: Reader, window: EventRange): Promise<FeedEvent[]> {
+export async function readEvents(reader: SqlReader, window: EventRange): Promise<FeedEvent[]> {
   const events: FeedEvent[] = []
   let after: [number, string, string] = [window.windowStart, '', '']
-  for (let limit = PAGE; ;) {
-    const read = await inSmallerSteps(limit, (fewer) => readPage(reader, window, after, fewer))
+  for (let limit = PAGE_EVENTS; ;) {
+    const read = await retryWithFewerRows(limit, (fewer) => readPage(reader, window, after, fewer))
     const page = read.result
     for (const [, source, sourceId, title, url, points, comments, publishedAt, titleProvenance] of page) {
       if (points === null || publishedAt === null) continue
@@ -136,7 +142,7 @@ export async function readEvents(reader: Reader, window: EventRange): Promise<Fe
 }
 
 async function readPage(
-  reader: Reader,
+  reader: SqlReader,
   { windowEnd, asOfDay }: EventRange,
   after: [number, string, string],
   limit: number,

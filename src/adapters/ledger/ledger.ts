@@ -15,8 +15,8 @@ import type {
 } from '../../domain/year/ledger.ts'
 import type { Database } from '../sqlite/database.ts'
 import { leaseOn } from '../sqlite/lease.ts'
-import { TooLate, decodeJsonRows, rowReader, selectAllAsJson, selectRows } from '../sqlite/rows.ts'
-import { attempts, entries, founding, lease, legacyPublications, markOf } from './schema.ts'
+import { DeadlineExceeded, decodeJsonRows, rowDecoder, selectAllAsJson, selectRows } from '../sqlite/rows.ts'
+import { attempts, entries, founding, lease, legacyPublications, toFoundingMark } from './schema.ts'
 
 /**
  * The ledger on libSQL. Every write is one statement or one batch, so that it happens whole or not at all on every
@@ -39,9 +39,13 @@ export function libsqlLedger(database: Database, fileClock: Clock = Date.now): L
         if (!versioned || !legacy || !begun)
           throw new Error('a batch of three statements gave fewer than three results')
         return {
-          rows: decodeJsonRows(versioned.rows[0]?.[0], 'the ledger').map(rowReader(entries)),
-          legacy: decodeJsonRows(legacy.rows[0]?.[0], 'the legacy ledger').map(rowReader(legacyPublications)),
-          founding: markOf(decodeJsonRows(begun.rows[0]?.[0], 'the founding').map(rowReader(founding))[0]),
+          rows: decodeJsonRows(versioned.rows[0]?.[0], 'the ledger').map(rowDecoder(entries)),
+          legacy: decodeJsonRows(legacy.rows[0]?.[0], 'the legacy ledger').map(
+            rowDecoder(legacyPublications),
+          ),
+          founding: toFoundingMark(
+            decodeJsonRows(begun.rows[0]?.[0], 'the founding').map(rowDecoder(founding))[0],
+          ),
         }
       }),
 
@@ -81,12 +85,12 @@ export function libsqlLedger(database: Database, fileClock: Clock = Date.now): L
         const leftMs = withinMs - (now - row.recordedAt)
         if (leftMs < 0) return 'too-late'
         try {
-          const batch = [appendConditions(row, token, now), insertEntry(row, token, now)]
-          const [told, inserted] = await client.batchWithin(batch, leftMs)
+          const batch = [selectConditions(row, token, now), insertEntry(row, token, now)]
+          const [conditions, inserted] = await client.batchWithin(batch, leftMs)
           if (inserted?.rowsAffected === 1) return null
-          return appendRefusal(row, told?.rows[0]?.[0])
+          return appendRefusal(row, conditions?.rows[0]?.[0])
         } catch (error) {
-          if (error instanceof TooLate) return 'too-late'
+          if (error instanceof DeadlineExceeded) return 'too-late'
           throw error
         }
       }),
@@ -98,7 +102,7 @@ export function libsqlLedger(database: Database, fileClock: Clock = Date.now): L
     everyAttempt: () =>
       database.use(async ({ client }) => {
         const { rows } = await client.execute(selectAllAsJson(attempts, 'as_of_day, attempt'))
-        return decodeJsonRows(rows[0]?.[0], 'the attempts').map(rowReader(attempts))
+        return decodeJsonRows(rows[0]?.[0], 'the attempts').map(rowDecoder(attempts))
       }),
 
     adopt: (contents, counted, before, guard) =>
@@ -123,7 +127,7 @@ const LAST_PUBLISHED = `(SELECT max(at) FROM (
 ))`
 
 /** What decides about an append, read in the transaction of the append itself; {@link appendRefusal} judges it. */
-function appendConditions(row: LedgerRow, token: string, now: number): InStatement {
+function selectConditions(row: LedgerRow, token: string, now: number): InStatement {
   return {
     sql: `
       SELECT CAST(json_array(json_array(
@@ -135,8 +139,8 @@ function appendConditions(row: LedgerRow, token: string, now: number): InStateme
 }
 
 /** Why a row was not appended. */
-function appendRefusal(row: LedgerRow, told: Value | undefined): AppendRefusal {
-  const [conditions = []] = decodeJsonRows(told, 'the ledger')
+function appendRefusal(row: LedgerRow, cell: Value | undefined): AppendRefusal {
+  const [conditions = []] = decodeJsonRows(cell, 'the ledger')
   const [lastSeq, leaf, lastPublishedAt, held] = conditions
   if (lastSeq !== row.seq - 1 || (leaf ?? GENESIS_LEAF) !== row.previousLeaf) return 'ledger-moved'
   if (row.publishedAt !== null && lastPublishedAt !== null && row.publishedAt <= Number(lastPublishedAt)) {
@@ -155,7 +159,7 @@ function insertEntry(row: LedgerRow, token: string, now: number): InStatement {
   return insertAll(entries, [row], condition, args)
 }
 
-type Guard = Parameters<Ledger['found']>[2]
+type LeaseGuard = Parameters<Ledger['found']>[2]
 
 const LEASE_HELD = 'EXISTS (SELECT 1 FROM lease WHERE token = ? AND expires_at > ?)'
 
@@ -163,7 +167,7 @@ const LEASE_HELD = 'EXISTS (SELECT 1 FROM lease WHERE token = ? AND expires_at >
 async function beginFounding(
   client: Pick<Client, 'batch'>,
   { seq, leaf, beganAt }: FoundingMark,
-  { token, now }: Guard,
+  { token, now }: LeaseGuard,
 ): Promise<FoundingRefusal | null> {
   const mark = [seq, leaf]
   const [, state] = await client.batch(
@@ -191,7 +195,7 @@ async function found(
   client: Pick<Client, 'batch'>,
   { legacy, rows }: Parameters<Ledger['found']>[0],
   seal: Parameters<Ledger['found']>[1],
-  { token, now }: Guard,
+  { token, now }: LeaseGuard,
 ): Promise<FoundingRefusal | null> {
   const last = rows.at(-1)
   const leaseArgs = [token, now]
@@ -222,7 +226,7 @@ const INSERTED_BEFORE = 'changes() = ?'
 const ENDS_WITH = `(SELECT count(*) FROM entries) = ?
   AND coalesce((SELECT leaf FROM entries ORDER BY seq DESC LIMIT 1), '') = ?`
 
-function endOf(rows: readonly LedgerRow[]): InValue[] {
+function chainEndArgs(rows: readonly LedgerRow[]): InValue[] {
   return [rows.length, rows.at(-1)?.leaf ?? '']
 }
 
@@ -232,11 +236,11 @@ async function adopt(
   contents: LedgerContents,
   counted: readonly Attempt[],
   before: LedgerContents,
-  { token, now }: Guard,
+  { token, now }: LeaseGuard,
 ): Promise<FoundingRefusal | null> {
   const leaseArgs = [token, now]
   const condition = `${ENDS_WITH} AND (SELECT count(*) FROM legacy_publications) = ? AND ${LEASE_HELD}`
-  const asBefore = [...endOf(before.rows), before.legacy.length, ...leaseArgs]
+  const expectedArgs = [...chainEndArgs(before.rows), before.legacy.length, ...leaseArgs]
   const legacy = contents.legacy.slice(before.legacy.length)
   const mark = contents.founding
   const results = await client.batch(
@@ -245,12 +249,12 @@ async function adopt(
         founding,
         mark ? [{ id: 1, ...mark }] : [],
         `NOT EXISTS (SELECT 1 FROM founding) AND ${condition}`,
-        asBefore,
+        expectedArgs,
       ),
-      insertAll(legacyPublications, legacy, condition, asBefore),
+      insertAll(legacyPublications, legacy, condition, expectedArgs),
       insertAll(entries, contents.rows.slice(before.rows.length), `${INSERTED_BEFORE} AND ${condition}`, [
         legacy.length,
-        ...endOf(before.rows),
+        ...chainEndArgs(before.rows),
         contents.legacy.length,
         ...leaseArgs,
       ]),
@@ -259,11 +263,11 @@ async function adopt(
         counted,
         `NOT EXISTS (SELECT 1 FROM attempts WHERE as_of_day = value ->> 0 AND attempt = value ->> 1)
           AND ${ENDS_WITH} AND ${LEASE_HELD}`,
-        [...endOf(contents.rows), ...leaseArgs],
+        [...chainEndArgs(contents.rows), ...leaseArgs],
       ),
       {
         sql: `SELECT ${LEASE_HELD} AS held, ${ENDS_WITH} AS adopted`,
-        args: [...leaseArgs, ...endOf(contents.rows)],
+        args: [...leaseArgs, ...chainEndArgs(contents.rows)],
       },
     ],
     'write',
@@ -295,7 +299,7 @@ function insertAll(
 }
 
 /** Publishers commit once a day, so a reading that keeps being overtaken means something else is wrong. */
-const READINGS = 5
+const READ_ATTEMPTS = 5
 
 /**
  * Reads and proves both ledgers against the newest head. The head is read first: a commit in between leaves the
@@ -306,7 +310,7 @@ export function yearReader(ledger: Pick<Ledger, 'read'>, objects: Pick<Objects, 
   return {
     async read() {
       let head = await objects.newestHead()
-      for (let reading = 1; ; reading += 1) {
+      for (let attempt = 1; ; attempt += 1) {
         const contents = await ledger.read()
         // Reading and proving ten years take some twenty milliseconds each: a server must get to other work between.
         await new Promise((resolve) => setImmediate(resolve))
@@ -314,7 +318,7 @@ export function yearReader(ledger: Pick<Ledger, 'read'>, objects: Pick<Objects, 
           return { proved: proveLedger(contents, head), contents, head }
         } catch (error) {
           const newest = await objects.newestHead()
-          if (newest?.seq === head?.seq || reading === READINGS) throw error
+          if (newest?.seq === head?.seq || attempt === READ_ATTEMPTS) throw error
           head = newest
         }
       }

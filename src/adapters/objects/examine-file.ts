@@ -21,7 +21,7 @@ export async function objectExaminer(
   examination: Examination,
 ): Promise<(object: StoredObject) => ObjectOutcome> {
   const readFile = fileReader()
-  const examine = await examinationOf(examination)
+  const examine = await loadExaminer(examination)
   return ({ path, manifest }) => {
     const read = readFile(path)
     if (read.found !== 'bytes') return read
@@ -33,7 +33,7 @@ export async function objectExaminer(
  * What examines stored bytes against a manifest. The schema of a whole payload is loaded only where one is asked for: it
  * takes longer than most audits have for their first step.
  */
-export async function examinationOf(examination: Examination): Promise<typeof examineBytes> {
+export async function loadExaminer(examination: Examination): Promise<typeof examineBytes> {
   if (examination === 'identity') return examineBytes
   const { examineWhole } = await import('../../domain/year/envelope.ts')
   return examineWhole
@@ -64,14 +64,14 @@ export function fileReader(): (path: string) => FileRead {
       }
       return { found: 'bytes', bytes: readAll(file, stat.size) }
     } catch (error) {
-      return outcomeOf(error)
+      return failedRead(error)
     } finally {
       if (file !== undefined) closeSync(file)
     }
   }
 }
 
-function outcomeOf(error: unknown): FileRead {
+function failedRead(error: unknown): FileRead {
   const code = error instanceof Error && 'code' in error ? error.code : undefined
   switch (code) {
     case 'ENOENT':

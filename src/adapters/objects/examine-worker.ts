@@ -32,47 +32,47 @@ export interface SeenByName {
 }
 
 /** What a batch of the work came to. */
-export interface Examined<Told> {
+export interface ExaminedBatch<Result> {
   start: number
   end: number
-  told: Told[]
+  results: Result[]
 }
 
 const { task, batch, next } = workerData as ExamineWorkerData
-const examine = await examinerOf(task)
+const examine = await createExaminer(task)
 
 // Whoever is done takes the next: no thread waits for the one that started them, which has its own work meanwhile.
 for (;;) {
   const start = Atomics.add(next, 0, batch)
   if (start >= task.work.length) break
   const end = Math.min(start + batch, task.work.length)
-  parentPort?.postMessage({ start, end, told: examine(start, end) })
+  parentPort?.postMessage({ start, end, results: examine(start, end) })
 }
 
-async function examinerOf(given: ExamineTask): Promise<(start: number, end: number) => unknown[]> {
-  if (given.examination === 'ahead') {
+async function createExaminer(examineTask: ExamineTask): Promise<(start: number, end: number) => unknown[]> {
+  if (examineTask.examination === 'ahead') {
     const seeFolder = folderReader()
-    return (start, end) => given.work.slice(start, end).flatMap(seeFolder)
+    return (start, end) => examineTask.work.slice(start, end).flatMap(seeFolder)
   }
-  const examineObject = await objectExaminer(given.examination)
-  return (start, end) => given.work.slice(start, end).map(examineObject)
+  const examineObject = await objectExaminer(examineTask.examination)
+  return (start, end) => examineTask.work.slice(start, end).map(examineObject)
 }
 
 /** Looks at the objects in folders, one after the other. What cannot be an object by its name is not opened. */
 function folderReader(): (folder: ObjectFolder) => SeenByName[] {
   const readFile = fileReader()
-  const see = (path: string): SeenObject => {
+  const inspectFile = (path: string): SeenObject => {
     const read = readFile(path)
     return read.found === 'bytes' ? { found: 'bytes', ...seeBytes(read.bytes) } : read
   }
   return ({ path, digits }) =>
-    namesIn(path)
+    fileNames(path)
       .filter((name) => name.startsWith(digits) && /^[0-9a-f]{64}$/.test(name))
-      .map((name) => ({ name, seen: see(`${path}/${name}`) }))
+      .map((name) => ({ name, seen: inspectFile(`${path}/${name}`) }))
 }
 
 /** None of a folder that cannot be read: its objects are examined with their manifests, which tells why. */
-function namesIn(path: string): string[] {
+function fileNames(path: string): string[] {
   try {
     return readdirSync(path)
   } catch {

@@ -9,17 +9,23 @@ import type { ObjectOutcome } from '../../domain/year/examine.ts'
 import { auditedHead } from './auditor.ts'
 import { fileReader, objectExaminer } from './examine-file.ts'
 import type { Examination, StoredObject } from './examine-file.ts'
-import type { ExamineTask, ExamineWorkerData, Examined, ObjectFolder, SeenByName } from './examine-worker.ts'
+import type {
+  ExamineTask,
+  ExamineWorkerData,
+  ExaminedBatch,
+  ObjectFolder,
+  SeenByName,
+} from './examine-worker.ts'
 import { requireRoot } from './file-driver.ts'
 
 /** Objects a thread takes at a time. */
 const BATCH = 32
 
 /** Fewer objects than this are read before a second thread would have started. */
-const WORTH_THREADS = 128
+const THREADS_MIN_OBJECTS = 128
 
-/** As many folders as {@link WORTH_THREADS} objects are likely to be spread over, of the 256 there can be. */
-const WORTH_READING_AHEAD = 100
+/** As many folders as {@link THREADS_MIN_OBJECTS} objects are likely to be spread over, of the 256 there can be. */
+const READ_AHEAD_MIN_FOLDERS = 100
 
 /**
  * The auditor of an archive in a folder. Many objects are read and hashed by worker threads.
@@ -38,26 +44,26 @@ export function fileAuditor(objects: Pick<Objects, 'keys'>, root: string): Audit
     async *examine(manifests, examination, jobs, signal) {
       const work = manifests.map((manifest) => ({ path: `${root}/${objectPath(manifest.sha256)}`, manifest }))
       const examined =
-        work.length < WORTH_THREADS || jobs === 1
+        work.length < THREADS_MIN_OBJECTS || jobs === 1
           ? examineHere(work, examination, signal)
-          : inThreads(startExamining<ObjectOutcome>({ examination, work }, BATCH, jobs), signal)
-      for await (const { start, told } of examined) {
-        requireRootIfAbsent(root, told)
-        yield told.map((outcome, place) => ({ index: start + place, outcome }))
+          : examineInThreads(startExamining<ObjectOutcome>({ examination, work }, BATCH, jobs), signal)
+      for await (const { start, results } of examined) {
+        requireRootIfAbsent(root, results)
+        yield results.map((outcome, offset) => ({ index: start + offset, outcome }))
       }
     },
     readAhead(jobs) {
       const work = objectFolders(root)
-      if (work.length < WORTH_READING_AHEAD || jobs === 1) return null
+      if (work.length < READ_AHEAD_MIN_FOLDERS || jobs === 1) return null
       const threads = startExamining<SeenByName>({ examination: 'ahead', work }, 1, jobs)
       return {
         async *seen(signal) {
-          for await (const { told } of threads.examined(signal)) {
+          for await (const { results } of threads.examined(signal)) {
             requireRootIfAbsent(
               root,
-              told.map(({ seen }) => seen),
+              results.map(({ seen }) => seen),
             )
-            yield told.map(({ name, seen }) => ({ key: objectPath(name), seen }))
+            yield results.map(({ name, seen }) => ({ key: objectPath(name), seen }))
           }
         },
         close: () => threads.close(),
@@ -68,13 +74,13 @@ export function fileAuditor(objects: Pick<Objects, 'keys'>, root: string): Audit
 
 /** The head in a file, read once more when it could not be read. */
 function readHead(root: string, path: string, readFile: ReturnType<typeof fileReader>): AuditedHead {
-  const failureOf = (read: ReturnType<typeof readFile>): string | null =>
+  const readErrorOf = (read: ReturnType<typeof readFile>): string | null =>
     read.found === 'something else' && isReadError(read.why) ? read.why : null
   let read = readFile(`${root}/${path}`)
-  if (failureOf(read) !== null) read = readFile(`${root}/${path}`)
+  if (readErrorOf(read) !== null) read = readFile(`${root}/${path}`)
   if (read.found === 'nothing') requireRoot(root)
   const head = auditedHead(path, read.found === 'bytes' ? read.bytes : null)
-  const readError = failureOf(read)
+  const readError = readErrorOf(read)
   return readError === null ? head : { ...head, readError }
 }
 
@@ -108,20 +114,20 @@ async function* examineHere(
   work: readonly StoredObject[],
   examination: Examination,
   signal: AbortSignal,
-): AsyncGenerator<Examined<ObjectOutcome>> {
+): AsyncGenerator<ExaminedBatch<ObjectOutcome>> {
   const examine = await objectExaminer(examination)
   for (const [start, object] of work.entries()) {
     signal.throwIfAborted()
-    yield { start, end: start + 1, told: [examine(object)] }
+    yield { start, end: start + 1, results: [examine(object)] }
     // A signal is noticed between two objects.
     await new Promise((resolve) => setImmediate(resolve))
   }
 }
 
-async function* inThreads<Told>(
-  threads: ExamineThreads<Told>,
+async function* examineInThreads<Result>(
+  threads: ExamineThreads<Result>,
   signal: AbortSignal,
-): AsyncGenerator<Examined<Told>> {
+): AsyncGenerator<ExaminedBatch<Result>> {
   try {
     yield* threads.examined(signal)
   } finally {
@@ -130,13 +136,13 @@ async function* inThreads<Told>(
 }
 
 /** Threads at work; whoever starts them closes them. */
-interface ExamineThreads<Told> {
+interface ExamineThreads<Result> {
   /**
    * What the work came to, in batches, in no particular order. To be asked for once.
    *
    * @throws the signal's reason, or whatever ended a thread early
    */
-  examined(signal: AbortSignal): AsyncGenerator<Examined<Told>>
+  examined(signal: AbortSignal): AsyncGenerator<ExaminedBatch<Result>>
   /** Ends the threads, done or not. */
   close(): Promise<void>
 }
@@ -147,19 +153,19 @@ interface ExamineThreads<Told> {
  * @param batch how much of the work a thread takes at a time
  * @param jobs how many threads, if there is work for as many
  */
-function startExamining<Told>(task: ExamineTask, batch: number, jobs: number): ExamineThreads<Told> {
+function startExamining<Result>(task: ExamineTask, batch: number, jobs: number): ExamineThreads<Result> {
   const next = new Int32Array(new SharedArrayBuffer(Int32Array.BYTES_PER_ELEMENT))
   const workerData: ExamineWorkerData = { task, batch, next }
   const script = new URL('./examine-worker.js', import.meta.url)
   const threads = Math.min(jobs, Math.ceil(task.work.length / batch))
   const workers = Array.from({ length: threads }, () => new Worker(script, { workerData }))
-  const arrived: Examined<Told>[] = []
-  let atWork = threads
+  const batches: ExaminedBatch<Result>[] = []
+  let running = threads
   let failure: Error | null = null
   let wake = (): void => undefined
   for (const worker of workers) {
-    worker.on('message', (examined: Examined<Told>) => {
-      arrived.push(examined)
+    worker.on('message', (examined: ExaminedBatch<Result>) => {
+      batches.push(examined)
       wake()
     })
     worker.once('error', (error) => {
@@ -167,24 +173,24 @@ function startExamining<Told>(task: ExamineTask, batch: number, jobs: number): E
       wake()
     })
     worker.once('exit', (code) => {
-      atWork -= 1
+      running -= 1
       if (code !== 0) failure ??= new Error(`an audit thread ended with ${code}`)
       wake()
     })
   }
   return {
     async *examined(signal) {
-      let missing = task.work.length
+      let remaining = task.work.length
       for (;;) {
-        for (const examined of arrived.splice(0)) {
+        for (const examined of batches.splice(0)) {
           signal.throwIfAborted()
-          missing -= examined.end - examined.start
+          remaining -= examined.end - examined.start
           yield examined
         }
-        if (missing === 0) return
-        if (arrived.length > 0) continue
+        if (remaining === 0) return
+        if (batches.length > 0) continue
         if (failure !== null) throw failure
-        if (atWork === 0) throw new Error(`the audit threads left out ${missing} of ${task.work.length}`)
+        if (running === 0) throw new Error(`the audit threads left out ${remaining} of ${task.work.length}`)
         await new Promise<void>((resolve) => (wake = resolve))
       }
     },

@@ -56,8 +56,8 @@ export const immutableFiles = defineDriver(({ root, fileClock }: { root: string;
       file = await open(path, flags)
     } catch (error) {
       requireRoot(root)
-      if (codeOf(error) === 'ENOENT') return null
-      throw notReadable(path, error)
+      if (errorCode(error) === 'ENOENT') return null
+      throw accessError(path, error)
     }
     try {
       const stat = await file.stat()
@@ -80,15 +80,15 @@ export const immutableFiles = defineDriver(({ root, fileClock }: { root: string;
     try {
       makeFolders(root, dirname(path))
     } catch (error) {
-      throw notReadable(dirname(path), error)
+      throw accessError(dirname(path), error)
     }
     const temporary = join(dirname(path), `${TEMPORARY_PREFIX}${process.pid}-${randomUUID()}`)
     try {
       writeDurably(temporary, value)
       if (replace) renameOver(temporary, path)
-      else linkUnlessThere(temporary, path)
+      else linkIfAbsent(temporary, path)
     } finally {
-      unlinkIfThere(temporary)
+      unlinkIfPresent(temporary)
     }
     syncFolder(dirname(path))
     if (!lstatSync(path).isFile() || Buffer.compare(readFileSync(path), value) !== 0) {
@@ -100,14 +100,14 @@ export const immutableFiles = defineDriver(({ root, fileClock }: { root: string;
   async getKeys(base = ''): Promise<string[]> {
     const folder = pathOf(root, base.replace(/:+$/, ''))
     try {
-      const names = await readdir(folder, { recursive: true, withFileTypes: true })
-      const below = join(root, '/').length
-      return names
+      const entries = await readdir(folder, { recursive: true, withFileTypes: true })
+      const prefixLength = join(root, '/').length
+      return entries
         .filter((entry) => !entry.isDirectory() && !entry.name.startsWith(TEMPORARY_PREFIX))
-        .map((entry) => `${entry.parentPath}/${entry.name}`.slice(below))
+        .map((entry) => `${entry.parentPath}/${entry.name}`.slice(prefixLength))
     } catch (error) {
       requireRoot(root)
-      if (codeOf(error) !== 'ENOENT') throw notReadable(folder, error)
+      if (errorCode(error) !== 'ENOENT') throw accessError(folder, error)
       return []
     }
   },
@@ -171,12 +171,12 @@ function writeDurably(path: string, bytes: Uint8Array): void {
 }
 
 /** An existing target stays what it is; the comparison after the write tells whether it is the same. */
-function linkUnlessThere(from: string, to: string): void {
+function linkIfAbsent(from: string, to: string): void {
   try {
     linkSync(from, to)
   } catch (error) {
-    if (codeOf(error) === 'EEXIST') return
-    if (codeOf(error) === 'EPERM' || codeOf(error) === 'ENOTSUP') {
+    if (errorCode(error) === 'EEXIST') return
+    if (errorCode(error) === 'EPERM' || errorCode(error) === 'ENOTSUP') {
       throw storageUnavailable(
         `${dirname(to)} is on a file system without hard links, which objects need`,
         error,
@@ -191,17 +191,17 @@ function renameOver(from: string, to: string): void {
     renameSync(from, to)
   } catch (error) {
     // A folder stands in the file's place.
-    if (codeOf(error) === 'EISDIR' || codeOf(error) === 'ENOTEMPTY')
+    if (errorCode(error) === 'EISDIR' || errorCode(error) === 'ENOTEMPTY')
       throw storageDamaged(`${to} is not what belongs there`, error)
     throw error
   }
 }
 
-function unlinkIfThere(path: string): void {
+function unlinkIfPresent(path: string): void {
   try {
     unlinkSync(path)
   } catch (error) {
-    if (codeOf(error) !== 'ENOENT') throw error
+    if (errorCode(error) !== 'ENOENT') throw error
   }
 }
 
@@ -215,8 +215,8 @@ function syncFolder(folder: string): void {
 }
 
 /** A place this user may not enter is unavailable, something else in its place is damage; the rest are faults. */
-function notReadable(path: string, error: unknown): unknown {
-  switch (codeOf(error)) {
+function accessError(path: string, error: unknown): unknown {
+  switch (errorCode(error)) {
     case 'EACCES':
     case 'EPERM':
       return storageUnavailable(`${path} may not be read or written by this user`, error)
@@ -230,6 +230,6 @@ function notReadable(path: string, error: unknown): unknown {
   }
 }
 
-function codeOf(error: unknown): unknown {
+function errorCode(error: unknown): unknown {
   return error instanceof Error && 'code' in error ? error.code : undefined
 }

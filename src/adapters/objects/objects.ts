@@ -41,7 +41,7 @@ export function unstorageObjects(driver: Driver, prepare: () => Promise<void>): 
   return {
     prepare,
     keys,
-    recommendations: recommendationsIn(storage, driver, prepare),
+    recommendations: recommendationStore(storage, driver, prepare),
     close: async () => storage.dispose(),
 
     get: async (sha256) => read(objectKey(sha256)),
@@ -67,9 +67,9 @@ export function unstorageObjects(driver: Driver, prepare: () => Promise<void>): 
     },
 
     async putHead(head) {
-      const present = await readHead(head.seq)
-      if (present?.leaf === head.leaf) return
-      if (present) throw storageDamaged(`head ${head.seq} exists with another leaf`)
+      const existing = await readHead(head.seq)
+      if (existing?.leaf === head.leaf) return
+      if (existing) throw storageDamaged(`head ${head.seq} exists with another leaf`)
       const { seq, leaf } = head
       await prepare()
       try {
@@ -115,7 +115,7 @@ const VERSION_PATTERN = /^\d{4}-\d{2}-\d{2}\.v\d{1,6}$/
  * Recommendations: every run under `free-llm/runs/<rankingVersion>`, the newest also under `free-llm/current`, the one
  * object of the store that is ever replaced (docs/free-models.md).
  */
-function recommendationsIn(
+function recommendationStore(
   storage: Storage,
   driver: Driver,
   prepare: () => Promise<void>,

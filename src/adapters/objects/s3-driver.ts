@@ -1,8 +1,8 @@
 import { defineDriver } from 'unstorage'
 import type { Driver, TransactionOptions } from 'unstorage'
 import { storageDamaged } from '../../domain/refusal.ts'
-import { S3_PATIENCE, overwrites, parseListing, s3Client } from './s3-request.ts'
-import type { S3Client, S3Location, S3Page, S3Patience } from './s3-request.ts'
+import { S3_RETRY_POLICY, conditionalWriteRefusal, parseListing, s3Client } from './s3-request.ts'
+import type { S3Client, S3Location, S3Page, S3RetryPolicy } from './s3-request.ts'
 
 /** Written once a bucket and never read: what is asked is whether it can be written twice. */
 const PROBE_KEY = 'probe/conditional-write'
@@ -24,16 +24,16 @@ export interface S3Engine {
  * Objects in an S3 bucket (docs/decisions/0009-s3-object-store.md). unstorage's own driver takes a missing bucket for a
  * successful write, drops `If-None-Match` and lists at most 1,000 keys; an archive cannot stand on that.
  *
- * @param patience how long to wait and how often to ask again
+ * @param retryPolicy how long to wait and how often to ask again
  */
-export function s3Objects(location: S3Location, patience: S3Patience = S3_PATIENCE): S3Engine {
-  const client = s3Client(location, patience)
+export function s3Objects(location: S3Location, retryPolicy: S3RetryPolicy = S3_RETRY_POLICY): S3Engine {
+  const client = s3Client(location, retryPolicy)
   const root = location.prefix === '' ? '' : `${location.prefix}/`
   const pathOf = (key: string): string => root + key.replaceAll(':', '/')
 
   const read = async (key: string): Promise<Buffer | null> => {
-    const answer = await client.send({ method: 'GET', key })
-    return typeof answer === 'string' ? null : answer
+    const result = await client.send({ method: 'GET', key })
+    return typeof result === 'string' ? null : result
   }
 
   const prepare = once(async () => {
@@ -67,7 +67,7 @@ export function s3Objects(location: S3Location, patience: S3Patience = S3_PATIEN
       await prepare()
       const path = pathOf(key)
       if (replace) await client.send({ method: 'PUT', key: path, body: value })
-      else await putUnlessThere(client, path, value)
+      else await putIfAbsent(client, path, value)
       const stored = await read(path)
       if (stored === null || Buffer.compare(stored, value) !== 0)
         throw storageDamaged(
@@ -103,27 +103,27 @@ function once(check: () => Promise<void>): () => Promise<void> {
 }
 
 /** False when something is there already. */
-async function putUnlessThere(client: S3Client, key: string, body: Uint8Array): Promise<boolean> {
+async function putIfAbsent(client: S3Client, key: string, body: Uint8Array): Promise<boolean> {
   return (await client.send({ method: 'PUT', key, body, headers: { 'if-none-match': '*' } })) !== 'exists'
 }
 
 /** The probe of an earlier process answers for this one: the server refused to overwrite it. */
 async function probe(client: S3Client, key: string, endpoint: string): Promise<void> {
-  if (!(await putUnlessThere(client, key, PROBE_BYTES))) return
-  if (!(await putUnlessThere(client, key, PROBE_BYTES))) return
-  throw overwrites(endpoint)
+  if (!(await putIfAbsent(client, key, PROBE_BYTES))) return
+  if (!(await putIfAbsent(client, key, PROBE_BYTES))) return
+  throw conditionalWriteRefusal(endpoint)
 }
 
-async function listPage(client: S3Client, prefix: string, more: Record<string, string>): Promise<S3Page> {
-  const query = { 'list-type': '2', 'encoding-type': 'url', prefix, ...more }
-  const answer = await client.send({ method: 'GET', key: '', query })
-  if (typeof answer === 'string')
+async function listPage(client: S3Client, prefix: string, options: Record<string, string>): Promise<S3Page> {
+  const query = { 'list-type': '2', 'encoding-type': 'url', prefix, ...options }
+  const result = await client.send({ method: 'GET', key: '', query })
+  if (typeof result === 'string')
     throw new Error('the object store answered a listing as it does for an absent key')
-  const page = parseListing(answer)
-  const stray = page.keys.find((key) => !key.startsWith(prefix))
-  if (stray !== undefined)
+  const page = parseListing(result)
+  const foreignKey = page.keys.find((key) => !key.startsWith(prefix))
+  if (foreignKey !== undefined)
     throw new Error(
-      `the object store listed ${JSON.stringify(stray)} where keys below ${prefix} were asked for`,
+      `the object store listed ${JSON.stringify(foreignKey)} where keys below ${prefix} were asked for`,
     )
   return page
 }
@@ -131,9 +131,9 @@ async function listPage(client: S3Client, prefix: string, more: Record<string, s
 async function listAll(client: S3Client, prefix: string): Promise<string[]> {
   const keys = new Set<string>()
   const tokens = new Set<string>()
-  let { keys: found, next } = await listPage(client, prefix, {})
+  let { keys: pageKeys, next } = await listPage(client, prefix, {})
   for (;;) {
-    for (const key of found) {
+    for (const key of pageKeys) {
       if (keys.has(key)) throw new Error(`the object store listed ${JSON.stringify(key)} twice`)
       keys.add(key)
     }
@@ -142,6 +142,6 @@ async function listAll(client: S3Client, prefix: string): Promise<string[]> {
     if (tokens.has(next))
       throw new Error(`the object store gave the token ${JSON.stringify(next)} for two pages`)
     tokens.add(next)
-    ;({ keys: found, next } = await listPage(client, prefix, { 'continuation-token': next }))
+    ;({ keys: pageKeys, next } = await listPage(client, prefix, { 'continuation-token': next }))
   }
 }

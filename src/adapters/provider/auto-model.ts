@@ -10,7 +10,7 @@ import { TimeLimitExceeded, withTimeLimit } from '../http.ts'
 import { classifyResponse } from '../router/classify.ts'
 import { openRouter } from '../router/router.ts'
 import { chatFormat } from './chat-completions.ts'
-import { askOnce, published } from './chat-model.ts'
+import { runRound, withoutEvidence } from './chat-model.ts'
 import type { IdleTimeouts } from './provider-stream.ts'
 import { failedUpstream, openUpstream } from './upstream.ts'
 import type { FailedRound } from './upstream.ts'
@@ -30,7 +30,7 @@ export interface AutoModelOptions extends IdleTimeouts {
 }
 
 /** Models asked in one round: each request is one of the few of the day. */
-const MAX_TRIES = 3
+const MAX_MODELS = 3
 
 /** How long a model that had no room is left alone, when it does not tell, and at most. */
 const BUSY_MS = 60_000
@@ -51,29 +51,36 @@ export function openAutoModel(options: AutoModelOptions): ChatModel {
   const limit = dailyLimit(router, clock)
   const recommended = recommendedModels(options.recommendations, clock)
   const busyUntil = new Map<string, Instant>()
-  const free = async (): Promise<ChatCandidate[]> =>
+  const availableModels = async (): Promise<ChatCandidate[]> =>
     (await recommended()).filter(({ id }) => (busyUntil.get(id) ?? -Infinity) <= clock())
 
   /** @returns when to ask a model again that met its own rate limit before any text; null when the round is over */
-  async function* askModel(
+  async function* runModel(
     candidate: ChatCandidate,
     call: ModelCall,
     signal: AbortSignal,
   ): AsyncGenerator<ModelEvent, { at: Instant; failed: FailedRound } | null> {
-    const to = { model: candidate.id, extra: extraOf(candidate) }
-    let spoken = false
-    for await (const event of askOnce(upstream, chatFormat, options, to, roomFor(candidate, call), signal)) {
-      const at = event.kind === 'failed' && !spoken ? rateLimitEnd(event, clock()) : null
+    const target = { model: candidate.id, extra: extraFields(candidate) }
+    let hasText = false
+    for await (const event of runRound(
+      upstream,
+      chatFormat,
+      options,
+      target,
+      withThinkingTokens(candidate, call),
+      signal,
+    )) {
+      const at = event.kind === 'failed' && !hasText ? rateLimitEnd(event, clock()) : null
       if (event.kind === 'failed' && at !== null) return { at, failed: event }
-      if (event.kind === 'text') spoken = true
-      yield published(event)
+      if (event.kind === 'text') hasText = true
+      yield withoutEvidence(event)
     }
     return null
   }
 
   return {
     async name() {
-      const [first] = await free()
+      const [first] = await availableModels()
       return (first ?? (await recommended())[0])?.id ?? ''
     },
 
@@ -81,23 +88,23 @@ export function openAutoModel(options: AutoModelOptions): ChatModel {
 
     async *ask(call, signal, turn) {
       // Where every model is busy, one more request would only be one less of the day.
-      let refused = notSent((await recommended()).length > 0 ? 'http_429' : 'http_404')
-      for (const candidate of (await free()).slice(0, MAX_TRIES)) {
+      let failure = unsentRound((await recommended()).length > 0 ? 'http_429' : 'http_404')
+      for (const candidate of (await availableModels()).slice(0, MAX_MODELS)) {
         const perDay = await limit.current(signal)
-        const asking =
+        const turnShare =
           turn === undefined ? undefined : { turn, perAddress: requestShareOf(perDay, options.requestShare) }
-        const counted = await allowance.countChatRequest(candidate.id, clock(), perDay, asking)
+        const isCounted = await allowance.countChatRequest(candidate.id, clock(), perDay, turnShare)
         signal.throwIfAborted()
-        if (!counted) {
-          refused = notSent('http_429')
+        if (!isCounted) {
+          failure = unsentRound('http_429')
           break
         }
-        const retry = yield* askModel(candidate, call, signal)
+        const retry = yield* runModel(candidate, call, signal)
         if (retry === null) return
         busyUntil.set(candidate.id, retry.at)
-        refused = retry.failed
+        failure = retry.failed
       }
-      yield published(refused)
+      yield withoutEvidence(failure)
     },
 
     async close() {
@@ -111,29 +118,29 @@ export function openAutoModel(options: AutoModelOptions): ChatModel {
 function rateLimitEnd({ evidence }: FailedRound, now: Instant): Instant | null {
   if (evidence === null) return null
   const { class: kind, status, retryAt } = classifyResponse({ ...evidence, ending: 'whole', endedAt: now })
-  const own = kind === 'model_rate_limit' || (kind === 'ambiguous' && status === 429)
-  return own ? Math.min(Math.max(retryAt ?? now + BUSY_MS, now), now + MAX_BUSY_MS) : null
+  const isModelLimit = kind === 'model_rate_limit' || (kind === 'ambiguous' && status === 429)
+  return isModelLimit ? Math.min(Math.max(retryAt ?? now + BUSY_MS, now), now + MAX_BUSY_MS) : null
 }
 
 /** No price, nobody who keeps what is said, no list of others: a request that would need any of them is declined. */
-function extraOf({ thinks }: ChatCandidate): Record<string, unknown> {
+function extraFields({ thinks }: ChatCandidate): Record<string, unknown> {
   return {
     provider: { max_price: { prompt: 0, completion: 0 }, data_collection: 'deny' },
     ...(thinks ? { reasoning: { effort: 'low' } } : {}),
   }
 }
 
-function roomFor({ thinks }: ChatCandidate, call: ModelCall): ModelCall {
+function withThinkingTokens({ thinks }: ChatCandidate, call: ModelCall): ModelCall {
   if (!thinks) return call
   return { ...call, maxOutputTokens: Math.max(call.maxOutputTokens, THINKING_MAX_TOKENS) }
 }
 
-function notSent(code: 'http_429' | 'http_404'): FailedRound {
+function unsentRound(code: 'http_429' | 'http_404'): FailedRound {
   return failedUpstream(code, { dispatched: false })
 }
 
 /** A new recommendation counts after this long at the latest. */
-const KEPT_MS = 10_000
+const RECOMMENDATION_TTL_MS = 10_000
 
 /**
  * The models of the current recommendation that can chat, best first; none while nothing is stored. The built-in seed
@@ -145,28 +152,28 @@ function recommendedModels(
   store: Pick<Objects['recommendations'], 'current'>,
   clock: Clock,
 ): () => Promise<readonly ChatCandidate[]> {
-  let kept: { at: Instant; read: Promise<readonly ChatCandidate[]> } | null = null
+  let cached: { at: Instant; read: Promise<readonly ChatCandidate[]> } | null = null
   const read = async (): Promise<readonly ChatCandidate[]> => {
     const bytes = await store.current()
     return bytes === null ? [] : chatCandidates(proveRun(bytes))
   }
   return () => {
     const at = clock()
-    if (kept !== null && at >= kept.at && at - kept.at < KEPT_MS) return kept.read
-    const reading = { at, read: read() }
-    kept = reading
-    reading.read.catch(() => {
-      if (kept === reading) kept = null
+    if (cached !== null && at >= cached.at && at - cached.at < RECOMMENDATION_TTL_MS) return cached.read
+    const pending = { at, read: read() }
+    cached = pending
+    pending.read.catch(() => {
+      if (cached === pending) cached = null
     })
-    return reading.read
+    return pending.read
   }
 }
 
 /** The service itself may answer with numbers a minute old. */
-const LIMIT_KEPT_MS = 60_000
+const LIMIT_TTL_MS = 60_000
 
 /** A reader waits for this answer. */
-const ANSWER_MS = 2_000
+const KEY_TIMEOUT_MS = 2_000
 
 /**
  * Requests a day that the account has, as the service reports them for its key, or those of an account that never bought
@@ -180,30 +187,33 @@ interface DailyLimit {
 }
 
 function dailyLimit(router: Pick<ModelRouter, 'key'>, clock: Clock): DailyLimit {
-  let known: { limit: number; at: Instant } | null = null
+  let cached: { limit: number; at: Instant } | null = null
   let refreshing: Promise<number> | null = null
   const current = async (signal: AbortSignal): Promise<number> => {
     const at = clock()
-    if (known !== null && at >= known.at && at - known.at < LIMIT_KEPT_MS) return known.limit
-    const limit = (await askKey(router, signal)) ?? known?.limit ?? DEFAULT_DAILY_LIMIT
-    known = { limit, at }
+    if (cached !== null && at >= cached.at && at - cached.at < LIMIT_TTL_MS) return cached.limit
+    const limit = (await fetchDailyLimit(router, signal)) ?? cached?.limit ?? DEFAULT_DAILY_LIMIT
+    cached = { limit, at }
     return limit
   }
   return {
     current,
     async latest() {
       refreshing ??= current(new AbortController().signal)
-        .catch(() => known?.limit ?? DEFAULT_DAILY_LIMIT)
+        .catch(() => cached?.limit ?? DEFAULT_DAILY_LIMIT)
         .finally(() => (refreshing = null))
-      return known?.limit ?? refreshing
+      return cached?.limit ?? refreshing
     },
   }
 }
 
 /** null when the service does not answer. */
-async function askKey(router: Pick<ModelRouter, 'key'>, signal: AbortSignal): Promise<number | null> {
+async function fetchDailyLimit(
+  router: Pick<ModelRouter, 'key'>,
+  signal: AbortSignal,
+): Promise<number | null> {
   try {
-    const key = await withTimeLimit(ANSWER_MS, signal, (limited) => router.key(limited))
+    const key = await withTimeLimit(KEY_TIMEOUT_MS, signal, (limitedSignal) => router.key(limitedSignal))
     return 'facts' in key ? (key.facts?.limit ?? DEFAULT_DAILY_LIMIT) : null
   } catch (error) {
     if (error instanceof TimeLimitExceeded) return null

@@ -1,8 +1,8 @@
 import { APIConnectionError, APIError } from 'openai'
 import { SseParser, StreamTooLarge } from '../sse-parser.ts'
 import type { StreamBounds } from '../sse-parser.ts'
-import { fieldsOf } from '../http.ts'
-import type { Fields } from '../http.ts'
+import { asJsonObject } from '../http.ts'
+import type { JsonObject } from '../http.ts'
 import { ProviderFailure, failedRound, upstreamError } from './upstream.ts'
 import type { ResponseBody, Upstream } from './upstream.ts'
 
@@ -15,8 +15,8 @@ export interface IdleTimeouts {
 }
 
 /** What is read behind the last event to use a connection again, and how long for. */
-const REST_MAX_BYTES = 16 * 1024
-const REST_MS = 500
+const DRAIN_MAX_BYTES = 16 * 1024
+const DRAIN_MS = 500
 
 const END_MARK = '[DONE]'
 
@@ -32,12 +32,12 @@ export class ProviderStream {
   readonly #limits: IdleTimeouts
   readonly #signal: AbortSignal
   readonly #stop = new AbortController()
-  readonly #cut = (): void => {
+  readonly #abort = (): void => {
     this.#stop.abort()
     this.#body?.destroy()
   }
-  readonly #silence = new IdleTimeout(this.#cut)
-  readonly #stream: SseParser
+  readonly #idleTimeout = new IdleTimeout(this.#abort)
+  readonly #parser: SseParser
   readonly #events: string[] = []
   #body: ResponseBody | null = null
   #chunks: AsyncIterator<Uint8Array> | null = null
@@ -47,10 +47,10 @@ export class ProviderStream {
   constructor(upstream: Upstream, limits: IdleTimeouts, bounds: StreamBounds, signal: AbortSignal) {
     this.#upstream = upstream
     this.#limits = limits
-    this.#stream = new SseParser(bounds)
+    this.#parser = new SseParser(bounds)
     this.#signal = signal
-    signal.addEventListener('abort', this.#cut, { once: true })
-    this.#silence.watch('first_event', limits.firstEventMs)
+    signal.addEventListener('abort', this.#abort, { once: true })
+    this.#idleTimeout.watch('first_event', limits.firstEventMs)
   }
 
   /**
@@ -64,7 +64,7 @@ export class ProviderStream {
     try {
       response = await send(this.#stop.signal)
     } catch (error) {
-      throw this.#failureOf(error)
+      throw this.#toFailure(error)
     }
     this.#body = this.#upstream.bodyOf(response)
     const type = response.headers.get('content-type')?.split(';')[0]?.trim().toLowerCase()
@@ -80,7 +80,7 @@ export class ProviderStream {
    * @returns null when the stream has ended, whole or not
    * @throws ProviderFailure; the signal's reason
    */
-  async next(idleMs = Infinity): Promise<Fields | null> {
+  async next(idleMs = Infinity): Promise<JsonObject | null> {
     if (this.#events.length === 0 && !this.#ended) await this.#read(Math.min(idleMs, this.#limits.idleMs))
     this.#signal.throwIfAborted()
     const event = this.#events.shift()
@@ -89,22 +89,22 @@ export class ProviderStream {
   }
 
   /** Ends the request. A connection whose answer is `whole` may be used again. */
-  close(whole: boolean): void {
-    this.#silence.stop()
-    this.#signal.removeEventListener('abort', this.#cut)
+  close(isComplete: boolean): void {
+    this.#idleTimeout.stop()
+    this.#signal.removeEventListener('abort', this.#abort)
     if (this.#ended) return
-    if (whole && this.#body && this.#chunks) void readRest(this.#body, this.#chunks)
-    else this.#cut()
+    if (isComplete && this.#body && this.#chunks) void drain(this.#body, this.#chunks)
+    else this.#abort()
   }
 
   /** Reads until there is an event or the stream has ended. */
   async #read(idleMs: number): Promise<void> {
-    if (this.#started) this.#silence.watch('idle', idleMs)
+    if (this.#started) this.#idleTimeout.watch('idle', idleMs)
     try {
       while (this.#events.length === 0) {
         const { value, done } = await this.#nextChunk()
         if (done === true) break
-        this.#events.push(...this.#stream.push(value).map(({ data }) => data))
+        this.#events.push(...this.#parser.push(value).map(({ data }) => data))
       }
     } catch (error) {
       this.#signal.throwIfAborted()
@@ -112,27 +112,27 @@ export class ProviderStream {
       throw error
     }
     this.#started = true
-    this.#silence.stop()
+    this.#idleTimeout.stop()
   }
 
   async #nextChunk(): Promise<IteratorResult<Uint8Array, undefined>> {
     const chunk = await this.#chunks?.next().catch((error: unknown) => {
       this.#signal.throwIfAborted()
-      if (this.#silence.expired !== null) throw this.#failureOf(error)
+      if (this.#idleTimeout.expired !== null) throw this.#toFailure(error)
       // A reset: what came before it counts.
       return null
     })
     if (chunk && chunk.done !== true) return chunk
     this.#ended = true
-    const last = this.#stream.end()?.data ?? null
+    const last = this.#parser.end()?.data ?? null
     if (last !== null) this.#events.push(last)
     return { done: true, value: undefined }
   }
 
-  #parse(event: string): Fields {
-    let parsed: Fields | null = null
+  #parse(event: string): JsonObject {
+    let parsed: JsonObject | null = null
     try {
-      parsed = fieldsOf(JSON.parse(event))
+      parsed = asJsonObject(JSON.parse(event))
     } catch (cause) {
       // Half of an event is what a cut stream ends with.
       throw upstreamError(
@@ -145,12 +145,12 @@ export class ProviderStream {
     return parsed
   }
 
-  #failureOf(error: unknown): unknown {
+  #toFailure(error: unknown): unknown {
     if (this.#signal.aborted) return this.#signal.reason
-    if (this.#silence.expired !== null) {
-      return new ProviderFailure(failedRound({ error: 'timeout', code: this.#silence.expired }), error)
+    if (this.#idleTimeout.expired !== null) {
+      return new ProviderFailure(failedRound({ error: 'timeout', code: this.#idleTimeout.expired }), error)
     }
-    return failureOfRequest(error)
+    return toRequestFailure(error)
   }
 }
 
@@ -162,7 +162,7 @@ export function mayHaveArrived(cause: unknown): boolean {
 }
 
 /** What an error of the client means; anything that is none of its errors is given back. */
-function failureOfRequest(error: unknown): unknown {
+function toRequestFailure(error: unknown): unknown {
   if (error instanceof APIConnectionError) {
     return upstreamError('connect', { dispatched: mayHaveArrived(error.cause) }, error)
   }
@@ -174,11 +174,11 @@ function failureOfRequest(error: unknown): unknown {
 }
 
 /** Reads what is left of an answer that has said everything, so that its connection can be used again. */
-async function readRest(body: ResponseBody, chunks: AsyncIterator<Uint8Array>): Promise<void> {
-  const timer = setTimeout(() => body.destroy(), REST_MS)
+async function drain(body: ResponseBody, chunks: AsyncIterator<Uint8Array>): Promise<void> {
+  const timer = setTimeout(() => body.destroy(), DRAIN_MS)
   timer.unref()
   try {
-    for (let size = 0; size <= REST_MAX_BYTES;) {
+    for (let size = 0; size <= DRAIN_MAX_BYTES;) {
       const { value, done } = await chunks.next()
       if (done === true) return
       size += value.byteLength

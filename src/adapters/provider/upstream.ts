@@ -1,8 +1,8 @@
 import type { Readable } from 'node:stream'
 import { OpenAI } from 'openai'
 import type { FailureCode, ModelEvent } from '../../domain/agent/model-call.ts'
-import { headerTexts, openConnections, readInto } from '../http.ts'
-import type { Connections } from '../http.ts'
+import { flattenHeaders, openHttpClient, readInto } from '../http.ts'
+import type { HttpClient } from '../http.ts'
 
 export interface UpstreamOptions {
   /** API base, without a slash at its end. The key is sent to nowhere else. */
@@ -39,9 +39,9 @@ const NO_TIMEOUT_MS = 2 ** 31 - 1
  * and the streams are read by `Reply` (docs/decisions/0029).
  */
 export function openUpstream({ base, key, headers = {} }: UpstreamOptions): Upstream {
-  const connections = openConnections({ connect: { timeout: 10_000 } })
+  const http = openHttpClient({ connect: { timeout: 10_000 } })
   const bodies = new WeakMap<Response, ResponseBody>()
-  const sent = {
+  const requestHeaders = {
     ...headers,
     accept: 'text/event-stream',
     'content-type': 'application/json',
@@ -59,7 +59,7 @@ export function openUpstream({ base, key, headers = {} }: UpstreamOptions): Upst
     logLevel: 'off',
     maxRetries: 0,
     timeout: NO_TIMEOUT_MS,
-    fetch: (target, init) => post(connections, bodies, sent, target, init),
+    fetch: (target, init) => post(http, bodies, requestHeaders, target, init),
   })
   return {
     client,
@@ -68,28 +68,28 @@ export function openUpstream({ base, key, headers = {} }: UpstreamOptions): Upst
       if (!body) throw new Error('the answer is not one of this provider')
       return body
     },
-    close: () => connections.close(),
+    close: () => http.close(),
   }
 }
 
 async function post(
-  connections: Connections,
+  http: HttpClient,
   bodies: WeakMap<Response, ResponseBody>,
   headers: Readonly<Record<string, string>>,
   target: string | URL | Request,
   init: RequestInit | undefined,
 ): Promise<Response> {
   if (typeof target !== 'string' || typeof init?.body !== 'string') throw new Error('only texts are posted')
-  const answer = await connections.request(target, {
+  const received = await http.request(target, {
     method: 'POST',
     headers: { ...headers, 'content-length': String(Buffer.byteLength(init.body)) },
-    body: sentOnce(init.body),
+    body: singleUseBody(init.body),
     signal: init.signal,
   })
-  const { statusCode: status, body } = answer
-  const told = headerTexts(answer.headers)
-  if (status >= 400) return new Response(await readError(body), { status, headers: told })
-  const response = new Response(null, { status, headers: told })
+  const { statusCode: status, body } = received
+  const responseHeaders = flattenHeaders(received.headers)
+  if (status >= 400) return new Response(await readError(body), { status, headers: responseHeaders })
+  const response = new Response(null, { status, headers: responseHeaders })
   if (response.ok) bodies.set(response, body)
   else body.destroy()
   return response
@@ -99,12 +99,12 @@ async function post(
  * A request's body that is given once and then let go: a connection holds on to what it was given for as long as the answer
  * lasts. The types of undici leave out the iterables that it takes.
  */
-function sentOnce(text: string): Readable {
-  let left: string | null = text
+function singleUseBody(text: string): Readable {
+  let remaining: string | null = text
   const next = (): IteratorResult<Buffer, undefined> => {
-    if (left === null) return { done: true, value: undefined }
-    const value = Buffer.from(left)
-    left = null
+    if (remaining === null) return { done: true, value: undefined }
+    const value = Buffer.from(remaining)
+    remaining = null
     return { done: false, value }
   }
   return { [Symbol.iterator]: () => ({ next }) } as unknown as Readable
@@ -135,16 +135,16 @@ interface Evidence {
 /** A round that failed. */
 export type FailedRound = Extract<ModelEvent, { kind: 'failed' }> & { evidence: Evidence | null }
 
-type FailureFacts = Partial<Pick<FailedRound, 'usage' | 'dispatched' | 'evidence'>>
+type FailureDetails = Partial<Pick<FailedRound, 'usage' | 'dispatched' | 'evidence'>>
 type UpstreamCode = Extract<FailureCode, { error: 'upstream_error' }>['code']
 
-export function failedRound(failure: FailureCode, facts: FailureFacts = {}): FailedRound {
-  return { kind: 'failed', usage: null, dispatched: true, evidence: null, ...facts, ...failure }
+export function failedRound(failure: FailureCode, details: FailureDetails = {}): FailedRound {
+  return { kind: 'failed', usage: null, dispatched: true, evidence: null, ...details, ...failure }
 }
 
 /** A round that failed by the provider's own doing. */
-export function failedUpstream(code: UpstreamCode, facts: FailureFacts = {}): FailedRound {
-  return failedRound({ error: 'upstream_error', code }, facts)
+export function failedUpstream(code: UpstreamCode, details: FailureDetails = {}): FailedRound {
+  return failedRound({ error: 'upstream_error', code }, details)
 }
 
 /** Ends the reading of a round. */
@@ -160,8 +160,8 @@ export class ProviderFailure extends Error {
 
 export function upstreamError(
   code: UpstreamCode,
-  facts: FailureFacts = {},
+  details: FailureDetails = {},
   cause?: unknown,
 ): ProviderFailure {
-  return new ProviderFailure(failedUpstream(code, facts), cause)
+  return new ProviderFailure(failedUpstream(code, details), cause)
 }

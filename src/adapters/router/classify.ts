@@ -3,7 +3,7 @@ import type { ModelResponse } from '../../domain/models/lite/suite.ts'
 import { DAY_MS, addDays, dayOf, startOfDay } from '../../domain/time.ts'
 import type { Instant } from '../../domain/time.ts'
 import { parseRetryAfter } from '../http.ts'
-import { describeError, readResponseBody } from './response-body.ts'
+import { parseErrorFacts, readResponseBody } from './response-body.ts'
 import type { ErrorFacts } from './response-body.ts'
 
 /** A response of the routing service, or why there is none. */
@@ -23,7 +23,7 @@ export interface RouterResponse {
 const PREVIEW_CODE_POINTS = 200
 
 /** A greater number of seconds to wait is a mistake, or an attack. */
-const LONGEST_WAIT_SECONDS = 172_800
+const MAX_WAIT_SECONDS = 172_800
 
 /**
  * Classifies a response by status, headers and body, whether the body is JSON, HTML, an event stream or a part of one,
@@ -33,18 +33,18 @@ export function classifyResponse(response: RouterResponse): Classification {
   const { endedAt } = response
   const { error, reply, readable } = readResponseBody(response.body)
   const headers = { ...error?.headers, ...response.headers }
-  const reset = instantOfReset(headers['x-ratelimit-reset'], endedAt)
-  const limit = countOf(headers['x-ratelimit-limit'])
+  const reset = parseReset(headers['x-ratelimit-reset'], endedAt)
+  const limit = parseCount(headers['x-ratelimit-limit'])
   const waits = (error?.retryAfterSeconds ?? []).map((seconds) => afterSeconds(seconds, endedAt))
-  const retryAt = latestOf(
-    [parseRetryAfter(headers['retry-after'], endedAt, LONGEST_WAIT_SECONDS), ...waits],
+  const retryAt = latestTime(
+    [parseRetryAfter(headers['retry-after'], endedAt, MAX_WAIT_SECONDS), ...waits],
     endedAt,
   )
   const within200 = response.status !== null && response.status < 300
   // An error inside a 200 has a status of its own.
   const status = !within200 ? response.status : error ? (error.status ?? 502) : null
   const resetInMs = reset === null ? null : reset - endedAt
-  const facts = {
+  const context = {
     ...(error ?? NO_ERROR),
     status: status ?? 0,
     within200,
@@ -53,44 +53,44 @@ export function classifyResponse(response: RouterResponse): Classification {
     resetInMs,
     retryAt,
   }
-  const decision = decideEnding(response, status, reply) ?? decide(facts)
+  const decision = decideWithoutError(response, status, reply) ?? decide(context)
   const midnight = decision.class === 'account_daily' ? startOfDay(addDays(dayOf(endedAt), 1)) : null
   const resetAt = reset ?? midnight
   return {
     correlated: null,
     ...decision,
     status,
-    retryAt: latestOf([retryAt, resetAt], endedAt),
+    retryAt: latestTime([retryAt, resetAt], endedAt),
     limit,
-    remaining: countOf(headers['x-ratelimit-remaining']),
+    remaining: parseCount(headers['x-ratelimit-remaining']),
     resetAt,
     providerName: error?.providerName ?? null,
     reply: decision.class === 'answered' ? reply : null,
-    preview: previewOf(response),
+    preview: createPreview(response),
   }
 }
 
-const NO_ERROR = describeError({})
+const NO_ERROR = parseErrorFacts({})
 
 function afterSeconds(seconds: unknown, now: Instant): Instant | null {
   if (typeof seconds !== 'number' || !(seconds >= 0)) return null
-  return now + Math.ceil(Math.min(seconds, LONGEST_WAIT_SECONDS) * 1000)
+  return now + Math.ceil(Math.min(seconds, MAX_WAIT_SECONDS) * 1000)
 }
 
 /** The latest of the known times, and never before now; null when none is known. */
-function latestOf(times: readonly (Instant | null)[], now: Instant): Instant | null {
+function latestTime(times: readonly (Instant | null)[], now: Instant): Instant | null {
   const known = times.filter((at) => at !== null)
   return known.length === 0 ? null : Math.max(now, ...known)
 }
 
 /** Epoch milliseconds, or seconds; null for a time that no limit can have. */
-function instantOfReset(text: string | undefined, now: Instant): Instant | null {
+function parseReset(text: string | undefined, now: Instant): Instant | null {
   if (text === undefined || !/^\d{10}(\d{3})?$/.test(text.trim())) return null
   const at = Number(text) * (text.trim().length === 10 ? 1000 : 1)
   return at >= now - DAY_MS && at <= now + 2 * DAY_MS ? at : null
 }
 
-function countOf(text: string | undefined): number | null {
+function parseCount(text: string | undefined): number | null {
   return text !== undefined && /^\d{1,9}$/.test(text.trim()) ? Number(text) : null
 }
 
@@ -102,15 +102,18 @@ const IDENTIFYING: readonly [RegExp, string][] = [
   [/\b(user|org)_[A-Za-z0-9]{4,}/g, '($1)'],
 ]
 
-function previewOf({ body, ending, status }: RouterResponse): string {
+function createPreview({ body, ending, status }: RouterResponse): string {
   const whole = body.replaceAll(/\s+/g, ' ').trim().toWellFormed()
-  const line = IDENTIFYING.reduce((text, [name, stand]) => text.replaceAll(name, stand), whole)
+  const line = IDENTIFYING.reduce(
+    (text, [pattern, replacement]) => text.replaceAll(pattern, replacement),
+    whole,
+  )
   if (line !== '') return Array.from(line).slice(0, PREVIEW_CODE_POINTS).join('')
   return status === null ? ending : `${status} without a body`
 }
 
 /** Everything the rules go by. */
-interface Facts extends Omit<ErrorFacts, 'status'> {
+interface ErrorContext extends Omit<ErrorFacts, 'status'> {
   status: number
   /** True when the HTTP status is that of a success. */
   within200: boolean
@@ -130,7 +133,7 @@ interface Decision {
 }
 
 /** Decides replies, and responses that did not come whole. */
-function decideEnding(
+function decideWithoutError(
   { ending, body }: RouterResponse,
   status: number | null,
   reply: ModelResponse | null,
@@ -140,7 +143,7 @@ function decideEnding(
     return { class: 'ambiguous', because: 'no connection', correlated: 'service_down' }
   if (status !== null) return null
   if (ending !== 'whole') return { class: 'invalid_answer', because: `the answer was ${ending}` }
-  if (reply && !saysNothing(reply)) return { class: 'answered', because: 'a message' }
+  if (reply && !isEmptyReply(reply)) return { class: 'answered', because: 'a message' }
   if (reply?.finishReason === 'content_filter')
     return { class: 'refused', because: 'an empty message, filtered' }
   if (reply) return { class: 'invalid_answer', because: 'an empty message' }
@@ -148,26 +151,26 @@ function decideEnding(
 }
 
 /** A model that reasoned until its tokens were used up was cut short; any other says something, or was not served. */
-function saysNothing({ text, toolCalls, finishReason }: ModelResponse): boolean {
+function isEmptyReply({ text, toolCalls, finishReason }: ModelResponse): boolean {
   return finishReason !== 'length' && toolCalls.length === 0 && text.trim() === ''
 }
 
 /** Decides what an error means. */
-function decide(facts: Facts): Decision {
-  const { limitSource, availability, filtered, within200 } = facts
+function decide(context: ErrorContext): Decision {
+  const { limitSource, availability, filtered, within200 } = context
   return (
-    named(`limit_source ${limitSource}`) ??
-    named(`availability ${availability}`) ??
+    decideByCause(`limit_source ${limitSource}`) ??
+    decideByCause(`availability ${availability}`) ??
     (filtered ? { class: 'refused', because: 'reasons of a filter' } : null) ??
-    byMessage(facts) ??
-    byHeaders(facts) ??
-    byProvider(facts) ??
-    (within200 ? byStatusWithin200(facts) : byStatus(facts))
+    decideByMessage(context) ??
+    decideByHeaders(context) ??
+    decideByProvider(context) ??
+    (within200 ? decideByStatusWithin200(context) : decideByStatus(context))
   )
 }
 
 /** Causes that the service names, each by its field and its value. */
-const NAMED: Readonly<Record<string, ResponseClass>> = {
+const CLASS_BY_CAUSE: Readonly<Record<string, ResponseClass>> = {
   'limit_source openrouter_free_tier_daily': 'account_daily',
   'limit_source openrouter_free_tier_minute': 'account_minute',
   'limit_source openrouter_in_flight_budget': 'account_busy',
@@ -198,29 +201,46 @@ const NAMED: Readonly<Record<string, ResponseClass>> = {
   'error_type invalid_request': 'model_unsupported',
 }
 
-function named(cause: string): Decision | null {
-  const found = Object.hasOwn(NAMED, cause) ? NAMED[cause] : undefined
+function decideByCause(cause: string): Decision | null {
+  const found = Object.hasOwn(CLASS_BY_CAUSE, cause) ? CLASS_BY_CAUSE[cause] : undefined
   return found === undefined ? null : { class: found, because: cause }
 }
 
 /** The service's own words for an error of a status; no provider's count. */
-const MESSAGES: readonly { of: readonly number[]; says: RegExp; class: ResponseClass; because: string }[] = [
-  { of: [404], says: /data policy/i, class: 'account_policy', because: 'message data policy' },
-  { of: [402, 403], says: /key limit exceeded/i, class: 'account_key_limit', because: 'message key limit' },
+const MESSAGES: readonly {
+  statuses: readonly number[]
+  pattern: RegExp
+  class: ResponseClass
+  because: string
+}[] = [
+  { statuses: [404], pattern: /data policy/i, class: 'account_policy', because: 'message data policy' },
   {
-    of: [404],
-    says: /support (tool use|the provided)/i,
+    statuses: [402, 403],
+    pattern: /key limit exceeded/i,
+    class: 'account_key_limit',
+    because: 'message key limit',
+  },
+  {
+    statuses: [404],
+    pattern: /support (tool use|the provided)/i,
     class: 'model_unsupported',
     because: 'message no support',
   },
-  { of: [403], says: /\b(region|country|territory)\b/i, class: 'model_gone', because: 'message region' },
+  {
+    statuses: [403],
+    pattern: /\b(region|country|territory)\b/i,
+    class: 'model_gone',
+    because: 'message region',
+  },
 ]
 
-function byMessage({ message, fromProvider, status, within200 }: Facts): Decision | null {
+function decideByMessage({ message, fromProvider, status, within200 }: ErrorContext): Decision | null {
   if (fromProvider) return null
   const [free, per] = /free-models-per-(day|min)/.exec(message) ?? []
   if (free) return { class: per === 'day' ? 'account_daily' : 'account_minute', because: `message ${free}` }
-  const rule = MESSAGES.find(({ of, says }) => !within200 && of.includes(status) && says.test(message))
+  const rule = MESSAGES.find(
+    ({ statuses, pattern }) => !within200 && statuses.includes(status) && pattern.test(message),
+  )
   return rule ? { class: rule.class, because: rule.because } : null
 }
 
@@ -229,14 +249,14 @@ const SMALLEST_DAILY_LIMIT = 50
 const LONGEST_MINUTE_WAIT_MS = 120_000
 
 /** Limits in headers are the service's own: no provider's are passed on. */
-function byHeaders({ fromProvider, limit, status, resetInMs }: Facts): Decision | null {
+function decideByHeaders({ fromProvider, limit, status, resetInMs }: ErrorContext): Decision | null {
   if (status !== 429 || limit === null || fromProvider) return null
   const daily = resetInMs === null ? limit >= SMALLEST_DAILY_LIMIT : resetInMs > LONGEST_MINUTE_WAIT_MS
   return { class: daily ? 'account_daily' : 'account_minute', because: 'headers of a limit' }
 }
 
 /** A provider's own status, as it describes its model. */
-const OF_PROVIDER: Readonly<Record<number, ResponseClass>> = {
+const PROVIDER_STATUS_CLASSES: Readonly<Record<number, ResponseClass>> = {
   400: 'model_unsupported',
   403: 'refused',
   404: 'model_gone',
@@ -248,14 +268,14 @@ const OF_PROVIDER: Readonly<Record<number, ResponseClass>> = {
   524: 'timeout',
 }
 
-function byProvider({ fromProvider, status, within200 }: Facts): Decision | null {
+function decideByProvider({ fromProvider, status, within200 }: ErrorContext): Decision | null {
   if (!fromProvider) return null
   if (within200) return { class: classWithin200(status), because: `a provider's ${status} in a 200` }
-  return { class: OF_PROVIDER[status] ?? 'provider_down', because: `a provider's ${status}` }
+  return { class: PROVIDER_STATUS_CLASSES[status] ?? 'provider_down', because: `a provider's ${status}` }
 }
 
 /** A status of the service in a body of JSON; of 500 and above: `provider_down`. */
-const OF_SERVICE: Readonly<Record<number, ResponseClass>> = {
+const SERVICE_STATUS_CLASSES: Readonly<Record<number, ResponseClass>> = {
   400: 'model_unsupported',
   401: 'account_key',
   402: 'account_balance',
@@ -265,27 +285,27 @@ const OF_SERVICE: Readonly<Record<number, ResponseClass>> = {
   422: 'model_unsupported',
 }
 
-function byStatus({ errorType, status, readable, retryAt }: Facts): Decision {
+function decideByStatus({ errorType, status, readable, retryAt }: ErrorContext): Decision {
   const because = `status ${status}`
   if ([408, 504, 524].includes(status)) return { class: 'timeout', because }
   if (status === 402 && retryAt !== null)
     return { class: 'account_busy', because: 'status 402 with a time to retry' }
-  const typed = named(`error_type ${errorType}`)
+  const typed = decideByCause(`error_type ${errorType}`)
   if (typed) return typed
-  const known = OF_SERVICE[status] ?? (status >= 500 ? 'provider_down' : undefined)
+  const known = SERVICE_STATUS_CLASSES[status] ?? (status >= 500 ? 'provider_down' : undefined)
   if (readable && known) return { class: known, because }
   // A key that is not taken is a 401; a 403 in JSON says in its own words what it forbids.
-  const isOfKey = status === 401 || status === 402 || (status === 403 && !readable)
-  const other = isOfKey ? 'account_key' : 'service_down'
-  return { class: 'ambiguous', because, correlated: status === 429 ? 'account_minute' : other }
+  const isKeyStatus = status === 401 || status === 402 || (status === 403 && !readable)
+  const correlated = isKeyStatus ? 'account_key' : 'service_down'
+  return { class: 'ambiguous', because, correlated: status === 429 ? 'account_minute' : correlated }
 }
 
 /**
  * The service had taken the question and found a provider: what broke off after that is nobody's key, balance or request,
  * whatever code it carries. Only a 429 that tells nothing more may still be the account's.
  */
-function byStatusWithin200({ errorType, status }: Facts): Decision {
-  const typed = named(`error_type ${errorType}`)
+function decideByStatusWithin200({ errorType, status }: ErrorContext): Decision {
+  const typed = decideByCause(`error_type ${errorType}`)
   if (typed && ['provider_down', 'timeout', 'refused'].includes(typed.class)) return typed
   const because = `status ${status} in a 200`
   if (status === 429) return { class: 'ambiguous', because, correlated: 'account_minute' }
@@ -293,6 +313,6 @@ function byStatusWithin200({ errorType, status }: Facts): Decision {
 }
 
 function classWithin200(status: number): ResponseClass {
-  const own = OF_PROVIDER[status]
-  return own === 'model_rate_limit' || own === 'timeout' ? own : 'provider_down'
+  const providerClass = PROVIDER_STATUS_CLASSES[status]
+  return providerClass === 'model_rate_limit' || providerClass === 'timeout' ? providerClass : 'provider_down'
 }

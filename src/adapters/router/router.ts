@@ -2,8 +2,8 @@ import type { Catalogue } from '../../domain/models/catalogue.ts'
 import type { EndpointRecord, ChatCall, RouterFacts } from '../../domain/models/evaluation.ts'
 import type { Clock, ModelRouter } from '../../domain/ports.ts'
 import { Refusal } from '../../domain/refusal.ts'
-import { TimeLimitExceeded, headerTexts, openConnections, readInto } from '../http.ts'
-import type { Connections, HttpExchange } from '../http.ts'
+import { TimeLimitExceeded, flattenHeaders, openHttpClient, readInto } from '../http.ts'
+import type { HttpClient, HttpRequest } from '../http.ts'
 import { classifyResponse } from './classify.ts'
 import type { RouterResponse } from './classify.ts'
 import { parseCatalogue, parseEndpoints, parseKeyRequests } from './facts.ts'
@@ -32,7 +32,7 @@ const RESPONSE_MAX_BYTES = 1024 * 1024
  */
 export function openRouter(options: RouterOptions): ModelRouter & { close: () => Promise<void> } {
   const { base, key, clock, chatTimeoutMs = CHAT_TIMEOUT_MS } = options
-  const connections = openConnections({ connect: { timeout: 10_000 } })
+  const http = openHttpClient({ connect: { timeout: 10_000 } })
   const headers: Record<string, string> = {
     accept: 'application/json',
     'user-agent': 'dash (AI and trends dashboard)',
@@ -40,24 +40,24 @@ export function openRouter(options: RouterOptions): ModelRouter & { close: () =>
     'x-openrouter-title': 'dash',
     ...(key === null ? {} : { authorization: `Bearer ${key}` }),
   }
-  const ask = async (asked: Question, maxBytes: number): Promise<TimedResponse> =>
-    withoutSecret(await send(connections, asked, maxBytes, clock), key)
-  const facts = (path: string, signal: AbortSignal, maxBytes = RESPONSE_MAX_BYTES) =>
-    ask({ url: `${base}${path}`, headers, timeoutMs: FACTS_TIMEOUT_MS, signal }, maxBytes)
+  const sendRedacted = async (request: RouterRequest, maxBytes: number): Promise<TimedResponse> =>
+    redactKey(await send(http, request, maxBytes, clock), key)
+  const getFacts = (path: string, signal: AbortSignal, maxBytes = RESPONSE_MAX_BYTES) =>
+    sendRedacted({ url: `${base}${path}`, headers, timeoutMs: FACTS_TIMEOUT_MS, signal }, maxBytes)
   return {
     hasKey: key !== null,
     catalogue: async (signal) =>
-      catalogueOf(await facts('/models', signal, CATALOGUE_MAX_BYTES), `${base}/models`),
+      toCatalogue(await getFacts('/models', signal, CATALOGUE_MAX_BYTES), `${base}/models`),
     async key(signal) {
-      const response = await facts('/key', signal)
+      const response = await getFacts('/key', signal)
       return response.status === 200
         ? { facts: parseKeyRequests(response.body) }
         : { failed: classifyResponse(response) }
     },
     endpoints: async (model, signal) =>
-      endpointsOf(await facts(`/models/${pathOf(model)}/endpoints`, signal), model),
+      toEndpointRecord(await getFacts(`/models/${pathOf(model)}/endpoints`, signal), model),
     async chat(call, signal) {
-      const response = await ask(
+      const response = await sendRedacted(
         {
           url: `${base}/chat/completions`,
           // A cached answer would have no latency and say nothing about today.
@@ -70,15 +70,15 @@ export function openRouter(options: RouterOptions): ModelRouter & { close: () =>
       )
       return { ...classifyResponse(response), endedAt: response.endedAt, latencyMs: response.latencyMs }
     },
-    close: () => connections.close(),
+    close: () => http.close(),
   }
 }
 
-function catalogueOf({ status, ending, body }: RouterResponse, url: string): Catalogue {
+function toCatalogue({ status, ending, body }: RouterResponse, url: string): Catalogue {
   if (status !== 200 || ending !== 'whole') {
-    const unanswered = ending === 'timeout' ? 'it gave no answer in time' : 'it cannot be reached'
-    const why = status === null ? unanswered : `it answered ${status}`
-    throw unavailable(`${url}: ${why}; try again later, or correct OPENROUTER_BASE_URL`)
+    const noResponse = ending === 'timeout' ? 'it gave no answer in time' : 'it cannot be reached'
+    const reason = status === null ? noResponse : `it answered ${status}`
+    throw unavailable(`${url}: ${reason}; try again later, or correct OPENROUTER_BASE_URL`)
   }
   const catalogue = parseCatalogue(body)
   if (catalogue === null) throw unavailable(`${url} is no catalogue of models; correct OPENROUTER_BASE_URL`)
@@ -90,7 +90,7 @@ function unavailable(detail: string): Refusal {
 }
 
 /** A model the service does not know has no usable endpoint. */
-function endpointsOf(response: RouterResponse, model: string): RouterFacts<EndpointRecord> {
+function toEndpointRecord(response: RouterResponse, model: string): RouterFacts<EndpointRecord> {
   const { status, ending, body, endedAt: checkedAt } = response
   if (status === 401) return { failed: classifyResponse(response) }
   if (status === 404) return { facts: { model, checkedAt, usable: false, latencyMs: null } }
@@ -99,13 +99,13 @@ function endpointsOf(response: RouterResponse, model: string): RouterFacts<Endpo
 }
 
 /** A response may repeat what was sent; what is kept of responses is published, and must not hold the key. */
-function withoutSecret(response: TimedResponse, key: string | null): TimedResponse {
+function redactKey(response: TimedResponse, key: string | null): TimedResponse {
   if (key === null) return response
-  const clean = (text: string): string => text.replaceAll(key, '(key)')
+  const redact = (text: string): string => text.replaceAll(key, '(key)')
   const headers = Object.fromEntries(
-    Object.entries(response.headers).map(([name, value]) => [name, clean(value)]),
+    Object.entries(response.headers).map(([name, value]) => [name, redact(value)]),
   )
-  return { ...response, headers, body: clean(response.body) }
+  return { ...response, headers, body: redact(response.body) }
 }
 
 /** The slash of an id stays one; everything else is taken literally. */
@@ -128,7 +128,7 @@ function chatBody({ model, question, maxTokens, temperature, lowEffort }: ChatCa
   }
 }
 
-type Question = HttpExchange & { signal: AbortSignal }
+type RouterRequest = HttpRequest & { signal: AbortSignal }
 
 interface TimedResponse extends RouterResponse {
   latencyMs: number
@@ -140,8 +140,8 @@ interface TimedResponse extends RouterResponse {
  * @throws only the signal's own reason: any other failure is how the response ended
  */
 async function send(
-  connections: Connections,
-  asked: Question,
+  http: HttpClient,
+  request: RouterRequest,
   maxBytes: number,
   clock: Clock,
 ): Promise<TimedResponse> {
@@ -150,12 +150,12 @@ async function send(
   const chunks: Uint8Array[] = []
   let failed: RouterResponse['ending'] | null = null
   try {
-    await connections.exchange(asked, async (response) => {
-      head = { status: response.statusCode, headers: headerTexts(response.headers) }
+    await http.exchange(request, async (response) => {
+      head = { status: response.statusCode, headers: flattenHeaders(response.headers) }
       await readInto(chunks, response.body, maxBytes)
     })
   } catch (error) {
-    asked.signal.throwIfAborted()
+    request.signal.throwIfAborted()
     failed = error instanceof TimeLimitExceeded ? 'timeout' : head.status === null ? 'unreachable' : 'cut'
   }
   const latencyMs = Math.round(performance.now() - startedAt)

@@ -45,7 +45,7 @@ const MISSING_OPTIONS: Readonly<Record<string, string>> = {
 }
 
 /** What the sandbox says when it lacks something that is neither a tool nor an option. */
-const OTHER_MESSAGES = [
+const UNSUPPORTED_MESSAGES = [
   /^.*\b(?:not supported|not implemented|not allowed in sandboxed|not available in)\b.*$/im,
   /^usage: paste .*$/m,
   /^(?:head|tail): invalid number of (?:lines|bytes)$/m,
@@ -57,7 +57,7 @@ const OTHER_MESSAGES = [
 ]
 
 /** Forms that the sandbox runs without a word and gives another result than GNU. */
-const OTHER_RESULTS: readonly { form: RegExp; why: string }[] = [
+const DIFFERENT_RESULTS: readonly { form: RegExp; why: string }[] = [
   { form: /\bfind\b[^|;]*\s-size\s+[+-]?\d+[^c\d]/, why: 'find -size counts in another unit' },
   { form: /\bawk\b.*\blength\b(?!\s*\()/, why: 'awk length needs parentheses' },
   { form: /(?:^|[|;&(]\s*)(?:od|split|diff)\s/, why: 'od, split and diff print in another form' },
@@ -68,17 +68,19 @@ const OTHER_RESULTS: readonly { form: RegExp; why: string }[] = [
  *
  * @param stderr what the command said, with nothing thrown away
  */
-export function unsupportedBy(command: string, stderr: string): string | null {
-  const refused =
+export function findUnsupported(command: string, stderr: string): string | null {
+  const optionError =
     /^(\w+): (?:invalid option -- '([^']+)'|unrecognized option '--([^'=]+)[^']*'|unknown predicate '-([^']+)')$/m.exec(
       stderr,
     )
-  const [line = '', tool = '', letter, ...names] = refused ?? []
+  const [line = '', tool = '', letter, ...names] = optionError ?? []
   const [letters = '', ...longNames] = (MISSING_OPTIONS[tool] ?? '').split(' ')
   const name = names.find((each) => each !== undefined) ?? ''
   // Letters behind one dash, the last with its value: the sandbox reads such a word only when it is one letter.
   if (letter !== undefined && (letter.length > 1 || letters.includes(letter))) return line
   if (longNames.includes(name) || (name.length === 1 && letters.includes(name))) return line
-  const other = OTHER_MESSAGES.map((message) => message.exec(stderr)?.[0]).find((said) => said !== undefined)
-  return other ?? OTHER_RESULTS.find(({ form }) => form.test(command))?.why ?? null
+  const unsupportedMessage = UNSUPPORTED_MESSAGES.map((message) => message.exec(stderr)?.[0]).find(
+    (found) => found !== undefined,
+  )
+  return unsupportedMessage ?? DIFFERENT_RESULTS.find(({ form }) => form.test(command))?.why ?? null
 }

@@ -24,18 +24,18 @@ const repository = z
     owner: z.object({ login: z.string() }).nullish().catch(null),
     topics: looseNames,
   })
-  .transform((found): SourceRow | null => {
-    if (found.private === true) return null
+  .transform((item): SourceRow | null => {
+    if (item.private === true) return null
     return {
-      sourceId: found.full_name,
-      title: found.full_name,
+      sourceId: item.full_name,
+      title: item.full_name,
       channel: 'search',
-      url: found.html_url,
-      points: found.stargazers_count,
-      publishedAt: found.created_at,
-      author: found.owner?.login,
-      tags: found.topics,
-      description: found.description,
+      url: item.html_url,
+      points: item.stargazers_count,
+      publishedAt: item.created_at,
+      author: item.owner?.login,
+      tags: item.topics,
+      description: item.description,
     }
   })
 
@@ -58,7 +58,7 @@ export function gitHub(client: SourceClient, base: string, token: string | null)
       const url = `${base}/search/repositories?${query.toString()}`
       const list = { url, headers, credential: 'GITHUB_TOKEN', conditional: true, maxBytes: LIST_MAX_BYTES }
       yield await batch.attempt(async () => {
-        const { items, incomplete_results: incomplete } = await batch.ask({ ...list, shape: result })
+        const { items, incomplete_results: incomplete } = await batch.fetchJson({ ...list, shape: result })
         batch.putRows(url, items, repository)
         if (incomplete === true)
           throw new SourceUnavailable(`${url}: the search ran out of time and is incomplete`)

@@ -6,9 +6,9 @@ import type { Instant } from '../../domain/time.ts'
 
 export interface HostLimits {
   /** Requests open at one host at a time. */
-  atOnce: number
+  concurrency: number
   /** Time that may be waited for one host in all because it asked for it; beyond that it is left alone. */
-  longestWaitMs: number
+  maxWaitMs: number
 }
 
 interface GateOptions {
@@ -16,7 +16,7 @@ interface GateOptions {
   clock: Clock
   sleep: (ms: number, signal: AbortSignal) => Promise<void>
   /** Until when a host asked to be left alone in an earlier run, or null. */
-  recall: (host: string) => Promise<Instant | null>
+  loadPause: (host: string) => Promise<Instant | null>
 }
 
 interface Host {
@@ -27,7 +27,7 @@ interface Host {
   /** Set when a wait would be too long: until then no request is sent at all. */
   closedUntil: Instant
   /** Settles when the pause of an earlier run is known. */
-  recalled: Promise<void> | null
+  pauseLoaded: Promise<void> | null
 }
 
 /**
@@ -47,18 +47,20 @@ export class HostGates {
    *
    * @throws SourceUnavailable without asking, while the host wants to be left alone for longer than may be waited
    */
-  async pass<T>(url: string, signal: AbortSignal, ask: () => Promise<T>): Promise<T> {
-    const { clock, sleep, recall } = this.#options
+  async run<T>(url: string, signal: AbortSignal, send: () => Promise<T>): Promise<T> {
+    const { clock, sleep, loadPause } = this.#options
     const host = this.#host(url)
-    host.recalled ??= recall(hostOf(url)).then((until) => void (until !== null && this.pause(url, until)))
-    await host.recalled
+    host.pauseLoaded ??= loadPause(hostOf(url)).then(
+      (until) => void (until !== null && this.pause(url, until)),
+    )
+    await host.pauseLoaded
     return host.limit(async () => {
       for (;;) {
         signal.throwIfAborted()
         const now = clock()
         if (host.closedUntil > now)
           throw new SourceUnavailable(`${url}: not asked`, { retryAt: host.closedUntil })
-        if (host.notBefore <= now) return ask()
+        if (host.notBefore <= now) return send()
         await sleep(host.notBefore - now, signal)
       }
     })
@@ -72,21 +74,27 @@ export class HostGates {
   pause(url: string, until: Instant): boolean {
     const { clock, limits } = this.#options
     const host = this.#host(url)
-    const more = until - Math.max(clock(), host.notBefore)
-    if (more <= 0) return true
-    if (host.waitedMs + more > limits.longestWaitMs) {
+    const extraMs = until - Math.max(clock(), host.notBefore)
+    if (extraMs <= 0) return true
+    if (host.waitedMs + extraMs > limits.maxWaitMs) {
       host.closedUntil = Math.max(host.closedUntil, until)
       return false
     }
-    host.waitedMs += more
+    host.waitedMs += extraMs
     host.notBefore = until
     return true
   }
 
   #host(url: string): Host {
     const name = hostOf(url)
-    const limit = pLimit(this.#options.limits.atOnce)
-    const host = this.#hosts.get(name) ?? { limit, notBefore: 0, waitedMs: 0, closedUntil: 0, recalled: null }
+    const limit = pLimit(this.#options.limits.concurrency)
+    const host = this.#hosts.get(name) ?? {
+      limit,
+      notBefore: 0,
+      waitedMs: 0,
+      closedUntil: 0,
+      pauseLoaded: null,
+    }
     this.#hosts.set(name, host)
     return host
   }

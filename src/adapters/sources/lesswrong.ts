@@ -59,7 +59,12 @@ export function lessWrong(client: SourceClient, url: string): LiveSource {
   return liveSource(client, 'lesswrong', [], async function* (batch) {
     const variables = { limit: POSTS_MAX, after: addDays(batch.day, -DAYS) }
     const body = { query: RECENT_POSTS, variables }
-    const { data, errors } = await batch.ask({ url, body, maxBytes: LIST_MAX_BYTES / 2, shape: response })
+    const { data, errors } = await batch.fetchJson({
+      url,
+      body,
+      maxBytes: LIST_MAX_BYTES / 2,
+      shape: response,
+    })
     const rows = data?.posts?.results
     const [error] = errors ?? []
     if (!rows && error) {

@@ -45,8 +45,8 @@ export function liveSources(client: SourceClient, settings: LiveSourceSettings):
 export function publishedShortlist(client: SourceClient, base: string): PublicHost['shortlist'] {
   return {
     topModels: (signal) =>
-      client.ask<unknown>(
-        { url: `${base}/api/free-llm/top-models`, absent: null, read: (answer) => answer },
+      client.fetchJson<unknown>(
+        { url: `${base}/api/free-llm/top-models`, absent: null, read: (json) => json },
         signal,
       ),
   }

@@ -32,13 +32,13 @@ export function lobsters(client: SourceClient, base: string): LiveSource {
   return liveSource(client, 'lobsters', [], async function* (batch) {
     for (const list of ['hottest', 'newest']) {
       const url = `${base}/${list}.json`
-      const row = listedStory.transform((listed) => rowOf(listed, `${list}-json`))
+      const row = listedStory.transform((listed) => toRow(listed, `${list}-json`))
       yield await batch.putList({ url, shape: listOfRows }, row)
     }
   })
 }
 
-function rowOf(listed: z.infer<typeof listedStory>, channel: string): SourceRow {
+function toRow(listed: z.infer<typeof listedStory>, channel: string): SourceRow {
   return {
     sourceId: listed.short_id,
     title: listed.title,

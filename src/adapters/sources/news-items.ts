@@ -9,7 +9,7 @@ import { hackerNewsItems } from './hacker-news.ts'
 import { lessWrongItems } from './lesswrong.ts'
 import { lobstersItems } from './lobsters.ts'
 import type { NewsItem, NewsItems } from './source-batch.ts'
-import { OTHER_SHAPE } from './source-client.ts'
+import { UNEXPECTED_SHAPE } from './source-client.ts'
 import type { SourceClient } from './source-client.ts'
 
 /** How each news source shows single items. */
@@ -26,15 +26,18 @@ export type NewsUrls = Record<NewsSource, string>
 export function sourceTitles(client: SourceClient, urls: NewsUrls): TitleSource {
   return {
     async title({ source, sourceId }, signal) {
-      const refuse = (why: string): never => {
-        throw new Refusal<TitleRefusal>('title_not_vouched', `${source} ${sourceId}: ${why}`)
+      const refuse = (reason: string): never => {
+        throw new Refusal<TitleRefusal>('title_not_vouched', `${source} ${sourceId}: ${reason}`)
       }
       if (!isNewsSource(source)) return refuse('no source vouches for titles of this kind')
-      const { request, read, titleProvenance: provenance } = NEWS_ITEMS[source]
-      const asked = request(urls[source], sourceId, 'title')
-      const item = await client.ask<NewsItem | null>({ ...asked, absent: null, read }, signal)
+      const { titleProvenance: provenance, ...items } = NEWS_ITEMS[source]
+      const request = items.request(urls[source], sourceId, 'title')
+      const item = await client.fetchJson<NewsItem | null>(
+        { ...request, absent: null, read: items.read },
+        signal,
+      )
       if (item === null) return refuse('the source has deleted it or does not know it')
-      if (item.title === undefined) throw new SourceUnavailable(`${asked.url}: ${OTHER_SHAPE}`)
+      if (item.title === undefined) throw new SourceUnavailable(`${request.url}: ${UNEXPECTED_SHAPE}`)
       if (item.id !== sourceId) return refuse(`the source answered for ${JSON.stringify(item.id)}`)
       const title = item.title ?? ''
       if (title.trim() === '' || title.includes('\0') || !title.isWellFormed())

@@ -7,7 +7,7 @@ import { describeIssues } from '../../domain/feed/source.ts'
 import { isHttpUrl } from '../../domain/address.ts'
 import { formatInstant, parseInstant } from '../../domain/time.ts'
 import type { Day, Instant } from '../../domain/time.ts'
-import { UnexpectedResponse, OTHER_SHAPE } from './source-client.ts'
+import { UnexpectedResponse, UNEXPECTED_SHAPE } from './source-client.ts'
 import type { RequestCounts, SourceClient, SourceRequest } from './source-client.ts'
 
 /** Time one source may take in all. */
@@ -59,26 +59,26 @@ export class BatchWriter {
   }
 
   /** @throws SourceUnavailable as the client does, and when the source has used up its time */
-  async ask<T>({ shape, ...request }: ShapedRequest<T>): Promise<T> {
+  async fetchJson<T>({ shape, ...request }: ShapedRequest<T>): Promise<T> {
     if (this.#client.clock() > this.now + SOURCE_MS) {
-      const why = `the source took more than ${SOURCE_MS} ms in all`
-      throw new SourceUnavailable(`${request.url}: not asked, ${why}`)
+      const reason = `the source took more than ${SOURCE_MS} ms in all`
+      throw new SourceUnavailable(`${request.url}: not asked, ${reason}`)
     }
     const read = (json: unknown): T => {
       const parsed = shape.safeParse(json)
       if (parsed.success) return parsed.data
-      throw new UnexpectedResponse(`${OTHER_SHAPE} (${describeIssues(parsed.error).slice(0, 300)})`)
+      throw new UnexpectedResponse(`${UNEXPECTED_SHAPE} (${describeIssues(parsed.error).slice(0, 300)})`)
     }
-    return this.#client.ask({ ...request, read }, this.#signal, this.#counts)
+    return this.#client.fetchJson({ ...request, read }, this.#signal, this.#counts)
   }
 
   /** The value of `get`, or null after recording why the source could not give it. */
-  async attempt<T>(get: () => Promise<T>): Promise<T | null> {
+  async attempt<T>(work: () => Promise<T>): Promise<T | null> {
     try {
-      return await get()
+      return await work()
     } catch (error) {
       if (!(error instanceof SourceUnavailable)) throw error
-      this.fail(error.detail ?? error.code, error.retryAt)
+      this.addFailure(error.detail ?? error.code, error.retryAt)
       return null
     }
   }
@@ -86,15 +86,15 @@ export class BatchWriter {
   /** Reads one list and adds its items; a failure costs this list alone. */
   async putList(request: ShapedRequest<unknown[]>, row: z.ZodType<SourceRow | null>): Promise<void> {
     await this.attempt(async () => {
-      this.putRows(request.url, await this.ask({ conditional: true, ...request }), row)
+      this.putRows(request.url, await this.fetchJson({ conditional: true, ...request }), row)
     })
   }
 
-  fail(reason: string, retryAt: Instant | null): void {
+  addFailure(reason: string, retryAt: Instant | null): void {
     this.#batch.failures.push({ reason, retryAt })
   }
 
-  bad(sourceId: string | null, reason: string): void {
+  addBadRow(sourceId: string | null, reason: string): void {
     this.#batch.badRows.push({ sourceId, reason })
   }
 
@@ -104,12 +104,12 @@ export class BatchWriter {
     if (this.#seen.has(sourceId)) return
     const parsed = parseSignal(signalRow(this.#source, this.day, row), null)
     if (parsed.kind !== 'signal') {
-      this.bad(sourceId, parsed.kind === 'bad' ? parsed.reason : `unknown source ${parsed.source}`)
+      this.addBadRow(sourceId, parsed.kind === 'bad' ? parsed.reason : `unknown source ${parsed.source}`)
       return
     }
     this.#seen.add(sourceId)
     this.#batch.signals.push(parsed.signal)
-    this.#batch.details.push(detailsOf(this.#source, row, this.now))
+    this.#batch.details.push(toDetails(this.#source, row, this.now))
   }
 
   /**
@@ -122,7 +122,7 @@ export class BatchWriter {
     let readable = 0
     for (const row of rows) {
       const parsed = shape.safeParse(row)
-      if (!parsed.success) this.bad(null, `${list}: ${describeIssues(parsed.error)}`)
+      if (!parsed.success) this.addBadRow(null, `${list}: ${describeIssues(parsed.error)}`)
       else readable += 1
       if (parsed.data) this.put(parsed.data)
     }
@@ -158,13 +158,13 @@ function signalRow(
   }
 }
 
-function detailsOf(source: LiveSourceName, row: SourceRow, collectedAt: Instant): ItemDetails {
-  const names = (row.tags ?? []).flatMap((tag) => cleanLine(tag, NAME_MAX_LENGTH) ?? [])
+function toDetails(source: LiveSourceName, row: SourceRow, collectedAt: Instant): ItemDetails {
+  const tags = (row.tags ?? []).flatMap((tag) => cleanLine(tag, NAME_MAX_LENGTH) ?? [])
   return {
     source,
     sourceId: row.sourceId,
     author: cleanLine(row.author, NAME_MAX_LENGTH),
-    tags: [...new Set(names)].slice(0, TAGS_MAX),
+    tags: [...new Set(tags)].slice(0, TAGS_MAX),
     description: cleanLine(row.description, DESCRIPTION_MAX_LENGTH),
     collectedAt,
   }
@@ -194,7 +194,7 @@ export function liveSource(
         for await (const _step of steps(batch)) yield batch.take()
       } catch (error) {
         if (!(error instanceof SourceUnavailable)) throw error
-        batch.fail(error.detail ?? error.code, error.retryAt)
+        batch.addFailure(error.detail ?? error.code, error.retryAt)
       }
       yield batch.take()
     },

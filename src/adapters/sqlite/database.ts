@@ -8,7 +8,7 @@ import type { Engine } from './engine.ts'
 import { applyMigrations, migrationsOf } from './migrate.ts'
 import type { StoreName } from './migrate.ts'
 import type { StoreClient } from './rows.ts'
-import { translate } from './vendor-errors.ts'
+import { translateError } from './vendor-errors.ts'
 
 /** How to open one store's database. */
 export interface DatabaseOptions {
@@ -59,7 +59,7 @@ export interface Database {
 export function database(options: DatabaseOptions): Database {
   const journal = options.store !== 'state' ? 'rollback' : options.fast === true ? 'wal-fast' : 'wal'
   const engine = engineOf(options.location, { ...options, journal })
-  return openedAtFirstUse(engine, async () => {
+  return lazyDatabase(engine, async () => {
     const client = await engine.open()
     try {
       await applyMigrations(client, options.store, migrationsOf(options.store), engine.name)
@@ -82,21 +82,21 @@ export function readOnlyDatabase(
   owner: Database,
 ): Database {
   const engine = engineOf(options.location, { ...options, readOnly: true })
-  const own = openedAtFirstUse(engine, async () => readOnlyClient(await engine.open()))
+  const readOnly = lazyDatabase(engine, async () => readOnlyClient(await engine.open()))
   return {
-    ...own,
+    ...readOnly,
     async use(work) {
       await owner.use(() => Promise.resolve())
-      return own.use(work)
+      return readOnly.use(work)
     },
   }
 }
 
-function openedAtFirstUse(engine: Engine, openClient: () => Promise<StoreClient>): Database {
+function lazyDatabase(engine: Engine, openClient: () => Promise<StoreClient>): Database {
   let opening: Promise<OpenDatabase> | null = null
   let opened: StoreClient | null = null
 
-  const forget = (): void => {
+  const reset = (): void => {
     opened?.close()
     opened = null
     opening = null
@@ -114,16 +114,16 @@ function openedAtFirstUse(engine: Engine, openClient: () => Promise<StoreClient>
     changeToken: (fileClock) => engine.changeToken(fileClock),
     async use(work) {
       try {
-        if (opened && !engine.isCurrent()) forget()
-        if (!opened) engine.requireThere()
+        if (opened && !engine.isCurrent()) reset()
+        if (!opened) engine.requirePresent()
         opening ??= open()
         const ready = await opening
         return await work(ready)
       } catch (error) {
         if (!opened) opening = null
-        throw translate(error, engine.name)
+        throw translateError(error, engine.name)
       }
     },
-    close: forget,
+    close: reset,
   }
 }

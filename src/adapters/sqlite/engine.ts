@@ -7,9 +7,9 @@ import type { Clock, ChangeToken } from '../../domain/ports.ts'
 import { storageUnavailable } from '../../domain/refusal.ts'
 import type { DatabaseLocation } from '../../domain/refusal.ts'
 import { ABSENT, fileChangeToken } from '../change-token.ts'
-import { guardClient, logOf } from './guard.ts'
+import { guardClient, walPathOf } from './guard.ts'
 import type { Journal } from './guard.ts'
-import type { Reader, StoreClient } from './rows.ts'
+import type { SqlReader, StoreClient } from './rows.ts'
 
 /** Where a database is held: in a file, on a server, or in memory for tests. */
 export interface Engine {
@@ -22,7 +22,7 @@ export interface Engine {
   /** False when what was opened is no longer what its place holds, also when that holds nothing. */
   isCurrent(): boolean
   /** @throws Refusal `storage_unavailable` when a database that was there is no more */
-  requireThere(): void
+  requirePresent(): void
   /** Change token of everything the database holds. */
   changeToken(fileClock: Clock): ChangeToken
 }
@@ -46,7 +46,7 @@ function fileEngine(url: string, options: EngineOptions): Engine {
   const { nativeBusyMs, retryMs, readOnly = false, journal = 'rollback' } = options
   const path = fileURLToPath(url)
   const name = `the database ${path}`
-  const log = journal === 'rollback' ? null : logOf(path)
+  const walPath = journal === 'rollback' ? null : walPathOf(path)
   let existed = false
   let openedInode: bigint | null = null
 
@@ -64,7 +64,7 @@ function fileEngine(url: string, options: EngineOptions): Engine {
       requireFolder(dirname(path))
       if (readOnly && inode() === null) throw storageUnavailable(`${name} is not there`)
       const client = createClient({ url, timeout: nativeBusyMs, concurrency: 1 })
-      return guardClient(client, retryMs, { journal, log, settings: readOnly ? QUERY_ONLY : '' })
+      return guardClient(client, retryMs, { journal, walPath, settings: readOnly ? QUERY_ONLY : '' })
     },
     ready() {
       existed = true
@@ -72,14 +72,14 @@ function fileEngine(url: string, options: EngineOptions): Engine {
     },
     // A file replaced or removed under an open connection would go on being read through the old descriptor.
     isCurrent: () => openedInode !== null && inode() === openedInode,
-    requireThere() {
+    requirePresent() {
       // Opening creates a missing file: right for the first start, but an empty stand-in for one that was there.
       if (existed && inode() === null) throw storageUnavailable(`${name} has disappeared`)
     },
     changeToken(fileClock) {
       // Held open or about to be rolled back, the journal means that the file alone does not tell the state.
-      const journals = fileChangeToken([`${path}-journal`, `${path}-wal`], fileClock)
-      return journals === `${ABSENT}|${ABSENT}` ? fileChangeToken([path], fileClock) : null
+      const journalToken = fileChangeToken([`${path}-journal`, `${path}-wal`], fileClock)
+      return journalToken === `${ABSENT}|${ABSENT}` ? fileChangeToken([path], fileClock) : null
     },
   }
 }
@@ -115,7 +115,7 @@ function memoryEngine({ nativeBusyMs, retryMs }: EngineOptions): Engine {
 const UNWATCHED = {
   ready: (): void => undefined,
   isCurrent: (): boolean => true,
-  requireThere: (): void => undefined,
+  requirePresent: (): void => undefined,
   changeToken: (): ChangeToken => null,
 }
 
@@ -131,24 +131,25 @@ export const QUERY_ONLY = 'PRAGMA query_only = ON'
  */
 export function readOnlyClient(client: StoreClient): StoreClient {
   return {
-    execute: selecting(client),
-    batch: (statements) => (statements.every(isSelection) ? client.batch(statements, 'read') : refuse()),
-    snapshot: (revision, read) => client.snapshot(revision, (reader) => read({ execute: selecting(reader) })),
-    batchWithin: refuse,
-    makeDurable: refuse,
+    execute: selectOnly(client),
+    batch: (statements) => (statements.every(isSelect) ? client.batch(statements, 'read') : refuseWrite()),
+    snapshot: (revision, read) =>
+      client.snapshot(revision, (reader) => read({ execute: selectOnly(reader) })),
+    batchWithin: refuseWrite,
+    makeDurable: refuseWrite,
     close: () => client.close(),
   }
 }
 
-function selecting(reader: Reader): Reader['execute'] {
-  return (statement) => (isSelection(statement) ? reader.execute(statement) : refuse())
+function selectOnly(reader: SqlReader): SqlReader['execute'] {
+  return (statement) => (isSelect(statement) ? reader.execute(statement) : refuseWrite())
 }
 
 /** No statement of SQLite's that begins so writes. */
-function isSelection(statement: InStatement): boolean {
+function isSelect(statement: InStatement): boolean {
   return /^\s*SELECT\b/i.test(typeof statement === 'string' ? statement : statement.sql)
 }
 
-function refuse(): Promise<never> {
+function refuseWrite(): Promise<never> {
   return Promise.reject(new Error('this handle only reads: nothing but SELECT is taken'))
 }

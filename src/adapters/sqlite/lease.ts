@@ -7,24 +7,24 @@ import { getTableName } from 'drizzle-orm/table'
 import type { HeldLease, LeaseGrant, LeaseHolder } from '../../domain/lease.ts'
 import type { LeaseKeeper } from '../../domain/ports.ts'
 import type { Database, Orm } from './database.ts'
-import { rowReader, selectAllAsJson, selectJsonRows, selectRows } from './rows.ts'
-import type { Reader } from './rows.ts'
+import { rowDecoder, selectAllAsJson, selectJsonRows, selectRows } from './rows.ts'
+import type { SqlReader } from './rows.ts'
 
 type LeaseTable = ReturnType<typeof leaseTable>
 
 /** How often a lease is looked at again because another took, renewed or gave it back meanwhile. */
-const LEASE_TRIES = 10
+const LEASE_ATTEMPTS = 10
 
 /** A lease kept in a table of a store. */
 export function leaseOn(database: Database, lease: LeaseTable): LeaseKeeper {
   return {
     takeLease: (holder, now, forMs, isDead) =>
       database.use(async ({ orm }) => {
-        for (let tries = 1; tries <= LEASE_TRIES; tries += 1) {
+        for (let attempt = 1; attempt <= LEASE_ATTEMPTS; attempt += 1) {
           const grant = await tryLease(orm, lease, holder, now, forMs, isDead)
           if (grant !== null) return grant
         }
-        throw new Error(`the lease changed hands ${LEASE_TRIES} times while it was asked for`)
+        throw new Error(`the lease changed hands ${LEASE_ATTEMPTS} times while it was asked for`)
       }),
 
     renewLease: (token, now, forMs) =>
@@ -73,7 +73,7 @@ async function tryLease(
 }
 
 /** The lease of a store that is only looked at; null while nobody holds it. */
-export async function readLease(reader: Reader, lease: LeaseTable): Promise<HeldLease | null> {
+export async function readLease(reader: SqlReader, lease: LeaseTable): Promise<HeldLease | null> {
   const [cells] = await selectJsonRows(
     reader,
     selectAllAsJson(lease, 'id'),
@@ -81,7 +81,7 @@ export async function readLease(reader: Reader, lease: LeaseTable): Promise<Held
     `the table ${getTableName(lease)}`,
   )
   if (cells === undefined) return null
-  const { holder, process, takenAt, expiresAt } = rowReader(lease)(cells)
+  const { holder, process, takenAt, expiresAt } = rowDecoder(lease)(cells)
   return { holder, process, takenAt, expiresAt }
 }
 

@@ -3,11 +3,11 @@ import type { InStatement } from '@libsql/client'
 import { readMigrationFiles } from 'drizzle-orm/migrator'
 import { Refusal, storageUnavailable } from '../../domain/refusal.ts'
 import { asJsonRows, selectJsonRows } from './rows.ts'
-import type { Reader, StoreClient } from './rows.ts'
+import type { SqlReader, StoreClient } from './rows.ts'
 import { isBusy } from './vendor-errors.ts'
 
 /** Another process can be first only once; a migration that cannot be applied fails each time. */
-const TRIES = 3
+const ATTEMPTS = 3
 
 /**
  * Applies a store's numbered migrations that are missing, in one batch whose first rows say which: of processes
@@ -25,7 +25,7 @@ export async function applyMigrations(
   name: string,
 ): Promise<void> {
   const known = readMigrationFiles({ migrationsFolder: folder })
-  for (let tries = 1; ; tries += 1) {
+  for (let attempt = 1; ; attempt += 1) {
     try {
       const applied = await selectHashes(client, store)
       if (isNewer(applied, known)) {
@@ -33,11 +33,11 @@ export async function applyMigrations(
           `${name} has migrations this release does not know: it was written by a newer release, which must be used`,
         )
       }
-      const statements = missingSteps(`migrations_${store}`, applied, known)
+      const statements = missingStatements(`migrations_${store}`, applied, known)
       if (statements.length > 0) await client.batch(statements, 'write')
       return
     } catch (error) {
-      if (error instanceof Refusal || isBusy(error) || tries === TRIES) throw error
+      if (error instanceof Refusal || isBusy(error) || attempt === ATTEMPTS) throw error
     }
   }
 }
@@ -52,7 +52,7 @@ export interface MigrationState {
 }
 
 /** Looks how far a store's migrations are applied, and applies none. */
-export async function migrationState(client: Reader, store: StoreName): Promise<MigrationState> {
+export async function migrationState(client: SqlReader, store: StoreName): Promise<MigrationState> {
   const known = readMigrationFiles({ migrationsFolder: migrationsOf(store) })
   const applied = await selectHashes(client, store)
   return { applied: applied?.length ?? 0, known: known.length, newer: isNewer(applied, known) }
@@ -64,23 +64,23 @@ function isNewer(applied: readonly unknown[] | null, known: readonly Migration[]
   return applied?.some((hash, index) => known[index]?.hash !== hash) ?? false
 }
 
-function missingSteps(
+function missingStatements(
   table: string,
   applied: readonly unknown[] | null,
   known: readonly Migration[],
 ): InStatement[] {
-  const begun = applied?.length ?? 0
-  const missing = known.slice(begun)
+  const appliedCount = applied?.length ?? 0
+  const missing = known.slice(appliedCount)
   const create = `CREATE TABLE IF NOT EXISTS ${table} (id INTEGER PRIMARY KEY, hash TEXT NOT NULL, created_at NUMERIC)`
   const rows = missing.map(({ hash, folderMillis }, index) => ({
     sql: `INSERT INTO ${table} (id, hash, created_at) VALUES (?, ?, ?)`,
-    args: [begun + index + 1, hash, folderMillis],
+    args: [appliedCount + index + 1, hash, folderMillis],
   }))
   return [...(applied === null ? [create] : []), ...rows, ...missing.flatMap(({ sql }) => sql)]
 }
 
 /** The hashes of a store's list of migrations, in order; null when there is none. */
-async function selectHashes(client: Reader, store: StoreName): Promise<unknown[] | null> {
+async function selectHashes(client: SqlReader, store: StoreName): Promise<unknown[] | null> {
   const table = `migrations_${store}`
   const found = await client.execute({ sql: 'SELECT 1 FROM sqlite_schema WHERE name = ?', args: [table] })
   if (found.rows.length === 0) return null

@@ -18,8 +18,8 @@ import type { Inspection } from '../../domain/inspection.ts'
 import { engineOf, requireFolder } from './engine.ts'
 import { migrationState } from './migrate.ts'
 import type { StoreName } from './migrate.ts'
-import type { Reader, StoreClient } from './rows.ts'
-import { translate } from './vendor-errors.ts'
+import type { SqlReader, StoreClient } from './rows.ts'
+import { translateError } from './vendor-errors.ts'
 
 /** How long a journal may belong to a process at work before it is taken for one that a crash left. */
 const JOURNAL_SETTLES_MS = 2_000
@@ -31,10 +31,10 @@ const READ_VERSION_OFFSET = 19
 const JOURNAL_SUFFIXES = ['-journal', '-wal']
 
 /** How often a database that changes while it is copied is copied again. */
-const COPIES = 5
+const COPY_ATTEMPTS = 5
 
 /** A database that is only looked at. */
-interface UntouchedDatabase {
+interface ReadOnlyCopy {
   /** As errors name it. */
   name: string
   /**
@@ -48,12 +48,12 @@ interface UntouchedDatabase {
   read<T>(work: (client: StoreClient) => Promise<T>): Promise<T | null>
 }
 
-/** @param waiting as for any database */
+/** @param busyOptions as for any database */
 export function openReadOnlyCopy(
   location: DatabaseLocation,
-  waiting: { nativeBusyMs: number; retryMs: number },
-): UntouchedDatabase {
-  const options = { ...waiting, readOnly: true }
+  busyOptions: { nativeBusyMs: number; retryMs: number },
+): ReadOnlyCopy {
+  const options = { ...busyOptions, readOnly: true }
   const { name } = engineOf(location, options)
   const readAt = async <T>(url: string, work: (client: StoreClient) => Promise<T>): Promise<T> => {
     const client = await engineOf({ ...location, url }, options).open()
@@ -71,23 +71,23 @@ export function openReadOnlyCopy(
         const path = fileURLToPath(location.url)
         requireFolder(dirname(path))
         if (!statSync(path, { throwIfNoEntry: false })) return null
-        if (!isInWalMode(path) && (await journalsAreGone(path))) {
+        if (!usesWal(path) && (await waitForJournals(path))) {
           const contents = await readAt(location.url, work)
           requireWholePages(path)
           return contents
         }
         return await readCopy(path, (url) => readAt(url, work))
       } catch (error) {
-        throw translate(error, name)
+        throw translateError(error, name)
       }
     },
   }
 }
 
 /** Waits for a process that is writing. */
-async function journalsAreGone(path: string): Promise<boolean> {
+async function waitForJournals(path: string): Promise<boolean> {
   const deadline = performance.now() + JOURNAL_SETTLES_MS
-  while (JOURNAL_SUFFIXES.some((suffix) => isThere(path + suffix))) {
+  while (JOURNAL_SUFFIXES.some((suffix) => hasContent(path + suffix))) {
     if (performance.now() > deadline) return false
     await sleep(20)
   }
@@ -95,7 +95,7 @@ async function journalsAreGone(path: string): Promise<boolean> {
 }
 
 /** A file in WAL mode cannot be opened without files beside it. */
-function isInWalMode(path: string): boolean {
+function usesWal(path: string): boolean {
   return readHeader(path)?.readUInt8(READ_VERSION_OFFSET) === 2
 }
 
@@ -108,7 +108,7 @@ function requireWholePages(path: string): void {
   const { size } = statSync(path)
   if (pageSize > 0 && size % pageSize === 0) return
   // A process at work may be in the middle of a page.
-  if (JOURNAL_SUFFIXES.some((suffix) => isThere(path + suffix))) return
+  if (JOURNAL_SUFFIXES.some((suffix) => hasContent(path + suffix))) return
   throw storageDamaged(
     `the database ${path} has ${size} bytes, which are no whole pages of ${pageSize}: it was cut`,
   )
@@ -127,7 +127,7 @@ function readHeader(path: string): Buffer | null {
 }
 
 /** An empty journal asks for nothing. */
-function isThere(path: string): boolean {
+function hasContent(path: string): boolean {
   return (statSync(path, { throwIfNoEntry: false })?.size ?? 0) > 0
 }
 
@@ -135,14 +135,14 @@ async function readCopy<T>(path: string, read: (url: string) => Promise<T>): Pro
   const folder = mkdtempSync(join(tmpdir(), 'dash-audit-'))
   try {
     const copy = join(folder, 'copy.db')
-    for (let tries = 1; ; tries += 1) {
-      const before = stateOf(path)
+    for (let attempt = 1; ; attempt += 1) {
+      const before = fileState(path)
       for (const suffix of ['', ...JOURNAL_SUFFIXES]) {
         rmSync(copy + suffix, { force: true })
         if (existsSync(path + suffix)) copyFileSync(path + suffix, copy + suffix)
       }
-      if (stateOf(path) === before) return await read(pathToFileURL(copy).href)
-      if (tries === COPIES)
+      if (fileState(path) === before) return await read(pathToFileURL(copy).href)
+      if (attempt === COPY_ATTEMPTS)
         throw new Error(`the database ${path} keeps changing while it is copied; audit it again`)
     }
   } finally {
@@ -150,7 +150,7 @@ async function readCopy<T>(path: string, read: (url: string) => Promise<T>): Pro
   }
 }
 
-function stateOf(path: string): string {
+function fileState(path: string): string {
   return ['', ...JOURNAL_SUFFIXES]
     .map((suffix) => {
       const stat = statSync(path + suffix, { bigint: true, throwIfNoEntry: false })
@@ -159,22 +159,22 @@ function stateOf(path: string): string {
     .join('|')
 }
 
-const NONE = { applied: 0, known: 0, newer: false }
+const NO_MIGRATIONS = { applied: 0, known: 0, newer: false }
 
 /**
  * Looks at a store's database and leaves it as it is.
  *
- * @param waiting as for any database
+ * @param busyOptions as for any database
  * @param readFacts asked only when every migration is applied
  * @throws Refusals of a store
  */
 export async function inspectDatabase<Facts>(
   location: DatabaseLocation,
   store: StoreName,
-  waiting: { nativeBusyMs: number; retryMs: number },
-  readFacts: (reader: Reader) => Promise<Facts>,
+  busyOptions: { nativeBusyMs: number; retryMs: number },
+  readFacts: (reader: SqlReader) => Promise<Facts>,
 ): Promise<Inspection<Facts>> {
-  const database = openReadOnlyCopy(location, waiting)
+  const database = openReadOnlyCopy(location, busyOptions)
   const isFile = location.url.startsWith('file:')
   const found = await database.read(async (client) => {
     const migrations = await migrationState(client, store)
@@ -187,11 +187,11 @@ export async function inspectDatabase<Facts>(
   })
   const { name } = database
   return found === null
-    ? { name, exists: false, migrations: NONE, now: null, facts: null }
+    ? { name, exists: false, migrations: NO_MIGRATIONS, now: null, facts: null }
     : { name, exists: true, ...found }
 }
 
-async function serverTime(client: Reader): Promise<number> {
+async function serverTime(client: SqlReader): Promise<number> {
   const { rows } = await client.execute("SELECT CAST((julianday('now') - 2440587.5) * 86400000.0 AS INTEGER)")
   return Number(rows[0]?.[0])
 }

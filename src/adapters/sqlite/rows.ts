@@ -34,40 +34,40 @@ function jsonRows(cells: string): string {
  * @returns one array of columns a row
  * @throws Refusal `storage_damaged` when the text is not valid UTF-8 or not what JSON allows
  */
-export function decodeJsonRows(cell: Value | undefined, what: string): unknown[][] {
-  if (!(cell instanceof ArrayBuffer)) throw storageDamaged(`${what} could not be read`)
+export function decodeJsonRows(cell: Value | undefined, label: string): unknown[][] {
+  if (!(cell instanceof ArrayBuffer)) throw storageDamaged(`${label} could not be read`)
   try {
     return JSON.parse(new TextDecoder('utf-8', { fatal: true, ignoreBOM: true }).decode(cell)) as unknown[][]
   } catch (cause) {
-    throw storageDamaged(`${what} holds text that is not valid UTF-8`, cause)
+    throw storageDamaged(`${label} holds text that is not valid UTF-8`, cause)
   }
 }
 
 /** Runs a statement of the form {@link decodeJsonRows} reads. */
 export async function selectJsonRows(
-  client: Reader,
+  client: SqlReader,
   statement: string,
   args: InArgs,
-  what: string,
+  label: string,
 ): Promise<unknown[][]> {
   const { rows } = await client.execute({ sql: statement, args })
-  return decodeJsonRows(rows[0]?.[0], what)
+  return decodeJsonRows(rows[0]?.[0], label)
 }
 
 /**
  * The rows of a query as objects; see {@link decodeJsonRows}.
  *
- * @param members names of the query's columns, which the objects have too
+ * @param columnNames names of the query's columns, which the objects have too
  */
 export async function selectObjects<T>(
-  client: Reader,
-  members: readonly (keyof T & string)[],
+  client: SqlReader,
+  columnNames: readonly (keyof T & string)[],
   query: string,
   args: InArgs,
-  what: string,
+  label: string,
 ): Promise<T[]> {
-  const cells = members.map((name) => `'${name}', "${name}"`).join(', ')
-  const rows = await selectJsonRows(client, asJsonRows(`json_object(${cells})`, query), args, what)
+  const cells = columnNames.map((name) => `'${name}', "${name}"`).join(', ')
+  const rows = await selectJsonRows(client, asJsonRows(`json_object(${cells})`, query), args, label)
   return rows.map(([row]) => row as T)
 }
 
@@ -90,7 +90,7 @@ export async function selectRows<T extends SQLiteTable>(
 ): Promise<T['$inferSelect'][]> {
   const query = sql`SELECT * FROM ${table} WHERE ${where ?? sql`true`} ORDER BY ${sql.identifier(orderBy)}`
   const [row] = await orm.values<[Value]>(sql`${sql.raw(jsonRows(columnsOf(table)))} (${query})`)
-  return decodeJsonRows(row?.[0], `the table ${getTableName(table)}`).map(rowReader(table))
+  return decodeJsonRows(row?.[0], `the table ${getTableName(table)}`).map(rowDecoder(table))
 }
 
 /**
@@ -99,14 +99,16 @@ export async function selectRows<T extends SQLiteTable>(
  *
  * @returns a function that throws Refusal `storage_damaged` naming the column
  */
-export function rowReader<T extends SQLiteTable>(table: T): (cells: readonly unknown[]) => T['$inferSelect'] {
+export function rowDecoder<T extends SQLiteTable>(
+  table: T,
+): (cells: readonly unknown[]) => T['$inferSelect'] {
   const columns = Object.entries(getTableColumns(table))
   const tableName = getTableName(table)
   return (cells) => {
     const row: Record<string, unknown> = {}
     for (const [index, [name, { name: columnName, notNull, dataType }]] of columns.entries()) {
       const cell = cells[index]
-      if (!fits(cell, notNull, dataType)) {
+      if (!matchesColumn(cell, notNull, dataType)) {
         throw storageDamaged(
           `the column ${columnName} of the table ${tableName} holds a value of another type`,
         )
@@ -117,7 +119,7 @@ export function rowReader<T extends SQLiteTable>(table: T): (cells: readonly unk
   }
 }
 
-function fits(cell: unknown, notNull: boolean, dataType: string): boolean {
+function matchesColumn(cell: unknown, notNull: boolean, dataType: string): boolean {
   if (cell === null) return !notNull
   return dataType === 'number' ? Number.isSafeInteger(cell) : typeof cell === 'string' && cell.isWellFormed()
 }
@@ -204,18 +206,18 @@ export interface StoreClient {
    *
    * @param revision a query whose one number changes with everything `read` looks at
    */
-  snapshot<T>(revision: string, read: (reader: Reader) => Promise<T>): Promise<T>
+  snapshot<T>(revision: string, read: (reader: SqlReader) => Promise<T>): Promise<T>
   /** Resolves when a power cut can take nothing that was written before, however fast it was written. */
   makeDurable(): Promise<void>
   close(): void
 }
 
 /** What can be asked for rows. */
-export type Reader = Pick<StoreClient, 'execute'>
+export type SqlReader = Pick<StoreClient, 'execute'>
 
 /** The time a write had was over; it has not happened. */
-export class TooLate extends Error {
-  override readonly name = 'TooLate'
+export class DeadlineExceeded extends Error {
+  override readonly name = 'DeadlineExceeded'
 }
 
 /** True when an answer is larger than a server gives: ask for less at once. */

@@ -3,14 +3,14 @@ import { LibsqlBatchError, LibsqlError, createClient } from '@libsql/client'
 import type { Client, InStatement, ResultSet } from '@libsql/client'
 import { Refusal, StorageFault, storageUnavailable } from '../../domain/refusal.ts'
 import type { DatabaseLocation } from '../../domain/refusal.ts'
-import { TimeLimitExceeded, networkCode, openConnections, readBody } from '../http.ts'
+import { TimeLimitExceeded, networkCode, openHttpClient, readBody } from '../http.ts'
 import type { HttpResponse } from '../http.ts'
-import { TooLate } from './rows.ts'
-import type { Reader, StoreClient } from './rows.ts'
+import { DeadlineExceeded } from './rows.ts'
+import type { SqlReader, StoreClient } from './rows.ts'
 import { isBusy, retryBusy } from './vendor-errors.ts'
 
 /** How often a reading begins anew because somebody wrote meanwhile. */
-const SNAPSHOT_TRIES = 5
+const SNAPSHOT_ATTEMPTS = 5
 
 /**
  * The client of a store on a libSQL server. Every write is one batch in one request: it has happened whole or not at
@@ -23,11 +23,11 @@ export function serverClient(location: DatabaseLocation, name: string, busyMs: n
   const requests = openServerRequests(name)
   const { url, authToken } = location
   const client = createClient({ url, ...(authToken === null ? {} : { authToken }), fetch: requests.fetch })
-  const whileBusy = <T>(work: () => Promise<T>): Promise<T> => retryBusy(work, performance.now() + busyMs)
-  const execute: Reader['execute'] = (statement) => whileBusy(() => client.execute(statement))
+  const withBusyRetry = <T>(work: () => Promise<T>): Promise<T> => retryBusy(work, performance.now() + busyMs)
+  const execute: SqlReader['execute'] = (statement) => withBusyRetry(() => client.execute(statement))
   return {
     execute,
-    batch: (statements, mode = 'write') => whileBusy(() => client.batch(statements, mode)),
+    batch: (statements, mode = 'write') => withBusyRetry(() => client.batch(statements, mode)),
     batchWithin: (statements, ms) => batchWithin(client, statements, ms),
     snapshot: (revision, read) => snapshot({ execute }, revision, read, name),
     // What a server has acknowledged is its own to keep.
@@ -60,25 +60,29 @@ async function batchWithin(
   try {
     return await retryBusy(async () => {
       // As a write, so that the server that will commit is asked, and no replica of it.
-      const [read] = await client.batch([SERVER_TIME], 'write')
+      const [serverTime] = await client.batch([SERVER_TIME], 'write')
       const leftMs = deadline - performance.now()
-      if (leftMs < 0) throw new TooLate('the time to commit was over')
-      const late = { sql: FAIL_WHEN_LATE, args: [Number(read?.rows[0]?.['now']) + leftMs / 1000] }
+      if (leftMs < 0) throw new DeadlineExceeded('the time to commit was over')
+      const deadlineCheck = {
+        sql: FAIL_WHEN_LATE,
+        args: [Number(serverTime?.rows[0]?.['now']) + leftMs / 1000],
+      }
       sent = true
-      const results = await client.batch([...statements, late], 'write')
+      const results = await client.batch([...statements, deadlineCheck], 'write')
       return results.slice(0, -1)
     }, deadline)
   } catch (error) {
-    if (isBusy(error)) throw new TooLate('the database was locked', { cause: error })
-    if (failedAt(error, statements.length)) throw new TooLate('the server got it too late', { cause: error })
+    if (isBusy(error)) throw new DeadlineExceeded('the database was locked', { cause: error })
+    if (failedAtStatement(error, statements.length))
+      throw new DeadlineExceeded('the server got it too late', { cause: error })
     // Until the time is over it may still be on its way; afterwards a reading tells whether it happened.
-    const onItsWay = sent && !wasAnswered(error) && !wasNeverSent(error)
-    if (onItsWay) await sleep(Math.max(0, deadline - performance.now()))
+    const mayStillArrive = sent && !isServerError(error) && !wasNeverSent(error)
+    if (mayStillArrive) await sleep(Math.max(0, deadline - performance.now()))
     throw error
   }
 }
 
-function failedAt(error: unknown, statement: number): boolean {
+function failedAtStatement(error: unknown, statement: number): boolean {
   return (
     error instanceof LibsqlBatchError &&
     error.statementIndex === statement &&
@@ -87,32 +91,32 @@ function failedAt(error: unknown, statement: number): boolean {
 }
 
 /** True when the server itself said that a statement failed. */
-function wasAnswered(error: unknown): boolean {
-  if (error instanceof TooLate) return true
+function isServerError(error: unknown): boolean {
+  if (error instanceof DeadlineExceeded) return true
   return error instanceof LibsqlError && error.cause instanceof Error && error.cause.name === 'ResponseError'
 }
 
 async function snapshot<T>(
-  reader: Reader,
+  reader: SqlReader,
   revision: string,
-  read: (reader: Reader) => Promise<T>,
+  read: (reader: SqlReader) => Promise<T>,
   name: string,
 ): Promise<T> {
-  const current = async (): Promise<number> => Number((await reader.execute(revision)).rows[0]?.[0])
-  let before = await current()
-  for (let tries = 1; tries <= SNAPSHOT_TRIES; tries += 1) {
+  const readRevision = async (): Promise<number> => Number((await reader.execute(revision)).rows[0]?.[0])
+  let before = await readRevision()
+  for (let attempt = 1; attempt <= SNAPSHOT_ATTEMPTS; attempt += 1) {
     const value = await read(reader)
-    const after = await current()
+    const after = await readRevision()
     if (after === before) return value
     before = after
   }
-  throw new Error(`the store on ${name} kept changing while it was read, ${SNAPSHOT_TRIES} times in a row`)
+  throw new Error(`the store on ${name} kept changing while it was read, ${SNAPSHOT_ATTEMPTS} times in a row`)
 }
 
 const CONNECT_TIMEOUT_MS = 5_000
 
 /** Time for a whole answer; a server lets a write wait for another for up to five seconds. */
-const ANSWER_TIMEOUT_MS = 10_000
+const RESPONSE_TIMEOUT_MS = 10_000
 
 /** Failures before the first byte of a request was sent. */
 const NEVER_SENT =
@@ -124,37 +128,42 @@ export interface ServerRequests {
    * @throws Refusal `storage_unavailable` when the server cannot be reached or takes no request of ours, and a plain
    *   error when it does not answer in time
    */
-  fetch: (asked: Request) => Promise<Response>
+  fetch: (request: Request) => Promise<Response>
   close(): void
 }
 
 /** @param name as errors name the server */
-export function openServerRequests(name: string, answerTimeoutMs = ANSWER_TIMEOUT_MS): ServerRequests {
-  const connections = openConnections({ connect: { timeout: CONNECT_TIMEOUT_MS } })
+export function openServerRequests(name: string, responseTimeoutMs = RESPONSE_TIMEOUT_MS): ServerRequests {
+  const http = openHttpClient({ connect: { timeout: CONNECT_TIMEOUT_MS } })
   return {
-    async fetch(asked) {
-      const body = new Uint8Array(await asked.arrayBuffer())
+    async fetch(request) {
+      const body = new Uint8Array(await request.arrayBuffer())
       try {
-        return await connections.exchange(
-          { url: asked.url, headers: Object.fromEntries(asked.headers), body, timeoutMs: answerTimeoutMs },
-          (response) => answerOf(response, name),
+        return await http.exchange(
+          {
+            url: request.url,
+            headers: Object.fromEntries(request.headers),
+            body,
+            timeoutMs: responseTimeoutMs,
+          },
+          (response) => toResponse(response, name),
         )
       } catch (error) {
         if (error instanceof TimeLimitExceeded)
-          throw new StorageFault(`${name} gave no answer within ${answerTimeoutMs} ms`, {
+          throw new StorageFault(`${name} gave no answer within ${responseTimeoutMs} ms`, {
             cause: error.cause,
           })
         const code = networkCode(error)
         if (error instanceof Refusal || code === null) throw error
-        const mend = 'start it or correct DASH_DATABASE_URL'
-        throw storageUnavailable(`${name} cannot be reached (${code}); ${mend}`, error)
+        const fix = 'start it or correct DASH_DATABASE_URL'
+        throw storageUnavailable(`${name} cannot be reached (${code}); ${fix}`, error)
       }
     },
-    close: () => void connections.close(),
+    close: () => void http.close(),
   }
 }
 
-async function answerOf({ statusCode, headers, body }: HttpResponse, name: string): Promise<Response> {
+async function toResponse({ statusCode, headers, body }: HttpResponse, name: string): Promise<Response> {
   if (statusCode === 401 || statusCode === 403) {
     throw storageUnavailable(`${name} answered ${statusCode}; correct DASH_DATABASE_AUTH_TOKEN`)
   }

@@ -4,12 +4,12 @@ import { DrizzleQueryError } from 'drizzle-orm/errors'
 import { Refusal, storageDamaged, storageUnavailable } from '../../domain/refusal.ts'
 
 /** Vendor error to Refusal where the contract tells them apart; anything else stays what it is, a fault. */
-export function translate(error: unknown, name: string): unknown {
+export function translateError(error: unknown, name: string): unknown {
   if (error instanceof Refusal || isBusy(error)) return error
   if (error instanceof DrizzleQueryError && error.cause instanceof Refusal) return error.cause
   if (error instanceof Error && error.message.includes('ConnectionFailed')) {
-    const mend = 'this user must be able to read and write it and its folder'
-    return storageUnavailable(`${name} cannot be opened; ${mend}`, error)
+    const fix = 'this user must be able to read and write it and its folder'
+    return storageUnavailable(`${name} cannot be opened; ${fix}`, error)
   }
   const vendor = vendorError(error)
   if (!vendor) return error

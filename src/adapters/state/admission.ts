@@ -4,7 +4,7 @@ import type { OpenTurn, Standing } from '../../domain/agent/budget.ts'
 import type { Admission, TurnClaim, TurnExtension } from '../../domain/agent/bounds.ts'
 import type { Day, Instant } from '../../domain/time.ts'
 import { asJsonRows, decodeJsonRows } from '../sqlite/rows.ts'
-import type { Reader } from '../sqlite/rows.ts'
+import type { SqlReader } from '../sqlite/rows.ts'
 
 /** Settles turns whose lease has ended at what they reserved; the second statement's changes are those turns. */
 export function sweepStatements(now: Instant): [InStatement, InStatement] {
@@ -50,17 +50,17 @@ type Caller = 'address' | 'network'
 export const SHARES = { address: 1, network: 2 }
 
 /** Micro-dollars that a caller may still take of its share; null for a share that is not less than the budget. */
-const roomOf = (caller: Caller, from: string): string => `
+const moneyLeft = (caller: Caller, from: string): string => `
   CASE WHEN ${SHARES[caller]} * ${from}.per_address < ${from}.budget
-    THEN ${SHARES[caller]} * ${from}.per_address - ${paidBy(caller, from)} END`
+    THEN ${SHARES[caller]} * ${from}.per_address - ${moneySpent(caller, from)} END`
 
 /**
  * Requests to the routing service that a caller may still send; null where none are counted.
  *
- * @param besides id of a turn that is left out of the open ones
+ * @param exceptTurn id of a turn that is left out of the open ones
  */
-const requestRoomOf = (caller: Caller, from: string, besides?: string): string =>
-  `${SHARES[caller]} * ${from}.requests_most - ${requestsOf(caller, from, besides)}`
+const requestsLeft = (caller: Caller, from: string, exceptTurn?: string): string =>
+  `${SHARES[caller]} * ${from}.requests_most - ${requestsUsed(caller, from, exceptTurn)}`
 
 /** Turns of a caller on a day that hold or have spent anything. The planner needs the terms of the index as they are. */
 const paidTurns = (caller: Caller, value: string, day: string): string => `
@@ -69,12 +69,12 @@ const paidTurns = (caller: Caller, value: string, day: string): string => `
     ${caller === 'network' ? 'AND t.network IS NOT NULL' : ''}`
 
 /** Micro-dollars that a caller holds and has spent; 0 for the network of an IPv4 address. */
-const paidBy = (caller: Caller, from: string): string => `
+const moneySpent = (caller: Caller, from: string): string => `
   (SELECT coalesce(sum(coalesce(t.cost, t.reserved)), 0) ${paidTurns(caller, `${from}.${caller}`, `${from}.day`)})`
 
 /** Requests to the routing service that a caller has sent, and one for each of its open turns that have sent none. */
-const requestsOf = (caller: Caller, from: string, besides = "''"): string => `
-  (${requestsSentBy(caller, from)} + (SELECT count(*) ${unsentTurns(caller, from)} AND t.id <> ${besides}))`
+const requestsUsed = (caller: Caller, from: string, exceptTurn = "''"): string => `
+  (${requestsSentBy(caller, from)} + (SELECT count(*) ${unsentTurns(caller, from)} AND t.id <> ${exceptTurn}))`
 
 export const requestsSentBy = (caller: Caller, from: string): string => `
   (SELECT count(*) FROM chat_router_requests AS r JOIN chat_turns AS t ON t.id = r.turn
@@ -88,7 +88,7 @@ const unsentTurns = (caller: Caller, from: string): string => `
 /** The statements that admit a turn, or refuse it, as one write transaction. */
 export function admissionStatements(claim: TurnClaim, turn: string): InStatement[] {
   const { firstCall, shortestCall, limits, ...rest } = claim
-  const asked = JSON.stringify({
+  const parameters = JSON.stringify({
     ...rest,
     ...firstCall,
     shortestWith: shortestCall.withTools,
@@ -102,8 +102,8 @@ export function admissionStatements(claim: TurnClaim, turn: string): InStatement
   const { select, insert } = statementsFor(claim)
   return [
     ...sweepStatements(claim.now),
-    { sql: select, args: [asked] },
-    { sql: insert, args: [asked] },
+    { sql: select, args: [parameters] },
+    { sql: insert, args: [parameters] },
     { sql: RESERVE, args: [turn] },
   ]
 }
@@ -116,20 +116,20 @@ export async function admissionFrom(
   results: readonly ResultSet[],
   claim: TurnClaim,
   turn: string,
-  reader: Reader,
+  reader: SqlReader,
 ): Promise<Admission> {
   const [found, inserted] = results.slice(-3)
-  const standing = standingOf(found?.rows[0]?.[0])
+  const counts = parseCounts(found?.rows[0]?.[0])
   const row = inserted?.rows[0]
   if (row) {
-    const { degraded } = standing
-    return admissionOf(standing, claim, { turn, reserved: Number(row['reserved']), degraded })
+    const { degraded } = counts
+    return admissionOf(counts, claim, { turn, reserved: Number(row['reserved']), degraded })
   }
-  const isHeldBack = Object.values(standing.missing).some((missing) => missing > 0)
-  return refusalOf(standing, claim, isHeldBack ? await openTurns(reader, claim) : [])
+  const isBlocked = Object.values(counts.missing).some((missing) => missing > 0)
+  return refusalOf(counts, claim, isBlocked ? await readOpenTurns(reader, claim) : [])
 }
 
-async function openTurns(reader: Reader, { day, address, network }: TurnClaim): Promise<OpenTurn[]> {
+async function readOpenTurns(reader: SqlReader, { day, address, network }: TurnClaim): Promise<OpenTurn[]> {
   const { rows } = await reader.execute({ sql: SELECT_OPEN, args: [day, address, network] })
   return rows.map((row) => ({
     leaseUntil: Number(row['lease_until']),
@@ -146,7 +146,7 @@ const SELECT_OPEN = `
   FROM chat_turns AS t INDEXED BY chat_turns_open WHERE t.settled_at IS NULL AND t.day = ?1 ORDER BY t.lease_until`
 
 /** In one cell: a dozen columns take the driver longer than the engine takes to count what is in them. */
-type StandingRow = [
+type CountsRow = [
   exhausted: number,
   burstFull: number,
   dayFull: number,
@@ -165,8 +165,8 @@ type StandingRow = [
   requestsOfNetwork: number,
 ]
 
-function standingOf(cell: Value | undefined): Standing {
-  const [row] = decodeJsonRows(cell, 'the state database') as StandingRow[]
+function parseCounts(cell: Value | undefined): Standing {
+  const [row] = decodeJsonRows(cell, 'the state database') as CountsRow[]
   if (!row) throw new Error('an admission gave no standing')
   const [exhausted, burst, day, session, gap, streams, degraded, ...counted] = row
   const [inSession, inDay, burstSince, lastAt, money, ofAddress, ofNetwork, ...requests] = counted
@@ -194,7 +194,7 @@ function standingOf(cell: Value | undefined): Standing {
  * time but from it. LIMIT cannot name a column, hence the place of the burst's oldest turn from the argument itself. A room
  * that bounds nothing is null; what no claim of its kind has a share of is not counted at all.
  */
-const standing = ({ twoAddresses, network, requests }: ClaimKind): string => `
+const checkedClaim = ({ twoAddresses, network, requests }: ClaimKind): string => `
   WITH asked AS MATERIALIZED (
     SELECT ?1 ->> 'turn' AS turn, ?1 ->> 'session' AS session, ?1 ->> 'address' AS address,
       ?1 ->> 'network' AS network,
@@ -217,10 +217,10 @@ const standing = ({ twoAddresses, network, requests }: ClaimKind): string => `
       (SELECT count(*) FROM chat_turns AS t WHERE t.server = asked.server AND t.settled_at IS NULL) AS open_turns,
       coalesce((SELECT d.settled FROM chat_days AS d WHERE d.day = asked.day), 0) AS settled,
       coalesce((SELECT d.settled + d.reserved FROM chat_days AS d WHERE d.day = asked.day), 0) AS taken,
-      ${roomOf('address', 'asked')} AS address_room,
-      ${network ? roomOf('network', 'asked') : 'NULL'} AS network_room,
-      ${requests ? requestRoomOf('address', 'asked') : 'NULL'} AS address_requests,
-      ${requests && network ? requestRoomOf('network', 'asked') : 'NULL'} AS network_requests
+      ${moneyLeft('address', 'asked')} AS address_room,
+      ${network ? moneyLeft('network', 'asked') : 'NULL'} AS network_room,
+      ${requests ? requestsLeft('address', 'asked') : 'NULL'} AS address_requests,
+      ${requests && network ? requestsLeft('network', 'asked') : 'NULL'} AS network_requests
     FROM asked
   ), banded AS MATERIALIZED (
     SELECT counted.*, budget - taken AS room,
@@ -241,7 +241,7 @@ const standing = ({ twoAddresses, network, requests }: ClaimKind): string => `
     FROM banded
   )`
 
-const STANDING_CELLS = `exhausted, burst_full, day_full, session_full, too_soon, streams_full, degraded,
+const COUNTS_CELLS = `exhausted, burst_full, day_full, session_full, too_soon, streams_full, degraded,
   in_session, in_day, burst_since, last_at,
   missing, missing_of_address, missing_of_network, missing_requests, missing_network_requests`
 
@@ -273,12 +273,12 @@ function statementsFor({ formerAddress, network, requestsPerAddress }: TurnClaim
     requests: requestsPerAddress !== null,
   }
   const key = JSON.stringify(kind)
-  const known = statements.get(key) ?? {
-    select: `${standing(kind)} ${asJsonRows(STANDING_CELLS, 'SELECT * FROM checked')}`,
-    insert: `${standing(kind)} ${INSERT_TURN}`,
+  const cached = statements.get(key) ?? {
+    select: `${checkedClaim(kind)} ${asJsonRows(COUNTS_CELLS, 'SELECT * FROM checked')}`,
+    insert: `${checkedClaim(kind)} ${INSERT_TURN}`,
   }
-  statements.set(key, known)
-  return known
+  statements.set(key, cached)
+  return cached
 }
 
 const RESERVE = `
@@ -306,11 +306,11 @@ const EXTEND = `
     SELECT up_to FROM asked
     WHERE (up_to = reserved OR (
       up_to - reserved <= budget - (SELECT d.settled + d.reserved FROM chat_days AS d WHERE d.day = asked.day)
-      AND coalesce(up_to - reserved <= ${roomOf('address', 'asked')}, 1)
-      AND (network IS NULL OR coalesce(up_to - reserved <= ${roomOf('network', 'asked')}, 1))))
+      AND coalesce(up_to - reserved <= ${moneyLeft('address', 'asked')}, 1)
+      AND (network IS NULL OR coalesce(up_to - reserved <= ${moneyLeft('network', 'asked')}, 1))))
     AND (requests_most IS NULL OR (
-      ${requestRoomOf('address', 'asked', 'asked.id')} >= 2
-      AND (network IS NULL OR ${requestRoomOf('network', 'asked', 'asked.id')} >= 2)))
+      ${requestsLeft('address', 'asked', 'asked.id')} >= 2
+      AND (network IS NULL OR ${requestsLeft('network', 'asked', 'asked.id')} >= 2)))
   )
   UPDATE chat_turns SET reserved = granted.up_to FROM granted
   WHERE chat_turns.id = ?1 ->> 'turn' RETURNING chat_turns.id`

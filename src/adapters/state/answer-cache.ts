@@ -36,7 +36,7 @@ export function libsqlAnswerCache(
         const { rows } = await client.execute({ sql: SELECT_ANSWER, args: [key, now - LIFETIME_MS] })
         const row = rows[0]
         if (!row) return null
-        const answer = answerOf(key, row['stored_at'], row['text'], row['digest'])
+        const answer = parseAnswer(key, row['stored_at'], row['text'], row['digest'])
         if (answer === null) onDamage(key)
         return answer
       }),
@@ -48,14 +48,14 @@ export function libsqlAnswerCache(
         const digest = digestOf(key, storedAt, bytes)
         const stored: InStatement = { sql: UPSERT, args: [key, storedAt, bytes.byteLength, digest, bytes] }
         const old: InStatement = { sql: DELETE_OLD, args: [storedAt - LIFETIME_MS] }
-        const many: InStatement = { sql: DELETE_BEYOND, args: [bounds.bytes, bounds.entries] }
-        await client.batch([stored, old, many], 'write')
+        const excess: InStatement = { sql: DELETE_BEYOND, args: [bounds.bytes, bounds.entries] }
+        await client.batch([stored, old, excess], 'write')
       }),
   }
 }
 
 /** null when the row is not what was stored. */
-function answerOf(key: string, storedAt: unknown, text: unknown, digest: unknown): CachedAnswer | null {
+function parseAnswer(key: string, storedAt: unknown, text: unknown, digest: unknown): CachedAnswer | null {
   if (typeof storedAt !== 'number' || !(text instanceof ArrayBuffer) || !(digest instanceof ArrayBuffer)) {
     return null
   }

@@ -14,7 +14,7 @@ const read = (texts: ArticleTexts, url: string): Promise<ArticleReading> =>
 
 const PAGE = pageHtml('Größe of things')
 
-const answers = (
+const respondWith = (
   body: string | Buffer,
   headers: Record<string, string> = {},
 ): ((response: ServerResponse) => void) => {
@@ -52,7 +52,7 @@ describe('the text of a page', () => {
 
   test('may be plain already', async () => {
     const text = 'A line.\nAnother < third.\n\nA paragraph. '.repeat(10)
-    const { url } = await siteOf(answers(text, { 'content-type': 'text/plain; charset=utf-8' }))
+    const { url } = await siteOf(respondWith(text, { 'content-type': 'text/plain; charset=utf-8' }))
     expect(await read(openTexts(), url)).toEqual({
       kind: 'text',
       text: text.trim().replace(/ A line/g, ' A line'),
@@ -85,7 +85,7 @@ describe('the text of a page', () => {
     ['a name nobody knows', 'text/html; charset=klingon', Buffer.from(PAGE)],
     ['a name nobody knows, XHTML', 'application/xhtml+xml; charset=x', Buffer.from(PAGE)],
   ])('is decoded by the character set named by %s', async (_what, type, bytes) => {
-    const { url } = await siteOf(answers(bytes, { 'content-type': type }))
+    const { url } = await siteOf(respondWith(bytes, { 'content-type': type }))
     expect(await read(openTexts(), url)).toMatchObject({ text: expect.stringContaining('Größe') as string })
   })
 
@@ -96,31 +96,31 @@ describe('the text of a page', () => {
     ['deflate', deflateSync(PAGE)],
     ['identity', Buffer.from(PAGE)],
   ])('comes out of its compression: %s', async (encoding, bytes) => {
-    const { url } = await siteOf(answers(bytes, { 'content-encoding': encoding }))
+    const { url } = await siteOf(respondWith(bytes, { 'content-encoding': encoding }))
     expect(await read(openTexts(), url)).toMatchObject({ kind: 'text' })
   })
 })
 
 const SKIPS: [string, string, (response: ServerResponse) => void][] = [
-  ['a picture', 'notHtml', answers('x', { 'content-type': 'image/png' })],
-  ['a PDF', 'notHtml', answers('%PDF', { 'content-type': 'application/pdf' })],
+  ['a picture', 'notHtml', respondWith('x', { 'content-type': 'image/png' })],
+  ['a PDF', 'notHtml', respondWith('%PDF', { 'content-type': 'application/pdf' })],
   ['something without a type', 'notHtml', (response) => void response.writeHead(200).end(PAGE)],
-  ['a compression nobody asked for', 'notHtml', answers('x', { 'content-encoding': 'zstd' })],
-  ['a large page', 'tooLarge', answers(`${PAGE}${' '.repeat(2 * MIB)}`)],
-  ['a small page that unpacks to a huge one', 'tooLarge', answers(gzipSync(Buffer.alloc(200 * MIB)), { 'content-encoding': 'gzip' })],
-  ['the same in Brotli', 'tooLarge', answers(brotliCompressSync(Buffer.alloc(50 * MIB)), { 'content-encoding': 'br' })],
-  ['a page without an article', 'noText', answers('<html><body><p>Enable scripts.</p></body></html>')],
-  ['nothing', 'noText', answers('')],
-  ['a page nested deeper than any', 'noText', answers(`<body>${'<div>'.repeat(3_000)}x`)],
+  ['a compression nobody asked for', 'notHtml', respondWith('x', { 'content-encoding': 'zstd' })],
+  ['a large page', 'tooLarge', respondWith(`${PAGE}${' '.repeat(2 * MIB)}`)],
+  ['a small page that unpacks to a huge one', 'tooLarge', respondWith(gzipSync(Buffer.alloc(200 * MIB)), { 'content-encoding': 'gzip' })],
+  ['the same in Brotli', 'tooLarge', respondWith(brotliCompressSync(Buffer.alloc(50 * MIB)), { 'content-encoding': 'br' })],
+  ['a page without an article', 'noText', respondWith('<html><body><p>Enable scripts.</p></body></html>')],
+  ['nothing', 'noText', respondWith('')],
+  ['a page nested deeper than any', 'noText', respondWith(`<body>${'<div>'.repeat(3_000)}x`)],
   ['404', 'gone', (response) => void response.writeHead(404).end(PAGE)],
   ['410', 'gone', (response) => void response.writeHead(410).end()],
   ['401', 'refused', (response) => void response.writeHead(401).end()],
   ['403', 'refused', (response) => void response.writeHead(403).end()],
   ['451', 'refused', (response) => void response.writeHead(451).end()],
-  ['a header against keeping', 'robots', answers(PAGE, { 'x-robots-tag': 'noarchive' })],
-  ['a header against it among others', 'robots', answers(PAGE, { 'x-robots-tag': 'otherbot: all, dash: noindex' })],
-  ['an element against keeping', 'robots', answers(pageHtml('x', '<meta name="ROBOTS" content="NoArchive">'))],
-  ['an element for this reader', 'robots', answers(pageHtml('x', '<meta name="dash" content="none">'))],
+  ['a header against keeping', 'robots', respondWith(PAGE, { 'x-robots-tag': 'noarchive' })],
+  ['a header against it among others', 'robots', respondWith(PAGE, { 'x-robots-tag': 'otherbot: all, dash: noindex' })],
+  ['an element against keeping', 'robots', respondWith(pageHtml('x', '<meta name="ROBOTS" content="NoArchive">'))],
+  ['an element for this reader', 'robots', respondWith(pageHtml('x', '<meta name="dash" content="none">'))],
 ] // prettier-ignore
 
 const FAILURES: [string, (response: ServerResponse) => void][] = [
@@ -131,8 +131,8 @@ const FAILURES: [string, (response: ServerResponse) => void][] = [
     response.write(PAGE)
     response.socket?.end()
   }],
-  ['a broken compression', answers(gzipSync(PAGE).subarray(0, 100), { 'content-encoding': 'gzip' })],
-  ['no compression where one is named', answers(PAGE, { 'content-encoding': 'gzip' })],
+  ['a broken compression', respondWith(gzipSync(PAGE).subarray(0, 100), { 'content-encoding': 'gzip' })],
+  ['no compression where one is named', respondWith(PAGE, { 'content-encoding': 'gzip' })],
   ['a reset connection', (response) => response.socket?.resetAndDestroy()],
   ['headers without end', (response) => {
     for (let index = 0; index < 40; index += 1) response.setHeader(`x-${index}`, 'x'.repeat(1_000))

@@ -14,10 +14,10 @@ const PRIVATE = { kind: 'skipped', why: 'private' }
 const PAGE = pageHtml('A private page')
 
 /** A local site, and the name `site.test` for its port. */
-async function localSite(): Promise<{ port: string; asked: () => number; named: string }> {
+async function localSite(): Promise<{ port: string; requestCount: () => number; named: string }> {
   const { url, questions } = await htmlSite(PAGE)
   const { port } = new URL(url)
-  return { port, asked: () => questions.length, named: `http://site.test:${port}/` }
+  return { port, requestCount: () => questions.length, named: `http://site.test:${port}/` }
 }
 
 describe('a page at an address that is not public', () => {
@@ -34,19 +34,19 @@ describe('a page at an address that is not public', () => {
     'http://169.254.169.254/latest/meta-data/',
     'http://[fd00:ec2::254]/',
   ])('is not asked for: %s', async (url) => {
-    const { port, asked } = await localSite()
+    const { port, requestCount } = await localSite()
     const texts = openTexts({ allowed: [] })
     expect(await read(texts, url.replace('PORT', port))).toMatchObject(PRIVATE)
-    expect(asked()).toBe(0)
+    expect(requestCount()).toBe(0)
   })
 
   test.each([[['127.0.0.1']], [['::1']], [['10.0.0.1', '127.0.0.1', '169.254.169.254']]])(
     'is not asked for by a name that stands for %j',
     async (addresses) => {
-      const { named, asked } = await localSite()
+      const { named, requestCount } = await localSite()
       const texts = openTexts({ allowed: [], lookup: answering(addresses) })
       expect(await read(texts, named)).toMatchObject(PRIVATE)
-      expect(asked()).toBe(0)
+      expect(requestCount()).toBe(0)
     },
   )
 
@@ -68,7 +68,7 @@ describe('a name that stands for another address each time it is looked up', () 
   test('is judged by the address its connection is made to', async () => {
     const { url } = await site((_question, response) => void response.writeHead(500).end())
     const { port } = new URL(url)
-    const { named, asked } = await localSite()
+    const { named, requestCount } = await localSite()
     // Allowed is what the name stands for at first; the page itself comes over another connection.
     const lookup = answering(['127.0.0.1'], ['127.0.0.2'])
     const texts = openTexts({ allowed: ranges('127.0.0.1'), lookup })
@@ -76,14 +76,14 @@ describe('a name that stands for another address each time it is looked up', () 
     expect(lookup.asked).toEqual(['rebind.test'])
     expect(await read(texts, named)).toMatchObject(PRIVATE)
     expect(lookup.asked).toEqual(['rebind.test', 'site.test'])
-    expect(asked()).toBe(0)
+    expect(requestCount()).toBe(0)
   })
 
   test('is judged anew when it asks to be connected to again', async () => {
-    let asked = 0
+    let requestCount = 0
     const { url } = await site(
       (_question, response) => {
-        asked += 1
+        requestCount += 1
         response.writeHead(200, { 'content-type': 'text/html' }).end(PAGE)
       },
       (response) => void response.writeHead(404, { connection: 'close' }).end(),
@@ -93,7 +93,7 @@ describe('a name that stands for another address each time it is looked up', () 
     const texts = openTexts({ allowed: ranges('127.0.0.1'), lookup })
     expect(await read(texts, `http://rebind.test:${port}/`)).toMatchObject(PRIVATE)
     expect(lookup.asked).toEqual(['rebind.test', 'rebind.test'])
-    expect(asked).toBe(0)
+    expect(requestCount).toBe(0)
   })
 })
 
@@ -188,7 +188,7 @@ test('a question carries the product’s name and neither cookies nor credential
 })
 
 test('a connection whose peer is not the address that was judged is given up', async () => {
-  const { named, asked } = await localSite()
+  const { named, requestCount } = await localSite()
   // What is looked up may be reached each time it is judged; the socket then reads another address.
   let reads = 0
   const lookup: NameLookup = (_hostname, _options, callback) => {
@@ -204,7 +204,7 @@ test('a connection whose peer is not the address that was judged is given up', a
   const texts = openTexts({ allowed: ranges('10.1.2.3'), lookup })
   expect(await read(texts, named)).toMatchObject(PRIVATE)
   expect(reads).toBeGreaterThan(1)
-  expect(asked()).toBe(0)
+  expect(requestCount()).toBe(0)
 })
 
 const KIB = 1024
@@ -225,7 +225,7 @@ test.each(['refuse', 'cut'] as const)(
   'an endless body is taken to its limit and no further: %s',
   async (beyond) => {
     const { body, taken } = endless()
-    const reading = unpackBody(body, '', { maxBytes: 512 * KIB, beyond }, 'http://site.test/')
+    const reading = unpackBody(body, '', { maxBytes: 512 * KIB, overflow: beyond }, 'http://site.test/')
     if (beyond === 'cut') expect((await reading).byteLength).toBe(512 * KIB)
     else await expect(reading).rejects.toMatchObject({ why: 'tooLarge' })
     expect(body.destroyed).toBe(true)

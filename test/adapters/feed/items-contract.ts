@@ -158,8 +158,8 @@ export function titlesContract(name: string, engine: FeedOpener): void {
   describe(`verified titles in ${name}`, () => {
     test('come back by save key, among the events asked for alone', async () => {
       const { feed, another } = await engine.open()
-      for (const asked of [3, 0])
-        expect(await feed.verifiedTitles(yearEvents('hn', asked))).toEqual(new Map())
+      for (const requested of [3, 0])
+        expect(await feed.verifiedTitles(yearEvents('hn', requested))).toEqual(new Map())
       const kept: [source: string, sourceId: string, title: string][] = [
         ['hn', '1', ODD],
         ['hn', '2', 'two'],
@@ -168,10 +168,10 @@ export function titlesContract(name: string, engine: FeedOpener): void {
       ]
       for (const [at, [source, sourceId, title]] of kept.entries())
         await feed.saveVerifiedTitle(source, sourceId, { title, provenance: `${source}:x` }, at)
-      const asked = [...kept.filter((_, at) => at !== 1), ['hn', '3'] as const].map(([source, sourceId]) =>
-        yearEvent({ source, sourceId }),
+      const requested = [...kept.filter((_, at) => at !== 1), ['hn', '3'] as const].map(
+        ([source, sourceId]) => yearEvent({ source, sourceId }),
       )
-      expect(await another().feed.verifiedTitles(asked)).toEqual(
+      expect(await another().feed.verifiedTitles(requested)).toEqual(
         new Map([
           ['hn-1', { title: ODD, provenance: 'hn:x' }],
           ['lobsters-1', { title: 'lobsters one', provenance: 'lobsters:x' }],

@@ -3,7 +3,7 @@ import { describe, expect, test } from 'vitest'
 import type { Signal } from '../../../src/domain/feed/signal.ts'
 import type { CallerSearch } from '../../../src/domain/ports.ts'
 import { startOfDay } from '../../../src/domain/time.ts'
-import { signal, asking, rebuild, refresh } from '../../support/signals.ts'
+import { signal, searchFor, rebuild, refresh } from '../../support/signals.ts'
 import { DAMAGED, UNAVAILABLE } from '../../support/refusals.ts'
 import type { FeedOpener, OpenFeed } from './open-feed.ts'
 
@@ -18,7 +18,7 @@ function titled(title: string, overrides: Partial<Signal> = {}): Signal {
 }
 
 const titlesOf = async (search: CallerSearch, query: string, overrides = {}): Promise<string[]> =>
-  (await search.search(asking(query, overrides))).items.map(({ title }) => title)
+  (await search.search(searchFor(query, overrides))).items.map(({ title }) => title)
 
 /** A feed whose index has taken these signals in. */
 async function filled(engine: FeedOpener, signals: readonly Signal[]): Promise<OpenFeed> {
@@ -32,7 +32,7 @@ async function filled(engine: FeedOpener, signals: readonly Signal[]): Promise<O
 async function walk(search: CallerSearch, query: string, limit: number): Promise<string[]> {
   const keys: string[] = []
   for (let cursor: string | null | undefined; cursor !== null;) {
-    const page = await search.search(asking(query, { limit, cursor: cursor ?? null }))
+    const page = await search.search(searchFor(query, { limit, cursor: cursor ?? null }))
     keys.push(...page.items.map(({ key }) => key))
     ;({ cursor } = page)
   }
@@ -59,7 +59,7 @@ function queryContract(name: string, engine: FeedOpener): void {
     test('finds nothing in an empty feed, and no item', async () => {
       const { search, index } = await engine.open()
       expect(await refresh(index)).toBe(0)
-      expect(await search.search(asking('rust'))).toEqual({ items: [], cursor: null })
+      expect(await search.search(searchFor('rust'))).toEqual({ items: [], cursor: null })
       expect(await search.termTrend({ term: 'rust', from: null, to: null })).toEqual({
         mentions: 0,
         days: [],
@@ -77,7 +77,7 @@ function queryContract(name: string, engine: FeedOpener): void {
           titled(title),
         ),
       )
-      const { items } = await search.search(asking('postgres index'))
+      const { items } = await search.search(searchFor('postgres index'))
       expect(items.map(({ title, match }) => [title, match])).toEqual([
         ['Postgres index scans', 'all'],
         ['Postgres indexing', 'prefix'],
@@ -112,7 +112,7 @@ function queryContract(name: string, engine: FeedOpener): void {
         titled('Writing a compiler', { points: 5 }),
         titled('Writing a compiler', { points: 500 }),
       ])
-      const { items } = await search.search(asking('writing a compiler'))
+      const { items } = await search.search(searchFor('writing a compiler'))
       expect(items.map(({ points }) => points)).toEqual([500, 5, 10])
     })
 
@@ -141,11 +141,11 @@ function queryContract(name: string, engine: FeedOpener): void {
         engine,
         Array.from({ length: 25 }, (_, at) => titled(`rust number ${at}`)),
       )
-      const { cursor: other } = await search.search(asking('number', { limit: 10 }))
-      const digest = (await search.search(asking('rust', { limit: 10 }))).cursor?.split('.')[0]
-      expect((await search.search(asking('rust', { cursor: `${digest}.999` }))).items).toEqual([])
+      const { cursor: other } = await search.search(searchFor('number', { limit: 10 }))
+      const digest = (await search.search(searchFor('rust', { limit: 10 }))).cursor?.split('.')[0]
+      expect((await search.search(searchFor('rust', { cursor: `${digest}.999` }))).items).toEqual([])
       for (const wrong of [other, 'x', '', 'AAAAAAAAAAAAAAAA.1', `${digest}.1000`, `${digest}.9999`]) {
-        await expect(search.search(asking('rust', { cursor: wrong }))).rejects.toMatchObject({
+        await expect(search.search(searchFor('rust', { cursor: wrong }))).rejects.toMatchObject({
           code: 'invalid_cursor',
         })
       }
@@ -184,7 +184,7 @@ function queryContract(name: string, engine: FeedOpener): void {
       )
       await fc.assert(
         fc.asyncProperty(text, async (query) => {
-          const { items } = await search.search(asking(query))
+          const { items } = await search.search(searchFor(query))
           const { mentions } = await search.termTrend({ term: query, from: null, to: null })
           expect(Math.max(items.length, mentions)).toBeLessThanOrEqual(2)
         }),
@@ -223,7 +223,7 @@ function queryContract(name: string, engine: FeedOpener): void {
       await feed.importSignals([{ ...first, day: '2026-03-02', title: 'New name', points: 9 }])
       expect(await refresh(index)).toBe(1)
       expect(await titlesOf(search, 'old')).toEqual([])
-      const { items } = await search.search(asking('new name'))
+      const { items } = await search.search(searchFor('new name'))
       expect(items).toMatchObject([
         { title: 'New name', points: 9, day: '2026-03-01', firstDay: '2026-03-01', lastDay: '2026-03-02' },
       ])
@@ -231,8 +231,8 @@ function queryContract(name: string, engine: FeedOpener): void {
         { ...first, day: '2026-03-02', title: 'New name', publishedAt: startOfDay('2026-01-05') },
       ])
       await refresh(index)
-      expect((await search.search(asking('new name', { to: '2026-01-31' }))).items).toHaveLength(1)
-      expect((await search.search(asking('new name', { from: '2026-02-01' }))).items).toHaveLength(0)
+      expect((await search.search(searchFor('new name', { to: '2026-01-31' }))).items).toHaveLength(1)
+      expect((await search.search(searchFor('new name', { from: '2026-02-01' }))).items).toHaveLength(0)
     })
   })
 }
@@ -241,7 +241,7 @@ function relationContract(name: string, engine: FeedOpener): void {
   describe(`the search in ${name}`, () => {
     test('gives items of the same page first, then near-duplicates, then those of one subject', async () => {
       const { feed, search, index } = await engine.open()
-      const asked = titled('Understanding the Kalman filter', {
+      const target = titled('Understanding the Kalman filter', {
         url: 'https://www.example.com/kalman/?utm_source=hn',
       })
       const related = [
@@ -250,16 +250,16 @@ function relationContract(name: string, engine: FeedOpener): void {
         titled('Kalman meets particle filters in robotics'),
       ]
       const noise = Array.from({ length: 60 }, (_, at) => titled(`The story of thing ${at}`))
-      await feed.importSignals([asked, ...related, ...noise])
+      await feed.importSignals([target, ...related, ...noise])
       await refresh(index)
-      const similar = await search.similar(`hn-${asked.sourceId}`, 10)
+      const similar = await search.similar(`hn-${target.sourceId}`, 10)
       expect(similar.map(({ title, reasons }) => [title, reasons])).toEqual([
         ['A picture book of estimation', ['same-discussion']],
         ['Understanding a Kalman filter', ['near-duplicate-title']],
         ['Kalman meets particle filters in robotics', ['same-subject']],
       ])
       expect(similar[2]?.sharedWords).toEqual(['kalman'])
-      expect(await search.similar(`hn-${asked.sourceId}`, 1)).toHaveLength(1)
+      expect(await search.similar(`hn-${target.sourceId}`, 1)).toHaveLength(1)
       expect(await search.similar(`hn-${related[2]?.sourceId}`, 1)).toHaveLength(1)
     })
 
@@ -319,24 +319,24 @@ function indexContract(name: string, engine: FeedOpener): void {
       await feed.importSignals(signals)
       await saveText(opened, signals[3]?.sourceId ?? '', 'a text of its own')
       await refresh(index)
-      const before = await search.search(asking('rust'))
+      const before = await search.search(searchFor('rust'))
       const build = await index.beginRebuild()
-      expect(await search.search(asking('rust'))).toEqual(before)
+      expect(await search.search(searchFor('rust'))).toEqual(before)
       await index.rebuild(build)
       await feed.importSignals([titled('late')])
       await feed.importSignals(signals.slice(28, 29).map((each) => ({ ...each, title: 'renamed' })))
       await refresh(index)
-      const meanwhile = await search.search(asking('rust'))
+      const meanwhile = await search.search(searchFor('rust'))
       expect(meanwhile).not.toEqual(before)
       expect(await titlesOf(search, 'late')).toEqual(['late'])
       expect(await titlesOf(search, 'renamed')).toEqual(['renamed'])
       while (!(await index.rebuild(build)).done);
       expect(await titlesOf(search, 'late')).toEqual(['late'])
       expect(await titlesOf(search, 'renamed')).toEqual(['renamed'])
-      expect(await search.search(asking('rust'))).toEqual(meanwhile)
+      expect(await search.search(searchFor('rust'))).toEqual(meanwhile)
       expect(await titlesOf(search, 'text of its own')).toHaveLength(1)
       expect(await rebuild(index)).toBe(31)
-      expect(await search.search(asking('rust'))).toEqual(meanwhile)
+      expect(await search.search(searchFor('rust'))).toEqual(meanwhile)
     })
 
     test('lets the newest of two rebuilds win', async () => {
@@ -357,10 +357,15 @@ function indexContract(name: string, engine: FeedOpener): void {
       for (let round = 0; round < 5; round += 1) {
         const signals = Array.from({ length: 20 }, (_, at) => titled(`round ${round} number ${at}`))
         const importing = feed.importSignals(signals)
-        await Promise.all([importing, refresh(index), refresh(other.index), search.search(asking('round'))])
+        await Promise.all([
+          importing,
+          refresh(index),
+          refresh(other.index),
+          search.search(searchFor('round')),
+        ])
       }
       await refresh(index)
-      const found = await search.search(asking('round', { limit: 100 }))
+      const found = await search.search(searchFor('round', { limit: 100 }))
       expect(new Set(found.items.map(({ key }) => key)).size).toBe(100)
       expect(found).toMatchObject({ cursor: null })
     })
@@ -368,7 +373,7 @@ function indexContract(name: string, engine: FeedOpener): void {
     test('refuses while the index is of another release, until a refresh has rebuilt it', async () => {
       const { search, index, raw } = await filled(engine, [titled('rust')])
       await raw().execute('UPDATE search_state SET format = 99')
-      await expect(search.search(asking('rust'))).rejects.toMatchObject(UNAVAILABLE)
+      await expect(search.search(searchFor('rust'))).rejects.toMatchObject(UNAVAILABLE)
       await expect(search.similar('hn-1', 5)).rejects.toMatchObject(UNAVAILABLE)
       expect(await refresh(index)).toBe(1)
       expect(await titlesOf(search, 'rust')).toEqual(['rust'])
@@ -377,7 +382,7 @@ function indexContract(name: string, engine: FeedOpener): void {
     test('refuses when a stored title is not valid UTF-8', async () => {
       const { search, raw } = await filled(engine, [titled('rust')])
       await raw().execute("UPDATE search_documents_a SET title = CAST(x'c328' AS TEXT)")
-      await expect(search.search(asking('rust'))).rejects.toMatchObject(DAMAGED)
+      await expect(search.search(searchFor('rust'))).rejects.toMatchObject(DAMAGED)
     })
   })
 }

@@ -3,13 +3,13 @@ import { rename, rm, writeFile } from 'node:fs/promises'
 import { join } from 'node:path'
 import { pathToFileURL } from 'node:url'
 import { describe, expect, onTestFinished, test } from 'vitest'
-import { searchTurns } from '../../../src/adapters/feed/feed-search.ts'
+import { searchQueue } from '../../../src/adapters/feed/feed-search.ts'
 import { searchProcess } from '../../../src/adapters/feed/search-process.ts'
 import type { SearchProcess } from '../../../src/adapters/feed/search-process.ts'
 import type { FeedQuery } from '../../../src/adapters/feed/search-queries.ts'
 import { LOCAL_CALLER } from '../../../src/domain/feed/search.ts'
 import { builtModule, runScript } from '../../support/compiled-sources.ts'
-import { signal, asking, refresh, rebuild } from '../../support/signals.ts'
+import { signal, searchFor, refresh, rebuild } from '../../support/signals.ts'
 import { temporaryFolder } from '../../support/temporary-folder.ts'
 import { SEARCH_WORKER } from '../../support/workspace.ts'
 import { holdLock } from '../sqlite/lock-holder.ts'
@@ -17,7 +17,7 @@ import { UNAVAILABLE } from '../../support/refusals.ts'
 import { openFeed } from './open-feed.ts'
 
 const FAULT = { name: 'StorageFault' }
-const QUESTION: FeedQuery = { ask: 'item-trend', key: 'hn-1' }
+const QUERY: FeedQuery = { kind: 'item-trend', key: 'hn-1' }
 
 /** What every worker says once it has started. */
 const READY = "process.send({ outcome: 'ready' });"
@@ -28,13 +28,13 @@ async function scripted(script: string, timeoutMs = 30_000, starting = READY): P
   await writeFile(path, `${script};${starting}`)
   const data = { url: 'file:///nowhere', nativeBusyMs: 1, retryMs: 1 }
   const searching = searchProcess(pathToFileURL(path), data, timeoutMs)
-  const turns = searchTurns({ perAddress: 64, perNetwork: 64, all: 64 }, 1)
+  const queue = searchQueue({ perAddress: 64, perNetwork: 64, all: 64 }, 1)
   const close = async (): Promise<void> => {
-    turns.close()
+    queue.close()
     await searching.close()
   }
   onTestFinished(close)
-  return { ask: (question) => turns.take(LOCAL_CALLER, () => searching.ask(question)), close }
+  return { run: (question) => queue.run(LOCAL_CALLER, () => searching.run(question)), close }
 }
 
 const ECHO = "process.send({ outcome: 'answer', value: asked })"
@@ -49,56 +49,56 @@ describe('the search process', () => {
     ['runs out of memory', 'const all = []; for (;;) all.push(new Array(1e6).fill(asked))'],
   ])('that %s fails the question in hand alone, and is started again', async (_how, code) => {
     const searching = await scripted(DYING(code))
-    const dying = searching.ask({ ...QUESTION, key: 'die' })
-    const next = searching.ask(QUESTION)
+    const dying = searching.run({ ...QUERY, key: 'die' })
+    const next = searching.run(QUERY)
     await expect(dying).rejects.toMatchObject(FAULT)
-    expect(await next).toEqual(QUESTION)
-    expect(await searching.ask(QUESTION)).toEqual(QUESTION)
+    expect(await next).toEqual(QUERY)
+    expect(await searching.run(QUERY)).toEqual(QUERY)
   })
 
   test('that does not answer in time is ended', async () => {
     const searching = await scripted(DYING('for (;;);'), 5_000)
-    await expect(searching.ask({ ...QUESTION, key: 'die' })).rejects.toThrow(/no answer within 5000 ms/)
-    expect(await searching.ask(QUESTION)).toEqual(QUESTION)
+    await expect(searching.run({ ...QUERY, key: 'die' })).rejects.toThrow(/no answer within 5000 ms/)
+    expect(await searching.run(QUERY)).toEqual(QUERY)
   })
 
   test('gives each question its own time from its turn on', async () => {
     const slow = `process.on('message', (asked) => setTimeout(() => ${ECHO}, 2_000))`
     const searching = await scripted(slow, 3_500)
-    const asked = [searching.ask(QUESTION), searching.ask(QUESTION)]
-    expect(await Promise.all(asked)).toEqual([QUESTION, QUESTION])
+    const queries = [searching.run(QUERY), searching.run(QUERY)]
+    expect(await Promise.all(queries)).toEqual([QUERY, QUERY])
   })
 
   test('answers what waits behind questions that took too long', async () => {
     const searching = await scripted(DYING(''), 500)
-    const slow = [1, 2].map(() => searching.ask({ ...QUESTION, key: 'die' }))
-    const waiting = [1, 2].map(() => searching.ask(QUESTION))
+    const slow = [1, 2].map(() => searching.run({ ...QUERY, key: 'die' }))
+    const waiting = [1, 2].map(() => searching.run(QUERY))
     for (const each of await Promise.allSettled(slow)) expect(each).toMatchObject({ reason: FAULT })
-    expect(await Promise.all(waiting)).toEqual([QUESTION, QUESTION])
+    expect(await Promise.all(waiting)).toEqual([QUERY, QUERY])
   })
 
   test('that starts slowly takes nothing of the time of a question', async () => {
     const late = `setTimeout(() => { process.on('message', (asked) => ${ECHO}); ${READY} }, 2_000)`
     const searching = await scripted(late, 1_000, '')
-    expect(await searching.ask(QUESTION)).toEqual(QUESTION)
+    expect(await searching.run(QUERY)).toEqual(QUERY)
   })
 
   test('refuses everything that waits when the database is locked', async () => {
     const locked = "{ outcome: 'refusal', code: 'storage_unavailable', detail: 'locked' }"
     const searching = await scripted(`process.on('message', () => process.send(${locked}))`)
-    const asked = Array.from({ length: 3 }, () => searching.ask(QUESTION))
-    for (const each of await Promise.allSettled(asked)) {
+    const queries = Array.from({ length: 3 }, () => searching.run(QUERY))
+    for (const each of await Promise.allSettled(queries)) {
       expect(each).toMatchObject({ reason: UNAVAILABLE })
     }
   })
 
   test('fails every open question when it is closed, and takes no more', async () => {
     const searching = await scripted(STUCK)
-    const asked = [searching.ask(QUESTION), searching.ask(QUESTION)]
-    const settled = Promise.allSettled(asked)
+    const queries = [searching.run(QUERY), searching.run(QUERY)]
+    const settled = Promise.allSettled(queries)
     await searching.close()
     for (const each of await settled) expect(each).toMatchObject({ status: 'rejected', reason: FAULT })
-    await expect(searching.ask(QUESTION)).rejects.toMatchObject(FAULT)
+    await expect(searching.run(QUERY)).rejects.toMatchObject(FAULT)
   })
 
   test('creates no database where there is none', async () => {
@@ -106,7 +106,7 @@ describe('the search process', () => {
     const data = { url: pathToFileURL(path).href, nativeBusyMs: 1, retryMs: 1 }
     const searching = searchProcess(SEARCH_WORKER, data, 30_000)
     onTestFinished(() => searching.close())
-    await expect(searching.ask(QUESTION)).rejects.toMatchObject(UNAVAILABLE)
+    await expect(searching.run(QUERY)).rejects.toMatchObject(UNAVAILABLE)
     expect(existsSync(path)).toBe(false)
   })
 })
@@ -118,27 +118,27 @@ describe('the search process', () => {
 const BURSTS = `
   import { setTimeout } from 'node:timers/promises'
   import { searchProcess } from '${builtModule('adapters/feed/search-process.js')}'
-  import { searchTurns } from '${builtModule('adapters/feed/feed-search.js')}'
+  import { searchQueue } from '${builtModule('adapters/feed/feed-search.js')}'
   const [, script, url] = process.argv
   const data = { url, nativeBusyMs: 20, retryMs: 3000 }
-  const question = { ask: 'search', query: { query: 'rust', sources: [], from: null, to: null, limit: 5, cursor: null } }
+  const query = { kind: 'search', query: { query: 'rust', sources: [], from: null, to: null, limit: 5, cursor: null } }
   for (const timeoutMs of [1, 20, 50, 80, 120, 160, 240, 500]) {
     const searching = searchProcess(new URL(script), data, timeoutMs)
-    const turns = searchTurns({ perAddress: 64, perNetwork: 64, all: 64 }, 1)
+    const queue = searchQueue({ perAddress: 64, perNetwork: 64, all: 64 }, 1)
     // A query that still waits then is dropped, and one that runs ends the process.
-    const asked = []
-    for (let at = 0; at < 56; at += 1) {
+    const results = []
+    for (let number = 0; number < 56; number += 1) {
       const caller = { address: 'local', isChat: false, signal: AbortSignal.timeout(timeoutMs) }
-      asked.push(turns.take(caller, () => searching.ask(question)).catch(() => undefined))
-      if (timeoutMs === 500) await setTimeout(at * 4)
+      results.push(queue.run(caller, () => searching.run(query)).catch(() => undefined))
+      if (timeoutMs === 500) await setTimeout(number * 4)
     }
-    await Promise.all(asked)
+    await Promise.all(results)
     await searching.close()
   }
   console.log('survived')
   for await (const _released of process.stdin) break
   const searching = searchProcess(new URL(script), data, 30_000)
-  console.log((await searching.ask(question)).items.length)
+  console.log((await searching.run(query)).items.length)
   await searching.close()`
 
 describe('the search in a file', () => {
@@ -148,12 +148,12 @@ describe('the search in a file', () => {
     await refresh(index)
     const url = pathToFileURL(path).href
     const release = await holdLock(url, 'committing')
-    const asker = runScript(BURSTS, [SEARCH_WORKER.href, url])
-    expect(await asker.line()).toBe('survived')
+    const child = runScript(BURSTS, [SEARCH_WORKER.href, url])
+    expect(await child.line()).toBe('survived')
     await release()
-    asker.tell('released')
-    expect(await asker.line()).toBe('1')
-    asker.kill()
+    child.tell('released')
+    expect(await child.line()).toBe('1')
+    child.kill()
   })
 
   test('reads the file that is there: another one put in its place too, and none that went away', async () => {
@@ -163,12 +163,12 @@ describe('the search in a file', () => {
     await other.feed.importSignals([signal({ title: 'other' })])
     await refresh(one.index)
     await refresh(other.index)
-    expect((await one.search.search(asking('one'))).items).toHaveLength(1)
+    expect((await one.search.search(searchFor('one'))).items).toHaveLength(1)
     await rename(other.path, one.path)
-    expect((await one.search.search(asking('one'))).items).toHaveLength(0)
-    expect((await one.search.search(asking('other'))).items).toHaveLength(1)
+    expect((await one.search.search(searchFor('one'))).items).toHaveLength(0)
+    expect((await one.search.search(searchFor('other'))).items).toHaveLength(1)
     await rm(one.path)
-    await expect(one.search.search(asking('other'))).rejects.toMatchObject(UNAVAILABLE)
+    await expect(one.search.search(searchFor('other'))).rejects.toMatchObject(UNAVAILABLE)
     expect(existsSync(one.path)).toBe(false)
   })
 
@@ -177,19 +177,19 @@ describe('the search in a file', () => {
     await feed.importSignals([signal({ title: 'rust' })])
     await refresh(index)
     const finish = await holdLock(`file:${path}`, 'writing')
-    expect((await search.search(asking('rust'))).items).toHaveLength(1)
+    expect((await search.search(searchFor('rust'))).items).toHaveLength(1)
     await finish()
     const release = await holdLock(`file:${path}`, 'committing')
-    const asked = search.search(asking('rust'))
+    const queries = search.search(searchFor('rust'))
     await release()
-    expect((await asked).items).toHaveLength(1)
+    expect((await queries).items).toHaveLength(1)
   })
 
   test('refuses one question more than it takes at once', async () => {
     const { feed, search } = await openFeed()
     await feed.importSignals([signal()])
-    const asked = await Promise.allSettled(Array.from({ length: 9 }, () => search.itemTrend('hn-1')))
-    const refused = asked.filter((each) => each.status === 'rejected')
+    const queries = await Promise.allSettled(Array.from({ length: 9 }, () => search.itemTrend('hn-1')))
+    const refused = queries.filter((each) => each.status === 'rejected')
     expect(refused).toMatchObject([{ reason: { code: 'search_busy' } }])
   })
 })
@@ -237,7 +237,7 @@ describe.each(['refresh', 'rebuild'])('a %s that is killed', (what) => {
       )
     }
     expect(await counted()).toEqual([EVENTS, EVENTS, 0])
-    expect((await search.search(asking('changed since'))).items).toMatchObject([{ key: 'hn-7' }])
+    expect((await search.search(searchFor('changed since'))).items).toMatchObject([{ key: 'hn-7' }])
     expect((await search.termTrend({ term: 'many', from: null, to: null })).mentions).toBe(EVENTS - 1)
     await rebuild(index)
     expect(await counted()).toEqual([EVENTS, EVENTS, 0])

@@ -2,7 +2,7 @@ import { pathToFileURL } from 'node:url'
 import { expect, test } from 'vitest'
 import { searchIndex } from '../../../src/adapters/feed/search-index.ts'
 import type { Database } from '../../../src/adapters/sqlite/database.ts'
-import { signal, asking, refresh } from '../../support/signals.ts'
+import { signal, searchFor, refresh } from '../../support/signals.ts'
 import { openStore } from '../sqlite/lock-holder.ts'
 import { openFeed } from './open-feed.ts'
 
@@ -34,8 +34,8 @@ test('what changes between the reading and the writing of a refresh is taken in 
   const after = before.map((each, at) => ({ ...each, title: `after ${at}` }))
   const index = searchIndex(interrupted(real, () => feed.importSignals(after)))
   expect(await refresh(index)).toBe(40)
-  expect((await search.search(asking('before'))).items).toHaveLength(0)
-  expect((await search.search(asking('after'))).items).toHaveLength(20)
+  expect((await search.search(searchFor('before'))).items).toHaveLength(0)
+  expect((await search.search(searchFor('after'))).items).toHaveLength(20)
 })
 
 test('a refresh that cannot write ends with the cause, even one that sounds like another writer', async () => {

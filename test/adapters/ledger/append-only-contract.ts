@@ -103,12 +103,12 @@ async function everything(client: RawClient): Promise<unknown[]> {
 /** What a statement does to the database, which must be nothing. */
 async function effectOf({ raw }: OpenLedger, sql: string): Promise<string> {
   const before = JSON.stringify(await everything(raw))
-  const answer = await raw.execute(sql).then(
+  const outcome = await raw.execute(sql).then(
     () => 'accepted',
     (error: unknown) => (String(error).includes('SQLITE_CONSTRAINT') ? 'refused' : String(error)),
   )
   const after = JSON.stringify(await everything(raw))
-  return before === after ? answer : `${answer}, and changed the ledger`
+  return before === after ? outcome : `${outcome}, and changed the ledger`
 }
 
 /** What an insertion does by each verb, told once each. */

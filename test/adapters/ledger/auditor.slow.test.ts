@@ -263,7 +263,7 @@ interface Crashed {
   path: string
   audit: () => Promise<AuditedContents | null>
   /** Makes the ledger what the writer that crashed on it had not come to. */
-  goOn: () => void
+  proceed: () => void
 }
 
 /** A ledger of all but its last two rows with a journal that a crash left, so that an audit reads a copy of it. */
@@ -277,7 +277,7 @@ async function openCrashed(): Promise<Crashed> {
   fs.writeFileSync(path, early)
   fs.writeFileSync(`${path}-journal`, 'no journal that could be rolled back')
   const auditor = ledgerAuditor({ url, authToken: null }, { nativeBusyMs: 10, retryMs: 5_000 })
-  return { path, audit: () => auditor.read(), goOn: () => fs.writeFileSync(path, late) }
+  return { path, audit: () => auditor.read(), proceed: () => fs.writeFileSync(path, late) }
 }
 
 /** Lets something happen each time right after the ledger itself was copied, before its journal is. */
@@ -295,9 +295,9 @@ function afterCopiesOf(path: string, happen: (copies: number) => void): void {
 
 describe('a ledger that changes while it is copied', () => {
   test('is copied again, and told as it is then', async () => {
-    const { path, audit, goOn } = await openCrashed()
+    const { path, audit, proceed } = await openCrashed()
     afterCopiesOf(path, (copies) => {
-      if (copies === 1) goOn()
+      if (copies === 1) proceed()
     })
     expect((await audit())?.rows).toEqual(ROWS)
   })

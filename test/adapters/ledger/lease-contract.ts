@@ -8,13 +8,13 @@ const FOR_MS = 600_000
 const ONE: LeaseHolder = { name: 'host (process 1)', process: '1@boot/pid:[1]@100' }
 const TWO: LeaseHolder = { name: 'host (process 2)', process: '2@boot/pid:[1]@200' }
 
-const everybodyLives = (): boolean => false
+const allAlive = (): boolean => false
 
 function take(
   ledger: Ledger,
   holder: LeaseHolder,
   now: number,
-  isDead: (process: string) => boolean = everybodyLives,
+  isDead: (process: string) => boolean = allAlive,
 ): Promise<LeaseGrant> {
   return ledger.takeLease(holder, now, FOR_MS, isDead)
 }
@@ -62,11 +62,11 @@ export function leaseContract(engine: string, open: LedgerOpener): void {
     test('is taken over from a process known to be dead, and from no other', async () => {
       const { ledger } = await open()
       await taken(ledger, ONE)
-      const asked: string[] = []
-      const isDead = (process: string): boolean => asked.push(process) > 1
+      const checkedProcesses: string[] = []
+      const isDead = (process: string): boolean => checkedProcesses.push(process) > 1
       expect(await take(ledger, TWO, NOW + 1, isDead)).toMatchObject({ granted: false })
       expect(await take(ledger, TWO, NOW + 1, isDead)).toMatchObject({ granted: true })
-      expect(asked).toEqual([ONE.process, ONE.process])
+      expect(checkedProcesses).toEqual([ONE.process, ONE.process])
     })
 
     test('of a process without identity ends by time alone', async () => {

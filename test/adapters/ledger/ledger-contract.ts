@@ -164,8 +164,8 @@ function ledgerContract(engine: string, open: LedgerOpener): void {
       const opened = await open()
       const token = await fill(opened, { legacy: [], rows: [LAST] })
       const others = [opened, opened.another(), opened.another()]
-      const answers = await Promise.all(others.map(({ ledger }) => appendNow(ledger, next(), token)))
-      expect(answers.sort()).toEqual(['ledger-moved', 'ledger-moved', null])
+      const refusals = await Promise.all(others.map(({ ledger }) => appendNow(ledger, next(), token)))
+      expect(refusals.sort()).toEqual(['ledger-moved', 'ledger-moved', null])
       expect((await opened.ledger.read()).rows).toEqual([LAST, next()])
     })
   })

@@ -107,7 +107,7 @@ describe('a change token of the ledger', () => {
 
 describe('a byte that is not UTF-8', () => {
   /** The driver ends the process on such a text: no error, no exit code of ours. */
-  const ASK = `
+  const QUERY_SCRIPT = `
     const [, base, url, question] = process.argv
     const { database } = await import(base + 'adapters/sqlite/database.js')
     const { libsqlLedger } = await import(base + 'adapters/ledger/ledger.js')
@@ -145,8 +145,8 @@ describe('a byte that is not UTF-8', () => {
     await opened.raw.executeMultiple(sql)
     opened.close()
     const base = builtModule('adapters/sqlite/database.js').replace('adapters/sqlite/database.js', '')
-    const asking = runScript(ASK, [base, opened.url, question])
-    expect(await asking.line()).toBe('storage_damaged')
-    expect(await asking.ended).toMatchObject({ code: 0, signal: null })
+    const query = runScript(QUERY_SCRIPT, [base, opened.url, question])
+    expect(await query.line()).toBe('storage_damaged')
+    expect(await query.ended).toMatchObject({ code: 0, signal: null })
   })
 })

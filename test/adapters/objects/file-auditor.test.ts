@@ -109,15 +109,15 @@ async function outcomes(
   jobs: number,
   examination: 'identity' | 'whole' = 'identity',
 ): Promise<ObjectOutcome[]> {
-  const found: ObjectOutcome[] = []
+  const results: ObjectOutcome[] = []
   for await (const batch of auditor.examine(manifests, examination, jobs, NEVER)) {
     for (const { index, outcome } of batch) {
-      expect(found[index], `object ${index} came twice`).toBeUndefined()
-      found[index] = outcome
+      expect(results[index], `object ${index} came twice`).toBeUndefined()
+      results[index] = outcome
     }
   }
-  expect(Object.keys(found)).toHaveLength(manifests.length)
-  return found
+  expect(Object.keys(results)).toHaveLength(manifests.length)
+  return results
 }
 
 function threadsOfThisProcess(): number {
@@ -266,14 +266,14 @@ describe('the objects of a folder, read ahead', () => {
     const inFolder = damage(store)
     const found = await seenAhead(store)
     const examined = await outcomes(store, 1)
-    let told = 0
+    let batches = 0
     for (const [index, known] of store.manifests.entries()) {
       const seen = found.get(objectPath(known.sha256))
       if (seen === undefined) continue
-      told += 1
+      batches += 1
       expect(examineSeenObject(known, seen), `object ${index}`).toEqual(examined[index])
     }
-    expect(told).toBe(SPREAD - 1 - inFolder.length)
+    expect(batches).toBe(SPREAD - 1 - inFolder.length)
     expect(existsSync(join(store.root, 'sha256'))).toBe(true)
   })
 

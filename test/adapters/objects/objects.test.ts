@@ -95,19 +95,19 @@ describe('an archive on any engine', () => {
 })
 
 test('an audit asks for no more heads once the store has failed', async () => {
-  let asked = 0
+  let calls = 0
   const archive = {
     keys: () => Promise.resolve(Array.from({ length: 200 }, (_, index) => `heads/${index + 1}`)),
     get: () => Promise.resolve(null),
     async headFile() {
-      asked += 1
+      calls += 1
       await pause(1)
       throw storageUnavailable('it is down')
     },
   }
   await expect(streamingAuditor(archive).heads()).rejects.toMatchObject(UNAVAILABLE)
   await pause(50)
-  expect(asked).toBeLessThan(100)
+  expect(calls).toBeLessThan(100)
 })
 
 const ROWS = chainOf(
@@ -229,8 +229,8 @@ test('recommendations in a folder that is not there are unavailable, not absent,
   const root = await temporaryFolder()
   const store = fileObjects(root).recommendations
   rmSync(root, { recursive: true })
-  for (const asked of [() => store.current(), () => store.ping(), () => store.put('2026-08-22.v1', BYTES)])
-    await expect(asked()).rejects.toMatchObject(UNAVAILABLE)
+  for (const calls of [() => store.current(), () => store.ping(), () => store.put('2026-08-22.v1', BYTES)])
+    await expect(calls()).rejects.toMatchObject(UNAVAILABLE)
   expect(existsSync(root)).toBe(false)
 })
 

@@ -61,18 +61,18 @@ const TABLE: readonly (readonly [ModeName, string, Expected])[] = [
 describe.each(APIS)('a round over %s', (api) => {
   test.each(TABLE)('of a provider of %s', async (mode, text, expected) => {
     const provider = await startProvider(mode)
-    const silence = 'error' in expected && expected.error === 'timeout' ? expected.code : null
+    const idleLimit = 'error' in expected && expected.error === 'timeout' ? expected.code : null
     const quick = {
-      ...(silence === 'first_event' ? { firstEventMs: 200 } : {}),
-      ...(silence === 'idle' ? { idleMs: 100 } : {}),
+      ...(idleLimit === 'first_event' ? { firstEventMs: 200 } : {}),
+      ...(idleLimit === 'idle' ? { idleMs: 100 } : {}),
     }
     const events = await heard(modelAt(provider.url, { api, ...quick }))
-    const heardOf = outcome(events)
-    expect(heardOf.text).toBe(text)
-    expect(heardOf.end).toMatchObject('code' in expected ? { kind: 'failed', ...expected } : expected)
+    const collectEvents = outcome(events)
+    expect(collectEvents.text).toBe(text)
+    expect(collectEvents.end).toMatchObject('code' in expected ? { kind: 'failed', ...expected } : expected)
     expect(JSON.stringify(events)).not.toContain('SECRET')
     // On a busy machine the time to the first event may be over before the request has arrived.
-    if (silence === 'first_event') expect(provider.requests.length).toBeLessThanOrEqual(1)
+    if (idleLimit === 'first_event') expect(provider.requests.length).toBeLessThanOrEqual(1)
     else expect(provider.requests.length).toBe(1)
     expect(provider.breaches).toEqual([])
     await provider.requests[0]?.closed
@@ -138,12 +138,12 @@ describe.each(APIS)('a round over %s', (api) => {
   ] as const)('ends at once when it is aborted in %s', async (mode) => {
     const provider = await startProvider(mode)
     const abort = new AbortController()
-    const asked = heard(modelAt(provider.url, { api }), CALL, abort.signal)
+    const events = heard(modelAt(provider.url, { api }), CALL, abort.signal)
     await provider.arrived(1)
     const reason = new Error('the client left')
     const at = performance.now()
     abort.abort(reason)
-    await expect(asked).rejects.toBe(reason)
+    await expect(events).rejects.toBe(reason)
     expect((await provider.requests[0]?.closed) ?? Infinity).toBeGreaterThanOrEqual(at)
   })
 
@@ -187,7 +187,7 @@ const asStream = (body: string) => ({ answer: { status: 200, type: 'text/event-s
 describe('chat completions of local engines', () => {
   const chunk = (choice: object): string =>
     `data: ${JSON.stringify({ choices: [{ index: 0, finish_reason: null, ...choice }] })}\n\n`
-  const told = (name: string, text: unknown): object => ({
+  const outputItem = (name: string, text: unknown): object => ({
     type: 'function',
     function: { name, arguments: text },
   })
@@ -198,8 +198,8 @@ describe('chat completions of local engines', () => {
     ['with arguments that are no text', [{ index: 0 }, { index: 1 }], [{ n: 1 }, { n: 2 }]],
   ])('may give whole calls in one chunk, %s', async (_how, places, texts) => {
     const calls = [
-      { ...places[0], id: 'a', ...told('x', texts[0]) },
-      { ...places[1], id: 'b', ...told('y', texts[1]) },
+      { ...places[0], id: 'a', ...outputItem('x', texts[0]) },
+      { ...places[1], id: 'b', ...outputItem('y', texts[1]) },
     ]
     const stream = chunk({ delta: { tool_calls: calls } }) + chunk({ delta: {}, finish_reason: 'stop' })
     const provider = await startProvider(asStream(stream))

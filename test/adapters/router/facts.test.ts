@@ -65,7 +65,7 @@ test.each([
 })
 
 describe('a row that stands for others', () => {
-  const standing = (...rows: Record<string, unknown>[]): string[] =>
+  const includedIds = (...rows: Record<string, unknown>[]): string[] =>
     read({ data: rows })
       .models.filter(({ standsForOthers }) => standsForOthers)
       .map(({ id }) => id)
@@ -73,7 +73,7 @@ describe('a row that stands for others', () => {
 
   test('is one that the service calls a router or an alias', () => {
     expect(
-      standing(
+      includedIds(
         catalogueRow('a/auto:free', { architecture: { modality: 'text->text', tokenizer: 'Router' } }),
         catalogueRow('a/latest:free', { alias_target: { slug: 'a/b', name: 'B' } }),
         catalogueRow('a/plain:free', { alias_target: null }),
@@ -83,7 +83,7 @@ describe('a row that stands for others', () => {
 
   test('is a second name of a free model, and not its paid row or a model with another slug', () => {
     expect(
-      standing(
+      includedIds(
         slug('a/b-latest:free', 'a/b-2026'),
         slug('a/b:free', 'a/b-2026'),
         slug('a/b', 'a/b-2026'),

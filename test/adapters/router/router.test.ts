@@ -42,16 +42,16 @@ test('gives no answer that repeats the key', async () => {
     response.end(JSON.stringify(target === '/key' ? { error } : { choices: [{ message: { content: key } }] }))
   })
   const router = routerAt(source.url)
-  const answers = [await router.chat(CALL, LIVING), await router.key(LIVING)]
-  expect(answers).toMatchObject([{ reply: { text: '(key)' } }, { failed: { providerName: '(key)' } }])
-  expect(JSON.stringify(answers)).not.toContain('secret')
+  const responses = [await router.chat(CALL, LIVING), await router.key(LIVING)]
+  expect(responses).toMatchObject([{ reply: { text: '(key)' } }, { failed: { providerName: '(key)' } }])
+  expect(JSON.stringify(responses)).not.toContain('secret')
 })
 
 test('asks a model for nothing that could cost anything, and for no other model', async () => {
   const source = await localSource((_question, response) => response.end('{"choices":[]}'))
-  const answer = await routerAt(`${source.url}/api/v1`).chat(CALL, LIVING)
-  expect(answer).toMatchObject({ because: 'no message in a 200', preview: '{"choices":[]}', endedAt: NOW })
-  expect(answer.latencyMs).toBeGreaterThanOrEqual(0)
+  const response = await routerAt(`${source.url}/api/v1`).chat(CALL, LIVING)
+  expect(response).toMatchObject({ because: 'no message in a 200', preview: '{"choices":[]}', endedAt: NOW })
+  expect(response.latencyMs).toBeGreaterThanOrEqual(0)
   const [question] = source.questions
   expect(question).toMatchObject({
     method: 'POST',
@@ -139,8 +139,8 @@ test.each([
     if (how === 'never ends') response.end(Buffer.alloc(2 * 1024 * 1024, ' '))
   })
   const router = routerAt(source.url, how === 'stops in the middle' ? { chatTimeoutMs: 200 } : {})
-  const answer = await router.chat(CALL, LIVING)
-  expect(answer).toMatchObject({ status: null, because, preview: '{"choices":' })
+  const response = await router.chat(CALL, LIVING)
+  expect(response).toMatchObject({ status: null, because, preview: '{"choices":' })
 })
 
 test('tells that nobody is there', async () => {

@@ -164,12 +164,12 @@ const ITEMS: [LiveSourceName, Partial<Signal> & { sourceId: string }, Record<str
 
 describe('an item', () => {
   test.each(ITEMS)('of %s is observed today with what the source says: %j', async (source, signal, known) => {
-    const whole = await readWhole(await replay(), source)
-    const found = itemOf(whole, signal.sourceId)
+    const collected = await readWhole(await replay(), source)
+    const found = itemOf(collected, signal.sourceId)
     expect(found.signal).toMatchObject({ source, day: DAY, ...signal })
     expect(found).toMatchObject(known)
-    expect([whole.badRows, whole.failures]).toEqual([[], []])
-    expect(whole.details.every(({ collectedAt }) => collectedAt === NOW)).toBe(true)
+    expect([collected.badRows, collected.failures]).toEqual([[], []])
+    expect(collected.details.every(({ collectedAt }) => collectedAt === NOW)).toBe(true)
   })
 })
 
@@ -200,8 +200,8 @@ describe('the questions', () => {
       ]),
     )
     for (const source of ['hype:github', 'hype:huggingface'] as const) {
-      const whole = await readWhole(world, source, { gitHub: null, huggingFace: null })
-      expect([whole.signals.length, whole.failures]).toEqual([3, []])
+      const collected = await readWhole(world, source, { gitHub: null, huggingFace: null })
+      expect([collected.signals.length, collected.failures]).toEqual([3, []])
     }
   })
 
@@ -348,17 +348,17 @@ describe('an item of Hacker News', () => {
     ['has no title', { ...ITEM, title: undefined }, /./],
     ['has its id as text', { ...ITEM, id: String(ID) }, /./],
   ])('that %s is left out, and the others are not', async (_what, item, bad) => {
-    const whole = await readChanged('hn', 'hn', new RegExp(`item/${ID}`), () => item)
-    expect(whole.signals.map(({ sourceId }) => sourceId)).not.toContain(String(ID))
-    expect([whole.signals.length, whole.failures]).toEqual([61, []])
-    const told = { sourceId: String(ID), reason: expect.stringMatching(bad ?? '') as string }
-    expect(whole.badRows).toEqual(bad === null ? [] : [told])
+    const collected = await readChanged('hn', 'hn', new RegExp(`item/${ID}`), () => item)
+    expect(collected.signals.map(({ sourceId }) => sourceId)).not.toContain(String(ID))
+    expect([collected.signals.length, collected.failures]).toEqual([61, []])
+    const badRow = { sourceId: String(ID), reason: expect.stringMatching(bad ?? '') as string }
+    expect(collected.badRows).toEqual(bad === null ? [] : [badRow])
   })
 
   test('whose URL is none a browser would open has none', async () => {
     const change = () => ({ ...hackerNewsItem(41_000_001), url: 'javascript:alert(1)' })
-    const whole = await readChanged('hn', 'hn', /item\/41000001/, change)
-    expect(itemOf(whole, '41000001').signal?.url).toBeNull()
+    const collected = await readChanged('hn', 'hn', /item\/41000001/, change)
+    expect(itemOf(collected, '41000001').signal?.url).toBeNull()
   })
 
   test('that cannot be read costs only itself; after five the others are not asked for', async () => {
@@ -396,9 +396,9 @@ describe('an item of Hacker News', () => {
     world.change('hn', /item\/8863/, () => shape('hn-firebase-item-story'))
     world.change('hn', /item\/121003/, () => shape('hn-firebase-item-ask'))
     world.change('hn-search', /./, () => shape('hn-algolia-search_by_date-story'))
-    const whole = await readWhole(world, 'hn')
-    expect(whole.badRows).toEqual([])
-    expect(whole.signals).toMatchObject([
+    const collected = await readWhole(world, 'hn')
+    expect(collected.badRows).toEqual([])
+    expect(collected.signals).toMatchObject([
       {
         sourceId: '8863',
         points: 111,
@@ -439,8 +439,8 @@ describe('the search of Hacker News', () => {
     ['with both', AT / 1000, '2026-11-20T01:02:03Z'],
   ])('gives times %s', async (_form, created_at_i, created_at) => {
     const hits = [hit({ created_at_i, created_at })]
-    const whole = await readChanged('hn', 'hn-search', /./, () => ({ hits }))
-    expect(itemOf(whole, '5').signal?.publishedAt).toBe(AT)
+    const collected = await readChanged('hn', 'hn-search', /./, () => ({ hits }))
+    expect(itemOf(collected, '5').signal?.publishedAt).toBe(AT)
   })
 
   test('leaves stories of yesterday with few points out, and keeps those of today', async () => {
@@ -459,10 +459,10 @@ describe('the search of Hacker News', () => {
   })
 
   test('never replaces what an item itself has told', async () => {
-    const whole = await readChanged('hn', 'hn-search', /./, () => ({
+    const collected = await readChanged('hn', 'hn-search', /./, () => ({
       hits: [hit({ objectID: '41000001', title: 'An older title', points: 1 })],
     }))
-    expect(whole.signals.filter(({ sourceId }) => sourceId === '41000001')).toMatchObject([
+    expect(collected.signals.filter(({ sourceId }) => sourceId === '41000001')).toMatchObject([
       { title: 'Story 41000001: “quoted” & plain', titleProvenance: 'hn:firebase-item' },
     ])
   })
@@ -476,16 +476,16 @@ describe('details of a list that changed their shape', () => {
     [{ submitter_user: 5 }, null],
     [{ submitter_user: undefined }, null],
   ])('cost no story of Lobsters: %j', async (change, author) => {
-    const whole = await readChanged('lobsters', 'lobsters', /hottest/, () => [
+    const collected = await readChanged('lobsters', 'lobsters', /hottest/, () => [
       { ...lobstersStory('aaaaa1'), ...change, tags: { programming: true }, new_key: 1 },
     ])
-    expect(itemOf(whole, 'aaaaa1')).toMatchObject({ author, tags: [] })
-    expect(whole.badRows).toEqual([])
+    expect(itemOf(collected, 'aaaaa1')).toMatchObject({ author, tags: [] })
+    expect(collected.badRows).toEqual([])
   })
 
   test('come from a recorded story of Lobsters', async () => {
-    const whole = await readChanged('lobsters', 'lobsters', /hottest/, () => [shape('lobsters-story')])
-    const found = itemOf(whole, 'tdfoqh')
+    const collected = await readChanged('lobsters', 'lobsters', /hottest/, () => [shape('lobsters-story')])
+    const found = itemOf(collected, 'tdfoqh')
     expect(found).toMatchObject({
       signal: {
         title: "Ranking comments by sum of replies' scores",
@@ -508,8 +508,8 @@ describe('details of a list that changed their shape', () => {
       topics: ['x', 'x', ' ', 'y'.repeat(200)],
       owner: null,
     }
-    const whole = await readChanged('hype:github', 'github', /./, () => ({ items: [item] }))
-    expect(itemOf(whole, 'owner/first')).toMatchObject({
+    const collected = await readChanged('hype:github', 'github', /./, () => ({ items: [item] }))
+    expect(itemOf(collected, 'owner/first')).toMatchObject({
       author: null,
       tags: ['x', `${'y'.repeat(99)}…`],
       description: 'a b [31m c d\uFFFD',
@@ -539,10 +539,10 @@ test.each([
   ['an error and no data', { errors: [{ message: 'internal' }], data: null }, /the error "internal"/],
   ['no list', { data: { posts: null } }, /no list of posts/],
   ['something else', [1], /no list of posts/],
-])('LessWrong answering with %s is a failure that says so', async (_what, reply, told) => {
+])('LessWrong answering with %s is a failure that says so', async (_what, reply, badRow) => {
   const { signals, failures } = await readChanged('lesswrong', 'lesswrong', /./, () => reply)
   expect([signals, failures.length]).toEqual([[], 1])
-  expect(failures[0]?.reason).toMatch(told)
+  expect(failures[0]?.reason).toMatch(badRow)
 })
 
 test('a source that takes more than five minutes in all is asked nothing more', async () => {

@@ -6,7 +6,7 @@ import { sourceClient } from '../../support/source-client.ts'
 import { NOT_VOUCHED, SOURCE_UNAVAILABLE } from '../../support/refusals.ts'
 
 /** Asks a source at `url` for the title of one of its items. */
-function ask(
+function fetchTitle(
   url: string,
   source: string,
   sourceId: string,
@@ -81,14 +81,14 @@ describe('the title of an item', () => {
     'is asked of its own source, %s, and names its channel',
     async (source, id, target, answer, title, provenance) => {
       const { url, questions } = await jsonSource(answer)
-      expect(await ask(url, source, id)).toEqual({ title, provenance })
+      expect(await fetchTitle(url, source, id)).toEqual({ title, provenance })
       expect(questions.map((question) => question.target)).toEqual([target])
     },
   )
 
   test('is asked of LessWrong by the id alone, in a GraphQL variable', async () => {
     const { url, questions } = await jsonSource(lessWrongPost())
-    await ask(`${url}/graphql`, 'lesswrong', POST)
+    await fetchTitle(`${url}/graphql`, 'lesswrong', POST)
     expect(questions[0]).toMatchObject({ method: 'POST', target: '/graphql' })
     const body: unknown = JSON.parse(questions[0]?.body ?? '')
     expect(body).toEqual({
@@ -101,13 +101,13 @@ describe('the title of an item', () => {
     'is kept verbatim: %j',
     async (title) => {
       const { url } = await jsonSource(hnItem({ title }))
-      expect(await ask(url, 'hn', '8863')).toEqual({ title, provenance: 'hn:firebase-item' })
+      expect(await fetchTitle(url, 'hn', '8863')).toEqual({ title, provenance: 'hn:firebase-item' })
     },
   )
 
   test('is cut after 1,001 characters, enough to tell that it is longer than a publication takes', async () => {
     const { url } = await jsonSource(hnItem({ title: '😀'.repeat(100_000) }))
-    const { title } = await ask(url, 'hn', '8863')
+    const { title } = await fetchTitle(url, 'hn', '8863')
     expect(title).toBe('😀'.repeat(1_001))
   })
 
@@ -119,8 +119,8 @@ describe('the title of an item', () => {
     ['..', '..'],
   ])('is asked with the id %j encoded, so that it stays one segment of the path', async (id, encoded) => {
     const { url, questions } = await jsonSource(null)
-    await expect(ask(`${url}/v0`, 'hn', id)).rejects.toMatchObject(NOT_VOUCHED)
-    await expect(ask(`${url}/v0`, 'lobsters', id)).rejects.toMatchObject(NOT_VOUCHED)
+    await expect(fetchTitle(`${url}/v0`, 'hn', id)).rejects.toMatchObject(NOT_VOUCHED)
+    await expect(fetchTitle(`${url}/v0`, 'lobsters', id)).rejects.toMatchObject(NOT_VOUCHED)
     expect(questions.map(({ target }) => target)).toEqual([
       `/v0/item/${encoded}.json`,
       `/v0/s/${encoded}.json`,
@@ -129,17 +129,17 @@ describe('the title of an item', () => {
 
   test.each(NOT_VOUCHING)('is not vouched for by %s (%s)', async (_what, source, id, answer) => {
     const { url } = await jsonSource(answer)
-    await expect(ask(url, source, id)).rejects.toMatchObject(NOT_VOUCHED)
+    await expect(fetchTitle(url, source, id)).rejects.toMatchObject(NOT_VOUCHED)
   })
 
   test('is not vouched for by a 404', async () => {
     const { url } = await localSource((_question, response) => response.writeHead(404).end('Not Found'))
-    await expect(ask(url, 'hn', '8863')).rejects.toMatchObject(NOT_VOUCHED)
+    await expect(fetchTitle(url, 'hn', '8863')).rejects.toMatchObject(NOT_VOUCHED)
   })
 
   test.each(['hype:github', ''])('of the source %j has nobody to ask', async (source) => {
     const { url, questions } = await jsonSource(hnItem())
-    await expect(ask(url, source, '8863')).rejects.toMatchObject(NOT_VOUCHED)
+    await expect(fetchTitle(url, source, '8863')).rejects.toMatchObject(NOT_VOUCHED)
     expect(questions).toEqual([])
   })
 
@@ -147,13 +147,13 @@ describe('the title of an item', () => {
     'is unavailable when the source answers with %s (%s)',
     async (_what, source, id, answer) => {
       const { url } = await jsonSource(answer)
-      await expect(ask(url, source, id)).rejects.toMatchObject(SOURCE_UNAVAILABLE)
+      await expect(fetchTitle(url, source, id)).rejects.toMatchObject(SOURCE_UNAVAILABLE)
     },
   )
 
   test('is given up at once when the run ends', async () => {
     const controller = new AbortController()
     const { url } = await localSource(() => controller.abort(new Error('the run was ended')))
-    await expect(ask(url, 'hn', '8863', controller.signal)).rejects.toThrow('the run was ended')
+    await expect(fetchTitle(url, 'hn', '8863', controller.signal)).rejects.toThrow('the run was ended')
   })
 })

@@ -10,12 +10,12 @@ import { SOURCE_UNAVAILABLE } from '../../support/refusals.ts'
 const MIB = 1024 * 1024
 
 /** Asks for a JSON value of whatever shape; a 404 gives null. */
-function ask(
+function fetchJson(
   request: Partial<SourceRequest<unknown>> & { url: string },
   client: SourceClient = sourceClient(),
   signal: AbortSignal = new AbortController().signal,
 ): Promise<unknown> {
-  return client.ask({ absent: null, read: (json: unknown) => json, ...request }, signal)
+  return client.fetchJson({ absent: null, read: (json: unknown) => json, ...request }, signal)
 }
 
 const html = '<!doctype html><title>Just a moment...</title>'
@@ -75,7 +75,7 @@ describe('a question to a source', () => {
     'is answered by %j',
     async (document) => {
       const { url, questions } = await jsonSource(document)
-      expect(await ask({ url: `${url}/item/8863.json` })).toEqual(document)
+      expect(await fetchJson({ url: `${url}/item/8863.json` })).toEqual(document)
       expect(questions).toEqual([
         expect.objectContaining({ method: 'GET', target: '/item/8863.json', body: '' }),
       ])
@@ -85,36 +85,36 @@ describe('a question to a source', () => {
 
   test('with a body is sent as JSON', async () => {
     const { url, questions } = await jsonSource({})
-    await ask({ url, body: { query: 'q', variables: { id: 'ä' } } })
+    await fetchJson({ url, body: { query: 'q', variables: { id: 'ä' } } })
     expect(questions[0]).toMatchObject({ method: 'POST', body: '{"query":"q","variables":{"id":"ä"}}' })
     expect(questions[0]?.headers['content-type']).toBe('application/json')
   })
 
   test.each([404, 410])('answered with %i finds nothing', async (status) => {
     const { url } = await localSource((_question, response) => response.writeHead(status).end(html))
-    expect(await ask({ url })).toBeNull()
+    expect(await fetchJson({ url })).toBeNull()
   })
 
   test('takes an answer of nearly a megabyte', async () => {
     const { url } = await jsonSource('x'.repeat(MIB - 2))
-    expect(await ask({ url })).toHaveLength(MIB - 2)
+    expect(await fetchJson({ url })).toHaveLength(MIB - 2)
   })
 
   test.each(Object.entries(MISBEHAVIOURS))(
     'answered with %s makes the source unavailable, and is not sent again',
-    async (_what, [told, answer]) => {
+    async (_what, [expected, answer]) => {
       const { url, questions } = await localSource((_question, response) => answer(response))
-      const error = await ask({ url: `${url}/item/1.json` }).catch((thrown: unknown) => thrown)
+      const error = await fetchJson({ url: `${url}/item/1.json` }).catch((thrown: unknown) => thrown)
       expect(error).toMatchObject(SOURCE_UNAVAILABLE)
       const { detail = '' } = error as SourceUnavailable
       expect(detail).toContain(`${url}/item/1.json: `)
-      expect(detail).toMatch(told)
+      expect(detail).toMatch(expected)
       expect(questions).toHaveLength(1)
     },
   )
 
   test('to a port nobody listens on makes the source unavailable', async () => {
-    await expect(ask({ url: await unreachableUrl() })).rejects.toMatchObject({
+    await expect(fetchJson({ url: await unreachableUrl() })).rejects.toMatchObject({
       ...SOURCE_UNAVAILABLE,
       detail: expect.stringMatching(/; check the address and the network, and try again$/) as string,
     })
@@ -127,10 +127,12 @@ test('an answer that drips in for ever is given up when its time is over', async
     const drip = setInterval(() => response.write(' '), 5)
     response.once('close', () => clearInterval(drip))
   })
-  await expect(ask({ url: source.url }, sourceClient({ answerMs: 60 }))).rejects.toMatchObject({
-    ...SOURCE_UNAVAILABLE,
-    detail: expect.stringContaining('no whole answer within 60 ms') as string,
-  })
+  await expect(fetchJson({ url: source.url }, sourceClient({ responseTimeoutMs: 60 }))).rejects.toMatchObject(
+    {
+      ...SOURCE_UNAVAILABLE,
+      detail: expect.stringContaining('no whole answer within 60 ms') as string,
+    },
+  )
 })
 
 describe('an aborted question to a source', () => {
@@ -148,8 +150,8 @@ describe('an aborted question to a source', () => {
   ])('rejects with the reason at once: %s', async (_what, answer) => {
     const { url, questions } = await localSource((_question, response) => answer(response))
     const controller = new AbortController()
-    const asking = ask({ url }, sourceClient(), controller.signal)
-    const outcome = expect(asking).rejects.toBe(reason)
+    const pending = fetchJson({ url }, sourceClient(), controller.signal)
+    const outcome = expect(pending).rejects.toBe(reason)
     await vi.waitUntil(() => questions.length === 1, { interval: 1, timeout: 5_000 })
     const abortedAt = performance.now()
     controller.abort(reason)
@@ -160,7 +162,7 @@ describe('an aborted question to a source', () => {
 
   test('is never sent when it was aborted before', async () => {
     const { url, questions } = await jsonSource({})
-    await expect(ask({ url }, sourceClient(), AbortSignal.abort(reason))).rejects.toBe(reason)
+    await expect(fetchJson({ url }, sourceClient(), AbortSignal.abort(reason))).rejects.toBe(reason)
     expect(questions).toEqual([])
   })
 })
@@ -169,9 +171,9 @@ describe('a source that is busy', () => {
   const from = Date.UTC(2026, 10, 21, 12)
 
   /** A client that waits so long in all, by a clock of its own. */
-  function waitingClient(longestWaitMs = 60_000) {
+  function waitingClient(maxWaitMs = 60_000) {
     const { slept, ...time } = sleepingClock(from)
-    return { slept, client: sourceClient({ ...time, limits: { atOnce: 4, longestWaitMs } }) }
+    return { slept, client: sourceClient({ ...time, limits: { concurrency: 4, maxWaitMs } }) }
   }
 
   /** A source that answers with each of the given heads once, then with an object. */
@@ -191,7 +193,7 @@ describe('a source that is busy', () => {
     for (const status of [429, 503]) {
       const { url, questions } = await busyFor([status, { 'retry-after': value }])
       const { slept, client } = waitingClient()
-      expect(await ask({ url }, client)).toEqual({ id: 1 })
+      expect(await fetchJson({ url }, client)).toEqual({ id: 1 })
       expect([slept, questions.length]).toEqual([[7_000], 2])
     }
   })
@@ -200,7 +202,7 @@ describe('a source that is busy', () => {
     const busy: [number, Record<string, string>] = [503, {}]
     const { url, questions } = await busyFor(busy, busy, busy, busy)
     const { slept, client } = waitingClient()
-    const error = await ask({ url }, client).catch((thrown: unknown) => thrown)
+    const error = await fetchJson({ url }, client).catch((thrown: unknown) => thrown)
     expect(error).toMatchObject({ ...SOURCE_UNAVAILABLE, retryAt: null })
     expect([slept, questions.length]).toEqual([[1_000, 2_000], 3])
   })
@@ -209,19 +211,19 @@ describe('a source that is busy', () => {
     const { url, questions } = await busyFor([429, { 'retry-after': '3600' }])
     const { slept, client } = waitingClient()
     const retryAt = from + 3_600_000
-    await expect(ask({ url }, client)).rejects.toMatchObject({
+    await expect(fetchJson({ url }, client)).rejects.toMatchObject({
       retryAt,
       detail: expect.stringContaining('come back at 2026-11-21T13:00:00.000Z') as string,
     })
-    await expect(ask({ url: `${url}/other` }, client)).rejects.toMatchObject({ retryAt })
+    await expect(fetchJson({ url: `${url}/other` }, client)).rejects.toMatchObject({ retryAt })
     expect([slept, questions.length]).toEqual([[], 1])
   })
 
   test('is left alone by the next run too, for a day at most, and then asked again', async () => {
     const { url, questions } = await busyFor([429, { 'retry-after': '99999' }])
     const memory = memoryOfSources()
-    const limits = { atOnce: 4, longestWaitMs: 60_000 }
-    const run = (now: number) => ask({ url }, sourceClient({ ...sleepingClock(now), limits, memory }))
+    const limits = { concurrency: 4, maxWaitMs: 60_000 }
+    const run = (now: number) => fetchJson({ url }, sourceClient({ ...sleepingClock(now), limits, memory }))
     await expect(run(from)).rejects.toMatchObject(SOURCE_UNAVAILABLE)
     const aDayLater = from + 24 * 3_600_000
     await expect(run(aDayLater - 60_001)).rejects.toMatchObject({
@@ -236,7 +238,7 @@ describe('a source that is busy', () => {
     const busy: [number, Record<string, string>] = [429, { 'retry-after': '25' }]
     const { url } = await busyFor(busy, busy, busy)
     const { slept, client } = waitingClient(40_000)
-    await expect(ask({ url }, client)).rejects.toMatchObject({ retryAt: from + 50_000 })
+    await expect(fetchJson({ url }, client)).rejects.toMatchObject({ retryAt: from + 50_000 })
     expect(slept).toEqual([25_000])
   })
 
@@ -244,7 +246,7 @@ describe('a source that is busy', () => {
     const reset = String(from / 1000 + 30)
     const { url } = await busyFor([403, { 'x-ratelimit-remaining': '0', 'x-ratelimit-reset': reset }])
     const { slept, client } = waitingClient()
-    expect(await ask({ url }, client)).toEqual({ id: 1 })
+    expect(await fetchJson({ url }, client)).toEqual({ id: 1 })
     expect(slept).toEqual([30_000])
   })
 
@@ -252,8 +254,8 @@ describe('a source that is busy', () => {
     const { url: busy } = await busyFor([429, { 'retry-after': '3600' }])
     const { url: other } = await jsonSource({ id: 2 })
     const client = sourceClient(sleepingClock(from))
-    await expect(ask({ url: busy }, client)).rejects.toMatchObject(SOURCE_UNAVAILABLE)
-    expect(await ask({ url: other }, client)).toEqual({ id: 2 })
+    await expect(fetchJson({ url: busy }, client)).rejects.toMatchObject(SOURCE_UNAVAILABLE)
+    expect(await fetchJson({ url: other }, client)).toEqual({ id: 2 })
   })
 
   test('ends its pause when the run ends', async () => {
@@ -265,8 +267,8 @@ describe('a source that is busy', () => {
         signal.addEventListener('abort', () => reject(signal.reason as Error))
         controller.abort(reason)
       })
-    const client = sourceClient({ sleep, limits: { atOnce: 4, longestWaitMs: 60_000 } })
-    await expect(ask({ url }, client, controller.signal)).rejects.toBe(reason)
+    const client = sourceClient({ sleep, limits: { concurrency: 4, maxWaitMs: 60_000 } })
+    await expect(fetchJson({ url }, client, controller.signal)).rejects.toBe(reason)
     expect(questions).toHaveLength(1)
   })
 })
@@ -283,7 +285,7 @@ test('a host has at most four questions open at a time, and the next is sent whe
     if (questions.length === 12) for (const last of open.splice(0)) last.end('{}')
   })
   const client = sourceClient()
-  await Promise.all(Array.from({ length: 12 }, (_, id) => ask({ url: `${url}/${id}` }, client)))
+  await Promise.all(Array.from({ length: 12 }, (_, id) => fetchJson({ url: `${url}/${id}` }, client)))
   expect([most, questions.length]).toEqual([4, 12])
 })
 
@@ -294,7 +296,7 @@ describe('a token', () => {
       response.writeHead(307, { location: elsewhere.url }).end(),
     )
     const headers = { authorization: 'Bearer secret' }
-    const error = await ask({ url, headers, credential: 'X_TOKEN' }).catch((thrown: unknown) => thrown)
+    const error = await fetchJson({ url, headers, credential: 'X_TOKEN' }).catch((thrown: unknown) => thrown)
     expect(questions[0]?.headers.authorization).toBe('Bearer secret')
     expect(elsewhere.questions).toEqual([])
     expect(JSON.stringify([String(error), error])).not.toContain('secret')
@@ -302,8 +304,8 @@ describe('a token', () => {
 
   test.each([401, 403])('that is refused with %i is named, not told', async (status) => {
     const { url } = await localSource((_question, response) => response.writeHead(status).end('{}'))
-    const asking = ask({ url, headers: { authorization: 'Bearer secret' }, credential: 'X_TOKEN' })
-    await expect(asking).rejects.toMatchObject({ detail: `${url}: it answered ${status}: check X_TOKEN` })
+    const pending = fetchJson({ url, headers: { authorization: 'Bearer secret' }, credential: 'X_TOKEN' })
+    await expect(pending).rejects.toMatchObject({ detail: `${url}: it answered ${status}: check X_TOKEN` })
   })
 })
 
@@ -312,9 +314,10 @@ describe('an answer with validators', () => {
 
   /** Answers 304 to whoever knows the validators. */
   async function unchanging(value: unknown, headers: Record<string, string> = validators) {
-    return localSource(({ headers: asked }, response) => {
-      const known = asked['if-none-match'] !== undefined || asked['if-modified-since'] !== undefined
-      if (known) response.writeHead(304, headers).end()
+    return localSource(({ headers: request }, response) => {
+      const hasValidators =
+        request['if-none-match'] !== undefined || request['if-modified-since'] !== undefined
+      if (hasValidators) response.writeHead(304, headers).end()
       else response.writeHead(200, headers).end(JSON.stringify(value))
     })
   }
@@ -324,9 +327,9 @@ describe('an answer with validators', () => {
     const client = sourceClient({ memory: memoryOfSources() })
     const counts = { requests: 0, notModified: 0 }
     const { signal } = new AbortController()
-    const asked = { url, conditional: true, read: (json: unknown) => json }
-    expect(await client.ask(asked, signal, counts)).toEqual([1, 2])
-    expect(await client.ask(asked, signal, counts)).toEqual([1, 2])
+    const request = { url, conditional: true, read: (json: unknown) => json }
+    expect(await client.fetchJson(request, signal, counts)).toEqual([1, 2])
+    expect(await client.fetchJson(request, signal, counts)).toEqual([1, 2])
     expect(counts).toEqual({ requests: 2, notModified: 1 })
     expect(questions[1]?.headers).toMatchObject({
       'if-none-match': 'W/"1"',
@@ -337,8 +340,8 @@ describe('an answer with validators', () => {
   test('is not kept where it was not asked for conditionally', async () => {
     const { url, questions } = await unchanging([1])
     const client = sourceClient({ memory: memoryOfSources() })
-    await ask({ url }, client)
-    expect(await ask({ url }, client)).toEqual([1])
+    await fetchJson({ url }, client)
+    expect(await fetchJson({ url }, client)).toEqual([1])
     expect(questions.map(({ headers }) => headers['if-none-match'])).toEqual([undefined, undefined])
   })
 
@@ -351,7 +354,7 @@ describe('an answer with validators', () => {
       return json
     }
     for (let time = 0; time < 2; time += 1) {
-      await expect(ask({ url, conditional: true, read }, client)).rejects.toMatchObject({
+      await expect(fetchJson({ url, conditional: true, read }, client)).rejects.toMatchObject({
         detail: `${url}: its answer has another shape than expected`,
       })
     }
@@ -366,10 +369,10 @@ describe('an answer with validators', () => {
       const { url, questions } = await unchanging([1])
       let now = Date.UTC(2026, 10, 21)
       const client = sourceClient({ memory, clock: () => now })
-      await ask({ url, conditional: true }, client)
+      await fetchJson({ url, conditional: true }, client)
       if (when.endsWith('old')) now += 24 * 3_600_000
       else for (const [key, kept] of memory.kept) memory.kept.set(key, { ...kept, body: '[1' })
-      expect(await ask({ url, conditional: true }, client)).toEqual([1])
+      expect(await fetchJson({ url, conditional: true }, client)).toEqual([1])
       expect(questions[1]?.headers['if-none-match']).toBeUndefined()
     },
   )
@@ -380,7 +383,7 @@ describe('an answer with validators', () => {
   ])('%s is not kept', async (_what, value, headers) => {
     const memory = memoryOfSources()
     const { url } = await unchanging(value, headers)
-    await ask({ url, conditional: true }, sourceClient({ memory }))
+    await fetchJson({ url, conditional: true }, sourceClient({ memory }))
     expect(memory.kept.size).toBe(0)
   })
 })

@@ -5,7 +5,7 @@ import type { InStatement, ResultSet } from '@libsql/client'
 import { describe, expect, onTestFinished, test } from 'vitest'
 import { isBusy } from '../../../src/adapters/sqlite/vendor-errors.ts'
 import { guardClient } from '../../../src/adapters/sqlite/guard.ts'
-import { TooLate } from '../../../src/adapters/sqlite/rows.ts'
+import { DeadlineExceeded } from '../../../src/adapters/sqlite/rows.ts'
 import { temporaryFolder } from '../../support/temporary-folder.ts'
 import { builtModule, runScript } from '../../support/compiled-sources.ts'
 import { holdLock, rawClient, countTicks, startWaiting } from './lock-holder.ts'
@@ -254,7 +254,7 @@ describe('a batch that must be in time', () => {
   test.each(LOCKS)('has not happened when its time ends while another process is %s', async (lock) => {
     const { url, client } = await notes(60_000)
     const release = await holdLock(url, lock)
-    await expect(client.batchWithin([insert('late')], 100)).rejects.toBeInstanceOf(TooLate)
+    await expect(client.batchWithin([insert('late')], 100)).rejects.toBeInstanceOf(DeadlineExceeded)
     await release()
     expect(await textsIn(url)).toEqual([])
     await client.batchWithin([insert('in time')], 1_000)
@@ -265,7 +265,7 @@ describe('a batch that must be in time', () => {
     const { url, client } = await notes(60_000)
     const slow = `WITH RECURSIVE n (i) AS (SELECT 1 UNION ALL SELECT i + 1 FROM n WHERE i < 1000000)
       SELECT max(i) FROM n`
-    await expect(client.batchWithin([insert('late'), slow], 1)).rejects.toBeInstanceOf(TooLate)
+    await expect(client.batchWithin([insert('late'), slow], 1)).rejects.toBeInstanceOf(DeadlineExceeded)
     expect(await textsIn(url)).toEqual([])
     await client.batchWithin([insert('in time')], 1_000)
     expect(await textsIn(url)).toEqual(['in time'])

@@ -8,17 +8,21 @@ import { UNAVAILABLE } from '../../support/refusals.ts'
 const NAME = 'the database server of the test'
 
 /** Short enough for tests, and long enough for an answer on this machine. */
-const ANSWER_TIMEOUT_MS = 2_000
+const RESPONSE_TIMEOUT_MS = 2_000
 
-function ask(url: string, body = 'a statement', answerTimeoutMs = ANSWER_TIMEOUT_MS): Promise<Response> {
-  const requests = openServerRequests(NAME, answerTimeoutMs)
+function sendStatement(
+  url: string,
+  body = 'a statement',
+  responseTimeoutMs = RESPONSE_TIMEOUT_MS,
+): Promise<Response> {
+  const requests = openServerRequests(NAME, responseTimeoutMs)
   onTestFinished(() => requests.close())
   return requests.fetch(
     new Request(`${url}/v2/pipeline`, { method: 'POST', headers: { authorization: 'Bearer x' }, body }),
   )
 }
 
-async function answering(answer: (response: ServerResponse) => void): Promise<string> {
+async function startServer(answer: (response: ServerResponse) => void): Promise<string> {
   return (await localSource((_question, response) => answer(response))).url
 }
 
@@ -27,7 +31,7 @@ describe('a request to a libSQL server', () => {
     const { url, questions } = await localSource((_question, response) => {
       response.writeHead(200, { 'content-type': 'application/json' }).end('{"a":"ü"}')
     })
-    const response = await ask(url, '{"sql":"é"}')
+    const response = await sendStatement(url, '{"sql":"é"}')
     expect([response.status, response.headers.get('content-type')]).toEqual([200, 'application/json'])
     expect(await response.json()).toEqual({ a: 'ü' })
     expect(questions).toMatchObject([{ method: 'POST', target: '/v2/pipeline', body: '{"sql":"é"}' }])
@@ -35,22 +39,22 @@ describe('a request to a libSQL server', () => {
   })
 
   test.each([400, 404, 500, 503])('leaves the status %i to the driver', async (status) => {
-    const url = await answering((response) => response.writeHead(status).end('no'))
-    expect((await ask(url)).status).toBe(status)
+    const url = await startServer((response) => response.writeHead(status).end('no'))
+    expect((await sendStatement(url)).status).toBe(status)
   })
 
   test.each([401, 403])('refuses for the token when the server answers %i', async (status) => {
-    const url = await answering((response) => response.writeHead(status).end('no'))
-    const asking = ask(url)
-    await expect(asking).rejects.toMatchObject(UNAVAILABLE)
-    await expect(asking).rejects.toThrow(`${NAME} answered ${status}; correct DASH_DATABASE_AUTH_TOKEN`)
+    const url = await startServer((response) => response.writeHead(status).end('no'))
+    const response = sendStatement(url)
+    await expect(response).rejects.toMatchObject(UNAVAILABLE)
+    await expect(response).rejects.toThrow(`${NAME} answered ${status}; correct DASH_DATABASE_AUTH_TOKEN`)
   })
 
   test.each([
     ['nobody listens', unreachableUrl, 'ECONNREFUSED'],
     ['the name of the server is not known', () => 'http://no-such-host.invalid', 'ENOTFOUND|EAI_AGAIN'],
   ])('refuses when %s, and is known not to have been sent', async (_what, url, code) => {
-    const error = await ask(await url()).catch((reason: unknown) => reason)
+    const error = await sendStatement(await url()).catch((reason: unknown) => reason)
     expect(error).toMatchObject(UNAVAILABLE)
     expect(String(error)).toMatch(
       new RegExp(`${NAME} cannot be reached \\((${code})\\); start it or correct DASH_DATABASE_URL`),
@@ -70,7 +74,7 @@ describe('a request to a libSQL server', () => {
       },
     ],
   ])('refuses when the server %s, which may have done what it was told', async (_what, misbehave) => {
-    const error = await ask(await answering(misbehave)).catch((reason: unknown) => reason)
+    const error = await sendStatement(await startServer(misbehave)).catch((reason: unknown) => reason)
     expect(error).toMatchObject(UNAVAILABLE)
     expect(wasNeverSent(error)).toBe(false)
   })
@@ -79,7 +83,9 @@ describe('a request to a libSQL server', () => {
     ['never answers', () => undefined],
     ['never ends its answer', (response) => response.writeHead(200).write('{')],
   ])('fails, and is no refusal, when the server %s', async (_what, misbehave) => {
-    const error = await ask(await answering(misbehave), '', 200).catch((reason: unknown) => reason)
+    const error = await sendStatement(await startServer(misbehave), '', 200).catch(
+      (reason: unknown) => reason,
+    )
     expect(error).not.toMatchObject({ name: 'Refusal' })
     expect(String(error)).toContain(`${NAME} gave no answer within 200 ms`)
     expect(wasNeverSent(error)).toBe(false)

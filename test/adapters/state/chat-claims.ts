@@ -18,16 +18,16 @@ const WIDE: ChatLimits = {
   budgetShare: 1_000_000,
 }
 
-interface Wish extends Partial<Omit<TurnClaim, 'limits'>> {
+interface ClaimChanges extends Partial<Omit<TurnClaim, 'limits'>> {
   limits?: Partial<ChatLimits>
 }
 
 let callers = 0
 
 /** A claim of a caller nobody has seen, unless it is said otherwise. */
-export function claimOf({ limits, ...wish }: Wish = {}): TurnClaim {
+export function claimOf({ limits, ...changes }: ClaimChanges = {}): TurnClaim {
   callers += 1
-  const now = wish.now ?? NOW
+  const now = changes.now ?? NOW
   return {
     session: `session-${callers}`,
     sessionEndsAt: now + 1_800_000,
@@ -41,7 +41,7 @@ export function claimOf({ limits, ...wish }: Wish = {}): TurnClaim {
     shortestCall: { withTools: 1_000, withoutTools: 300 },
     requestsPerAddress: null,
     leaseMs: 120_000,
-    ...wish,
+    ...changes,
     limits: { ...WIDE, ...limits },
   }
 }
@@ -57,8 +57,8 @@ export function extensionOf(
 }
 
 /** Admits a turn that must be admitted; its id. */
-export async function admitted(ledger: State['chat'], wish: Wish = {}): Promise<string> {
-  const admission = await ledger.admit(claimOf(wish))
+export async function admitted(ledger: State['chat'], changes: ClaimChanges = {}): Promise<string> {
+  const admission = await ledger.admit(claimOf(changes))
   if (!admission.admitted) throw new Error(`refused: ${admission.scope}`)
   return admission.turn
 }

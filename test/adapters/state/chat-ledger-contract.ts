@@ -55,12 +55,12 @@ function quotaContract(engine: string, open: StateOpener): void {
       const { ledger, another } = await open()
       const others = [ledger, another().ledger, another().ledger]
       const limits = { budgetPerDay: 10_000, burstPerMinute: 4 }
-      const asked = await Promise.all(
+      const admissions = await Promise.all(
         Array.from({ length: 30 }, (_, index) =>
           (others[index % 3] ?? ledger).admit(claimOf({ address: `crowd-${index % 2}`, limits })),
         ),
       )
-      expect(asked.filter((admission) => admission.admitted)).toHaveLength(8)
+      expect(admissions.filter((admission) => admission.admitted)).toHaveLength(8)
     })
   })
 }
@@ -102,12 +102,12 @@ function moneyContract(engine: string, open: StateOpener): void {
 
     test('settles at the reserved amount what nobody settled in time, and nothing else', async () => {
       const { ledger, another } = await open()
-      const lost = await admitted(ledger, { leaseMs: 100 })
+      const expired = await admitted(ledger, { leaseMs: 100 })
       const slow = await admitted(ledger, { leaseMs: 200 })
       expect(await ledger.sweep(NOW + 99, DAY)).toBe(0)
       expect(await another().ledger.sweep(NOW + 100, DAY)).toBe(1)
       expect(await ledger.spending(DAY)).toEqual({ settled: 1_000, reserved: 1_000 })
-      expect(await ledger.settle(lost, 5, NOW + 150)).toBe(false)
+      expect(await ledger.settle(expired, 5, NOW + 150)).toBe(false)
       expect(await ledger.settle(slow, 5, NOW + 150)).toBe(true)
       expect(await ledger.sweep(NOW + 500, DAY)).toBe(0)
       expect(await ledger.spending(DAY)).toEqual({ settled: 1_005, reserved: 0 })
@@ -133,7 +133,7 @@ function shareContract(engine: string, open: StateOpener): void {
     test('never admits more than there is, however many ask and extend at once', async () => {
       const { ledger, another } = await open()
       const others = [ledger, another().ledger, another().ledger]
-      const asked = await Promise.all(
+      const admissions = await Promise.all(
         Array.from({ length: 30 }, async (_, index) => {
           const store = others[index % 3] ?? ledger
           const claim = claimOf({ address: `share-${index % 2}`, limits })
@@ -143,7 +143,7 @@ function shareContract(engine: string, open: StateOpener): void {
           return extended ? 1_300 : admission.reserved
         }),
       )
-      const held = asked.reduce((sum, each) => sum + each, 0)
+      const held = admissions.reduce((sum, each) => sum + each, 0)
       expect(held).toBeGreaterThan(2_000)
       expect(held).toBeLessThanOrEqual(4_000)
       expect(await ledger.spending(DAY)).toEqual({ settled: 0, reserved: held })

@@ -270,7 +270,7 @@ function takenBy(turns: readonly NaiveTurn[]): number {
 }
 
 /** What is left of the budget, and of the shares of an address and its network. */
-function roomOf(turns: readonly NaiveTurn[], { limits, day, address, network }: TurnClaim): number[] {
+function moneyLeft(turns: readonly NaiveTurn[], { limits, day, address, network }: TurnClaim): number[] {
   const today = turns.filter((turn) => turn.claim.day === day)
   const share = Math.floor((limits.budgetPerDay * limits.budgetShare) / 1_000_000)
   return [
@@ -309,9 +309,9 @@ function naiveAdmission(turns: readonly NaiveTurn[], claim: TurnClaim): object {
   const inSession = those((turn) => turn.session === claim.session)
   const open = those((turn) => turn.server === claim.server).filter(({ cost }) => cost === null)
   const lastAt = inSession.at(-1)?.claim.now ?? -Infinity
-  const rooms = roomOf(turns, claim)
-  const [missing = 0, missingOfAddress = 0, missingOfNetwork = 0] = rooms.map(
-    (room) => firstCall.withoutTools - room,
+  const left = moneyLeft(turns, claim)
+  const [missing = 0, missingOfAddress = 0, missingOfNetwork = 0] = left.map(
+    (available) => firstCall.withoutTools - available,
   )
   const midnight = startOfDay(addDays(day, 1))
   const checks: [boolean, string, number][] = [
@@ -347,7 +347,7 @@ function naiveAdmission(turns: readonly NaiveTurn[], claim: TurnClaim): object {
   }
   const isSoft = takenBy(today) >= 0.8 * budgetPerDay || settled + shortestCall.withTools > budgetPerDay
   if (isSoft) expect(state).toBe('soft')
-  const degraded = isSoft || firstCall.withTools > Math.min(...rooms)
+  const degraded = isSoft || firstCall.withTools > Math.min(...left)
   return {
     admitted: true,
     degraded,
@@ -363,6 +363,6 @@ function naiveAdmission(turns: readonly NaiveTurn[], claim: TurnClaim): object {
 function naiveExtension(turns: readonly NaiveTurn[], turn: NaiveTurn, upTo: number): boolean {
   return (
     turn.cost === null &&
-    Math.max(0, upTo - turn.reserved) <= Math.max(0, Math.min(...roomOf(turns, turn.claim)))
+    Math.max(0, upTo - turn.reserved) <= Math.max(0, Math.min(...moneyLeft(turns, turn.claim)))
   )
 }

@@ -100,11 +100,13 @@ export function evaluationsContract(engine: string, open: StateOpener): void {
 
     test('count no attempt beyond what a model may have on a day, whoever asks', async () => {
       const { evaluations, another, token, run } = await begun(open)
-      const ask = (ledger: State['evaluations'], sentAt: number): Promise<CountedAttempt> =>
+      const count = (ledger: State['evaluations'], sentAt: number): Promise<CountedAttempt> =>
         ledger.countAttempt({ run, model: MODEL, kind: 'text', sentAt }, guardOf(token))
-      const told = await Promise.all([1, 2, 3, 4].map((after) => ask(another().evaluations, NOW + after)))
-      expect(told.filter((each) => 'counted' in each)).toHaveLength(3)
-      expect(await ask(evaluations, NOW + 5)).toEqual({ refused: 'model_spent' })
+      const results = await Promise.all(
+        [1, 2, 3, 4].map((after) => count(another().evaluations, NOW + after)),
+      )
+      expect(results.filter((each) => 'counted' in each)).toHaveLength(3)
+      expect(await count(evaluations, NOW + 5)).toEqual({ refused: 'model_spent' })
       expect(await evaluations.attemptsSince(NOW)).toHaveLength(3)
     })
 
@@ -120,16 +122,16 @@ export function evaluationsContract(engine: string, open: StateOpener): void {
 
     test('count no attempt beyond what the account may be sent on a day, the chat included', async () => {
       const { evaluations, allowance, another, token, run } = await begun(open)
-      const ask = (model: string): Promise<CountedAttempt> =>
+      const count = (model: string): Promise<CountedAttempt> =>
         evaluations.countAttempt(
           { run, model, kind: 'text', sentAt: NOW },
           { ...guardOf(token), countedBeforeAtMost: 2 },
         )
       expect(await another().allowance.countChatRequest(MODEL, NOW, 50)).toBe(true)
       expect(await allowance.countChatRequest(MODEL, NOW - DAY_MS, 50)).toBe(true)
-      expect(await ask('a/1:free')).toHaveProperty('counted')
-      expect(await ask('a/2:free')).toHaveProperty('counted')
-      expect(await ask('a/3:free')).toEqual({ refused: 'day_spent' })
+      expect(await count('a/1:free')).toHaveProperty('counted')
+      expect(await count('a/2:free')).toHaveProperty('counted')
+      expect(await count('a/3:free')).toEqual({ refused: 'day_spent' })
       expect(await evaluations.chatRequestsSince(NOW)).toEqual([NOW])
     })
 

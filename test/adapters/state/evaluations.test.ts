@@ -44,7 +44,7 @@ const RACER = `
   })
   const evaluations = libsqlEvaluations(store)
   const allowance = libsqlRouterAllowance(store)
-  const ask = {
+  const countRequest = {
     chat: () => allowance.countChatRequest('a/b:free', ${NOW}, ${MOST + RESERVED_REQUESTS}),
     evaluation: async (number) => {
       const attempt = { run: Number(run), model: 'a/' + number + ':free', kind: 'text', sentAt: ${NOW} }
@@ -56,7 +56,7 @@ const RACER = `
   console.log('ready')
   for await (const _ of process.stdin) break
   let passed = 0
-  while (await ask(passed)) passed += 1
+  while (await countRequest(passed)) passed += 1
   console.log(passed)
   store.close()
   process.exit(0)`
