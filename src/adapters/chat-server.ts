@@ -16,14 +16,17 @@ import type { StreamRecord } from './sse-parser.ts'
 import { TimeLimitExceeded, parseJsonObject, openHttpClient, readBody, retryAt } from './http.ts'
 import type { HttpClient, HttpResponse } from './http.ts'
 
-/** No answer but a stream is near this size. */
+/** Limit of every response except event streams. */
 const JSON_MAX_BYTES = 64 * 1024
 
 function refusal(code: ChatApiRefusal, detail: string, cause?: unknown): Refusal<ChatApiRefusal> {
   return new Refusal(code, detail, { cause })
 }
 
-/** The body of an answer that is no stream; empty for one that is too large, which no server of this interface sends. */
+/**
+ * Reads the body of a response that is not a stream. Returns an empty text if the body is too large, which no
+ * server of this API sends.
+ */
 async function readText({ body }: HttpResponse, root: string, signal: AbortSignal): Promise<string> {
   try {
     return (await readBody(body, JSON_MAX_BYTES))?.toString() ?? ''
@@ -45,16 +48,16 @@ function parseJson(text: string): unknown {
   }
 }
 
-/** Media type of an answer, without its parameters. */
+/** Returns the media type of a response without its parameters. */
 function mediaTypeOf({ headers }: HttpResponse): string {
   const type = headers['content-type']
   return typeof type === 'string' ? (type.split(';')[0]?.trim().toLowerCase() ?? '') : ''
 }
 
 /**
- * The refusal of a response other than 200: a code of the interface with its members (`reason`, `scope`,
- * `retryAfterSeconds`, and the `status`), or that the address is not a dash server. Every 429 is a limit: a proxy in front
- * of the server may send one too.
+ * Converts a response other than 200 to a Refusal: either an error code of the API with its members (`reason`,
+ * `scope`, `retryAfterSeconds`, `status`), or `server_foreign` if the address is not a dash server. Every 429 is a
+ * limit: a proxy in front of the server may send one too.
  */
 function responseRefusal(root: string, response: HttpResponse, text: string, now: Instant): Refusal {
   const fields = parseJsonObject(text) ?? {}
@@ -76,7 +79,7 @@ function responseRefusal(root: string, response: HttpResponse, text: string, now
   return new Refusal(code, undefined, { members })
 }
 
-/** An answer that no server of this interface gives. */
+/** Returns the Refusal for a response that no dash server sends. */
 function foreignServer(
   root: string,
   path: string,
@@ -96,10 +99,10 @@ function foreignServer(
 }
 
 /**
- * One record of an answer. Null for an event that is not known, and for the activity of a tool that is not: a later server
- * may have more of both, and neither is part of the answer.
+ * Parses one record of the stream. Returns null for an unknown event or the activity of an unknown tool: a later
+ * server may send more of both, and neither is part of the answer.
  *
- * @throws Refusal `server_foreign` for a payload that is not its event's
+ * @throws Refusal `server_foreign` if the payload does not match the schema of its event
  */
 function parseEvent({ name, data }: StreamRecord, root: string): ServedEvent | null {
   if (!Object.hasOwn(EVENT_SCHEMAS, name)) return null
@@ -114,7 +117,7 @@ function parseEvent({ name, data }: StreamRecord, root: string): ServedEvent | n
   )
 }
 
-/** Parts of the answers that a client uses; what else a server sends is its own affair. */
+/** Schemas of the response fields that the client uses. Other fields are ignored. */
 
 const servedConfig = configSchema.pick({
   enabled: true,
@@ -127,20 +130,20 @@ const servedConfig = configSchema.pick({
 const servedStatus = statusSchema.pick({ ok: true, budget: true })
 
 const servedSession = sessionSchema.pick({ quotas: true }).extend({
-  // It goes into a header as it is.
+  // The token is sent unchanged in a header.
   sessionToken: z.string().regex(/^[\x21-\x7e]{1,4096}$/),
 })
 
-/** Time until a server begins to answer; a turn's first event comes at once. */
+/** Time limit for the response headers; a turn's first event follows them immediately. */
 const RESPONSE_START_MS = 20_000
 
-/** Time between two pieces of an answer: a server says something at least every 15 s while it works. */
+/** Time limit between two chunks of a response: a working server sends something at least every 15 s. */
 const IDLE_MS = 45_000
 
-/** Longest that a turn may take. A server ends its turns after 90 s, unless its operator gives them longer. */
+/** Time limit of a turn. A server ends its turns after 90 s unless its operator configured more. */
 const TURN_MS = 600_000
 
-/** No event and no answer of a sound server is near these sizes. */
+/** A correct server sends no event and no answer near these sizes. */
 const STREAM_BOUNDS = { maxEventBytes: 256 * 1024, maxBytes: 8 * 1024 * 1024 }
 
 const USER_AGENT = 'dash (terminal chat)'
@@ -153,10 +156,10 @@ export interface ChatApiOptions {
 }
 
 /**
- * The chat interface of the server at `base`, over its own connections; `close` ends them. The origin sent is the
- * server's own. Redirects are not followed: a question goes to whom it is meant for.
+ * Opens the chat API of the server at `base` over its own connections; `close` ends them. The `origin` header is
+ * the server's own. Redirects are not followed, so a question reaches no other server.
  *
- * @param base absolute http(s) URL; a path in it comes before those of the interface
+ * @param base absolute http(s) URL; its path is prepended to the paths of the API
  */
 export function openChatApi(
   base: string,
@@ -211,7 +214,7 @@ export function openChatApi(
 
 interface ChatRequest {
   path: string
-  /** Makes it a POST. */
+  /** Request body; its presence makes the request a POST. */
   body?: string
   token?: string
 }
@@ -250,7 +253,10 @@ function createSender(
   }
 }
 
-/** Ends a body that is not over by then: whatever drips in starts the limit of silence again, comments too. */
+/**
+ * Destroys a body that has not ended after `ms`. The idle limit alone is not enough: every chunk restarts it, even
+ * a comment.
+ */
 function destroyAfter(ms: number, body: HttpResponse['body']): void {
   const timer = setTimeout(
     () => body.destroy(new TimeLimitExceeded(`no whole answer within ${ms / 1000} s`)),
@@ -259,7 +265,11 @@ function destroyAfter(ms: number, body: HttpResponse['body']): void {
   body.once('close', () => clearTimeout(timer))
 }
 
-/** The events of an answer up to its terminal one; a stream without it is `answer_cut`. */
+/**
+ * Yields the events of an answer up to the terminal one.
+ *
+ * @throws Refusal `answer_cut` if the stream ends without it
+ */
 async function* readEvents(
   response: HttpResponse,
   root: string,
@@ -285,7 +295,10 @@ async function* readEvents(
   throw refusal('answer_cut', 'the answer broke off: its stream ended in the middle')
 }
 
-/** The records of a stream, a whole one at its end included, however the stream ends. */
+/**
+ * Yields the records of a stream, including a complete last record without a blank line, even if the connection
+ * breaks.
+ */
 async function* readRecords(body: AsyncIterable<Uint8Array>): AsyncGenerator<StreamRecord, void> {
   const stream = new SseParser(STREAM_BOUNDS)
   let broken: unknown = null
@@ -296,7 +309,7 @@ async function* readRecords(body: AsyncIterable<Uint8Array>): AsyncGenerator<Str
     broken = error
   }
   const last = stream.end()
-  // Half of an event is what a cut stream ends with.
+  // A cut stream can end with half an event.
   if (last !== null && parseJson(last.data) !== undefined) yield last
   if (broken !== null) throw broken as Error
 }

@@ -4,31 +4,31 @@ import { networkReason } from '../domain/refusal.ts'
 import type { HttpProbe, ProbeResult } from '../domain/ports.ts'
 import type { Instant } from '../domain/time.ts'
 
-/** The status and headers of a response, and its body, unread. */
+/** Status and headers of a response, and its unread body. */
 export type HttpResponse = Dispatcher.ResponseData
 
 /** A request whose response is read within a time limit. */
 export interface HttpRequest {
   url: string | URL
-  /** POST with a body and GET without one, unless it says otherwise. */
+  /** Default: POST with a body, GET without one. */
   method?: Dispatcher.HttpMethod
   headers?: Readonly<Record<string, string>>
   body?: string | Uint8Array | null
-  /** For the whole response, connection included, however slowly it drips in. */
+  /** Time limit in milliseconds for the whole response, including the connection and every chunk. */
   timeoutMs: number
   signal?: AbortSignal
 }
 
-/** Connections to servers; `close` ends them. Redirects are responses like any other: none is followed. */
+/** A pool of connections; `close` ends them. Redirects are not followed: they are responses like any other. */
 export interface HttpClient {
   /**
    * Sends a request and reads its response.
    *
-   * @param read what is left of the body afterwards is not read, unless it is short
-   * @throws the signal's reason; TimeLimitExceeded; whatever the network or `read` failed with
+   * @param read reads the response; a long rest of the body that it leaves is dropped
+   * @throws the signal's reason; TimeLimitExceeded; errors of the network and of `read`
    */
   exchange<T>(request: HttpRequest, read: (response: HttpResponse) => T | Promise<T>): Promise<T>
-  /** Sends a request as undici does; the caller sees to time limits, and reads the body to its end or destroys it. */
+  /** Sends a request as undici does. The caller sets time limits, and reads the body to its end or destroys it. */
   request(
     url: string | URL,
     options: Omit<Dispatcher.RequestOptions, 'origin' | 'path'>,
@@ -36,14 +36,14 @@ export interface HttpClient {
   close(): Promise<void>
 }
 
-/** A rest of a body up to this size is read, so that its connection can be used again. */
+/** Up to this many remaining bytes are read so that the connection can be reused. */
 const DRAIN_MAX_BYTES = 64 * 1024
 
 /**
- * A pool of connections that is made at its first request: the client takes longer to load than a small archive to
- * audit, and a command on files never sends a request.
+ * Creates a connection pool at the first request: loading the client takes longer than auditing a small archive,
+ * and a command that only reads files never sends a request.
  *
- * @param options of undici's pool, without its own timers unless they are set: those start again with each byte
+ * @param options of undici's pool. Its own timeouts are off by default because they restart with each byte
  */
 export function openHttpClient(options: Agent.Options): HttpClient {
   const load = async (): Promise<{ send: typeof undiciRequest; agent: Agent }> => {
@@ -85,7 +85,11 @@ export function openHttpClient(options: Agent.Options): HttpClient {
   }
 }
 
-/** @returns null for a body of more than `maxBytes`, of which no more is read */
+/**
+ * Reads a body.
+ *
+ * @returns null if the body has more than `maxBytes`; the rest is not read
+ */
 export async function readBody(body: AsyncIterable<Uint8Array>, maxBytes: number): Promise<Buffer | null> {
   const chunks: Uint8Array[] = []
   await readInto(chunks, body, maxBytes)
@@ -94,9 +98,9 @@ export async function readBody(body: AsyncIterable<Uint8Array>, maxBytes: number
 }
 
 /**
- * Reads a body until it has ended, or more than `maxBytes` came.
+ * Reads a body until it ends or exceeds `maxBytes`.
  *
- * @param chunks what came is added here, so that it is there when the body breaks off
+ * @param chunks receives the data, so that it is available if the body breaks off
  */
 export async function readInto(
   chunks: Uint8Array[],
@@ -107,12 +111,12 @@ export async function readInto(
   for await (const chunk of body) {
     chunks.push(chunk)
     size += chunk.byteLength
-    // Leaving the loop ends the connection: what is still to come is never read.
+    // Leaving the loop ends the connection; the rest is never read.
     if (size > maxBytes) return
   }
 }
 
-/** Each header as one text; names are in lower case. */
+/** Returns each header as one text; names are in lower case. */
 export function flattenHeaders(headers: IncomingHttpHeaders): Record<string, string> {
   const texts: Record<string, string> = {}
   for (const [name, value] of Object.entries(headers))
@@ -120,20 +124,21 @@ export function flattenHeaders(headers: IncomingHttpHeaders): Record<string, str
   return texts
 }
 
-/** The system's or the client's code of a failure; null without one. */
+/** Returns the error code of the system or of undici; null if there is none. */
 export function networkCode(error: unknown): string | null {
   return error instanceof Error && 'code' in error && typeof error.code === 'string' ? error.code : null
 }
 
-/** Larger numbers in a rate-limit header are Unix times, smaller ones seconds from now. */
+/** In a rate-limit header, numbers from here on are Unix times and smaller ones are seconds from now. */
 const MIN_UNIX_TIME = 1_000_000_000
 
-/** No wait is longer than this, whatever a header says: a year. */
+/** Longest wait accepted from a header: a year. */
 const MAX_WAIT_SECONDS = 366 * 86_400
 
 /**
- * When a source asks to be asked again (RFC 9110, 10.2.3): `Retry-After` in seconds or as a date, else the reset of
- * a rate limit that is used up, as GitHub (Unix time) and Reddit (seconds) send it. null when it does not say.
+ * Returns the time after which a source accepts another request (RFC 9110, 10.2.3): `Retry-After` in seconds or as
+ * a date, otherwise the reset of an exhausted rate limit as GitHub (Unix time) and Reddit (seconds) send it. Null
+ * if the headers do not say.
  */
 export function retryAt(headers: IncomingHttpHeaders, now: Instant): Instant | null {
   const retryAfter = parseRetryAfter(headers['retry-after'], now, MAX_WAIT_SECONDS)
@@ -146,12 +151,12 @@ export function retryAt(headers: IncomingHttpHeaders, now: Instant): Instant | n
 }
 
 /**
- * The time at which a `Retry-After` asks to be asked again (RFC 9110, 10.2.3): seconds from now, or a date.
+ * Parses a `Retry-After` header (RFC 9110, 10.2.3): seconds from now, or a date.
  *
- * @param header its value
- * @param now when the answer came
- * @param maxSeconds no wait is longer, whatever the header says
- * @returns never before now; null when it does not say
+ * @param header value of the header
+ * @param now time of the response
+ * @param maxSeconds upper bound of the wait
+ * @returns a time not before `now`; null for a missing or invalid header
  */
 export function parseRetryAfter(
   header: string | undefined,
@@ -160,27 +165,27 @@ export function parseRetryAfter(
 ): Instant | null {
   const value = header?.trim() ?? ''
   if (/^\d+(\.\d+)?$/.test(value)) return now + Math.ceil(Math.min(Number(value), maxSeconds) * 1000)
-  // A date has a day's name; `Date.parse` makes dates of many another text.
+  // HTTP dates begin with the name of a day; `Date.parse` accepts many other texts as dates.
   const date = /^[A-Z][a-z]+,? /.test(value) ? Date.parse(value) : Number.NaN
   return Number.isNaN(date) ? null : Math.min(Math.max(date, now), now + maxSeconds * 1000)
 }
 
-/** True when a source says that nothing is left of its rate limit. */
+/** True if the headers report an exhausted rate limit. */
 export function isRateLimitUsedUp(headers: IncomingHttpHeaders): boolean {
   const remaining = headers['x-ratelimit-remaining']
   return typeof remaining === 'string' && remaining.trim() !== '' && Number(remaining) === 0
 }
 
-/** Work that did not end within its limit. */
+/** Thrown when work exceeds its time limit. */
 export class TimeLimitExceeded extends Error {
   override readonly name = 'TimeLimitExceeded'
 }
 
 /**
- * Runs work that must end within `ms`.
+ * Runs work with a time limit of `ms` milliseconds.
  *
- * @param signal ends it earlier; then the rejection is the signal's reason
- * @throws TimeLimitExceeded naming the limit when the time is over
+ * @param signal aborts earlier; the promise then rejects with the signal's reason
+ * @throws TimeLimitExceeded naming the limit
  */
 export async function withTimeLimit<T>(
   ms: number,
@@ -205,10 +210,10 @@ export async function withTimeLimit<T>(
   }
 }
 
-/** No answer that is read here is longer. */
+/** Limit of a response body of the probe. */
 const PROBE_MAX_BYTES = 4 * 1024 * 1024
 
-/** Asks addresses whether they answer; `close` ends the connections. */
+/** Creates a probe that requests addresses and reports their response; `close` ends the connections. */
 export function openHttpProbe(): HttpProbe & { close: () => Promise<void> } {
   const http = openHttpClient({})
   return {
@@ -235,15 +240,15 @@ async function toProbeResult({ statusCode, headers, body }: HttpResponse): Promi
   }
 }
 
-/** A JSON object of another service; nothing is known of its fields. */
+/** A JSON object of another service, its fields unchecked. */
 export type JsonObject = Readonly<Record<string, unknown>>
 
-/** null for anything but an object. */
+/** Returns the value if it is an object, otherwise null. */
 export function asJsonObject(value: unknown): JsonObject | null {
   return typeof value === 'object' && value !== null && !Array.isArray(value) ? (value as JsonObject) : null
 }
 
-/** The JSON object of a text; null for anything else. */
+/** Parses a text as a JSON object; null for anything else. */
 export function parseJsonObject(text: string): JsonObject | null {
   try {
     return asJsonObject(JSON.parse(text))
@@ -252,7 +257,7 @@ export function parseJsonObject(text: string): JsonObject | null {
   }
 }
 
-/** An empty list for anything but a list. */
+/** Returns the value if it is an array, otherwise an empty array. */
 export function asArray(value: unknown): readonly unknown[] {
   return Array.isArray(value) ? value : []
 }

@@ -3,26 +3,26 @@ import type { JobMonitor } from '../domain/ports.ts'
 import { openHttpClient } from './http.ts'
 import type { HttpClient } from './http.ts'
 
-/** What services of this kind keep of a message. */
+/** Bytes of a message that services of this kind store. */
 const MESSAGE_MAX_BYTES = 10_000
 
 const CONNECT_TIMEOUT_MS = 3_000
 
-/** How long one ping may take. */
+/** Time limit of one ping. */
 const PING_TIMEOUT_MS = 5_000
 
-/** The end is said twice when it is not taken: a start that is missed is made up for by the end. */
+/** The ping of a job's end is retried once. A start is not: the end makes up for a missed one. */
 const END_ATTEMPTS = 2
 
 export interface JobPingsOptions {
-  /** Address of the check; `{job}` in it stands for the job. */
+  /** URL of the check; `{job}` is replaced by the name of the job. */
   url: string
   timeoutMs?: number
 }
 
 /**
- * A service of the kind of healthchecks.io: `/start`, `/<exit status>`, `/log`, by POST with the message as the body
- * (docs/monitoring.md#pings). Redirections are not followed.
+ * A monitor with the protocol of healthchecks.io: POST to `/start`, `/<exit status>` and `/log` with the message as
+ * the body (docs/monitoring.md#pings). Redirects are not followed.
  */
 export function openJobPings({ url, timeoutMs = PING_TIMEOUT_MS }: JobPingsOptions): JobMonitor {
   const http = openHttpClient({ connect: { timeout: CONNECT_TIMEOUT_MS } })
@@ -44,7 +44,7 @@ export function openJobPings({ url, timeoutMs = PING_TIMEOUT_MS }: JobPingsOptio
   }
 }
 
-/** The path goes before a query, in which services take options of a check. */
+/** The suffix is added to the path, before the query: services take options of a check there. */
 function pingUrl(url: string, job: Job, suffix: string): URL {
   const address = new URL(url.replaceAll('{job}', job))
   address.pathname = `${address.pathname.replace(/\/+$/, '')}/${suffix}`
@@ -57,7 +57,7 @@ async function send(http: HttpClient, url: URL, body: string, timeoutMs: number)
   if (status < 200 || status > 299) throw new Error(`it answered ${status}`)
 }
 
-/** The end of a long message says how it ended. */
+/** Keeps the end of a long message, because the outcome is reported there. */
 function keepEnd(message: string): string {
   const bytes = Buffer.from(message)
   if (bytes.byteLength <= MESSAGE_MAX_BYTES) return message

@@ -8,40 +8,42 @@ import { PUBLISHED_HEAD, PUBLISHED_LEDGER, PUBLISHED_LEGACY_LEDGER } from '../do
 import { openHttpClient } from './http.ts'
 import type { HttpResponse } from './http.ts'
 
-/** Names the product to the hosts it audits. */
 const USER_AGENT = 'dash (audits published history)'
 
-/** Time until a host begins to answer, and between two pieces of its answer. */
+/** Time limit for the response headers, and between two chunks of a body. */
 const IDLE_TIMEOUT_MS = 20_000
 
-/** Time for a whole answer, connection included. */
+/** Time limit of a whole response, including the connection. */
 const RESPONSE_TIMEOUT_MS = 60_000
 
 const KIB = 1024
 const MIB = 1024 * KIB
 
-/** The most bytes of a body, by what it is. A head is one short line; an entry takes some 400 bytes, a day has one. */
+/** Maximum bytes of a body by kind. A head is one short line; a ledger has one entry of about 400 bytes a day. */
 const MAX_BYTES = { head: KIB, ledger: 16 * MIB, publication: OBJECT_MAX_BYTES, refusal: 16 * KIB }
 
 type BodyKind = Exclude<keyof typeof MAX_BYTES, 'refusal'>
 
-/** A publication over this is hashed as it comes, and not kept: only unusual layouts need the whole text, once. */
+/**
+ * A larger publication is hashed while it is received, and not kept: only unusual layouts need the whole text,
+ * once.
+ */
 const KEPT_MAX_BYTES = 4 * MIB
 
-/** A question that got no answer is asked once more: a dropped connection says nothing about an archive. */
+/** A request without a response is retried once: a dropped connection says nothing about an archive. */
 const ATTEMPTS = 2
 
 export interface PublishedHistoryOptions {
   responseTimeoutMs?: number
-  /** Connections at a time. */
+  /** Maximum number of connections. */
   connections?: number
 }
 
 /**
- * The public answers of the host at `base`, over its own connections; `close` ends them. Redirects are not followed:
- * an auditor decides whom it asks.
+ * Reads the public history of the host at `base` over its own connections; `close` ends them. Redirects are not
+ * followed: an auditor chooses the hosts it requests.
  *
- * @param base absolute http(s) URL; a path in it comes before those of the interface
+ * @param base absolute http(s) URL; its path is prepended to the paths of the API
  */
 export function openPublishedHistory(
   base: string,
@@ -97,7 +99,7 @@ export function openPublishedHistory(
 
 function requestHeaders(ifNoneMatch: string): Record<string, string> {
   return {
-    // A cache on the way may be a minute older than the host.
+    // A cache between auditor and host may be a minute old.
     'cache-control': 'no-cache',
     'accept-encoding': 'identity',
     'user-agent': USER_AGENT,
@@ -130,9 +132,9 @@ async function readResponse(
 }
 
 /**
- * A body in one buffer: a list of its pieces takes more than their bytes when they are short.
+ * Reads and hashes a body into one buffer: a list of short chunks would take more memory than their bytes.
  *
- * @returns null when it is larger than its bound
+ * @returns null if the body exceeds the limit of its kind
  */
 async function hashBody(
   body: AsyncIterable<Uint8Array>,
@@ -157,7 +159,7 @@ async function hashBody(
   return { bytes: size <= keepMaxBytes ? whole : null, seen }
 }
 
-/** The buffer with a chunk at its place, as far as `most` bytes; larger when it must be. */
+/** Copies a chunk into the buffer at `offset`, up to `maxBytes`. Returns a larger buffer if necessary. */
 function append(
   kept: Buffer<ArrayBuffer>,
   chunk: Uint8Array,
@@ -173,7 +175,7 @@ function append(
   return buffer
 }
 
-/** A header's value when a terminal can show it; a host may send anything. */
+/** Returns a header's value if it is safe to print on a terminal; a host may send anything. */
 function printable(value: string | string[] | undefined): string | null {
   return typeof value === 'string' && /^[\x20-\x7e]{1,200}$/.test(value) ? value : null
 }

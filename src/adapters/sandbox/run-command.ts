@@ -4,7 +4,7 @@ import type { ShellLimits, ShellRun } from '../../domain/models/lite/suite.ts'
 import { normalizedTools } from './tools.ts'
 import { MISSING_TOOLS, findUnsupported } from './unsupported.ts'
 
-/** A loop over `"$@"` that leaves it out: the sandbox would split the arguments at their spaces. */
+/** Adds `"$@"` to loops that omit it: the sandbox would split the arguments at spaces. */
 const loopsOverArguments: TransformPlugin = {
   name: 'loops-over-arguments',
   transform({ ast }) {
@@ -18,29 +18,29 @@ const ARGUMENTS: WordNode = {
   parts: [{ type: 'DoubleQuoted', parts: [{ type: 'ParameterExpansion', parameter: '@', operation: null }] }],
 }
 
-/** In place: the tree belongs to one run of one command. */
+/** Changes the tree in place: it belongs to one run of one command. */
 function addArguments(node: unknown): void {
   if (typeof node !== 'object' || node === null) return
   if ('type' in node && node.type === 'For' && 'words' in node) node.words ??= [ARGUMENTS]
   Object.values(node).forEach(addArguments)
 }
 
-/** The folder in which a command begins; what lies elsewhere is not looked at. */
+/** The working folder of a command; files elsewhere are ignored. */
 const WORK_FOLDER = '/work'
 
-/** A command longer than this is no answer to any question of the suite. */
+/** No task of the suite needs a longer command. */
 const COMMAND_MAX_BYTES = 4096
 
 const MEBIBYTE = 1_048_576
 
-/** Commands of the sandbox that it is not given. */
+/** Commands of just-bash that are disabled. */
 const DISABLED_COMMANDS = new Set('sqlite3 yq xan html-to-markdown help clear history'.split(' '))
 
 const COMMANDS = getCommandNames().filter((name) => !DISABLED_COMMANDS.has(name)) as CommandName[]
 
 /**
- * Runs one command in a shell of its own and says how it ended. Must be called where it can be stopped from outside: the
- * limits below end what counts its steps, not what hangs within one.
+ * Runs one command in a new shell and returns its outcome. Call it in a process that can be killed: the limits
+ * count steps of a command and do not stop a step that hangs.
  */
 export async function runCommand(
   command: string,
@@ -81,7 +81,7 @@ async function execute(
         }),
       ),
     ],
-    // Nobody waits: what a command would sleep is counted.
+    // Sleeping is counted, not waited for.
     sleep(ms) {
       sleptMs += ms
       return sleptMs > limits.timeMs ? Promise.reject(new Error('slept too long')) : Promise.resolve()
@@ -116,11 +116,11 @@ async function toShellRun(bash: Bash, result: BashExecResult, limits: ShellLimit
   return { outcome: 'ran', stdout, stderr, exitCode, files, why: null, missingTools: [] }
 }
 
-/** How the sandbox says that one of its limits was reached. */
+/** Matches the sandbox's message about an exceeded limit. */
 const LIMIT = /^.*(?:exceeded|too many|deadline|limit).*$/im
 const SYNTAX = /^bash: (?:line \d+: )?(?:syntax error|unexpected EOF).*$/m
 
-/** Every regular file below the folder, or null when there is more than the limit. */
+/** Reads every regular file below the folder; null if they exceed the limit. */
 async function readFiles({ fs }: Bash, maxBytes: number): Promise<Map<string, string> | null> {
   const files = new Map<string, string>()
   let bytes = 0

@@ -7,19 +7,20 @@ import type { Shell } from '../../domain/ports.ts'
 import type { ShellRun } from '../../domain/models/lite/suite.ts'
 import type { SandboxRequest } from './shell-process.ts'
 
-/** Loading the sandbox takes a quarter of a second; a machine that needs longer than this cannot run it. */
+/** Time limit for starting the process; loading the sandbox takes a quarter of a second. */
 const START_MS = 60_000
 
-/** The sandbox ends a command by itself at its limit; past this much more, its process is ended. */
+/** The sandbox ends a command at its time limit. The process is killed this much later. */
 const GRACE_MS = 2000
 
-/** Heap of the process: many times what any command within the other limits needs. */
+/** Heap of the process, many times the need of a command within the other limits. */
 const HEAP_MEBIBYTES = 128
 
 /**
- * A shell in memory: just-bash in a Node process of its own, without environment and streams, that may read the program's
- * own modules and otherwise neither files nor processes nor threads (docs/decisions/0023-command-sandbox.md).
- * It starts with the first command, serves one at a time, and is replaced after any command that reached a limit.
+ * Creates a shell in memory: just-bash in a separate Node process without environment and streams. The process can
+ * read the program's own modules but no other files, and can start neither processes nor threads
+ * (docs/decisions/0023-command-sandbox.md). It starts with the first command, runs one command at a time, and is
+ * replaced after a command that reached a limit.
  */
 export function memoryShell(): Shell {
   const oneAtATime = pLimit(1)
@@ -68,7 +69,7 @@ async function start(): Promise<ChildProcess> {
 
 const PACKAGES = `${sep}node_modules${sep}`
 
-/** What Node itself allows the process: to read this program and the packages it stands on, nothing else. */
+/** Node's permission flags: the process may read this program and its packages, nothing else. */
 function permissionFlags(): string[] {
   const flag = process.allowedNodeEnvironmentFlags.has('--permission')
     ? '--permission'
@@ -91,7 +92,7 @@ async function sendRequest(child: ChildProcess, request: SandboxRequest): Promis
   return reply
 }
 
-/** A sandbox that has nothing to do keeps nobody from ending. */
+/** An idle sandbox does not keep its parent alive. */
 function unrefProcess(child: ChildProcess): void {
   child.unref()
   child.channel?.unref()
@@ -105,16 +106,16 @@ function hasEnded({ exitCode, signalCode }: ChildProcess): boolean {
   return exitCode !== null || signalCode !== null
 }
 
-/** A message, or how the run ended for a process that will send none. */
+/** A message of the process, or the failed run if the process ended without one. */
 type ProcessMessage = { message: unknown } | { failure: ShellRun }
 
-/** The next message of the process. */
+/** Waits for the next message of the process. */
 function nextMessage(child: ChildProcess, timeoutMs: number): Promise<ProcessMessage> {
   return new Promise((resolve) => {
     const settle = (reply: ProcessMessage): void => {
       clearTimeout(timer)
       child.off('message', onMessage).off('exit', onExit).off('error', onError)
-      // An error that comes while the process is being ended has nobody else to hear it.
+      // An error during the kill has no other listener and would be thrown.
       if ('failure' in reply) child.on('error', () => undefined)
       resolve(reply)
     }
@@ -132,7 +133,7 @@ function nextMessage(child: ChildProcess, timeoutMs: number): Promise<ProcessMes
   })
 }
 
-/** Node ends itself with SIGABRT (134 behind a wrapper) when the heap is full. */
+/** Node ends with SIGABRT (134 behind a wrapper) when the heap is full. */
 function crashedRun(why: string, signal: string | null): ShellRun {
   return signal === 'SIGABRT' ? failedRun('too-much-output', 'out of memory') : failedRun('unsupported', why)
 }

@@ -1,13 +1,13 @@
 import { defineCommand, latin1FromBytes } from 'just-bash'
 import type { Command, ExecResult, ResolvedCommandContext } from 'just-bash'
 
-/** How a tool of the sandbox reads its options: one a word, and few by their long names. */
+/** Option syntax of a tool. The sandbox's tools expect one option per word and know few long names. */
 interface OptionSyntax {
-  /** Letters that take a value. */
+  /** Option letters that take a value. */
   valueLetters: string
-  /** Letters by long name; one that stays long, and takes a value, by itself. */
+  /** Option letter of each long name. A value that is itself a long name stays long and takes a value. */
   longNames: Readonly<Record<string, string>>
-  /** True when the first operand ends the options, as a command within the arguments does. */
+  /** True if the first operand ends the options, as for tools whose arguments hold a command. */
   untilOperand?: true
 }
 
@@ -97,18 +97,18 @@ const OPTION_SYNTAX: ReadonlyMap<string, OptionSyntax> = new Map([
   ],
 ])
 
-/** The tools whose options are read for the sandbox. */
+/** The tools whose arguments are normalized. */
 const PARSED_TOOLS: readonly string[] = [...OPTION_SYNTAX.keys()]
 
 interface ParsedArguments {
-  /** Each a word of its own, its value behind it. */
+  /** One word per option, followed by its value. */
   options: string[]
   operands: string[]
 }
 
 /**
- * Takes a tool's arguments apart as the real one does: `-nrk2` is `-nr`, `-k`, `2`, and `--key=2` is `-k`, `2`. What the
- * tool does not have stays as it is.
+ * Parses a tool's arguments as the real one does: `-nrk2` is `-nr`, `-k`, `2`, and `--key=2` is `-k`, `2`. Unknown
+ * options stay unchanged.
  */
 function parseArguments(tool: string, args: readonly string[]): ParsedArguments {
   const { valueLetters, longNames, untilOperand } = OPTION_SYNTAX.get(tool) ?? {
@@ -129,7 +129,7 @@ function parseArguments(tool: string, args: readonly string[]): ParsedArguments 
   return parsed
 }
 
-/** The words as the sandbox takes them. */
+/** Returns the arguments in the form that the sandbox accepts. */
 function toArguments({ options, operands }: ParsedArguments): string[] {
   return [...options, ...(operands.some(isOption) ? ['--'] : []), ...operands]
 }
@@ -164,11 +164,11 @@ function shortOptions(word: string, valueLetters: string, rest: string[]): strin
 type Tool = (args: string[], context: ResolvedCommandContext) => Promise<ExecResult>
 
 /**
- * The sandbox's own tools, given their arguments as they read them: what is spelled otherwise, or left out because a real
- * tool knows it, is put in words they know (docs/decisions/0024-commands-that-cannot-be-graded.md). They stand wherever a command
- * is run from: the line itself, `xargs`, `find -exec`, `sh -c`.
+ * Wraps the sandbox's tools so that they accept the arguments of the real ones
+ * (docs/decisions/0024-commands-that-cannot-be-graded.md). The wrappers apply wherever a command is run: on the
+ * command line, in `xargs`, `find -exec` and `sh -c`.
  *
- * @param onUnsupported called with what a command needs that cannot be put in such words
+ * @param onUnsupported called with the reason if a command needs a form that cannot be translated
  */
 export function normalizedTools(onUnsupported: (why: string) => void): Command[] {
   const wrappers: Readonly<Record<string, Tool>> = {
@@ -193,14 +193,14 @@ async function runOriginal({ origCommand }: ResolvedCommandContext, args: string
   return origCommand(args)
 }
 
-/** What a tool printed, otherwise: the sandbox's own count of it holds no more. */
+/** Returns a result with other output; the sandbox's byte count of the old output is dropped. */
 function withStdout({ stderr, exitCode }: ExecResult, stdout: string): ExecResult {
   return { stdout, stderr, exitCode }
 }
 
 const isLetters = (word: string): boolean => /^-[A-Za-z0-9]+$/.test(word)
 
-/** Each option by its letter, several of which may share a word. */
+/** Returns the letters of all short options; several may share a word. */
 function optionLetters(options: readonly string[]): Set<string> {
   return new Set(options.filter(isLetters).flatMap((word) => Array.from(word.slice(1))))
 }
@@ -215,7 +215,7 @@ function withoutLetters(options: readonly string[], letters: string): string[] {
 const WORD_EDGES = /^\w(?:.*\w)?$/s
 const PLAIN_TEXT = /^[\w\s:;,@%#=<>/~"'-]+$/
 
-/** Letters that change nothing here: every file is text, and complaints are not judged. */
+/** Letters without effect here: every file is text, and error output is not graded. */
 const GREP_IGNORED = 'saIGHZ'
 
 function grepTool(onUnsupported: (why: string) => void): Tool {
@@ -245,7 +245,7 @@ function grepTool(onUnsupported: (why: string) => void): Tool {
       operands: [
         ...(patterns.length === 0 ? [] : [wholeWords ?? pattern]),
         ...(hasAny('rR') && paths.length === 0 ? ['.'] : paths),
-        // With a second file every line names its own.
+        // With a second file, grep prefixes every line with its file name.
         ...(hasAny('H') && !listsNames && paths.length > 0 ? ['/dev/null'] : []),
       ],
     }
@@ -256,7 +256,7 @@ function grepTool(onUnsupported: (why: string) => void): Tool {
   }
 }
 
-/** Whole words of a pattern that begins or ends with no letter of a word; null when it is no plain text. */
+/** Returns a pattern for `-w` whose edges are not word characters; null if the pattern is not plain text. */
 function wholeWordPattern(pattern: string): string | null {
   return PLAIN_TEXT.test(pattern) ? `(^|[^[:alnum:]_])${pattern}([^[:alnum:]_]|$)` : null
 }
@@ -275,7 +275,7 @@ function sedTool(onUnsupported: (why: string) => void): Tool {
   }
 }
 
-/** Lines that end with NUL are sorted as lines: no name here holds a line break. */
+/** Sorts NUL-terminated records as lines: no file name here contains a line break. */
 const sortTool: Tool = async (args, context) => {
   const parsed = withOrderAfterKeys(parseArguments('sort', args))
   if (!optionLetters(parsed.options).has('z') || parsed.operands.length > 0 || !context.exec)
@@ -292,7 +292,7 @@ const sortTool: Tool = async (args, context) => {
   return withStdout(result, result.stdout.replaceAll('\n', '\0'))
 }
 
-/** `-k 3nr,3` is `-k 3,3nr`. */
+/** Converts `-k 3nr,3` to `-k 3,3nr`. */
 function withOrderAfterKeys({ options, operands }: ParsedArguments): ParsedArguments {
   const keyed = options.map((word, index) =>
     options[index - 1] === '-k' ? word.replace(/^([\d.]+)([A-Za-z]+),([\d.]+)$/, '$1,$3$2') : word,
@@ -307,7 +307,7 @@ const xargsTool: Tool = (args, context) => {
   return runOriginal(context, [...(lines ? ['-d', '\\n'] : []), ...parsed.options, ...parsed.operands])
 }
 
-/** Several files are printed in a row: the sandbox leaves an empty line between them, as between folders. */
+/** Removes the empty lines that the sandbox prints between files as between folders. */
 const lsTool: Tool = async (args, context) => {
   const result = await runOriginal(context, args)
   const { fs, cwd } = context
@@ -323,7 +323,7 @@ const lsTool: Tool = async (args, context) => {
   return asFiles ? withStdout(result, result.stdout.replaceAll(/\n{2,}/g, '\n')) : result
 }
 
-/** What decides more than which file comes next. */
+/** Expressions of find that affect the evaluation after `-exec`. */
 const FIND_CONTROL: ReadonlySet<string> = new Set([
   '!',
   '-not',
@@ -336,7 +336,7 @@ const FIND_CONTROL: ReadonlySet<string> = new Set([
   '-quit',
 ])
 
-/** A command's exit decides what follows it: the sandbox only looks at its output. */
+/** Makes the expression after `-exec` depend on the exit code of the command, which the sandbox ignores. */
 function findTool(onUnsupported: (why: string) => void): Tool {
   return async (args, context) => {
     const execIndex = args.indexOf('-exec')
@@ -363,7 +363,7 @@ function findTool(onUnsupported: (why: string) => void): Tool {
   }
 }
 
-/** The output of a command for each path, and each path for which it ended well. */
+/** Runs a command for each path. Prints its output, followed by the path if the command succeeded. */
 async function execForEachPath(
   command: readonly string[],
   paths: ExecResult,
