@@ -8,25 +8,25 @@ import { openHttpClient } from '../http.ts'
 import type { HttpClient } from '../http.ts'
 import { PageProblem } from './page-client.ts'
 
-/** Asks for every address of a name; `dns.lookup` has this form. */
+/** Looks up every address of a name; `dns.lookup` has this signature. */
 export type NameLookup = (
   hostname: string,
   options: LookupAllOptions,
   callback: (error: NodeJS.ErrnoException | null, addresses: LookupAddress[]) => void,
 ) => void
 
-/** Ports of public addresses that pages are read from. */
+/** Ports of public addresses that may be connected to. */
 const PUBLIC_PORTS: ReadonlySet<number> = new Set([80, 443])
 
 const CONNECT_MS = 10_000
 
 /**
- * Connections to strangers' servers that reach no machine they should not (docs/articles.md). What is judged is the
- * address a socket is connected to: a name's addresses are filtered as they are looked up for that very socket, an
- * address in a URL before the socket is made, and the peer of the socket once more when it stands.
+ * Opens connections to foreign servers that cannot reach private machines (docs/articles.md). The check applies to
+ * the address a socket connects to: the addresses of a name are filtered in the lookup for that socket, an address
+ * in a URL is checked before the socket is created, and the peer address is checked again after connecting.
  *
- * @param allowed ranges that may be reached although they are not public, and on any port
- * @param lookup how names are looked up; the system's way unless a test has its own
+ * @param allowed ranges that are reachable although they are not public, on any port
+ * @param lookup name lookup; the system's by default
  */
 export function openGuardedConnections(
   allowed: readonly IpRange[],
@@ -62,14 +62,14 @@ export function openGuardedConnections(
   }
   return openHttpClient({
     connect,
-    // The page comes over the connection of its robots.txt, so that its name is not looked up again.
+    // A page uses the connection of its robots.txt, so its name is not looked up again.
     connections: 1,
     pipelining: 1,
     maxHeaderSize: 32 * 1024,
   })
 }
 
-/** Looks a name up and gives only addresses that may be reached, whatever else it stands for. */
+/** Returns a lookup that resolves a name to its reachable addresses only. */
 function guardedLookup(
   lookup: NameLookup,
   isReachable: (address: string) => boolean,

@@ -19,7 +19,7 @@ import type { PageHead, PageResponse } from './page-client.ts'
 import { ROBOTS_MAX_BYTES, forbidsKeeping, parseRobots } from './robots.ts'
 import type { RobotsRules } from './robots.ts'
 
-/** The name rules are written for; also the first word of the user agent. */
+/** Product token that robots.txt rules name; also the first word of the user agent. */
 const PRODUCT_TOKEN = 'dash'
 
 const PAGE_MS = 30_000
@@ -27,31 +27,34 @@ const ROBOTS_MS = 10_000
 
 export interface ArticleTextsOptions {
   urls: NewsUrls
-  /** How the sources' own APIs are asked; they are the operator's choice and may be anywhere. */
+  /** Requests the sources' own APIs, whose addresses the operator chooses: they may be private. */
   fetchJson: FetchJson
-  /** Names the product to the servers of pages, beginning with its robots token `dash`. */
+  /** User agent sent to the servers of pages, beginning with the product token `dash`. */
   userAgent: string
   clock: Clock
-  /** Ranges of addresses pages may be read from although they are not public. */
+  /** Address ranges that pages may be read from although they are not public. */
   allowed: readonly IpRange[]
   lookup?: NameLookup
   extractor?: ExtractorOptions
-  /** For everything that is asked of servers for one page. */
+  /** Time limit of all requests for one page, in milliseconds. */
   pageMs?: number
-  /** For one robots.txt. */
+  /** Time limit of one robots.txt, in milliseconds. */
   robotsMs?: number
 }
 
-/** Asks an API for a JSON response; null for a 404 or 410, and anything else that is no response is thrown. */
+/** Requests JSON from an API; null for a 404 or 410; every other failure is thrown. */
 export type FetchJson = (request: { url: string; body?: unknown }, signal: AbortSignal) => Promise<unknown>
 
-/** A text, and how it was read. */
+/** A text and its provenance. */
 interface ExtractedText {
   text: string
   provenance: string
 }
 
-/** Texts of items, from their sources and from the pages they link to (docs/articles.md); for one run. */
+/**
+ * Opens the reader of item texts for one run. It reads them from the items' sources and from the pages they link to
+ * (docs/articles.md).
+ */
 export function openArticleTexts(
   options: ArticleTextsOptions,
 ): ArticleTexts & { close: () => Promise<void> } {
@@ -93,11 +96,11 @@ interface ArticleReader extends Pick<ArticleTextsOptions, 'fetchJson' | 'urls'> 
   extractor: Extractor
   pageMs: number
   robotsMs: number
-  /** The rules of each origin, asked once a run. */
+  /** The rules of each origin, requested once per run. */
   robots: Map<string, Promise<RobotsRules>>
 }
 
-/** The text at the first place that has one. */
+/** Reads the text of an item at the first place that has one. */
 async function readItem(
   reader: ArticleReader,
   item: Pick<WantedItem, 'source' | 'sourceId' | 'url'>,
@@ -118,10 +121,10 @@ async function readItem(
 }
 
 /**
- * The text a news source itself holds of an item, as HTML; empty when it holds none.
+ * Requests the text that a news source itself holds of an item, as HTML; empty if it holds none.
  *
- * @throws PageProblem `gone` when the source does not know the item or has deleted it; a failure when it does not
- *   respond, or for another item
+ * @throws PageProblem `gone` if the source does not know the item or has deleted it; a failure if it does not
+ *   respond or returns another item
  */
 async function fetchSourceHtml(
   { fetchJson, urls }: ArticleReader,
@@ -144,10 +147,10 @@ async function fetchSourceHtml(
   return item.html ?? ''
 }
 
-/** Largest page, decompressed; articles with everything around them are far smaller. */
+/** Maximum size of a page after decompression; real articles are far smaller, with everything around them. */
 const PAGE_MAX_BYTES = 2 * 1024 * 1024
 
-/** A page whose article is shorter, in characters, shows a notice, not an article. */
+/** Minimum length of an article in characters; a shorter one is a notice. */
 const ARTICLE_MIN_LENGTH = 200
 
 const MEDIA_TYPES: ReadonlySet<string> = new Set(['text/html', 'application/xhtml+xml', 'text/plain'])
@@ -163,9 +166,9 @@ const STATUS_SKIPS: Readonly<Record<number, SkipReason>> = {
 }
 
 /**
- * The article of a page as plain text, with where it was found.
+ * Requests a page and returns its article as plain text with its provenance.
  *
- * @throws PageProblem, or whatever made it impossible
+ * @throws PageProblem; errors of the network
  */
 async function fetchPageText(
   reader: ArticleReader,
@@ -176,7 +179,7 @@ async function fetchPageText(
     url: page,
     accept: 'text/html, application/xhtml+xml, text/plain;q=0.8',
     limit: { maxBytes: PAGE_MAX_BYTES, overflow: 'refuse' },
-    // The signal of the run, not of this page: the rules are for every page of the origin.
+    // Uses the signal of the run, not of this page: the rules apply to every page of the origin.
     beforeRequest: (each: URL) => requireAllowed(reader, each, signal),
     beforeBody: requireReadable,
   } as const
@@ -213,7 +216,7 @@ function forbidden(url: URL): PageProblem {
   return new PageProblem('robots', `${url.href}: the page asks not to be kept`)
 }
 
-/** @throws PageProblem `robots` for a URL its origin asks not to read; a failure when that cannot be known */
+/** @throws PageProblem `robots` if the origin disallows the URL; a failure if its rules cannot be read */
 async function requireAllowed(reader: ArticleReader, url: URL, signal: AbortSignal): Promise<void> {
   const rules = reader.robots.get(url.origin) ?? fetchRules(reader, url.origin, signal)
   reader.robots.set(url.origin, rules)
@@ -237,24 +240,24 @@ async function fetchRules(
     response = await withTimeLimit(robotsMs, signal, (limitedSignal) => client.get(request, limitedSignal))
   } catch (error) {
     const problem = asPageProblem(error, url)
-    // As if there were none: RFC 9309, 2.3.1.2.
+    // Counts as no rules: RFC 9309, 2.3.1.2.
     if (problem.why === 'redirects') return ALLOW_ALL
     throw problem
   }
   const { status, notBefore } = response
   if (status === 200) return parseRobots(new TextDecoder().decode(response.bytes), PRODUCT_TOKEN)
   if (status >= 400 && status < 500 && status !== 429) return ALLOW_ALL
-  // The server failed: then nothing may be read (RFC 9309, 2.3.1.4).
+  // The server failed, so nothing may be read (RFC 9309, 2.3.1.4).
   const reason = `it answered ${status}, so that nothing may be read`
   throw new PageProblem(null, `${response.url.href}: ${reason}`, { notBefore })
 }
 
-/** How far into a page its own name for its character set is looked for, in bytes; HTML allows no more. */
+/** Bytes of a page searched for its character set declaration, as HTML specifies. */
 const PRESCAN_BYTES = 1_024
 
 /**
- * The text of a page: by its byte order mark, else the character set its header names, else the one it names itself,
- * else UTF-8. Bytes that are no characters become U+FFFD.
+ * Decodes a page by its byte order mark, else the character set in its header, else the one in its `meta` element,
+ * else UTF-8. Invalid bytes become U+FFFD.
  *
  * @param contentType value of the `content-type` header
  */
@@ -266,7 +269,7 @@ function decodePage(bytes: Uint8Array, contentType: string): string {
   return new TextDecoder().decode(bytes)
 }
 
-/** The media type of a `content-type` header, in lower case and without parameters. */
+/** Returns the media type of a `content-type` header, in lower case and without parameters. */
 function mediaTypeOf(contentType: string): string {
   return (contentType.split(';')[0] ?? '').trim().toLowerCase()
 }
@@ -277,7 +280,7 @@ function byteOrderMarkLabel([first, second, third]: Uint8Array): string | null {
   return first === 0xfe && second === 0xff ? 'utf-16be' : null
 }
 
-/** null for an unknown label, which counts as a missing one. */
+/** Returns null for an unknown label, which counts as missing. */
 function createDecoder(label: string): TextDecoder | null {
   try {
     return new TextDecoder(label)
@@ -291,7 +294,10 @@ function headerCharset(contentType: string): string | null {
   return quoted ?? plain ?? null
 }
 
-/** The charset of `<meta charset>` or `<meta http-equiv>`; a page that says UTF-16 there can be read, so it is not. */
+/**
+ * Returns the character set of `<meta charset>` or `<meta http-equiv>`. A declared UTF-16 is wrong, since the
+ * declaration was readable as bytes: it counts as UTF-8.
+ */
 function metaCharset(bytes: Uint8Array): string | null {
   const start = new TextDecoder('latin1').decode(bytes.subarray(0, PRESCAN_BYTES))
   const [, label = null] = /<meta\b[^>]*?\bcharset\s*=\s*["']?\s*([^\s"'/>;]+)/i.exec(start) ?? []

@@ -11,12 +11,12 @@ import type { Instant } from '../../domain/time.ts'
 import { readInto, retryAt } from '../http.ts'
 import type { HttpClient } from '../http.ts'
 
-/** Why a page gives no text; becomes the reading of its item. */
+/** Thrown when a page yields no text; becomes the result of its item. */
 export class PageProblem extends Error {
   override readonly name = 'PageProblem'
-  /** null when something failed rather than was declined. */
+  /** Null for a failure, as opposed to a reason to skip the page. */
   readonly why: SkipReason | null
-  /** When its host wants to be asked again. */
+  /** Earliest time of the next request that its host accepts. */
   readonly notBefore: Instant | null
 
   constructor(
@@ -30,7 +30,7 @@ export class PageProblem extends Error {
   }
 }
 
-/** The problem an error is or was caused by, else the error itself as a failure. */
+/** Returns the PageProblem among an error and its causes; otherwise the error as a failure. */
 export function asPageProblem(error: unknown, url: string): PageProblem {
   for (let cause = error; cause instanceof Error; cause = cause.cause) {
     if (cause instanceof PageProblem) return cause
@@ -39,9 +39,9 @@ export function asPageProblem(error: unknown, url: string): PageProblem {
 }
 
 export interface BodyLimit {
-  /** Of the body as it comes out of its compression. */
+  /** Limit of the decompressed body. */
   maxBytes: number
-  /** What a longer body is: not read at all, or read up to there. */
+  /** Handling of a longer body: an error, or truncation. */
   overflow: 'refuse' | 'cut'
 }
 
@@ -53,10 +53,10 @@ const DECODERS: Readonly<Record<string, () => Transform>> = {
 }
 
 /**
- * A body, decompressed as it comes, so that a small one that unpacks to a huge one is ended at the limit.
+ * Reads and decompresses a body as a stream, so that a decompression bomb ends at the limit.
  *
  * @param encoding value of the `content-encoding` header
- * @throws PageProblem `tooLarge`, or `notHtml` for a compression that was not asked for
+ * @throws PageProblem `tooLarge`, or `notHtml` for an unknown compression
  */
 export async function unpackBody(
   body: Readable,
@@ -79,14 +79,14 @@ export async function unpackBody(
     failure = error
   }
   const bytes = Buffer.concat(chunks)
-  // What breaks off behind the limit breaks because of it.
+  // An error after the limit is a consequence of the limit.
   if (failure !== null && bytes.byteLength <= maxBytes) throw failure
   if (bytes.byteLength > maxBytes && overflow === 'refuse')
     throw new PageProblem('tooLarge', `${url}: it is larger than ${maxBytes} bytes`)
   return bytes.subarray(0, maxBytes)
 }
 
-/** Redirections followed from one URL. */
+/** Maximum number of redirects followed from one URL. */
 const MAX_REDIRECTS = 5
 
 const REDIRECT_STATUSES: ReadonlySet<number> = new Set([301, 302, 303, 307, 308])
@@ -98,11 +98,11 @@ export interface PageHead {
   contentType: string
   /** Values of every `X-Robots-Tag` header. */
   robotsTags: readonly string[]
-  /** When the host asks to be asked again. */
+  /** Earliest time of the next request that the host accepts. */
   notBefore: Instant | null
 }
 
-/** A final response, its body read when the status is 200. */
+/** A final response. The body is read only for status 200. */
 export interface PageResponse extends PageHead {
   bytes: Buffer
 }
@@ -111,25 +111,25 @@ export interface PageRequest {
   url: string
   accept: string
   limit: BodyLimit
-  /** Called with each URL before it is requested, the first and every one a redirection names; refuses by throwing. */
+  /** Called with each URL before it is requested, including redirect targets; throws to refuse. */
   beforeRequest?: (url: URL) => Promise<void>
-  /** Called before a body of 200 is read; refuses by throwing. */
+  /** Called before the body of a 200 is read; throws to refuse. */
   beforeBody?: (head: PageHead) => void
 }
 
-/** GET without cookies and credentials; one request at a time to each host. */
+/** A client for GET requests without cookies and credentials. It sends one request at a time to each host. */
 export class PageClient {
   readonly #http: HttpClient
   readonly #userAgent: string
   readonly #clock: Clock
   /**
-   * Of each host. The agent's queue would do but for this: a request that waited must see a pause that the response
-   * before it asked for.
+   * A queue per host. The agent's own queue is not enough: a waiting request must respect a pause requested by the
+   * response before it.
    */
   readonly #queues = new Map<string, LimitFunction>()
   readonly #pausedUntil = new Map<string, Instant>()
 
-  /** @param http must themselves see to it that they reach public places alone */
+  /** @param http must itself reject private addresses */
   constructor(http: HttpClient, userAgent: string, clock: Clock) {
     this.#http = http
     this.#userAgent = userAgent
@@ -137,9 +137,9 @@ export class PageClient {
   }
 
   /**
-   * The response at a URL, over at most five redirections.
+   * Requests a URL and follows at most five redirects.
    *
-   * @throws PageProblem, or whatever made the response impossible
+   * @throws PageProblem; errors of the network
    */
   async get(request: PageRequest, signal: AbortSignal): Promise<PageResponse> {
     let url = parsePageUrl(request.url)
@@ -185,14 +185,14 @@ export class PageClient {
       const encoding = firstValue(headers['content-encoding'])
       return { ...head, bytes: await unpackBody(response.body, encoding, limit, url.href) }
     } finally {
-      // Close a connection with an unread rest of a response, so that no server can make us read it.
+      // Closes a connection with unread data, so that no server can force this client to read it.
       response.body.destroy()
     }
   }
 }
 
 /**
- * A URL that pages are read from: http(s), no credentials, not too long, without its fragment.
+ * Parses the URL of a page: http(s), no credentials, limited length, fragment removed.
  *
  * @throws PageProblem `badUrl`
  */

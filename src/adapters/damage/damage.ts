@@ -13,27 +13,27 @@ import { formatHead } from '../../domain/year/ledger.ts'
 import type { Head, LedgerRow, LegacyRow, Manifest } from '../../domain/year/ledger.ts'
 import { entries, legacyPublications } from '../ledger/schema.ts'
 
-/** What mutations are made of: a copy of the sample, and the ways to change its stores past the adapters. */
+/** Building blocks of mutations: a copy of the sample, and functions that change its stores without the adapters. */
 
-/** A publication of the sample: the bytes of its object and the manifest that names them. */
+/** A publication of the sample: its object's bytes and their manifest. */
 export interface Publication {
   manifest: Manifest
   bytes: Uint8Array
 }
 
-/** What the sample holds, by which a mutation knows what to damage. */
+/** Contents of the sample, which a mutation uses to choose its target. */
 export interface SampleContents {
   rows: readonly LedgerRow[]
   legacy: readonly LegacyRow[]
-  /** Every publication by its id. */
+  /** All publications by id. */
   publications: ReadonlyMap<string, Publication>
   /** Ascending. */
   heads: readonly Head[]
-  /** The ledger file as it was after an entry, by the entry's number. */
+  /** Earlier states of the ledger file, by the number of the entry they end with. */
   olderLedgers: ReadonlyMap<number, Uint8Array>
 }
 
-/** A copy of the sample that is to be damaged. */
+/** A copy of the sample for a mutation to damage. */
 export interface Copy {
   sample: SampleContents
   folder: string
@@ -48,7 +48,7 @@ export interface Damage extends Omit<Mutation, 'apply'> {
 
 type FindingCodes = Mutation['expects']
 
-/** Which entry of the sample is what. */
+/** Numbers of the sample's entries. */
 export const ENTRY = {
   firstImported: 1,
   lastImported: 2,
@@ -61,7 +61,7 @@ export const ENTRY = {
   newest: 9,
 } as const
 
-/** `kept head`: both stores fit together, so that only a head kept elsewhere betrays the damage. */
+/** `kept head`: both stores are consistent, so only a head kept elsewhere reveals the damage. */
 type Expected = FindingCodes | 'kept head'
 
 export function damage(name: string, expected: Expected, apply: Damage['apply']): Damage {
@@ -75,7 +75,7 @@ export function rowAt(rows: readonly LedgerRow[], seq: number): LedgerRow {
   return row
 }
 
-/** The publication in an entry of the sample. */
+/** Returns the publication in an entry of the sample. */
 export function publicationAt({ sample }: Pick<Copy, 'sample'>, seq: number): Publication {
   return publicationNamed(sample, rowAt(sample.rows, seq).publicationId)
 }
@@ -92,7 +92,7 @@ export function headAt({ sample }: Pick<Copy, 'sample'>, seq: number): Head {
   return head
 }
 
-/** Where the object of a publication lies. */
+/** Returns the path of a publication's object. */
 export function objectFile({ objectsPath }: Copy, { manifest }: Publication): string {
   return join(objectsPath, objectPath(manifest.sha256))
 }
@@ -101,19 +101,19 @@ export function headFile({ objectsPath }: Copy, seq: number): string {
   return join(objectsPath, 'heads', String(seq))
 }
 
-/** Puts other bytes in a file's place; objects are read-only, so the file is replaced. */
+/** Replaces a file; objects are read-only, so they cannot be overwritten in place. */
 export function overwrite(path: string, bytes: Uint8Array | string): void {
   rmSync(path, { force: true, recursive: true })
   mkdirSync(dirname(path), { recursive: true })
   writeFileSync(path, bytes)
 }
 
-/** The bytes with some bits of one byte turned over. */
+/** Returns the bytes with some bits of one byte flipped. */
 export function withFlippedBits(bytes: Uint8Array, position: number, bits: number): Uint8Array {
   return bytes.with(position, (bytes[position] ?? 0) ^ bits)
 }
 
-/** The publication in an entry gets an object of other bytes. */
+/** Changes the bytes of an entry's object. */
 export function damageObject(
   seq: number,
   description: string,
@@ -126,7 +126,7 @@ export function damageObject(
   })
 }
 
-/** The object of an entry's publication is taken away, and something else put there. */
+/** Removes the object of an entry and puts something else in its place. */
 export function replaceObject(
   seq: number,
   description: string,
@@ -141,7 +141,7 @@ export function replaceObject(
   })
 }
 
-/** The head of an entry gets another text. */
+/** Changes the text of an entry's head. */
 export function damageHead(
   seq: number,
   description: string,
@@ -152,14 +152,14 @@ export function damageHead(
   )
 }
 
-/** The heads of entries are taken away. */
+/** Removes the heads of entries. */
 export function removeHeads(description: string, seqs: readonly number[]): Damage {
   return damage(`heads: ${description}`, ['head_mismatch'], (copy) => {
     for (const seq of seqs) rmSync(headFile(copy, seq))
   })
 }
 
-/** The ledger's file itself, as disks change it. */
+/** Changes the ledger file itself, as a faulty disk does. */
 export function damageLedgerFile(
   description: string,
   expects: FindingCodes,
@@ -170,7 +170,7 @@ export function damageLedgerFile(
   )
 }
 
-/** SQL in the ledger, as somebody runs it who has its file. */
+/** Runs SQL on the ledger, as an attacker with access to its file could. */
 export function damageLedger(
   description: string,
   expects: FindingCodes,
@@ -179,7 +179,7 @@ export function damageLedger(
   return damage(description, expects, (copy) => changeLedger(copy.ledgerPath, statements(copy)))
 }
 
-/** Other rows in the table of entries. */
+/** Replaces the rows of the table of entries. */
 export function damageEntries(
   description: string,
   expects: FindingCodes,
@@ -190,7 +190,7 @@ export function damageEntries(
   )
 }
 
-/** Other rows in the legacy ledger. */
+/** Replaces the rows of the legacy ledger. */
 export function damageLegacy(
   description: string,
   change: (rows: readonly LegacyRow[]) => readonly LegacyRow[],
@@ -200,7 +200,7 @@ export function damageLegacy(
   )
 }
 
-/** A value in one cell, as SQL; `isUntyped` when the table must first be made to take values of any type. */
+/** Changes one cell to an SQL value; `isUntyped` first makes the table accept values of any type. */
 export function damageCell(
   table: typeof entries | typeof legacyPublications,
   rowNumber: number,
@@ -217,7 +217,7 @@ export function damageCell(
   ])
 }
 
-/** Runs statements on a ledger file past all that guards it: triggers are dropped, checks ignored. */
+/** Runs statements on a ledger file without its protection: triggers are dropped, checks ignored. */
 async function changeLedger(path: string, statements: readonly string[]): Promise<void> {
   const client = createClient({ url: pathToFileURL(path).href, concurrency: 1 })
   try {
@@ -238,7 +238,7 @@ async function changeLedger(path: string, statements: readonly string[]): Promis
   }
 }
 
-/** Statements that leave these rows, and no other, in a table. */
+/** Returns statements that replace all rows of a table. */
 function replaceRows(table: SQLiteTable, rows: readonly object[]): string[] {
   const { name } = getTableConfig(table)
   const properties = Object.keys(getTableColumns(table))
@@ -258,7 +258,7 @@ function removeColumnTypes(table: string, columns: readonly { name: string }[]):
   ]
 }
 
-/** A value as SQL writes it. */
+/** Returns a value as an SQL literal. */
 export function sqlLiteral(value: unknown): string {
   if (typeof value === 'number') return String(value)
   return typeof value === 'string' ? `'${value.replaceAll("'", "''")}'` : 'NULL'
@@ -268,7 +268,7 @@ export function renumber(rows: readonly LedgerRow[]): LedgerRow[] {
   return rows.map((row, index) => ({ ...row, seq: index + 1 }))
 }
 
-/** The rows with one of them changed. */
+/** Returns the rows with one of them changed. */
 export function changeRow(
   rows: readonly LedgerRow[],
   seq: number,
@@ -281,12 +281,12 @@ export function withoutRow(rows: readonly LedgerRow[], seq: number): LedgerRow[]
   return rows.filter((row) => row.seq !== seq)
 }
 
-/** The row with a leaf that covers it. */
+/** Returns the row with a recomputed leaf. */
 export function reseal(row: LedgerRow): LedgerRow {
   return { ...row, leaf: leafOf(row) }
 }
 
-/** Renumbers and chains all entries again: a chain that is consistent in itself. */
+/** Renumbers all entries and recomputes a consistent chain. */
 export function rechain(rows: readonly LedgerRow[]): LedgerRow[] {
   const chained: LedgerRow[] = []
   for (const row of renumber(rows))
@@ -301,14 +301,14 @@ interface Ledgers {
 
 type ForgeLedgers = (ledgers: Ledgers, copy: Copy) => Partial<Ledgers>
 
-/** A forger who controls both stores and recomputes chain, seal and heads after the change. */
+/** Simulates a forger who controls both stores and recomputes chain, seal and heads after the change. */
 export function forge(description: string, expected: Expected, change: ForgeLedgers): Damage {
   return damage(`forger of both stores: ${description}`, expected, (copy) =>
     writeForgery(copy, change(copy.sample, copy)),
   )
 }
 
-/** Both ledgers as forged, with seal, chain and heads that fit them. */
+/** Writes forged ledgers with matching seal, chain and heads. */
 async function writeForgery(copy: Copy, forgery: Partial<Ledgers>): Promise<void> {
   const { rows: before, legacy } = { ...copy.sample, ...forgery }
   const { rows: legacyRows, digest: legacyDigest } = sealLegacy(legacy)
@@ -326,7 +326,7 @@ async function writeForgery(copy: Copy, forgery: Partial<Ledgers>): Promise<void
 
 type ChangeText = (text: string, manifest: Manifest) => string
 
-/** A forger who replaces the newest publication's object and everything that names it. */
+/** Simulates a forger who replaces the newest publication's object and all references to it. */
 export function forgeNewestObject(description: string, expected: Expected, change: ChangeText): Damage {
   return damage(`forger of both stores: ${description}`, expected, (copy) => forgeObject(copy, change))
 }

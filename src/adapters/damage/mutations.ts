@@ -34,12 +34,12 @@ import {
 } from './damage.ts'
 import type { Copy, Damage } from './damage.ts'
 
-/** As SQLite makes them where nothing else is asked for. */
+/** SQLite's default page size. */
 const PAGE_BYTES = 4_096
 
-/** One way of each kind to damage an archive; the tests of the audit have every way. */
+/** One example of each kind of damage; the tests of the audit cover all variants. */
 export const MUTATIONS: readonly Damage[] = [
-  // Objects: a broken disk, or somebody who has the store alone
+  // Objects: a faulty disk, or an attacker with access to the object store only
   damageObject(ENTRY.newest, 'a bit flipped', ['digest_mismatch'], (bytes) =>
     withFlippedBits(bytes, bytes.byteLength >> 1, 1),
   ),
@@ -71,14 +71,14 @@ export const MUTATIONS: readonly Damage[] = [
     rmSync(join(objectsPath, 'sha256'), { recursive: true }),
   ),
   {
-    // What no entry names is a note: a crash before the commit leaves it too.
+    // An unreferenced object is only a note: a crash before the commit can leave one too.
     ...damage('objects: one no entry names', ['orphan_object'], ({ objectsPath }) =>
       overwrite(join(objectsPath, objectPath('ab'.repeat(32))), 'not an object'),
     ),
     sound: true,
   },
 
-  // Heads. That the newest alone is gone is no damage: a crash after a commit leaves it so
+  // Heads. A missing newest head is not damage: a crash after a commit leaves it missing
   removeHeads('a middle one gone', [ENTRY.missedGap]),
   removeHeads('the two newest gone', [ENTRY.previous, ENTRY.newest]),
   damageHead(ENTRY.newest, 'no JSON', () => 'seq 9'),
@@ -97,7 +97,7 @@ export const MUTATIONS: readonly Damage[] = [
     ),
   ),
 
-  // The ledger: a disk that changes a cell, or somebody who has its file alone
+  // The ledger: a faulty disk, or an attacker with access to the ledger file only
   damageCell(entries, ENTRY.spentGap, 'reason', 'another text', "'missed'"),
   damageCell(entries, ENTRY.previous, 'publication_id', 'bytes that are not UTF-8', "CAST(x'c328' AS TEXT)"),
   damageCell(entries, ENTRY.previous, 'published_at', 'a number too large to be exact', '9007199254740993'),
@@ -131,7 +131,7 @@ export const MUTATIONS: readonly Damage[] = [
   ),
   damageLedgerFile('its header zeroed', ['row_tampered'], (bytes) => Buffer.from(bytes).fill(0, 0, 100)),
 
-  // Stores put back to where they once stood
+  // Stores rolled back to an earlier state
   damage('roll-back of the ledger file by two entries', ['head_mismatch'], (copy) =>
     rollBackLedger(copy, ENTRY.beforePrevious),
   ),
@@ -143,7 +143,7 @@ export const MUTATIONS: readonly Damage[] = [
     rollBackObjects(copy, [ENTRY.newest])
   }),
 
-  // Both stores in the hands of one forger: betrayed by the objects, by the rules, or by a head kept elsewhere
+  // A forger of both stores, revealed by the objects, by the rules, or by a head kept elsewhere
   forge('an entry names another publication’s object', ['identity_mismatch'], ({ rows }, copy) => {
     const { sha256, byteSize } = publicationAt(copy, ENTRY.beforePrevious).manifest
     return { rows: changeRow(rows, ENTRY.previous, () => ({ sha256, byteSize })) }
@@ -164,7 +164,11 @@ export const MUTATIONS: readonly Damage[] = [
   ),
 ]
 
-/** A gap that continues the rows. @param previousLeaf other than that of the last row, it does not */
+/**
+ * Creates a gap that continues the rows.
+ *
+ * @param previousLeaf another leaf than the last row's breaks the chain
+ */
 export function gapAfter(
   rows: readonly LedgerRow[],
   previousLeaf = rows.at(-1)?.leaf ?? GENESIS_LEAF,
@@ -173,7 +177,7 @@ export function gapAfter(
   return sealEntry(gap, rows.length + 1, rows.at(-1)?.recordedAt ?? 0, previousLeaf)
 }
 
-/** A publication of the next day over the newest one's object, or another. */
+/** Creates a publication of the next day with the newest one's object, or another. */
 export function publicationAfter(
   rows: readonly LedgerRow[],
   copy: Pick<Copy, 'sample'>,
@@ -191,7 +195,7 @@ export function swapRows(rows: readonly LedgerRow[], first: number, second: numb
   return rows.with(first - 1, rowAt(rows, second)).with(second - 1, rowAt(rows, first))
 }
 
-/** One bit of a digest wherever it stands in the file: pages that were split hold it twice. */
+/** Flips one bit of a digest in all its occurrences: split pages hold it twice. */
 function flipDigestBit(bytes: Buffer, { sample }: Copy): Uint8Array {
   const digest = rowAt(sample.rows, ENTRY.previous).sha256 ?? ''
   const second = `${digest.slice(0, -1)}${String.fromCharCode(digest.charCodeAt(63) ^ 0x80)}`

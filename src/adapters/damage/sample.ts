@@ -21,7 +21,7 @@ import { ENTRY, headAt } from './damage.ts'
 import type { Damage, Publication, SampleContents } from './damage.ts'
 import { MUTATIONS } from './mutations.ts'
 
-/** Every publication of the sample is made this long after the midnight that ends its day. */
+/** Milliseconds from the end of a publication's day to its publication. */
 const PUBLISHED_AFTER_MS = 600_000
 
 const LEGACY_DAYS = ['2025-12-28', '2025-12-29', '2025-12-30']
@@ -32,18 +32,18 @@ const GAPS: EntryContent[] = [
   { kind: 'gap', asOfDay: '2026-01-04', reason: 'attempts_spent', attempts: 3 },
 ]
 
-/** When the sample's founding was sealed, after the last publication that came with it. */
+/** Time of the sample's founding seal, after the last imported publication. */
 const FOUNDED_AT: Instant = publishedAtOf('2026-01-01') + 3_600_000
 
-/** Entries after which a copy of the ledger file is kept, to be rolled back to. */
+/** First entry after which a copy of the ledger file is kept for roll-backs. */
 const KEEP_LEDGERS_FROM = 7
 
 /**
- * Writes the sample by the adapters that write an operator's archive: three publications of version 1 and two of
- * version 2 with their seal, four of today's version, and a gap of each kind.
+ * Writes the sample with the same adapters as an operator's archive: three publications of version 1 and two of
+ * version 2 with their seal, four of the current version, and a gap of each kind.
  *
- * @param parent folder in which the sample's own temporary one is made
- * @param mutationsOf the mutations of the sample
+ * @param parent folder in which the sample's temporary folder is created
+ * @param mutationsOf returns the mutations of the sample
  */
 export async function makeDamageSample(
   parent: string = tmpdir(),
@@ -98,7 +98,7 @@ async function writeSample(folder: string): Promise<SampleContents> {
   }
 }
 
-/** All that the sample holds: the founding with its seal, then an entry a day. */
+/** Creates the sample's contents: the founding with its seal, then an entry a day. */
 function makeContents(): Pick<SampleContents, 'publications' | 'heads'> & { contents: LedgerContents } {
   const older = [
     ...LEGACY_DAYS.map((day) => ({ ledger: 'v1' as const, ...olderPublication(1, day) })),
@@ -119,7 +119,7 @@ function makeContents(): Pick<SampleContents, 'publications' | 'heads'> & { cont
   }
 }
 
-/** Writes the ledger step by step, and gives its file as it was after each of the last entries. */
+/** Writes the ledger step by step and returns the state of its file after each of the last entries. */
 async function writeLedger(
   ledger: Ledger,
   contents: LedgerContents,
@@ -145,7 +145,7 @@ function recordedAtOf(content: EntryContent): Instant {
   return publishedAtOf(content.kind === 'gap' ? content.asOfDay : '2026-01-01')
 }
 
-/** A small publication of today's version, valid down to its last item. */
+/** Creates a small, completely valid publication of the current version. */
 function ownPublication(asOfDay: Day, title: string): Publication {
   const window = windowEnding(asOfDay)
   const events = ['hn', 'lobsters', 'lesswrong'].flatMap((source) =>
@@ -168,7 +168,7 @@ function ownPublication(asOfDay: Day, title: string): Publication {
   return { manifest, bytes }
 }
 
-/** A publication of version 1 or 2, as another writer laid it out. */
+/** Creates a publication of version 1 or 2 in the layout of an earlier writer. */
 function olderPublication(version: 1 | 2, asOfDay: Day): Publication {
   const { windowStart, windowEnd } = windowEnding(asOfDay)
   const algorithmVersion = `top-year-v${version}`

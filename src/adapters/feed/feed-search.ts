@@ -20,25 +20,28 @@ import type { FeedQuery, FeedResult } from './search-queries.ts'
 
 export interface FeedSearchOptions {
   location: DatabaseLocation
-  /** The feed's own database, which migrates what the process reads. */
+  /** The feed's database, which migrates the file that the search process reads. */
   database: Database
-  /** Bounds of open queries; those of the chat, of pages and of all others are counted separately. */
+  /** Limits of open queries. Queries of the chat, of pages and of other clients are counted separately. */
   bounds: SlotBounds
-  /** Longest time of a query, from its turn on. */
+  /** Time limit of a query in milliseconds, from its turn on. */
   timeoutMs: number
-  /** The program of the process; that of the build when it is absent. */
+  /** The program of the search process; default: that of the build. */
   script?: URL
 }
 
-/** How long the process waits for a writer, within the time of a query: in native calls, and by trying again. */
+/**
+ * Time in milliseconds that the process waits for a writer, within the time of a query: in native calls, and by
+ * retrying.
+ */
 const PROCESS_BUSY_OPTIONS = { nativeBusyMs: 200, retryMs: 1_000 }
 
-/** Queries that a libSQL server runs for one search at a time. */
+/** Number of queries that a libSQL server runs at the same time. */
 const SERVER_CONCURRENCY = 4
 
 /**
- * Queries about stored items, and their index. A file is read by a separate process, since its driver blocks the thread
- * that calls it; a server is queried from here (docs/decisions/0019-search-index.md). Callers are served in turn
+ * Opens the search of stored items and its index. A file is read by a separate process, because its driver blocks
+ * the calling thread; a server is queried directly (docs/decisions/0019-search-index.md). Callers take turns
  * (docs/decisions/0047-search-fairness.md).
  */
 export function openFeedSearch(options: FeedSearchOptions): FeedSearch & { close: () => Promise<void> } {
@@ -75,7 +78,7 @@ export function openFeedSearch(options: FeedSearchOptions): FeedSearch & { close
   }
 }
 
-/** Rows of a server, which cannot be stopped; late ones are not waited for. */
+/** Rejects after `ms` milliseconds. A query on a server cannot be stopped; its late result is ignored. */
 async function withTimeout<T>(ms: number, work: Promise<T>): Promise<T> {
   let timer: NodeJS.Timeout | undefined
   const late = new Promise<never>((_, reject) => {
@@ -88,16 +91,16 @@ async function withTimeout<T>(ms: number, work: Promise<T>): Promise<T> {
   }
 }
 
-/** Runs the queries of many callers, few at a time (docs/decisions/0047-search-fairness.md). */
+/** A queue of the queries of all callers (docs/decisions/0047-search-fairness.md). */
 export interface SearchQueue {
   /**
    * Runs a query when it is its caller's turn.
    *
-   * @throws Refusal `search_limit` or `search_busy` when there is no place for it; the reason of the caller's signal when
-   *   that is aborted before its turn; what the query throws
+   * @throws Refusal `search_limit` or `search_busy` if the queue is full; the reason of the caller's signal if it
+   *   is aborted before the turn; the query's own error
    */
   run<T>(caller: SearchCaller, query: () => Promise<T>): Promise<T>
-  /** Fails every query that waits, and every later one. */
+  /** Rejects every waiting query and every later one. */
   close(): void
 }
 
@@ -106,9 +109,9 @@ interface Job {
   fail: (error: unknown) => void
 }
 
-/** @param concurrency how many queries run at a time */
+/** @param concurrency number of queries that run at the same time */
 export function searchQueue(bounds: SlotBounds, concurrency: number): SearchQueue {
-  // None takes a place from another. The chat goes first; pages and clients take turns.
+  // Each group has its own queue and limits. The chat has priority; pages and clients take turns.
   const chat = fairQueue<Job>(bounds)
   const pages = fairQueue<Job>(bounds)
   const clients = fairQueue<Job>(bounds)
@@ -158,7 +161,7 @@ export function searchQueue(bounds: SlotBounds, concurrency: number): SearchQueu
               resolve(await query())
             } catch (error) {
               reject(error)
-              // Every other query would find the same: a locked database, say, and wait for it as long.
+              // Every other query would wait as long for the same error, for example a locked database.
               if (isUnavailable(error)) failAllWaiting(error)
             } finally {
               leave()

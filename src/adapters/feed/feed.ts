@@ -22,7 +22,7 @@ import {
 import { liveEvents, newestSnapshot, saveSnapshot, snapshotFeed } from './live-feed.ts'
 import { latestDay, readEvents, readWindow, readVerifiedTitles } from './window.ts'
 
-/** The feed on libSQL: everything in its database but the search index. */
+/** Creates the feed on libSQL: everything in its database except the search index. */
 export function libsqlFeed(database: Database): FeedStore {
   const withClient =
     <Args extends unknown[], T>(work: (client: StoreClient, ...args: Args) => Promise<T>) =>
@@ -126,7 +126,7 @@ async function pauseUntil(client: StoreClient, host: string, until: Instant): Pr
   await client.execute({ sql: UPSERT_PAUSE, args: [host, until] })
 }
 
-/** The state of the feed for `dash doctor` and the metrics. */
+/** Reads the state of the feed for `dash doctor` and the metrics. */
 export async function feedFacts(reader: SqlReader, now: Instant): Promise<FeedFacts> {
   const { rows } = await reader.execute('SELECT max(generated_at) FROM snapshots')
   const newest = rows[0]?.[0]
@@ -136,7 +136,7 @@ export async function feedFacts(reader: SqlReader, now: Instant): Promise<FeedFa
   }
 }
 
-/** As `publish-year` finds it. That nothing was imported yet is no problem of the rows. */
+/** Returns the problem that would prevent `publish-year`. An empty feed is not a problem. */
 async function publicationProblem(reader: SqlReader, now: Instant): Promise<string | null> {
   const window = windowEnding(lastCompleteDay(now))
   const events = await readEvents(reader, window)

@@ -5,19 +5,19 @@ import { foldRows, importCounts, toJsonArrays } from '../sqlite/rows.ts'
 import type { StoreClient } from '../sqlite/rows.ts'
 
 /**
- * Imports of signals and articles (docs/importing.md). A batch travels as one JSON parameter, each row an array of the
- * table's columns: with `json_each` that is the fastest insert this driver has.
+ * Imports of signals and articles (docs/importing.md). A batch is one JSON parameter with an array of the table's
+ * columns per row: with `json_each` this is the fastest insert of this driver.
  */
 
 interface ImportedTable {
   name: string
   keys: readonly string[]
   values: readonly string[]
-  /** Statements that follow each upsert, which is given the same rows. */
+  /** Returns statements that follow each upsert, for the same rows. */
   after: (json: string) => InStatement[]
 }
 
-/** Statement that puts the rows of a JSON parameter into a table, over those of the same keys. */
+/** Returns a statement that upserts the rows of a JSON parameter. */
 export function upsert(
   table: string,
   keys: readonly string[],
@@ -30,7 +30,7 @@ export function upsert(
     ${onConflictUpdate(keys, values)} WHERE ${where}`
 }
 
-/** Statement that puts one row, a parameter each column, into a table, over that of the same keys. */
+/** Returns a statement that upserts one row, with one parameter per column. */
 export function upsertRow(table: string, keys: readonly string[], values: readonly string[]): string {
   const columns = [...keys, ...values]
   return `
@@ -53,8 +53,8 @@ function anyDiffers(values: readonly string[], first: string, second: string): s
 }
 
 /**
- * Stores a batch in one write transaction. A later row of the same keys replaces the values, within the batch as across
- * batches; each row counts as if it came alone.
+ * Stores a batch in one write transaction. A later row with the same keys replaces the values, within a batch and
+ * across batches. Each row counts as if it were imported alone.
  */
 async function importRows(
   client: StoreClient,
@@ -83,10 +83,13 @@ const SIGNAL_KEYS = ['source', 'source_id', 'day']
 const SIGNAL_VALUES = ['title', 'url', 'points', 'comments', 'published_at', 'title_provenance']
 const SIGNAL_ROWS = jsonRows([...SIGNAL_KEYS, ...SIGNAL_VALUES])
 
-/** Counts only when the upsert just before it changed a row: days and reaches of events follow from those. */
+/**
+ * Increments the revision only if the upsert just before it changed a row: days and date ranges of events follow
+ * from the rows.
+ */
 const COUNT_REVISION = 'UPDATE revision SET number = number + 1 WHERE changes() > 0'
 
-/** The reach of an event only ever widens: a replaced value may leave it too wide, never too narrow. */
+/** The date range of an event only widens: a replaced value may leave it too wide, never too narrow. */
 const UPSERT_EVENTS = `
   INSERT INTO events (source, source_id, first_day, last_day, earliest_published_at, latest_published_at)
   SELECT source, source_id, min(day), max(day), min(published_at), max(published_at)

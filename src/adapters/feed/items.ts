@@ -12,7 +12,7 @@ import { isTooLarge, selectObjects } from '../sqlite/rows.ts'
 import type { SqlReader, StoreClient } from '../sqlite/rows.ts'
 import { upsert, upsertRow } from './import-rows.ts'
 
-/** An item at the values of its latest signal, as a query gives it. */
+/** A row of a query: an item with the values of its latest signal. */
 export interface ItemRow {
   source: string
   sourceId: string
@@ -70,7 +70,7 @@ const SELECT_ITEM = `
 
 interface DetailedRow extends ItemRow {
   author: string | null
-  /** JSON. */
+  /** JSON array of texts. */
   tags: string
   description: string | null
 }
@@ -83,7 +83,7 @@ function parseTags(text: string): string[] {
   }
 }
 
-/** The item of a save key; see the port. */
+/** Reads the item of a save key; see the port. */
 export async function readItem(reader: SqlReader, key: string): Promise<StoredItem | null> {
   const columnNames = [...ITEM_COLUMNS, 'author', 'tags', 'description'] as const
   for (const { source, sourceId } of itemsOfKey(key)) {
@@ -101,7 +101,7 @@ export async function readItem(reader: SqlReader, key: string): Promise<StoredIt
   return null
 }
 
-/** The number grows with every change of signals, the step with every change of the index, texts included. */
+/** The number grows with every change of signals, the step with every change of the index, including texts. */
 const STORED_REVISION = `
   SELECT (SELECT number FROM revision) AS number, (SELECT step FROM search_state) AS step,
     EXISTS (SELECT 1 FROM search_pending) AS pending`
@@ -112,15 +112,18 @@ export async function readRevision(reader: SqlReader): Promise<string | null> {
   return row && Number(row['pending']) === 0 ? `${Number(row['number'])}.${Number(row['step'])}` : null
 }
 
-/** Keys of items as a JSON parameter, each an array of source and source id. */
+/** Returns the keys of items as a JSON parameter, each as an array of source and source id. */
 export function toItemKeys(items: readonly ItemRef[]): string {
   return JSON.stringify(items.map(({ source, sourceId }) => [source, sourceId]))
 }
 
-/** Items that one statement stores or reads; a server takes no parameter, and gives no cell, larger than 5 MiB. */
+/** Number of items per statement: a server accepts no parameter and returns no cell larger than 5 MiB. */
 const BATCH_ITEMS = 1_000
 
-/** Rows of a query that takes {@link toItemKeys} items, in as many statements as it needs; at least one. */
+/**
+ * Runs a query whose parameter is made by {@link toItemKeys}, in as many statements as necessary, and at least
+ * once.
+ */
 export async function selectForItems<T>(
   reader: SqlReader,
   columnNames: readonly (keyof T & string)[],
@@ -139,7 +142,7 @@ export async function selectForItems<T>(
   return found
 }
 
-/** Runs a step with a quarter of the rows while a server's response to it is too large. */
+/** Runs a step, and retries it with a quarter of the rows while a server's response is too large. */
 export async function retryWithFewerRows<T>(
   limit: number,
   step: (limit: number) => Promise<T>,
@@ -156,7 +159,7 @@ const SELECT_STORED = `
   SELECT e.source AS source, e.source_id AS sourceId FROM json_each(?1) AS w
   CROSS JOIN events AS e ON e.source = w.value ->> 0 AND e.source_id = w.value ->> 1`
 
-/** Those of some items that have signals. */
+/** Returns the items that have signals. */
 export function storedItems(reader: SqlReader, items: readonly ItemRef[]): Promise<ItemRef[]> {
   return selectForItems<ItemRef>(reader, ['source', 'sourceId'], SELECT_STORED, items, 'the feed')
 }
@@ -182,7 +185,7 @@ export async function readArticle(
   return article ?? null
 }
 
-/** The days come first, on their index: `+` keeps the planner from walking all events of a source instead. */
+/** The `+` makes the planner use the index of days first, instead of scanning all events of a source. */
 const SELECT_WANTED = `
   WITH found AS (
     SELECT e.source AS source, e.source_id AS source_id, s.url AS url, coalesce(t.tries, 0) AS tries,
@@ -198,7 +201,7 @@ const SELECT_WANTED = `
   SELECT source, source_id AS sourceId, CASE WHEN length(url) <= ${URL_MAX_LENGTH} THEN url END AS url, tries
   FROM found ORDER BY place, source LIMIT ?4`
 
-/** Items a wish holds for; see the port. */
+/** Reads the items without a text that match a request; see the port. */
 export function itemsWantingText(
   reader: SqlReader,
   { minPoints, seenSince, at, limit }: ArticleWish,
@@ -226,7 +229,7 @@ const UPSERT_DETAILS = upsert(
   'excluded.collected_at >= collected_at',
 )
 
-/** Stores what sources say of items in one transaction; see the port. */
+/** Stores the details of items in one transaction; see the port. */
 export async function saveDetails(client: StoreClient, details: readonly ItemDetails[]): Promise<void> {
   const statements = []
   for (let start = 0; start < details.length; start += BATCH_ITEMS) {
@@ -251,7 +254,7 @@ const SELECT_DETAILS = `
 
 type DetailsRow = Omit<ItemDetails, 'tags'> & { tags: string }
 
-/** What sources say of the given items, by save key. */
+/** Reads the details of items, by save key. */
 export async function readDetails(
   reader: SqlReader,
   items: readonly ItemRef[],

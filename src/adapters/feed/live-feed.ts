@@ -31,13 +31,13 @@ export function liveEvents(client: StoreClient, now: Instant): Promise<FeedEvent
   })
 }
 
-/** Snapshots that are kept, the newest among them. */
+/** Number of snapshots kept, including the newest. */
 const KEPT_SNAPSHOTS = 10
 
-/** Bytes of a payload in one row. */
+/** Bytes of a payload per row. */
 const PART_BYTES = 1024 * 1024
 
-/** Not unless it is the latest: the parts that then belong to none are removed again. */
+/** Inserts a snapshot only if it is the latest; otherwise its parts are deleted as unreferenced. */
 const INSERT_SNAPSHOT = `
   INSERT INTO snapshots (id, generated_at, feeds)
   SELECT ?1, ?2, ?3 WHERE NOT EXISTS (SELECT 1 FROM snapshots WHERE generated_at >= ?2)
@@ -108,9 +108,9 @@ const describedFeeds = z
   .refine((feeds) => LIVE_SORTS.every((sort) => feeds.filter(([listed]) => listed === sort).length === 1))
 
 /**
- * The snapshot with the latest instant; null when there is none.
+ * Reads the snapshot with the latest instant; null if there is none.
  *
- * @throws Refusal `storage_damaged` when its row cannot be what was written
+ * @throws Refusal `storage_damaged` if its row is invalid
  */
 export async function newestSnapshot(reader: SqlReader): Promise<Snapshot | null> {
   const rows = (await selectJsonRows(reader, NEWEST, [], 'the newest snapshot')) as [string, number, string][]
@@ -131,7 +131,7 @@ function parseFeeds(id: string, feedsJson: string): SnapshotFeed[] {
   }
 }
 
-/** The stored bytes of a feed, whatever they are; null when a part of them is absent. */
+/** Reads the stored bytes of a feed, unchecked; null if a part is missing. */
 export async function snapshotFeed(
   reader: SqlReader,
   id: string,

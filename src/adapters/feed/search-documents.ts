@@ -14,21 +14,24 @@ import type { ItemRow } from './items.ts'
 /** One of the two sets of index tables. */
 export type IndexSet = 'a' | 'b'
 
-/** Numbers of items take the lower bits of an id, its day the upper: together they fit a double. */
+/**
+ * Ids per day: the lower bits of an id hold the number of the item, the upper bits its day. Together they fit into
+ * a double.
+ */
 const NUMBERS_PER_DAY = 2 ** 31
 
-/** The number of an id's day, as an expression of SQL. */
+/** SQL expression for the number of an id's day. */
 export const DAY_NUMBER_OF_ID = 'id >> 31'
 
-/** Days are counted from here, so that every year the product can write is positive. */
+/** Day 0, so that every day in a valid timestamp has a positive number. */
 const DAY_ZERO = startOfDay('0000-01-01')
 
-/** Smaller than the id of every item of the day, and greater than that of any before. */
+/** Returns an id below those of all items of the day and above those of all earlier days. */
 export function firstIdOf(day: Day): number {
   return ((startOfDay(day) - DAY_ZERO) / DAY_MS) * NUMBERS_PER_DAY
 }
 
-/** The greatest id an item of the day can have. */
+/** Returns the greatest possible id of an item of the day. */
 export function lastIdOf(day: Day): number {
   return firstIdOf(day) + NUMBERS_PER_DAY - 1
 }
@@ -37,10 +40,10 @@ export function dayOfNumber(dayNumber: number): Day {
   return dayOf(dayNumber * DAY_MS + DAY_ZERO)
 }
 
-/** Longest beginning of a text that is indexed, in characters. */
+/** Number of characters of a text that are indexed. */
 const TEXT_MAX_LENGTH = 100_000
 
-/** An event at the values of its latest signal, with its text; one without a signal is left out. */
+/** An event with the values of its latest signal and its text; events without a signal are omitted. */
 interface IndexedEvent extends ItemRow {
   text: string | null
 }
@@ -54,13 +57,13 @@ const SELECT_EVENTS = `
   JOIN signals s ON s.source = e.source AND s.source_id = e.source_id AND s.day = e.last_day
   LEFT JOIN articles a ON a.source = e.source AND a.source_id = e.source_id`
 
-/** Events by their keys, a JSON parameter. */
+/** Reads events by their keys, a JSON parameter. */
 export function readIndexedEvents(reader: SqlReader, keys: string): Promise<IndexedEvent[]> {
   const columnNames = [...ITEM_COLUMNS, 'text'] as const
   return selectObjects<IndexedEvent>(reader, columnNames, SELECT_EVENTS, [keys], 'the feed')
 }
 
-/** A document of a set: its place and the digest of its words. */
+/** A stored document of a set: its id and the digest of its words. */
 interface StoredDocument {
   source: string
   sourceId: string
@@ -91,22 +94,22 @@ const COLUMNS = 'source source_id title url page first_day last_day published_at
   ' ',
 )
 
-/** A row of a set, and the words it is found by. */
+/** A document to store: its row and the indexed words. */
 interface IndexDocument {
   id: number
   key: string
   row: unknown[]
   titleWords: string
-  /** Title and text; null when there is no text. */
+  /** Words of title and text; null without a text. */
   textWords: string | null
-  /** Digest of both. */
+  /** Digest of the words of title and text. */
   wordsDigest: string
 }
 
 /**
- * Events as documents, in order of their ids.
+ * Converts events to documents, in the order of their ids.
  *
- * @param stored what each set holds of them: an event keeps its number; one without a number gets the next
+ * @param stored documents of the events in each set: an event keeps its number; a new one gets the next number
  */
 export function toDocuments(
   events: readonly IndexedEvent[],
@@ -151,7 +154,7 @@ function toDocument(event: IndexedEvent, number: number): IndexDocument {
   }
 }
 
-/** Puts documents into a set, in the place of what it holds of their events. */
+/** Returns statements that store documents in a set, replacing earlier documents of the same events. */
 export function writeDocuments(
   set: IndexSet,
   documents: readonly IndexDocument[],
@@ -191,7 +194,7 @@ function inserts(sql: string, rows: readonly unknown[][]): InStatement[] {
   return toJsonArrays(rows.map((row) => JSON.stringify(row))).map((json) => ({ sql, args: [json] }))
 }
 
-/** Takes everything out of a set. */
+/** Returns statements that delete all documents of a set. */
 export function clearSet(set: IndexSet): string[] {
   return [
     `DELETE FROM search_documents_${set}`,

@@ -15,7 +15,10 @@ import {
 } from './search-documents.ts'
 import type { IndexSet } from './search-documents.ts'
 
-/** The search index on libSQL (docs/decisions/0019-search-index.md): two sets of tables, one of which answers. */
+/**
+ * Creates the search index on libSQL: two sets of tables, of which one is active
+ * (docs/decisions/0019-search-index.md).
+ */
 export function searchIndex(database: Database): Omit<FeedSearch, 'by'> {
   return {
     isCurrent: () => database.use(async ({ client }) => (await readState(client)).format === INDEX_FORMAT),
@@ -29,7 +32,7 @@ function otherSet(set: IndexSet): IndexSet {
   return set === 'a' ? 'b' : 'a'
 }
 
-/** The rules by which words are cut and pages told apart; grows with every change of them. */
+/** Version of the rules that split words and identify pages; increment it with every change of them. */
 const INDEX_FORMAT = 1
 
 /** The row of `search_state`. */
@@ -38,7 +41,7 @@ export interface IndexState {
   active: IndexSet
   format: number
   nextNumber: number
-  /** The rebuild under way, and the event it took in last. */
+  /** The running rebuild, and the event it indexed last. */
   build: number | null
   afterSource: string
   afterSourceId: string
@@ -71,9 +74,9 @@ async function readState(reader: SqlReader): Promise<IndexState> {
 }
 
 /**
- * The state of the index, to read its active set.
+ * Reads the state of the index for a query on its active set.
  *
- * @throws Refusal `storage_unavailable` when it was made by other rules: its words are not those asked for
+ * @throws Refusal `storage_unavailable` if the index has another format: its words would not match
  */
 export async function readActiveState(reader: SqlReader): Promise<IndexState> {
   const state = await readState(reader)
@@ -83,11 +86,11 @@ export async function readActiveState(reader: SqlReader): Promise<IndexState> {
   return state
 }
 
-/** Events one step takes in, and about how many bytes of text. */
+/** Maximum number of events, and approximate bytes of text, per step. */
 const STEP_EVENTS = 4_000
 const STEP_TEXT_BYTES = 2_000_000
 
-/** An event to take in: its key, the mark of its change, and the bytes of its text. */
+/** An event to index: its key, the mark of its change, and the size of its text in bytes. */
 interface PendingEvent {
   source: string
   sourceId: string
@@ -95,7 +98,11 @@ interface PendingEvent {
   textBytes: number
 }
 
-/** @param from events or marks `c` of events, in order of their keys */
+/**
+ * Reads the next events to index, up to the size of a step.
+ *
+ * @param from table of events or marks with the alias `c`; it is read in the order of its keys
+ */
 async function readPendingEvents(
   reader: SqlReader,
   from: string,
@@ -120,7 +127,7 @@ const CLEAR_MARKS = `
     SELECT value ->> 0, value ->> 1, value ->> 2 FROM json_each(?)
   )`
 
-/** Takes marked events into the active set, and into the one that is being rebuilt. */
+/** Indexes marked events in the active set, and in the other set during a rebuild. */
 async function refresh(client: StoreClient): Promise<IndexProgress> {
   const state = await readState(client)
   const sets: IndexSet[] = state.build === null ? [state.active] : [state.active, otherSet(state.active)]
@@ -145,7 +152,7 @@ async function beginRebuild(client: StoreClient): Promise<number> {
   }
 }
 
-/** Takes the events after the last one into the set that does not answer; at the end lets that one answer. */
+/** Indexes the next events in the inactive set, and activates the set at the end. */
 async function rebuild(client: StoreClient, build: number): Promise<IndexProgress> {
   const state = await readState(client)
   if (state.build !== build) {
@@ -165,7 +172,7 @@ async function rebuild(client: StoreClient, build: number): Promise<IndexProgres
   })
 }
 
-/** Merges the new set, a part a step, and then lets it answer. */
+/** Merges the new set step by step, and then activates it. */
 async function finishRebuild(
   client: StoreClient,
   state: IndexState,
@@ -181,10 +188,14 @@ async function finishRebuild(
   return { indexed: 0, done }
 }
 
-/** Pages of 4 KB that one step of merging writes. */
+/** Pages of 4 KB that one merge step writes. */
 const MERGE_PAGES = 1_000
 
-/** One step of merging; false when there was nothing left to merge, which changes less than two rows. */
+/**
+ * Runs one merge step.
+ *
+ * @returns false if there is nothing left to merge: FTS5 then changes fewer than two rows
+ */
 async function merge(client: StoreClient, table: string): Promise<boolean> {
   const changes = 'SELECT total_changes() AS changes'
   const command = `INSERT INTO ${table} (${table}, rank) VALUES ('merge', ${-MERGE_PAGES})`
@@ -196,10 +207,14 @@ async function inSmallerBatches(step: (limit: number) => Promise<IndexProgress>)
   return (await retryWithFewerRows(STEP_EVENTS, step)).result
 }
 
-/** Fails, and so undoes its batch, when another process wrote to the index since its state was read. */
+/** Fails, and so rolls its batch back, if another process has written to the index since its state was read. */
 const FAIL_WHEN_MOVED = "SELECT CASE WHEN changes() = 0 THEN json('moved') END"
 
-/** @returns false when another process came first: nothing was written */
+/**
+ * Writes a batch to the index, with the next number of items.
+ *
+ * @returns false if another process came first: nothing was written
+ */
 async function writeIndex(
   client: StoreClient,
   state: IndexState,
@@ -215,13 +230,13 @@ async function writeIndex(
     return true
   } catch (error) {
     if (!(error instanceof Error) || !error.message.includes('malformed JSON')) throw error
-    // Said of anything else, it would be said of every attempt.
+    // With an unchanged step the error has another cause, and would recur.
     if ((await readState(client)).step === state.step) throw error
     return false
   }
 }
 
-/** Puts events into sets as they are now, with another statement in the same transaction. */
+/** Indexes the current values of events in sets, with another statement in the same transaction. */
 async function indexEvents(
   client: StoreClient,
   state: IndexState,

@@ -6,30 +6,30 @@ import { Refusal, StorageFault } from '../../domain/refusal.ts'
 import type { FeedQuery, FeedResult } from './search-queries.ts'
 import type { SearchWorkerData, SearchWorkerMessage } from './search-worker.ts'
 
-/** A process that runs one query at a time; which one is next is decided elsewhere (`feed-search.ts`). */
+/** A process that runs one query at a time; the queue in `feed-search.ts` decides their order. */
 export interface SearchProcess {
   /**
-   * Runs a query. The one before must have ended.
+   * Runs a query. The previous one must have ended.
    *
-   * @throws Refusal `storage_unavailable` when the database stays locked; StorageFault when the process ended over the
-   *   query, took too long or is closed. The next query starts another process
+   * @throws Refusal `storage_unavailable` if the database stays locked; StorageFault if the process ended during
+   *   the query, exceeded the time limit or is closed. The next query starts a new process
    */
   run(query: FeedQuery): Promise<FeedResult>
   close(): Promise<void>
 }
 
-/** Of JavaScript alone, in MB; what the driver takes is bounded by its cache. */
+/** Memory limit of JavaScript in MB; the driver's memory is limited by its cache. */
 const MEMORY = '--max-old-space-size=256'
 
-/** How long a process may take to start. It is not part of the query's time: the query did not cause it. */
+/** Time limit for starting the process in milliseconds. It does not count against the query's time. */
 const START_TIMEOUT_MS = 10_000
 
 /**
- * Describes a process without starting it; the first query does. A native call cannot be stopped, and to end a thread
- * inside one ends the whole program: so it is a process, which can be killed anywhere. A query that takes too long ends
- * it, and only that query fails.
+ * Creates the search process, which starts with the first query. A native call cannot be stopped, and ending a
+ * thread inside one ends the whole program, so it is a process that can be killed at any time. A query over the
+ * time limit kills the process; only that query fails.
  *
- * @param timeoutMs longest time of a query in a process that has started
+ * @param timeoutMs time limit of a query in a started process
  */
 export function searchProcess(script: URL, workerData: SearchWorkerData, timeoutMs: number): SearchProcess {
   let child: ChildProcess | null = null
@@ -80,7 +80,7 @@ export function searchProcess(script: URL, workerData: SearchWorkerData, timeout
       closed = true
       const closingChild = child
       child = null
-      // Without a number it was never started.
+      // Without a pid it was never started.
       if (
         closingChild?.pid === undefined ||
         closingChild.exitCode !== null ||
@@ -95,7 +95,7 @@ export function searchProcess(script: URL, workerData: SearchWorkerData, timeout
   }
 }
 
-/** The next message of a process, which is killed when it gives none in time. */
+/** Waits for the next message of a process, and kills it after the time limit. */
 function nextMessage(child: ChildProcess, ms: number, timeoutMessage: string): Promise<SearchWorkerMessage> {
   return new Promise((resolve, reject) => {
     const settle = (finish: () => void): void => {

@@ -16,7 +16,7 @@ import { readActiveState } from './search-index.ts'
 import { idRange, itemNotFound, toMatchExpression, search, similar } from './search-ranking.ts'
 import { REVISION } from './window.ts'
 
-/** A query as it travels to the process that runs it. */
+/** A query as it is sent to the search process. */
 export type FeedQuery =
   | { kind: 'search'; query: SearchQuery }
   | { kind: 'similar'; key: string; limit: number }
@@ -25,10 +25,10 @@ export type FeedQuery =
 
 export type FeedResult = SearchPage | SimilarItem[] | ItemTrend | TermTrend
 
-/** Changes with every write to the index. */
+/** Reads a number that changes with every write to the index. */
 const INDEX_STEP = 'SELECT step FROM search_state'
 
-/** Runs a query on one state of the index or, where it is about signals, of the signals. */
+/** Runs a query on one consistent state of the index, or of the signals for an item trend. */
 export function runQuery(client: StoreClient, query: FeedQuery): Promise<FeedResult> {
   switch (query.kind) {
     case 'search':
@@ -42,7 +42,7 @@ export function runQuery(client: StoreClient, query: FeedQuery): Promise<FeedRes
   }
 }
 
-/** Places among the day's signals of the source, by points; found on their index. */
+/** Ranks the item among the day's signals of its source by points, using their index. */
 const SELECT_ITEM_DAYS = `
   SELECT s.day AS day, s.title AS title, s.points AS points, s.comments AS comments,
     (SELECT count(*) FROM signals o WHERE o.source = s.source AND o.day = s.day AND o.points > s.points) AS better,
@@ -52,7 +52,7 @@ const SELECT_ITEM_DAYS = `
 type ItemDay = Omit<ItemTrend['days'][number], 'rank'> & { title: string; better: number }
 const ITEM_DAY_COLUMNS = ['day', 'title', 'points', 'comments', 'better', 'of'] as const
 
-/** Points and ranks of an item by day (docs/api.md), read from the signals themselves. */
+/** Reads points and ranks of an item by day (docs/api.md) from the signals. */
 async function itemTrend(reader: SqlReader, key: string): Promise<ItemTrend> {
   for (const { source, sourceId } of itemsOfKey(key)) {
     const days = await selectObjects<ItemDay>(
@@ -76,7 +76,7 @@ async function itemTrend(reader: SqlReader, key: string): Promise<ItemTrend> {
   throw itemNotFound(key)
 }
 
-/** Items that mention a term, by their day (docs/api.md). */
+/** Counts the items that mention a term, by day (docs/api.md). */
 async function termTrend(reader: SqlReader, { term, from, to }: TermTrendQuery): Promise<TermTrend> {
   const units = parseSearchText(term)
   if (units.length === 0) return { mentions: 0, days: [] }

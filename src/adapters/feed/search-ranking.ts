@@ -30,13 +30,16 @@ import type { IndexState } from './search-index.ts'
 
 /** Searches and similar items, ranked by SQLite's FTS5 (docs/decisions/0020-search-ranking.md). */
 
-/** Most items of the third group, those that hold some of the words. */
+/** Maximum number of items in the third group, those with some of the words. */
 const PARTIAL_MAX = 200
 
-/** Share of the weight of all words that such an item's title must hold. */
+/** Minimum share of the words' total weight in the title of such an item. */
 const PARTIAL_MIN_SHARE = 0.5
 
-/** Items with every word, then those with the last word begun, then those with some words (docs/api.md). */
+/**
+ * Searches items: first those with every word, then those with the last word as a prefix, then those with some
+ * words (docs/api.md).
+ */
 export async function search(reader: SqlReader, query: SearchQuery): Promise<SearchPage> {
   const offset = parseCursor(query)
   const pageEnd = Math.min(offset + query.limit, REACH_MAX)
@@ -46,7 +49,7 @@ export async function search(reader: SqlReader, query: SearchQuery): Promise<Sea
   const counts = await readCounts(reader, state, words)
   const hits = new Map<number, SearchHit>()
   for (const match of MATCHES) {
-    // One more than the page holds tells whether there is another.
+    // One more item than the page needs shows whether there is another page.
     if (hits.size > pageEnd || units.length === 0) break
     const expression = expressionFor(match, units, counts, hits.size > 0)
     if (expression === null) continue
@@ -62,7 +65,7 @@ export async function search(reader: SqlReader, query: SearchQuery): Promise<Sea
   return { items: [...hits.values()].slice(offset, pageEnd), cursor }
 }
 
-/** Where in the ranking a page begins. */
+/** Returns the position in the ranking at which a page begins. */
 function parseCursor(query: SearchQuery): number {
   if (query.cursor === null) return 0
   const [, digest, offset] = /^([\w-]{16})\.(\d{1,4})$/.exec(query.cursor) ?? []
@@ -77,7 +80,7 @@ function digestOf({ query, sources, from, to }: SearchQuery): string {
   return createHash('sha256').update(text).digest('base64url').slice(0, 16)
 }
 
-/** @param hasEarlierHits true when a group before has items: where no item holds a phrase, its words are looked for alone */
+/** @param hasEarlierHits true if an earlier group has items; otherwise the words of phrases are searched separately */
 function expressionFor(
   match: Match,
   units: readonly Unit[],
@@ -100,7 +103,7 @@ function expressionFor(
   return quoted.length === 0 ? some : `${toMatchExpression(quoted, 'AND')} AND ${some}`
 }
 
-/** The words of phrases one by one, each once. */
+/** Splits phrases into single words, without duplicates. */
 function splitPhrases(units: readonly Unit[]): Unit[] {
   const loose = units.flatMap((unit) => (unit.quoted ? toWordUnits(unit.words) : [unit]))
   return [...new Map(loose.map((unit) => [JSON.stringify([unit.words, unit.prefix]), unit])).values()]
@@ -110,7 +113,7 @@ function toWordUnits(words: readonly string[]): Unit[] {
   return words.map((word) => ({ words: [word], prefix: false, quoted: false }))
 }
 
-/** Units as FTS5 takes them: each one quoted, so that nothing in them is syntax. */
+/** Returns an FTS5 expression for units: each unit is quoted, so that it contains no syntax. */
 export function toMatchExpression(units: readonly Unit[], operator: 'AND' | 'OR'): string {
   const phrases = units.map(
     ({ words, prefix }) => `"${words.join(' ').replaceAll('"', '""')}"${prefix ? ' *' : ''}`,
@@ -118,10 +121,10 @@ export function toMatchExpression(units: readonly Unit[], operator: 'AND' | 'OR'
   return phrases.join(` ${operator} `)
 }
 
-/** Most titles that alternative words may occur in, all together: common words would cost the time of a query. */
+/** Maximum total number of titles with alternative words: common words would exceed the time of a query. */
 const ALTERNATIVES_MAX = 8_000
 
-/** The units with the rarest words, as many as together occur in few enough titles; at least one that occurs. */
+/** Returns the units with the rarest words up to {@link ALTERNATIVES_MAX} titles in total, and at least one. */
 function rarestUnits(units: readonly Unit[], { of }: WordCounts): Unit[] {
   const counted = units
     .map((unit) => ({ unit, titles: Math.max(0, ...unit.words.map((word) => of.get(word) ?? 0)) }))
@@ -136,8 +139,8 @@ function rarestUnits(units: readonly Unit[], { of }: WordCounts): Unit[] {
 }
 
 /**
- * Items whose titles hold at least half of the weight of some words, those with the most first. A word of no title is
- * mistyped, and rules nothing out.
+ * Selects items whose titles contain at least half of the words' weight, the heaviest first. A word that occurs in
+ * no title counts as mistyped and is ignored.
  */
 function selectHeaviest(
   rows: readonly IndexedDocument[],
@@ -157,7 +160,7 @@ function selectHeaviest(
     .map(({ row }) => row)
 }
 
-/** In how many titles each of some words stands. */
+/** Reads the number of titles that contain each word. */
 async function readCounts(
   reader: SqlReader,
   { active, nextNumber }: IndexState,
@@ -168,7 +171,7 @@ async function readCounts(
     `SELECT term, doc FROM search_counts_${active} WHERE term IN (SELECT value FROM json_each(?))`,
   )
   const rows = await selectJsonRows(reader, sql, [JSON.stringify(words)], 'the search index')
-  // Numbers are never given twice, and items never leave: the last number is how many there are.
+  // Numbers are never reused and items never deleted, so the last number is the number of items.
   return { items: Math.max(1, nextNumber - 1), of: new Map(rows as [string, number][]) }
 }
 
@@ -184,7 +187,7 @@ const DOCUMENT_COLUMNS = `
   d.first_day AS firstDay, d.last_day AS lastDay, d.published_at AS publishedAt, d.points AS points,
   d.comments AS comments`
 
-/** @param from gives the documents the name `d` */
+/** @param from FROM clause with the alias `d` for the documents */
 function selectDocuments(
   reader: SqlReader,
   from: string,
@@ -201,12 +204,15 @@ function selectDocuments(
 }
 
 /**
- * Items that are ranked of each table, on every page alike: with fewer for the first page, which of equal scores come
- * first would differ from page to page. One more than pages reach tells whether there is another.
+ * Number of ranked items per table, the same for every page: with fewer for the first page, the order of equal
+ * scores would differ between pages. One more than all pages together shows whether there is another item.
  */
 const RANKED_MAX = REACH_MAX + 1
 
-/** A table of words by BM25, greater is better; equal ones by age, the newest first. */
+/**
+ * Returns a query that ranks a table of words by BM25 (greater is better), and equal scores by age, the newest
+ * first.
+ */
 function rankedQuery(set: IndexSet, words: 'titles' | 'texts', limit: number): string {
   const table = `search_${words}_${set}`
   return `
@@ -222,8 +228,8 @@ type SearchFilter = Pick<SearchQuery, 'sources' | 'from' | 'to'>
 const NO_FILTER: SearchFilter = { sources: [], from: null, to: null }
 
 /**
- * Items whose title matches by BM25, then those whose text does: the scores of two tables do not compare. Equal ones: more
- * points first, then the newer.
+ * Selects items whose title matches, ranked by BM25, then those whose text matches: the scores of two tables are
+ * not comparable. Equal scores are ordered by points, then by age, the newest first.
  */
 function findDocuments(
   reader: SqlReader,
@@ -246,7 +252,7 @@ function findDocuments(
   )
 }
 
-/** The parameters 1 to 4 of {@link rankedQuery}. */
+/** Returns the parameters 1 to 4 of {@link rankedQuery}. */
 function rankedArgs(expression: string, { sources, from, to }: SearchFilter): (string | number)[] {
   return [expression, ...idRange({ from, to }), JSON.stringify(sources)]
 }
@@ -255,13 +261,13 @@ export function idRange({ from, to }: Pick<SearchFilter, 'from' | 'to'>): [first
   return [from === null ? 0 : firstIdOf(from), to === null ? Number.MAX_SAFE_INTEGER : lastIdOf(to)]
 }
 
-/** Items whose titles are compared, of the same page and of the same words. */
+/** Maximum number of items compared, for the same page and for shared words each. */
 const CANDIDATES = 200
 
-/** Words of a title that are looked at. */
+/** Number of words of a title that are compared. */
 const TITLE_MAX_WORDS = 64
 
-/** Items like another (docs/api.md): those of its page, then those whose titles share rare words with its own. */
+/** Finds items similar to another (docs/api.md): those of the same page, then those whose titles share rare words. */
 export async function similar(reader: SqlReader, key: string, limit: number): Promise<SimilarItem[]> {
   const state = await readActiveState(reader)
   const target = await readDocument(reader, state.active, key)
@@ -316,7 +322,7 @@ async function readSamePage(
   return selectDocuments(reader, where, [page])
 }
 
-/** The best by BM25 among the items whose titles hold one of some words. */
+/** Selects the best items by BM25 whose titles contain any of the words. */
 async function readSimilarTitles(
   reader: SqlReader,
   set: IndexSet,

@@ -14,7 +14,7 @@ import { openReadOnlyCopy } from '../sqlite/read-only-copy.ts'
 import { entries, founding, lease, legacyPublications, toFoundingMark } from './schema.ts'
 
 /**
- * The auditor of a ledger. It writes nothing, and leaves the file as it is.
+ * Creates the auditor of a ledger. It does not change the database.
  *
  * @param busyOptions as for any database
  */
@@ -26,14 +26,14 @@ export function ledgerAuditor(
   return { read: () => ledger.read(readForAudit) }
 }
 
-/** Rows of one answer; a server gives no more than some megabytes at once. */
+/** Rows per query: a server limits a response to some megabytes. */
 const PAGE_ROWS = 1_000
 
 /**
- * Both ledgers as stored. Texts come as hexadecimal digits, so that a cell that is no text, or no UTF-8, or holds a
- * NUL, damages only its own row and is reported as such. Pages need no transaction: rows are only added.
+ * Reads both ledgers as stored. Texts are read as hexadecimal digits, so that a cell that is not text, is not UTF-8
+ * or contains a NUL damages only its own row. Pages need no transaction: rows are only added.
  *
- * @returns null when the database has none of the ledger's tables: nothing was ever written to it
+ * @returns null if the database has none of the ledger's tables: nothing was ever written to it
  */
 async function readForAudit(reader: SqlReader): Promise<AuditedContents | null> {
   const { rows } = await reader.execute(
@@ -42,7 +42,7 @@ async function readForAudit(reader: SqlReader): Promise<AuditedContents | null> 
   const tables = new Set(decodeJsonRows(rows[0]?.[0], 'the list of tables').map(([name]) => name))
   if (!tables.has('entries') && !tables.has('legacy_publications')) return null
   const legacy = await readTable(reader, legacyPublications)
-  // A table that should be there and is not makes its statement fail; only `founding` came with a later release.
+  // A missing table makes its statement fail; only `founding` was added by a later release.
   const marks = tables.has('founding') ? await readTable(reader, founding) : { rows: [], unreadable: [] }
   const [unreadableMark] = marks.unreadable
   if (unreadableMark) throw storageDamaged(`the founding row of the ledger: ${unreadableMark.problem}`)
@@ -64,8 +64,8 @@ interface ReadTable<Row> {
 }
 
 /**
- * All rows of a table, by its first column. Pages are counted off and not continued after a value: a damaged column may
- * hold the same value twice, a text, or a number too large to be exact.
+ * Reads all rows of a table, ordered by its first column. Pages use an offset instead of the last value: a damaged
+ * column may hold duplicates, texts, or numbers too large to be exact.
  */
 async function readTable<T extends SQLiteTable>(
   reader: SqlReader,
@@ -87,14 +87,14 @@ async function readTable<T extends SQLiteTable>(
   }
 }
 
-/** Integers and NULL as they are, anything else as `<type>:<hexadecimal digits>`. */
+/** Returns an expression for a cell: integers and NULL unchanged, anything else as `<type>:<hexadecimal digits>`. */
 function cellAsHex(column: string): string {
   return `CASE typeof(${column}) WHEN 'integer' THEN ${column} WHEN 'null' THEN NULL ELSE typeof(${column}) || ':' || hex(${column}) END`
 }
 
 const utf8 = new TextDecoder('utf-8', { fatal: true, ignoreBOM: true })
 
-/** @param rowNumber of the row in its table, from 1 */
+/** @param rowNumber number of the row in its table, from 1 */
 function addRow(
   result: ReadTable<object>,
   columns: readonly [property: string, Pick<SQLiteColumn, 'name' | 'notNull' | 'dataType'>][],
@@ -154,7 +154,7 @@ const COUNTS = asJsonRows(
   "SELECT count(*) FILTER (WHERE kind = 'publication') AS publications, max(recorded_at) AS recorded FROM entries",
 )
 
-/** What an operator asks of a ledger; it proves nothing. */
+/** Reads the state of a ledger for an operator; it proves nothing. */
 export async function ledgerFacts(reader: SqlReader): Promise<LedgerFacts> {
   const select = (sql: string): Promise<unknown[][]> => selectJsonRows(reader, sql, [], 'the ledger')
   const [counts] = await select(COUNTS)

@@ -19,10 +19,11 @@ import { DeadlineExceeded, decodeJsonRows, rowDecoder, selectAllAsJson, selectRo
 import { attempts, entries, founding, lease, legacyPublications, toFoundingMark } from './schema.ts'
 
 /**
- * The ledger on libSQL. Every write is one statement or one batch, so that it happens whole or not at all on every
- * engine, and each carries the conditions it depends on, so that nothing can come between a look and a write.
+ * Creates the ledger on libSQL. Every write is one statement or one batch, so that it happens as a whole or not at
+ * all on every engine. Each write contains the conditions it depends on, so that no other write can come between
+ * the check and the write.
  *
- * @param fileClock the clock the file system stamps with; see {@link Database.changeToken}
+ * @param fileClock the clock that sets the file system's timestamps; see {@link Database.changeToken}
  */
 export function libsqlLedger(database: Database, fileClock: Clock = Date.now): Ledger {
   return {
@@ -126,7 +127,7 @@ const LAST_PUBLISHED = `(SELECT max(at) FROM (
   SELECT max(published_at) AS at FROM entries UNION ALL SELECT max(published_at) FROM legacy_publications
 ))`
 
-/** What decides about an append, read in the transaction of the append itself; {@link appendRefusal} judges it. */
+/** Returns the statement that reads the conditions of an append in the same transaction, for {@link appendRefusal}. */
 function selectConditions(row: LedgerRow, token: string, now: number): InStatement {
   return {
     sql: `
@@ -138,7 +139,7 @@ function selectConditions(row: LedgerRow, token: string, now: number): InStateme
   }
 }
 
-/** Why a row was not appended. */
+/** Returns the reason a row was not appended. */
 function appendRefusal(row: LedgerRow, cell: Value | undefined): AppendRefusal {
   const [conditions = []] = decodeJsonRows(cell, 'the ledger')
   const [lastSeq, leaf, lastPublishedAt, held] = conditions
@@ -150,7 +151,7 @@ function appendRefusal(row: LedgerRow, cell: Value | undefined): AppendRefusal {
   throw new Error(`entry ${row.seq} was not appended although nothing spoke against it`)
 }
 
-/** Inserts a row if everything it depends on still holds. */
+/** Returns the statement that inserts a row if all its conditions hold. */
 function insertEntry(row: LedgerRow, token: string, now: number): InStatement {
   const condition = `${LAST_SEQ} = ? AND coalesce((SELECT leaf FROM entries WHERE seq = ?), ?) = ?
     AND coalesce(? > ${LAST_PUBLISHED}, true) AND ${LEASE_HELD}`
@@ -202,7 +203,7 @@ async function found(
   const condition = `NOT EXISTS (SELECT 1 FROM entries) AND (SELECT count(*) FROM legacy_publications) = ?
     AND coalesce((SELECT seq || ' ' || leaf FROM founding), '') = ? AND ${LEASE_HELD}`
   const args = [last ? `${last.seq} ${last.leaf}` : '', ...leaseArgs]
-  // Entries follow the legacy rows, because the legacy ledger takes no row once there is an entry.
+  // Entries follow the legacy rows, because the legacy ledger accepts no row once there is an entry.
   const [, inserted, held] = await client.batch(
     [
       insertAll(legacyPublications, legacy, condition, [0, ...args]),
@@ -219,10 +220,10 @@ async function found(
   return held?.rows[0]?.['held'] === 1 ? 'ledger-moved' : 'lease-lost'
 }
 
-/** The rows the statement before this one inserted: none when its condition did not hold. */
+/** Compares the number of rows inserted by the previous statement, which is 0 if its condition failed. */
 const INSERTED_BEFORE = 'changes() = ?'
 
-/** How far the chain goes, and that it is this chain. */
+/** Condition on the length of the chain and its last leaf. */
 const ENDS_WITH = `(SELECT count(*) FROM entries) = ?
   AND coalesce((SELECT leaf FROM entries ORDER BY seq DESC LIMIT 1), '') = ?`
 
@@ -230,7 +231,7 @@ function chainEndArgs(rows: readonly LedgerRow[]): InValue[] {
   return [rows.length, rows.at(-1)?.leaf ?? '']
 }
 
-/** See {@link Ledger.adopt}. Attempts that are there already stay as they are, as the database demands. */
+/** See {@link Ledger.adopt}. Existing attempts stay unchanged, as the database requires. */
 async function adopt(
   client: Pick<Client, 'batch'>,
   contents: LedgerContents,
@@ -277,7 +278,7 @@ async function adopt(
   return state['adopted'] === 1 ? null : 'ledger-moved'
 }
 
-/** One statement that inserts all rows, in their order, or none when the condition does not hold. */
+/** Returns one statement that inserts all rows in order, or none if the condition fails. */
 function insertAll(
   table: SQLiteTable,
   rows: readonly object[],
@@ -298,13 +299,13 @@ function insertAll(
   }
 }
 
-/** Publishers commit once a day, so a reading that keeps being overtaken means something else is wrong. */
+/** Maximum number of reads. Publishers commit once a day, so repeated conflicts indicate another fault. */
 const READ_ATTEMPTS = 5
 
 /**
- * Reads and proves both ledgers against the newest head. The head is read first: a commit in between leaves the
- * ledger one entry ahead, which is sound. Several commits in between would look like lost heads, so a reading that
- * does not hold counts only if the head is still the same afterwards.
+ * Reads and proves both ledgers against the newest head. The head is read first: one commit in between leaves the
+ * ledger one entry ahead, which is valid. Several commits in between would look like lost heads, so a failed proof
+ * counts only if the head is unchanged afterwards.
  */
 export function yearReader(ledger: Pick<Ledger, 'read'>, objects: Pick<Objects, 'newestHead'>): YearReader {
   return {
@@ -312,7 +313,8 @@ export function yearReader(ledger: Pick<Ledger, 'read'>, objects: Pick<Objects, 
       let head = await objects.newestHead()
       for (let attempt = 1; ; attempt += 1) {
         const contents = await ledger.read()
-        // Reading and proving ten years take some twenty milliseconds each: a server must get to other work between.
+        // Reading and proving ten years take about twenty milliseconds each: a server must handle other work in
+        // between.
         await new Promise((resolve) => setImmediate(resolve))
         try {
           return { proved: proveLedger(contents, head), contents, head }

@@ -17,7 +17,7 @@ const BUILDERS = {
 
 type BuiltColumns<C extends Columns> = { [Name in keyof C]: ReturnType<(typeof BUILDERS)[C[Name]]> }
 
-/** The columns of a table as the domain defines them, in `snake_case`. */
+/** Converts the domain's column definitions to columns in `snake_case`. */
 function buildColumns<C extends Columns>(columns: C): BuiltColumns<C> {
   const pairs = Object.entries(columns).map(([name, type]) => [
     name,
@@ -57,7 +57,7 @@ export const founding = sqliteTable('founding', {
   beganAt: integer('began_at').notNull(),
 })
 
-/** What the one row of the table `founding` says. */
+/** Converts the only row of the table `founding`. */
 export function toFoundingMark(row: typeof founding.$inferSelect | undefined): FoundingMark | null {
   return row ? { seq: row.seq, leaf: row.leaf, beganAt: row.beganAt } : null
 }

@@ -4,16 +4,16 @@ import { storageDamaged } from '../../domain/refusal.ts'
 import { S3_RETRY_POLICY, conditionalWriteRefusal, parseListing, s3Client } from './s3-request.ts'
 import type { S3Client, S3Location, S3Page, S3RetryPolicy } from './s3-request.ts'
 
-/** Written once a bucket and never read: what is asked is whether it can be written twice. */
+/** Written to each bucket and never read: it tests whether the server lets it be written twice. */
 const PROBE_KEY = 'probe/conditional-write'
 const PROBE_BYTES = new TextEncoder().encode('dash writes this twice, and the second time must be refused\n')
 
-/** An unstorage driver over a bucket, and what must hold before it is written to. */
+/** An unstorage driver for a bucket, and the check that writes require. */
 export interface S3Engine {
   driver: Driver
   /**
-   * Resolves when the bucket is there and the server honours `If-None-Match: *`, which alone keeps objects from being
-   * overwritten. Asked once; a write asks it first.
+   * Resolves when the bucket exists and the server honours `If-None-Match: *`, the only protection of objects
+   * against overwriting. The check runs once, before the first write.
    *
    * @throws Refusal `storage_unavailable`
    */
@@ -21,10 +21,10 @@ export interface S3Engine {
 }
 
 /**
- * Objects in an S3 bucket (docs/decisions/0009-s3-object-store.md). unstorage's own driver takes a missing bucket for a
- * successful write, drops `If-None-Match` and lists at most 1,000 keys; an archive cannot stand on that.
+ * Stores objects in an S3 bucket (docs/decisions/0009-s3-object-store.md). unstorage's own driver treats a missing
+ * bucket as a successful write, drops `If-None-Match` and lists at most 1,000 keys, which is unsafe for an archive.
  *
- * @param retryPolicy how long to wait and how often to ask again
+ * @param retryPolicy time limits and retries
  */
 export function s3Objects(location: S3Location, retryPolicy: S3RetryPolicy = S3_RETRY_POLICY): S3Engine {
   const client = s3Client(location, retryPolicy)
@@ -48,17 +48,17 @@ export function s3Objects(location: S3Location, retryPolicy: S3RetryPolicy = S3_
       throw new Error('objects are bytes: use getItemRaw')
     },
 
-    /** By a listing, since only that tells a missing bucket from a missing object to a HEAD. */
+    /** Uses a listing, because a HEAD request cannot tell a missing bucket from a missing object. */
     async hasItem(key: string): Promise<boolean> {
       const path = pathOf(key)
       const page = await listPage(client, path, { 'max-keys': '1' })
       return page.keys.includes(path)
     },
 
-    /** The bytes, or null when S3 itself says that there is no such key. */
+    /** Returns the bytes, or null if S3 itself responds that the key does not exist. */
     getItemRaw: (key: string): Promise<Buffer | null> => read(pathOf(key)),
 
-    /** With `replace` the server exchanges what is there in one step, as S3 does with every unconditional write. */
+    /** With `replace` the server replaces the object atomically, as S3 does for every unconditional write. */
     async setItemRaw(
       key: string,
       value: Uint8Array,
@@ -75,14 +75,14 @@ export function s3Objects(location: S3Location, retryPolicy: S3RetryPolicy = S3_
         )
     },
 
-    /** Every key below a base, as the bucket names it, without the prefix of the store. */
+    /** Returns every key below a base, without the prefix of the store. */
     async getKeys(base = ''): Promise<string[]> {
       const folder = pathOf(base.replace(/:+$/, ''))
       const keys = await listAll(client, folder === '' || folder.endsWith('/') ? folder : `${folder}/`)
       return keys.map((key) => key.slice(root.length))
     },
 
-    /** Nothing short of reading an object tells that it is unchanged. */
+    /** There is no change token: only reading an object shows that it is unchanged. */
     getMeta: (): { changeToken: null } => ({ changeToken: null }),
 
     dispose: () => client.close(),
@@ -90,7 +90,7 @@ export function s3Objects(location: S3Location, retryPolicy: S3RetryPolicy = S3_
   return { driver, prepare }
 }
 
-/** Runs a check until it has succeeded, and not again; those who ask meanwhile wait for the same run. */
+/** Runs a check until it has succeeded once. Concurrent calls share one run. */
 function once(check: () => Promise<void>): () => Promise<void> {
   let running: Promise<void> | null = null
   return () => {
@@ -102,12 +102,16 @@ function once(check: () => Promise<void>): () => Promise<void> {
   }
 }
 
-/** False when something is there already. */
+/**
+ * Writes an object.
+ *
+ * @returns false if the key exists already
+ */
 async function putIfAbsent(client: S3Client, key: string, body: Uint8Array): Promise<boolean> {
   return (await client.send({ method: 'PUT', key, body, headers: { 'if-none-match': '*' } })) !== 'exists'
 }
 
-/** The probe of an earlier process answers for this one: the server refused to overwrite it. */
+/** Checks conditional writes. A probe object of an earlier process counts, if the server refuses to overwrite it. */
 async function probe(client: S3Client, key: string, endpoint: string): Promise<void> {
   if (!(await putIfAbsent(client, key, PROBE_BYTES))) return
   if (!(await putIfAbsent(client, key, PROBE_BYTES))) return
@@ -138,7 +142,7 @@ async function listAll(client: S3Client, prefix: string): Promise<string[]> {
       keys.add(key)
     }
     if (next === null) return [...keys]
-    // A server that forgets where a listing stood would make it endless.
+    // A server that repeats a page would make the listing endless.
     if (tokens.has(next))
       throw new Error(`the object store gave the token ${JSON.stringify(next)} for two pages`)
     tokens.add(next)

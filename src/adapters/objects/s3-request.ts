@@ -12,10 +12,10 @@ import type { StorageRefusal, StoreLocation } from '../../domain/refusal.ts'
 import { networkCode, openHttpClient, readBody } from '../http.ts'
 import type { HttpClient, HttpResponse } from '../http.ts'
 
-/** How long an answer may take, and how often one that failed on the way is asked for again. */
+/** Time limits and retries of requests. */
 export interface S3RetryPolicy {
   connectTimeoutMs: number
-  /** For one whole answer, however slowly it drips in. */
+  /** Time limit of one whole response, including every chunk. */
   responseTimeoutMs: number
   attempts: number
   /** Pause before the second attempt; it doubles with each further one. */
@@ -31,17 +31,17 @@ export const S3_RETRY_POLICY: S3RetryPolicy = {
 
 export interface S3Client {
   /**
-   * Signs and sends a request, and again when its answer was lost on the way or the server was too busy: only reads,
-   * conditional writes, and writes that one writer at a time makes may be sent, which are safe to repeat.
+   * Signs and sends a request. It is retried if the response is lost or the server is busy, so a request must be
+   * safe to repeat: a read, a conditional write, or a write by the only writer.
    *
-   * @throws Refusal `storage_unavailable` when the server cannot be reached, the bucket is missing or the credentials
-   *   are refused; `storage_damaged` for an object larger than any; a fault for everything else
+   * @throws Refusal `storage_unavailable` if the server is unreachable, the bucket is missing or the credentials
+   *   are refused; `storage_damaged` for an object over the size limit; StorageFault otherwise
    */
   send(request: S3Request): Promise<S3Result>
   close(): Promise<void>
 }
 
-/** Connections to one bucket; whoever opens it closes it. */
+/** Opens connections to one bucket. The caller closes them. */
 export function s3Client(location: S3Location, retryPolicy: S3RetryPolicy): S3Client {
   const http = openHttpClient({ connect: { timeout: retryPolicy.connectTimeoutMs }, connections: 8 })
   return {
@@ -83,11 +83,11 @@ async function sendOnce(
   }
 }
 
-/** No connection was made, or none that could be trusted: asking again at once would not help. */
+/** Error codes of connections that failed or are not trusted: an immediate retry would not help. */
 const UNREACHABLE =
   /^(?:ECONNREFUSED|ENOTFOUND|EAI_\w+|EHOSTUNREACH|ENETUNREACH|ETIMEDOUT|EPROTO|UND_ERR_CONNECT_TIMEOUT|(?:ERR_TLS|ERR_SSL|CERT)_\w+|\w*(?:SELF_SIGNED_CERT|UNABLE_TO_VERIFY|UNABLE_TO_GET_ISSUER)\w*)$/
 
-/** Signature version 4 over the headers and the body, at the time of this attempt. */
+/** Signs a request with signature version 4 over its headers and body, with the time of this attempt. */
 async function sign(
   location: S3Location,
   { method, key, query = {}, headers = {}, body }: S3Request,
@@ -116,10 +116,10 @@ async function sign(
   return { url, headers: Object.fromEntries(signed.headers) }
 }
 
-/** The body, which must have the length it was announced with. */
+/** Reads the body, which must match its announced length. */
 async function readComplete({ statusCode, headers, body }: HttpResponse, name: string): Promise<Buffer> {
   const contentLength = headers['content-length'] === undefined ? null : Number(headers['content-length'])
-  // Without either, a connection that broke looks like the end of the body.
+  // Without either header, a broken connection looks like the end of the body.
   if (statusCode === 200 && contentLength === null && headers['transfer-encoding'] === undefined)
     throw new Error('the answer does not say how long it is')
   const bytes = (contentLength ?? 0) > OBJECT_MAX_BYTES ? null : await readBody(body, OBJECT_MAX_BYTES)
@@ -134,17 +134,20 @@ export type S3Location = Extract<StoreLocation, { kind: 's3' }>
 
 interface S3Request {
   method: 'GET' | 'PUT'
-  /** Key in the bucket, prefix included; empty for the bucket itself. */
+  /** Key in the bucket, including the prefix; empty for the bucket itself. */
   key: string
   query?: Record<string, string>
   headers?: Record<string, string>
   body?: Uint8Array
 }
 
-/** The body of what was done; `absent` where S3 itself gave word of it; `exists` where something is there already. */
+/**
+ * The body of a success; `absent` if S3 itself responds that the key does not exist; `exists` if the key of a
+ * conditional write exists.
+ */
 type S3Result = Buffer | 'absent' | 'exists'
 
-/** What came back: a whole reply with S3's own code for an error, or the reason why there is none. */
+/** A complete response, or the error if there is none. */
 type S3Response = CompleteResponse | { failure: unknown }
 
 interface CompleteResponse {
@@ -153,16 +156,16 @@ interface CompleteResponse {
   body: Buffer
 }
 
-/** Conflicts of concurrent writers, busy and broken servers, and bodies that were lost on their way there. */
+/** Returns true for conflicts of concurrent writers, busy or failing servers, and request bodies lost on their way. */
 function isTransient({ status, code }: CompleteResponse): boolean {
   if (status === 400) return /^(?:RequestTimeout|IncompleteBody|BadDigest)$/.test(code ?? '')
   return [409, 429, 500, 502, 503, 504].includes(status)
 }
 
 /**
- * What a whole reply says.
+ * Interprets a complete response.
  *
- * @throws Refusal `storage_unavailable` naming the setting to look at, or a fault for what no S3 server should say
+ * @throws Refusal `storage_unavailable` naming the setting to check; StorageFault for an unexpected response
  */
 function toResult(response: CompleteResponse, request: S3Request, location: S3Location): S3Result {
   const { status, code, body } = response
@@ -193,14 +196,14 @@ function toResult(response: CompleteResponse, request: S3Request, location: S3Lo
   throw requestFault(response, request, location, 1)
 }
 
-/** The refusal of a server that cannot keep objects from being overwritten. */
+/** Returns the Refusal for a server that ignores conditional writes. */
 export function conditionalWriteRefusal(endpoint: string): Refusal<StorageRefusal> {
   return storageUnavailable(
     `the object store ${endpoint} ignores If-None-Match: *, by which objects are kept from being overwritten; use a store that honours conditional writes`,
   )
 }
 
-/** The fault of a request that came to nothing. */
+/** Returns the fault of a request that failed. */
 function requestFault(
   response: S3Response,
   request: S3Request,
@@ -224,23 +227,23 @@ function requestFault(
   )
 }
 
-/** What a request is about, as messages name it. */
+/** Returns the name of a request's target for messages. */
 function targetName({ key }: S3Request, { bucket }: S3Location): string {
   return `${bucket}/${key}`
 }
 
-/** One page of a listing: keys as the bucket names them, and the token of the next page, if there is one. */
+/** One page of a listing: keys of the bucket, and the token of the next page or null. */
 export interface S3Page {
   keys: string[]
   next: string | null
 }
 
 /**
- * Reads one page of ListObjectsV2. A page that is cut, is not one, or contradicts itself throws: an auditor that
- * missed keys would call an archive complete that is not.
+ * Parses one page of ListObjectsV2. An incomplete or inconsistent page is an error: with missing keys, an auditor
+ * would call an incomplete archive complete.
  *
- * @param bytes the body of the answer
- * @throws Error naming what is wrong with the page
+ * @param bytes the body of the response
+ * @throws Error naming the problem
  */
 export function parseListing(bytes: Uint8Array): S3Page {
   const xml = new TextDecoder('utf-8', { fatal: true }).decode(bytes)
@@ -250,7 +253,7 @@ export function parseListing(bytes: Uint8Array): S3Page {
       null,
     ]
   if (inner === null || inner === undefined) throw invalidListing('it is not a whole ListBucketResult')
-  // Comments and CDATA could hide what looks like an element; no S3 server sends them.
+  // Comments and CDATA could contain text that looks like an element; no S3 server sends them.
   if (inner.includes('<!')) throw invalidListing('it has a comment or CDATA')
   const contents = [...inner.matchAll(/<Contents>(.*?)<\/Contents>/gs)].map(([, content = '']) => content)
   const rest = inner.replaceAll(/<Contents>.*?<\/Contents>/gs, '')
@@ -269,7 +272,7 @@ export function parseListing(bytes: Uint8Array): S3Page {
   }
 }
 
-/** The code of an S3 error document (`NoSuchKey`), or null when the body is none. */
+/** Returns the code of an S3 error document (`NoSuchKey`); null if the body is not one. */
 export function errorCodeOf(bytes: Uint8Array): string | null {
   const xml = new TextDecoder().decode(bytes)
   return /^\s*(?:<\?xml[^>]*\?>\s*)?<Error(?:\s[^>]*)?>.*?<Code>(\w+)<\/Code>/s.exec(xml)?.[1] ?? null
@@ -285,7 +288,7 @@ function nextToken(rest: string): string | null {
   return token
 }
 
-/** The text of an element that may stand at most once, or null when it is absent. */
+/** Returns the text of an element that may occur at most once; null if it is absent. */
 function elementText(xml: string, name: string): string | null {
   const [first, second] = [...xml.matchAll(new RegExp(`<${name}>([^<]*)</${name}>`, 'g'))]
   if (second) throw invalidListing(`it has more than one ${name}`)

@@ -16,32 +16,33 @@ import { failedUpstream, openUpstream } from './upstream.ts'
 import type { FailedRound } from './upstream.ts'
 
 export interface AutoModelOptions extends IdleTimeouts {
-  /** API base of the routing service, without a slash at its end. The key is sent to nowhere else. */
+  /** API base of the routing service without a trailing slash. The key is sent to this base only. */
   base: string
   key: string
-  /** Names the product to the service: the address under which it is used. */
+  /** Identifies the product to the service: the URL under which it is used. */
   referer: string
   recommendations: Pick<Objects['recommendations'], 'current'>
-  /** Shared with the evaluation of models; a request is counted before it is sent. */
+  /** Shared with the evaluation of models; each request is counted before it is sent. */
   allowance: State['allowance']
   /** Share of the account's daily requests, in millionths, that one address may send. */
   requestShare: number
   clock: Clock
 }
 
-/** Models asked in one round: each request is one of the few of the day. */
+/** Maximum number of models tried in one round: the account has few requests a day. */
 const MAX_MODELS = 3
 
-/** How long a model that had no room is left alone, when it does not tell, and at most. */
+/** Pause of a rate-limited model in milliseconds: the default if its response names none, and the maximum. */
 const BUSY_MS = 60_000
 const MAX_BUSY_MS = 3_600_000
 
-/** What a model that thinks may write, thoughts included; it costs nothing. */
+/** Output tokens of a reasoning model, including its reasoning. They are free. */
 const THINKING_MAX_TOKENS = 3_000
 
 /**
- * The model of the current recommendation, at a price of zero and where nobody may keep what is said. When it meets its
- * own rate limit before it said anything, the next one that can chat is asked; an account's limit is met by all.
+ * Opens the best model of the current recommendation, at a price of zero and with providers that keep no prompts.
+ * If the model reaches its own rate limit before any text, the next model that can chat is tried; the account's
+ * limit applies to all models.
  */
 export function openAutoModel(options: AutoModelOptions): ChatModel {
   const { base, key, referer, clock, allowance } = options
@@ -54,7 +55,10 @@ export function openAutoModel(options: AutoModelOptions): ChatModel {
   const availableModels = async (): Promise<ChatCandidate[]> =>
     (await recommended()).filter(({ id }) => (busyUntil.get(id) ?? -Infinity) <= clock())
 
-  /** @returns when to ask a model again that met its own rate limit before any text; null when the round is over */
+  /**
+   * @returns the end of the model's own rate limit if it was reached before any text, with the failed round; null
+   *   when the round is over
+   */
   async function* runModel(
     candidate: ChatCandidate,
     call: ModelCall,
@@ -87,7 +91,7 @@ export function openAutoModel(options: AutoModelOptions): ChatModel {
     requestsPerDay: () => limit.latest(),
 
     async *ask(call, signal, turn) {
-      // Where every model is busy, one more request would only be one less of the day.
+      // If every model is rate-limited, another request would only use up the day's quota.
       let failure = unsentRound((await recommended()).length > 0 ? 'http_429' : 'http_404')
       for (const candidate of (await availableModels()).slice(0, MAX_MODELS)) {
         const perDay = await limit.current(signal)
@@ -114,7 +118,7 @@ export function openAutoModel(options: AutoModelOptions): ChatModel {
   }
 }
 
-/** When a model that met its own rate limit may be asked again; null for every other failure. */
+/** Returns the end of a model's own rate limit; null for every other failure. */
 function rateLimitEnd({ evidence }: FailedRound, now: Instant): Instant | null {
   if (evidence === null) return null
   const { class: kind, status, retryAt } = classifyResponse({ ...evidence, ending: 'whole', endedAt: now })
@@ -122,7 +126,10 @@ function rateLimitEnd({ evidence }: FailedRound, now: Instant): Instant | null {
   return isModelLimit ? Math.min(Math.max(retryAt ?? now + BUSY_MS, now), now + MAX_BUSY_MS) : null
 }
 
-/** No price, nobody who keeps what is said, no list of others: a request that would need any of them is declined. */
+/**
+ * Request fields that allow only a price of zero, providers that keep no data, and no fallback model: the service
+ * declines the request otherwise.
+ */
 function extraFields({ thinks }: ChatCandidate): Record<string, unknown> {
   return {
     provider: { max_price: { prompt: 0, completion: 0 }, data_collection: 'deny' },
@@ -139,14 +146,14 @@ function unsentRound(code: 'http_429' | 'http_404'): FailedRound {
   return failedUpstream(code, { dispatched: false })
 }
 
-/** A new recommendation counts after this long at the latest. */
+/** A new recommendation takes effect after this time at the latest. */
 const RECOMMENDATION_TTL_MS = 10_000
 
 /**
- * The models of the current recommendation that can chat, best first; none while nothing is stored. The built-in seed
- * is no recommendation to run on: nothing of it was ever measured.
+ * Reads the models of the current recommendation that can chat, best first; none while nothing is stored. The
+ * built-in seed does not count: its models were never evaluated.
  *
- * @throws Refusal of the store, when it cannot be read or holds anything else
+ * @throws Refusal of the store if it cannot be read or holds invalid data
  */
 function recommendedModels(
   store: Pick<Objects['recommendations'], 'current'>,
@@ -169,20 +176,20 @@ function recommendedModels(
   }
 }
 
-/** The service itself may answer with numbers a minute old. */
+/** The service's own numbers may be a minute old. */
 const LIMIT_TTL_MS = 60_000
 
-/** A reader waits for this answer. */
+/** Short, because a chat user waits for this response. */
 const KEY_TIMEOUT_MS = 2_000
 
 /**
- * Requests a day that the account has, as the service reports them for its key, or those of an account that never bought
- * credits.
+ * The account's requests per day, as the service reports them for the key; the limit of an account without credits
+ * if it does not.
  */
 interface DailyLimit {
   /** At most a minute old. */
   current(signal: AbortSignal): Promise<number>
-  /** The last one known, at once where there is any; a stale one is refreshed meanwhile. */
+  /** Returns the last known limit immediately if there is one, and refreshes a stale one in the background. */
   latest(): Promise<number>
 }
 
@@ -207,7 +214,7 @@ function dailyLimit(router: Pick<ModelRouter, 'key'>, clock: Clock): DailyLimit 
   }
 }
 
-/** null when the service does not answer. */
+/** Returns null if the service does not respond in time. */
 async function fetchDailyLimit(
   router: Pick<ModelRouter, 'key'>,
   signal: AbortSignal,

@@ -11,16 +11,16 @@ import type { Upstream } from './upstream.ts'
 import { uniqueCallIds, sanitizeCall, resultsByCallId, asText, parseUsage } from './wire-format.ts'
 import type { ParsedEvent, RoundEnd, RoundParser, Target, WireFormat } from './wire-format.ts'
 
-/** Usage comes after the answer is finished, if it comes. */
+/** Time limit for the usage, which some providers send after the end of the answer. */
 const USAGE_WAIT_MS = 2_000
 
-/** What an assistant's message is made of when it is given back. */
+/** The parts of an assistant message that later rounds send back. */
 interface AssistantMessage {
   text: string
   calls: readonly { id: string; name: string; arguments: string }[]
 }
 
-/** Chat completions: for providers without the Responses API, most local engines and the routing service among them. */
+/** The chat completions API, for providers without the Responses API: most local engines and the routing service. */
 export const chatFormat: WireFormat = {
   send: sendRequest,
   parser: (target, call) => new CompletionParser(target, call),
@@ -66,7 +66,7 @@ function toMessages(round: ToolRound): ChatCompletionMessageParam[] {
   ]
 }
 
-/** A completion has no event for its end: it has ended when a choice told why, and usage may still follow. */
+/** Parses a completion. It has no end event: it ends when a choice has a finish reason, and usage may follow. */
 class CompletionParser implements RoundParser {
   readonly #model: string
   readonly #uniqueId: (value: unknown) => string
@@ -138,8 +138,8 @@ interface PartialCall {
 }
 
 /**
- * Puts tool calls together from what chat completions stream of them. Parts belong together by their index; engines
- * that send whole calls leave it out or give the same one to all of them, and then another id begins another call.
+ * Assembles tool calls from the parts that chat completions stream. Parts of a call share an index. Engines that
+ * send whole calls omit the index or repeat it; then another id begins another call.
  */
 class CallParts {
   readonly #calls: PartialCall[] = []
@@ -152,7 +152,7 @@ class CallParts {
     if (call.id === '') call.id = id
     if (call.name === '') call.name = asText(functionFields['name'])
     const argumentsField = functionFields['arguments']
-    // Some engines send the arguments as an object instead of its text.
+    // Some engines send the arguments as an object instead of a JSON text.
     call.arguments +=
       typeof argumentsField === 'string'
         ? argumentsField
@@ -161,7 +161,7 @@ class CallParts {
           : ''
   }
 
-  /** In the order in which they began. */
+  /** All calls in the order of their first parts. */
   all(): readonly PartialCall[] {
     return this.#calls
   }

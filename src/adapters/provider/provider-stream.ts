@@ -6,26 +6,26 @@ import type { JsonObject } from '../http.ts'
 import { ProviderFailure, failedRound, upstreamError } from './upstream.ts'
 import type { ResponseBody, Upstream } from './upstream.ts'
 
-/** How long a round may be silent, in milliseconds. */
+/** Time limits between the events of a round, in milliseconds. */
 export interface IdleTimeouts {
-  /** From the request to the first event. */
+  /** Time from the request to the first event. */
   firstEventMs: number
-  /** Between two events; comments are none. */
+  /** Time between two events; comments do not count. */
   idleMs: number
 }
 
-/** What is read behind the last event to use a connection again, and how long for. */
+/** Bytes and milliseconds spent on reading the rest of a response so that its connection can be reused. */
 const DRAIN_MAX_BYTES = 16 * 1024
 const DRAIN_MS = 500
 
 const END_MARK = '[DONE]'
 
-/** How connections break that stood: the request may have arrived. */
+/** Error codes of established connections that broke: the request may have arrived. */
 const BROKEN_CONNECTION = /^(?:UND_ERR_SOCKET|ECONNRESET|ETIMEDOUT|EPIPE|HPE_\w+)$/
 
 /**
- * One request and the events of its answer, bounded in bytes and silence. Everything ends at once with the signal,
- * whether anybody waits for an event or not.
+ * One request and the events of its response, limited in bytes and idle time. The signal ends everything
+ * immediately, whether or not an event is awaited.
  */
 export class ProviderStream {
   readonly #upstream: Upstream
@@ -76,8 +76,8 @@ export class ProviderStream {
   /**
    * The next event.
    *
-   * @param idleMs a shorter limit of silence than the configured one
-   * @returns null when the stream has ended, whole or not
+   * @param idleMs an idle limit shorter than the configured one
+   * @returns null when the stream has ended, complete or not
    * @throws ProviderFailure; the signal's reason
    */
   async next(idleMs = Infinity): Promise<JsonObject | null> {
@@ -88,7 +88,7 @@ export class ProviderStream {
     return this.#parse(event)
   }
 
-  /** Ends the request. A connection whose answer is `whole` may be used again. */
+  /** Ends the request. The connection is reused if the response is complete. */
   close(isComplete: boolean): void {
     this.#idleTimeout.stop()
     this.#signal.removeEventListener('abort', this.#abort)
@@ -97,7 +97,7 @@ export class ProviderStream {
     else this.#abort()
   }
 
-  /** Reads until there is an event or the stream has ended. */
+  /** Reads until an event is available or the stream has ended. */
   async #read(idleMs: number): Promise<void> {
     if (this.#started) this.#idleTimeout.watch('idle', idleMs)
     try {
@@ -119,7 +119,7 @@ export class ProviderStream {
     const chunk = await this.#chunks?.next().catch((error: unknown) => {
       this.#signal.throwIfAborted()
       if (this.#idleTimeout.expired !== null) throw this.#toFailure(error)
-      // A reset: what came before it counts.
+      // The connection was reset: the data before it counts.
       return null
     })
     if (chunk && chunk.done !== true) return chunk
@@ -134,7 +134,7 @@ export class ProviderStream {
     try {
       parsed = asJsonObject(JSON.parse(event))
     } catch (cause) {
-      // Half of an event is what a cut stream ends with.
+      // A cut stream can end with half an event.
       throw upstreamError(
         this.#ended && this.#events.length === 0 ? 'truncated' : 'invalid_stream',
         {},
@@ -154,14 +154,14 @@ export class ProviderStream {
   }
 }
 
-/** Whether a request may have reached the provider whose connection failed with this. */
+/** Returns whether a request may have reached the provider although its connection failed. */
 export function mayHaveArrived(cause: unknown): boolean {
   const { code, syscall } = (cause ?? {}) as { code?: unknown; syscall?: unknown }
-  // The time of a connection can be over before it stands, and long after.
+  // ETIMEDOUT occurs both while connecting and on an established connection.
   return typeof code === 'string' && BROKEN_CONNECTION.test(code) && syscall !== 'connect'
 }
 
-/** What an error of the client means; anything that is none of its errors is given back. */
+/** Converts an error of the SDK's client to a ProviderFailure; returns any other error unchanged. */
 function toRequestFailure(error: unknown): unknown {
   if (error instanceof APIConnectionError) {
     return upstreamError('connect', { dispatched: mayHaveArrived(error.cause) }, error)
@@ -173,7 +173,7 @@ function toRequestFailure(error: unknown): unknown {
   return upstreamError(`http_${status}`, { dispatched: status >= 500, evidence }, error)
 }
 
-/** Reads what is left of an answer that has said everything, so that its connection can be used again. */
+/** Reads the rest of a complete response so that its connection can be reused. */
 async function drain(body: ResponseBody, chunks: AsyncIterator<Uint8Array>): Promise<void> {
   const timer = setTimeout(() => body.destroy(), DRAIN_MS)
   timer.unref()
@@ -185,13 +185,13 @@ async function drain(body: ResponseBody, chunks: AsyncIterator<Uint8Array>): Pro
     }
     body.destroy()
   } catch {
-    // The connection is lost, and nothing else.
+    // Only the connection is lost; the response is complete.
   } finally {
     clearTimeout(timer)
   }
 }
 
-/** Ends a round that stays silent for too long; `expired` tells by which limit. */
+/** Ends a round without events for too long; `expired` names the exceeded limit. */
 class IdleTimeout {
   expired: 'first_event' | 'idle' | null = null
   readonly #onExpired: () => void
@@ -201,7 +201,7 @@ class IdleTimeout {
     this.#onExpired = onExpired
   }
 
-  /** From now on there may be `ms` milliseconds of silence. */
+  /** Restarts the timer with a limit of `ms` milliseconds. */
   watch(limit: 'first_event' | 'idle', ms: number): void {
     this.stop()
     this.#timer = setTimeout(() => {

@@ -15,17 +15,17 @@ import type { Upstream } from './upstream.ts'
 import { uniqueCallIds, sanitizeCall, resultsByCallId, asText, parseUsage } from './wire-format.ts'
 import type { ParsedEvent, RoundEnd, RoundParser, Target, WireFormat } from './wire-format.ts'
 
-/** Kinds of items that are given back; no others are asked for. */
+/** Types of output items that later rounds send back; no others are requested. */
 const REPLAYED_ITEMS = new Set(['message', 'reasoning', 'function_call'])
 
 const ENCRYPTED_REASONING = 'reasoning.encrypted_content'
 
 /**
- * The Responses API. Nothing is stored on the other side: rounds are given back as whole items, encrypted reasoning
- * included, each call followed by its result.
+ * The Responses API. The provider stores nothing: later rounds send whole items back, including encrypted
+ * reasoning, and each call with its result.
  */
 export function responsesFormat(): WireFormat {
-  // Models that do not reason decline to be asked for their reasoning.
+  // Models without reasoning reject a request for it.
   let includeReasoning = true
   return {
     async send(upstream, target, call, signal) {
@@ -83,7 +83,10 @@ function toInput(round: ToolRound): ResponseInput {
   return [...items, ...results] as unknown as ResponseInput
 }
 
-/** Calls are taken from finished items alone: events before may hold a part of them. */
+/**
+ * Parses the events of the Responses API. Calls are read from finished items only: earlier events may hold a part
+ * of them.
+ */
 class ResponsesParser implements RoundParser {
   readonly finalIdleMs = null
   readonly #model: string
@@ -134,7 +137,7 @@ class ResponsesParser implements RoundParser {
     const type = asText(item?.['type'])
     if (!item || !REPLAYED_ITEMS.has(type)) return
     const index = typeof outputIndex === 'number' ? outputIndex : this.#items.length
-    // Reasoning that is kept nowhere cannot be referred to.
+    // A later request cannot refer to reasoning without content: nothing is stored.
     if (type === 'reasoning' && !item['encrypted_content'] && asArray(item['content']).length === 0) return
     if (type !== 'function_call') {
       this.#items.push({ index, item })

@@ -3,14 +3,14 @@ import { asJsonObject, parseJsonObject } from '../http.ts'
 import type { JsonObject } from '../http.ts'
 import type { FailedRound, Upstream } from './upstream.ts'
 
-/** One of the two APIs. */
+/** Requests and events of one of the two APIs. */
 export interface WireFormat {
-  /** Sends a call; the signal ends it. */
+  /** Sends a call; the signal aborts it. */
   send(upstream: Upstream, target: Target, call: ModelCall, signal: AbortSignal): Promise<Response>
   parser(target: Target, call: ModelCall): RoundParser
 }
 
-/** The model of a round and what is sent beside the call. */
+/** The model of a round, and additional request fields. */
 export interface Target {
   model: string
   /** Merged into the request. */
@@ -20,13 +20,13 @@ export interface Target {
 /** Parses the events of one round. */
 export interface RoundParser {
   parse(event: JsonObject): ParsedEvent
-  /** Limit of silence when everything has been said that must be; else null. */
+  /** Idle limit in milliseconds after all required events have arrived; null before. */
   readonly finalIdleMs: number | null
-  /** The end of the round when no more events come. */
+  /** Returns the end of the round when the stream has ended. */
   endOfStream(): RoundEnd
 }
 
-/** An event holds text, or the end, or neither. */
+/** The text or the end in an event; both may be absent. */
 export interface ParsedEvent {
   text?: string
   end?: RoundEnd
@@ -34,12 +34,12 @@ export interface ParsedEvent {
 
 export type RoundEnd = Extract<ModelEvent, { kind: 'end' }> | FailedRound
 
-/** No model reads or writes as many tokens in one round. */
+/** No model reads or writes this many tokens in one round. */
 const MAX_TOKENS = 10_000_000
 
 /**
- * Usage as a provider counts it; null when it does not or sends nonsense. A share of the cache that cannot be right counts
- * as none: nothing is charged at a lower price without proof.
+ * Parses the usage a provider reports; null if it is missing or invalid. An impossible number of cached tokens
+ * counts as zero, so that no discount is assumed.
  */
 export function parseUsage(usage: JsonObject | null, input: string, output: string): Usage | null {
   const [read, written] = [usage?.[input], usage?.[output]]
@@ -52,11 +52,14 @@ function isCount(value: unknown): value is number {
   return typeof value === 'number' && Number.isInteger(value) && value >= 0 && value <= MAX_TOKENS
 }
 
-/** Longest id and name of a call that every provider takes back. */
+/** Length of an id and form of a name that every provider accepts. */
 const ID_MAX_LENGTH = 64
 const NAME_PATTERN = /^[\w-]{1,64}$/
 
-/** Makes the ids of a turn's calls unique, since models repeat them; the first call keeps the id of the model. */
+/**
+ * Returns a function that makes the ids of a turn's calls unique, since models repeat them. The first call keeps
+ * the model's id.
+ */
 export function uniqueCallIds(rounds: readonly ToolRound[]): (value: unknown) => string {
   const used = new Set(rounds.flatMap(({ results }) => results.map(({ call }) => call.callId)))
   let next = 1
@@ -71,7 +74,7 @@ export function uniqueCallIds(rounds: readonly ToolRound[]): (value: unknown) =>
   }
 }
 
-/** A call as it is given back: providers decline names they do not allow and arguments that are no JSON object. */
+/** Makes a call safe to send back: providers reject invalid names and arguments that are not a JSON object. */
 export function sanitizeCall(call: { name: string; arguments: string }): { name: string; arguments: string } {
   return {
     name: NAME_PATTERN.test(call.name) ? call.name : 'unknown',
@@ -79,16 +82,16 @@ export function sanitizeCall(call: { name: string; arguments: string }): { name:
   }
 }
 
-/** The result of a tool call that did not run: a provider declines a round in which a call has no result. */
+/** Result of a tool call that did not run: providers reject a call without a result. */
 const NOT_RUN = '{"error":"not_run"}'
 
-/** The results of a round by the ids of its calls. */
+/** Returns a function that finds the result of a call by its id. */
 export function resultsByCallId({ results }: ToolRound): (callId: string) => string {
   const outputs = new Map(results.map(({ call, output }) => [call.callId, output]))
   return (callId) => outputs.get(callId) ?? NOT_RUN
 }
 
-/** The empty text for anything but a text. */
+/** Returns the value if it is a text, otherwise an empty text. */
 export function asText(value: unknown): string {
   return typeof value === 'string' ? value : ''
 }

@@ -6,28 +6,28 @@ import { parseRetryAfter } from '../http.ts'
 import { parseErrorFacts, readResponseBody } from './response-body.ts'
 import type { ErrorFacts } from './response-body.ts'
 
-/** A response of the routing service, or why there is none. */
+/** A response of the routing service, or the reason there is none. */
 export interface RouterResponse {
-  /** HTTP status; null when there was no response. */
+  /** HTTP status; null without a response. */
   status: number | null
   /** Names in lower case. */
   headers: Readonly<Record<string, string>>
-  /** As far as it was read. */
+  /** The part of the body that was read. */
   body: string
-  /** How it came to its end. */
+  /** The way the response ended. */
   ending: 'whole' | 'cut' | 'too-large' | 'timeout' | 'unreachable'
-  /** When the response was whole, or given up. */
+  /** Time at which the response was complete or abandoned. */
   endedAt: Instant
 }
 
 const PREVIEW_CODE_POINTS = 200
 
-/** A greater number of seconds to wait is a mistake, or an attack. */
+/** A longer wait in a response is a mistake or an attack. */
 const MAX_WAIT_SECONDS = 172_800
 
 /**
- * Classifies a response by status, headers and body, whether the body is JSON, HTML, an event stream or a part of one,
- * and also an error inside a 200 (docs/model-errors.md). The most specific evidence decides.
+ * Classifies a response by status, headers and body, including errors inside a 200 (docs/model-errors.md). The body
+ * may be JSON, HTML, an event stream or a part of one. The most specific evidence decides.
  */
 export function classifyResponse(response: RouterResponse): Classification {
   const { endedAt } = response
@@ -77,13 +77,13 @@ function afterSeconds(seconds: unknown, now: Instant): Instant | null {
   return now + Math.ceil(Math.min(seconds, MAX_WAIT_SECONDS) * 1000)
 }
 
-/** The latest of the known times, and never before now; null when none is known. */
+/** Returns the latest known time, but not before `now`; null if none is known. */
 function latestTime(times: readonly (Instant | null)[], now: Instant): Instant | null {
   const known = times.filter((at) => at !== null)
   return known.length === 0 ? null : Math.max(now, ...known)
 }
 
-/** Epoch milliseconds, or seconds; null for a time that no limit can have. */
+/** Parses epoch milliseconds or seconds; null for a time that no limit can have. */
 function parseReset(text: string | undefined, now: Instant): Instant | null {
   if (text === undefined || !/^\d{10}(\d{3})?$/.test(text.trim())) return null
   const at = Number(text) * (text.trim().length === 10 ? 1000 : 1)
@@ -94,7 +94,7 @@ function parseCount(text: string | undefined): number | null {
   return text !== undefined && /^\d{1,9}$/.test(text.trim()) ? Number(text) : null
 }
 
-/** Names of the account that asked: the service repeats them in its errors, and previews are published. */
+/** Identifiers of the account: the service repeats them in its errors, and previews are published. */
 const IDENTIFYING: readonly [RegExp, string][] = [
   [/"user_id"\s*:\s*"[^"]*"?,?/g, ''],
   [/\bBearer\s+[^\s"'<>]+/gi, 'Bearer (key)'],
@@ -112,17 +112,17 @@ function createPreview({ body, ending, status }: RouterResponse): string {
   return status === null ? ending : `${status} without a body`
 }
 
-/** Everything the rules go by. */
+/** The evidence that the rules use. */
 interface ErrorContext extends Omit<ErrorFacts, 'status'> {
   status: number
-  /** True when the HTTP status is that of a success. */
+  /** True if the HTTP status is a success. */
   within200: boolean
   readable: boolean
-  /** Time until the named limit resets. */
+  /** Milliseconds until the named limit resets. */
   resetInMs: number | null
-  /** Requests the named limit allows. */
+  /** Number of requests the named limit allows. */
   limit: number | null
-  /** Earliest time of another request, where a header or the error names one. */
+  /** Earliest time of another request, if a header or the error names one. */
   retryAt: Instant | null
 }
 
@@ -132,7 +132,7 @@ interface Decision {
   correlated?: CorrelatedFailure
 }
 
-/** Decides replies, and responses that did not come whole. */
+/** Classifies responses without an error, and incomplete ones. */
 function decideWithoutError(
   { ending, body }: RouterResponse,
   status: number | null,
@@ -150,12 +150,12 @@ function decideWithoutError(
   return { class: 'invalid_answer', because: body.trim() === '' ? 'an empty answer' : 'no message in a 200' }
 }
 
-/** A model that reasoned until its tokens were used up was cut short; any other says something, or was not served. */
+/** Returns true for a reply without text and tool calls, unless reasoning used up all its tokens. */
 function isEmptyReply({ text, toolCalls, finishReason }: ModelResponse): boolean {
   return finishReason !== 'length' && toolCalls.length === 0 && text.trim() === ''
 }
 
-/** Decides what an error means. */
+/** Classifies an error. */
 function decide(context: ErrorContext): Decision {
   const { limitSource, availability, filtered, within200 } = context
   return (
@@ -169,7 +169,7 @@ function decide(context: ErrorContext): Decision {
   )
 }
 
-/** Causes that the service names, each by its field and its value. */
+/** Class of each cause that the service names by a field and its value. */
 const CLASS_BY_CAUSE: Readonly<Record<string, ResponseClass>> = {
   'limit_source openrouter_free_tier_daily': 'account_daily',
   'limit_source openrouter_free_tier_minute': 'account_minute',
@@ -206,7 +206,7 @@ function decideByCause(cause: string): Decision | null {
   return found === undefined ? null : { class: found, because: cause }
 }
 
-/** The service's own words for an error of a status; no provider's count. */
+/** The service's own error messages by status; those of providers do not count. */
 const MESSAGES: readonly {
   statuses: readonly number[]
   pattern: RegExp
@@ -244,18 +244,18 @@ function decideByMessage({ message, fromProvider, status, within200 }: ErrorCont
   return rule ? { class: rule.class, because: rule.because } : null
 }
 
-/** No daily limit is this small, and no minute's limit this large. */
+/** Bounds that tell a daily limit from a per-minute limit. */
 const SMALLEST_DAILY_LIMIT = 50
 const LONGEST_MINUTE_WAIT_MS = 120_000
 
-/** Limits in headers are the service's own: no provider's are passed on. */
+/** Classifies by limit headers. They are the service's own: it does not pass those of providers on. */
 function decideByHeaders({ fromProvider, limit, status, resetInMs }: ErrorContext): Decision | null {
   if (status !== 429 || limit === null || fromProvider) return null
   const daily = resetInMs === null ? limit >= SMALLEST_DAILY_LIMIT : resetInMs > LONGEST_MINUTE_WAIT_MS
   return { class: daily ? 'account_daily' : 'account_minute', because: 'headers of a limit' }
 }
 
-/** A provider's own status, as it describes its model. */
+/** Class of a provider's status, which describes its model. */
 const PROVIDER_STATUS_CLASSES: Readonly<Record<number, ResponseClass>> = {
   400: 'model_unsupported',
   403: 'refused',
@@ -274,7 +274,7 @@ function decideByProvider({ fromProvider, status, within200 }: ErrorContext): De
   return { class: PROVIDER_STATUS_CLASSES[status] ?? 'provider_down', because: `a provider's ${status}` }
 }
 
-/** A status of the service in a body of JSON; of 500 and above: `provider_down`. */
+/** Class of a status of the service with a JSON body; 500 and above are `provider_down`. */
 const SERVICE_STATUS_CLASSES: Readonly<Record<number, ResponseClass>> = {
   400: 'model_unsupported',
   401: 'account_key',
@@ -294,15 +294,15 @@ function decideByStatus({ errorType, status, readable, retryAt }: ErrorContext):
   if (typed) return typed
   const known = SERVICE_STATUS_CLASSES[status] ?? (status >= 500 ? 'provider_down' : undefined)
   if (readable && known) return { class: known, because }
-  // A key that is not taken is a 401; a 403 in JSON says in its own words what it forbids.
+  // A rejected key is a 401. A 403 in JSON describes what it forbids.
   const isKeyStatus = status === 401 || status === 402 || (status === 403 && !readable)
   const correlated = isKeyStatus ? 'account_key' : 'service_down'
   return { class: 'ambiguous', because, correlated: status === 429 ? 'account_minute' : correlated }
 }
 
 /**
- * The service had taken the question and found a provider: what broke off after that is nobody's key, balance or request,
- * whatever code it carries. Only a 429 that tells nothing more may still be the account's.
+ * Classifies an error inside a 200. The service had accepted the request and found a provider, so the failure is
+ * not caused by the key, the balance or the request. Only a 429 without details may still be the account's limit.
  */
 function decideByStatusWithin200({ errorType, status }: ErrorContext): Decision {
   const typed = decideByCause(`error_type ${errorType}`)

@@ -8,15 +8,15 @@ import { compareCodeUnits } from '../../domain/text.ts'
 import { parseDay } from '../../domain/time.ts'
 import { asJsonObject, parseJsonObject } from '../http.ts'
 
-/** What the routing service says of models, endpoints and keys, in its own format. */
+/** Parsers for the routing service's data about models, endpoints and keys. */
 
 const NAME_MAX_LENGTH = 200
 const DESCRIPTION_MAX_LENGTH = 2_000
 
-/** Parts of a price step that say when it holds, not what it costs. */
+/** Fields of a price step that hold its conditions, not its price. */
 const PRICE_CONDITIONS = /(?:^|\.)(?:min|max)_\w*tokens$/
 
-/** A field that is missing, new or of another type costs that fact alone. */
+/** A field that is missing or of another type only loses its own value. */
 const text = (maxLength: number) =>
   z
     .string()
@@ -40,10 +40,10 @@ type Row = z.infer<typeof catalogueRow>
 const catalogueSchema = z.looseObject({ data: z.array(z.unknown()) })
 
 /**
- * Reads a catalogue row by row: a row without a usable id or prices costs that row, and nothing else is lost. Of rows with
- * one id the first stands.
+ * Parses a catalogue row by row. A row without a usable id or prices is skipped. Of several rows with the same id
+ * the first counts.
  *
- * @returns null when the body is no list of models at all
+ * @returns null if the body is not a list of models
  */
 export function parseCatalogue(body: string): Catalogue | null {
   const list = catalogueSchema.safeParse(parseJsonObject(body)).data?.data
@@ -59,8 +59,8 @@ export function parseCatalogue(body: string): Catalogue | null {
 }
 
 /**
- * The ids of free rows that are another name of a free row: several with one canonical slug, which a paid row may share
- * too. The one that is named like the slug is the model, else the first by its id.
+ * Returns the ids of free rows that are aliases of another free row with the same canonical slug, which a paid row
+ * may share too. The row named like the slug is the model, otherwise the first by id.
  */
 function findAliases(rows: readonly Row[]): Set<string> {
   const bySlug = new Map<string, string[]>()
@@ -102,7 +102,7 @@ function toModel(item: Row, isAlias: boolean): CatalogueModel {
   }
 }
 
-/** The older form of the modalities, `text+image->text`. */
+/** Parses the older form of the modalities, `text+image->text`. */
 function parseModality(modality: unknown): [inputs: string[], outputs: string[]] {
   if (typeof modality !== 'string') return [[], []]
   const [inputs = '', outputs = ''] = modality.split('->')
@@ -133,7 +133,7 @@ const keySchema = z.looseObject({
   }),
 })
 
-/** Reads the daily requests of a key; null when the body names none. */
+/** Parses the daily requests of a key; null if the body has none. */
 export function parseKeyRequests(body: string): KeyRequests | null {
   const requests = keySchema.safeParse(parseJsonObject(body)).data?.data.free_model_daily_requests
   return requests ? { limit: Math.floor(requests.limit), used: Math.ceil(requests.used) } : null
@@ -149,9 +149,10 @@ const endpoint = z.looseObject({
 })
 
 /**
- * Reads a model's endpoints. An endpoint is usable while its status is 0; all others are degrees of being taken out.
+ * Parses a model's endpoints. An endpoint is usable while its status is 0; other values mean degrees of
+ * unavailability.
  *
- * @returns null when the body has another shape
+ * @returns null if the body has an unexpected form
  */
 export function parseEndpoints(body: string): Pick<EndpointRecord, 'usable' | 'latencyMs'> | null {
   const list = endpointsSchema.safeParse(parseJsonObject(body)).data?.data.endpoints

@@ -2,35 +2,35 @@ import { asJsonObject, parseJsonObject, asArray } from '../http.ts'
 import type { JsonObject } from '../http.ts'
 import type { ModelResponse } from '../../domain/models/lite/suite.ts'
 
-/** The facts of a body that a classification goes by. */
+/** The contents of a body that a classification uses. */
 interface ParsedBody {
-  /** True for JSON, and for an event stream of JSON. */
+  /** True for JSON and for an event stream of JSON. */
   readable: boolean
   error: ErrorFacts | null
-  /** What the model said; null when there is no message. */
+  /** The model's message; null if there is none. */
   reply: ModelResponse | null
 }
 
 /** An error as the service or a provider describes it. */
 export interface ErrorFacts {
-  /** The error's own code where it is an HTTP status. */
+  /** The error's own code if it is an HTTP status. */
   status: number | null
   message: string
   limitSource: string | null
   errorType: string | null
   availability: string | null
   providerName: string | null
-  /** True when the error says that it came from a provider. */
+  /** True if the error came from a provider. */
   fromProvider: boolean
-  /** True when a filter of content or a guardrail refused the question. */
+  /** True if a content filter or a guardrail refused the request. */
   filtered: boolean
-  /** Seconds to wait, each way the error names them. */
+  /** Seconds to wait, from each field that can hold them. */
   retryAfterSeconds: readonly unknown[]
-  /** Headers the error repeats, names in lower case. */
+  /** Headers repeated in the error, names in lower case. */
   headers: Readonly<Record<string, string>>
 }
 
-/** Reads a body that may be JSON, an event stream, HTML, or only a part of any of them. */
+/** Parses a body that may be JSON, an event stream, HTML, or a part of one of them. */
 export function readResponseBody(body: string): ParsedBody {
   const whole = parseJsonObject(body)
   const documents = whole === null ? parseEvents(body) : [whole]
@@ -39,7 +39,7 @@ export function readResponseBody(body: string): ParsedBody {
   return { readable: true, error, reply: error ? null : parseReply(documents) }
 }
 
-/** What can be read of an error whose JSON was cut short. */
+/** Parses an error whose JSON was cut off. */
 function parseCutError(body: string): ErrorFacts | null {
   if (!/^\s*\{\s*"error"/.test(body)) return null
   const message = nonEmptyText(body) ?? ''
@@ -49,7 +49,7 @@ function parseCutError(body: string): ErrorFacts | null {
   }
 }
 
-/** The JSON of each event of a stream; comments, by which the service keeps a connection open, are left out. */
+/** Parses the JSON of each event of a stream. Comments, which only keep the connection open, are skipped. */
 function parseEvents(body: string): JsonObject[] {
   const lines = body.split(/\r\n|[\r\n]/).filter((line) => line.startsWith('data:'))
   return lines.map((line) => parseJsonObject(line.slice('data:'.length))).filter((event) => event !== null)
@@ -62,7 +62,7 @@ function findError(document: JsonObject): ErrorFacts | null {
   return choice?.['finish_reason'] === 'error' ? parseErrorFacts({}) : null
 }
 
-/** The facts of an error by its JSON object; empty for one that says nothing. */
+/** Extracts the facts of an error from its JSON object. */
 export function parseErrorFacts(error: JsonObject): ErrorFacts {
   const metadata = asJsonObject(error['metadata']) ?? {}
   const availability = asJsonObject(error['availability']) ?? asJsonObject(metadata['availability']) ?? {}
@@ -87,7 +87,7 @@ export function parseErrorFacts(error: JsonObject): ErrorFacts {
   }
 }
 
-/** A code is an HTTP status as a number or as its digits; providers also put words of their own there. */
+/** Parses an HTTP status from a code, which may be a number, digits, or another word of a provider. */
 function parseStatus(code: unknown): number | null {
   const status = typeof code === 'string' && /^\d{3}$/.test(code) ? Number(code) : code
   const isStatus = typeof status === 'number' && Number.isInteger(status) && status >= 400 && status < 600
@@ -115,7 +115,7 @@ function parseReply(documents: readonly JsonObject[]): ModelResponse | null {
   }
 }
 
-/** Calls as a message lists them, or as the events of a stream add to them by their index. */
+/** Merges tool calls: whole calls of a message, or parts of calls in the events of a stream, by their index. */
 function mergeCalls(calls: readonly unknown[]): { name: string; arguments: string }[] {
   const merged = new Map<unknown, { name: string; arguments: string }>()
   for (const [position, call] of calls.entries()) {
@@ -125,7 +125,7 @@ function mergeCalls(calls: readonly unknown[]): { name: string; arguments: strin
     const previous = merged.get(index) ?? { name: '', arguments: '' }
     merged.set(index, {
       name: previous.name + (nonEmptyText(name) ?? ''),
-      // Some providers send the arguments as an object instead of its text.
+      // Some providers send the arguments as an object instead of a JSON text.
       arguments:
         previous.arguments +
         (typeof argumentsField === 'string' ? argumentsField : (JSON.stringify(argumentsField) ?? '')),
@@ -134,7 +134,7 @@ function mergeCalls(calls: readonly unknown[]): { name: string; arguments: strin
   return [...merged.values()]
 }
 
-/** A message's text, which may be split into parts. */
+/** Returns a message's text, which may be split into parts. */
 function contentText(content: unknown): string {
   if (typeof content === 'string') return content.toWellFormed()
   return asArray(content)

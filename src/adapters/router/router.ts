@@ -9,17 +9,17 @@ import type { RouterResponse } from './classify.ts'
 import { parseCatalogue, parseEndpoints, parseKeyRequests } from './facts.ts'
 
 export interface RouterOptions {
-  /** API base, without a slash at its end. The key is sent to nowhere else. */
+  /** API base without a trailing slash. The key is sent to this base only. */
   base: string
   key: string | null
-  /** Names the product to the service: the address under which it is used. */
+  /** Identifies the product to the service: the URL under which it is used. */
   referer: string
   clock: Clock
-  /** Longest wait for a model's whole answer. */
+  /** Time limit of a model's whole response, in milliseconds. */
   chatTimeoutMs?: number
 }
 
-/** A model that needs longer than this for a short question does not serve now. */
+/** A model that needs longer for a short prompt counts as unavailable. */
 const CHAT_TIMEOUT_MS = 90_000
 const FACTS_TIMEOUT_MS = 20_000
 
@@ -27,8 +27,8 @@ const CATALOGUE_MAX_BYTES = 32 * 1024 * 1024
 const RESPONSE_MAX_BYTES = 1024 * 1024
 
 /**
- * The routing service over HTTP. Chat answers are asked for whole, not as a stream: the suite grades whole answers, and
- * the latency that counts is that to their end.
+ * Opens the routing service over HTTP. Chat completions are requested as a whole, not as a stream: the suite grades
+ * whole answers and measures the latency of the whole response.
  */
 export function openRouter(options: RouterOptions): ModelRouter & { close: () => Promise<void> } {
   const { base, key, clock, chatTimeoutMs = CHAT_TIMEOUT_MS } = options
@@ -60,7 +60,7 @@ export function openRouter(options: RouterOptions): ModelRouter & { close: () =>
       const response = await sendRedacted(
         {
           url: `${base}/chat/completions`,
-          // A cached answer would have no latency and say nothing about today.
+          // A cached answer would have no latency, and would not describe the model of today.
           headers: { ...headers, 'content-type': 'application/json', 'x-openrouter-cache': 'false' },
           body: JSON.stringify(chatBody(call)),
           timeoutMs: chatTimeoutMs,
@@ -89,7 +89,7 @@ function unavailable(detail: string): Refusal {
   return new Refusal('source_unavailable', detail)
 }
 
-/** A model the service does not know has no usable endpoint. */
+/** Converts a response about endpoints. A model unknown to the service has no usable endpoint. */
 function toEndpointRecord(response: RouterResponse, model: string): RouterFacts<EndpointRecord> {
   const { status, ending, body, endedAt: checkedAt } = response
   if (status === 401) return { failed: classifyResponse(response) }
@@ -98,7 +98,7 @@ function toEndpointRecord(response: RouterResponse, model: string): RouterFacts<
   return { facts: health && { model, checkedAt, ...health } }
 }
 
-/** A response may repeat what was sent; what is kept of responses is published, and must not hold the key. */
+/** Removes the key from a response, which may repeat it: previews of responses are published. */
 function redactKey(response: TimedResponse, key: string | null): TimedResponse {
   if (key === null) return response
   const redact = (text: string): string => text.replaceAll(key, '(key)')
@@ -108,12 +108,15 @@ function redactKey(response: TimedResponse, key: string | null): TimedResponse {
   return { ...response, headers, body: redact(response.body) }
 }
 
-/** The slash of an id stays one; everything else is taken literally. */
+/** Encodes a model id for a path and keeps its slash. */
 function pathOf(model: string): string {
   return model.split('/').map(encodeURIComponent).join('/')
 }
 
-/** One model, no list of others to fall back on, and no price: a request that would cost anything is refused. */
+/**
+ * Request body for one model, without fallback models, at a price of zero: the service refuses a request that would
+ * cost anything.
+ */
 function chatBody({ model, question, maxTokens, temperature, lowEffort }: ChatCall): Record<string, unknown> {
   const tools = question.tools.map((tool) => ({ type: 'function', function: tool }))
   return {
@@ -135,9 +138,9 @@ interface TimedResponse extends RouterResponse {
 }
 
 /**
- * Sends a request and reads its response as far as it comes. No redirect is followed.
+ * Sends a request and reads as much of its response as arrives. Redirects are not followed.
  *
- * @throws only the signal's own reason: any other failure is how the response ended
+ * @throws only the signal's reason: every other failure is reported as the `ending` of the response
  */
 async function send(
   http: HttpClient,

@@ -6,7 +6,7 @@ import { instant, LIST_MAX_BYTES, listOfRows, liveSource, looseNames } from './s
 import type { SourceRow } from './source-batch.ts'
 import type { SourceClient } from './source-client.ts'
 
-/** Repositories created in the last week, and those of the last month that go on growing. */
+/** Ages in days of the repositories searched: the last week, and the last month for those that keep growing. */
 const CREATED_WITHIN_DAYS = [7, 30]
 
 const REPOSITORIES_MAX = 100
@@ -39,7 +39,7 @@ const repository = z
     }
   })
 
-/** GitHub: the young public repositories with most stars. Works without a token, at a third of the rate. */
+/** GitHub: the new public repositories with the most stars. Works without a token, at a third of the rate limit. */
 export function gitHub(client: SourceClient, base: string, token: string | null): LiveSource {
   const headers = {
     accept: 'application/vnd.github+json',
@@ -49,7 +49,7 @@ export function gitHub(client: SourceClient, base: string, token: string | null)
   return liveSource(client, 'hype:github', [], async function* (batch) {
     for (const days of CREATED_WITHIN_DAYS) {
       const query = new URLSearchParams({
-        // A token may see private repositories.
+        // A token may have access to private repositories.
         q: `is:public created:>=${addDays(batch.day, -days)}`,
         sort: 'stars',
         order: 'desc',

@@ -9,7 +9,7 @@ import { instant, LIST_MAX_BYTES, listOfRows, liveSource, unixSeconds } from './
 import type { BatchWriter, NewsItems, SourceRow } from './source-batch.ts'
 import type { SourceClient } from './source-client.ts'
 
-/** Hacker News: the lists of its own API and each story on them, then the stories of recent days from its search. */
+/** Hacker News: the stories on the lists of its API, then the stories of recent days from its search. */
 export function hackerNews(client: SourceClient, itemsUrl: string, searchUrl: string): LiveSource {
   return liveSource(client, 'hn', [], async function* (batch) {
     const ids = await listedIds(batch, itemsUrl)
@@ -19,7 +19,7 @@ export function hackerNews(client: SourceClient, itemsUrl: string, searchUrl: st
   })
 }
 
-/** The lists that are read, and how far. */
+/** The lists that are read, and the number of ids read from each. */
 const LISTS = [
   { name: 'topstories', count: 200 },
   { name: 'beststories', count: 100 },
@@ -30,7 +30,7 @@ const LISTS = [
 
 const itemId = z.int().positive()
 
-/** Ids on any of the lists, each once, the first of every list first. */
+/** Reads the ids on the lists, each once, interleaved so that the first of every list come first. */
 async function listedIds(batch: BatchWriter, base: string): Promise<number[]> {
   const lists = await Promise.all(
     LISTS.map(({ name, count }) => batch.attempt(() => readList(batch, `${base}/${name}.json`, count))),
@@ -53,13 +53,13 @@ async function readList(batch: BatchWriter, url: string, count: number): Promise
   return ids
 }
 
-/** Items requested at a time. */
+/** Number of items requested at the same time. */
 const CONCURRENCY = 4
 
-/** Items read between two batches that are stored. */
+/** Number of items per stored batch. */
 const BATCH_ITEMS = 40
 
-/** After this many items that could not be read, the others are not requested. */
+/** After this many failures the other items are not requested. */
 const FAILED_ITEMS_MAX = 5
 
 async function* putItems(batch: BatchWriter, base: string, ids: readonly number[]): AsyncGenerator<void> {
@@ -86,13 +86,13 @@ async function* putItems(batch: BatchWriter, base: string, ids: readonly number[
   yield
 }
 
-/** A single item. What only describes it may be missing. */
+/** A single item; descriptive fields may be missing. */
 const item = z.object({
   id: z.int(),
   deleted: z.boolean().nullish(),
   dead: z.boolean().nullish(),
   title: z.string().optional(),
-  /** Of a story without a link, as HTML. */
+  /** Text of a story without a link, as HTML. */
   text: z.string().nullish().catch(null),
 })
 
@@ -105,10 +105,13 @@ const listedItem = item.extend({
   time: unixSeconds.nullish(),
 })
 
-/** Jobs are advertisements and have no discussion; comments and poll options are parts of items. */
+/**
+ * Types of items that are collected. Jobs are advertisements without a discussion; comments and poll options are
+ * parts of items.
+ */
 const ITEM_TYPES: ReadonlySet<string> = new Set(['story', 'poll'])
 
-/** An item that was deleted, is dead or is no story is left out without a word. */
+/** Adds an item. Deleted and dead items and other types are skipped silently. */
 async function putItem(batch: BatchWriter, base: string, id: number): Promise<void> {
   const url = `${base}/item/${id}.json`
   const json = await batch.fetchJson({ url, absent: null, shape: z.unknown() })
@@ -141,14 +144,14 @@ export const hackerNewsItems: NewsItems = {
 }
 
 /**
- * Half days, because the search gives at most a thousand stories for a query and the busiest half day has fewer.
- * Only the time of creation can be filtered by: points are no longer an attribute the search takes.
+ * Half a day: the search returns at most a thousand stories per query, and the busiest half day has fewer. Only the
+ * creation time can be filtered: the search no longer accepts points.
  */
 const WINDOW_MS = DAY_MS / 2
 
 const HITS_PER_PAGE = 1000
 
-/** A story of the day before is kept when it has this many points. */
+/** Minimum points of a story of the previous day. */
 const EARLIER_POINTS_MIN = 10
 
 const result = z.object({ hits: z.array(z.unknown()) })
@@ -160,14 +163,14 @@ const hit = z.object({
   author: z.string().nullish(),
   points: z.int().nullish(),
   num_comments: z.int().nullish(),
-  /** With milliseconds or without. */
+  /** With or without milliseconds. */
   created_at: instant.nullish(),
   created_at_i: unixSeconds.nullish(),
 })
 
 /**
- * The stories of today and of the day before that are on no list, by Hacker News' own search. It never replaces what an
- * item of the API said.
+ * Adds the stories of today and the previous day that are on no list, from Hacker News' own search. They never
+ * replace items of the API.
  */
 async function* putRecentStories(batch: BatchWriter, base: string): AsyncGenerator<void> {
   const yesterday = startOfDay(addDays(batch.day, -1))
@@ -185,7 +188,7 @@ async function putWindow(batch: BatchWriter, base: string, start: Instant): Prom
   })
   const url = `${base}/search_by_date?${query.toString()}`
   const { hits } = await batch.fetchJson({ url, conditional: true, maxBytes: LIST_MAX_BYTES, shape: result })
-  // The first minutes of a half day may have no story yet.
+  // The first minutes of a half day may be without a story.
   if (hits.length === 0 && batch.now < start + WINDOW_MS) return
   const pointsMin = start >= startOfDay(batch.day) ? Number.NEGATIVE_INFINITY : EARLIER_POINTS_MIN
   const stories = hit.transform((found) => ((found.points ?? 0) < pointsMin ? null : toRow(found)))

@@ -5,9 +5,9 @@ import type { Clock } from '../../domain/ports.ts'
 import type { Instant } from '../../domain/time.ts'
 
 export interface HostLimits {
-  /** Requests open at one host at a time. */
+  /** Maximum number of open requests to one host. */
   concurrency: number
-  /** Time that may be waited for one host in all because it asked for it; beyond that it is left alone. */
+  /** Maximum total time spent on pauses requested by one host, in milliseconds. Beyond it the host is not requested. */
   maxWaitMs: number
 }
 
@@ -15,24 +15,24 @@ interface GateOptions {
   limits: HostLimits
   clock: Clock
   sleep: (ms: number, signal: AbortSignal) => Promise<void>
-  /** Until when a host asked to be left alone in an earlier run, or null. */
+  /** Loads the end of a pause that a host requested in an earlier run, or null. */
   loadPause: (host: string) => Promise<Instant | null>
 }
 
 interface Host {
   limit: LimitFunction
-  /** No request is sent before. */
+  /** Earliest time of the next request. */
   notBefore: Instant
   waitedMs: number
-  /** Set when a wait would be too long: until then no request is sent at all. */
+  /** Set if the wait would be too long: until then requests fail immediately. */
   closedUntil: Instant
-  /** Settles when the pause of an earlier run is known. */
+  /** Settles when the pause of an earlier run is loaded. */
   pauseLoaded: Promise<void> | null
 }
 
 /**
- * How often and how many at a time each host is asked, over all its callers. The agent is given no limit of its own: a
- * request that waited there would spend the time it has for its response, and miss a pause.
+ * Limits the rate and the number of open requests per host, for all callers. The HTTP agent has no limit of its
+ * own: a request queued there would spend its time limit waiting, and could miss a pause.
  */
 export class HostGates {
   readonly #hosts = new Map<string, Host>()
@@ -43,9 +43,9 @@ export class HostGates {
   }
 
   /**
-   * Runs one request when its turn has come and every pause the host asked for is over.
+   * Runs one request when its turn has come and all pauses of the host are over.
    *
-   * @throws SourceUnavailable without asking, while the host wants to be left alone for longer than may be waited
+   * @throws SourceUnavailable without a request, while the host requires a longer pause than allowed
    */
   async run<T>(url: string, signal: AbortSignal, send: () => Promise<T>): Promise<T> {
     const { clock, sleep, loadPause } = this.#options
@@ -67,9 +67,9 @@ export class HostGates {
   }
 
   /**
-   * Keeps every request from a host until an instant.
+   * Delays all requests to a host until an instant.
    *
-   * @returns false when that would be too long to wait: then the host is not asked at all until then
+   * @returns false if the wait would be too long: requests to the host then fail until that instant
    */
   pause(url: string, until: Instant): boolean {
     const { clock, limits } = this.#options
@@ -100,7 +100,7 @@ export class HostGates {
   }
 }
 
-/** The host and port of a URL. */
+/** Returns the host and port of a URL. */
 export function hostOf(url: string): string {
   return new URL(url).host
 }

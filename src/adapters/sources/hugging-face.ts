@@ -32,7 +32,7 @@ const model = z
     }
   })
 
-/** Hugging Face: the models that trend. Works without a token. */
+/** Hugging Face: the trending models. Works without a token. */
 export function huggingFace(client: SourceClient, base: string, token: string | null): LiveSource {
   return liveSource(client, 'hype:huggingface', [], async function* (batch) {
     const query = new URLSearchParams({

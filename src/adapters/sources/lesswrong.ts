@@ -6,10 +6,10 @@ import { instant, LIST_MAX_BYTES, listOfRows, liveSource } from './source-batch.
 import type { NewsItems, SourceRow } from './source-batch.ts'
 import type { SourceClient } from './source-client.ts'
 
-/** Posts of this many days are read, so that late votes are seen. */
+/** Number of days whose posts are read, so that late votes count. */
 const DAYS = 10
 
-/** More than are written in {@link DAYS} days. */
+/** More posts than are written in {@link DAYS} days. */
 const POSTS_MAX = 300
 
 const RECENT_POSTS = `query RecentPosts($limit: Int, $after: String) {
@@ -18,7 +18,7 @@ const RECENT_POSTS = `query RecentPosts($limit: Int, $after: String) {
   }
 }`
 
-/** GraphQL responds 200 to a query that failed, and says so inside. */
+/** GraphQL responds 200 to a failed query and lists the errors in the body. */
 const response = z
   .object({
     errors: z
@@ -33,7 +33,7 @@ const listedPost = z
   .object({
     _id: z.string(),
     title: z.string(),
-    /** Of a link post alone. */
+    /** Only on a link post. */
     url: z.string().nullish(),
     postedAt: instant.nullish(),
     baseScore: z.int().nullish(),

@@ -19,7 +19,7 @@ const listedStory = story.extend({
   score: z.int().nullish(),
   comment_count: z.int().nullish(),
   description_plain: z.string().nullish(),
-  /** An object until 2023, the name alone since. */
+  /** An object until 2023, only the name since. */
   submitter_user: z
     .union([z.string(), z.object({ username: z.string() }).transform(({ username }) => username)])
     .nullish()

@@ -12,17 +12,17 @@ import type { NewsItem, NewsItems } from './source-batch.ts'
 import { UNEXPECTED_SHAPE } from './source-client.ts'
 import type { SourceClient } from './source-client.ts'
 
-/** How each news source shows single items. */
+/** Access to single items of each news source. */
 export const NEWS_ITEMS: Record<NewsSource, NewsItems> = {
   hn: hackerNewsItems,
   lobsters: lobstersItems,
   lesswrong: lessWrongItems,
 }
 
-/** Base of each news source's API, without a trailing slash. */
+/** Base URL of each news source's API, without a trailing slash. */
 export type NewsUrls = Record<NewsSource, string>
 
-/** The owning sources' own APIs, asked for one item's title by its own id (docs/ranking.md, rule 7). */
+/** Reads an item's title by its id from the API of the source that owns it (docs/ranking.md, rule 7). */
 export function sourceTitles(client: SourceClient, urls: NewsUrls): TitleSource {
   return {
     async title({ source, sourceId }, signal) {
@@ -42,7 +42,7 @@ export function sourceTitles(client: SourceClient, urls: NewsUrls): TitleSource 
       const title = item.title ?? ''
       if (title.trim() === '' || title.includes('\0') || !title.isWellFormed())
         return refuse('the source gives no usable title')
-      // One character more than an event may have shows that the title is too long; no more of it needs to be kept.
+      // One character over the limit is enough to show that the title is too long.
       return { title: firstCodePoints(title, TITLE_MAX_LENGTH + 1), provenance }
     },
   }

@@ -8,7 +8,7 @@ const SUBREDDITS = ['MachineLearning', 'LocalLLaMA', 'StableDiffusion']
 
 const POSTS_MAX = 100
 
-/** Reddit gives tokens at one host and takes them at another; any other base does both. */
+/** Reddit issues tokens at one host and accepts them at another; any other base does both. */
 const PUBLIC_BASE = 'https://www.reddit.com'
 const OAUTH_BASE = 'https://oauth.reddit.com'
 
@@ -18,7 +18,7 @@ const grant = z.object({ access_token: z.string().regex(/^[\x21-\x7e]+$/, 'must 
 
 const listing = z.object({ data: z.object({ children: listOfRows }) }).transform(({ data }) => data.children)
 
-/** Posts not for everybody, and those a moderator keeps on top, are left out. */
+/** Skips posts for adults, and those pinned by a moderator. */
 const child = z
   .object({
     kind: z.literal('t3'),
@@ -42,7 +42,7 @@ const child = z
       sourceId: post.id,
       title: post.title,
       channel: 'top',
-      // The post itself, which is where its votes and its discussion are; what it links to is often a picture.
+      // The post itself, where its votes and its discussion are; its link is often a picture.
       url: `${PUBLIC_BASE}${post.permalink}`,
       points: post.score,
       comments: post.num_comments,
@@ -52,7 +52,7 @@ const child = z
     }
   })
 
-/** How an application is known at Reddit; null where a setting is missing. */
+/** Credentials of the application at Reddit; null if a setting is missing. */
 export interface RedditCredentials {
   id: string | null
   secret: string | null

@@ -46,7 +46,7 @@ export function replicate(client: SourceClient, base: string, token: string | nu
         headers: { authorization: `Bearer ${token ?? ''}` },
         credential: 'REPLICATE_API_TOKEN',
         conditional: true,
-        // Each model comes with the description of its interface.
+        // Each model includes the description of its interface.
         maxBytes: 2 * LIST_MAX_BYTES,
         shape: page,
       })
@@ -56,7 +56,7 @@ export function replicate(client: SourceClient, base: string, token: string | nu
   })
 }
 
-/** Of the address of the next page only its position is used: the token goes to no other place than the base. */
+/** Returns only the cursor of the next page's URL, so that the token is sent to the base only. */
 function cursorOf(next: string | null | undefined): string | null {
   const query = next?.split('?')[1]
   return query === undefined ? null : new URLSearchParams(query).get('cursor') || null

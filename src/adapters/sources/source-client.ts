@@ -8,50 +8,53 @@ import type { HttpClient, HttpRequest, HttpResponse } from '../http.ts'
 import { HostGates, hostOf } from './host-gates.ts'
 import type { HostLimits } from './host-gates.ts'
 
-/** No item is near this size; a list says how large it may be. */
+/** Default size limit of a response. No item is near this size; lists set their own. */
 const ITEM_MAX_BYTES = 1024 * 1024
 
-/** How often a request is sent when the source is busy (429, 503). */
+/** Attempts to send a request while the source is busy (429, 503). */
 const ATTEMPTS = 3
 
-/** Pause before the second try of a request whose source does not say how long to wait; doubled for each further. */
+/**
+ * Pause in milliseconds before the second attempt if the source names no wait; it doubles with each further
+ * attempt.
+ */
 const FIRST_PAUSE_MS = 1_000
 
-/** A response is used again for at most this long, however unchanged its source says that it is. */
+/** Maximum age of a reused response, even if its source reports it as unchanged. */
 const KEPT_MAX_AGE_MS = 24 * 3_600_000
 
-/** A pause is remembered for at most this long: a slip of a source must not silence it for a year. */
+/** Maximum length of a stored pause: a source's mistake must not disable it for a year. */
 const PAUSE_MAX_MS = 24 * 3_600_000
 
-/** A longer response, in characters, is not kept. */
+/** Maximum length of a kept response, in characters. */
 const KEPT_MAX_LENGTH = 1_000_000
 
 export interface SourceRequest<T> {
   url: string
   /** A JSON body makes it a POST. */
   body?: unknown
-  /** So does a form. */
+  /** A form also makes it a POST. */
   form?: Record<string, string>
-  /** Sent beside the client's own; never to another host. */
+  /** Sent in addition to the client's own headers, and never to another host. */
   headers?: Record<string, string>
-  /** Setting to name when the source refuses the credential. */
+  /** Setting to name if the source rejects the credential. */
   credential?: string
   maxBytes?: number
-  /** What a 404 or 410 means; without it they are failures. */
+  /** Value returned for a 404 or 410; without it they are failures. */
   absent?: T
-  /** Keep the response with its validators and ask next time whether it has changed. */
+  /** If true, the response is kept with its validators for a conditional request next time. */
   conditional?: boolean
-  /** The value of a JSON response; whatever it throws makes the source unavailable. */
+  /** Converts a JSON response to a value; an exception makes the source unavailable. */
   read: (json: unknown) => T
 }
 
-/** What requests cost. */
+/** Counts of requests and of unchanged responses. */
 export interface RequestCounts {
   requests: number
   notModified: number
 }
 
-/** What a client remembers of sources from one run to the next. */
+/** State of sources that is kept between runs. */
 export type SourceMemory = Pick<FeedStore, 'keptResponse' | 'keepResponse' | 'pausedUntil' | 'pauseUntil'>
 
 export interface SourceClientOptions {
@@ -60,31 +63,31 @@ export interface SourceClientOptions {
   clock: Clock
   /** Rejects with the signal's reason when it is aborted. */
   sleep: (ms: number, signal: AbortSignal) => Promise<void>
-  /** What is known from earlier runs; null when nothing is to be remembered. */
+  /** State of earlier runs; null if none is kept. */
   memory: SourceMemory | null
   limits: HostLimits
-  /** Time for a whole response, connection included. */
+  /** Time limit of a whole response in milliseconds, including the connection. */
   responseTimeoutMs: number
 }
 
-/** Asks sources, politely: the one way to any of them. */
+/** The only client for requests to sources; it respects their limits. */
 export interface SourceClient {
   clock: Clock
   /**
-   * One JSON response of a source (docs/collecting.md).
+   * Requests JSON from a source (docs/collecting.md).
    *
-   * @throws SourceUnavailable for everything else: not reachable, another status, too slow, too large, not JSON, another
-   *   shape than `read` takes; the signal's reason when it is aborted
+   * @throws SourceUnavailable for every failure: unreachable, another status, too slow, too large, not JSON, or an
+   *   unexpected form; the signal's reason if aborted
    */
   fetchJson: <T>(request: SourceRequest<T>, signal: AbortSignal, counts?: RequestCounts) => Promise<T>
   /** Ends the connections. */
   close: () => Promise<void>
 }
 
-/** Opens no connection before the first request; the caller closes it. */
+/** Creates a source client. It opens no connection before the first request; the caller closes it. */
 export function openSourceClient(options: SourceClientOptions): SourceClient {
   const { responseTimeoutMs, clock, memory } = options
-  // Each request is limited as a whole; the limit of connecting would only say the same in other words.
+  // Each request has one overall time limit; a connect timeout would only report the same failure differently.
   const http = openHttpClient({ connect: { timeout: 2 * responseTimeoutMs } })
   const loadPause = async (host: string): Promise<number | null> => (await memory?.pausedUntil(host)) ?? null
   const shared = { ...options, http, gates: new HostGates({ ...options, loadPause }) }
@@ -96,7 +99,7 @@ export function openSourceClient(options: SourceClientOptions): SourceClient {
   }
 }
 
-/** One request on its way. */
+/** A request in progress with its client. */
 interface RequestContext<T> extends SourceClientOptions {
   http: HttpClient
   gates: HostGates
@@ -125,7 +128,7 @@ async function fetchJson<T>(context: RequestContext<T>): Promise<T> {
   return value
 }
 
-/** A kept response and its value; null when its value is no longer what `read` takes. */
+/** Parses a kept response; null if `read` no longer accepts it. */
 function parseKept<T>(
   request: SourceRequest<T>,
   kept: KeptResponse | null,
@@ -139,7 +142,7 @@ function parseKept<T>(
   }
 }
 
-/** Sends a request until its source is no longer busy, as often and as long as the limits allow. */
+/** Sends a request, and retries it within the limits while the source is busy. */
 async function fetchWithRetry(
   context: RequestContext<unknown>,
   kept: KeptResponse | null,
@@ -164,7 +167,7 @@ async function fetchWithRetry(
   }
 }
 
-/** GitHub says 403 where others say 429. */
+/** GitHub sends 403 where others send 429. */
 function isBusy({ status, headers }: SourceResponse): boolean {
   if (status === 403) return headers['retry-after'] !== undefined || isRateLimitUsedUp(headers)
   return status === 429 || status === 503
@@ -208,15 +211,14 @@ function describeStatus({ status, headers }: SourceResponse, { credential }: Sou
 interface SourceResponse {
   status: number
   headers: IncomingHttpHeaders
-  /** Of a 200 alone. */
+  /** Body of a 200; otherwise empty. */
   text: string
 }
 
 /**
- * Sends one request once. Redirections are responses like any other: nothing is ever followed, so that no token is
- * sent where it does not belong.
+ * Sends one request once. Redirects are never followed, so that no token is sent to another host.
  *
- * @throws SourceUnavailable when no whole response comes: not reachable, cut, too slow, too large, not UTF-8
+ * @throws SourceUnavailable without a complete response: unreachable, cut off, too slow, too large, not UTF-8
  */
 async function send(
   http: HttpClient,
@@ -249,12 +251,12 @@ async function readText({ headers, body }: HttpResponse, url: string, maxBytes: 
   }
 }
 
-/** Thrown by a `read` that can tell what is wrong with a response. */
+/** Thrown by a `read` that can name the problem of a response. */
 export class UnexpectedResponse extends Error {
   override readonly name = 'UnexpectedResponse'
 }
 
-/** @throws SourceUnavailable telling an HTML page, an empty body, JSON that is cut short and anything else apart */
+/** @throws SourceUnavailable with a reason that distinguishes an HTML page, an empty body and truncated JSON */
 function parseValue<T>(
   { url, read }: SourceRequest<T>,
   { text, headers }: Omit<SourceResponse, 'status'>,
@@ -273,13 +275,13 @@ function parseValue<T>(
   }
 }
 
-/** Said of a JSON response that is not what was asked for. */
+/** Message for JSON of an unexpected form. */
 export const UNEXPECTED_SHAPE = 'its answer has another shape than expected'
 
 function describeNonJson(text: string, headers: IncomingHttpHeaders, error: unknown): string {
   const type = headers['content-type'] ?? 'no content type'
   const message = error instanceof Error ? error.message : ''
-  // Nothing was wrong with it before its end.
+  // The JSON is valid up to its end.
   const isCutShort =
     /Unexpected end|Unterminated/.test(message) ||
     Number(/at position (\d+)/.exec(message)?.[1]) === text.length

@@ -8,27 +8,27 @@ import { isBusy, retryBusy } from './vendor-errors.ts'
 
 interface GuardOptions {
   journal?: Journal
-  /** The write-ahead log of a file that has one. */
+  /** Path of the write-ahead log, for a file that has one. */
   walPath?: string | null
-  /** Run on the connection before each piece of work, since a retry may have opened another. */
+  /** Executed on the connection before each piece of work, since a retry may have opened a new connection. */
   settings?: string
 }
 
-/** A store's client that can also hand out a transaction, for which everything else then waits. */
+/** A store's client with interactive transactions, which block all other work. */
 type GuardedClient = StoreClient & Pick<Client, 'transaction' | 'executeMultiple' | 'reconnect'>
 
 /**
- * The client of a store in a file or in memory. It exists because of three faults of the driver:
+ * Wraps the driver's client for a store in a file or in memory. It works around three faults of the driver:
  *
  * - a prepared statement that failed with SQLITE_BUSY is not reset: its connection acknowledges writes it never
  *   commits, and a lock it had is kept, even when the connection is closed, until the statement is garbage
- * - two open transactions on one client wait for each other
- * - a transaction that reads takes its lock only with its first statement
+ * - two open transactions on one client block each other
+ * - a read transaction takes its lock only with its first statement
  *
- * So work is handed out one at a time; a busy beginning is tried again on a new connection; every write is an explicit
- * transaction, whose busy COMMIT is tried again where it stands, since it then still can succeed.
+ * Therefore work runs one at a time. A BEGIN that is busy is retried on a new connection. Every write is an
+ * explicit transaction; its COMMIT is retried on the same connection when busy, because it can still succeed.
  *
- * @param busyMs how long to go on retrying a busy database before the error is thrown
+ * @param busyMs time in milliseconds for retrying a busy database before the error is thrown
  */
 export function guardClient(
   client: Client,
@@ -37,7 +37,7 @@ export function guardClient(
 ): GuardedClient {
   let queue: Promise<unknown> = Promise.resolve()
 
-  /** Waits for everything asked before; resolves to the function that lets the next one go. */
+  /** Waits for all earlier work; resolves to the function that starts the next one. */
   const waitForTurn = async (): Promise<() => void> => {
     const before = queue
     let release: () => void = () => undefined
@@ -55,10 +55,13 @@ export function guardClient(
     }
   }
 
-  /** Until when work asked for now may go on retrying; waiting for its turn counts. */
+  /** Returns the end of the retries of work requested now; waiting for its turn counts. */
   const deadlineFromNow = (): number => performance.now() + busyMs
 
-  /** Runs work whose failure leaves nothing behind, again on a new connection while it finds the database busy. */
+  /**
+   * Runs work that leaves nothing behind if it fails, and retries it on a new connection while the database is
+   * busy.
+   */
   const onFreshConnection = <T>(work: () => Promise<T>, deadline: number): Promise<T> => {
     const withSettings = async (): Promise<T> => {
       if (settings !== '') await client.executeMultiple(settings)
@@ -69,7 +72,8 @@ export function guardClient(
 
   const begin = (mode: TransactionMode, deadline: number): Promise<Transaction> =>
     onFreshConnection(async () => {
-      // Each time anew: the driver may have opened another connection. Inside a transaction it cannot be set.
+      // Set each time, because the driver may have opened a new connection, and before the transaction, because it
+      // cannot be set inside.
       if (mode !== 'read') await client.executeMultiple(JOURNAL_SETTINGS[journal])
       const tx = await client.transaction(mode)
       if (mode !== 'read') return tx
@@ -84,7 +88,7 @@ export function guardClient(
 
   const commit: Commit = async (tx, deadline) => {
     try {
-      // Unlike a prepared statement, a script is reset when it fails, and so keeps no lock.
+      // Unlike a prepared statement, a failed script is reset and keeps no lock.
       await retryBusy(() => tx.executeMultiple('COMMIT'), deadline)
     } catch (error) {
       abandon(client, tx, error)
@@ -180,13 +184,13 @@ export function guardClient(
   }
 }
 
-/** Statements that take no lock they would have to give back by a commit of their own. */
+/** Statements that take no lock that needs a commit. */
 const QUERY_PATTERN = /^\s*(SELECT|PRAGMA|EXPLAIN)\b/i
 
-/** Longest the driver itself waits for a lock while a commit must not come too late, in milliseconds. */
+/** Limits the driver's own wait for a lock, in milliseconds, before a commit with a deadline. */
 const SHORT_WAIT = 'PRAGMA busy_timeout = 50'
 
-/** Undoes a transaction. After a busy statement its connection is given up. */
+/** Rolls a transaction back. After a busy statement its connection is replaced. */
 function abandon(client: Client, tx: Transaction, error: unknown): void {
   tx.close()
   if (isBusy(error)) client.reconnect()
@@ -194,7 +198,7 @@ function abandon(client: Client, tx: Transaction, error: unknown): void {
 
 type Commit = (tx: Transaction, deadline: number) => Promise<void>
 
-/** A transaction as the caller gets it: it gives its turn back however it ends. */
+/** Wraps a transaction for the caller: it releases the queue in every case when it ends. */
 function exclusiveTransaction(
   tx: Transaction,
   client: Client,
@@ -239,19 +243,18 @@ function exclusiveTransaction(
 }
 
 /**
- * How a write of a file is kept when its transaction has ended (decisions/0001 and 0027).
+ * Durability of a committed write to a file (decisions/0001 and 0027).
  *
- * - `rollback`: against a power cut
- * - `wal`: likewise, in a database that has a write-ahead log
- * - `wal-fast`: against the death of the process; against a power cut from {@link syncWal} on
+ * - `rollback`: survives a power cut
+ * - `wal`: survives a power cut, with a write-ahead log
+ * - `wal-fast`: survives the death of the process, and a power cut after {@link syncWal}
  */
 export type Journal = 'rollback' | 'wal' | 'wal-fast'
 
 /**
- * FULL does not sync the folder a rollback journal is deleted from, so that a power cut could bring the journal back and
- * undo what was acknowledged. A log is never written back by a commit, but by {@link truncateWal} and by the last
- * connection that closes, which keep writers out meanwhile: this SQLite can lose commits of a log that is begun anew
- * while it is written back.
+ * FULL does not sync the folder of a deleted rollback journal, so a power cut could restore the journal and undo
+ * acknowledged writes. A commit never checkpoints the log; only {@link truncateWal} and the last connection that
+ * closes do, and they exclude writers. This SQLite can lose commits to a log that is restarted during a checkpoint.
  */
 const JOURNAL_SETTINGS = {
   rollback: 'PRAGMA synchronous = EXTRA',
@@ -263,7 +266,7 @@ export function walPathOf(databasePath: string): string {
   return `${databasePath}-wal`
 }
 
-/** Resolves when a power cut can take nothing that is in a log. Nobody waits for it: neither writers nor this thread. */
+/** Resolves when a power cut cannot lose the contents of a log. Blocks neither writers nor this thread. */
 async function syncWal(path: string): Promise<void> {
   await syncPath(path, 'r+')
   await syncPath(dirname(path), 'r')
@@ -278,7 +281,7 @@ async function syncPath(path: string, flags: string): Promise<void> {
   }
 }
 
-/** A log that is not there holds nothing. */
+/** Opens a path; null if it does not exist, since a missing log is empty. */
 async function openIfPresent(
   path: string,
   flags: string,
@@ -291,17 +294,17 @@ async function openIfPresent(
   }
 }
 
-/** A log grows to this size before it is written back, which holds up this thread and every writer. */
+/** Size of a log that triggers a checkpoint, which blocks this thread and every writer. */
 const WAL_MAX_BYTES = 32 * 1024 * 1024
 
-/** How long writing a log back waits for whoever writes or reads, in milliseconds; this thread waits too. */
+/** Time in milliseconds that a checkpoint waits for writers and readers; it blocks this thread. */
 const WAL_WAIT_MS = 250
 
 function isLongWal(path: string): boolean {
   return (statSync(path, { throwIfNoEntry: false })?.size ?? 0) > WAL_MAX_BYTES
 }
 
-/** Writes a log back and empties it, unless somebody stands in the way for long: then it is asked for again later. */
+/** Checkpoints and truncates a log. If a lock prevents it, a later call tries again. */
 async function truncateWal(client: Client): Promise<void> {
   const { rows } = await client.execute('PRAGMA busy_timeout')
   await client.executeMultiple(`PRAGMA busy_timeout = ${WAL_WAIT_MS}`)

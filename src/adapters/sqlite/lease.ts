@@ -12,10 +12,10 @@ import type { SqlReader } from './rows.ts'
 
 type LeaseTable = ReturnType<typeof leaseTable>
 
-/** How often a lease is looked at again because another took, renewed or gave it back meanwhile. */
+/** Attempts to take a lease that another process changes meanwhile. */
 const LEASE_ATTEMPTS = 10
 
-/** A lease kept in a table of a store. */
+/** Keeps a lease in a table of a store. */
 export function leaseOn(database: Database, lease: LeaseTable): LeaseKeeper {
   return {
     takeLease: (holder, now, forMs, isDead) =>
@@ -43,7 +43,7 @@ export function leaseOn(database: Database, lease: LeaseTable): LeaseKeeper {
   }
 }
 
-/** One try to take the lease; null when it changed between the look at it and the taking. */
+/** Tries once to take the lease; null if it changed between reading and taking it. */
 async function tryLease(
   orm: Orm,
   lease: LeaseTable,
@@ -53,7 +53,7 @@ async function tryLease(
   isDead: (process: string) => boolean,
 ): Promise<LeaseGrant | null> {
   const [held] = await selectRows(orm, lease, 'id', undefined)
-  // A lease that ends later than any could was taken by a clock that was ahead; twice its length allows for skew.
+  // A lease whose end is too far ahead was taken with a wrong clock; twice the length allows for skew.
   const ended = !held || held.expiresAt <= now || held.expiresAt > now + 2 * forMs
   if (!ended && (held.process === null || !isDead(held.process))) {
     return { granted: false, heldBy: held.holder, since: held.takenAt, until: held.expiresAt }
@@ -72,7 +72,7 @@ async function tryLease(
   return taken.rowsAffected === 1 ? { granted: true, token } : null
 }
 
-/** The lease of a store that is only looked at; null while nobody holds it. */
+/** Reads the lease of a store that is opened read-only; null if it is free. */
 export async function readLease(reader: SqlReader, lease: LeaseTable): Promise<HeldLease | null> {
   const [cells] = await selectJsonRows(
     reader,
@@ -85,7 +85,7 @@ export async function readLease(reader: SqlReader, lease: LeaseTable): Promise<H
   return { holder, process, takenAt, expiresAt }
 }
 
-/** The table of a lease, which has one row while the lease is held. */
+/** Defines the table of a lease, which has one row while the lease is held. */
 // oxlint-disable-next-line typescript/explicit-module-boundary-types -- the type of a table is its columns
 export const leaseTable = (name: string) =>
   sqliteTable(name, {

@@ -6,17 +6,17 @@ import { asJsonRows, selectJsonRows } from './rows.ts'
 import type { SqlReader, StoreClient } from './rows.ts'
 import { isBusy } from './vendor-errors.ts'
 
-/** Another process can be first only once; a migration that cannot be applied fails each time. */
+/** A race with another process fails once; a broken migration fails each time. */
 const ATTEMPTS = 3
 
 /**
- * Applies a store's numbered migrations that are missing, in one batch whose first rows say which: of processes
- * started together all but one find those rows taken, apply nothing, and look again. Each store keeps its own list,
- * since one server holds them all.
+ * Applies the missing numbered migrations of a store in one batch. The batch first inserts their rows in the list
+ * of migrations: of processes that start together, all but one fail on these rows, apply nothing and check again.
+ * Each store has its own list, since one server may hold all stores.
  *
  * @param folder holds the SQL files and `meta/_journal.json`
- * @param name names the database in errors
- * @throws Refusal `storage_unavailable` when the database was migrated by a newer release
+ * @param name name of the database in error messages
+ * @throws Refusal `storage_unavailable` if a newer release has migrated the database
  */
 export async function applyMigrations(
   client: Pick<StoreClient, 'execute' | 'batch'>,
@@ -42,16 +42,16 @@ export async function applyMigrations(
   }
 }
 
-/** How far a store's migrations are applied. */
+/** State of a store's migrations. */
 export interface MigrationState {
   applied: number
-  /** Of this release. */
+  /** Number of migrations in this release. */
   known: number
-  /** True when some were applied that this release does not know. */
+  /** True if migrations unknown to this release were applied. */
   newer: boolean
 }
 
-/** Looks how far a store's migrations are applied, and applies none. */
+/** Reads the state of a store's migrations without applying any. */
 export async function migrationState(client: SqlReader, store: StoreName): Promise<MigrationState> {
   const known = readMigrationFiles({ migrationsFolder: migrationsOf(store) })
   const applied = await selectHashes(client, store)
@@ -79,7 +79,7 @@ function missingStatements(
   return [...(applied === null ? [create] : []), ...rows, ...missing.flatMap(({ sql }) => sql)]
 }
 
-/** The hashes of a store's list of migrations, in order; null when there is none. */
+/** Reads the hashes in a store's list of migrations, in order; null if there is no list. */
 async function selectHashes(client: SqlReader, store: StoreName): Promise<unknown[] | null> {
   const table = `migrations_${store}`
   const found = await client.execute({ sql: 'SELECT 1 FROM sqlite_schema WHERE name = ?', args: [table] })
@@ -89,10 +89,13 @@ async function selectHashes(client: SqlReader, store: StoreName): Promise<unknow
   return rows.map(([hash]) => hash)
 }
 
-/** What is kept in a database of its own, or beside the others on one server. */
+/** The stores. Each has its own database, or shares one server with the others. */
 export type StoreName = 'ledger' | 'feed' | 'state'
 
-/** Folder of a store's numbered migrations; at the same depth from the sources as from the build. */
+/**
+ * Returns the folder of a store's numbered migrations, which has the same relative path from the sources and from
+ * the build.
+ */
 export function migrationsOf(store: StoreName): string {
   return fileURLToPath(new URL(`../../../migrations/${store}`, import.meta.url))
 }

@@ -21,34 +21,38 @@ import type { StoreName } from './migrate.ts'
 import type { SqlReader, StoreClient } from './rows.ts'
 import { translateError } from './vendor-errors.ts'
 
-/** How long a journal may belong to a process at work before it is taken for one that a crash left. */
+/** Time in milliseconds after which an existing journal counts as left by a crash, not as used by a running process. */
 const JOURNAL_SETTLES_MS = 2_000
 
-/** Where a database file says how long its pages are, and by which journal it is read: 1 rollback, 2 WAL. */
+/** Offsets in the header of a database file: its page size, and the journal it is read with (1 rollback, 2 WAL). */
 const PAGE_SIZE_OFFSET = 16
 const READ_VERSION_OFFSET = 19
 
 const JOURNAL_SUFFIXES = ['-journal', '-wal']
 
-/** How often a database that changes while it is copied is copied again. */
+/** Attempts to copy a database that changes meanwhile. */
 const COPY_ATTEMPTS = 5
 
-/** A database that is only looked at. */
+/** A database that is read and left unchanged. */
 interface ReadOnlyCopy {
-  /** As errors name it. */
+  /** Name of the database in error messages. */
   name: string
   /**
-   * Runs `work` on it: a file that is not there is not created, no migration is applied, and a journal that a crash left,
-   * which the database would roll back when it opens the file, is rolled back in a copy. So is a file with a write-ahead
-   * log read, since it cannot be opened without files beside it.
+   * Runs `work` on the database. A missing file is not created and no migration is applied. A file with a crash's
+   * journal, which opening would roll back, is read from a copy. So is a file with a write-ahead log, because
+   * opening it creates other files.
    *
-   * @returns null when there is no file
+   * @returns null if the file does not exist
    * @throws Refusals of a store
    */
   read<T>(work: (client: StoreClient) => Promise<T>): Promise<T | null>
 }
 
-/** @param busyOptions as for any database */
+/**
+ * Opens a database for reading without changing it.
+ *
+ * @param busyOptions waiting times as for any database
+ */
 export function openReadOnlyCopy(
   location: DatabaseLocation,
   busyOptions: { nativeBusyMs: number; retryMs: number },
@@ -84,7 +88,11 @@ export function openReadOnlyCopy(
   }
 }
 
-/** Waits for a process that is writing. */
+/**
+ * Waits for a process that is writing.
+ *
+ * @returns false if a journal is left
+ */
 async function waitForJournals(path: string): Promise<boolean> {
   const deadline = performance.now() + JOURNAL_SETTLES_MS
   while (JOURNAL_SUFFIXES.some((suffix) => hasContent(path + suffix))) {
@@ -94,12 +102,12 @@ async function waitForJournals(path: string): Promise<boolean> {
   return true
 }
 
-/** A file in WAL mode cannot be opened without files beside it. */
+/** Returns true for a file in WAL mode, which cannot be opened without creating other files. */
 function usesWal(path: string): boolean {
   return readHeader(path)?.readUInt8(READ_VERSION_OFFSET) === 2
 }
 
-/** SQLite reads the missing end of a last page as zeros, so that a file that was cut short need not change a row. */
+/** Detects a truncated file: SQLite reads the missing end of the last page as zeros, so all rows may look intact. */
 function requireWholePages(path: string): void {
   const header = readHeader(path)
   if (header === null) return
@@ -107,14 +115,14 @@ function requireWholePages(path: string): void {
   const pageSize = stored === 1 ? 65_536 : stored
   const { size } = statSync(path)
   if (pageSize > 0 && size % pageSize === 0) return
-  // A process at work may be in the middle of a page.
+  // A running process may be in the middle of writing a page.
   if (JOURNAL_SUFFIXES.some((suffix) => hasContent(path + suffix))) return
   throw storageDamaged(
     `the database ${path} has ${size} bytes, which are no whole pages of ${pageSize}: it was cut`,
   )
 }
 
-/** The beginning of a database file; null for one that is too short to have any. */
+/** Reads the header of a database file; null if the file is too short. */
 function readHeader(path: string): Buffer | null {
   if (!statSync(path).isFile()) return null
   const header = Buffer.alloc(20)
@@ -126,7 +134,7 @@ function readHeader(path: string): Buffer | null {
   }
 }
 
-/** An empty journal asks for nothing. */
+/** Returns true if a file exists and is not empty; an empty journal has no effect. */
 function hasContent(path: string): boolean {
   return (statSync(path, { throwIfNoEntry: false })?.size ?? 0) > 0
 }
@@ -162,10 +170,10 @@ function fileState(path: string): string {
 const NO_MIGRATIONS = { applied: 0, known: 0, newer: false }
 
 /**
- * Looks at a store's database and leaves it as it is.
+ * Inspects a store's database without changing it.
  *
- * @param busyOptions as for any database
- * @param readFacts asked only when every migration is applied
+ * @param busyOptions waiting times as for any database
+ * @param readFacts called only if every migration is applied
  * @throws Refusals of a store
  */
 export async function inspectDatabase<Facts>(

@@ -9,15 +9,15 @@ import { DeadlineExceeded } from './rows.ts'
 import type { SqlReader, StoreClient } from './rows.ts'
 import { isBusy, retryBusy } from './vendor-errors.ts'
 
-/** How often a reading begins anew because somebody wrote meanwhile. */
+/** Attempts to read a snapshot without a concurrent write. */
 const SNAPSHOT_ATTEMPTS = 5
 
 /**
- * The client of a store on a libSQL server. Every write is one batch in one request: it has happened whole or not at
- * all, and one whose answer was lost is never sent again (docs/decisions/0008-libsql-server.md).
+ * Creates the client of a store on a libSQL server. Every write is one batch in one request: it happens as a whole
+ * or not at all. A write whose response was lost is never sent again (docs/decisions/0008-libsql-server.md).
  *
- * @param name as errors name the server
- * @param busyMs how long to go on retrying a busy database before the error is thrown
+ * @param name name of the server in error messages
+ * @param busyMs time in milliseconds for retrying a busy database before the error is thrown
  */
 export function serverClient(location: DatabaseLocation, name: string, busyMs: number): StoreClient {
   const requests = openServerRequests(name)
@@ -30,7 +30,7 @@ export function serverClient(location: DatabaseLocation, name: string, busyMs: n
     batch: (statements, mode = 'write') => withBusyRetry(() => client.batch(statements, mode)),
     batchWithin: (statements, ms) => batchWithin(client, statements, ms),
     snapshot: (revision, read) => snapshot({ execute }, revision, read, name),
-    // What a server has acknowledged is its own to keep.
+    // The server is responsible for the durability of acknowledged writes.
     makeDurable: () => Promise.resolve(),
     close() {
       client.close()
@@ -41,14 +41,14 @@ export function serverClient(location: DatabaseLocation, name: string, busyMs: n
 
 const SERVER_TIME = "SELECT unixepoch('subsec') AS now"
 
-/** Fails, and so undoes its batch, from a moment of the server's own clock on. */
+/** Fails, and so rolls its batch back, after a time by the server's clock. */
 const FAIL_WHEN_LATE = "SELECT CASE WHEN unixepoch('subsec') > ? THEN json('late') END"
 
 /**
- * The server's clock is read first: however it differs from ours, that reading came before its answer did, so that
- * the time left counts from no later than it was. The batch carries the end of that time with it, and whatever delays
- * it on its way, it does not commit afterwards. The check is the last statement, since the server has its lock by then
- * and nothing but the commit comes after it.
+ * Runs a batch with a deadline. The server's clock is read first. The reading precedes its response, so the
+ * remaining time is never overestimated, even if the clocks differ. The batch carries its deadline and does not
+ * commit after it, however long it is delayed. The check is the last statement: the server holds its lock by then,
+ * and only the commit follows.
  */
 async function batchWithin(
   client: Client,
@@ -59,7 +59,7 @@ async function batchWithin(
   let sent = false
   try {
     return await retryBusy(async () => {
-      // As a write, so that the server that will commit is asked, and no replica of it.
+      // Read in a write batch, so that the primary responds and not a replica.
       const [serverTime] = await client.batch([SERVER_TIME], 'write')
       const leftMs = deadline - performance.now()
       if (leftMs < 0) throw new DeadlineExceeded('the time to commit was over')
@@ -75,7 +75,7 @@ async function batchWithin(
     if (isBusy(error)) throw new DeadlineExceeded('the database was locked', { cause: error })
     if (failedAtStatement(error, statements.length))
       throw new DeadlineExceeded('the server got it too late', { cause: error })
-    // Until the time is over it may still be on its way; afterwards a reading tells whether it happened.
+    // Until the deadline the batch may still arrive; afterwards a read shows whether it was committed.
     const mayStillArrive = sent && !isServerError(error) && !wasNeverSent(error)
     if (mayStillArrive) await sleep(Math.max(0, deadline - performance.now()))
     throw error
@@ -90,7 +90,7 @@ function failedAtStatement(error: unknown, statement: number): boolean {
   )
 }
 
-/** True when the server itself said that a statement failed. */
+/** Returns true if the server itself reported that a statement failed. */
 function isServerError(error: unknown): boolean {
   if (error instanceof DeadlineExceeded) return true
   return error instanceof LibsqlError && error.cause instanceof Error && error.cause.name === 'ResponseError'
@@ -115,24 +115,24 @@ async function snapshot<T>(
 
 const CONNECT_TIMEOUT_MS = 5_000
 
-/** Time for a whole answer; a server lets a write wait for another for up to five seconds. */
+/** Time limit of a whole response; on a server a write waits for another for up to five seconds. */
 const RESPONSE_TIMEOUT_MS = 10_000
 
-/** Failures before the first byte of a request was sent. */
+/** Error codes of failures before the first byte of a request was sent. */
 const NEVER_SENT =
   /^(ECONNREFUSED|ENOTFOUND|EAI_AGAIN|EHOSTUNREACH|ENETUNREACH|UND_ERR_CONNECT_TIMEOUT|ERR_TLS_\w+|\w*CERT\w*)$/
 
-/** What the driver sends its requests through, over connections of our own. */
+/** Sends the driver's requests over this adapter's connections. */
 export interface ServerRequests {
   /**
-   * @throws Refusal `storage_unavailable` when the server cannot be reached or takes no request of ours, and a plain
-   *   error when it does not answer in time
+   * @throws Refusal `storage_unavailable` if the server is unreachable or rejects the token; StorageFault at the
+   *   time limit
    */
   fetch: (request: Request) => Promise<Response>
   close(): void
 }
 
-/** @param name as errors name the server */
+/** @param name name of the server in error messages */
 export function openServerRequests(name: string, responseTimeoutMs = RESPONSE_TIMEOUT_MS): ServerRequests {
   const http = openHttpClient({ connect: { timeout: CONNECT_TIMEOUT_MS } })
   return {
@@ -168,14 +168,14 @@ async function toResponse({ statusCode, headers, body }: HttpResponse, name: str
     throw storageUnavailable(`${name} answered ${statusCode}; correct DASH_DATABASE_AUTH_TOKEN`)
   }
   const type = headers['content-type']
-  // The rows of a query have no bound: the server is the operator's own.
+  // Query results have no size limit: the server is the operator's own.
   return new Response(await readBody(body, Number.POSITIVE_INFINITY), {
     status: statusCode,
     headers: typeof type === 'string' ? { 'content-type': type } : {},
   })
 }
 
-/** True when the server cannot have seen the request that failed so. */
+/** Returns true if the server cannot have received the failed request. */
 export function wasNeverSent(error: unknown): boolean {
   for (let cause = error; cause instanceof Error; cause = cause.cause) {
     if (NEVER_SENT.test(networkCode(cause) ?? '')) return true

@@ -18,8 +18,8 @@ const SALT_BYTES = 32
 const TURN_ID_BYTES = 16
 
 /**
- * Quotas, budget and salts of the chat on libSQL. A salt never changes while it is there, so that it is read once from each
- * database that is opened, and forgotten when the rows of its day are.
+ * Creates the store of the chat's quotas, budget and salts on libSQL. A stored salt never changes, so each opened
+ * database reads it once; it is dropped together with the rows of its day.
  */
 export function libsqlChatLedger(database: Database): State['chat'] {
   const saltsByClient = new WeakMap<StoreClient, Map<Day, Uint8Array>>()
@@ -129,7 +129,7 @@ const SETTLE = 'UPDATE chat_turns SET cost = ?2, settled_at = ?3 WHERE id = ?1 A
 
 const SELECT_SPENDING = 'SELECT settled, reserved FROM chat_days WHERE day = ?'
 
-/** Writes what the admission of a turn writes, and takes it back: the pages are written all the same. */
+/** Writes the rows of an admission and deletes them again: the pages are written in any case. */
 const PROBE = [
   `INSERT INTO chat_turns (id, session, address, server, day, admitted_at, reserved, lease_until)
    VALUES ('probe', 'probe', 'probe', 'probe', 'probe', 0, 0, 0)`,

@@ -24,12 +24,12 @@ import {
   evaluationScores,
 } from './schema.ts'
 
-/** The day's requests of both, the evaluation's and the chat's; the day is parameter 1. */
+/** The day's requests of the evaluation and the chat together; the day is parameter 1. */
 const COUNTED_OF_DAY = `
   ((SELECT count(*) FROM evaluation_attempts WHERE day = ?1)
     + (SELECT count(*) FROM chat_router_requests WHERE day = ?1))`
 
-/** The chat's side of the account's requests of a day, on libSQL. */
+/** Creates the count of the chat's share of the account's daily requests, on libSQL. */
 export function libsqlRouterAllowance(database: Database): State['allowance'] {
   return {
     countChatRequest: (model, sentAt, limit, turnShare) =>
@@ -52,11 +52,11 @@ export function libsqlRouterAllowance(database: Database): State['allowance'] {
 const COUNT_CHAT_REQUEST = `
   INSERT INTO chat_router_requests (day, model, sent_at, turn) SELECT ?1, ?2, ?3, ?5
   WHERE ${COUNTED_OF_DAY} < ?4 AND NOT EXISTS (
-    SELECT 1 FROM (SELECT address, network, ?1 AS day FROM chat_turns WHERE id = ?5) AS asking
-    WHERE ${requestsSentBy('address', 'asking')} >= ?6 OR ${requestsSentBy('network', 'asking')} >= ${SHARES.network} * ?6)
+    SELECT 1 FROM (SELECT address, network, ?1 AS day FROM chat_turns WHERE id = ?5) AS requester
+    WHERE ${requestsSentBy('address', 'requester')} >= ?6 OR ${requestsSentBy('network', 'requester')} >= ${SHARES.network} * ?6)
   RETURNING id`
 
-/** Runs, attempts, scores and rejections on libSQL. */
+/** Creates the store of runs, attempts, scores and rejections on libSQL. */
 export function libsqlEvaluations(database: Database): State['evaluations'] {
   const write = (...statements: InStatement[]): Promise<ResultSet[]> =>
     database.use(({ client }) => client.batch(statements, 'write'))
@@ -108,7 +108,7 @@ export function libsqlEvaluations(database: Database): State['evaluations'] {
 
     async countAttempt({ run, model, kind, sentAt }, { token, sentBeforeAtMost, countedBeforeAtMost }) {
       const guardArgs = [dayOf(sentAt), sentAt, model, token, sentBeforeAtMost]
-      // The reasons are of the same instant as the refusal: a batch is one transaction.
+      // The reason is read in the same transaction as the refusal.
       const [inserted, state] = await write(
         { sql: COUNT_ATTEMPT, args: [...guardArgs, countedBeforeAtMost, run, kind] },
         { sql: `SELECT ${HAS_LEASE}, ${MODEL_HAS_ATTEMPTS_LEFT}`, args: guardArgs },
@@ -225,7 +225,11 @@ const UPSERT_SCORE = `
     tasks = excluded.tasks
   WHERE excluded.complete >= complete`
 
-/** @throws Refusal `storage_damaged` when a row cannot be what was written */
+/**
+ * Converts a row to an attempt.
+ *
+ * @throws Refusal `storage_damaged` if the row is invalid
+ */
 function toAttempt(row: typeof evaluationAttempts.$inferSelect): ModelAttempt {
   const { id, run, model, kind, day, sentAt, settledAt, status, latencyMs, asAsked, tasks } = row
   if (kind !== 'tool' && kind !== 'text') throw damaged(`an attempt of kind ${JSON.stringify(kind)}`)

@@ -10,7 +10,7 @@ import type { SqlReader } from '../sqlite/rows.ts'
 import { readLease } from '../sqlite/lease.ts'
 import { audits, evaluationLease, jobs } from './schema.ts'
 
-/** How jobs went, on libSQL. */
+/** Creates the log of jobs on libSQL. */
 export function libsqlJobLog(database: Database): State['jobs'] {
   return {
     record: ({ job, startedAt, endedAt, exitCode }) =>
@@ -22,7 +22,7 @@ export function libsqlJobLog(database: Database): State['jobs'] {
     states: () =>
       database.use(async ({ orm }) => {
         const rows = await selectRows(orm, jobs, 'job', undefined)
-        // A later release may know of more.
+        // A later release may have recorded other jobs.
         return rows.flatMap(({ job, ...run }) => (isJob(job) ? [{ job, ...run }] : []))
       }),
   }
@@ -44,7 +44,7 @@ const UPSERT = `
 
 const KEPT_AUDITS = 100
 
-/** Records of audits on libSQL. */
+/** Creates the log of audits on libSQL. */
 export function libsqlAudits(database: Database): State['audits'] {
   return {
     record: ({ endedAt, ok, complete, whole, publications, objects, bytes, gaps, damage, head }) =>
@@ -88,7 +88,7 @@ const INSERT = `
 
 const REMOVE_OLD = 'DELETE FROM audits WHERE id <= (SELECT max(id) FROM audits) - ?'
 
-/** What an operator asks of the state. */
+/** Reads the facts about the state for an operator. */
 export async function stateFacts(reader: SqlReader): Promise<StateFacts> {
   const { rows } = await reader.execute('SELECT ended_at, ok, complete FROM audits ORDER BY id DESC LIMIT 1')
   const audit = rows[0]
