@@ -37,8 +37,8 @@ const json = (value: unknown, status?: number): ResponseWriter => sends(JSON.str
 
 const signal = new AbortController().signal
 
-describe('the human challenge', () => {
-  test('is passed when the service says so for this host, and is asked as the service documents', async () => {
+describe('the human verification', () => {
+  test('the visitor is verified if the service confirms this host, and the request is as the service documents', async () => {
     const { verifier, requests } = await startService(
       json({ success: true, hostname: HOST, 'error-codes': [] }),
     )
@@ -70,17 +70,17 @@ describe('the human challenge', () => {
         more()
       },
     ],
-  ])('is failed by %s', async (_, answers) => {
+  ])('the visitor is not verified after %s', async (_, answers) => {
     const { verifier } = await startService(answers)
     expect(await verifier.isHuman('token', HOST, signal)).toBe(false)
   })
 
-  test('is failed by a service that never ends', async () => {
+  test('the visitor is not verified if the service never finishes its response', async () => {
     const dripping = await startService((response) => response.write('{'), 50)
     expect(await dripping.verifier.isHuman('token', HOST, signal)).toBe(false)
   })
 
-  test('asks nobody about a token that is none', async () => {
+  test('an invalid token is rejected without a request', async () => {
     const { verifier, requests } = await startService(json({ success: true, hostname: HOST }))
     expect(await verifier.isHuman('', HOST, signal)).toBe(false)
     expect(await verifier.isHuman('x'.repeat(2_049), HOST, signal)).toBe(false)
@@ -88,7 +88,7 @@ describe('the human challenge', () => {
     expect(await verifier.isHuman('x'.repeat(2_048), HOST, signal)).toBe(true)
   })
 
-  test('ends when whoever asks goes away', async () => {
+  test('the verification ends when its caller aborts', async () => {
     const leaving = new AbortController()
     const { verifier } = await startService(() => leaving.abort(new Error('gone')))
     await expect(verifier.isHuman('token', HOST, leaving.signal)).rejects.toThrow('gone')

@@ -33,7 +33,7 @@ afterAll(() => sqld.stop())
 
 const NOW = RUN_AT + 3_600_000
 
-test('every tool answers through a token that may only read, and the server refuses it a write', async () => {
+test('every tool works with a read-only token, and the server refuses it a write', async () => {
   const folder = await temporaryFolder()
   const env = {
     DASH_DATABASE_URL: sqld.url,

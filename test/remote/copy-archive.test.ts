@@ -62,7 +62,7 @@ async function audited(
   return JSON.parse(stdout) as VerifyReport & { recorded: boolean }
 }
 
-test('an archive goes from files to servers and back with every byte, and audits clean everywhere', async () => {
+test('an archive copied from files to servers and back keeps every byte, and passes the audit everywhere', async () => {
   const source = await filledWorkspace()
   const env = remoteEnvironment()
   const { DASH_DATABASE_URL: database = '', DASH_STORE_URL: store = '', ...secrets } = env

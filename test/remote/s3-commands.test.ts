@@ -75,7 +75,7 @@ test.each<[string, RegExp, S3Fault[], string]>([
     'lookup_failed',
   ],
 ])(
-  'the server refuses history while %s, and answers again when it is not',
+  'the server refuses history while %s, and responds again afterwards',
   async (_what, target, faults, code) => {
     const { data, env } = storePlace()
     await publish(data, env())
@@ -89,7 +89,7 @@ test.each<[string, RegExp, S3Fault[], string]>([
   },
 )
 
-test('publishing to a store that ignores If-None-Match ends with 74 and stores nothing', async () => {
+test('publishing to a store that ignores If-None-Match exits with 74 and stores nothing', async () => {
   const { data, prefix, env } = storePlace()
   const finished = await publish(data, env(server.bareUrl))
   expect(finished).toMatchObject({ code: 74, report: { outcome: 'failed' } })

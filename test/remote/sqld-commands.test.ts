@@ -116,7 +116,7 @@ test.each([
   ['a wrong token', { DASH_DATABASE_AUTH_TOKEN: 'wrong' }, 'correct DASH_DATABASE_AUTH_TOKEN'],
   ['no token', {}, 'correct DASH_DATABASE_AUTH_TOKEN'],
   ['nobody there', { DASH_DATABASE_URL: 'http://127.0.0.1:1' }, 'correct DASH_DATABASE_URL'],
-])('a command ends with 74 and says what to correct for %s', async (_what, changes, fix) => {
+])('a command exits with 74 and names the fix for %s', async (_what, changes, fix) => {
   const folder = temporaryFolder()
   const env = { DASH_DATABASE_URL: sqld.url, DASH_STORE_URL: `file:${join(folder, 'objects')}`, ...changes }
   const stdin = storiesOf(lastCompleteDay(Date.now()), 1)

@@ -29,7 +29,7 @@ async function readHistory(url: string): Promise<{ status: number; etag: string 
 }
 
 test(
-  'one machine publishes while the other serves, and one of two servers may die',
+  'one machine publishes while the other serves, and one of two servers may stop',
   { timeout: 180_000 },
   async () => {
     const env = {

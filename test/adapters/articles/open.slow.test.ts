@@ -25,7 +25,7 @@ const siteOf = (answer: (response: ServerResponse) => void): Promise<LocalSource
   site((_question, response) => answer(response))
 
 describe('the text of a page', () => {
-  test('is its article, in paragraphs, without the menu, with its URL', async () => {
+  test('the text of a page is its article in paragraphs without the menu, with its URL', async () => {
     const { url } = await htmlSite(PAGE)
     const reading = await read(openTexts(), `${url}/a?b#c`)
     expect(reading).toMatchObject({ kind: 'text', provenance: `page:readability ${url}/a?b` })
@@ -34,7 +34,7 @@ describe('the text of a page', () => {
     expect(text).not.toMatch(/Menu|Imprint|</)
   })
 
-  test('is plain, whatever the page says', async () => {
+  test('the text of a page is plain, for any content', async () => {
     const hostile = pageHtml(
       'A &lt;script&gt;alert(1)&lt;/script&gt; b\u202E \u{E0041}c <i onclick=x>d</i><script>bad()</script>',
     )
@@ -44,13 +44,13 @@ describe('the text of a page', () => {
     expect(text).not.toMatch(/<[a-z/!]|bad\(\)|[\u202E\u{E0041}]/u)
   })
 
-  test('is found where html, head and body are left out, as HTML allows', async () => {
+  test('the text is found without the html, head and body elements that HTML allows to omit', async () => {
     const bare = PAGE.replace(/<\/?(html|head|body)>/g, '')
     const { url } = await htmlSite(bare)
     expect(await read(openTexts(), url)).toMatchObject({ kind: 'text' })
   })
 
-  test('may be plain already', async () => {
+  test('a page may already be plain text', async () => {
     const text = 'A line.\nAnother < third.\n\nA paragraph. '.repeat(10)
     const { url } = await siteOf(respondWith(text, { 'content-type': 'text/plain; charset=utf-8' }))
     expect(await read(openTexts(), url)).toEqual({
@@ -84,7 +84,7 @@ describe('the text of a page', () => {
     ['nobody', 'text/html', Buffer.from(PAGE)],
     ['a name nobody knows', 'text/html; charset=klingon', Buffer.from(PAGE)],
     ['a name nobody knows, XHTML', 'application/xhtml+xml; charset=x', Buffer.from(PAGE)],
-  ])('is decoded by the character set named by %s', async (_what, type, bytes) => {
+  ])('a page is decoded by the character set named by %s', async (_what, type, bytes) => {
     const { url } = await siteOf(respondWith(bytes, { 'content-type': type }))
     expect(await read(openTexts(), url)).toMatchObject({ text: expect.stringContaining('Größe') as string })
   })
@@ -95,7 +95,7 @@ describe('the text of a page', () => {
     ['br', brotliCompressSync(PAGE)],
     ['deflate', deflateSync(PAGE)],
     ['identity', Buffer.from(PAGE)],
-  ])('comes out of its compression: %s', async (encoding, bytes) => {
+  ])('a page is decompressed: %s', async (encoding, bytes) => {
     const { url } = await siteOf(respondWith(bytes, { 'content-encoding': encoding }))
     expect(await read(openTexts(), url)).toMatchObject({ kind: 'text' })
   })
@@ -140,8 +140,8 @@ const FAILURES: [string, (response: ServerResponse) => void][] = [
   }],
 ] // prettier-ignore
 
-describe('no text is taken from', () => {
-  test.each(SKIPS)('%s: %s', async (_what, why, answer) => {
+describe('a page without a text', () => {
+  test.each(SKIPS)('the page is skipped, %s: %s', async (_what, why, answer) => {
     const { url } = await siteOf(answer)
     expect(await read(openTexts(), url)).toEqual({
       kind: 'skipped',
@@ -151,18 +151,18 @@ describe('no text is taken from', () => {
     })
   })
 
-  test.each(FAILURES)('%s', async (_what, answer) => {
+  test.each(FAILURES)('the page fails: %s', async (_what, answer) => {
     const { url } = await siteOf(answer)
     const reading = await read(openTexts(), url)
     expect(reading).toMatchObject({ kind: 'failed', reason: expect.stringContaining(url) as string })
   })
 
-  test('a port nobody listens on, or a name nobody knows', async () => {
+  test('a closed port and an unknown name are failures', async () => {
     expect(await read(openTexts(), await unreachableUrl())).toMatchObject({ kind: 'failed' })
     expect(await read(openTexts(), 'http://name.invalid/')).toMatchObject({ kind: 'failed' })
   })
 
-  test('a page that drips in for ever', async () => {
+  test('a page that drips forever is given up', async () => {
     const { url } = await siteOf((response) => {
       response.writeHead(200, { 'content-type': 'text/html' })
       const drip = setInterval(() => response.write(' '), 5)
@@ -175,8 +175,8 @@ describe('no text is taken from', () => {
   })
 })
 
-describe('a host that asks to be left alone', () => {
-  test('is not asked again in the run before its time', async () => {
+describe('a host that requires a pause', () => {
+  test('the host is not requested again in the run before its time', async () => {
     let now = 1_000_000
     const { url, questions } = await siteOf(
       (response) => void response.writeHead(503, { 'retry-after': '60' }).end(),
@@ -194,7 +194,7 @@ describe('a host that asks to be left alone', () => {
     expect(questions).toHaveLength(3)
   })
 
-  test('may say so with a date', async () => {
+  test('the host may name its pause by a date', async () => {
     const date = 'Sun, 01 Mar 2026 12:00:00 GMT'
     const { url } = await siteOf((response) => void response.writeHead(429, { 'retry-after': date }).end())
     const reading = await read(openTexts({ clock: () => Date.UTC(2026, 2, 1) }), url)
@@ -202,7 +202,7 @@ describe('a host that asks to be left alone', () => {
   })
 })
 
-test('a host is asked one thing at a time, however many want something of it', async () => {
+test('a host receives one request at a time from any number of readers', async () => {
   let open = 0
   let most = 0
   const { url, questions } = await site((_question, response) => {
@@ -220,7 +220,7 @@ test('a host is asked one thing at a time, however many want something of it', a
   expect(questions.filter(({ target }) => target === '/robots.txt')).toHaveLength(1)
 })
 
-test('a reading that is stopped rejects with the reason', async () => {
+test("an aborted read rejects with the signal's reason", async () => {
   const { url, questions } = await siteOf(
     (response) => void response.writeHead(200, { 'content-type': 'text/html' }).write('x'),
   )

@@ -33,8 +33,8 @@ function keptResponse(changes: Partial<KeptResponse> = {}): KeptResponse {
 
 /** What every engine of the feed remembers of sources. */
 function sourceMemoryContract(name: string, engine: FeedOpener): void {
-  describe(`kept answers in ${name}`, () => {
-    test('come back as they were, by their URL alone', async () => {
+  describe(`kept responses in ${name}`, () => {
+    test('a kept response is returned unchanged, by its exact URL', async () => {
       const { feed, another } = await engine.open()
       expect(await feed.keptResponse(REQUEST_URL, 0, NOW)).toBeNull()
       const second = keptResponse({ etag: null, lastModified: 'Sat, 21 Nov 2026 10:00:00 GMT', body: '{}' })
@@ -45,7 +45,7 @@ function sourceMemoryContract(name: string, engine: FeedOpener): void {
       expect(await feed.keptResponse('https://example.org/', 0, NOW)).toBeNull()
     })
 
-    test('are replaced by the next one', async () => {
+    test('a kept response is replaced by the next one', async () => {
       const { feed } = await engine.open()
       const next = keptResponse({ etag: null, lastModified: 'x', body: '[2]', keptAt: 2_000 })
       await feed.keepResponse(REQUEST_URL, keptResponse(), 0)
@@ -53,7 +53,7 @@ function sourceMemoryContract(name: string, engine: FeedOpener): void {
       expect(await feed.keptResponse(REQUEST_URL, 0, NOW)).toEqual(next)
     })
 
-    test('are not given once they are too old, and dropped when the next is kept', async () => {
+    test('a kept response that is too old is not returned, and is deleted with the next one', async () => {
       const { feed, raw } = await engine.open()
       await feed.keepResponse(REQUEST_URL, keptResponse(), 0)
       expect(await feed.keptResponse(REQUEST_URL, 999, NOW)).toEqual(keptResponse())
@@ -63,21 +63,21 @@ function sourceMemoryContract(name: string, engine: FeedOpener): void {
       expect(rows[0]?.['n']).toBe(1)
     })
 
-    test('are not given before they were kept, as after a clock was set back', async () => {
+    test('a kept response is not returned before its own time, as after a clock was set back', async () => {
       const { feed } = await engine.open()
       await feed.keepResponse(REQUEST_URL, keptResponse({ keptAt: 2_000 }), 0)
       expect(await feed.keptResponse(REQUEST_URL, 0, 1_999)).toBeNull()
       expect(await feed.keptResponse(REQUEST_URL, 0, 2_000)).toEqual(keptResponse({ keptAt: 2_000 }))
     })
 
-    test('may be a million characters long', async () => {
+    test('a kept response may be a million characters long', async () => {
       const { feed } = await engine.open()
       const long = keptResponse({ body: JSON.stringify('漢"'.repeat(300_000)) })
       await feed.keepResponse(REQUEST_URL, long, 0)
       expect(await feed.keptResponse(REQUEST_URL, 0, NOW)).toEqual(long)
     })
 
-    test('are refused when one is not valid UTF-8', async () => {
+    test('a kept response that is not valid UTF-8 is refused', async () => {
       const { feed, raw } = await engine.open()
       await feed.keepResponse(REQUEST_URL, keptResponse(), 0)
       await raw().execute("UPDATE kept_answers SET body = CAST(x'ff' AS TEXT)")
@@ -86,7 +86,7 @@ function sourceMemoryContract(name: string, engine: FeedOpener): void {
   })
 
   describe(`pauses of sources in ${name}`, () => {
-    test('are none before a host asked for one, and the latest of each host after', async () => {
+    test('a host has no pause before it requested one, and its latest pause afterwards', async () => {
       const { feed, another } = await engine.open()
       expect(await feed.pausedUntil('api.example')).toBeNull()
       await feed.pauseUntil('api.example', 5_000)

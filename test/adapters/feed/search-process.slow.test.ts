@@ -47,7 +47,7 @@ describe('the search process', () => {
     ['throws', "throw new Error('boom')"],
     ['exits', 'process.exit(3)'],
     ['runs out of memory', 'const all = []; for (;;) all.push(new Array(1e6).fill(asked))'],
-  ])('that %s fails the question in hand alone, and is started again', async (_how, code) => {
+  ])('a process that %s fails only the current query, and is started again', async (_how, code) => {
     const searching = await scripted(DYING(code))
     const dying = searching.run({ ...QUERY, key: 'die' })
     const next = searching.run(QUERY)
@@ -56,20 +56,20 @@ describe('the search process', () => {
     expect(await searching.run(QUERY)).toEqual(QUERY)
   })
 
-  test('that does not answer in time is ended', async () => {
+  test('a process that exceeds the time limit is ended', async () => {
     const searching = await scripted(DYING('for (;;);'), 5_000)
     await expect(searching.run({ ...QUERY, key: 'die' })).rejects.toThrow(/no answer within 5000 ms/)
     expect(await searching.run(QUERY)).toEqual(QUERY)
   })
 
-  test('gives each question its own time from its turn on', async () => {
+  test('each query has its own time limit from its turn on', async () => {
     const slow = `process.on('message', (asked) => setTimeout(() => ${ECHO}, 2_000))`
     const searching = await scripted(slow, 3_500)
     const queries = [searching.run(QUERY), searching.run(QUERY)]
     expect(await Promise.all(queries)).toEqual([QUERY, QUERY])
   })
 
-  test('answers what waits behind questions that took too long', async () => {
+  test('queries that wait behind others over the time limit are still run', async () => {
     const searching = await scripted(DYING(''), 500)
     const slow = [1, 2].map(() => searching.run({ ...QUERY, key: 'die' }))
     const waiting = [1, 2].map(() => searching.run(QUERY))
@@ -77,13 +77,13 @@ describe('the search process', () => {
     expect(await Promise.all(waiting)).toEqual([QUERY, QUERY])
   })
 
-  test('that starts slowly takes nothing of the time of a question', async () => {
+  test('a slow start of the process does not count against the time of a query', async () => {
     const late = `setTimeout(() => { process.on('message', (asked) => ${ECHO}); ${READY} }, 2_000)`
     const searching = await scripted(late, 1_000, '')
     expect(await searching.run(QUERY)).toEqual(QUERY)
   })
 
-  test('refuses everything that waits when the database is locked', async () => {
+  test('every waiting query is refused if the database is locked', async () => {
     const locked = "{ outcome: 'refusal', code: 'storage_unavailable', detail: 'locked' }"
     const searching = await scripted(`process.on('message', () => process.send(${locked}))`)
     const queries = Array.from({ length: 3 }, () => searching.run(QUERY))
@@ -92,7 +92,7 @@ describe('the search process', () => {
     }
   })
 
-  test('fails every open question when it is closed, and takes no more', async () => {
+  test('every open query fails when the process is closed, and later ones are rejected', async () => {
     const searching = await scripted(STUCK)
     const queries = [searching.run(QUERY), searching.run(QUERY)]
     const settled = Promise.allSettled(queries)
@@ -101,7 +101,7 @@ describe('the search process', () => {
     await expect(searching.run(QUERY)).rejects.toMatchObject(FAULT)
   })
 
-  test('creates no database where there is none', async () => {
+  test('the process does not create a missing database', async () => {
     const path = join(await temporaryFolder(), 'feed.db')
     const data = { url: pathToFileURL(path).href, nativeBusyMs: 1, retryMs: 1 }
     const searching = searchProcess(SEARCH_WORKER, data, 30_000)
@@ -142,7 +142,7 @@ const BURSTS = `
   await searching.close()`
 
 describe('the search in a file', () => {
-  test('never ends who asks, however many questions run out of time over a locked database', async () => {
+  test('the search never ends its process, for any number of timeouts over a locked database', async () => {
     const { feed, index, path } = await openFeed()
     await feed.importSignals([signal({ title: 'rust' })])
     await refresh(index)
@@ -156,7 +156,7 @@ describe('the search in a file', () => {
     child.kill()
   })
 
-  test('reads the file that is there: another one put in its place too, and none that went away', async () => {
+  test('the search reads the current file, also after it was replaced, and none after it was removed', async () => {
     const one = await openFeed()
     const other = await openFeed()
     await one.feed.importSignals([signal({ title: 'one' })])
@@ -172,7 +172,7 @@ describe('the search in a file', () => {
     expect(existsSync(one.path)).toBe(false)
   })
 
-  test('answers while somebody writes, and waits for a commit', async () => {
+  test('the search responds during a write, and waits for a commit', async () => {
     const { feed, search, index, path } = await openFeed()
     await feed.importSignals([signal({ title: 'rust' })])
     await refresh(index)
@@ -185,7 +185,7 @@ describe('the search in a file', () => {
     expect((await queries).items).toHaveLength(1)
   })
 
-  test('refuses one question more than it takes at once', async () => {
+  test('the search refuses one query more than its limit', async () => {
     const { feed, search } = await openFeed()
     await feed.importSignals([signal()])
     const queries = await Promise.allSettled(Array.from({ length: 9 }, () => search.itemTrend('hn-1')))
@@ -214,32 +214,35 @@ const INDEXER = `
 const EVENTS = 4_500
 
 describe.each(['refresh', 'rebuild'])('a %s that is killed', (what) => {
-  test.each([0, 1])('after %i steps leaves an index that the next refresh makes right', async (steps) => {
-    const { feed, search, index, raw, path } = await openFeed()
-    const signals = Array.from({ length: EVENTS }, (_, at) =>
-      signal({ sourceId: `${at}`, title: `number ${at} of many` }),
-    )
-    await feed.importSignals(signals)
-    if (what === 'rebuild') await refresh(index)
-    const child = runScript(INDEXER, [`file:${path}`, what])
-    for (let at = 0; at <= steps; at += 1) await child.line()
-    child.kill()
-    expect((await child.ended).signal).toBe('SIGKILL')
-    await feed.importSignals([signal({ sourceId: '7', title: 'changed since' })])
-    await refresh(index)
-    const counted = async (): Promise<unknown> => {
-      const { rows } = await raw().execute('SELECT active FROM search_state')
-      const set = rows[0]?.[0] === 'b' ? 'b' : 'a'
-      const tables = [`search_documents_${set}`, `search_titles_${set}`]
-      const counts = tables.map((table) => `(SELECT count(*) FROM ${table})`).join(', ')
-      return Object.values(
-        (await raw().execute(`SELECT ${counts}, (SELECT count(*) FROM search_pending)`)).rows[0] ?? {},
+  test.each([0, 1])(
+    'an indexer killed after %i steps leaves an index that the next refresh repairs',
+    async (steps) => {
+      const { feed, search, index, raw, path } = await openFeed()
+      const signals = Array.from({ length: EVENTS }, (_, at) =>
+        signal({ sourceId: `${at}`, title: `number ${at} of many` }),
       )
-    }
-    expect(await counted()).toEqual([EVENTS, EVENTS, 0])
-    expect((await search.search(searchFor('changed since'))).items).toMatchObject([{ key: 'hn-7' }])
-    expect((await search.termTrend({ term: 'many', from: null, to: null })).mentions).toBe(EVENTS - 1)
-    await rebuild(index)
-    expect(await counted()).toEqual([EVENTS, EVENTS, 0])
-  })
+      await feed.importSignals(signals)
+      if (what === 'rebuild') await refresh(index)
+      const child = runScript(INDEXER, [`file:${path}`, what])
+      for (let at = 0; at <= steps; at += 1) await child.line()
+      child.kill()
+      expect((await child.ended).signal).toBe('SIGKILL')
+      await feed.importSignals([signal({ sourceId: '7', title: 'changed since' })])
+      await refresh(index)
+      const counted = async (): Promise<unknown> => {
+        const { rows } = await raw().execute('SELECT active FROM search_state')
+        const set = rows[0]?.[0] === 'b' ? 'b' : 'a'
+        const tables = [`search_documents_${set}`, `search_titles_${set}`]
+        const counts = tables.map((table) => `(SELECT count(*) FROM ${table})`).join(', ')
+        return Object.values(
+          (await raw().execute(`SELECT ${counts}, (SELECT count(*) FROM search_pending)`)).rows[0] ?? {},
+        )
+      }
+      expect(await counted()).toEqual([EVENTS, EVENTS, 0])
+      expect((await search.search(searchFor('changed since'))).items).toMatchObject([{ key: 'hn-7' }])
+      expect((await search.termTrend({ term: 'many', from: null, to: null })).mentions).toBe(EVENTS - 1)
+      await rebuild(index)
+      expect(await counted()).toEqual([EVENTS, EVENTS, 0])
+    },
+  )
 })

@@ -38,8 +38,8 @@ async function endAll({ begun, end }: ReturnType<typeof openQueue>): Promise<voi
   for (let at = 0; at < begun.length; at += 1) await end(begun[at] ?? '')
 }
 
-describe('the turns of the search', () => {
-  test('serve the chat before all others that wait', async () => {
+describe('the queue of the search', () => {
+  test('the queue serves the chat before all other callers', async () => {
     const open = openQueue()
     const queries = ['a1', 'b1', 'c1'].map((name) => open.ask(name))
     queries.push(open.ask('a2', { isChat: true }), open.ask('d1', { isChat: true }))
@@ -48,7 +48,7 @@ describe('the turns of the search', () => {
     await Promise.all(queries)
   })
 
-  test('let pages and clients take turns, and keep places for the pages when clients hold all of theirs', async () => {
+  test('the queue alternates between pages and clients, and keeps places for pages when clients use all of theirs', async () => {
     const open = openQueue()
     const queries: Promise<string>[] = []
     for (let at = 0; at < BOUNDS.all; at += 1)
@@ -60,7 +60,7 @@ describe('the turns of the search', () => {
     await Promise.all(queries)
   })
 
-  test('run as many queries at a time as there are lanes', async () => {
+  test('the queue runs as many queries at the same time as configured', async () => {
     const open = openQueue(2)
     const queries = ['a1', 'b1', 'c1'].map((name) => open.ask(name))
     expect(open.begun).toEqual(['a1', 'b1'])
@@ -70,7 +70,7 @@ describe('the turns of the search', () => {
     await Promise.all(queries)
   })
 
-  test('refuse the fifth open query of an address, and take another once one has ended', async () => {
+  test('the queue refuses the fifth open query of an address, and accepts another after one has ended', async () => {
     const open = openQueue()
     const queries = ['a1', 'a2', 'a3', 'a4'].map((name) => open.ask(name))
     await expect(open.ask('a5')).rejects.toMatchObject(LIMIT)
@@ -80,7 +80,7 @@ describe('the turns of the search', () => {
     expect(await Promise.all(queries)).toEqual(['a1', 'a2', 'a3', 'a4', 'a6'])
   })
 
-  test('refuse everybody once all places are taken, but for the chat, which has its own', async () => {
+  test('the queue refuses everybody when it is full, except the chat, which has its own places', async () => {
     const open = openQueue()
     const queries = Array.from({ length: BOUNDS.all }, (_, at) =>
       open.ask(`q${at}`, { address: `192.0.2.${at}` }),
@@ -92,7 +92,7 @@ describe('the turns of the search', () => {
     await Promise.all(queries)
   })
 
-  test('drop a query whose caller leaves while it waits, and free its place', async () => {
+  test('the queue drops a waiting query whose caller aborts, and frees its place', async () => {
     const open = openQueue()
     const leaving = new AbortController()
     const first = open.ask('a1')
@@ -108,7 +108,7 @@ describe('the turns of the search', () => {
     await Promise.all([first, ...others])
   })
 
-  test('keep the place of a query that runs until it has ended, although its caller left', async () => {
+  test('the queue keeps the place of a running query until it ends, although its caller aborted', async () => {
     const open = openQueue()
     const leaving = new AbortController()
     const running = open.ask('a1', { signal: leaving.signal })
@@ -120,7 +120,7 @@ describe('the turns of the search', () => {
     await Promise.all(waiting)
   })
 
-  test('fail a query alone, but every query that waits when the database is not there', async () => {
+  test('the queue fails a single query, but every waiting query if the database is missing', async () => {
     const open = openQueue()
     const queries = ['a1', 'b1', 'c1', 'd1'].map((name) => open.ask(name))
     const settled = Promise.allSettled(queries)
@@ -134,7 +134,7 @@ describe('the turns of the search', () => {
     expect(await later).toBe('c2')
   })
 
-  test('fail what waits when they are closed, and every later query', async () => {
+  test('the queue rejects waiting and later queries when it is closed', async () => {
     const open = openQueue()
     const running = open.ask('a1')
     const waiting = open.ask('b1')

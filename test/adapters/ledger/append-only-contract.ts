@@ -122,16 +122,19 @@ async function effectsOf(opened: OpenLedger, insertion: string): Promise<string[
 export function appendOnlyContract(engine: string, open: LedgerOpener): void {
   const filled = (): Promise<OpenLedger> => fillNew(open)
 
-  describe(`the ledger database in ${engine} refuses`, () => {
-    test.each(Object.entries(STATEMENTS))('to %s', async (_what, sql) => {
+  describe(`the rules of the ledger database in ${engine}`, () => {
+    test.each(Object.entries(STATEMENTS))('the database refuses to %s', async (_what, sql) => {
       expect(await effectOf(await filled(), sql)).toBe('refused')
     })
 
-    test.each(Object.entries(OVER_ENTRIES))('an entry with %s, by every verb', async (_what, insertion) => {
-      expect(await effectsOf(await filled(), insertion)).toEqual(['refused'])
-    })
+    test.each(Object.entries(OVER_ENTRIES))(
+      'the database refuses an entry with %s, by every verb',
+      async (_what, insertion) => {
+        expect(await effectsOf(await filled(), insertion)).toEqual(['refused'])
+      },
+    )
 
-    test('a legacy row over another, by every verb, while the legacy ledger is still open', async () => {
+    test('the database refuses to replace a legacy row, by every verb, while the legacy ledger is still open', async () => {
       const opened = await open()
       await opened.addLegacy(LEGACY)
       expect(await effectsOf(opened, legacy(1, { publication_id: "'new id'" }))).toEqual(['refused'])
@@ -140,13 +143,13 @@ export function appendOnlyContract(engine: string, open: LedgerOpener): void {
       expect((await opened.ledger.read()).legacy).toHaveLength(3)
     })
 
-    test('a legacy row once the ledger has an entry of its own, by every verb', async () => {
+    test('the database refuses a legacy row once the ledger has an entry of its own, by every verb', async () => {
       expect(
         await effectsOf(await filled(), legacy(1, { position: '3', publication_id: "'new id'" })),
       ).toEqual(['refused'])
     })
 
-    test('an attempt over another, by every verb', async () => {
+    test('the database refuses to replace an attempt, by every verb', async () => {
       const opened = await filled()
       for (const attempt of [1, 2])
         expect(
@@ -154,7 +157,7 @@ export function appendOnlyContract(engine: string, open: LedgerOpener): void {
         ).toEqual(['refused'])
     })
 
-    test('what is of another type or kind', async () => {
+    test('the database refuses values of another type or kind', async () => {
       const opened = await filled()
       for (const changes of [
         { kind: "'note'" },
@@ -171,7 +174,7 @@ export function appendOnlyContract(engine: string, open: LedgerOpener): void {
       }
     })
 
-    test('nothing that follows the rules', async () => {
+    test('the database accepts rows that follow the rules', async () => {
       const { raw } = await filled()
       await raw.execute(`INSERT ${entry(2, {})}`)
       expect((await raw.execute('SELECT count(*) AS n FROM entries')).rows).toEqual([{ n: 5 }])
@@ -179,7 +182,7 @@ export function appendOnlyContract(engine: string, open: LedgerOpener): void {
   })
 
   describe(`imported publications in ${engine}`, () => {
-    test('of older versions may share a day with each other and with an own one', async () => {
+    test('imported publications of older versions may share a day with each other and with an own one', async () => {
       const opened = await open()
       const old = { algorithmVersion: 'top-year-v2', schemaVersion: 2 }
       const rows = chainOf([

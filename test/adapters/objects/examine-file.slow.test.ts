@@ -10,7 +10,7 @@ vi.mock('node:fs', { spy: true })
 const BUFFER_BYTES = 1024 * 1024
 
 test.each([1, 2, 700_000])(
-  'a file that grows by %i bytes while it is read is never told as the part that was read of it',
+  'a file that grows by %i bytes during the read is never returned in part',
   async (more) => {
     const path = join(await temporaryFolder(), 'object')
     fs.writeFileSync(path, Buffer.alloc(BUFFER_BYTES - 1, 'a'))

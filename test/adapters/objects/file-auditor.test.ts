@@ -148,14 +148,14 @@ describe.each([
   ['in one thread', 1],
   ['in several threads', 3],
 ])('the objects of a folder, examined %s', (_how, jobs) => {
-  test('are all found sound, whatever their sizes follow one another', async () => {
+  test('the objects are all found intact, in any order of sizes', async () => {
     const sizes = [3_000_000, 0, 1_048_576, 1_048_575, 700, 2_000_000, 0]
     const store = await openStore(MANY, (index) => (index < 21 ? (sizes[index % sizes.length] ?? 0) : 0))
     const found = await outcomes(store, jobs)
     expect(found).toEqual(store.manifests.map(({ byteSize }) => ({ found: 'bytes', byteSize, problems: [] })))
   })
 
-  test('are told one by one for what they are', async () => {
+  test('each damaged object is reported with its own problem', async () => {
     const store = await openStore(MANY)
     const inFolder = damage(store)
     const found = await outcomes(store, jobs)
@@ -185,21 +185,21 @@ describe.each([
     for (const outcome of sound) expect(outcome).toMatchObject({ found: 'bytes', problems: [] })
   })
 
-  test('are proved whole when asked for, which an envelope without a payload does not stand', async () => {
+  test('the objects are checked completely on request, which an envelope without a payload fails', async () => {
     const store = await openStore(MANY)
     const found = await outcomes(store, jobs, 'whole')
     for (const outcome of found)
       expect(outcome).toMatchObject({ found: 'bytes', problems: [{ code: 'envelope_invalid' }] })
   })
 
-  test('are not missing in a store that is not there: it is unavailable', async () => {
+  test('the objects of a missing store are unavailable, not missing', async () => {
     const store = await openStore(MANY)
     renameSync(store.root, `${store.root}-away`)
     await expect(outcomes(store, jobs)).rejects.toMatchObject(UNAVAILABLE)
     renameSync(`${store.root}-away`, store.root)
   })
 
-  test('are not missing in a store that goes away while they are examined', async () => {
+  test('the objects of a store that disappears during the examination are unavailable, not missing', async () => {
     const store = await openStore(MANY)
     // One of each batch: threads may have read all others before the store goes away.
     const isMissing = (index: number): boolean => index % 16 === 5
@@ -215,7 +215,7 @@ describe.each([
     renameSync(`${store.root}-away`, store.root)
   })
 
-  test.runIf(isLinux)('leave no thread behind, neither at the end nor when they are given up', async () => {
+  test.runIf(isLinux)('the examination leaves no thread behind, at its end and after an abort', async () => {
     const store = await openStore(MANY)
     const before = threadsOfThisProcess()
     await outcomes(store, jobs)
@@ -247,7 +247,7 @@ async function seenAhead({ auditor }: Store, jobs = 2): Promise<Map<string, Seen
 const SPREAD = 250
 
 describe('the objects of a folder, read ahead', () => {
-  test('are all seen as they were sealed', async () => {
+  test('the objects read ahead are all seen as they were sealed', async () => {
     const store = await openStore(SPREAD, (index) => (index < 3 ? 1_500_000 : 0))
     const found = await seenAhead(store)
     expect(found.size).toBe(SPREAD)
@@ -261,7 +261,7 @@ describe('the objects of a folder, read ahead', () => {
     }
   })
 
-  test('are told for what they are, as with their manifests, or left to be examined with them', async () => {
+  test('damaged objects read ahead are reported as with their manifests, or left to be examined with them', async () => {
     const store = await openStore(SPREAD)
     const inFolder = damage(store)
     const found = await seenAhead(store)
@@ -277,7 +277,7 @@ describe('the objects of a folder, read ahead', () => {
     expect(existsSync(join(store.root, 'sha256'))).toBe(true)
   })
 
-  test('are not all that is there: what cannot be an object by its name is not opened', async () => {
+  test('files whose names cannot be objects are not opened', async () => {
     const store = await openStore(SPREAD)
     const folder = dirname(store.pathOf(0))
     const digits = folder.slice(-2)
@@ -297,23 +297,26 @@ describe('the objects of a folder, read ahead', () => {
     )
   })
 
-  test('are left alone where few are, in one thread, and where there is no folder of objects', async () => {
+  test('nothing is read ahead for few objects, for one thread, and without a folder of objects', async () => {
     const few = await openStore(20)
     expect(few.auditor.readAhead(2)).toBeNull()
     expect((await openStore(SPREAD)).auditor.readAhead(1)).toBeNull()
     expect((await openStore(0)).auditor.readAhead(2)).toBeNull()
   })
 
-  test.runIf(isLinux)('leave no thread behind, at the end, when given up, and when nobody asks', async () => {
-    const store = await openStore(SPREAD)
-    const before = threadsOfThisProcess()
-    await seenAhead(store)
-    const ahead = store.auditor.readAhead(2)
-    await expectGivenUp((signal) => ahead?.seen(signal) ?? [])
-    await ahead?.close()
-    await store.auditor.readAhead(2)?.close()
-    expect(threadsOfThisProcess()).toBeLessThanOrEqual(before)
-  })
+  test.runIf(isLinux)(
+    'reading ahead leaves no thread behind, at its end, after an abort, and if it is never started',
+    async () => {
+      const store = await openStore(SPREAD)
+      const before = threadsOfThisProcess()
+      await seenAhead(store)
+      const ahead = store.auditor.readAhead(2)
+      await expectGivenUp((signal) => ahead?.seen(signal) ?? [])
+      await ahead?.close()
+      await store.auditor.readAhead(2)?.close()
+      expect(threadsOfThisProcess()).toBeLessThanOrEqual(before)
+    },
+  )
 })
 
 /** Goes away after one batch, as a reader does that fails. */
@@ -323,7 +326,7 @@ async function sizeOfFirstBatch({ auditor, manifests }: Store, jobs: number): Pr
 }
 
 describe('the heads of a folder', () => {
-  test('are no damaged ones in a store that goes away after they were listed: it is unavailable', async () => {
+  test('the heads of a store that disappears after the listing are unavailable, not damaged', async () => {
     const { root } = await openStore(1)
     const location = { kind: 'file' as const, path: root }
     const objects = openObjects(location)
@@ -338,7 +341,7 @@ describe('the heads of a folder', () => {
     renameSync(`${root}-away`, root)
   })
 
-  test('are told one by one: what is no head spoils no other', async () => {
+  test('each invalid head is reported and affects no other', async () => {
     const { root, auditor } = await openStore(1)
     const objects = openObjects({ kind: 'file', path: root })
     const heads = [1, 2, 3, 4, 10].map((seq) => ({ seq, leaf: String(seq).padStart(64, '0'), time: seq }))

@@ -81,7 +81,7 @@ async function collectEvents(model: ChatModel): Promise<ModelEvent[]> {
 
 const requestedModels = ({ provider }: Bench): unknown[] => provider.requests.map(({ body }) => body['model'])
 
-test('names the recommended model, and asks it for nothing that costs or is kept', async () => {
+test('the chat uses the recommended model, at no cost and without stored data', async () => {
   const at = await bench()
   expect(await at.model.name()).toBe('maker/first:free')
   expect((await collectEvents(at.model)).at(-1)).toMatchObject({ kind: 'end', model: 'maker/first:free' })
@@ -101,7 +101,7 @@ test('names the recommended model, and asks it for nothing that costs or is kept
   expect(request?.body).not.toHaveProperty('models')
 })
 
-test('counts a request before it is sent, against the limit the service tells for the key', async () => {
+test('a request is counted before it is sent, against the limit that the service reports for the key', async () => {
   const at = await bench()
   at.provider.key = { data: { free_model_daily_requests: { limit: 1_000, used: 3 } } }
   await collectEvents(at.model)
@@ -114,7 +114,7 @@ test('counts a request before it is sent, against the limit the service tells fo
   expect(at.counted).toEqual([1_000, 1_000, 50].map((limit) => ({ model: 'maker/first:free', limit })))
 })
 
-test('counts against the limit it knows while the service does not tell another', async () => {
+test('the last known limit applies while the service reports no other', async () => {
   const at = await bench()
   at.provider.key = { data: { free_model_daily_requests: { limit: 1_000, used: 3 } } }
   await collectEvents(at.model)
@@ -125,7 +125,7 @@ test('counts against the limit it knows while the service does not tell another'
   expect(at.counted.map(({ limit }) => limit)).toEqual([1_000, 1_000])
 })
 
-test('sends nothing when the day has no request left', async () => {
+test('nothing is sent if the day has no request left', async () => {
   const at = await bench({ room: 1 })
   await collectEvents(at.model)
   expect(await collectEvents(at.model)).toEqual([
@@ -135,7 +135,7 @@ test('sends nothing when the day has no request left', async () => {
 })
 
 describe('a rate limit of the model', () => {
-  test('before the first text is answered by the next one that can call tools', async () => {
+  test('a rate limit before the first text moves the request to the next model that can call tools', async () => {
     const at = await bench()
     at.provider.behave(OWN_LIMIT, 'maker/first:free')
     at.provider.behave(OWN_LIMIT, 'maker/second:free')
@@ -147,7 +147,7 @@ describe('a rate limit of the model', () => {
     expect(second).not.toHaveProperty('reasoning')
   })
 
-  test('is remembered until it ends', async () => {
+  test('a rate limit is remembered until it ends', async () => {
     const at = await bench()
     at.provider.behave(OWN_LIMIT, 'maker/first:free')
     await collectEvents(at.model)
@@ -158,14 +158,14 @@ describe('a rate limit of the model', () => {
     expect(requestedModels(at)).toEqual(['maker/first:free', 'maker/second:free', 'maker/second:free'])
   })
 
-  test('inside a stream counts too', async () => {
+  test('a rate limit inside a stream counts too', async () => {
     const at = await bench()
     const body = 'data: {"error":{"code":429,"message":"Provider returned error"}}\n\n'
     at.provider.behave({ answer: { status: 200, type: 'text/event-stream', body } }, 'maker/first:free')
     expect((await collectEvents(at.model)).at(-1)).toMatchObject({ kind: 'end', model: 'maker/second:free' })
   })
 
-  test('after the first text is a failure like any other', async () => {
+  test('a rate limit after the first text is a failure like any other', async () => {
     const at = await bench()
     const text = JSON.stringify({ choices: [{ index: 0, delta: { content: 'Well' }, finish_reason: null }] })
     const body = `data: ${text}\n\ndata: {"error":{"code":429,"message":"Provider returned error"}}\n\n`
@@ -177,7 +177,7 @@ describe('a rate limit of the model', () => {
     expect(requestedModels(at)).toEqual(['maker/first:free'])
   })
 
-  test('of every model is told, and costs no more requests until it ends', async () => {
+  test('a rate limit of every model is reported, and costs no more requests until it ends', async () => {
     const at = await bench()
     at.provider.behave(OWN_LIMIT)
     const expected = {
@@ -193,7 +193,7 @@ describe('a rate limit of the model', () => {
     expect(await at.model.name()).toBe('maker/first:free')
   })
 
-  test('of three models ends the request, however many could still be asked', async () => {
+  test('a rate limit of three models ends the request, for any number of further models', async () => {
     const models = ['a', 'b', 'c', 'd'].map((name) => candidate(`maker/${name}:free`))
     const current = () => Promise.resolve(sealRun(sampleRun({ candidates: models })))
     const at = await bench({ recommendations: { current } })
@@ -209,7 +209,7 @@ test.each([
   ['an account that is used up', ACCOUNT_LIMIT, 'http_429'],
   ['a provider that is down', 'failed', 'failed'],
   ['an answer that is cut', 'clean end without terminal', 'truncated'],
-] as const)('asks no other model because of %s', async (_what, mode, code) => {
+] as const)('no other model is tried because of %s', async (_what, mode, code) => {
   const at = await bench()
   at.provider.behave(mode)
   expect((await collectEvents(at.model)).at(-1)).toMatchObject({ kind: 'failed', code })
@@ -217,7 +217,7 @@ test.each([
 })
 
 describe('without a recommendation', () => {
-  test('there is no model, and nobody is asked', async () => {
+  test('no model is used without a recommendation', async () => {
     const at = await bench({ recommendations: { current: () => Promise.resolve(null) } })
     expect(await at.model.name()).toBe('')
     expect(await collectEvents(at.model)).toEqual([
@@ -227,7 +227,7 @@ describe('without a recommendation', () => {
     expect(at.provider.requests).toEqual([])
   })
 
-  test('that is sound, nobody is asked either', async () => {
+  test('no model is used with a damaged recommendation', async () => {
     const at = await bench({ recommendations: { current: () => Promise.resolve(Buffer.from('{}')) } })
     await expect(at.model.name()).rejects.toMatchObject({ code: 'storage_damaged' })
     await expect(collectEvents(at.model)).rejects.toMatchObject({ code: 'storage_damaged' })
@@ -235,7 +235,7 @@ describe('without a recommendation', () => {
   })
 })
 
-test('runs on a new recommendation soon after it is stored', async () => {
+test('the chat uses a new recommendation soon after it is stored', async () => {
   let run = RUN
   let reads = 0
   const current = (): Promise<Uint8Array> => {
@@ -250,7 +250,7 @@ test('runs on a new recommendation soon after it is stored', async () => {
   expect(await at.model.name()).toBe('maker/newer:free')
 })
 
-test('tells the store which turn asks, and what its address may send of the day', async () => {
+test('the store receives the turn of a request and the daily share of its address', async () => {
   const expected: unknown[] = []
   const at = await bench({
     allowance: {
@@ -265,7 +265,7 @@ test('tells the store which turn asks, and what its address may send of the day'
   expect(expected).toEqual([{ turn: 'turn-1', perAddress: 200 }])
 })
 
-test('knows the requests of a day at once, and learns of a new limit meanwhile', async () => {
+test('the requests of a day are known at once, and a new limit is loaded in the background', async () => {
   const at = await bench()
   at.provider.key = { data: { free_model_daily_requests: { limit: 50, used: 3 } } }
   expect(await at.model.requestsPerDay?.()).toBe(50)

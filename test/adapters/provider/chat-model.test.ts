@@ -59,7 +59,7 @@ const TABLE: readonly (readonly [ModeName, string, Expected])[] = [
 ]
 
 describe.each(APIS)('a round over %s', (api) => {
-  test.each(TABLE)('of a provider of %s', async (mode, text, expected) => {
+  test.each(TABLE)('the round ends as expected for a provider of %s', async (mode, text, expected) => {
     const provider = await startProvider(mode)
     const idleLimit = 'error' in expected && expected.error === 'timeout' ? expected.code : null
     const quick = {
@@ -78,14 +78,14 @@ describe.each(APIS)('a round over %s', (api) => {
     await provider.requests[0]?.closed
   })
 
-  test('reads no more of a line without an end than its bound, and lets go of it', async () => {
+  test('the stream reads a line without an end only up to its limit, and closes the connection', async () => {
     const provider = await startProvider('200 MiB line')
     await heard(modelAt(provider.url, { api }))
     await provider.requests[0]?.closed
     expect(provider.requests[0]?.written).toBeLessThan(16 * 1024 * 1024)
   })
 
-  test('fails where nobody listens, and nothing was sent', async () => {
+  test('the round fails without a request if nothing listens', async () => {
     const { end } = outcome(await heard(modelAt(`${await unreachableUrl()}/v1`, { api })))
     const failure = { error: 'upstream_error', code: 'connect', usage: null, dispatched: false }
     expect(end).toEqual({ kind: 'failed', ...failure })
@@ -97,13 +97,13 @@ describe.each(APIS)('a round over %s', (api) => {
     ['500 with HTML', true],
     ['reset', true],
     ['HTML 200', true],
-  ] as const)('tells whether %s may have cost anything', async (mode, dispatched) => {
+  ] as const)('the failure reports whether %s may have caused a cost', async (mode, dispatched) => {
     const provider = await startProvider(mode)
     const { end } = outcome(await heard(modelAt(provider.url, { api })))
     expect(end).toMatchObject({ kind: 'failed', dispatched })
   })
 
-  test('sends the key to the configured base alone, and nothing of this machine', async () => {
+  test('the key is sent to the configured base only, and nothing about this machine is sent', async () => {
     const provider = await startProvider('redirect')
     await heard(modelAt(provider.url, { api }))
     expect(provider.requests.map(({ path }) => path)).toEqual([
@@ -124,7 +124,7 @@ describe.each(APIS)('a round over %s', (api) => {
     })
   })
 
-  test('sends no key when it has none', async () => {
+  test('no key is sent if none is configured', async () => {
     const provider = await startProvider()
     await heard(modelAt(provider.url, { api, key: null }))
     expect(provider.requests[0]?.headers.authorization).toBeUndefined()
@@ -135,7 +135,7 @@ describe.each(APIS)('a round over %s', (api) => {
     'silence after headers',
     'silence after first event',
     'comments only',
-  ] as const)('ends at once when it is aborted in %s', async (mode) => {
+  ] as const)('the round ends at once when it is aborted in %s', async (mode) => {
     const provider = await startProvider(mode)
     const abort = new AbortController()
     const events = heard(modelAt(provider.url, { api }), CALL, abort.signal)
@@ -147,7 +147,7 @@ describe.each(APIS)('a round over %s', (api) => {
     expect((await provider.requests[0]?.closed) ?? Infinity).toBeGreaterThanOrEqual(at)
   })
 
-  test('lets go of the provider when nobody asks for the next event', async () => {
+  test('the connection is closed when no further event is read', async () => {
     const provider = await startProvider('answer')
     const abort = new AbortController()
     const events = modelAt(provider.url, { api }).ask(CALL, abort.signal)[Symbol.asyncIterator]()
@@ -157,7 +157,7 @@ describe.each(APIS)('a round over %s', (api) => {
     await expect(events.next()).rejects.toThrow('the client left')
   })
 
-  test('sends nothing when it is aborted before', async () => {
+  test('nothing is sent if the round is aborted before', async () => {
     const provider = await startProvider()
     await expect(
       heard(modelAt(provider.url, { api }), CALL, AbortSignal.abort(new Error('gone'))),
@@ -165,7 +165,7 @@ describe.each(APIS)('a round over %s', (api) => {
     expect(provider.requests).toEqual([])
   })
 
-  test('lets go of the provider when the answer is left', async () => {
+  test('the connection is closed when the answer is abandoned', async () => {
     const provider = await startProvider('answer')
     for await (const event of modelAt(provider.url, { api }).ask(CALL, LIVING)) {
       expect(event).toEqual({ kind: 'text', text: 'Hello ' })
@@ -174,7 +174,7 @@ describe.each(APIS)('a round over %s', (api) => {
     await provider.requests[0]?.closed
   })
 
-  test('uses a connection again whose answer was whole', async () => {
+  test('the connection of a complete response is reused', async () => {
     const provider = await startProvider('three rounds of tools')
     await turn(modelAt(provider.url, { api }))
     expect(provider.requests.length).toBe(3)
@@ -196,7 +196,7 @@ describe('chat completions of local engines', () => {
     ['without an index', [{}, {}], ['{"n":1}', '{"n":2}']],
     ['all at the index 0', [{ index: 0 }, { index: 0 }], ['{"n":1}', '{"n":2}']],
     ['with arguments that are no text', [{ index: 0 }, { index: 1 }], [{ n: 1 }, { n: 2 }]],
-  ])('may give whole calls in one chunk, %s', async (_how, places, texts) => {
+  ])('an engine may send whole calls in one chunk, %s', async (_how, places, texts) => {
     const calls = [
       { ...places[0], id: 'a', ...outputItem('x', texts[0]) },
       { ...places[1], id: 'b', ...outputItem('y', texts[1]) },
@@ -214,7 +214,7 @@ describe('chat completions of local engines', () => {
     })
   })
 
-  test('may end after the reason to finish, without usage or a mark', async () => {
+  test('an engine may end after the finish reason, without usage or an end mark', async () => {
     const provider = await startProvider(asStream(chunk({ delta: { content: 'Hi' }, finish_reason: 'stop' })))
     expect(outcome(await heard(modelAt(provider.url, { api: 'chat' })))).toMatchObject({
       text: 'Hi',
@@ -222,7 +222,7 @@ describe('chat completions of local engines', () => {
     })
   })
 
-  test('may fall silent after the reason to finish', async () => {
+  test('an engine may become silent after the finish reason', async () => {
     const stream = chunk({ delta: { content: 'Hi' }, finish_reason: 'stop' })
     const provider = await startProvider({ ...asStream(stream), ending: 'hold' })
     const { text, end } = outcome(await heard(modelAt(provider.url, { api: 'chat', idleMs: 50 })))
@@ -233,18 +233,18 @@ describe('chat completions of local engines', () => {
   test.each([
     ['that end with the mark alone', 'truncated', `${chunk({ delta: { content: 'Hi' } })}data: [DONE]\n\n`],
     ['that a filter cut', 'incomplete', chunk({ delta: { content: 'Hi' }, finish_reason: 'content_filter' })],
-  ])('%s are %s', async (_what, code, stream) => {
+  ])('the %s are %s', async (_what, code, stream) => {
     const provider = await startProvider(asStream(stream))
     expect(outcome(await heard(modelAt(provider.url, { api: 'chat' }))).end).toMatchObject({ code })
   })
 })
 
-test('takes no event for JSON that is none', async () => {
+test('an event that is not a JSON object is refused', async () => {
   const provider = await startProvider(asStream('data: {"type":\n\ndata: {}\n\n'))
   expect(outcome(await heard(modelAt(provider.url))).end).toMatchObject({ code: 'invalid_stream' })
 })
 
-test('waits for no end of an error', async () => {
+test("the end of an error's body is not waited for", async () => {
   const body = '{"error":{"message":"SECRET"'
   const provider = await startProvider({
     answer: { status: 503, type: 'application/json', body },

@@ -69,8 +69,8 @@ const OTHERS = [
   "sort '-nrk2' -t';' a.txt",
 ]
 
-describe('options as a real tool takes them', () => {
-  test('do what they do there', async () => {
+describe('options of the real tools', () => {
+  test('the options have the same effect as in the real tools', async () => {
     const held = new Map(Object.entries(files))
     const commands = [...COMMANDS, ...OTHERS]
     const real = await inRealBash(commands.map((command) => ({ command, files: held })))
@@ -81,7 +81,7 @@ describe('options as a real tool takes them', () => {
     }
   })
 
-  test('are left alone behind -- and in quotes', async () => {
+  test('the options are left unchanged after -- and in quotes', async () => {
     expect(await runIn(shell, `printf 'x\\n' > -nrk2; cat -- -nrk2`)).toMatchObject({ stdout: 'x\n' })
     expect(await runIn(shell, `grep -c -- -nrk2 a.txt`, { 'a.txt': '-nrk2\n' })).toMatchObject({
       stdout: '1\n',

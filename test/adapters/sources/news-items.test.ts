@@ -78,7 +78,7 @@ const OTHER_SHAPES: [string, string, string, unknown][] = [
 
 describe('the title of an item', () => {
   test.each(ITEMS)(
-    'is asked of its own source, %s, and names its channel',
+    'the title is requested from its own source, %s, with its channel',
     async (source, id, target, answer, title, provenance) => {
       const { url, questions } = await jsonSource(answer)
       expect(await fetchTitle(url, source, id)).toEqual({ title, provenance })
@@ -86,7 +86,7 @@ describe('the title of an item', () => {
     },
   )
 
-  test('is asked of LessWrong by the id alone, in a GraphQL variable', async () => {
+  test('the title is requested from LessWrong by the id only, in a GraphQL variable', async () => {
     const { url, questions } = await jsonSource(lessWrongPost())
     await fetchTitle(`${url}/graphql`, 'lesswrong', POST)
     expect(questions[0]).toMatchObject({ method: 'POST', target: '/graphql' })
@@ -98,14 +98,14 @@ describe('the title of an item', () => {
   })
 
   test.each(['  spaces kept  ', 'Größe “quoted” 漢字 😀', '<b>&amp;</b>', 'line\nbreak'])(
-    'is kept verbatim: %j',
+    'the title is kept verbatim: %j',
     async (title) => {
       const { url } = await jsonSource(hnItem({ title }))
       expect(await fetchTitle(url, 'hn', '8863')).toEqual({ title, provenance: 'hn:firebase-item' })
     },
   )
 
-  test('is cut after 1,001 characters, enough to tell that it is longer than a publication takes', async () => {
+  test('the title is cut after 1,001 characters, which shows that it is too long for a publication', async () => {
     const { url } = await jsonSource(hnItem({ title: '😀'.repeat(100_000) }))
     const { title } = await fetchTitle(url, 'hn', '8863')
     expect(title).toBe('😀'.repeat(1_001))
@@ -117,7 +117,7 @@ describe('the title of an item', () => {
     ['é😀 100%', '%C3%A9%F0%9F%98%80%20100%25'],
     ['.', '.'],
     ['..', '..'],
-  ])('is asked with the id %j encoded, so that it stays one segment of the path', async (id, encoded) => {
+  ])('the title is requested with the id %j encoded as one segment of the path', async (id, encoded) => {
     const { url, questions } = await jsonSource(null)
     await expect(fetchTitle(`${url}/v0`, 'hn', id)).rejects.toMatchObject(NOT_VOUCHED)
     await expect(fetchTitle(`${url}/v0`, 'lobsters', id)).rejects.toMatchObject(NOT_VOUCHED)
@@ -127,31 +127,31 @@ describe('the title of an item', () => {
     ])
   })
 
-  test.each(NOT_VOUCHING)('is not vouched for by %s (%s)', async (_what, source, id, answer) => {
+  test.each(NOT_VOUCHING)('the title is not vouched for by %s (%s)', async (_what, source, id, answer) => {
     const { url } = await jsonSource(answer)
     await expect(fetchTitle(url, source, id)).rejects.toMatchObject(NOT_VOUCHED)
   })
 
-  test('is not vouched for by a 404', async () => {
+  test('the title is not vouched for by a 404', async () => {
     const { url } = await localSource((_question, response) => response.writeHead(404).end('Not Found'))
     await expect(fetchTitle(url, 'hn', '8863')).rejects.toMatchObject(NOT_VOUCHED)
   })
 
-  test.each(['hype:github', ''])('of the source %j has nobody to ask', async (source) => {
+  test.each(['hype:github', ''])('the title of the source %j has no API to vouch for it', async (source) => {
     const { url, questions } = await jsonSource(hnItem())
     await expect(fetchTitle(url, source, '8863')).rejects.toMatchObject(NOT_VOUCHED)
     expect(questions).toEqual([])
   })
 
   test.each(OTHER_SHAPES)(
-    'is unavailable when the source answers with %s (%s)',
+    'the title is unavailable if the source responds with %s (%s)',
     async (_what, source, id, answer) => {
       const { url } = await jsonSource(answer)
       await expect(fetchTitle(url, source, id)).rejects.toMatchObject(SOURCE_UNAVAILABLE)
     },
   )
 
-  test('is given up at once when the run ends', async () => {
+  test('the request of a title is aborted at once when the run ends', async () => {
     const controller = new AbortController()
     const { url } = await localSource(() => controller.abort(new Error('the run was ended')))
     await expect(fetchTitle(url, 'hn', '8863', controller.signal)).rejects.toThrow('the run was ended')

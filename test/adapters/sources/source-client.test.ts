@@ -70,9 +70,9 @@ const MISBEHAVIOURS: Record<string, [RegExp, (response: ServerResponse) => void]
   ],
 }
 
-describe('a question to a source', () => {
+describe('a request to a source', () => {
   test.each([[{ id: 8863, title: 'Größe “quoted” 😀 \u2028' }], [null]])(
-    'is answered by %j',
+    'a request returns %j',
     async (document) => {
       const { url, questions } = await jsonSource(document)
       expect(await fetchJson({ url: `${url}/item/8863.json` })).toEqual(document)
@@ -83,25 +83,25 @@ describe('a question to a source', () => {
     },
   )
 
-  test('with a body is sent as JSON', async () => {
+  test('a request with a body is sent as JSON', async () => {
     const { url, questions } = await jsonSource({})
     await fetchJson({ url, body: { query: 'q', variables: { id: 'ä' } } })
     expect(questions[0]).toMatchObject({ method: 'POST', body: '{"query":"q","variables":{"id":"ä"}}' })
     expect(questions[0]?.headers['content-type']).toBe('application/json')
   })
 
-  test.each([404, 410])('answered with %i finds nothing', async (status) => {
+  test.each([404, 410])('a request with the response %i finds nothing', async (status) => {
     const { url } = await localSource((_question, response) => response.writeHead(status).end(html))
     expect(await fetchJson({ url })).toBeNull()
   })
 
-  test('takes an answer of nearly a megabyte', async () => {
+  test('a request accepts a response of nearly a megabyte', async () => {
     const { url } = await jsonSource('x'.repeat(MIB - 2))
     expect(await fetchJson({ url })).toHaveLength(MIB - 2)
   })
 
   test.each(Object.entries(MISBEHAVIOURS))(
-    'answered with %s makes the source unavailable, and is not sent again',
+    'a response with %s makes the source unavailable, and is not retried',
     async (_what, [expected, answer]) => {
       const { url, questions } = await localSource((_question, response) => answer(response))
       const error = await fetchJson({ url: `${url}/item/1.json` }).catch((thrown: unknown) => thrown)
@@ -113,7 +113,7 @@ describe('a question to a source', () => {
     },
   )
 
-  test('to a port nobody listens on makes the source unavailable', async () => {
+  test('a closed port makes the source unavailable', async () => {
     await expect(fetchJson({ url: await unreachableUrl() })).rejects.toMatchObject({
       ...SOURCE_UNAVAILABLE,
       detail: expect.stringMatching(/; check the address and the network, and try again$/) as string,
@@ -121,7 +121,7 @@ describe('a question to a source', () => {
   })
 })
 
-test('an answer that drips in for ever is given up when its time is over', async () => {
+test('a response that drips forever is given up at its time limit', async () => {
   const source = await localSource((_question, response) => {
     response.writeHead(200)
     const drip = setInterval(() => response.write(' '), 5)
@@ -135,7 +135,7 @@ test('an answer that drips in for ever is given up when its time is over', async
   )
 })
 
-describe('an aborted question to a source', () => {
+describe('an aborted request to a source', () => {
   const reason = new Error('the run was ended')
 
   test.each([
@@ -147,7 +147,7 @@ describe('an aborted question to a source', () => {
         response.write('{"id":')
       },
     ],
-  ])('rejects with the reason at once: %s', async (_what, answer) => {
+  ])('an aborted request rejects with the reason at once: %s', async (_what, answer) => {
     const { url, questions } = await localSource((_question, response) => answer(response))
     const controller = new AbortController()
     const pending = fetchJson({ url }, sourceClient(), controller.signal)
@@ -160,14 +160,14 @@ describe('an aborted question to a source', () => {
     expect(performance.now() - abortedAt).toBeLessThan(3_000)
   })
 
-  test('is never sent when it was aborted before', async () => {
+  test('a request that was aborted before is never sent', async () => {
     const { url, questions } = await jsonSource({})
     await expect(fetchJson({ url }, sourceClient(), AbortSignal.abort(reason))).rejects.toBe(reason)
     expect(questions).toEqual([])
   })
 })
 
-describe('a source that is busy', () => {
+describe('a busy source', () => {
   const from = Date.UTC(2026, 10, 21, 12)
 
   /** A client that waits so long in all, by a clock of its own. */
@@ -189,7 +189,7 @@ describe('a source that is busy', () => {
   test.each([
     ['seconds', '7'],
     ['a date', new Date(from + 7_000).toUTCString()],
-  ])('is asked again when the %s of its Retry-After are over', async (_form, value) => {
+  ])('a busy source is requested again when the %s of its Retry-After are over', async (_form, value) => {
     for (const status of [429, 503]) {
       const { url, questions } = await busyFor([status, { 'retry-after': value }])
       const { slept, client } = waitingClient()
@@ -198,7 +198,7 @@ describe('a source that is busy', () => {
     }
   })
 
-  test('is asked three times in all, with growing pauses, when it does not say how long', async () => {
+  test('a busy source is requested three times in total, with growing pauses, if it names no wait', async () => {
     const busy: [number, Record<string, string>] = [503, {}]
     const { url, questions } = await busyFor(busy, busy, busy, busy)
     const { slept, client } = waitingClient()
@@ -207,7 +207,7 @@ describe('a source that is busy', () => {
     expect([slept, questions.length]).toEqual([[1_000, 2_000], 3])
   })
 
-  test('is left alone, and says until when, where it asks for longer than may be waited', async () => {
+  test('a busy source is left alone, with the end of the pause, if its wait is too long', async () => {
     const { url, questions } = await busyFor([429, { 'retry-after': '3600' }])
     const { slept, client } = waitingClient()
     const retryAt = from + 3_600_000
@@ -219,7 +219,7 @@ describe('a source that is busy', () => {
     expect([slept, questions.length]).toEqual([[], 1])
   })
 
-  test('is left alone by the next run too, for a day at most, and then asked again', async () => {
+  test('a busy source is left alone by the next run too, for a day at most, and then requested again', async () => {
     const { url, questions } = await busyFor([429, { 'retry-after': '99999' }])
     const memory = memoryOfSources()
     const limits = { concurrency: 4, maxWaitMs: 60_000 }
@@ -234,7 +234,7 @@ describe('a source that is busy', () => {
     expect(await run(aDayLater - 60_000)).toEqual({ id: 1 })
   })
 
-  test('is waited for only so long in all', async () => {
+  test('a busy source is waited for only up to a total time', async () => {
     const busy: [number, Record<string, string>] = [429, { 'retry-after': '25' }]
     const { url } = await busyFor(busy, busy, busy)
     const { slept, client } = waitingClient(40_000)
@@ -242,7 +242,7 @@ describe('a source that is busy', () => {
     expect(slept).toEqual([25_000])
   })
 
-  test('that is GitHub says so by 403 and the reset of its limit', async () => {
+  test('a busy GitHub is recognized by 403 and the reset of its limit', async () => {
     const reset = String(from / 1000 + 30)
     const { url } = await busyFor([403, { 'x-ratelimit-remaining': '0', 'x-ratelimit-reset': reset }])
     const { slept, client } = waitingClient()
@@ -250,7 +250,7 @@ describe('a source that is busy', () => {
     expect(slept).toEqual([30_000])
   })
 
-  test('does not keep another host waiting', async () => {
+  test('a busy source does not delay another host', async () => {
     const { url: busy } = await busyFor([429, { 'retry-after': '3600' }])
     const { url: other } = await jsonSource({ id: 2 })
     const client = sourceClient(sleepingClock(from))
@@ -258,7 +258,7 @@ describe('a source that is busy', () => {
     expect(await fetchJson({ url: other }, client)).toEqual({ id: 2 })
   })
 
-  test('ends its pause when the run ends', async () => {
+  test('the pause of a busy source ends with the run', async () => {
     const { url, questions } = await busyFor([429, { 'retry-after': '30' }])
     const controller = new AbortController()
     const reason = new Error('the run was ended')
@@ -273,7 +273,7 @@ describe('a source that is busy', () => {
   })
 })
 
-test('a host has at most four questions open at a time, and the next is sent when one is answered', async () => {
+test('a host has at most four open requests, and the next is sent when one is done', async () => {
   const open: ServerResponse[] = []
   let most = 0
   const { url, questions } = await localSource((_question, response) => {
@@ -290,7 +290,7 @@ test('a host has at most four questions open at a time, and the next is sent whe
 })
 
 describe('a token', () => {
-  test('goes to its own host alone: a redirection is not followed', async () => {
+  test('a token is sent to its own host only: a redirect is not followed', async () => {
     const elsewhere = await jsonSource({ stolen: true })
     const { url, questions } = await localSource((_question, response) =>
       response.writeHead(307, { location: elsewhere.url }).end(),
@@ -302,14 +302,17 @@ describe('a token', () => {
     expect(JSON.stringify([String(error), error])).not.toContain('secret')
   })
 
-  test.each([401, 403])('that is refused with %i is named, not told', async (status) => {
-    const { url } = await localSource((_question, response) => response.writeHead(status).end('{}'))
-    const pending = fetchJson({ url, headers: { authorization: 'Bearer secret' }, credential: 'X_TOKEN' })
-    await expect(pending).rejects.toMatchObject({ detail: `${url}: it answered ${status}: check X_TOKEN` })
-  })
+  test.each([401, 403])(
+    'a token refused with %i is reported by its setting, not by its value',
+    async (status) => {
+      const { url } = await localSource((_question, response) => response.writeHead(status).end('{}'))
+      const pending = fetchJson({ url, headers: { authorization: 'Bearer secret' }, credential: 'X_TOKEN' })
+      await expect(pending).rejects.toMatchObject({ detail: `${url}: it answered ${status}: check X_TOKEN` })
+    },
+  )
 })
 
-describe('an answer with validators', () => {
+describe('a response with validators', () => {
   const validators = { etag: 'W/"1"', 'last-modified': 'Sat, 21 Nov 2026 10:00:00 GMT' }
 
   /** Answers 304 to whoever knows the validators. */
@@ -322,7 +325,7 @@ describe('an answer with validators', () => {
     })
   }
 
-  test('is kept, asked for again with them, and used again while it has not changed', async () => {
+  test('a response with validators is kept, requested conditionally, and reused while it is unchanged', async () => {
     const { url, questions } = await unchanging([1, 2])
     const client = sourceClient({ memory: memoryOfSources() })
     const counts = { requests: 0, notModified: 0 }
@@ -337,7 +340,7 @@ describe('an answer with validators', () => {
     })
   })
 
-  test('is not kept where it was not asked for conditionally', async () => {
+  test('a response is not kept without a conditional request', async () => {
     const { url, questions } = await unchanging([1])
     const client = sourceClient({ memory: memoryOfSources() })
     await fetchJson({ url }, client)
@@ -345,7 +348,7 @@ describe('an answer with validators', () => {
     expect(questions.map(({ headers }) => headers['if-none-match'])).toEqual([undefined, undefined])
   })
 
-  test('is not kept when it was not what was asked for, so that no error is ever "not modified"', async () => {
+  test('an unexpected response is not kept, so that no error is ever "not modified"', async () => {
     const memory = memoryOfSources()
     const { url, questions } = await unchanging({ error: 'overloaded' })
     const client = sourceClient({ memory })
@@ -363,7 +366,7 @@ describe('an answer with validators', () => {
   })
 
   test.each(['once it is a day old', 'when what was kept can no longer be read'])(
-    'is asked for anew %s',
+    'a kept response is requested again %s',
     async (when) => {
       const memory = memoryOfSources()
       const { url, questions } = await unchanging([1])
@@ -380,7 +383,7 @@ describe('an answer with validators', () => {
   test.each<[string, unknown, Record<string, string>?]>([
     ['of more than a million characters', 'x'.repeat(1_000_000)],
     ['without any', [1], {}],
-  ])('%s is not kept', async (_what, value, headers) => {
+  ])('a response %s is not kept', async (_what, value, headers) => {
     const memory = memoryOfSources()
     const { url } = await unchanging(value, headers)
     await fetchJson({ url, conditional: true }, sourceClient({ memory }))

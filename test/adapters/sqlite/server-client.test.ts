@@ -27,7 +27,7 @@ async function startServer(answer: (response: ServerResponse) => void): Promise<
 }
 
 describe('a request to a libSQL server', () => {
-  test('arrives as it was made, and its answer as it was given', async () => {
+  test('the request arrives as it was made, and its response as it was sent', async () => {
     const { url, questions } = await localSource((_question, response) => {
       response.writeHead(200, { 'content-type': 'application/json' }).end('{"a":"ü"}')
     })
@@ -38,12 +38,12 @@ describe('a request to a libSQL server', () => {
     expect(questions[0]?.headers.authorization).toBe('Bearer x')
   })
 
-  test.each([400, 404, 500, 503])('leaves the status %i to the driver', async (status) => {
+  test.each([400, 404, 500, 503])('the status %i is left to the driver', async (status) => {
     const url = await startServer((response) => response.writeHead(status).end('no'))
     expect((await sendStatement(url)).status).toBe(status)
   })
 
-  test.each([401, 403])('refuses for the token when the server answers %i', async (status) => {
+  test.each([401, 403])('the token is refused if the server responds %i', async (status) => {
     const url = await startServer((response) => response.writeHead(status).end('no'))
     const response = sendStatement(url)
     await expect(response).rejects.toMatchObject(UNAVAILABLE)
@@ -53,7 +53,7 @@ describe('a request to a libSQL server', () => {
   test.each([
     ['nobody listens', unreachableUrl, 'ECONNREFUSED'],
     ['the name of the server is not known', () => 'http://no-such-host.invalid', 'ENOTFOUND|EAI_AGAIN'],
-  ])('refuses when %s, and is known not to have been sent', async (_what, url, code) => {
+  ])('the request is refused if %s, and known not to have been sent', async (_what, url, code) => {
     const error = await sendStatement(await url()).catch((reason: unknown) => reason)
     expect(error).toMatchObject(UNAVAILABLE)
     expect(String(error)).toMatch(
@@ -73,7 +73,7 @@ describe('a request to a libSQL server', () => {
         response.socket?.end()
       },
     ],
-  ])('refuses when the server %s, which may have done what it was told', async (_what, misbehave) => {
+  ])('the request is refused if the server %s, and may have been executed', async (_what, misbehave) => {
     const error = await sendStatement(await startServer(misbehave)).catch((reason: unknown) => reason)
     expect(error).toMatchObject(UNAVAILABLE)
     expect(wasNeverSent(error)).toBe(false)
@@ -82,7 +82,7 @@ describe('a request to a libSQL server', () => {
   test.each<[string, (response: ServerResponse) => void]>([
     ['never answers', () => undefined],
     ['never ends its answer', (response) => response.writeHead(200).write('{')],
-  ])('fails, and is no refusal, when the server %s', async (_what, misbehave) => {
+  ])('the request fails, and is not a refusal, if the server %s', async (_what, misbehave) => {
     const error = await sendStatement(await startServer(misbehave), '', 200).catch(
       (reason: unknown) => reason,
     )
@@ -99,6 +99,6 @@ test.each([
     'https://user:secret@example.org/db?authToken=secret#secret',
     'the database server https://example.org/db',
   ],
-])('the server at %s is named without what may be secret', (url, name) => {
+])('the server at %s is named without secrets', (url, name) => {
   expect(engineOf({ url, authToken: null }, { nativeBusyMs: 1, retryMs: 1 }).name).toBe(name)
 })

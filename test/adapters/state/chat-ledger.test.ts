@@ -40,7 +40,7 @@ async function openFile(): Promise<StateFile> {
   }
 }
 
-test('a power cut within the log leaves whole transactions, their totals and no damage', async () => {
+test('a power cut within the log leaves whole transactions, correct totals and no damage', async () => {
   const { ledger, path, cut } = await openFile()
   await ledger.sweep(NOW, DAY)
   for (let turn = 1; turn <= 8; turn += 1) await ledger.settle(await admitted(ledger), turn, NOW)
@@ -63,7 +63,7 @@ test('a power cut within the log leaves whole transactions, their totals and no 
   expect(seen).toContain(36)
 })
 
-test('a log that has grown long is written back by a sweep, once nobody reads it any more', async () => {
+test('a long log is checkpointed by a sweep, once it has no reader', async () => {
   const { ledger, cache, database, path } = await openFile()
   const log = (): number => statSync(`${path}-wal`).size
   const text = 'x'.repeat(64 * 1024)
@@ -83,7 +83,7 @@ test('a log that has grown long is written back by a sweep, once nobody reads it
   expect(await ledger.spending(DAY)).toEqual({ settled: 1_000, reserved: 0 })
 })
 
-test('what an evaluation writes beside the chat is durable at once, and both see it', async () => {
+test("an evaluation's writes beside the chat are durable at once, and visible to both", async () => {
   const { ledger, path, cut } = await openFile()
   await admitted(ledger)
   const { evaluations } = connectEvaluations(pathToFileURL(path).href)
@@ -94,7 +94,7 @@ test('what an evaluation writes beside the chat is durable at once, and both see
   expect(rows).toHaveLength(1)
 })
 
-test('a database that an earlier release began is taken over with what it holds', async () => {
+test('a database of an earlier release is taken over with its contents', async () => {
   const path = join(await temporaryFolder(), 'state.db')
   const url = pathToFileURL(path).href
   const former = createClient({ url })
@@ -233,7 +233,7 @@ test.each([
   ['memory', chatInMemory, 60],
   ['a file', chatInFile, 20],
 ] as const)(
-  'after any interleaving in %s the totals are the sums of the turns, and each admission is by the plain rules',
+  'after any interleaving in %s the totals are the sums of the turns, and each admission follows the plain rules',
   async (_, open, numRuns) => {
     const opened = await open()
     const done = { admissions: 0, refusals: 0, extensions: 0 }
