@@ -13,7 +13,7 @@ async function writtenFile(): Promise<{ folder: string; path: string }> {
   const folder = await temporaryFolder()
   const path = join(folder, 'file')
   writeFileSync(path, 'the content')
-  // Whole seconds can be set again exactly.
+  // Whole seconds can be restored exactly.
   utimesSync(path, SOME_TIME, SOME_TIME)
   return { folder, path }
 }

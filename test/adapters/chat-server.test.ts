@@ -41,7 +41,7 @@ async function readAnswer(
   return events
 }
 
-/** What came of an answer before it was refused, and the refusal's code. */
+/** Returns the events of an answer before it was refused, and the refusal's code. */
 async function readCutAnswer(api: PublicHost['chat']): Promise<[events: string[], code: string]> {
   const events: string[] = []
   const answer = (async () => {
@@ -91,7 +91,7 @@ describe('a server that misbehaves', () => {
   test.each<[string, object, object]>([
     ['by address', { scope: 'ip', retryAfterSeconds: 7 }, { scope: 'ip', retryAfterSeconds: 7 }],
     ['and tells the wait in the header alone', { scope: 'ip\u001b[2J' }, { retryAfterSeconds: 9 }],
-  ])('the client reports the limit %s', async (_how, said, members) => {
+  ])('the client reports a limit: %s', async (_how, said, members) => {
     const limited = json({ error: 'rate_limited', ...said }, 429, { 'retry-after': '9' })
     const { url } = await startScripted({ chat: limited })
     const refusal = await refusalOf(readAnswer(apiOf(url)))

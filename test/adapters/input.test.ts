@@ -34,7 +34,7 @@ async function linesOf(source: LineSource): Promise<InputLine[]> {
 const read = async (bytes: Uint8Array | string, name?: string): Promise<InputLine[]> =>
   linesOf(await fileOf(bytes, name))
 
-/** The good lines read before reading failed, and what it failed with. */
+/** Returns the lines read before the failure, and the error. */
 async function linesUntilFailure(source: LineSource): Promise<{ texts: string[]; error: unknown }> {
   const texts: string[] = []
   try {

@@ -13,7 +13,7 @@ import type { Sqld } from '../support/sqld.ts'
 import { temporaryFolder } from '../support/temporary-folder.ts'
 import { AS_OF, RUN_AT, sampleSignals } from '../support/workspace.ts'
 
-/** What the agent reads on a server that tells tokens that may write from those that may not. */
+/** The agent's reads on a server that distinguishes read-only tokens. */
 let sqld: Sqld
 let writeToken: string
 let readToken: string

@@ -24,7 +24,7 @@ afterAll(async () => {
   await sqld.stop()
 })
 
-/** Three publications and a gap, and attempts of a day that came to nothing. */
+/** Three publications, a gap, and the failed attempts of a day. */
 async function filledWorkspace(): Promise<Workspace> {
   const workspace = await publishedWorkspace([-3, -1, 0].map((back) => addDays(AS_OF, back)))
   const grant = await workspace.ledger.takeLease({ name: 'x', process: null }, 1, 1_000, () => false)
@@ -57,7 +57,7 @@ async function audited(
   env: Record<string, string>,
 ): Promise<VerifyReport & { recorded: boolean }> {
   const { code, stdout, stderr } = await dash(['verify-archive', '--payloads', '--json', ...args], { env })
-  // A folder without a state database keeps no record of an audit, which is said.
+  // A folder without a state database keeps no record of an audit, which is reported.
   expect([code, stderr.replace(/^no record of this audit .*\n$/, '')]).toEqual([0, ''])
   return JSON.parse(stdout) as VerifyReport & { recorded: boolean }
 }

@@ -23,7 +23,7 @@ interface PublishReport {
   reason: string | null
 }
 
-/** A data folder of the test's own and an S3 store of its own. */
+/** Creates a data folder and an S3 store for the test. */
 function storePlace(): { data: string; prefix: string; env: (endpoint?: string) => Record<string, string> } {
   const data = join(temporaryFolder(), 'data')
   mkdirSync(data)

@@ -48,7 +48,7 @@ function open(changes: Partial<S3Location> = {}, retryPolicy = RETRY_POLICY): Op
   return objects
 }
 
-/** An archive that holds the object, with no questions asked of the server so far. */
+/** An archive that contains the object; the requests so far are not counted. */
 async function openWithObject(retryPolicy = RETRY_POLICY): Promise<OpenObjects> {
   await server.plant(`${prefix()}/${KEY}`, BYTES)
   const objects = open({}, retryPolicy)
@@ -67,7 +67,7 @@ async function openPrepared(retryPolicy = RETRY_POLICY): Promise<OpenObjects> {
 const requestCount = (method: string, target: RegExp): number =>
   server.questions.filter((question) => question.method === method && target.test(question.target)).length
 
-/** Everything an archive is asked for. */
+/** Every operation of an archive. */
 const OPERATIONS: Record<string, (objects: OpenObjects) => Promise<unknown>> = {
   get: (objects) => objects.get(DIGEST),
   put: (objects) => objects.put(DIGEST, BYTES),
@@ -87,7 +87,7 @@ function failureOf(promise: Promise<unknown>): Promise<unknown> {
   )
 }
 
-/** The message of what is neither a refusal nor an answer: what server and commands report as unexpected. */
+/** Returns the message of a fault, which server and commands report as unexpected. */
 async function faultOf(promise: Promise<unknown>): Promise<string> {
   const failure = await failureOf(promise)
   if (failure instanceof Refusal || !(failure instanceof Error)) throw failure
@@ -95,7 +95,7 @@ async function faultOf(promise: Promise<unknown>): Promise<string> {
 }
 
 describe('an unusable S3 store', () => {
-  /** What is wrong with each, and what is said of it. */
+  /** Each unusable store, with the expected message. */
   const UNUSABLE: [string, () => Promise<Partial<S3Location>> | Partial<S3Location>, RegExp][] = [
     [
       'nothing listens at its endpoint',

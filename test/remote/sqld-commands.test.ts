@@ -13,7 +13,7 @@ import { storiesOf } from '../support/signals.ts'
 import { startSqld } from '../support/sqld.ts'
 import type { Sqld } from '../support/sqld.ts'
 
-/** The built program on a server that asks for a token, with nothing but the objects in files. */
+/** The built program with a server that requires a token; only the objects are in files. */
 let sqld: Sqld
 let token: string
 

@@ -37,7 +37,7 @@ const appendOf = (token: string): { token: string; clock: () => number; withinMs
   withinMs: WITHIN_MS,
 })
 
-/** A leased ledger behind a gate that may hold requests back. */
+/** A leased ledger behind a gate that can delay requests. */
 async function gated() {
   const gate = await httpGate(sqld.url)
   const { ledger } = connectLedger(gate.url)
@@ -259,7 +259,7 @@ test('the client sends no pragma to a server, and starts no interactive transact
   await feed.ping()
   expect(gate.bodies.length).toBeGreaterThan(15)
   expect(gate.bodies.filter((body) => /pragma/i.test(body))).toEqual([])
-  // A request that ends its stream leaves no transaction open behind it.
+  // A request that ends its stream leaves no transaction open.
   expect(gate.bodies.filter((body) => !body.includes('"type":"close"'))).toEqual([])
 })
 

@@ -87,7 +87,7 @@ describe('taking out the text of a hostile page', () => {
   })
 })
 
-/** A thread that counts its pages, and fails when the channel says so. */
+/** A thread that counts its pages, and fails on a message of the channel. */
 const FAILS_WHEN_TOLD = `
   import { parentPort } from 'node:worker_threads'
   let pages = 0
@@ -111,7 +111,7 @@ test('a thread that fails between two pages harms no page, and is replaced for t
     extractor.extract(page(''), NEVER).catch((error: Error) => error.message)
   const failed = 'the text could not be taken out: failed between two pages'
   let outcome = await next()
-  // A thread that takes longer to fail answers more pages, or fails with the next one.
+  // A thread that fails later extracts more pages, or fails with the next one.
   while (outcome === failed || (typeof outcome === 'object' && !isDeepStrictEqual(outcome, first)))
     outcome = await next()
   expect(outcome).toEqual(first)

@@ -141,7 +141,7 @@ const FAILURES: [string, (response: ServerResponse) => void][] = [
 ] // prettier-ignore
 
 describe('a page without a text', () => {
-  test.each(SKIPS)('the page is skipped, %s: %s', async (_what, why, answer) => {
+  test.each(SKIPS)('%s is skipped as %s', async (_what, why, answer) => {
     const { url } = await siteOf(answer)
     expect(await read(openTexts(), url)).toEqual({
       kind: 'skipped',

@@ -69,7 +69,7 @@ describe('a name that resolves to another address each time', () => {
     const { url } = await site((_question, response) => void response.writeHead(500).end())
     const { port } = new URL(url)
     const { named, requestCount } = await localSite()
-    // Allowed is what the name stands for at first; the page itself comes over another connection.
+    // The first address of the name is allowed; the page itself uses another connection.
     const lookup = answering(['127.0.0.1'], ['127.0.0.2'])
     const texts = openTexts({ allowed: ranges('127.0.0.1'), lookup })
     expect(await read(texts, `http://rebind.test:${port}/`)).toMatchObject({ kind: 'failed' })
@@ -192,7 +192,7 @@ test('a request carries the product’s name and neither cookies nor credentials
 
 test('a connection is closed if its peer is not the address that was checked', async () => {
   const { named, requestCount } = await localSite()
-  // What is looked up may be reached each time it is judged; the socket then reads another address.
+  // Each looked-up address is allowed; the socket then connects to another one.
   let reads = 0
   const lookup: NameLookup = (_hostname, _options, callback) => {
     const moving = {
@@ -230,6 +230,6 @@ test.each(['refuse', 'cut'] as const)('an endless body is read up to its limit o
   if (beyond === 'cut') expect((await reading).byteLength).toBe(512 * KIB)
   else await expect(reading).rejects.toMatchObject({ why: 'tooLarge' })
   expect(body.destroyed).toBe(true)
-  // What streams hold ready comes on top.
+  // Data buffered in streams is added.
   expect(taken()).toBeLessThan(1024 * KIB)
 })

@@ -46,7 +46,7 @@ import { formatHead } from '../../../src/domain/year/ledger.ts'
 import type { Head, LedgerRow, LegacyRow } from '../../../src/domain/year/ledger.ts'
 import { formatInstant } from '../../../src/domain/time.ts'
 
-/** Every known way to damage the sample: those of the self-test, each cell of every kind of row, and all else that came up. */
+/** Every known mutation of the sample: those of the self-test, each cell of every kind of row, and further cases. */
 export function everyMutation(sample: SampleContents): Damage[] {
   return [
     ...MUTATIONS,
@@ -117,7 +117,7 @@ function objects({ legacy }: SampleContents): Damage[] {
   ]
 }
 
-/** A socket stays in its place once it was moved there from where its server made it. */
+/** A socket remains after it was moved away from the path of its server. */
 async function createSocket(path: string): Promise<void> {
   const server = createServer()
   const first = join(dirname(path), 's')
@@ -198,7 +198,7 @@ function editedCell(value: unknown, dataType: string): string {
 
 type Values = Record<string, string | ((column: string) => string)>
 
-/** What no cell of a type can hold: the driver ends the process on some of it, and cuts other. */
+/** Values that no cell of a type can hold: the driver ends the process on some and truncates others. */
 const IMPOSSIBLE: Record<'texts' | 'numbers' | 'digests', { strict: Values; loose: Values }> = {
   texts: {
     strict: {
@@ -354,7 +354,7 @@ function legacyRows({ legacy: [first, middle, last] }: SampleContents): Damage[]
   ]
 }
 
-/** As SQLite makes them where nothing else is asked for. */
+/** SQLite's default page size. */
 const PAGE_BYTES = 4_096
 
 function ledgerFile(): Damage[] {

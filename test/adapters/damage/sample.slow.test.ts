@@ -34,7 +34,7 @@ beforeAll(async () => {
 
 afterAll(() => Promise.all([sample.remove(), all.remove()]))
 
-/** Every path of a folder with what is there: a digest for a file, else its kind. */
+/** Lists every path of a folder with the digest of a file or the kind of any other entry. */
 function stateOf(folder: string): Map<string, string> {
   return new Map(
     readdirSync(folder, { recursive: true, encoding: 'utf8' })
@@ -99,7 +99,7 @@ describe('the sample', () => {
   })
 })
 
-/** What an audit by the very code that audits an operator's archive says of a folder, and what stands there. */
+/** Audits a folder with the code that audits an operator's archive, and returns the report and the contents. */
 async function audit(folder: string, expectedHead: KeptHead | null): Promise<VerifyResult & { read: Read }> {
   const container = new Container({ config: readConfig({ dataDir: folder }, {}, '/'), version: '0' })
   try {
@@ -152,7 +152,7 @@ describe('every mutation', () => {
       const { read, ...result } = await audit(folder, keptHead)
       if (read === null) return result
       judged += 1
-      // Whatever is readable, the check judges as the rules written a second time do.
+      // The check agrees with a second implementation of the rules for everything readable.
       const broken = brokenRules(read.contents, { heads: read.heads, seen: 'all' })
       const heads = read.heads.map((head) => ({ path: `heads/${head.seq}`, seq: head.seq, head }))
       const { findings } = auditLedger(read.contents, heads, null)

@@ -30,7 +30,7 @@ const wantedIds = async ({ feed }: OpenFeed, changes: Partial<ArticleWish> = {})
     ({ source, sourceId }) => `${source} ${sourceId}`,
   )
 
-/** What every engine of the feed promises about article texts. */
+/** Contract of every feed engine: article texts. */
 export function articlesContract(name: string, engine: FeedOpener): void {
   describe(`article texts in ${name}`, () => {
     test('the feed reports which items have article texts', async () => {
@@ -213,7 +213,7 @@ export function articlesContract(name: string, engine: FeedOpener): void {
   })
 }
 
-/** An article text with every value known, but for what is overridden. */
+/** An article text with default values. */
 function article(overrides: Partial<Article> = {}): Article {
   return {
     source: 'hn',

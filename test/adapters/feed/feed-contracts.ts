@@ -31,7 +31,7 @@ function keptResponse(changes: Partial<KeptResponse> = {}): KeptResponse {
   return { etag: 'W/"1"', lastModified: null, body: '["ä 😀 \u2028"]', keptAt: 1_000, ...changes }
 }
 
-/** What every engine of the feed remembers of sources. */
+/** Contract of every feed engine: the memory of sources. */
 function sourceMemoryContract(name: string, engine: FeedOpener): void {
   describe(`kept responses in ${name}`, () => {
     test('a kept response is returned unchanged, by its exact URL', async () => {

@@ -30,7 +30,7 @@ const OTHER_VALUES: Partial<Signal>[] = [
   { titleProvenance: null },
 ]
 
-/** Stores row by row what a file holds, as the sentences of decisions.md part 2 say. */
+/** Stores a file row by row, by the rules in decisions.md part 2. */
 function naiveCounts(stored: Map<string, Signal>, rows: readonly Signal[]): ImportCounts {
   const result = counts(0, 0, 0)
   for (const row of rows) {
@@ -43,7 +43,7 @@ function naiveCounts(stored: Map<string, Signal>, rows: readonly Signal[]): Impo
   return result
 }
 
-/** What every engine of the feed promises about importing. */
+/** Contract of every feed engine: imports. */
 export function importContract(name: string, engine: FeedOpener): void {
   describe(`the import of daily signals into ${name}`, () => {
     test('an import counts another value in any column of a stored row as replaced', async () => {
@@ -176,7 +176,7 @@ export function importContract(name: string, engine: FeedOpener): void {
       { timeout: 60_000 },
       async () => {
         const { feed } = await engine.open()
-        // 6 MB in all: more than a server takes in one parameter or gives in one cell.
+        // 6 MB in total: more than a server accepts in one parameter or returns in one cell.
         const rows = Array.from({ length: 400 }, (_, index) =>
           signal({ sourceId: String(index), title: `${index} ${'é'.repeat(7_500)}` }),
         )

@@ -4,7 +4,7 @@ import type { FeedOpener } from './open-feed.ts'
 import type { ItemDetails } from '../../../src/domain/feed/live-source.ts'
 import { DAMAGED } from '../../support/refusals.ts'
 
-/** What every engine of the feed promises about single items. */
+/** Contract of every feed engine: single items. */
 export function itemsContract(name: string, engine: FeedOpener): void {
   describe(`single items in ${name}`, () => {
     test("an item is returned with its latest signal and its source's details", async () => {
@@ -96,7 +96,7 @@ function details(changes: Partial<ItemDetails> = {}): ItemDetails {
   }
 }
 
-/** What every engine of the feed promises about details of items. */
+/** Contract of every feed engine: details of items. */
 export function detailsContract(name: string, engine: FeedOpener): void {
   describe(`details of items in ${name}`, () => {
     test('details are returned as stored, for the requested items, by save key', async () => {
@@ -153,7 +153,7 @@ export function detailsContract(name: string, engine: FeedOpener): void {
 
 const ODD = 'Größe “quoted” \\ 漢字 😀 \u2028 \u0001 \uFEFF'
 
-/** What every engine of the feed promises about verified titles. */
+/** Contract of every feed engine: verified titles. */
 export function titlesContract(name: string, engine: FeedOpener): void {
   describe(`verified titles in ${name}`, () => {
     test('verified titles are returned by save key, for the requested events only', async () => {

@@ -12,7 +12,7 @@ import type { FeedStore } from '../../../src/domain/ports.ts'
 const TODAY = dayOf(NOW)
 const YESTERDAY = dayOf(NOW - DAY_MS)
 
-/** What every engine promises about what the live periods are ranked from. */
+/** Contract of every feed engine: the events that the live periods are ranked from. */
 export function liveFeedContract(name: string, engine: FeedOpener): void {
   const recent = (overrides: Parameters<typeof signal>[0] = {}): ReturnType<typeof signal> =>
     signal({ day: TODAY, publishedAt: NOW - HOUR_MS, ...overrides })
@@ -94,7 +94,7 @@ const MINUTE_MS = 60_000
 const sealed = (at = NOW, events = 2): SealedSnapshot =>
   sealSnapshot(rankLivePeriods(feedEvents('hn', events), at), new Map(), at)
 
-/** What every engine promises about the snapshots it keeps. */
+/** Contract of every feed engine: stored snapshots. */
 export function snapshotContract(name: string, engine: FeedOpener): void {
   const keep = (
     store: FeedStore,

@@ -9,7 +9,7 @@ import type { FeedOpener, OpenFeed } from './open-feed.ts'
 
 let number = 0
 
-/** A signal of an event of its own with this title, published on its day. */
+/** A signal of a new event with this title, published on its day. */
 function titled(title: string, overrides: Partial<Signal> = {}): Signal {
   const sourceId = `${(number += 1)}`
   const day = overrides.day ?? '2026-03-01'
@@ -28,7 +28,7 @@ async function filled(engine: FeedOpener, signals: readonly Signal[]): Promise<O
   return opened
 }
 
-/** Every key of a question's items, page by page. */
+/** Returns every key of a query's items, page by page. */
 async function walk(search: CallerSearch, query: string, limit: number): Promise<string[]> {
   const keys: string[] = []
   for (let cursor: string | null | undefined; cursor !== null;) {
@@ -47,7 +47,7 @@ async function saveText({ raw }: OpenFeed, sourceId: string, text: string): Prom
   })
 }
 
-/** What every engine of the feed promises about search, similar items and trends. */
+/** Contract of every feed engine: search, similar items and trends. */
 export function searchContract(name: string, engine: FeedOpener): void {
   queryContract(name, engine)
   relationContract(name, engine)
@@ -102,7 +102,7 @@ function queryContract(name: string, engine: FeedOpener): void {
         ['"hn hands"', 'HN show of hands'],
       ] as const)
         expect(await titlesOf(search, query), query).toEqual([title])
-      // A word said twice is one word, and one word alone finds no alternatives.
+      // A repeated word counts once, and a single word has no alternatives.
       expect(await titlesOf(search, '"hn hn"')).toEqual([])
     })
 

@@ -19,10 +19,10 @@ import { openFeed } from './open-feed.ts'
 const FAULT = { name: 'StorageFault' }
 const QUERY: FeedQuery = { kind: 'item-trend', key: 'hn-1' }
 
-/** What every worker says once it has started. */
+/** The message of every worker after its start. */
 const READY = "process.send({ outcome: 'ready' });"
 
-/** A process whose program is the given script; it answers with what it is asked unless the script does otherwise. */
+/** Starts a process with the given script as its program. */
 async function scripted(script: string, timeoutMs = 30_000, starting = READY): Promise<SearchProcess> {
   const path = join(await temporaryFolder(), 'worker.mjs')
   await writeFile(path, `${script};${starting}`)
@@ -112,8 +112,8 @@ describe('the search process', () => {
 })
 
 /**
- * Asks many questions at once, round by round with other times, and then one after the other at growing distances: so
- * they run out of time in every state the reading process can be in.
+ * Sends many queries at once, in rounds with different time limits, and then one by one with growing delays, so
+ * that they time out in every state of the reading process.
  */
 const BURSTS = `
   import { setTimeout } from 'node:timers/promises'
@@ -194,7 +194,7 @@ describe('the search in a file', () => {
   })
 })
 
-/** Refreshes or rebuilds in another process, and says each step it has taken. */
+/** Refreshes or rebuilds in another process, and reports each step. */
 const INDEXER = `
   import { database } from '${builtModule('adapters/sqlite/database.js')}'
   import { searchIndex } from '${builtModule('adapters/feed/search-index.js')}'

@@ -8,7 +8,7 @@ const BOUNDS = { perAddress: 4, perNetwork: 16, all: 64 }
 const LIMIT = { code: 'search_limit', members: { retryAfterSeconds: 2 } }
 const BUSY = { code: 'search_busy', members: { retryAfterSeconds: 2 } }
 
-/** Turns whose queries last until they are told to end; `begun` names them in the order of their turns. */
+/** A queue whose queries run until the test ends them; `begun` lists them in the order of their turns. */
 function openQueue(concurrency = 1) {
   const queue: SearchQueue = searchQueue(BOUNDS, concurrency)
   const begun: string[] = []
@@ -33,7 +33,7 @@ function openQueue(concurrency = 1) {
   }
 }
 
-/** Ends whatever runs, one query after the other, until none does. */
+/** Ends the running queries one by one until none is left. */
 async function endAll({ begun, end }: ReturnType<typeof openQueue>): Promise<void> {
   for (let at = 0; at < begun.length; at += 1) await end(begun[at] ?? '')
 }

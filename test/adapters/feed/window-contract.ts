@@ -17,7 +17,7 @@ const AFTER = addDays(AS_OF, 1)
 const inOrder = (events: readonly YearEvent[]): YearEvent[] =>
   [...events].sort((a, b) => (a.source + a.sourceId < b.source + b.sourceId ? -1 : 1))
 
-/** What every engine of the feed promises about reading a window. */
+/** Contract of every feed engine: the window. */
 export function windowContract(name: string, engine: FeedOpener): void {
   describe(`the window of a Year in ${name}`, () => {
     test('the window agrees with a plain reading of all signals, in any order of arrival', async () => {
@@ -111,7 +111,7 @@ export function windowContract(name: string, engine: FeedOpener): void {
 
 /** A second reading of a window, written from decisions.md part 3 alone: every rule looks at every signal. */
 
-/** What is stored after the signals were imported in this order. */
+/** The rows stored after an import of the signals in this order. */
 function naiveStore(signals: readonly Signal[]): Signal[] {
   return [...new Map(signals.map((row) => [tripleOf(row), row])).values()]
 }

@@ -7,7 +7,7 @@ import { chainOf, gap, legacyRow, legacySeal, publication } from '../../domain/y
 import { anyLease, fill } from './open-ledger.ts'
 import type { LedgerOpener, OpenLedger, RawClient } from './open-ledger.ts'
 
-/** What the database itself refuses, to whoever has its file and a client. */
+/** Statements that the database itself refuses from any client of its file. */
 
 const LEGACY = [legacyRow(1, '2026-02-27'), legacyRow(2, '2026-02-28')]
 
@@ -22,7 +22,7 @@ const CONTENTS: LedgerContents = {
   ]),
 }
 
-/** A copy of a row with some of its columns given as SQL. */
+/** Returns an INSERT of a copy of a row with some columns replaced by SQL. */
 function copyOf(table: SQLiteTable, where: string, changes: Record<string, string>): string {
   const columns = Object.values(getTableColumns(table)).map(({ name }) => name)
   const cells = columns.map((column) => changes[column] ?? column)
@@ -41,7 +41,7 @@ const legacy = (position: number, changes: Record<string, string>): string =>
 
 const VERBS = ['INSERT', 'INSERT OR REPLACE', 'INSERT OR IGNORE', 'INSERT OR FAIL', 'REPLACE']
 
-/** Inserts over something that is there; refused whatever the verb. */
+/** Inserts over existing rows, refused for every verb. */
 const OVER_ENTRIES: Record<string, string> = {
   'the same sequence number': entry(2, { seq: '2' }),
   'the same leaf': entry(2, { leaf: 'leaf' }),
@@ -100,7 +100,7 @@ async function everything(client: RawClient): Promise<unknown[]> {
   return results.map((result) => result.rows)
 }
 
-/** What a statement does to the database, which must be nothing. */
+/** Returns the effect of a statement on the database, which must be none. */
 async function effectOf({ raw }: OpenLedger, sql: string): Promise<string> {
   const before = JSON.stringify(await everything(raw))
   const outcome = await raw.execute(sql).then(
@@ -111,19 +111,19 @@ async function effectOf({ raw }: OpenLedger, sql: string): Promise<string> {
   return before === after ? outcome : `${outcome}, and changed the ledger`
 }
 
-/** What an insertion does by each verb, told once each. */
+/** Returns the distinct effects of an insertion by all verbs. */
 async function effectsOf(opened: OpenLedger, insertion: string): Promise<string[]> {
   const effects = new Set<string>()
   for (const verb of VERBS) effects.add(await effectOf(opened, `${verb} ${insertion}`))
   return [...effects]
 }
 
-/** What every engine of the ledger refuses, although it was asked past the adapter. */
+/** Contract of every ledger engine: statements refused even without the adapter. */
 export function appendOnlyContract(engine: string, open: LedgerOpener): void {
   const filled = (): Promise<OpenLedger> => fillNew(open)
 
   describe(`the rules of the ledger database in ${engine}`, () => {
-    test.each(Object.entries(STATEMENTS))('the database refuses to %s', async (_what, sql) => {
+    test.each(Object.entries(STATEMENTS))('the database refuses: %s', async (_what, sql) => {
       expect(await effectOf(await filled(), sql)).toBe('refused')
     })
 

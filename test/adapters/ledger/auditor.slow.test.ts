@@ -31,7 +31,7 @@ interface Filled {
   raw: RawClient
 }
 
-/** {@link sampleLedger} in a file, without what keeps it append-only and, when asked for, without column types. */
+/** Writes {@link sampleLedger} to a file without its append-only triggers and, optionally, without column types. */
 async function openFilled(untyped: readonly string[] = []): Promise<Filled> {
   const { path, url, raw, ...opened } = await openLedger()
   await fill({ ...opened, raw }, sampleLedger())
@@ -220,7 +220,7 @@ describe('one damaged cell', () => {
   })
 })
 
-/** Changes what is committed in a transaction that is larger than its cache, and says so before the end of it. */
+/** Changes committed rows in a transaction larger than its cache, and reports it before the end. */
 const CUT_SHORT = `
   import Database from 'libsql'
   const database = new Database(process.argv[1])
@@ -262,7 +262,7 @@ const { rows: ROWS, legacy: LEGACY } = sampleLedger()
 interface Crashed {
   path: string
   audit: () => Promise<AuditedContents | null>
-  /** Makes the ledger what the writer that crashed on it had not come to. */
+  /** Completes the work of the crashed writer. */
   proceed: () => void
 }
 

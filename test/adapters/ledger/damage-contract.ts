@@ -7,7 +7,7 @@ import type { LedgerOpener, OpenLedger } from './open-ledger.ts'
 
 /** Bytes and values a damaged disk or a careless hand may leave in the cells of the ledger. */
 
-/** A filled ledger without what keeps it append-only. */
+/** A filled ledger without its append-only triggers. */
 async function fillNew(open: LedgerOpener): Promise<OpenLedger> {
   const opened = await open()
   await fill(opened, sampleLedger())
@@ -29,7 +29,7 @@ const read = async (opened: OpenLedger): Promise<unknown> => {
   return proveLedger(contents, headAt(sampleLedger().rows, 7))
 }
 
-/** What every engine of the ledger does about damage: it refuses, and never ends the process. */
+/** Contract of every ledger engine: damage is refused and never ends the process. */
 export function damageContract(engine: string, open: LedgerOpener): void {
   const filled = (): Promise<OpenLedger> => fillNew(open)
 

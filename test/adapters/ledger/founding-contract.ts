@@ -47,7 +47,7 @@ async function begunIn(open: LedgerOpener): Promise<OpenLedger & { guard: Guard 
   return { ...opened, guard }
 }
 
-/** What every engine of the ledger promises about founding an archive. */
+/** Contract of every ledger engine: founding an archive. */
 export function foundingContract(engine: string, open: LedgerOpener): void {
   const begun = () => begunIn(open)
   const leased = () => leasedIn(open)

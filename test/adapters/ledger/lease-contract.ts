@@ -25,7 +25,7 @@ async function taken(ledger: Ledger, holder: LeaseHolder, now = NOW): Promise<st
   return grant.token
 }
 
-/** What every engine of the ledger promises about the lease and the attempts it guards. */
+/** Contract of every ledger engine: the lease and the attempts it protects. */
 export function leaseContract(engine: string, open: LedgerOpener): void {
   describe(`the publisher's lease in ${engine}`, () => {
     test('the lease is refused while another process holds it, with the holder, the start and the end', async () => {
@@ -153,7 +153,7 @@ export function leaseContract(engine: string, open: LedgerOpener): void {
       ['one that leaves another out', [1], 3],
       ['a second before the first', [], 2],
       ['number 0', [], 0],
-    ])('attempts are not counted %s', async (_what, counted, attempt) => {
+    ])('an attempt is not counted: %s', async (_what, counted, attempt) => {
       const { ledger } = await open()
       const token = await taken(ledger, ONE)
       for (const before of counted) await ledger.countAttempt(DAY, before, NOW, token)

@@ -36,7 +36,7 @@ function next(overrides: Parameters<typeof manifest>[1] = {}): LedgerRow {
   return sealEntry({ kind: 'publication', manifest: following }, 2, following.publishedAt, LAST.leaf)
 }
 
-/** What every engine of the ledger promises about reading and appending. */
+/** Contract of every ledger engine: reading and appending. */
 function ledgerContract(engine: string, open: LedgerOpener): void {
   describe(`the contents of the ledger in ${engine}`, () => {
     test('a new ledger is empty', async () => {

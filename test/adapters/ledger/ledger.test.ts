@@ -106,7 +106,7 @@ describe('a change token of the ledger', () => {
 })
 
 describe('a byte that is not UTF-8', () => {
-  /** The driver ends the process on such a text: no error, no exit code of ours. */
+  /** The driver ends the process on such a text, without an error or an exit code of this program. */
   const QUERY_SCRIPT = `
     const [, base, url, question] = process.argv
     const { database } = await import(base + 'adapters/sqlite/database.js')

@@ -6,7 +6,7 @@ import { temporaryFolder } from '../../support/temporary-folder.ts'
 
 vi.mock('node:fs', { spy: true })
 
-/** What a reader has room for at first. */
+/** Initial size of a reader's buffer. */
 const BUFFER_BYTES = 1024 * 1024
 
 test.each([1, 2, 700_000])(

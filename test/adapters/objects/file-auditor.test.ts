@@ -60,7 +60,7 @@ interface Store {
   pathOf: (index: number) => string
 }
 
-/** A store with one object a day; `sizeOf` gives the least size of each. */
+/** Creates a store with one object a day; `sizeOf` returns the minimum size of each. */
 async function openStore(count: number, sizeOf: (index: number) => number = () => 0): Promise<Store> {
   const root = await temporaryFolder()
   const manifests = Array.from({ length: count }, (_, index) => {
@@ -103,7 +103,7 @@ function damage({ manifests, pathOf }: Store): number[] {
 
 const NEVER = new AbortController().signal
 
-/** The outcome of every manifest, in their order; each is given once. */
+/** Returns the outcome of every manifest, in order; each must occur once. */
 async function outcomes(
   { auditor, manifests }: Store,
   jobs: number,
@@ -201,7 +201,7 @@ describe.each([
 
   test('the objects of a store that disappears during the examination are unavailable, not missing', async () => {
     const store = await openStore(MANY)
-    // One of each batch: threads may have read all others before the store goes away.
+    // One of each batch: threads may have read all others before the store disappears.
     const isMissing = (index: number): boolean => index % 16 === 5
     for (const index of store.manifests.keys()) if (isMissing(index)) rmSync(store.pathOf(index))
     const examining = async (): Promise<void> => {
@@ -225,7 +225,7 @@ describe.each([
   })
 })
 
-/** What is seen of a store ahead, by key; each is given once. */
+/** Returns the objects read ahead, by key; each must occur once. */
 async function seenAhead({ auditor }: Store, jobs = 2): Promise<Map<string, SeenObject>> {
   const ahead = auditor.readAhead(jobs)
   if (ahead === null) throw new Error('nothing is read ahead')
@@ -319,7 +319,7 @@ describe('the objects of a folder, read ahead', () => {
   )
 })
 
-/** Goes away after one batch, as a reader does that fails. */
+/** Stops after one batch, like a failing reader. */
 async function sizeOfFirstBatch({ auditor, manifests }: Store, jobs: number): Promise<number> {
   for await (const batch of auditor.examine(manifests, 'identity', jobs, NEVER)) return batch.length
   return 0

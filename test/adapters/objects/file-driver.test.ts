@@ -44,13 +44,13 @@ function filesBelow(folder: string): string[] {
     .sort()
 }
 
-/** Puts something into the object's place. */
+/** Replaces the object's file by something else. */
 function inPlace(path: string, put: (path: string) => void): void {
   mkdirSync(dirname(path), { recursive: true })
   put(path)
 }
 
-/** What may stand in an object's place that is no regular file; each keeps the object's own bytes where it can. */
+/** Entries other than regular files in an object's place; each keeps the object's bytes if possible. */
 const NOT_FILES: Record<string, (path: string) => void> = {
   'a folder': (path) => mkdirSync(path),
   'a link to the right bytes': (path) => {
@@ -146,7 +146,7 @@ describe('an archive in a folder', () => {
       await objects.putHead(headOf(1))
       inPlace(join(root, 'heads/2'), put)
       await expect(objects.putHead(headOf(2))).rejects.toMatchObject(DAMAGED)
-      // A folder is not a name of the list at all: it can only hide a head that was removed, which the ledger tells.
+      // A folder is not listed: it can only hide a removed head, which the ledger reveals.
       if (what === 'a folder') expect(await objects.newestHead()).toEqual(headOf(1))
       else await expect(objects.newestHead()).rejects.toMatchObject(DAMAGED)
     },

@@ -10,7 +10,7 @@ import { storageDamaged } from '../../../src/domain/refusal.ts'
 /** An empty archive, and a way past it. */
 interface ArchiveUnderTest {
   objects: Objects
-  /** Puts bytes under a path of the store (`heads/1`), as somebody else would who can write to it. */
+  /** Writes bytes to a path of the store (`heads/1`), as another program could. */
   plant(path: string, bytes: Uint8Array): Promise<void>
 }
 
@@ -59,7 +59,7 @@ const DAMAGED_HEADS: Record<string, Uint8Array> = {
 
 type ArchiveOpener = () => Promise<ArchiveUnderTest>
 
-/** What every archive keeps, whatever engine it stands on. */
+/** Contract of every archive engine. */
 export function objectsContract(engine: string, open: ArchiveOpener): void {
   archiveContract(engine, open)
   recommendationsContract(engine, open)

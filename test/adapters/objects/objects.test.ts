@@ -43,7 +43,7 @@ objectsContract('files', async () => {
   }
 })
 
-/** An engine that reads whatever it is told to. */
+/** An engine that returns a given value for every read. */
 function engineReading(value: unknown): Driver {
   return {
     name: 'scripted',

@@ -18,7 +18,7 @@ const CALL: ModelCall = {
   maxOutputTokens: 1_000,
 }
 
-/** Three models that call tools, the second of which does not think, and one that does not. */
+/** Three models that call tools, the second without reasoning, and one model that calls no tools. */
 const RUN = sampleRun({
   candidates: [
     candidate('maker/first:free'),

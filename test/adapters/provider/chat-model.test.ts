@@ -23,7 +23,7 @@ const USAGE = { in: 100, out: 20, cached: 40 }
 type Expected =
   Partial<Extract<ModelEvent, { kind: 'end' }>> | { error: string; code: string; dispatched?: boolean }
 
-/** Every misbehaviour of one round: text given out, and how it ends. */
+/** Every misbehaviour of one round: its text and its end. */
 const TABLE: readonly (readonly [ModeName, string, Expected])[] = [
   ['answer', WHOLE, { refused: false, calls: [], usage: USAGE }],
   ['clean end without terminal', WHOLE, { error: 'upstream_error', code: 'truncated' }],
@@ -59,7 +59,7 @@ const TABLE: readonly (readonly [ModeName, string, Expected])[] = [
 ]
 
 describe.each(APIS)('a round over %s', (api) => {
-  test.each(TABLE)('the round ends as expected for a provider of %s', async (mode, text, expected) => {
+  test.each(TABLE)('the round ends as expected for the provider mode: %s', async (mode, text, expected) => {
     const provider = await startProvider(mode)
     const idleLimit = 'error' in expected && expected.error === 'timeout' ? expected.code : null
     const quick = {
@@ -233,7 +233,7 @@ describe('chat completions of local engines', () => {
   test.each([
     ['that end with the mark alone', 'truncated', `${chunk({ delta: { content: 'Hi' } })}data: [DONE]\n\n`],
     ['that a filter cut', 'incomplete', chunk({ delta: { content: 'Hi' }, finish_reason: 'content_filter' })],
-  ])('the %s are %s', async (_what, code, stream) => {
+  ])('completions %s are %s', async (_what, code, stream) => {
     const provider = await startProvider(asStream(stream))
     expect(outcome(await heard(modelAt(provider.url, { api: 'chat' }))).end).toMatchObject({ code })
   })

@@ -8,7 +8,7 @@ import { ANSWERED_AT, ANSWER_SHAPES, answered } from './answer-shapes.ts'
 
 const PAGE = fileURLToPath(new URL('../../../docs/model-errors.md', import.meta.url))
 
-/** The answer of the shape whose name holds these words. */
+/** Returns the response of the shape whose name contains these words. */
 const shapeOf = (words: string) =>
   ANSWER_SHAPES.find(({ shape }) => shape.includes(words))?.answer ?? answered(null, '')
 

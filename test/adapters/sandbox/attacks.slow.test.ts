@@ -8,7 +8,7 @@ import { runIn, sandbox } from '../../support/lite-shell.ts'
 
 const shell = await sandbox()
 
-/** Whatever was run before, the next command runs as it should. */
+/** The next command must run correctly after any other. */
 async function expectSound(): Promise<void> {
   const run = await runIn(shell, 'cat a.txt', { 'a.txt': 'sound\n' })
   expect(run).toMatchObject({ outcome: 'ran', stdout: 'sound\n', exitCode: 0, why: null })

@@ -28,7 +28,7 @@ const COMMANDS = [
   'for file in *.txt; do tail -qn1 "$file"; done',
 ]
 
-/** Long names, letters that the sandbox lacks, and what a real tool knows without being told. */
+/** Long names, letters missing in the sandbox, and defaults of the real tools. */
 const OTHERS = [
   "grep -rlZ 'NOTE:' . | sort -z | xargs -0 cat",
   "grep -rl --null 'NOTE:' . | xargs -0 grep -c NOTES",

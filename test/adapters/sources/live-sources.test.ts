@@ -22,7 +22,7 @@ function shape(name: string): unknown {
   return JSON.parse(readFileSync(new URL(`../../fixtures/shapes/${name}.json`, import.meta.url), 'utf8'))
 }
 
-/** What a source gives when one of its replies is another. */
+/** Reads a source with one of its responses changed. */
 async function readChanged(
   name: LiveSourceName,
   server: Replayed,
@@ -250,7 +250,7 @@ describe('the requests to sources', () => {
   })
 })
 
-/** A list of each source: the place it is in, a good row, the key of its id, and what is made of rows. */
+/** A list of each source: its path, a valid row, the key of its id, and a function that wraps rows. */
 const LISTS: [
   LiveSourceName,
   Replayed,

@@ -5,7 +5,7 @@ import { jsonSource, localSource } from '../../support/local-source.ts'
 import { sourceClient } from '../../support/source-client.ts'
 import { NOT_VOUCHED, SOURCE_UNAVAILABLE } from '../../support/refusals.ts'
 
-/** Asks a source at `url` for the title of one of its items. */
+/** Requests the title of an item from a source at `url`. */
 function fetchTitle(
   url: string,
   source: string,
@@ -41,14 +41,14 @@ const lessWrongPost = (changes: Changes = {}): Changes => ({
   data: { post: { result: { _id: POST, title: POST_TITLE, ...changes } } },
 })
 
-/** One item of each source with the question that must be asked for it. */
+/** One item of each source with the expected request. */
 const ITEMS = [
   ['hn', '8863', '/item/8863.json', hnItem(), HN_TITLE, 'hn:firebase-item'],
   ['lobsters', 'tdfoqh', '/s/tdfoqh.json', lobstersStory(), LOBSTERS_TITLE, 'lobsters:story-json'],
   ['lesswrong', POST, '/', lessWrongPost(), POST_TITLE, 'lesswrong:graphql-post'],
 ] as const
 
-/** Answers by which a source says that it cannot vouch for the item it was asked for. */
+/** Responses that do not vouch for the requested item. */
 const NOT_VOUCHING: [string, string, string, unknown][] = [
   ['an item it does not know', 'hn', '8863', null],
   ['a deleted item', 'hn', '8863', { deleted: true, id: 8863, time: 1175714200, type: 'story' }],
@@ -67,7 +67,7 @@ const NOT_VOUCHING: [string, string, string, unknown][] = [
   ['no title', 'lesswrong', POST, lessWrongPost({ title: null })],
 ]
 
-/** Answers that are JSON, but not an answer of that source. */
+/** JSON responses of an unexpected form. */
 const OTHER_SHAPES: [string, string, string, unknown][] = [
   ['an error', 'hn', '8863', { error: 'Permission denied' }],
   ['an id as text', 'hn', '8863', hnItem({ id: '8863' })],

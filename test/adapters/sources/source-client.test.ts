@@ -9,7 +9,7 @@ import { SOURCE_UNAVAILABLE } from '../../support/refusals.ts'
 
 const MIB = 1024 * 1024
 
-/** Asks for a JSON value of whatever shape; a 404 gives null. */
+/** Requests a JSON value of any form; null for a 404. */
 function fetchJson(
   request: Partial<SourceRequest<unknown>> & { url: string },
   client: SourceClient = sourceClient(),
@@ -25,7 +25,7 @@ const sends =
   (response: ServerResponse) =>
     response.writeHead(status, headers).end(body)
 
-/** Ways to answer that are no answer, and what is said of each. */
+/** Invalid responses, with the expected message of each. */
 const MISBEHAVIOURS: Record<string, [RegExp, (response: ServerResponse) => void]> = {
   'a server error': [/answered 500$/, sends(500, '{"error":"internal"}')],
   'a refusal': [/answered 403$/, sends(403, '{}')],
@@ -170,13 +170,13 @@ describe('an aborted request to a source', () => {
 describe('a busy source', () => {
   const from = Date.UTC(2026, 10, 21, 12)
 
-  /** A client that waits so long in all, by a clock of its own. */
+  /** A client with a total waiting time and a simulated clock. */
   function waitingClient(maxWaitMs = 60_000) {
     const { slept, ...time } = sleepingClock(from)
     return { slept, client: sourceClient({ ...time, limits: { concurrency: 4, maxWaitMs } }) }
   }
 
-  /** A source that answers with each of the given heads once, then with an object. */
+  /** A source that responds with each of the given heads once, then with an object. */
   async function busyFor(...heads: [number, Record<string, string>][]) {
     const left = [...heads]
     return localSource((_question, response) => {
@@ -189,7 +189,7 @@ describe('a busy source', () => {
   test.each([
     ['seconds', '7'],
     ['a date', new Date(from + 7_000).toUTCString()],
-  ])('a busy source is requested again when the %s of its Retry-After are over', async (_form, value) => {
+  ])('a busy source is requested again after its Retry-After: %s', async (_form, value) => {
     for (const status of [429, 503]) {
       const { url, questions } = await busyFor([status, { 'retry-after': value }])
       const { slept, client } = waitingClient()
@@ -280,7 +280,7 @@ test('a host has at most four open requests, and the next is sent when one is do
     open.push(response)
     most = Math.max(most, open.length)
     if (questions.length < 4) return
-    // All four are there: one answer after the other makes room for the rest.
+    // All four are open: each response lets one more request start.
     setImmediate(() => open.shift()?.end('{}'))
     if (questions.length === 12) for (const last of open.splice(0)) last.end('{}')
   })
@@ -315,7 +315,7 @@ describe('a token', () => {
 describe('a response with validators', () => {
   const validators = { etag: 'W/"1"', 'last-modified': 'Sat, 21 Nov 2026 10:00:00 GMT' }
 
-  /** Answers 304 to whoever knows the validators. */
+  /** Responds 304 to a request with validators. */
   async function unchanging(value: unknown, headers: Record<string, string> = validators) {
     return localSource(({ headers: request }, response) => {
       const hasValidators =

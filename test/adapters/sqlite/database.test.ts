@@ -211,7 +211,7 @@ describe('a database that has changed', () => {
       DAMAGED,
       (path) => writeFileSync(path, 'certainly not a database, but long enough for a header\n'.repeat(100)),
     ],
-  ])('a damaged database is %s', async (_what, refusal, put) => {
+  ])('a database is %s', async (_what, refusal, put) => {
     const path = await newPath()
     put(path)
     await expect(ids(open(path))).rejects.toMatchObject(refusal)

@@ -24,7 +24,7 @@ async function notes(retryMs: number): Promise<{ url: string; client: Guarded }>
   return { url, client }
 }
 
-/** What another connection finds in the file, in order. */
+/** Reads the rows in the file through another connection, in order. */
 async function textsIn(url: string): Promise<unknown[]> {
   const client = rawClient(url)
   const result = await client.execute('SELECT text FROM notes ORDER BY rowid')
@@ -82,7 +82,7 @@ describe('a guarded client', () => {
       expect(isBusy(error)).toBe(true)
       expect(performance.now() - startedAt).toBeGreaterThanOrEqual(100)
       await release()
-      // What is acknowledged now must be in the file, for every other connection to see, and no lock may be left over.
+      // An acknowledged write must be in the file, visible to other connections, and no lock must be left.
       const other = rawClient(url)
       await client.execute(insert('one'))
       await other.execute(insert('two'))
@@ -119,7 +119,7 @@ describe('a guarded client', () => {
     ['a statement', (client, sql) => client.execute(sql)],
     ['a batch', async (client, sql) => (await client.batch([sql], 'read'))[0]],
     ['a transaction', (client, sql) => inTransaction(client, 'read', sql)],
-  ])('the client lets a read-only %s wait for a process that is committing', async (_what, read) => {
+  ])('the client lets a read wait for a process that is committing: %s', async (_what, read) => {
     const { url, client } = await notes(5_000)
     await client.execute(insert('stored'))
     const release = await holdLock(url, 'committing')
@@ -234,7 +234,7 @@ describe('a guarded client', () => {
       const stored = new Set(await textsIn(url))
       expect(acknowledged.filter((text) => !stored.has(text))).toEqual([])
       expect(acknowledged.filter((text) => text.startsWith('own'))).toHaveLength(100)
-      // The killed process may have written one more than it could tell.
+      // The killed process may have written one row more than it reported.
       expect(stored.size - acknowledged.length).toBeLessThanOrEqual(1)
     },
   )

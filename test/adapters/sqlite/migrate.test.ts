@@ -9,7 +9,7 @@ import type { StoreClient } from '../../../src/adapters/sqlite/rows.ts'
 import { temporaryFolder } from '../../support/temporary-folder.ts'
 import { UNAVAILABLE } from '../../support/refusals.ts'
 
-/** Writes migrations 0, 1, … of the given SQL, as drizzle keeps them. */
+/** Writes numbered migrations of the given SQL in drizzle's format. */
 function writeMigrations(folder: string, sqls: readonly string[]): string {
   mkdirSync(join(folder, 'meta'), { recursive: true })
   const entries = sqls.map((sql, idx) => {

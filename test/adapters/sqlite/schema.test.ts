@@ -57,7 +57,7 @@ describe('the schema the queries are built from', () => {
     async (store) => {
       const rows = await queryMigrated(
         store,
-        // Words of the search stand in virtual tables, which have no schema to build queries from.
+        // The search's words are in virtual tables, which have no drizzle schema.
         `SELECT name FROM pragma_table_list
       WHERE schema = 'main' AND type = 'table' AND name NOT LIKE 'sqlite_%' ORDER BY name`,
       )

@@ -7,7 +7,7 @@ import { UNAVAILABLE } from '../../support/refusals.ts'
 
 const NAME = 'the database server of the test'
 
-/** Short enough for tests, and long enough for an answer on this machine. */
+/** Short enough for tests, and long enough for a response on this machine. */
 const RESPONSE_TIMEOUT_MS = 2_000
 
 function sendStatement(

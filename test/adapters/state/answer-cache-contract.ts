@@ -5,7 +5,7 @@ import type { StateOpener } from './open-chat.ts'
 
 const ANSWER = { text: 'né "\\ \u0000 \u{1F642} — done', storedAt: NOW }
 
-/** What every engine promises about answers that are given again. */
+/** Contract of every state engine: cached answers. */
 export function answerCacheContract(engine: string, open: StateOpener): void {
   describe(`the answer cache in ${engine}`, () => {
     test('the cache returns an answer for 24 hours from its storage, any number of times', async () => {

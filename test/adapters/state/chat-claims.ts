@@ -7,7 +7,7 @@ export const NOW = startOfDay('2026-03-01') + 43_200_000
 export const DAY = dayOf(NOW)
 export const NEXT_MIDNIGHT = startOfDay('2026-03-02')
 
-/** Limits that hold nobody back but by money. */
+/** Limits that restrict only the money. */
 const WIDE: ChatLimits = {
   messagesPerSession: 1_000,
   messagesPerDay: 1_000,
@@ -24,7 +24,7 @@ interface ClaimChanges extends Partial<Omit<TurnClaim, 'limits'>> {
 
 let callers = 0
 
-/** A claim of a caller nobody has seen, unless it is said otherwise. */
+/** Creates a claim of a new caller by default. */
 export function claimOf({ limits, ...changes }: ClaimChanges = {}): TurnClaim {
   callers += 1
   const now = changes.now ?? NOW
@@ -46,7 +46,7 @@ export function claimOf({ limits, ...changes }: ClaimChanges = {}): TurnClaim {
   }
 }
 
-/** An extension of a turn that holds nobody back but by money, as `claimOf`. */
+/** Creates an extension of a turn that restricts only the money, like `claimOf`. */
 export function extensionOf(
   turn: string,
   upTo: number,

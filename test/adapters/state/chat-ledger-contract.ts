@@ -12,7 +12,7 @@ const refusal = (scope: string, retryAfterSeconds: number): object => ({
   retryAfterSeconds,
 })
 
-/** What every engine promises about quotas, money and salts. */
+/** Contract of every state engine: quotas, money and salts. */
 export function chatLedgerContract(engine: string, open: StateOpener): void {
   quotaContract(engine, open)
   moneyContract(engine, open)
@@ -163,7 +163,7 @@ function shareContract(engine: string, open: StateOpener): void {
       const mine = { ...free, address: 'a', requestsPerAddress: 3, leaseMs: 60_500 }
       const first = await admitted(ledger, mine)
       expect([await send(first), await send(first)]).toEqual([true, true])
-      // The one that is left goes to an answer without tools.
+      // The last request is reserved for an answer without tools.
       expect(await ledger.admit(claimOf(mine))).toMatchObject({ admitted: true, degraded: true })
       expect(await ledger.admit(claimOf(mine))).toEqual(refusal('ip', 61))
       expect(await send(first)).toBe(true)
@@ -212,7 +212,7 @@ function extensionContract(engine: string, open: StateOpener): void {
       expect(await ledger.extend(extensionOf(turn, 1_700, limits))).toBe(true)
       expect(await ledger.spending(DAY)).toEqual({ settled: 0, reserved: 1_700 })
       expect(await ledger.spending(addDays(DAY, 1))).toEqual({ settled: 0, reserved: 0 })
-      // What is held is never given back before the end: the last call may need it.
+      // A reservation is never reduced before the end: the last call may need it.
       expect(await ledger.extend(extensionOf(turn, 900, limits))).toBe(true)
       expect(await ledger.spending(DAY)).toEqual({ settled: 0, reserved: 1_700 })
       await ledger.settle(turn, 40, NEXT_MIDNIGHT)
@@ -272,7 +272,7 @@ function callerContract(engine: string, open: StateOpener): void {
       expect(await tryAt(ledger, NOW + 20)).toBe(false)
       expect(await tryAt(ledger, NOW + 20, 'b')).toBe(true)
       expect(await tryAt(ledger, NOW + 59_999)).toBe(false)
-      // Only what was counted fills the minute.
+      // Only counted attempts fill the minute.
       expect(await tryAt(ledger, NOW + 60_000)).toBe(true)
       expect(await tryAt(ledger, NOW + 60_000)).toBe(false)
     })

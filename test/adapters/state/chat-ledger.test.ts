@@ -17,7 +17,7 @@ import type { ChatLimits, TurnClaim } from '../../../src/domain/agent/bounds.ts'
 
 interface StateFile extends OpenState {
   path: string
-  /** The state a power cut leaves that takes everything of the log behind its first bytes. */
+  /** Simulates a power cut that keeps only the first bytes of the log. */
   cut(logBytes: number): Promise<OpenState>
 }
 
@@ -140,7 +140,7 @@ const step = fc.oneof(
 
 type Step = typeof step extends fc.Arbitrary<infer T> ? T : never
 
-/** Most limits hold nobody back, so that each of them does on its own now and then. */
+/** Most limits are loose, so that each of them takes effect alone now and then. */
 const seldom = (tight: fc.Arbitrary<number>, wide: number) =>
   fc.oneof({ weight: 1, arbitrary: fc.constant(wide) }, { weight: 1, arbitrary: tight })
 
@@ -154,12 +154,12 @@ const limitsOf = fc.record({
   budgetShare: seldom(multiples(100_000, 10), 1_000_000),
 })
 
-/** Nothing but the rows: what `chat_days` has to agree with. */
+/** Sums of the rows, which `chat_days` must match. */
 const SUMS = `
   SELECT day, sum(coalesce(cost, 0)) AS settled, sum(CASE WHEN cost IS NULL THEN reserved ELSE 0 END) AS reserved
   FROM chat_turns GROUP BY day ORDER BY day`
 
-/** Takes one run of steps at the ledger and at a plain list of turns, which must agree at each; counts what was done. */
+/** Runs steps on the ledger and on a plain list of turns, which must agree after each, and counts the steps. */
 async function takeSteps(
   { ledger, database }: OpenState,
   limits: ChatLimits,
@@ -167,7 +167,7 @@ async function takeSteps(
   done: Record<'admissions' | 'refusals' | 'extensions', number>,
 ): Promise<void> {
   const turns: (NaiveTurn & { id: string })[] = []
-  // So that midnight comes in the middle.
+  // Midnight is in the middle of the run.
   let now = NEXT_MIDNIGHT - 60_000
   const sweep = (): void => {
     for (const turn of turns)
@@ -264,12 +264,12 @@ interface NaiveTurn {
   cost: number | null
 }
 
-/** What turns hold and have spent. */
+/** Returns the amount that turns have reserved and spent. */
 function takenBy(turns: readonly NaiveTurn[]): number {
   return turns.reduce((sum, { cost, reserved }) => sum + (cost ?? reserved), 0)
 }
 
-/** What is left of the budget, and of the shares of an address and its network. */
+/** Returns the rest of the budget, and of the shares of an address and its network. */
 function moneyLeft(turns: readonly NaiveTurn[], { limits, day, address, network }: TurnClaim): number[] {
   const today = turns.filter((turn) => turn.claim.day === day)
   const share = Math.floor((limits.budgetPerDay * limits.budgetShare) / 1_000_000)
@@ -333,7 +333,7 @@ function naiveAdmission(turns: readonly NaiveTurn[], claim: TurnClaim): object {
     [open.length >= limits.maxOpenTurns, 'global-budget', now + 5_000],
     [missing > 0, 'global-budget', naiveFreeAt(turns, claim, missing)],
   ]
-  // What the status says agrees with what an admission does.
+  // The status agrees with the admission.
   const state = budgetState({ settled, reserved: takenBy(today) - settled }, budgetPerDay, shortestCall)
   expect(state === 'exhausted').toBe(checks[0]?.[0])
   const refusing = checks.filter(([refuses]) => refuses)
@@ -359,7 +359,7 @@ function naiveAdmission(turns: readonly NaiveTurn[], claim: TurnClaim): object {
   }
 }
 
-/** Whether a turn may hold so much, by the same rules. */
+/** Returns whether a turn may reserve an amount, by the same rules. */
 function naiveExtension(turns: readonly NaiveTurn[], turn: NaiveTurn, upTo: number): boolean {
   return (
     turn.cost === null &&

@@ -69,7 +69,7 @@ function numberOf(attempt: CountedAttempt): number {
   throw new Error(`refused: ${attempt.refused}`)
 }
 
-/** What every engine promises about runs, attempts and scores. */
+/** Contract of every state engine: runs, attempts and scores. */
 export function evaluationsContract(engine: string, open: StateOpener): void {
   describe(`the evaluations in ${engine}`, () => {
     test('an attempt is stored before it is sent, and its end afterwards', async () => {
