@@ -13,20 +13,23 @@ import { Refusal, networkReason } from '../domain/refusal.ts'
 import type { Instant } from '../domain/time.ts'
 import { SseParser, StreamTooLarge } from './sse-parser.ts'
 import type { StreamRecord } from './sse-parser.ts'
-import { TimeLimitExceeded, jsonFields, openConnections, readBody, retryAt } from './http.ts'
-import type { Connections, HttpResponse } from './http.ts'
+import { TimeLimitExceeded, parseJsonObject, openHttpClient, readBody, retryAt } from './http.ts'
+import type { HttpClient, HttpResponse } from './http.ts'
 
-/** No answer but a stream is near this size. */
-const TEXT_MAX_BYTES = 64 * 1024
+/** Limit of every response except event streams. */
+const JSON_MAX_BYTES = 64 * 1024
 
 function refusal(code: ChatApiRefusal, detail: string, cause?: unknown): Refusal<ChatApiRefusal> {
   return new Refusal(code, detail, { cause })
 }
 
-/** The body of an answer that is no stream; empty for one that is too large, which no server of this interface sends. */
+/**
+ * Reads the body of a response that is not a stream. Returns an empty text if the body is too large, which no
+ * server of this API sends.
+ */
 async function readText({ body }: HttpResponse, root: string, signal: AbortSignal): Promise<string> {
   try {
-    return (await readBody(body, TEXT_MAX_BYTES))?.toString() ?? ''
+    return (await readBody(body, JSON_MAX_BYTES))?.toString() ?? ''
   } catch (error) {
     signal.throwIfAborted()
     throw refusal(
@@ -45,29 +48,29 @@ function parseJson(text: string): unknown {
   }
 }
 
-/** Media type of an answer, without its parameters. */
-function typeOf({ headers }: HttpResponse): string {
+/** Returns the media type of a response without its parameters. */
+function mediaTypeOf({ headers }: HttpResponse): string {
   const type = headers['content-type']
   return typeof type === 'string' ? (type.split(';')[0]?.trim().toLowerCase() ?? '') : ''
 }
 
 /**
- * The refusal of a response other than 200: a code of the interface with its members (`reason`, `scope`,
- * `retryAfterSeconds`, and the `status`), or that the address is not a dash server. Every 429 is a limit: a proxy in front
- * of the server may send one too.
+ * Converts a response other than 200 to a Refusal: either an error code of the API with its members (`reason`,
+ * `scope`, `retryAfterSeconds`, `status`), or `server_foreign` if the address is not a dash server. Every 429 is a
+ * limit: a proxy in front of the server may send one too.
  */
-function declined(root: string, response: HttpResponse, text: string, now: Instant): Refusal {
-  const given = jsonFields(text) ?? {}
+function responseRefusal(root: string, response: HttpResponse, text: string, now: Instant): Refusal {
+  const fields = parseJsonObject(text) ?? {}
   const code =
-    AGENT_ERRORS.find((known) => known === given['error']) ??
+    AGENT_ERRORS.find((errorCode) => errorCode === fields['error']) ??
     (response.statusCode === 429 ? ('rate_limited' as const) : undefined)
-  if (code === undefined) return foreign(root, '', response)
+  if (code === undefined) return foreignServer(root, '', response)
   const members: Record<string, string | number> = { status: response.statusCode }
   for (const name of ['reason', 'scope'] as const) {
-    const value = given[name]
+    const value = fields[name]
     if (typeof value === 'string' && /^[a-z_-]{1,64}$/.test(value)) members[name] = value
   }
-  const seconds = given['retryAfterSeconds']
+  const seconds = fields['retryAfterSeconds']
   if (Number.isSafeInteger(seconds) && Number(seconds) >= 0) members['retryAfterSeconds'] = Number(seconds)
   else {
     const until = retryAt(response.headers, now)
@@ -76,32 +79,32 @@ function declined(root: string, response: HttpResponse, text: string, now: Insta
   return new Refusal(code, undefined, { members })
 }
 
-/** An answer that no server of this interface gives. */
-function foreign(
+/** Returns the Refusal for a response that no dash server sends. */
+function foreignServer(
   root: string,
   path: string,
   response: HttpResponse,
   cause?: unknown,
 ): Refusal<ChatApiRefusal> {
   const { statusCode: status, headers } = response
-  const type = typeOf(response)
-  const what = status === 200 ? type || 'no type' : `status ${status}${type === '' ? '' : `, ${type}`}`
+  const type = mediaTypeOf(response)
+  const received = status === 200 ? type || 'no type' : `status ${status}${type === '' ? '' : `, ${type}`}`
   const target = headers['location']
   const redirect =
     status >= 300 && status < 400 && typeof target === 'string' && /^[\x21-\x7e]{1,200}$/.test(target)
       ? `; it redirects to ${target}, so try that address`
       : ''
-  const detail = `${root}${path} is not the chat of a dash server (${what})${redirect}; check the address`
+  const detail = `${root}${path} is not the chat of a dash server (${received})${redirect}; check the address`
   return refusal('server_foreign', detail, cause)
 }
 
 /**
- * One record of an answer. Null for an event that is not known, and for the activity of a tool that is not: a later server
- * may have more of both, and neither is part of the answer.
+ * Parses one record of the stream. Returns null for an unknown event or the activity of an unknown tool: a later
+ * server may send more of both, and neither is part of the answer.
  *
- * @throws Refusal `server_foreign` for a payload that is not its event's
+ * @throws Refusal `server_foreign` if the payload does not match the schema of its event
  */
-function readEvent({ name, data }: StreamRecord, root: string): ServedEvent | null {
+function parseEvent({ name, data }: StreamRecord, root: string): ServedEvent | null {
   if (!Object.hasOwn(EVENT_SCHEMAS, name)) return null
   const event = name as keyof typeof EVENT_SCHEMAS
   const raw = parseJson(data)
@@ -111,7 +114,7 @@ function readEvent({ name, data }: StreamRecord, root: string): ServedEvent | nu
   throw refusal('server_foreign', `the server ${root} sent an unknown event \`${name}\``)
 }
 
-/** Parts of the answers that a client uses; what else a server sends is its own affair. */
+/** Schemas of the response fields that the client uses. Other fields are ignored. */
 
 const servedConfig = configSchema.pick({
   enabled: true,
@@ -124,99 +127,104 @@ const servedConfig = configSchema.pick({
 const servedStatus = statusSchema.pick({ ok: true, budget: true })
 
 const servedSession = sessionSchema.pick({ quotas: true }).extend({
-  // It goes into a header as it is.
+  // The token is sent unchanged in a header.
   sessionToken: z.string().regex(/^[\x21-\x7e]{1,4096}$/),
 })
 
-/** Time until a server begins to answer; a turn's first event comes at once. */
-const ANSWER_MS = 20_000
+/** Time limit for the response headers; a turn's first event follows them immediately. */
+const RESPONSE_START_MS = 20_000
 
-/** Time between two pieces of an answer: a server says something at least every 15 s while it works. */
-const SILENCE_MS = 45_000
+/** Time limit between two chunks of a response: a working server sends something at least every 15 s. */
+const IDLE_MS = 45_000
 
-/** Longest that a turn may take. A server ends its turns after 90 s, unless its operator gives them longer. */
+/** Time limit of a turn. A server ends its turns after 90 s unless its operator configured more. */
 const TURN_MS = 600_000
 
-/** No event and no answer of a sound server is near these sizes. */
+/** A correct server sends no event and no answer near these sizes. */
 const STREAM_BOUNDS = { maxEventBytes: 256 * 1024, maxBytes: 8 * 1024 * 1024 }
 
 const USER_AGENT = 'dash (terminal chat)'
 
 export interface ChatApiOptions {
-  answerMs?: number
-  silenceMs?: number
+  responseStartMs?: number
+  idleMs?: number
   turnMs?: number
   clock?: Clock
 }
 
 /**
- * The chat interface of the server at `base`, over its own connections; `close` ends them. The origin sent is the
- * server's own. Redirects are not followed: a question goes to whom it is meant for.
+ * Opens the chat API of the server at `base` over its own connections; `close` ends them. The `origin` header is
+ * the server's own. Redirects are not followed, so a question reaches no other server.
  *
- * @param base absolute http(s) URL; a path in it comes before those of the interface
+ * @param base absolute http(s) URL; its path is prepended to the paths of the API
  */
 export function openChatApi(
   base: string,
-  { answerMs = ANSWER_MS, silenceMs = SILENCE_MS, turnMs = TURN_MS, clock = Date.now }: ChatApiOptions = {},
+  {
+    responseStartMs = RESPONSE_START_MS,
+    idleMs = IDLE_MS,
+    turnMs = TURN_MS,
+    clock = Date.now,
+  }: ChatApiOptions = {},
 ): PublicHost['chat'] & { close(): Promise<void> } {
   const root = base.replace(/\/+$/, '')
-  const pool = openConnections({
-    connect: { timeout: answerMs },
-    headersTimeout: answerMs,
-    bodyTimeout: silenceMs,
+  const http = openHttpClient({
+    connect: { timeout: responseStartMs },
+    headersTimeout: responseStartMs,
+    bodyTimeout: idleMs,
     connections: 2,
   })
-  const send = sender(pool, root)
+  const send = createSender(http, root)
 
-  const json = async <T>(
+  const requestJson = async <T>(
     request: Parameters<typeof send>[0],
     schema: z.ZodType<T>,
     signal: AbortSignal,
   ): Promise<T> => {
-    const response = await send(request, answerMs, signal)
+    const response = await send(request, responseStartMs, signal)
     const text = await readText(response, root, signal)
-    if (response.statusCode !== 200) throw declined(root, response, text, clock())
+    if (response.statusCode !== 200) throw responseRefusal(root, response, text, clock())
     const parsed = schema.safeParse(parseJson(text))
-    if (!parsed.success) throw foreign(root, request.path, response)
+    if (!parsed.success) throw foreignServer(root, request.path, response)
     return parsed.data
   }
 
   return {
     base: root,
-    config: (signal) => json({ path: '/api/agent/config' }, servedConfig, signal),
-    status: (signal) => json({ path: '/api/agent/status' }, servedStatus, signal),
-    session: (signal) => json({ path: '/api/agent/session', body: '{}' }, servedSession, signal),
+    config: (signal) => requestJson({ path: '/api/agent/config' }, servedConfig, signal),
+    status: (signal) => requestJson({ path: '/api/agent/status' }, servedStatus, signal),
+    session: (signal) => requestJson({ path: '/api/agent/session', body: '{}' }, servedSession, signal),
     async *ask(token, body, signal) {
       const path = '/api/agent/chat'
       const response = await send({ path, body, token }, turnMs, signal)
       if (response.statusCode !== 200)
-        throw declined(root, response, await readText(response, root, signal), clock())
-      if (typeOf(response) !== 'text/event-stream') {
+        throw responseRefusal(root, response, await readText(response, root, signal), clock())
+      if (mediaTypeOf(response) !== 'text/event-stream') {
         response.body.destroy()
-        throw foreign(root, path, response)
+        throw foreignServer(root, path, response)
       }
-      yield* eventsOf(response, root, signal)
+      yield* readEvents(response, root, signal)
     },
-    close: () => pool.close(),
+    close: () => http.close(),
   }
 }
 
-interface Question {
+interface ChatRequest {
   path: string
-  /** Makes it a POST. */
+  /** Request body; its presence makes the request a POST. */
   body?: string
   token?: string
 }
 
-function sender(
-  pool: Connections,
+function createSender(
+  http: HttpClient,
   root: string,
-): (question: Question, wholeMs: number, signal: AbortSignal) => Promise<HttpResponse> {
+): (request: ChatRequest, timeoutMs: number, signal: AbortSignal) => Promise<HttpResponse> {
   const { origin } = new URL(root)
-  return async ({ path, body, token }, wholeMs, signal) => {
+  return async ({ path, body, token }, timeoutMs, signal) => {
     signal.throwIfAborted()
     try {
-      const response = await pool.request(`${root}${path}`, {
+      const response = await http.request(`${root}${path}`, {
         method: body === undefined ? 'GET' : 'POST',
         signal,
         headers: {
@@ -229,7 +237,7 @@ function sender(
         },
         body: body ?? null,
       })
-      endAfter(wholeMs, response.body)
+      destroyAfter(timeoutMs, response.body)
       return response
     } catch (error) {
       signal.throwIfAborted()
@@ -242,8 +250,11 @@ function sender(
   }
 }
 
-/** Ends a body that is not over by then: whatever drips in starts the limit of silence again, comments too. */
-function endAfter(ms: number, body: HttpResponse['body']): void {
+/**
+ * Destroys a body that has not ended after `ms`. The idle limit alone is not enough: every chunk restarts it, even
+ * a comment.
+ */
+function destroyAfter(ms: number, body: HttpResponse['body']): void {
   const timer = setTimeout(
     () => body.destroy(new TimeLimitExceeded(`no complete response within ${ms / 1000} s`)),
     ms,
@@ -251,16 +262,20 @@ function endAfter(ms: number, body: HttpResponse['body']): void {
   body.once('close', () => clearTimeout(timer))
 }
 
-/** The events of an answer up to its terminal one; a stream without it is `answer_cut`. */
-async function* eventsOf(
+/**
+ * Yields the events of an answer up to the terminal one.
+ *
+ * @throws Refusal `answer_cut` if the stream ends without it
+ */
+async function* readEvents(
   response: HttpResponse,
   root: string,
   signal: AbortSignal,
 ): AsyncGenerator<ServedEvent, void> {
   try {
-    for await (const record of recordsOf(response.body)) {
+    for await (const record of readRecords(response.body)) {
       signal.throwIfAborted()
-      const event = readEvent(record, root)
+      const event = parseEvent(record, root)
       if (event === null) continue
       yield event
       if (isLastEvent(event)) return
@@ -268,7 +283,7 @@ async function* eventsOf(
   } catch (error) {
     signal.throwIfAborted()
     if (error instanceof Refusal) throw error
-    if (error instanceof StreamTooLarge) throw foreign(root, '/api/agent/chat', response, error)
+    if (error instanceof StreamTooLarge) throw foreignServer(root, '/api/agent/chat', response, error)
     throw refusal('answer_cut', `the connection broke during the answer (${networkReason(error)})`, error)
   } finally {
     response.body.destroy()
@@ -277,8 +292,11 @@ async function* eventsOf(
   throw refusal('answer_cut', 'the connection broke during the answer: the stream ended early')
 }
 
-/** The records of a stream, a whole one at its end included, however the stream ends. */
-async function* recordsOf(body: AsyncIterable<Uint8Array>): AsyncGenerator<StreamRecord, void> {
+/**
+ * Yields the records of a stream, including a complete last record without a blank line, even if the connection
+ * breaks.
+ */
+async function* readRecords(body: AsyncIterable<Uint8Array>): AsyncGenerator<StreamRecord, void> {
   const stream = new SseParser(STREAM_BOUNDS)
   let broken: unknown = null
   try {
@@ -288,7 +306,7 @@ async function* recordsOf(body: AsyncIterable<Uint8Array>): AsyncGenerator<Strea
     broken = error
   }
   const last = stream.end()
-  // Half of an event is what a cut stream ends with.
+  // A cut stream can end with half an event.
   if (last !== null && parseJson(last.data) !== undefined) yield last
   if (broken !== null) throw broken as Error
 }

@@ -4,31 +4,31 @@ import { networkReason } from '../domain/refusal.ts'
 import type { HttpProbe, ProbeResult } from '../domain/ports.ts'
 import type { Instant } from '../domain/time.ts'
 
-/** The status and headers of a response, and its body, unread. */
+/** Status and headers of a response, and its unread body. */
 export type HttpResponse = Dispatcher.ResponseData
 
 /** A request whose response is read within a time limit. */
-export interface HttpExchange {
+export interface HttpRequest {
   url: string | URL
-  /** POST with a body and GET without one, unless it says otherwise. */
+  /** Default: POST with a body, GET without one. */
   method?: Dispatcher.HttpMethod
   headers?: Readonly<Record<string, string>>
   body?: string | Uint8Array | null
-  /** For the whole response, connection included, however slowly it drips in. */
+  /** Time limit in milliseconds for the whole response, including the connection and every chunk. */
   timeoutMs: number
   signal?: AbortSignal
 }
 
-/** Connections to servers; `close` ends them. Redirects are responses like any other: none is followed. */
-export interface Connections {
+/** A pool of connections; `close` ends them. Redirects are not followed: they are responses like any other. */
+export interface HttpClient {
   /**
    * Sends a request and reads its response.
    *
-   * @param read what is left of the body afterwards is not read, unless it is short
-   * @throws the signal's reason; TimeLimitExceeded; whatever the network or `read` failed with
+   * @param read reads the response; a long rest of the body that it leaves is dropped
+   * @throws the signal's reason; TimeLimitExceeded; errors of the network and of `read`
    */
-  exchange<T>(asked: HttpExchange, read: (response: HttpResponse) => T | Promise<T>): Promise<T>
-  /** Sends a request as undici does; the caller sees to time limits, and reads the body to its end or destroys it. */
+  exchange<T>(request: HttpRequest, read: (response: HttpResponse) => T | Promise<T>): Promise<T>
+  /** Sends a request as undici does. The caller sets time limits, and reads the body to its end or destroys it. */
   request(
     url: string | URL,
     options: Omit<Dispatcher.RequestOptions, 'origin' | 'path'>,
@@ -36,16 +36,16 @@ export interface Connections {
   close(): Promise<void>
 }
 
-/** A rest of a body up to this size is read, so that its connection can be used again. */
-const REST_MAX_BYTES = 64 * 1024
+/** Up to this many remaining bytes are read so that the connection can be reused. */
+const DRAIN_MAX_BYTES = 64 * 1024
 
 /**
- * A pool of connections that is made at its first request: the client takes longer to load than a small archive to
- * audit, and a command on files never sends a request.
+ * Creates a connection pool at the first request: loading the client takes longer than auditing a small archive,
+ * and a command that only reads files never sends a request.
  *
- * @param options of undici's pool, without its own timers unless they are set: those start again with each byte
+ * @param options of undici's pool. Its own timeouts are off by default because they restart with each byte
  */
-export function openConnections(options: Agent.Options): Connections {
+export function openHttpClient(options: Agent.Options): HttpClient {
   const load = async (): Promise<{ send: typeof undiciRequest; agent: Agent }> => {
     const undici = await import('undici')
     return {
@@ -55,23 +55,24 @@ export function openConnections(options: Agent.Options): Connections {
   }
   let loading: ReturnType<typeof load> | null = null
   const open = (): ReturnType<typeof load> => (loading ??= load())
-  const request: Connections['request'] = async (url, sent) => {
+  const request: HttpClient['request'] = async (url, requestOptions) => {
     const { send, agent } = await open()
-    const response = await send(url, { ...sent, dispatcher: agent })
+    const response = await send(url, { ...requestOptions, dispatcher: agent })
     // A body that is destroyed early emits an error when nothing else listens any more.
     response.body.on('error', () => undefined)
     return response
   }
   return {
     request,
-    async exchange({ timeoutMs, signal = new AbortController().signal, ...asked }, read) {
+    async exchange({ timeoutMs, signal = new AbortController().signal, ...requestFields }, read) {
       await open()
-      return withTimeLimit(timeoutMs, signal, async (limited) => {
-        const { url, body = null, method = body === null ? 'GET' : 'POST', headers = {} } = asked
-        const response = await request(url, { method, headers, body, signal: limited })
+      return withTimeLimit(timeoutMs, signal, async (limitedSignal) => {
+        const { url, body = null, method = body === null ? 'GET' : 'POST', headers = {} } = requestFields
+        const response = await request(url, { method, headers, body, signal: limitedSignal })
         try {
           const value = await read(response)
-          if (!response.body.destroyed) await response.body.dump({ limit: REST_MAX_BYTES, signal: limited })
+          if (!response.body.destroyed)
+            await response.body.dump({ limit: DRAIN_MAX_BYTES, signal: limitedSignal })
           return value
         } finally {
           response.body.destroy()
@@ -84,7 +85,11 @@ export function openConnections(options: Agent.Options): Connections {
   }
 }
 
-/** @returns null for a body of more than `maxBytes`, of which no more is read */
+/**
+ * Reads a body.
+ *
+ * @returns null if the body has more than `maxBytes`; the rest is not read
+ */
 export async function readBody(body: AsyncIterable<Uint8Array>, maxBytes: number): Promise<Buffer | null> {
   const chunks: Uint8Array[] = []
   await readInto(chunks, body, maxBytes)
@@ -93,9 +98,9 @@ export async function readBody(body: AsyncIterable<Uint8Array>, maxBytes: number
 }
 
 /**
- * Reads a body until it has ended, or more than `maxBytes` came.
+ * Reads a body until it ends or exceeds `maxBytes`.
  *
- * @param chunks what came is added here, so that it is there when the body breaks off
+ * @param chunks receives the data, so that it is available if the body breaks off
  */
 export async function readInto(
   chunks: Uint8Array[],
@@ -106,85 +111,86 @@ export async function readInto(
   for await (const chunk of body) {
     chunks.push(chunk)
     size += chunk.byteLength
-    // Leaving the loop ends the connection: what is still to come is never read.
+    // Leaving the loop ends the connection; the rest is never read.
     if (size > maxBytes) return
   }
 }
 
-/** Each header as one text; names are in lower case. */
-export function headerTexts(headers: IncomingHttpHeaders): Record<string, string> {
+/** Returns each header as one text; names are in lower case. */
+export function flattenHeaders(headers: IncomingHttpHeaders): Record<string, string> {
   const texts: Record<string, string> = {}
   for (const [name, value] of Object.entries(headers))
     if (value !== undefined) texts[name] = Array.isArray(value) ? value.join(', ') : value
   return texts
 }
 
-/** The system's or the client's code of a failure; null without one. */
+/** Returns the error code of the system or of undici; null if there is none. */
 export function networkCode(error: unknown): string | null {
   return error instanceof Error && 'code' in error && typeof error.code === 'string' ? error.code : null
 }
 
-/** Larger numbers in a rate-limit header are Unix times, smaller ones seconds from now. */
-const LEAST_UNIX_TIME = 1_000_000_000
+/** In a rate-limit header, numbers from here on are Unix times and smaller ones are seconds from now. */
+const MIN_UNIX_TIME = 1_000_000_000
 
-/** No wait is longer than this, whatever a header says: a year. */
-const LONGEST_SECONDS = 366 * 86_400
+/** Longest wait accepted from a header: a year. */
+const MAX_WAIT_SECONDS = 366 * 86_400
 
 /**
- * When a source asks to be asked again (RFC 9110, 10.2.3): `Retry-After` in seconds or as a date, else the reset of
- * a rate limit that is used up, as GitHub (Unix time) and Reddit (seconds) send it. null when it does not say.
+ * Returns the time after which a source accepts another request (RFC 9110, 10.2.3): `Retry-After` in seconds or as
+ * a date, otherwise the reset of an exhausted rate limit as GitHub (Unix time) and Reddit (seconds) send it. Null
+ * if the headers do not say.
  */
 export function retryAt(headers: IncomingHttpHeaders, now: Instant): Instant | null {
-  const asked = parseRetryAfter(headers['retry-after'], now, LONGEST_SECONDS)
-  if (asked !== null) return asked
-  if (!isUsedUp(headers)) return null
+  const retryAfter = parseRetryAfter(headers['retry-after'], now, MAX_WAIT_SECONDS)
+  if (retryAfter !== null) return retryAfter
+  if (!isRateLimitUsedUp(headers)) return null
   const reset = Math.ceil(Number(headers['x-ratelimit-reset']))
   if (!Number.isSafeInteger(reset) || reset < 0) return null
-  const seconds = reset >= LEAST_UNIX_TIME ? reset - now / 1000 : reset
-  return now + Math.min(Math.max(Math.ceil(seconds), 0), LONGEST_SECONDS) * 1000
+  const seconds = reset >= MIN_UNIX_TIME ? reset - now / 1000 : reset
+  return now + Math.min(Math.max(Math.ceil(seconds), 0), MAX_WAIT_SECONDS) * 1000
 }
 
 /**
- * The time at which a `Retry-After` asks to be asked again (RFC 9110, 10.2.3): seconds from now, or a date.
+ * Parses a `Retry-After` header (RFC 9110, 10.2.3): seconds from now, or a date.
  *
- * @param header its value
- * @param now when the answer came
- * @param longestSeconds no wait is longer, whatever the header says
- * @returns never before now; null when it does not say
+ * @param header value of the header
+ * @param now time of the response
+ * @param maxSeconds upper bound of the wait
+ * @returns a time not before `now`; null for a missing or invalid header
  */
 export function parseRetryAfter(
   header: string | undefined,
   now: Instant,
-  longestSeconds: number,
+  maxSeconds: number,
 ): Instant | null {
-  const asked = header?.trim() ?? ''
-  if (/^\d+(\.\d+)?$/.test(asked)) return now + Math.ceil(Math.min(Number(asked), longestSeconds) * 1000)
-  // A date has a day's name; `Date.parse` makes dates of many another text.
-  const date = /^[A-Z][a-z]+,? /.test(asked) ? Date.parse(asked) : Number.NaN
-  return Number.isNaN(date) ? null : Math.min(Math.max(date, now), now + longestSeconds * 1000)
+  const value = header?.trim() ?? ''
+  if (/^\d+(\.\d+)?$/.test(value)) return now + Math.ceil(Math.min(Number(value), maxSeconds) * 1000)
+  // HTTP dates begin with the name of a day; `Date.parse` accepts many other texts as dates.
+  const date = /^[A-Z][a-z]+,? /.test(value) ? Date.parse(value) : Number.NaN
+  return Number.isNaN(date) ? null : Math.min(Math.max(date, now), now + maxSeconds * 1000)
 }
 
-/** True when a source says that nothing is left of its rate limit. */
-export function isUsedUp(headers: IncomingHttpHeaders): boolean {
-  const left = headers['x-ratelimit-remaining']
-  return typeof left === 'string' && left.trim() !== '' && Number(left) === 0
+/** True if the headers report an exhausted rate limit. */
+export function isRateLimitUsedUp(headers: IncomingHttpHeaders): boolean {
+  const remaining = headers['x-ratelimit-remaining']
+  return typeof remaining === 'string' && remaining.trim() !== '' && Number(remaining) === 0
 }
 
-/** Work that did not end within its limit. */
+/** Thrown when work exceeds its time limit. */
 export class TimeLimitExceeded extends Error {
   override readonly name = 'TimeLimitExceeded'
 }
 
 /**
- * Runs work that must end within `ms`.
+ * Runs work with a time limit of `ms` milliseconds.
  *
- * @param signal ends it earlier; then the rejection is the signal's reason
- * @throws TimeLimitExceeded naming the limit when the time is over
+ * @param signal aborts earlier; the promise then rejects with the signal's reason
+ * @throws TimeLimitExceeded naming the limit
  */
 export async function withTimeLimit<T>(
   ms: number,
   signal: AbortSignal,
-  work: (limited: AbortSignal) => Promise<T>,
+  work: (limitedSignal: AbortSignal) => Promise<T>,
 ): Promise<T> {
   signal.throwIfAborted()
   // Node 20 collects `AbortSignal.timeout()` as garbage before it fires when only `AbortSignal.any()` knows it.
@@ -205,54 +211,54 @@ export async function withTimeLimit<T>(
   }
 }
 
-/** No answer that is read here is longer. */
-const REACH_MAX_BYTES = 4 * 1024 * 1024
+/** Limit of a response body of the probe. */
+const PROBE_MAX_BYTES = 4 * 1024 * 1024
 
-/** Asks addresses whether they answer; `close` ends the connections. */
-export function openReach(): HttpProbe & { close: () => Promise<void> } {
-  const connections = openConnections({})
+/** Creates a probe that requests addresses and reports their response; `close` ends the connections. */
+export function openHttpProbe(): HttpProbe & { close: () => Promise<void> } {
+  const http = openHttpClient({})
   return {
-    async send(asked, signal) {
+    async send(request, signal) {
       try {
-        return await connections.exchange({ ...asked, signal }, reached)
+        return await http.exchange({ ...request, signal }, toProbeResult)
       } catch (error) {
         signal.throwIfAborted()
-        const late = error instanceof TimeLimitExceeded
-        const why = late ? `no response within ${asked.timeoutMs / 1000} s` : networkCode(error)
-        return { unreachable: why ?? networkReason(error) }
+        const timedOut = error instanceof TimeLimitExceeded
+        const reason = timedOut ? `no response within ${request.timeoutMs / 1000} s` : networkCode(error)
+        return { unreachable: reason ?? networkReason(error) }
       }
     },
-    close: () => connections.close(),
+    close: () => http.close(),
   }
 }
 
-async function reached({ statusCode, headers, body }: HttpResponse): Promise<ProbeResult> {
+async function toProbeResult({ statusCode, headers, body }: HttpResponse): Promise<ProbeResult> {
   const date = Date.parse(String(headers['date']))
   return {
     status: statusCode,
     date: Number.isNaN(date) ? null : date,
-    body: new TextDecoder().decode((await readBody(body, REACH_MAX_BYTES)) ?? new Uint8Array()),
+    body: new TextDecoder().decode((await readBody(body, PROBE_MAX_BYTES)) ?? new Uint8Array()),
   }
 }
 
-/** A JSON object of another service; nothing is known of its fields. */
-export type Fields = Readonly<Record<string, unknown>>
+/** A JSON object of another service, its fields unchecked. */
+export type JsonObject = Readonly<Record<string, unknown>>
 
-/** null for anything but an object. */
-export function fieldsOf(value: unknown): Fields | null {
-  return typeof value === 'object' && value !== null && !Array.isArray(value) ? (value as Fields) : null
+/** Returns the value if it is an object, otherwise null. */
+export function asJsonObject(value: unknown): JsonObject | null {
+  return typeof value === 'object' && value !== null && !Array.isArray(value) ? (value as JsonObject) : null
 }
 
-/** The JSON object of a text; null for anything else. */
-export function jsonFields(text: string): Fields | null {
+/** Parses a text as a JSON object; null for anything else. */
+export function parseJsonObject(text: string): JsonObject | null {
   try {
-    return fieldsOf(JSON.parse(text))
+    return asJsonObject(JSON.parse(text))
   } catch {
     return null
   }
 }
 
-/** An empty list for anything but a list. */
-export function listOf(value: unknown): readonly unknown[] {
+/** Returns the value if it is an array, otherwise an empty array. */
+export function asArray(value: unknown): readonly unknown[] {
   return Array.isArray(value) ? value : []
 }

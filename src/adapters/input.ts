@@ -9,12 +9,12 @@ import type { ArchiveFolder, InputLine, LineSource } from '../domain/ports.ts'
 import { Refusal } from '../domain/refusal.ts'
 import { MANIFESTS_FILE } from '../domain/year/legacy-import.ts'
 
-/** Longest line kept; one row of any source is a small fraction of it. */
+/** Maximum length of a line; a row of any source is a small fraction of it. */
 const LINE_MAX_BYTES = 1024 * 1024
 
 const NEWLINE = 0x0a
 
-/** A plain or gzip file on disk; gzip is known by its first bytes, not by its name. */
+/** A plain or gzip file on disk; gzip is detected by the first bytes, not by the name. */
 export function lineFile(path: string, name: string = path): LineSource {
   return {
     name,
@@ -27,18 +27,18 @@ export function lineFile(path: string, name: string = path): LineSource {
           bytes.close()
         }
       } catch (error) {
-        throw unreadable(name, error)
+        throw inputRefusal(name, error)
       }
     },
   }
 }
 
 /**
- * Input that can be read only once, kept in a private temporary file so that it can be read twice.
+ * Copies input that can be read only once to a private temporary file so that it can be read twice.
  *
- * @param name as it is reported: `-` for standard input
- * @param signal ends the reading; what was kept of it is removed
- * @returns the lines, and what removes the file again
+ * @param name name in error messages: `-` for standard input
+ * @param signal stops reading and removes the file
+ * @returns the lines, and a function that removes the file
  */
 export async function spoolInput(
   input: Readable,
@@ -55,13 +55,13 @@ export async function spoolInput(
   } catch (error) {
     await remove()
     signal?.throwIfAborted()
-    throw unreadable(name, error)
+    throw inputRefusal(name, error)
   }
 }
 
 /**
- * The files a command line names. Standard input (`-`) and pipes (`<(…)` of a shell) are kept in temporary files, since
- * an import reads twice; `close` removes them.
+ * Opens the files of a command line. Standard input (`-`) and pipes (`<(…)` of a shell) are copied to temporary
+ * files because an import reads twice; `close` removes them.
  */
 export async function openInputs(
   files: readonly string[],
@@ -112,38 +112,38 @@ async function openBytes(path: string): Promise<{ chunks: AsyncIterable<Buffer>;
   return { chunks: bytes.pipe(gunzip), close }
 }
 
-/** The lines of a file, as many at a time as its chunks end. */
+/** Yields the lines of a file in batches, one per chunk that ends a line. */
 async function* splitLines(chunks: AsyncIterable<Buffer>): AsyncGenerator<InputLine[]> {
   let number = 1
-  let rest: Buffer[] = []
-  let restBytes = 0
+  let unfinished: Buffer[] = []
+  let unfinishedBytes = 0
   for await (const chunk of chunks) {
     const end = chunk.lastIndexOf(NEWLINE)
     if (end === -1) {
-      // Of a line that is too long no more is kept than shows it.
-      if (restBytes <= LINE_MAX_BYTES) rest.push(chunk)
-      restBytes += chunk.byteLength
+      // A line over the limit is kept only up to the chunk that exceeds it.
+      if (unfinishedBytes <= LINE_MAX_BYTES) unfinished.push(chunk)
+      unfinishedBytes += chunk.byteLength
       continue
     }
-    const lines = decodeLines(Buffer.concat([...rest, chunk.subarray(0, end)]), number)
-    yield numbered(lines, number)
+    const lines = decodeLines(Buffer.concat([...unfinished, chunk.subarray(0, end)]), number)
+    yield numberLines(lines, number)
     number += lines.length
-    rest = [chunk.subarray(end + 1)]
-    restBytes = chunk.byteLength - end - 1
+    unfinished = [chunk.subarray(end + 1)]
+    unfinishedBytes = chunk.byteLength - end - 1
   }
-  yield numbered(decodeLines(Buffer.concat(rest), number), number)
+  yield numberLines(decodeLines(Buffer.concat(unfinished), number), number)
 }
 
-/** A line, or why it is none. */
-type Decoded = string | { problem: string }
+/** A line, or the reason it cannot be read. */
+type DecodedLine = string | { problem: string }
 
 const TOO_LONG = { problem: `longer than ${LINE_MAX_BYTES} bytes` }
 const NOT_UTF8 = { problem: 'not valid UTF-8' }
 
-/** Most lines are decoded together, which takes a fraction of the time. */
-function decodeLines(bytes: Buffer, firstNumber: number): Decoded[] {
-  const together = decode(bytes, firstNumber === 1)
-  if (together !== null) return together.split('\n').map((text) => (isTooLong(text) ? TOO_LONG : text))
+/** Decodes all lines at once if possible, which takes a fraction of the time. */
+function decodeLines(bytes: Buffer, firstNumber: number): DecodedLine[] {
+  const decoded = decode(bytes, firstNumber === 1)
+  if (decoded !== null) return decoded.split('\n').map((text) => (isTooLong(text) ? TOO_LONG : text))
   return splitBuffers(bytes).map((line, index) => {
     if (line.byteLength > LINE_MAX_BYTES) return TOO_LONG
     return decode(line, firstNumber + index === 1) ?? NOT_UTF8
@@ -158,8 +158,8 @@ function decode(bytes: Buffer, isStart: boolean): string | null {
   }
 }
 
-/** Blank lines are left out, but counted in the numbers. */
-function numbered(lines: readonly Decoded[], firstNumber: number): InputLine[] {
+/** Adds line numbers. Blank lines are omitted but counted. */
+function numberLines(lines: readonly DecodedLine[], firstNumber: number): InputLine[] {
   const kept: InputLine[] = []
   for (const [index, line] of lines.entries()) {
     const number = firstNumber + index
@@ -180,20 +180,20 @@ function splitBuffers(bytes: Buffer): Buffer[] {
   return lines
 }
 
-/** UTF-8 takes at most three bytes for a UTF-16 unit, so most lines need not be measured. */
+/** UTF-8 takes at most three bytes per UTF-16 unit, so most lines need not be measured. */
 function isTooLong(text: string): boolean {
   return text.length > LINE_MAX_BYTES / 3 && Buffer.byteLength(text) > LINE_MAX_BYTES
 }
 
-/** @param missing the codes of an error that mean that there is nothing */
-function unreadable(name: string, error: unknown, missing: readonly string[] = ['ENOENT']): unknown {
+/** @param missing error codes that mean that the file does not exist */
+function inputRefusal(name: string, error: unknown, missing: readonly string[] = ['ENOENT']): unknown {
   if (!(error instanceof Error)) return error
   const isMissing = missing.includes('code' in error ? String(error.code) : '')
-  const why = isMissing ? 'no such file' : error.message
-  return new Refusal('input_unreadable', `${name}: ${why}`, { cause: error })
+  const reason = isMissing ? 'no such file' : error.message
+  return new Refusal('input_unreadable', `${name}: ${reason}`, { cause: error })
 }
 
-/** The folder of an older archive on disk. Symbolic links may lead to other places of the folder, never out of it. */
+/** The folder of an older archive on disk. Symbolic links may point inside the folder, never outside. */
 export function archiveFolder(path: string): ArchiveFolder {
   return {
     manifests: lineFile(join(path, MANIFESTS_FILE)),
@@ -201,7 +201,7 @@ export function archiveFolder(path: string): ArchiveFolder {
       try {
         return await readWithin(path, file, byteSize)
       } catch (error) {
-        throw unreadable(`file ${JSON.stringify(file)}`, error, ['ENOENT', 'ENOTDIR'])
+        throw inputRefusal(`file ${JSON.stringify(file)}`, error, ['ENOENT', 'ENOTDIR'])
       }
     },
   }
@@ -212,7 +212,7 @@ async function readWithin(folder: string, file: string, byteSize: number): Promi
   const path = await realpath(join(root, file))
   if (!path.startsWith(root.endsWith(sep) ? root : `${root}${sep}`))
     throw new Error('it is outside the folder')
-  // Without O_NONBLOCK a pipe in the file's place would block for ever.
+  // Without O_NONBLOCK, opening a pipe would block forever.
   const handle = await open(path, constants.O_RDONLY | constants.O_NOFOLLOW | constants.O_NONBLOCK)
   try {
     const stats = await handle.stat()

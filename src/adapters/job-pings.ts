@@ -1,64 +1,64 @@
 import type { Job } from '../domain/job-run.ts'
 import type { JobMonitor } from '../domain/ports.ts'
-import { openConnections } from './http.ts'
-import type { Connections } from './http.ts'
+import { openHttpClient } from './http.ts'
+import type { HttpClient } from './http.ts'
 
-/** What services of this kind keep of a message. */
+/** Bytes of a message that services of this kind store. */
 const MESSAGE_MAX_BYTES = 10_000
 
 const CONNECT_TIMEOUT_MS = 3_000
 
-/** How long one ping may take. */
-const PING_MS = 5_000
+/** Time limit of one ping. */
+const PING_TIMEOUT_MS = 5_000
 
-/** The end is said twice when it is not taken: a start that is missed is made up for by the end. */
-const END_TRIES = 2
+/** The ping of a job's end is retried once. A start is not: the end makes up for a missed one. */
+const END_ATTEMPTS = 2
 
 export interface JobPingsOptions {
-  /** Address of the check; `{job}` in it stands for the job. */
+  /** URL of the check; `{job}` is replaced by the name of the job. */
   url: string
-  pingMs?: number
+  timeoutMs?: number
 }
 
 /**
- * A service of the kind of healthchecks.io: `/start`, `/<exit status>`, `/log`, by POST with the message as the body
- * (docs/monitoring.md#pings). Redirections are not followed.
+ * A monitor with the protocol of healthchecks.io: POST to `/start`, `/<exit status>` and `/log` with the message as
+ * the body (docs/monitoring.md#pings). Redirects are not followed.
  */
-export function openJobPings({ url, pingMs = PING_MS }: JobPingsOptions): JobMonitor {
-  const connections = openConnections({ connect: { timeout: CONNECT_TIMEOUT_MS } })
-  const ping = (job: Job, what: string, message: string): Promise<void> =>
-    send(connections, pingUrl(url, job, what), cut(message), pingMs)
+export function openJobPings({ url, timeoutMs = PING_TIMEOUT_MS }: JobPingsOptions): JobMonitor {
+  const http = openHttpClient({ connect: { timeout: CONNECT_TIMEOUT_MS } })
+  const ping = (job: Job, suffix: string, message: string): Promise<void> =>
+    send(http, pingUrl(url, job, suffix), keepEnd(message), timeoutMs)
   return {
     started: (job) => ping(job, 'start', ''),
     notify: (job, message) => ping(job, 'log', message),
     async ended(job, exitCode, message) {
-      for (let tried = 1; ; tried += 1) {
+      for (let attempt = 1; ; attempt += 1) {
         try {
           return await ping(job, String(exitCode), message)
         } catch (error) {
-          if (tried === END_TRIES) throw error
+          if (attempt === END_ATTEMPTS) throw error
         }
       }
     },
-    close: () => connections.close(),
+    close: () => http.close(),
   }
 }
 
-/** The path goes before a query, in which services take options of a check. */
-function pingUrl(url: string, job: Job, what: string): URL {
+/** The suffix is added to the path, before the query: services take options of a check there. */
+function pingUrl(url: string, job: Job, suffix: string): URL {
   const address = new URL(url.replaceAll('{job}', job))
-  address.pathname = `${address.pathname.replace(/\/+$/, '')}/${what}`
+  address.pathname = `${address.pathname.replace(/\/+$/, '')}/${suffix}`
   return address
 }
 
-async function send(connections: Connections, url: URL, body: string, timeoutMs: number): Promise<void> {
+async function send(http: HttpClient, url: URL, body: string, timeoutMs: number): Promise<void> {
   const headers = { 'content-type': 'text/plain; charset=utf-8' }
-  const status = await connections.exchange({ url, headers, body, timeoutMs }, ({ statusCode }) => statusCode)
+  const status = await http.exchange({ url, headers, body, timeoutMs }, ({ statusCode }) => statusCode)
   if (status < 200 || status > 299) throw new Error(`responded with ${status}`)
 }
 
-/** The end of a long message says how it ended. */
-function cut(message: string): string {
+/** Keeps the end of a long message, because the outcome is reported there. */
+function keepEnd(message: string): string {
   const bytes = Buffer.from(message)
   if (bytes.byteLength <= MESSAGE_MAX_BYTES) return message
   const from = bytes.byteLength - MESSAGE_MAX_BYTES

@@ -5,74 +5,76 @@ import { HOW_TO_REACH, OBJECT_MAX_BYTES, Refusal, networkReason } from '../domai
 import { formatInstant } from '../domain/time.ts'
 import { ENDS_BYTES, readIdentity, summarizeBytes } from '../domain/year/examine.ts'
 import { PUBLISHED_HEAD, PUBLISHED_LEDGER, PUBLISHED_LEGACY_LEDGER } from '../domain/year/published-ledger.ts'
-import { openConnections } from './http.ts'
+import { openHttpClient } from './http.ts'
 import type { HttpResponse } from './http.ts'
 
-/** Names the product to the hosts it audits. */
 const USER_AGENT = 'dash (audits published history)'
 
-/** Time until a host begins to answer, and between two pieces of its answer. */
-const SILENCE_TIMEOUT_MS = 20_000
+/** Time limit for the response headers, and between two chunks of a body. */
+const IDLE_TIMEOUT_MS = 20_000
 
-/** Time for a whole answer, connection included. */
-const ANSWER_TIMEOUT_MS = 60_000
+/** Time limit of a whole response, including the connection. */
+const RESPONSE_TIMEOUT_MS = 60_000
 
 const KIB = 1024
 const MIB = 1024 * KIB
 
-/** The most bytes of a body, by what it is. A head is one short line; an entry takes some 400 bytes, a day has one. */
-const MOST_BYTES = { head: KIB, ledger: 16 * MIB, publication: OBJECT_MAX_BYTES, refusal: 16 * KIB }
+/** Maximum bytes of a body by kind. A head is one short line; a ledger has one entry of about 400 bytes a day. */
+const MAX_BYTES = { head: KIB, ledger: 16 * MIB, publication: OBJECT_MAX_BYTES, refusal: 16 * KIB }
 
-type BodyKind = Exclude<keyof typeof MOST_BYTES, 'refusal'>
+type BodyKind = Exclude<keyof typeof MAX_BYTES, 'refusal'>
 
-/** A publication over this is hashed as it comes, and not kept: only unusual layouts need the whole text, once. */
+/**
+ * A larger publication is hashed while it is received, and not kept: only unusual layouts need the whole text,
+ * once.
+ */
 const KEPT_MAX_BYTES = 4 * MIB
 
-/** A question that got no answer is asked once more: a dropped connection says nothing about an archive. */
-const TRIES = 2
+/** A request without a response is retried once: a dropped connection says nothing about an archive. */
+const ATTEMPTS = 2
 
 export interface PublishedHistoryOptions {
-  answerTimeoutMs?: number
-  /** Connections at a time. */
+  responseTimeoutMs?: number
+  /** Maximum number of connections. */
   connections?: number
 }
 
 /**
- * The public answers of the host at `base`, over its own connections; `close` ends them. Redirects are not followed:
- * an auditor decides whom it asks.
+ * Reads the public history of the host at `base` over its own connections; `close` ends them. Redirects are not
+ * followed: an auditor chooses the hosts it requests.
  *
- * @param base absolute http(s) URL; a path in it comes before those of the interface
+ * @param base absolute http(s) URL; its path is prepended to the paths of the API
  */
 export function openPublishedHistory(
   base: string,
-  { answerTimeoutMs = ANSWER_TIMEOUT_MS, connections = 8 }: PublishedHistoryOptions = {},
+  { responseTimeoutMs = RESPONSE_TIMEOUT_MS, connections = 8 }: PublishedHistoryOptions = {},
 ): PublicHost['history'] & { close(): Promise<void> } {
   const root = base.replace(/\/+$/, '')
-  const pool = openConnections({
-    connect: { timeout: SILENCE_TIMEOUT_MS },
-    headersTimeout: SILENCE_TIMEOUT_MS,
-    bodyTimeout: SILENCE_TIMEOUT_MS,
+  const http = openHttpClient({
+    connect: { timeout: IDLE_TIMEOUT_MS },
+    headersTimeout: IDLE_TIMEOUT_MS,
+    bodyTimeout: IDLE_TIMEOUT_MS,
     connections,
   })
 
-  const ask = async (
+  const fetchPath = async (
     kind: BodyKind,
     path: string,
     ifNoneMatch: string,
     signal: AbortSignal,
   ): Promise<PublishedResponse> => {
-    const asked = {
+    const request = {
       url: `${root}${path}`,
-      headers: headersOf(ifNoneMatch),
-      timeoutMs: answerTimeoutMs,
+      headers: requestHeaders(ifNoneMatch),
+      timeoutMs: responseTimeoutMs,
       signal,
     }
-    for (let tried = 1; ; tried += 1) {
+    for (let attempt = 1; ; attempt += 1) {
       try {
-        return await pool.exchange(asked, (response) => answerOf(response, kind))
+        return await http.exchange(request, (response) => readResponse(response, kind))
       } catch (error) {
         signal.throwIfAborted()
-        if (tried < TRIES) continue
+        if (attempt < ATTEMPTS) continue
         throw new Refusal<PublishedRefusal>(
           'source_unavailable',
           `the host ${root} cannot be reached (${networkReason(error)}); ${HOW_TO_REACH}`,
@@ -84,20 +86,20 @@ export function openPublishedHistory(
 
   return {
     base: root,
-    ledger: (signal) => ask('ledger', PUBLISHED_LEDGER, '', signal),
-    legacyLedger: (signal) => ask('ledger', PUBLISHED_LEGACY_LEDGER, '', signal),
-    head: (signal) => ask('head', PUBLISHED_HEAD, '', signal),
-    at: (instant, held, signal) => {
+    ledger: (signal) => fetchPath('ledger', PUBLISHED_LEDGER, '', signal),
+    legacyLedger: (signal) => fetchPath('ledger', PUBLISHED_LEGACY_LEDGER, '', signal),
+    head: (signal) => fetchPath('head', PUBLISHED_HEAD, '', signal),
+    at: (instant, knownDigests, signal) => {
       const path = `/api/feed/history?sort=year&at=${formatInstant(instant)}`
-      return ask('publication', path, held.map((sha256) => `"${sha256}"`).join(', '), signal)
+      return fetchPath('publication', path, knownDigests.map((sha256) => `"${sha256}"`).join(', '), signal)
     },
-    close: () => pool.close(),
+    close: () => http.close(),
   }
 }
 
-function headersOf(ifNoneMatch: string): Record<string, string> {
+function requestHeaders(ifNoneMatch: string): Record<string, string> {
   return {
-    // A cache on the way may be a minute older than the host.
+    // A cache between auditor and host may be a minute old.
     'cache-control': 'no-cache',
     'accept-encoding': 'identity',
     'user-agent': USER_AGENT,
@@ -105,75 +107,80 @@ function headersOf(ifNoneMatch: string): Record<string, string> {
   }
 }
 
-async function answerOf(
+async function readResponse(
   { statusCode, headers, body }: HttpResponse,
   kind: BodyKind,
 ): Promise<PublishedResponse> {
-  const encoding = plain(headers['content-encoding'])
-  const what = statusCode >= 400 ? 'refusal' : kind
-  const read = await hashBody(body, what)
+  const encoding = printable(headers['content-encoding'])
+  const bodyKind = statusCode >= 400 ? 'refusal' : kind
+  const read = await hashBody(body, bodyKind)
   if (encoding !== null && encoding !== 'identity') {
     throw new Error(`the response is compressed with ${encoding}, which was not requested`)
   }
-  if (read === null && what !== 'refusal')
-    throw new Error(`the response is larger than ${MOST_BYTES[kind]} bytes`)
+  if (read === null && bodyKind !== 'refusal')
+    throw new Error(`the response is larger than ${MAX_BYTES[kind]} bytes`)
   const { bytes, summary } = read ?? { bytes: null, summary: summarizeBytes(new Uint8Array()) }
   return {
     status: statusCode,
-    etag: plain(headers['etag']),
-    lastModified: plain(headers['last-modified']),
-    requestedAt: plain(headers['x-year-history-requested-at']),
-    error: what === 'refusal' && bytes ? refusalCode(bytes) : null,
+    etag: printable(headers['etag']),
+    lastModified: printable(headers['last-modified']),
+    requestedAt: printable(headers['x-year-history-requested-at']),
+    error: bodyKind === 'refusal' && bytes ? parseErrorCode(bytes) : null,
     bytes,
     summary,
   }
 }
 
 /**
- * A body in one buffer: a list of its pieces takes more than their bytes when they are short.
+ * Reads and hashes a body into one buffer: a list of short chunks would take more memory than their bytes.
  *
- * @returns null when it is larger than its bound
+ * @returns null if the body exceeds the limit of its kind
  */
 async function hashBody(
   body: AsyncIterable<Uint8Array>,
-  what: BodyKind | 'refusal',
+  bodyKind: BodyKind | 'refusal',
 ): Promise<Pick<PublishedResponse, 'bytes' | 'summary'> | null> {
-  const maxBytes = MOST_BYTES[what]
-  const keptMax = what === 'publication' ? KEPT_MAX_BYTES : maxBytes
+  const maxBytes = MAX_BYTES[bodyKind]
+  const keepMaxBytes = bodyKind === 'publication' ? KEPT_MAX_BYTES : maxBytes
   const hash = createHash('sha256')
-  let kept = Buffer.alloc(Math.min(64 * KIB, keptMax))
+  let kept = Buffer.alloc(Math.min(64 * KIB, keepMaxBytes))
   let last = Buffer.alloc(0)
   let size = 0
   for await (const chunk of body) {
     if (size + chunk.byteLength > maxBytes) return null
     hash.update(chunk)
-    kept = keep(kept, chunk, size, keptMax)
+    kept = append(kept, chunk, size, keepMaxBytes)
     last = Buffer.concat([last, chunk.subarray(-ENDS_BYTES.last)]).subarray(-ENDS_BYTES.last)
     size += chunk.byteLength
   }
   const whole = kept.subarray(0, Math.min(size, kept.byteLength))
   const identity = readIdentity({ first: whole.subarray(0, ENDS_BYTES.first), last })
   const summary = { byteSize: size, sha256: hash.digest('hex'), identity }
-  return { bytes: size <= keptMax ? whole : null, summary }
+  return { bytes: size <= keepMaxBytes ? whole : null, summary }
 }
 
-/** The buffer with a chunk at its place, as far as `most` bytes; larger when it must be. */
-function keep(kept: Buffer<ArrayBuffer>, chunk: Uint8Array, at: number, most: number): Buffer<ArrayBuffer> {
-  const end = Math.min(at + chunk.byteLength, most)
-  if (at >= end) return kept
-  const room =
-    end <= kept.byteLength ? kept : Buffer.alloc(Math.min(Math.max(end, kept.byteLength * 2), most))
-  if (room !== kept) kept.copy(room)
-  room.set(chunk.subarray(0, end - at), at)
-  return room
+/** Copies a chunk into the buffer at `offset`, up to `maxBytes`. Returns a larger buffer if necessary. */
+function append(
+  kept: Buffer<ArrayBuffer>,
+  chunk: Uint8Array,
+  offset: number,
+  maxBytes: number,
+): Buffer<ArrayBuffer> {
+  const end = Math.min(offset + chunk.byteLength, maxBytes)
+  if (offset >= end) return kept
+  const buffer =
+    end <= kept.byteLength ? kept : Buffer.alloc(Math.min(Math.max(end, kept.byteLength * 2), maxBytes))
+  if (buffer !== kept) kept.copy(buffer)
+  buffer.set(chunk.subarray(0, end - offset), offset)
+  return buffer
 }
 
-/** A header's value when a terminal can show it; a host may send anything. */
-function plain(value: string | string[] | undefined): string | null {
+/** Returns a header's value if it is safe to print on a terminal; a host may send anything. */
+function printable(value: string | string[] | undefined): string | null {
   return typeof value === 'string' && /^[\x20-\x7e]{1,200}$/.test(value) ? value : null
 }
 
-function refusalCode(bytes: Uint8Array): string | null {
+function parseErrorCode(bytes: Uint8Array): string | null {
   try {
     const value: unknown = JSON.parse(new TextDecoder('utf-8', { fatal: true }).decode(bytes))
     const code = typeof value === 'object' && value !== null && 'error' in value ? value.error : null

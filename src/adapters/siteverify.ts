@@ -1,62 +1,62 @@
 import { z } from 'zod'
 import type { HumanVerifier } from '../domain/ports.ts'
-import { openConnections, readBody } from './http.ts'
+import { openHttpClient, readBody } from './http.ts'
 import type { HttpResponse } from './http.ts'
 
-/** The longest token the service gives out. */
+/** Maximum length of a token, as the service documents it. */
 const TOKEN_MAX_LENGTH = 2048
 
-const ANSWER_MAX_BYTES = 64 * 1024
+const RESPONSE_MAX_BYTES = 64 * 1024
 
 const CONNECT_TIMEOUT_MS = 3_000
 
-/** How long a whole answer may take. */
-const ANSWER_TIMEOUT_MS = 5_000
+/** Time limit of a whole response. */
+const RESPONSE_TIMEOUT_MS = 5_000
 
-const answerSchema = z.object({ success: z.literal(true), hostname: z.string() })
+const successSchema = z.object({ success: z.literal(true), hostname: z.string() })
 
-/** A Turnstile-compatible service. */
+/** Address and credentials of a Turnstile-compatible service. */
 export interface SiteverifyOptions {
   url: string
   secret: string
-  answerTimeoutMs?: number
+  responseTimeoutMs?: number
 }
 
 /**
- * The human challenge of a Turnstile-compatible service. A token is asked for once and never again, since it is good for
- * one answer only; redirections are not followed, so that the secret goes nowhere else.
+ * Verifies tokens at a Turnstile-compatible service. A token is valid for one verification, so requests are never
+ * retried. Redirects are not followed, so that the secret reaches no other host.
  */
 export function openSiteverify({
   url,
   secret,
-  answerTimeoutMs = ANSWER_TIMEOUT_MS,
+  responseTimeoutMs = RESPONSE_TIMEOUT_MS,
 }: SiteverifyOptions): HumanVerifier & { close(): Promise<void> } {
-  const connections = openConnections({ connect: { timeout: CONNECT_TIMEOUT_MS } })
+  const http = openHttpClient({ connect: { timeout: CONNECT_TIMEOUT_MS } })
   return {
     async isHuman(token, hostname, signal) {
       if (token === '' || token.length > TOKEN_MAX_LENGTH) return false
       try {
         const body = new URLSearchParams({ secret, response: token }).toString()
-        const answer = await connections.exchange(
-          { url, headers: HEADERS, body, timeoutMs: answerTimeoutMs, signal },
-          jsonOf,
+        const json = await http.exchange(
+          { url, headers: HEADERS, body, timeoutMs: responseTimeoutMs, signal },
+          readJson,
         )
-        const read = answerSchema.safeParse(answer)
-        return read.success && read.data.hostname === hostname
+        const parsed = successSchema.safeParse(json)
+        return parsed.success && parsed.data.hostname === hostname
       } catch {
         signal.throwIfAborted()
-        // Whatever went wrong, nobody has vouched for the caller.
+        // After any failure the caller counts as unverified.
         return false
       }
     },
-    close: () => connections.close(),
+    close: () => http.close(),
   }
 }
 
 const HEADERS = { 'content-type': 'application/x-www-form-urlencoded', accept: 'application/json' }
 
-/** The answer's JSON; null for anything but a 200. */
-async function jsonOf({ statusCode, body }: HttpResponse): Promise<unknown> {
-  const bytes = statusCode === 200 ? await readBody(body, ANSWER_MAX_BYTES) : null
+/** Reads the JSON of a response; null for any status but 200. */
+async function readJson({ statusCode, body }: HttpResponse): Promise<unknown> {
+  const bytes = statusCode === 200 ? await readBody(body, RESPONSE_MAX_BYTES) : null
   return bytes && JSON.parse(new TextDecoder('utf-8', { fatal: true }).decode(bytes))
 }

@@ -1,35 +1,35 @@
 import { createParser } from 'eventsource-parser'
 
-/** Bytes an event stream may have. */
+/** Size limits of an event stream. */
 export interface StreamBounds {
-  /** Of one event, names and line ends included; the chunk that ends it is not counted. */
+  /** Limit of one event, including names and line ends; the chunk that ends it is not counted. */
   maxEventBytes: number
-  /** Of the whole stream, comments included. */
+  /** Limit of the whole stream, including comments. */
   maxBytes: number
 }
 
-/** One event of a stream; what no reader here needs, its id, is left out. */
+/** One event of a stream, without its id, which is not used. */
 export interface StreamRecord {
-  /** `message` where the stream does not say. */
+  /** `message` if the stream names none. */
   name: string
   data: string
 }
 
-/** A stream that is larger than its bounds. */
+/** Thrown when a stream exceeds its limits. */
 export class StreamTooLarge extends Error {
   override readonly name = 'StreamTooLarge'
 }
 
-/** Parses an event stream (WHATWG HTML, 9.2.6) from chunks cut anywhere, and keeps no more than one event. */
+/** Parses an event stream (WHATWG HTML, 9.2.6) from arbitrary chunks. Buffers at most one event. */
 export class SseParser {
   readonly #bounds: StreamBounds
   readonly #decoder = new TextDecoder()
   readonly #parser = createParser({
-    onEvent: ({ event, data }) => void this.#ended.push({ name: event ?? 'message', data }),
+    onEvent: ({ event, data }) => void this.#events.push({ name: event ?? 'message', data }),
   })
-  #ended: StreamRecord[] = []
-  /** The last character so far; a stream begins like a line. */
-  #last = '\n'
+  #events: StreamRecord[] = []
+  /** The last character so far; initially a line feed, since a stream begins like a line. */
+  #lastCharacter = '\n'
   #bytes = 0
   #eventBytes = 0
 
@@ -44,35 +44,38 @@ export class SseParser {
   push(chunk: Uint8Array): StreamRecord[] {
     this.#bytes += chunk.byteLength
     if (this.#bytes > this.#bounds.maxBytes) throw new StreamTooLarge('the stream is larger than allowed')
-    const before = this.#last
-    const text = this.#withLineFeeds(this.#decoder.decode(chunk, { stream: true }))
-    const joined = `${before === '\r' ? '\n' : before}${text}`
-    // Comments and fields without data end at a blank line too, and are no part of the event behind it.
-    const blankLine = joined.lastIndexOf('\n\n')
+    const previous = this.#lastCharacter
+    const text = this.#normalizeLineEnds(this.#decoder.decode(chunk, { stream: true }))
+    const withPrevious = `${previous === '\r' ? '\n' : previous}${text}`
+    // Comments and fields without data also end at a blank line and do not count towards the next event.
+    const blankLine = withPrevious.lastIndexOf('\n\n')
     this.#eventBytes =
       blankLine < 0
         ? this.#eventBytes + Buffer.byteLength(text)
-        : Buffer.byteLength(joined.slice(blankLine + 2))
+        : Buffer.byteLength(withPrevious.slice(blankLine + 2))
     if (this.#eventBytes > this.#bounds.maxEventBytes) {
       throw new StreamTooLarge('an event is larger than allowed')
     }
     return this.#parse(text)
   }
 
-  /** The event without a blank line, or without any line end, behind it when the stream ends; null when there is none. */
+  /** Ends the stream. Returns the last event if its final blank line or line end is missing; null if there is none. */
   end(): StreamRecord | null {
-    return this.#parse(`${this.#withLineFeeds(this.#decoder.decode())}\n\n`)[0] ?? null
+    return this.#parse(`${this.#normalizeLineEnds(this.#decoder.decode())}\n\n`)[0] ?? null
   }
 
-  /** CR, LF and CRLF as LF. The library waits behind a CR that ends a chunk, which holds back an event on an open stream. */
-  #withLineFeeds(text: string): string {
-    const rest = this.#last === '\r' && text.startsWith('\n') ? text.slice(1) : text
-    this.#last = text.at(-1) ?? this.#last
-    return rest.replaceAll(/\r\n?/g, '\n')
+  /**
+   * Converts CR, LF and CRLF to LF. The library waits after a CR that ends a chunk, which would delay an event on
+   * an open stream.
+   */
+  #normalizeLineEnds(text: string): string {
+    const remaining = this.#lastCharacter === '\r' && text.startsWith('\n') ? text.slice(1) : text
+    this.#lastCharacter = text.at(-1) ?? this.#lastCharacter
+    return remaining.replaceAll(/\r\n?/g, '\n')
   }
 
   #parse(text: string): StreamRecord[] {
     this.#parser.feed(text)
-    return this.#ended.splice(0)
+    return this.#events.splice(0)
   }
 }

@@ -241,8 +241,8 @@ export class Container {
     const client = await this.#sources(COLLECT_RETRIES)
     const texts = openArticleTexts({
       urls: this.config.sourceUrls,
-      askJson: (request, signal) =>
-        client.ask<unknown>({ ...request, absent: null, read: (body) => body }, signal),
+      fetchJson: (request, signal) =>
+        client.fetchJson<unknown>({ ...request, absent: null, read: (body) => body }, signal),
       userAgent: this.#userAgent(),
       clock: Date.now,
       allowed: this.config.articles.allowed,
@@ -270,7 +270,7 @@ export class Container {
 
   /** Sends probe requests to HTTP services. */
   readonly probe = once(async (): Promise<HttpProbe> => {
-    const { openReach } = await import('../adapters/http.ts')
+    const { openHttpProbe: openReach } = await import('../adapters/http.ts')
     return this.#closing(openReach())
   })
 
@@ -408,8 +408,8 @@ export class Container {
       clock: Date.now,
       sleep: pause,
       memory,
-      limits: { atOnce: SOURCE_CONCURRENCY, longestWaitMs },
-      answerMs,
+      limits: { concurrency: SOURCE_CONCURRENCY, maxWaitMs: longestWaitMs },
+      responseTimeoutMs: answerMs,
     })
     return this.#closing(client)
   }

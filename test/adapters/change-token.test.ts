@@ -13,7 +13,7 @@ async function writtenFile(): Promise<{ folder: string; path: string }> {
   const folder = await temporaryFolder()
   const path = join(folder, 'file')
   writeFileSync(path, 'the content')
-  // Whole seconds can be set again exactly.
+  // Whole seconds can be restored exactly.
   utimesSync(path, SOME_TIME, SOME_TIME)
   return { folder, path }
 }
@@ -44,20 +44,20 @@ const CHANGES: Record<string, (path: string) => void> = {
 }
 
 describe('a change token of files', () => {
-  test('is null until two seconds after the last change, and given from then on', async () => {
+  test('the change token is null until two seconds after the last change', async () => {
     const { path } = await writtenFile()
     const changed = changedMs(path)
     expect(fileChangeToken([path], () => changed + SETTLED_MS - 1)).toBeNull()
     expect(fileChangeToken([path], () => changed + SETTLED_MS)).not.toBeNull()
   })
 
-  test('is null while a file claims to have changed in the future', async () => {
+  test('the change token is null while a file has a change time in the future', async () => {
     const { path } = await writtenFile()
     utimesSync(path, new Date(), new Date(Date.now() + 3_600_000))
     expect(fileChangeToken([path], laterClock)).toBeNull()
   })
 
-  test.each(Object.entries(CHANGES))('differs after %s', async (_what, change) => {
+  test.each(Object.entries(CHANGES))('the change token differs after %s', async (_what, change) => {
     const { path } = await writtenFile()
     const before = fileChangeToken([path], laterClock)
     await fileSystemClockMovedOn(path)
@@ -76,7 +76,7 @@ describe('a change token of files', () => {
       },
     ],
     ['of a folder comes', (folder: string) => mkdirSync(join(folder, 'sub'))],
-  ])('of a folder differs after a name in it %s', async (_what, change) => {
+  ])('the change token of a folder differs after an entry %s', async (_what, change) => {
     const { folder } = await writtenFile()
     const before = fileChangeToken([folder], laterClock)
     await fileSystemClockMovedOn(folder)
@@ -84,7 +84,7 @@ describe('a change token of files', () => {
     expect(fileChangeToken([folder], laterClock)).not.toBe(before)
   })
 
-  test('is given for one file only when every file has settled', async () => {
+  test('the change token of several files is null until every file has settled', async () => {
     const { folder, path } = await writtenFile()
     await fileSystemClockMovedOn(path)
     writeFileSync(join(folder, 'newer'), '')

@@ -30,20 +30,24 @@ function apiOf(url: string, options: ChatApiOptions = {}): PublicHost['chat'] {
 
 const body = (content: string): string => JSON.stringify({ messages: [{ role: 'user', content }] })
 
-async function answerOf(api: PublicHost['chat'], content = 'Hello', signal = never): Promise<ServedEvent[]> {
+async function readAnswer(
+  api: PublicHost['chat'],
+  content = 'Hello',
+  signal = never,
+): Promise<ServedEvent[]> {
   const { sessionToken } = await api.session(never)
   const events: ServedEvent[] = []
   for await (const event of api.ask(sessionToken, body(content), signal)) events.push(event)
   return events
 }
 
-/** What came of an answer before it was refused, and the refusal's code. */
-async function cutAnswerOf(api: PublicHost['chat']): Promise<[events: string[], code: string]> {
+/** Returns the events of an answer before it was refused, and the refusal's code. */
+async function readCutAnswer(api: PublicHost['chat']): Promise<[events: string[], code: string]> {
   const events: string[] = []
-  const asked = (async () => {
+  const answer = (async () => {
     for await (const { event } of api.ask('v1.token', body('x'), never)) events.push(event)
   })()
-  const { code } = await refusalOf(asked)
+  const { code } = await refusalOf(answer)
   return [events, code]
 }
 
@@ -54,24 +58,24 @@ async function refusalOf(work: Promise<unknown>): Promise<Refusal> {
 }
 
 describe('the real server', () => {
-  test('is asked from its own origin, and its events come as it sent them', async () => {
+  test("the server accepts the client's origin, and its events arrive as it sent them", async () => {
     const server = await startAgent({
       provider: { rounds: [[{ text: 'Hello ' }, { text: 'you' }, { end: 'completed' }]] },
     })
     const api = apiOf(server.url)
     expect(await api.config(never)).toMatchObject({ enabled: true, model: 'test-model' })
     expect(await api.status(never)).toEqual({ ok: true, budget: 'ok' })
-    const [first, ...deltas] = await answerOf(api)
+    const [first, ...deltas] = await readAnswer(api)
     const last = deltas.pop()
     expect([first?.event, last?.event]).toEqual(['meta', 'done'])
     expect(deltas.every(({ event }) => event === 'delta')).toBe(true)
     expect(deltas.map(({ raw }) => (raw as { text: string }).text).join('')).toBe('Hello you')
   })
 
-  test('does not take a token that is none', async () => {
+  test('the server rejects an invalid token', async () => {
     const server = await startAgent()
-    const asked = apiOf(server.url).ask('v1.a.b', body('x'), never).next()
-    expect(await refusalOf(asked)).toMatchObject({ code: 'invalid_session', members: { status: 401 } })
+    const answer = apiOf(server.url).ask('v1.a.b', body('x'), never).next()
+    expect(await refusalOf(answer)).toMatchObject({ code: 'invalid_session', members: { status: 401 } })
   })
 })
 
@@ -79,7 +83,7 @@ describe('a server that misbehaves', () => {
   test.each([
     ['disabled', 503, { error: 'disabled' }],
     ['human_verification_failed', 403, { error: 'human_verification_failed' }],
-  ])('refuses a session: %s', async (code, status, answer) => {
+  ])('the client reports a refused session: %s', async (code, status, answer) => {
     const { url } = await startScripted({ session: json(answer, status) })
     expect(await refusalOf(apiOf(url).session(never))).toMatchObject({ code, members: { status } })
   })
@@ -87,10 +91,10 @@ describe('a server that misbehaves', () => {
   test.each<[string, object, object]>([
     ['by address', { scope: 'ip', retryAfterSeconds: 7 }, { scope: 'ip', retryAfterSeconds: 7 }],
     ['and tells the wait in the header alone', { scope: 'ip\u001b[2J' }, { retryAfterSeconds: 9 }],
-  ])('limits %s', async (_how, said, members) => {
+  ])('the client reports a limit: %s', async (_how, said, members) => {
     const limited = json({ error: 'rate_limited', ...said }, 429, { 'retry-after': '9' })
     const { url } = await startScripted({ chat: limited })
-    const refusal = await refusalOf(answerOf(apiOf(url)))
+    const refusal = await refusalOf(readAnswer(apiOf(url)))
     expect(refusal).toMatchObject({ code: 'rate_limited' })
     expect(refusal.members).toEqual({ status: 429, ...members })
   })
@@ -98,10 +102,10 @@ describe('a server that misbehaves', () => {
   test.each([
     ['in seconds', '12'],
     ['as a time', 'Thu, 03 Jan 2030 00:00:12 GMT'],
-  ])('limits by what stands before it, and tells the wait %s', async (_how, wait) => {
+  ])("the client reports a proxy's limit and its wait %s", async (_how, wait) => {
     const { url } = await startScripted({ chat: html(429, { 'retry-after': wait }), config: html(429) })
     const api = apiOf(url, { clock: () => Date.UTC(2030, 0, 3) })
-    expect(await refusalOf(answerOf(api))).toMatchObject({
+    expect(await refusalOf(readAnswer(api))).toMatchObject({
       code: 'rate_limited',
       members: { status: 429, retryAfterSeconds: 12 },
     })
@@ -129,7 +133,7 @@ describe('a server that misbehaves', () => {
       /is not the chat of a dash server/,
     ],
     ['a token no header can hold', null, /is not the chat of a dash server/],
-  ])('answers with %s', async (_what, reply, words) => {
+  ])('the client refuses a response with %s', async (_what, reply, words) => {
     const { url } = await startScripted(
       reply ? { config: reply } : { session: json({ sessionToken: 'a\nb', quotas: CONFIG.quotas }) },
     )
@@ -143,11 +147,11 @@ describe('a server that misbehaves', () => {
     ['an answer that is no stream', json({ hello: 'you' })],
     ['a page', html()],
     ['a page without end', (response: ServerResponse) => void response.write('x'.repeat(200_000))],
-  ])('answers a question with %s, and can be asked again', async (_what, reply) => {
+  ])('the client refuses a chat response with %s, and can ask again', async (_what, reply) => {
     const { url } = await startScripted({ chat: [reply, stream([META, DONE])] })
     const api = apiOf(url)
-    expect(await refusalOf(answerOf(api))).toMatchObject({ code: 'server_foreign' })
-    expect((await answerOf(api)).map(({ event }) => event)).toEqual(['meta', 'done'])
+    expect(await refusalOf(readAnswer(api))).toMatchObject({ code: 'server_foreign' })
+    expect((await readAnswer(api)).map(({ event }) => event)).toEqual(['meta', 'done'])
   })
 
   test.each([
@@ -155,62 +159,62 @@ describe('a server that misbehaves', () => {
     ['was reset', stream([META, delta('Hel')], 'reset')],
     ['ended within an event', stream([META, delta('Hel'), 'event: done\ndata: {"usa'])],
     ['ended without the blank line of its last part', stream([META, delta('Hello').trimEnd()])],
-  ])('sends an answer that %s: what came is given before the refusal', async (_what, chat) => {
+  ])('the client yields the events of an answer that %s before the refusal', async (_what, chat) => {
     const { url } = await startScripted({ chat })
-    expect(await cutAnswerOf(apiOf(url))).toEqual([['meta', 'delta'], 'answer_cut'])
+    expect(await readCutAnswer(apiOf(url))).toEqual([['meta', 'delta'], 'answer_cut'])
   })
 
   test.each(
     (['end', 'reset'] as const).flatMap((end) =>
       ['', '\n', '\r', '\r\n', '\r\n\r'].map((missing) => [missing, end] as const),
     ),
-  )('sends a last event with %j behind it and then an %s, which counts', async (lineEnds, end) => {
+  )('the client counts a last event with %j after it and then an %s', async (lineEnds, end) => {
     const last = `${DONE.trimEnd()}${lineEnds}`
     const { url } = await startScripted({ chat: stream([META, delta('Hello'), last], end) })
-    expect((await answerOf(apiOf(url))).at(-1)?.event).toBe('done')
+    expect((await readAnswer(apiOf(url))).at(-1)?.event).toBe('done')
   })
 
-  test('sends events and tools of a later version, which are passed over', async () => {
+  test('the client ignores events and tools of a later version', async () => {
     const later = [record('thought', { a: 1 }), record('tool', { name: 'browse', status: 'start' })]
     const { url } = await startScripted({ chat: stream([META, ...later, delta('Hello'), DONE]) })
-    expect((await answerOf(apiOf(url))).map(({ event }) => event)).toEqual(['meta', 'delta', 'done'])
+    expect((await readAnswer(apiOf(url))).map(({ event }) => event)).toEqual(['meta', 'delta', 'done'])
   })
 
   test.each([
     ['a payload of another kind', record('delta', { text: 7 })],
     ['an event without end', `event: delta\ndata: ${'x'.repeat(300_000)}`],
-  ])('sends %s', async (_what, sent) => {
+  ])('the client refuses a server that sends %s', async (_what, sent) => {
     const { url } = await startScripted({ chat: stream([META, sent], 'hold') })
-    expect(await refusalOf(answerOf(apiOf(url)))).toMatchObject({ code: 'server_foreign' })
+    expect(await refusalOf(readAnswer(apiOf(url)))).toMatchObject({ code: 'server_foreign' })
   })
 
-  test('says nothing more', async () => {
+  test('the client gives up a server that sends nothing more', async () => {
     const { url } = await startScripted({ chat: stream([META, delta('Hel')], 'hold') })
-    expect(await refusalOf(answerOf(apiOf(url, { silenceMs: 50 })))).toMatchObject({ code: 'answer_cut' })
+    expect(await refusalOf(readAnswer(apiOf(url, { idleMs: 50 })))).toMatchObject({ code: 'answer_cut' })
   })
 
-  test('says nothing but that it is there', async () => {
+  test('the client gives up a server that sends only keep-alive comments', async () => {
     const { url } = await startScripted({ chat: pings([META, delta('Hel')]) })
-    const refusal = await refusalOf(answerOf(apiOf(url, { turnMs: 200 })))
+    const refusal = await refusalOf(readAnswer(apiOf(url, { turnMs: 200 })))
     expect(refusal).toMatchObject({ code: 'answer_cut' })
     expect(refusal.detail).toMatch(/no complete response within 0\.2 s/)
   })
 
-  test('drips an answer that is no stream', async () => {
+  test('the client gives up a body that drips', async () => {
     const { url } = await startScripted({ config: pings([]) })
-    const refusal = await refusalOf(apiOf(url, { answerMs: 1_000 }).config(never))
+    const refusal = await refusalOf(apiOf(url, { responseStartMs: 1_000 }).config(never))
     expect(refusal).toMatchObject({ code: 'server_unreachable' })
     expect(refusal.detail).toMatch(/broke the connection \(no complete response within 1 s\)/)
   })
 
-  test('never begins to answer', async () => {
+  test('the client gives up a server that never starts to respond', async () => {
     const url = `http://127.0.0.1:${await takenPort()}`
-    expect(await refusalOf(apiOf(url, { answerMs: 50 }).config(never))).toMatchObject({
+    expect(await refusalOf(apiOf(url, { responseStartMs: 50 }).config(never))).toMatchObject({
       code: 'server_unreachable',
     })
   })
 
-  test('is not there', async () => {
+  test('the client reports an absent server as unreachable', async () => {
     const refusal = await refusalOf(apiOf(await unreachableUrl()).config(never))
     expect(refusal).toMatchObject({ code: 'server_unreachable' })
     expect(refusal.detail).toMatch(/cannot be reached \(.*ECONNREFUSED/)
@@ -228,10 +232,10 @@ test('an abort ends the answer with its reason, and the connection', async () =>
   })
   const stopping = new AbortController()
   const reason = new Error('stopped')
-  const asked = (async () => {
+  const answer = (async () => {
     for await (const { event } of apiOf(url).ask('v1.token', body('x'), stopping.signal))
       if (event === 'delta') stopping.abort(reason)
   })()
-  await expect(asked).rejects.toBe(reason)
+  await expect(answer).rejects.toBe(reason)
   await gone
 })

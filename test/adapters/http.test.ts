@@ -9,7 +9,7 @@ const usedUp = (reset: string): Record<string, string> => ({
   'x-ratelimit-reset': reset,
 })
 
-describe('when a source asks to be asked again', () => {
+describe('the retry time of a response', () => {
   test.each([
     ['seconds', { 'retry-after': '120' }, NOW + 120_000],
     ['no time at all', { 'retry-after': '0' }, NOW],
@@ -31,11 +31,11 @@ describe('when a source asks to be asked again', () => {
     ['a fraction of a second more', { 'retry-after': '1.5' }, NOW + 1_500],
     ['no date', { 'retry-after': 'soon' }, null],
     ['a reset without a number', usedUp('soon'), null],
-  ])('by %s', (_how, headers, expected) => {
+  ])('the retry time is read %s', (_how, headers, expected) => {
     expect(retryAt(headers, NOW)).toBe(expected)
   })
 
-  test('is never before now, nor more than a year ahead, whatever the headers say', () => {
+  test('the retry time is never before now and never more than a year ahead', () => {
     const text = fc.oneof(
       fc.string(),
       fc.double().map(String),
@@ -43,9 +43,9 @@ describe('when a source asks to be asked again', () => {
       fc.date().map(String),
     )
     fc.assert(
-      fc.property(text, text, text, (asked, remaining, reset) => {
+      fc.property(text, text, text, (retryAfter, remaining, reset) => {
         const at = retryAt(
-          { 'retry-after': asked, 'x-ratelimit-remaining': remaining, 'x-ratelimit-reset': reset },
+          { 'retry-after': retryAfter, 'x-ratelimit-remaining': remaining, 'x-ratelimit-reset': reset },
           NOW,
         )
         if (at === null) return

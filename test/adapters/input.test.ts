@@ -34,7 +34,7 @@ async function linesOf(source: LineSource): Promise<InputLine[]> {
 const read = async (bytes: Uint8Array | string, name?: string): Promise<InputLine[]> =>
   linesOf(await fileOf(bytes, name))
 
-/** The good lines read before reading failed, and what it failed with. */
+/** Returns the lines read before the failure, and the error. */
 async function linesUntilFailure(source: LineSource): Promise<{ texts: string[]; error: unknown }> {
   const texts: string[] = []
   try {
@@ -79,7 +79,7 @@ function plainLines(content: string): InputLine[] {
 }
 
 describe('the lines of a file', () => {
-  test('agree with a plain split for any content, plain or gzip', async () => {
+  test('the lines of a file agree with a plain split for any content, plain or gzip', async () => {
     const path = join(await temporaryFolder(), 'any')
     const part = fc.oneof(
       fc.string({ unit: 'binary' }),
@@ -116,13 +116,13 @@ describe('the lines of a file', () => {
       [tooLong(1), invalid(2), text(3, 'three')],
     ],
   ])(
-    'that are not valid UTF-8 are reported, while the others survive: %s',
+    'lines that are not valid UTF-8 are reported, and the others are kept: %s',
     async (_what, parts, expected) => {
       expect(await read(Buffer.concat(parts.map((part) => Buffer.from(part))))).toEqual(expected)
     },
   )
 
-  test('can be read again from the beginning, several at once', async () => {
+  test('the lines can be read again from the beginning, several times in parallel', async () => {
     const source = await fileOf('one\ntwo\n')
     const readings = await Promise.all([linesOf(source), linesOf(source)])
     for (const lines of [...readings, await linesOf(source)])
@@ -132,14 +132,14 @@ describe('the lines of a file', () => {
 
 describe('a gzip file', () => {
   test.each(['rows.ndjson.gz', 'rows.ndjson', 'rows'])(
-    'is known by its bytes, not by its name: %s',
+    'a gzip file is detected by its bytes, not by its name: %s',
     async (name) => {
       for (const bytes of [gzipSync('one\ntwo\n'), 'one\ntwo\n'])
         expect(await read(bytes, name)).toEqual([text(1, 'one'), text(2, 'two')])
     },
   )
 
-  test('may have several members, even in the middle of a line', async () => {
+  test('a gzip file may have several members, even in the middle of a line', async () => {
     const members = ['one\ntw', 'o\n', '', '\nfour'].map((part) => gzipSync(part))
     expect(await read(Buffer.concat(members))).toEqual([text(1, 'one'), text(2, 'two'), text(4, 'four')])
   })
@@ -151,7 +151,7 @@ describe('a gzip file', () => {
       'with a truncated second member',
       (bytes: Buffer) => Buffer.concat([bytes, gzipSync('more\n').subarray(0, 12)]),
     ],
-  ])('that is broken is refused after its good lines: %s', async (_what, damage) => {
+  ])('a broken gzip file is refused after its good lines: %s', async (_what, damage) => {
     const rows = digests(20_000)
     const source = await fileOf(damage(gzipSync(`${rows.join('\n')}\n`)))
     const { texts, error } = await linesUntilFailure(source)
@@ -160,13 +160,13 @@ describe('a gzip file', () => {
     expect(texts).toEqual(rows.slice(0, texts.length))
   })
 
-  test('of nothing but its two first bytes is refused', async () => {
+  test('a gzip file of only its two first bytes is refused', async () => {
     await expect(read(Buffer.from([0x1f, 0x8b]))).rejects.toMatchObject(UNREADABLE)
   })
 })
 
 describe('a file that cannot be read', () => {
-  test('is refused by name when it is missing', async () => {
+  test('a missing file is refused by name', async () => {
     const path = join(await temporaryFolder(), 'missing.ndjson')
     await expect(linesOf(lineFile(path, 'as the user typed it'))).rejects.toMatchObject({
       ...UNREADABLE,
@@ -174,7 +174,7 @@ describe('a file that cannot be read', () => {
     })
   })
 
-  test('is refused when it is a folder, a device, or below a file', async () => {
+  test('a folder, a device and a path below a file are refused', async () => {
     const { name } = await fileOf('one\n')
     for (const path of [await temporaryFolder(), '/dev/null', join(name, 'rows.ndjson')])
       await expect(linesOf(lineFile(path)), path).rejects.toMatchObject(UNREADABLE)
@@ -188,7 +188,7 @@ describe('a file that was read', () => {
     ['plain', Buffer.from(rows)],
     ['gzip', gzipSync(rows)],
     ['broken gzip', gzipSync(rows).fill(0, 1_000, 1_200)],
-  ])('is closed, also when its reader stops early: %s', async (_what, bytes) => {
+  ])('a file is closed, also when its reader stops early: %s', async (_what, bytes) => {
     const source = await fileOf(bytes)
     await linesOf(source).catch(() => undefined)
     expect(await descriptorsLeft(source.name)).toBe(0)
@@ -210,7 +210,7 @@ describe('standard input', () => {
   test.each([
     ['plain', Buffer.from('one\n\nthree')],
     ['gzip', gzipSync('one\n\nthree')],
-  ])('can be read twice, and leaves nothing behind: %s', async (_what, bytes) => {
+  ])('standard input can be read twice, and leaves nothing behind: %s', async (_what, bytes) => {
     const folder = await temporaryFolder()
     const input = Readable.from([bytes.subarray(0, 3), bytes.subarray(3)])
     const { source, remove } = await spoolInput(input, folder)
@@ -223,7 +223,7 @@ describe('standard input', () => {
     await remove()
   })
 
-  test('is refused when it breaks, and leaves nothing behind', async () => {
+  test('standard input that breaks is refused, and leaves nothing behind', async () => {
     const folder = await temporaryFolder()
     const broken = new Readable({
       read() {
@@ -238,7 +238,7 @@ describe('standard input', () => {
     expect(readdirSync(folder)).toEqual([])
   })
 
-  test('is kept where nobody else can read it', async () => {
+  test('the copy of standard input is readable by its owner only', async () => {
     const folder = await temporaryFolder()
     const { remove } = await spoolInput(Readable.from(['secret']), folder)
     onTestFinished(remove)
@@ -258,7 +258,7 @@ function refusal(reason: string | RegExp) {
   return { code: 'input_unreadable', detail: expect.stringMatching(reason) }
 }
 
-test('reads the bytes of a file as they are, through a link that stays in the folder too', async () => {
+test("the archive folder returns a file's bytes unchanged, also through a link inside the folder", async () => {
   const folder = await folderWith({ a: '\ufeff{"x": 1.0}\r\n' })
   symlinkSync('a', join(folder, 'link'))
   const archive = archiveFolder(folder)
@@ -269,14 +269,14 @@ test('reads the bytes of a file as they are, through a link that stays in the fo
   }
 })
 
-test('reads an archive that lies behind a link itself', async () => {
+test('the archive folder may itself be a symbolic link', async () => {
   const folder = await folderWith({ a: 'x' })
   const link = join(await temporaryFolder(), 'link')
   symlinkSync(folder, link)
   expect(await archiveFolder(link).read('a', 1)).toHaveLength(1)
 })
 
-test('refuses what is missing, is no regular file, or has another size, without waiting', async () => {
+test('the archive folder refuses a missing file, a special file and a wrong size without blocking', async () => {
   const folder = await folderWith({ a: 'x' })
   mkdirSync(join(folder, 'folder'))
   execFileSync('mkfifo', [join(folder, 'pipe')])
@@ -289,7 +289,7 @@ test('refuses what is missing, is no regular file, or has another size, without 
   await expect(archive.read('.', 1)).rejects.toMatchObject(refusal('outside the folder'))
 })
 
-test('refuses a link that leads out of the folder, even into one whose name begins alike', async () => {
+test('the archive folder refuses a link that leads outside, even to a folder with a similar name', async () => {
   const outside = await folderWith({ secret: 'x' })
   const folder = join(outside, 'in')
   mkdirSync(folder)

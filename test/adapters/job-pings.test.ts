@@ -4,40 +4,40 @@ import type { JobMonitor } from '../../src/domain/ports.ts'
 import { startPingService } from '../support/local-source.ts'
 
 function watchAt(url: string, pingMs = 60_000): JobMonitor {
-  const watch = openJobPings({ url, pingMs })
+  const watch = openJobPings({ url, timeoutMs: pingMs })
   onTestFinished(() => watch.close())
   return watch
 }
 
-describe('a service that watches jobs', () => {
-  test('is told of the start, of the end with its exit status and what was said, and of a run that did nothing', async () => {
+describe('a job monitor', () => {
+  test('the monitor receives the start, the end with exit status and message, and the note of a skipped run', async () => {
     const { url, pings } = await startPingService()
     const watch = watchAt(`${url}/ping/0c9a/`)
     await watch.started('collect')
     await watch.ended('collect', 69, 'lobsters failed: é')
     await watch.notify('collect', 'another works')
     expect(pings).toEqual([
-      { what: 'POST /ping/0c9a/start', said: '' },
-      { what: 'POST /ping/0c9a/69', said: 'lobsters failed: é' },
-      { what: 'POST /ping/0c9a/log', said: 'another works' },
+      { what: 'POST /ping/0c9a/start', body: '' },
+      { what: 'POST /ping/0c9a/69', body: 'lobsters failed: é' },
+      { what: 'POST /ping/0c9a/log', body: 'another works' },
     ])
   })
 
-  test('has a check for each job where the address says so, and its options stay behind the path', async () => {
+  test("the monitor has one check per job if the URL names the job, and the URL's query is kept", async () => {
     const { url, pings } = await startPingService()
     const watch = watchAt(`${url}/KEY/dash-{job}?create=1`)
     await watch.ended('publish-year', 0, '')
     expect(pings).toMatchObject([{ what: 'POST /KEY/dash-publish-year/0?create=1' }])
   })
 
-  test('gets the end of a message that is too long, in whole characters', async () => {
+  test('the monitor receives the end of a message that is too long, in whole characters', async () => {
     const { url, pings } = await startPingService()
     await watchAt(url).ended('collect', 0, `${'é'.repeat(20_000)}the end`)
     expect(pings[0]?.body).toMatch(/^é{4000,}the end$/)
     expect(Buffer.byteLength(pings[0]?.body ?? '')).toBeLessThanOrEqual(10_000)
   })
 
-  test('is told the end once more when it did not take it, and no oftener', async () => {
+  test('the monitor receives the end once more after a failure, and no third time', async () => {
     const flaky = await startPingService((response, count) =>
       response.writeHead(count === 1 ? 502 : 200).end(),
     )
@@ -48,7 +48,7 @@ describe('a service that watches jobs', () => {
     expect(down.pings).toHaveLength(2)
   })
 
-  test('is not followed to another place', async () => {
+  test('a redirect of the monitor is not followed', async () => {
     const elsewhere = await startPingService()
     const moved = await startPingService((response) =>
       response.writeHead(302, { location: `${elsewhere.url}/start` }).end(),
@@ -57,7 +57,7 @@ describe('a service that watches jobs', () => {
     expect(elsewhere.pings).toEqual([])
   })
 
-  test('that never answers is given up', async () => {
+  test('a monitor that never responds is given up', async () => {
     const { url, pings } = await startPingService(() => undefined)
     await expect(watchAt(url, 200).started('collect')).rejects.toThrow('no complete response within 200 ms')
     expect(pings).toHaveLength(1)

@@ -18,16 +18,16 @@ function published(base: string, options: PublishedHistoryOptions = {}): PublicH
   return opened
 }
 
-function answering(
+function startHost(
   answer: (response: ServerResponse, question: SourceRequest) => void,
 ): Promise<LocalSource> {
   return localSource((question, response) => answer(response, question))
 }
 
-describe('an answer', () => {
-  test('is handed on as it was sent, with its status and validators', async () => {
+describe('a response of a published history', () => {
+  test('the response is passed on as it was sent, with its status and validators', async () => {
     const body = Buffer.from([0x7b, 0xc3, 0x28, 0x00, 0xff])
-    const host = await answering((response) => {
+    const host = await startHost((response) => {
       response.writeHead(200, {
         etag: '"abc"',
         'last-modified': 'Sun, 01 Mar 2026 00:10:00 GMT',
@@ -53,26 +53,26 @@ describe('an answer', () => {
     [500, '{"error":"\\u001b[31mred"}', null],
     [500, '{"error":7}', null],
     [500, 'null', null],
-  ])('of status %i with the body %s is an answer', async (status, body, error) => {
-    const host = await answering((response) => response.writeHead(status).end(body))
+  ])('status %i with the body %s is a response', async (status, body, error) => {
+    const host = await startHost((response) => response.writeHead(status).end(body))
     expect(await published(host.url).ledger(never)).toMatchObject({ status, error })
     expect(host.requests).toHaveLength(1)
   })
 
-  test('with a header no terminal can show lacks that header', async () => {
-    const host = await answering((response) => response.writeHead(200, { etag: '"\u009b31m"' }).end('x'))
+  test('a header that is unsafe for a terminal is dropped', async () => {
+    const host = await startHost((response) => response.writeHead(200, { etag: '"\u009b31m"' }).end('x'))
     expect((await published(host.url).head(never)).etag).toBeNull()
   })
 
-  test('that redirects is not followed', async () => {
-    const host = await answering((response) => response.writeHead(302, { location: '/elsewhere' }).end())
+  test('a redirect is not followed', async () => {
+    const host = await startHost((response) => response.writeHead(302, { location: '/elsewhere' }).end())
     expect((await published(host.url).head(never)).status).toBe(302)
     expect(host.requests).toHaveLength(1)
   })
 })
 
-test('asks below the path of the base, past caches, uncompressed, and with the ETags that are held', async () => {
-  const host = await answering((response) => response.end('x'))
+test('the client requests paths below the base, bypasses caches, refuses compression and sends the known ETags', async () => {
+  const host = await startHost((response) => response.end('x'))
   const history = published(`${host.url}/some/place/`)
   await history.ledger(never)
   await history.legacyLedger(never)
@@ -96,7 +96,7 @@ test('asks below the path of the base, past caches, uncompressed, and with the E
   expect(plain?.headers['if-none-match']).toBeUndefined()
 })
 
-describe('a host is unavailable that', () => {
+describe('an unavailable host', () => {
   const cases: Record<string, [(response: ServerResponse) => void, RegExp]> = {
     'drops the connection': [(response) => response.socket?.destroy(), /cannot be reached/],
     'never ends its answer': [
@@ -111,18 +111,21 @@ describe('a host is unavailable that', () => {
       /compressed with gzip/,
     ],
   }
-  test.each(Object.entries(cases))('%s, after it was asked twice', async (_what, [answer, message]) => {
-    const host = await answering(answer)
-    const attempt = published(host.url, { answerTimeoutMs: 150 }).ledger(never)
-    await expect(attempt).rejects.toMatchObject({
-      ...SOURCE_UNAVAILABLE,
-      message: expect.stringMatching(message),
-    })
-    await expect(attempt).rejects.toThrow(host.url)
-    expect(host.requests).toHaveLength(2)
-  })
+  test.each(Object.entries(cases))(
+    'the host is unavailable after two attempts if it %s',
+    async (_what, [answer, message]) => {
+      const host = await startHost(answer)
+      const attempt = published(host.url, { responseTimeoutMs: 150 }).ledger(never)
+      await expect(attempt).rejects.toMatchObject({
+        ...SOURCE_UNAVAILABLE,
+        message: expect.stringMatching(message),
+      })
+      await expect(attempt).rejects.toThrow(host.url)
+      expect(host.requests).toHaveLength(2)
+    },
+  )
 
-  test('nothing listens for', async () => {
+  test('the host is unavailable if nothing listens on its port', async () => {
     const url = await unreachableUrl()
     await expect(published(url).head(never)).rejects.toMatchObject({
       ...SOURCE_UNAVAILABLE,
@@ -131,7 +134,7 @@ describe('a host is unavailable that', () => {
   })
 })
 
-describe('a body has a bound for what it is', () => {
+describe('the size limit of a body', () => {
   const KIB = 1024
   const MIB = 1024 * KIB
   test.each<[string, number, (history: PublicHost['history']) => ReturnType<PublicHost['history']['head']>]>([
@@ -139,9 +142,9 @@ describe('a body has a bound for what it is', () => {
     ['ledger', 16 * MIB, (history) => history.ledger(never)],
     ['legacy ledger', 16 * MIB, (history) => history.legacyLedger(never)],
     ['publication', 64 * MIB, (history) => history.at(AT, [], never)],
-  ])('and a %s of more than %i bytes makes the host unavailable', async (what, bound, ask) => {
+  ])('a %s of more than %i bytes makes the host unavailable', async (what, bound, ask) => {
     const sizes = [bound, bound + 1, bound + 1]
-    const host = await answering((response) => response.end(Buffer.alloc(sizes.shift() ?? 0)))
+    const host = await startHost((response) => response.end(Buffer.alloc(sizes.shift() ?? 0)))
     const history = published(host.url)
     expect((await ask(history)).bytes?.byteLength).toBe(what === 'publication' ? undefined : bound)
     await expect(ask(history)).rejects.toMatchObject({
@@ -150,40 +153,40 @@ describe('a body has a bound for what it is', () => {
     })
   })
 
-  test('and of a publication over 4 MiB only size, digest and identity are kept', async () => {
+  test('a publication over 4 MiB keeps only size, digest and identity', async () => {
     const feed = `"${'x'.repeat(4 * MIB)}"`
     const body = Buffer.from(
       `{"schemaVersion":3,"kind":"k","publicationId":"p","feed":{"marker":${feed}},"archivedAt":"2026-03-01T00:10:00.000Z"}`,
     )
-    const host = await answering((response) => response.end(body))
+    const host = await startHost((response) => response.end(body))
     const { bytes, summary } = await published(host.url).at(AT, [], never)
     expect(bytes).toBeNull()
     expect(summary).toEqual(summarizeBytes(body))
     expect(summary.identity).not.toBeNull()
   })
 
-  test('and a refusal of more than 16 KiB has no code, and is still a refusal', async () => {
+  test('a refusal of more than 16 KiB has no code and still counts as a refusal', async () => {
     const body = `{"error":"year_history_not_found","more":"${'x'.repeat(16 * KIB)}"}`
-    const host = await answering((response) => response.writeHead(404).end(body))
+    const host = await startHost((response) => response.writeHead(404).end(body))
     expect(await published(host.url).ledger(never)).toMatchObject({ status: 404, error: null })
     expect(host.requests).toHaveLength(1)
   })
 })
 
-test('a connection that drops once costs nothing', async () => {
-  let asked = 0
-  const host = await answering((response) => {
-    asked += 1
-    if (asked === 1) response.socket?.destroy()
+test('a connection that drops once is retried without an error', async () => {
+  let requestCount = 0
+  const host = await startHost((response) => {
+    requestCount += 1
+    if (requestCount === 1) response.socket?.destroy()
     else response.end('here')
   })
   const { bytes } = await published(host.url).ledger(never)
   expect(Buffer.from(bytes ?? []).toString()).toBe('here')
 })
 
-test('whoever is told to stop is not made to wait, and does not ask again', async () => {
+test('an abort takes effect at once, and no request is sent again', async () => {
   const stop = new AbortController()
-  const host = await answering(() => stop.abort(new Error('told to stop')))
+  const host = await startHost(() => stop.abort(new Error('told to stop')))
   await expect(published(host.url).ledger(stop.signal)).rejects.toThrow('told to stop')
   await expect(published(host.url).ledger(stop.signal)).rejects.toThrow('told to stop')
   expect(host.requests).toHaveLength(1)

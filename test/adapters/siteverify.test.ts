@@ -6,46 +6,52 @@ import { localSource } from '../support/local-source.ts'
 
 const HOST = 'dash.example'
 
-type Answering = (response: ServerResponse, body: string) => void
+type ResponseWriter = (response: ServerResponse, body: string) => void
 
 interface Service {
   verifier: HumanVerifier
-  asked: { method: string | undefined; type: string | undefined; body: string }[]
+  requests: { method: string | undefined; type: string | undefined; body: string }[]
 }
 
-async function serviceThat(answers: Answering, answerTimeoutMs = 5_000): Promise<Service> {
-  const asked: Service['asked'] = []
+async function startService(answers: ResponseWriter, answerTimeoutMs = 5_000): Promise<Service> {
+  const requests: Service['requests'] = []
   const { url } = await localSource(({ method, headers, body }, response) => {
-    asked.push({ method, type: headers['content-type'], body })
+    requests.push({ method, type: headers['content-type'], body })
     answers(response, body)
   })
-  const verifier = openSiteverify({ url: `${url}/siteverify`, secret: 'the secret &=', answerTimeoutMs })
+  const verifier = openSiteverify({
+    url: `${url}/siteverify`,
+    secret: 'the secret &=',
+    responseTimeoutMs: answerTimeoutMs,
+  })
   onTestFinished(() => verifier.close())
-  return { verifier, asked }
+  return { verifier, requests }
 }
 
 const sends =
-  (body: string | Buffer, status = 200, type = 'application/json'): Answering =>
+  (body: string | Buffer, status = 200, type = 'application/json'): ResponseWriter =>
   (response) =>
     response.writeHead(status, { 'content-type': type }).end(body)
 
-const json = (value: unknown, status?: number): Answering => sends(JSON.stringify(value), status)
+const json = (value: unknown, status?: number): ResponseWriter => sends(JSON.stringify(value), status)
 
 const signal = new AbortController().signal
 
-describe('the human challenge', () => {
-  test('is passed when the service says so for this host, and is asked as the service documents', async () => {
-    const { verifier, asked } = await serviceThat(json({ success: true, hostname: HOST, 'error-codes': [] }))
+describe('the human verification', () => {
+  test('the visitor is verified if the service confirms this host, and the request is as the service documents', async () => {
+    const { verifier, requests } = await startService(
+      json({ success: true, hostname: HOST, 'error-codes': [] }),
+    )
     expect(await verifier.isHuman('a token+/=', HOST, signal)).toBe(true)
-    expect(asked).toMatchObject([{ method: 'POST', type: 'application/x-www-form-urlencoded' }])
-    const form = new URLSearchParams(asked[0]?.body)
+    expect(requests).toMatchObject([{ method: 'POST', type: 'application/x-www-form-urlencoded' }])
+    const form = new URLSearchParams(requests[0]?.body)
     expect([...form]).toEqual([
       ['secret', 'the secret &='],
       ['response', 'a token+/='],
     ])
   })
 
-  test.each<[string, Answering]>([
+  test.each<[string, ResponseWriter]>([
     ['a refusal', json({ success: false, hostname: HOST, 'error-codes': ['timeout-or-duplicate'] })],
     ['another host', json({ success: true, hostname: 'evil.example' })],
     ['no host', json({ success: true })],
@@ -64,27 +70,27 @@ describe('the human challenge', () => {
         more()
       },
     ],
-  ])('is failed by %s', async (_, answers) => {
-    const { verifier } = await serviceThat(answers)
+  ])('the visitor is not verified after %s', async (_, answers) => {
+    const { verifier } = await startService(answers)
     expect(await verifier.isHuman('token', HOST, signal)).toBe(false)
   })
 
-  test('is failed by a service that never ends', async () => {
-    const dripping = await serviceThat((response) => response.write('{'), 50)
+  test('the visitor is not verified if the service never finishes its response', async () => {
+    const dripping = await startService((response) => response.write('{'), 50)
     expect(await dripping.verifier.isHuman('token', HOST, signal)).toBe(false)
   })
 
-  test('asks nobody about a token that is none', async () => {
-    const { verifier, asked } = await serviceThat(json({ success: true, hostname: HOST }))
+  test('an invalid token is rejected without a request', async () => {
+    const { verifier, requests } = await startService(json({ success: true, hostname: HOST }))
     expect(await verifier.isHuman('', HOST, signal)).toBe(false)
     expect(await verifier.isHuman('x'.repeat(2_049), HOST, signal)).toBe(false)
-    expect(asked).toEqual([])
+    expect(requests).toEqual([])
     expect(await verifier.isHuman('x'.repeat(2_048), HOST, signal)).toBe(true)
   })
 
-  test('ends when whoever asks goes away', async () => {
+  test('the verification ends when its caller aborts', async () => {
     const leaving = new AbortController()
-    const { verifier } = await serviceThat(() => leaving.abort(new Error('gone')))
+    const { verifier } = await startService(() => leaving.abort(new Error('gone')))
     await expect(verifier.isHuman('token', HOST, leaving.signal)).rejects.toThrow('gone')
   })
 })

@@ -15,7 +15,7 @@ function recordsOf(chunks: readonly Uint8Array[], bounds = WIDE): StreamRecord[]
 const eventsOf = (chunks: readonly Uint8Array[], bounds = WIDE): string[] =>
   recordsOf(chunks, bounds).map(({ data }) => data)
 
-test('gives each event the name it has, and none the name of the event before', () => {
+test('the parser gives each event its own name, and none the name of the previous event', () => {
   const text =
     'event: a\ndata: 1\n\nevent: lost\n\ndata: 2\n\nevent:b\nevent: c\ndata: 3\n\nevent: d\ndata: 4'
   expect(recordsOf([Buffer.from(text)])).toEqual([
@@ -26,7 +26,7 @@ test('gives each event the name it has, and none the name of the event before', 
   ])
 })
 
-test('gives the same events however the bytes are cut, whatever the lines end with', () => {
+test('the parser yields the same events for any chunks and any line ends', () => {
   const data = fc.string({ unit: 'grapheme', minLength: 1 }).filter((text) => !/[\r\n]/.test(text))
   const event = fc.record({
     data: fc.array(data, { minLength: 1, maxLength: 3 }),
@@ -57,7 +57,7 @@ test('gives the same events however the bytes are cut, whatever the lines end wi
 })
 
 test.each(['\n', '\r\n', '\r'])(
-  'gives an event at its blank line of %j, while the stream stays open',
+  'the parser yields an event at its blank line of %j, while the stream stays open',
   (end) => {
     const stream = new SseParser(WIDE)
     const pushed = (text: string): StreamRecord[] => stream.push(Buffer.from(text))
@@ -69,7 +69,7 @@ test.each(['\n', '\r\n', '\r'])(
 )
 
 test.each([': ping\n\n', 'event: ping\n\n', 'id: 1\r\n\r\n', ': ping\r\r'])(
-  'counts %j to no event behind it',
+  'the parser counts %j towards no later event',
   (block) => {
     const stream = new SseParser({ maxEventBytes: 100, maxBytes: 1_000_000 })
     for (let sent = 0; sent < 100; sent += 1) expect(stream.push(Buffer.from(block))).toEqual([])
@@ -77,7 +77,7 @@ test.each([': ping\n\n', 'event: ping\n\n', 'id: 1\r\n\r\n', ': ping\r\r'])(
   },
 )
 
-test('gives the last event whatever is missing of its line ends, however the bytes are cut', () => {
+test('the parser yields the last event without its final line ends, for any chunks', () => {
   const ends = fc.constantFrom('\n', '\r\n', '\r')
   const ending = fc.constantFrom('', '\n', '\r', '\r\n', '\r\n\r', '\n\n', '\r\r', '\r\n\r\n')
   const chunking = fc.array(fc.integer({ min: 1, max: 9 }), { maxLength: 8 })
@@ -98,7 +98,7 @@ test('gives the last event whatever is missing of its line ends, however the byt
   )
 })
 
-test('keeps no event and no stream above its bounds', () => {
+test('the parser keeps no event and no stream above its limits', () => {
   const line = Buffer.from(`data: ${'x'.repeat(50)}\n\n`)
   const bounds = { maxEventBytes: 60, maxBytes: 200 }
   expect(eventsOf([line, line, line], bounds).length).toBe(3)

@@ -53,8 +53,8 @@ async function sourceApis(): Promise<Parameters<typeof openTexts>[0]> {
   const client = sourceClient()
   return {
     urls: { hn: url, lobsters: url, lesswrong: `${url}/graphql` },
-    askJson: (request, stop) =>
-      client.ask<unknown>({ ...request, absent: null, read: (answer) => answer }, stop),
+    fetchJson: (request, stop) =>
+      client.fetchJson<unknown>({ ...request, absent: null, read: (answer) => answer }, stop),
   }
 }
 

@@ -12,7 +12,7 @@ import type { Sqld } from '../support/sqld.ts'
 import { temporaryFolder } from '../support/temporary-folder.ts'
 import { AS_OF, RUN_AT, sampleSignals } from '../support/workspace.ts'
 
-/** What the agent reads on a server that tells tokens that may write from those that may not. */
+/** The agent's reads on a server that distinguishes read-only tokens. */
 let sqld: Sqld
 let writeToken: string
 let readToken: string
@@ -32,7 +32,7 @@ afterAll(() => sqld.stop())
 
 const NOW = RUN_AT + 3_600_000
 
-test('every tool answers through a token that may only read, and the server refuses it a write', async () => {
+test('every tool works with a read-only token, and the server refuses it a write', async () => {
   const folder = await temporaryFolder()
   const env = {
     DASH_DATABASE_URL: sqld.url,

@@ -14,7 +14,7 @@ import type { S3Server } from '../support/s3-server.ts'
 import { startSqld } from '../support/sqld.ts'
 import type { Sqld } from '../support/sqld.ts'
 
-/** The contract of each port, on the servers that hold what files hold otherwise. */
+/** The contract of each port, on servers instead of files. */
 let sqld: Sqld
 let s3: S3Server
 

@@ -24,7 +24,7 @@ afterAll(async () => {
   await sqld.stop()
 })
 
-/** Three publications and a gap, and attempts of a day that came to nothing. */
+/** Three publications, a gap, and the failed attempts of a day. */
 async function filledWorkspace(): Promise<Workspace> {
   const workspace = await publishedWorkspace([-3, -1, 0].map((back) => addDays(AS_OF, back)))
   const grant = await workspace.ledger.takeLease({ name: 'x', process: null }, 1, 1_000, () => false)
@@ -57,12 +57,12 @@ async function audited(
   env: Record<string, string>,
 ): Promise<VerifyReport & { recorded: boolean }> {
   const { code, stdout, stderr } = await dash(['verify-archive', '--payloads', '--json', ...args], { env })
-  // A folder without a state database keeps no record of an audit, which is said.
+  // A folder without a state database keeps no record of an audit, which is reported.
   expect([code, stderr.replace(/^this audit could not be recorded .*\n$/, '')]).toEqual([0, ''])
   return JSON.parse(stdout) as VerifyReport & { recorded: boolean }
 }
 
-test('an archive goes from files to servers and back with every byte, and audits clean everywhere', async () => {
+test('an archive copied from files to servers and back keeps every byte, and passes the audit everywhere', async () => {
   const source = await filledWorkspace()
   const env = remoteEnvironment()
   const { DASH_DATABASE_URL: database = '', DASH_STORE_URL: store = '', ...secrets } = env

@@ -2,7 +2,7 @@ import { expect, onTestFinished, test } from 'vitest'
 import { dash, temporaryFolder } from '../support/dash.ts'
 import { startSqld } from '../support/sqld.ts'
 
-test('the doctor looks at a database server, and creates nothing on it', async () => {
+test('the doctor inspects a database server without creating anything on it', async () => {
   const server = await startSqld()
   onTestFinished(() => server.stop())
   const options = { cwd: temporaryFolder(), env: { DASH_DATABASE_URL: server.url } }

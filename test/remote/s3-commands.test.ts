@@ -23,7 +23,7 @@ interface PublishReport {
   reason: string | null
 }
 
-/** A data folder of the test's own and an S3 store of its own. */
+/** Creates a data folder and an S3 store for the test. */
 function storePlace(): { data: string; prefix: string; env: (endpoint?: string) => Record<string, string> } {
   const data = join(temporaryFolder(), 'data')
   mkdirSync(data)
@@ -75,7 +75,7 @@ test.each<[string, RegExp, S3Fault[], string]>([
     'lookup_failed',
   ],
 ])(
-  'the server refuses history while %s, and answers again when it is not',
+  'the server refuses history while %s, and responds again afterwards',
   async (_what, target, faults, code) => {
     const { data, env } = storePlace()
     await publish(data, env())
@@ -89,7 +89,7 @@ test.each<[string, RegExp, S3Fault[], string]>([
   },
 )
 
-test('publishing to a store that ignores If-None-Match ends with 74 and stores nothing', async () => {
+test('publishing to a store that ignores If-None-Match exits with 74 and stores nothing', async () => {
   const { data, prefix, env } = storePlace()
   const finished = await publish(data, env(server.bareUrl))
   expect(finished).toMatchObject({ code: 74, report: { outcome: 'failed' } })

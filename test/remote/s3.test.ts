@@ -3,7 +3,7 @@ import { unstorageObjects } from '../../src/adapters/objects/objects.ts'
 import type { OpenObjects } from '../../src/adapters/objects/objects.ts'
 import { openObjects } from '../../src/adapters/objects/open.ts'
 import { s3Objects } from '../../src/adapters/objects/s3-driver.ts'
-import type { S3Location, S3Patience } from '../../src/adapters/objects/s3-request.ts'
+import type { S3Location, S3RetryPolicy } from '../../src/adapters/objects/s3-request.ts'
 import { sha256Hex } from '../../src/domain/digest.ts'
 import { Refusal } from '../../src/domain/refusal.ts'
 import { headOf } from '../adapters/objects/objects-contract.ts'
@@ -17,8 +17,13 @@ const DIGEST = sha256Hex(BYTES)
 const KEY = `sha256/${DIGEST.slice(0, 2)}/${DIGEST}`
 
 /** As patient as in production, but for the time it takes. */
-const PATIENCE: S3Patience = { connectMs: 5_000, answerMs: 10_000, attempts: 3, backoffMs: 1 }
-const IMPATIENCE: S3Patience = { ...PATIENCE, answerMs: 100 }
+const RETRY_POLICY: S3RetryPolicy = {
+  connectTimeoutMs: 5_000,
+  responseTimeoutMs: 10_000,
+  attempts: 3,
+  backoffMs: 1,
+}
+const NO_RETRIES: S3RetryPolicy = { ...RETRY_POLICY, responseTimeoutMs: 100 }
 
 let server: S3Server
 let prefixes = 0
@@ -36,34 +41,34 @@ beforeEach(() => {
 
 const prefix = (): string => `of-test-${prefixes}`
 
-function open(changes: Partial<S3Location> = {}, patience = PATIENCE): OpenObjects {
-  const { driver, prepare } = s3Objects(server.location({ prefix: prefix(), ...changes }), patience)
+function open(changes: Partial<S3Location> = {}, retryPolicy = RETRY_POLICY): OpenObjects {
+  const { driver, prepare } = s3Objects(server.location({ prefix: prefix(), ...changes }), retryPolicy)
   const objects = unstorageObjects(driver, prepare)
   onTestFinished(() => objects.close())
   return objects
 }
 
-/** An archive that holds the object, with no questions asked of the server so far. */
-async function openWithObject(patience = PATIENCE): Promise<OpenObjects> {
+/** An archive that contains the object; the requests so far are not counted. */
+async function openWithObject(retryPolicy = RETRY_POLICY): Promise<OpenObjects> {
   await server.plant(`${prefix()}/${KEY}`, BYTES)
-  const objects = open({}, patience)
+  const objects = open({}, retryPolicy)
   await objects.prepare()
   server.reset()
   return objects
 }
 
-async function openPrepared(patience = PATIENCE): Promise<OpenObjects> {
-  const objects = open({}, patience)
+async function openPrepared(retryPolicy = RETRY_POLICY): Promise<OpenObjects> {
+  const objects = open({}, retryPolicy)
   await objects.prepare()
   server.reset()
   return objects
 }
 
-const asked = (method: string, target: RegExp): number =>
+const requestCount = (method: string, target: RegExp): number =>
   server.requests.filter((question) => question.method === method && target.test(question.target)).length
 
-/** Everything an archive is asked for. */
-const QUESTIONS: Record<string, (objects: OpenObjects) => Promise<unknown>> = {
+/** Every operation of an archive. */
+const OPERATIONS: Record<string, (objects: OpenObjects) => Promise<unknown>> = {
   get: (objects) => objects.get(DIGEST),
   put: (objects) => objects.put(DIGEST, BYTES),
   newestHead: (objects) => objects.newestHead(),
@@ -73,7 +78,7 @@ const QUESTIONS: Record<string, (objects: OpenObjects) => Promise<unknown>> = {
   ping: (objects) => objects.ping(),
 }
 
-const each = Object.entries(QUESTIONS)
+const each = Object.entries(OPERATIONS)
 
 function failureOf(promise: Promise<unknown>): Promise<unknown> {
   return promise.then(
@@ -82,15 +87,15 @@ function failureOf(promise: Promise<unknown>): Promise<unknown> {
   )
 }
 
-/** The message of what is neither a refusal nor an answer: what server and commands report as unexpected. */
+/** Returns the message of a fault, which server and commands report as unexpected. */
 async function faultOf(promise: Promise<unknown>): Promise<string> {
   const failure = await failureOf(promise)
   if (failure instanceof Refusal || !(failure instanceof Error)) throw failure
   return failure.message
 }
 
-describe('an S3 store that cannot be used', () => {
-  /** What is wrong with each, and what is said of it. */
+describe('an unusable S3 store', () => {
+  /** Each unusable store, with the expected message. */
   const UNUSABLE: [string, () => Promise<Partial<S3Location>> | Partial<S3Location>, RegExp][] = [
     [
       'nothing listens at its endpoint',
@@ -113,12 +118,12 @@ describe('an S3 store that cannot be used', () => {
 
   test.each(
     UNUSABLE.flatMap(([why, ...rest]) => each.map(([name, ask]) => [name, why, ask, ...rest] as const)),
-  )('is unavailable to %s when %s', async (_name, _why, ask, changes, said) => {
-    const detail = expect.stringMatching(said) as string
+  )('the store is unavailable to %s if %s', async (_name, _why, ask, changes, message) => {
+    const detail = expect.stringMatching(message) as string
     await expect(ask(open(await changes()))).rejects.toMatchObject({ ...UNAVAILABLE, detail })
   })
 
-  test('never shows the secret in what it says', async () => {
+  test('the messages of the store never contain the secret', async () => {
     const failure = await failureOf(open({ secretAccessKey: 'very-secret' }).ping())
     expect(`${String(failure)} ${JSON.stringify(failure)}`).not.toContain('very-secret')
   })
@@ -128,7 +133,7 @@ describe('an S3 store that cannot be used', () => {
     ['another region', s3Error(400, 'AuthorizationHeaderMalformed'), /region \(us-east-1\)/],
     ['another endpoint', s3Error(301, 'PermanentRedirect'), /endpoint/],
     ['no right to read', s3Error(403, 'AccessDenied'), /permit/],
-  ])('says what to do about %s', async (_what, fault, detail) => {
+  ])('the message names the remedy for %s', async (_what, fault, detail) => {
     server.fail('GET', /sha256/, fault)
     await expect(open().get(DIGEST)).rejects.toMatchObject({
       ...UNAVAILABLE,
@@ -138,22 +143,25 @@ describe('an S3 store that cannot be used', () => {
 })
 
 describe('an S3 store that ignores If-None-Match', () => {
-  test.each(['prepare', 'put', 'putHead'])('is refused by %s, before anything is written', async (name) => {
-    const objects = open({ endpoint: server.bareUrl })
-    await expect(QUESTIONS[name]?.(objects)).rejects.toMatchObject({
-      ...UNAVAILABLE,
-      detail: `the object store ${server.bareUrl} ignores If-None-Match: *, which protects objects from being overwritten; use a store that supports conditional writes`,
-    })
-    expect(await objects.keys('sha256')).toEqual([])
-    expect(await objects.keys('heads')).toEqual([])
-  })
+  test.each(['prepare', 'put', 'putHead'])(
+    'the store that ignores conditional writes is refused by %s before anything is written',
+    async (name) => {
+      const objects = open({ endpoint: server.bareUrl })
+      await expect(OPERATIONS[name]?.(objects)).rejects.toMatchObject({
+        ...UNAVAILABLE,
+        detail: `the object store ${server.bareUrl} ignores If-None-Match: *, which protects objects from being overwritten; use a store that supports conditional writes`,
+      })
+      expect(await objects.keys('sha256')).toEqual([])
+      expect(await objects.keys('heads')).toEqual([])
+    },
+  )
 
-  test('is refused when it says that it does not know conditional writes', async () => {
+  test('the store that reports conditional writes as unknown is refused', async () => {
     server.fail('PUT', /probe/, s3Error(501, 'NotImplemented'))
     await expect(open().prepare()).rejects.toMatchObject(UNAVAILABLE)
   })
 
-  test('can be read', async () => {
+  test('the store that ignores conditional writes can be read', async () => {
     await server.plant(`${prefix()}/${KEY}`, BYTES)
     const objects = open({ endpoint: server.bareUrl })
     await objects.ping()
@@ -162,24 +170,24 @@ describe('an S3 store that ignores If-None-Match', () => {
 })
 
 describe('an S3 store that honours If-None-Match', () => {
-  test('is asked to prove it once, and by the next process with one write', async () => {
+  test('the store is probed once, and the next process probes it with one write', async () => {
     const first = open()
     await Promise.all([first.prepare(), first.prepare(), first.put(DIGEST, BYTES)])
     await first.putHead(headOf(1))
-    expect(asked('PUT', /probe\/conditional-write/)).toBe(2)
+    expect(requestCount('PUT', /probe\/conditional-write/)).toBe(2)
     server.reset()
     await open().prepare()
-    expect(asked('PUT', /probe\/conditional-write/)).toBe(1)
+    expect(requestCount('PUT', /probe\/conditional-write/)).toBe(1)
   })
 
-  test('is asked again after it could not be reached', async () => {
+  test('the store is probed again after it was unreachable', async () => {
     const objects = open()
     server.fail('GET', /list-type/, s3Error(403, 'AccessDenied'))
     await expect(objects.prepare()).rejects.toMatchObject(UNAVAILABLE)
     await expect(objects.prepare()).resolves.toBeUndefined()
   })
 
-  test('is sent the digest of the body and the condition with every write, signed', async () => {
+  test('every write to the store is signed and carries the digest of the body and the condition', async () => {
     const objects = open()
     await objects.put(DIGEST, BYTES)
     await objects.putHead(headOf(1))
@@ -198,7 +206,7 @@ describe('an S3 store that honours If-None-Match', () => {
     }
   })
 
-  test('keeps objects below the prefix, and does not see those of another that begins the same', async () => {
+  test('the store keeps objects below its prefix, and does not list those of a similar prefix', async () => {
     const objects = open()
     await objects.put(DIGEST, BYTES)
     await server.plant(`${prefix()}-2/heads/1`, BYTES)
@@ -207,7 +215,7 @@ describe('an S3 store that honours If-None-Match', () => {
     expect(await objects.keys('heads')).toEqual([])
   })
 
-  test('may be a whole bucket', async () => {
+  test('the store may be a whole bucket', async () => {
     const objects = openObjects(server.location({ prefix: '' }))
     onTestFinished(() => objects.close())
     await objects.put(DIGEST, BYTES)
@@ -215,7 +223,7 @@ describe('an S3 store that honours If-None-Match', () => {
     expect(await objects.get(DIGEST)).toEqual(Buffer.from(BYTES))
   })
 
-  test('lets one of two processes win that write different heads at once', async () => {
+  test('one of two processes wins that write different heads at the same time', async () => {
     const heads = [headOf(1, { leaf: 'a'.repeat(64) }), headOf(1, { leaf: 'b'.repeat(64) })]
     const written = await Promise.allSettled(heads.map((head) => open().putHead(head)))
     expect(written.map(({ status }) => status).sort()).toEqual(['fulfilled', 'rejected'])
@@ -223,7 +231,7 @@ describe('an S3 store that honours If-None-Match', () => {
     expect(await open().newestHead()).toEqual(winner)
   })
 
-  test('has no change token: every use is proved anew', async () => {
+  test('the store has no change token: every use is proved again', async () => {
     const objects = await openWithObject()
     expect(await objects.objectChangeToken(DIGEST)).toBeNull()
     expect(await objects.headChangeToken(null)).toBeNull()
@@ -244,21 +252,24 @@ describe('a read from an S3 store', () => {
     ['an answer that does not say how long it is', 'unmeasured'],
   ]
 
-  test.each(readFaults)('is repeated after %s, and is a fault after three times', async (_what, fault) => {
-    const objects = await openWithObject()
-    server.fail('GET', /sha256/, fault, fault)
-    expect(await objects.get(DIGEST)).toEqual(Buffer.from(BYTES))
-    server.reset()
-    server.fail('GET', /sha256/, fault, fault, fault)
-    expect(await faultOf(objects.get(DIGEST))).toMatch(/3 times over/)
-    expect(asked('GET', /sha256/)).toBe(3)
-  })
+  test.each(readFaults)(
+    'a read is repeated after %s, and fails after three attempts',
+    async (_what, fault) => {
+      const objects = await openWithObject()
+      server.fail('GET', /sha256/, fault, fault)
+      expect(await objects.get(DIGEST)).toEqual(Buffer.from(BYTES))
+      server.reset()
+      server.fail('GET', /sha256/, fault, fault, fault)
+      expect(await faultOf(objects.get(DIGEST))).toMatch(/3 times over/)
+      expect(requestCount('GET', /sha256/)).toBe(3)
+    },
+  )
 
   test.each<[string, S3Fault]>([
     ['is never answered', 'silence'],
     ['stands still in the middle of its body', 'drip'],
-  ])('is a fault when it %s', async (_what, fault) => {
-    const objects = await openWithObject(IMPATIENCE)
+  ])('a read fails if it %s', async (_what, fault) => {
+    const objects = await openWithObject(NO_RETRIES)
     server.fail('GET', /sha256/, fault, fault, fault)
     expect(await faultOf(objects.get(DIGEST))).toMatch(/in 3 attempts: no complete response within 100 ms/)
   })
@@ -268,7 +279,7 @@ describe('a read from an S3 store', () => {
     ['no body', { status: 404 }],
     ['another code', s3Error(404, 'NoSuchVersion')],
     ['a missing bucket', s3Error(404, 'NoSuchBucket')],
-  ])('proves nothing absent by a 404 with %s', async (_what, fault) => {
+  ])('a 404 with %s does not prove an object absent', async (_what, fault) => {
     const objects = await openWithObject()
     server.fail('GET', /sha256/, fault)
     await expect(objects.get(DIGEST)).rejects.toMatchObject(UNAVAILABLE)
@@ -279,13 +290,13 @@ describe('a read from an S3 store', () => {
     ['no content', { status: 204 }],
     ['not modified to a question without a condition', s3Error(412, 'PreconditionFailed')],
     ['a bad request', s3Error(400, 'InvalidRequest')],
-  ])('is a fault when the answer is %s', async (_what, fault) => {
+  ])('a read fails if the response is %s', async (_what, fault) => {
     const objects = await openWithObject()
     server.fail('GET', /sha256/, fault)
     expect(await faultOf(objects.get(DIGEST))).toMatch(/responded with (?:206|204|412|400) /)
   })
 
-  test('is damage when the object is larger than any', async () => {
+  test('a read of an object over the size limit is damage', async () => {
     const objects = await openWithObject()
     const length = { 'content-length': String(64 * 1024 * 1024 + 1) }
     server.fail('GET', /sha256/, { status: 200, headers: length, body: 'x' })
@@ -299,7 +310,7 @@ describe('a write to an S3 store', () => {
     ['a conflict', s3Error(409, 'ConditionalRequestConflict')],
   ]
 
-  test.each(writeFaults)('is repeated after %s', async (_what, fault) => {
+  test.each(writeFaults)('a write is repeated after %s', async (_what, fault) => {
     const objects = await openPrepared()
     server.fail('PUT', /sha256/, fault, fault)
     await objects.put(DIGEST, BYTES)
@@ -307,14 +318,14 @@ describe('a write to an S3 store', () => {
     expect(await objects.keys('sha256')).toEqual([KEY])
   })
 
-  test.each(writeFaults)('is a fault after three times %s', async (_what, fault) => {
+  test.each(writeFaults)('a write fails after three attempts with %s', async (_what, fault) => {
     const objects = await openPrepared()
     server.fail('PUT', /sha256/, fault, fault, fault)
     expect(await faultOf(objects.put(DIGEST, BYTES))).toMatch(/3 times over/)
-    expect(asked('PUT', /sha256/)).toBe(3)
+    expect(requestCount('PUT', /sha256/)).toBe(3)
   })
 
-  test('that is done although its answer was lost is found done by the next', async () => {
+  test('a write whose response was lost is confirmed by the next attempt', async () => {
     const objects = await openPrepared()
     server.fail('PUT', /sha256/, 'lost-answer', 'lost-answer', 'lost-answer')
     expect(await faultOf(objects.put(DIGEST, BYTES))).toMatch(/3 times over/)
@@ -322,20 +333,20 @@ describe('a write to an S3 store', () => {
     expect(await objects.get(DIGEST)).toEqual(Buffer.from(BYTES))
   })
 
-  test('of a head that is done although its answer was lost is done', async () => {
+  test('a head whose response was lost counts as written', async () => {
     const objects = await openPrepared()
     server.fail('PUT', /heads/, 'lost-answer')
     await objects.putHead(headOf(1))
     expect(await objects.newestHead()).toEqual(headOf(1))
   })
 
-  test('is damage when the store says it is done and has nothing', async () => {
+  test('a write is damage if the store confirms it and has nothing', async () => {
     const objects = await openPrepared()
     server.fail('PUT', /sha256/, { status: 200 })
     await expect(objects.put(DIGEST, BYTES)).rejects.toMatchObject(DAMAGED)
   })
 
-  test('is damage when it reads back as other bytes', async () => {
+  test('a write is damage if it reads back as other bytes', async () => {
     const objects = await openPrepared()
     server.fail('GET', /sha256/, { status: 200, body: '{"an":"Object"}' })
     await expect(objects.put(DIGEST, BYTES)).rejects.toMatchObject(DAMAGED)
@@ -345,7 +356,7 @@ describe('a write to an S3 store', () => {
     ['a bucket that went missing', s3Error(404, 'NoSuchBucket')],
     ['a 404 of any kind', { status: 404 }],
     ['a right that is missing', s3Error(403, 'AccessDenied')],
-  ])('is unavailable after %s', async (_what, fault) => {
+  ])('a write is unavailable after %s', async (_what, fault) => {
     const objects = await openPrepared()
     server.fail('PUT', /sha256/, fault)
     await expect(objects.put(DIGEST, BYTES)).rejects.toMatchObject(UNAVAILABLE)
@@ -363,7 +374,7 @@ describe('a listing of an S3 store', () => {
     }</ListBucketResult>`,
   })
 
-  test('asks for page after page, an empty one too, with the token of the last', async () => {
+  test('a listing requests page after page, also an empty one, with the token of the last', async () => {
     server.fail(
       'GET',
       /list-type/,
@@ -384,12 +395,12 @@ describe('a listing of an S3 store', () => {
     ['strays from the prefix', () => [listing(['sha256/1'], null)]],
     ['is cut off', () => [{ status: 200, body: '<ListBucketResult><IsTruncated>false</IsTruncated>' }]],
     ['says that there is no such key', () => [s3Error(404, 'NoSuchKey')]],
-  ])('is a fault when it %s', async (_what, faults) => {
+  ])('a listing fails if it %s', async (_what, faults) => {
     server.fail('GET', /list-type/, ...faults())
     expect(await faultOf(open().newestHead())).toMatch(/object store (?:returned|listed|responded)/)
   })
 
-  test('is repeated, page by page, when an answer is lost', async () => {
+  test('a page of a listing is repeated if its response is lost', async () => {
     await server.plant(`${prefix()}/heads/1`, BYTES)
     server.fail('GET', /list-type/, 'cut', s3Error(503, 'SlowDown'))
     expect(await open().keys('heads')).toEqual(['heads/1'])
@@ -397,7 +408,7 @@ describe('a listing of an S3 store', () => {
 })
 
 describe('recommendations in an S3 store', () => {
-  test('are replaced by one request, even when its answer was lost on the way', async () => {
+  test('the current recommendation is replaced by one request, even if its response is lost', async () => {
     const { recommendations: store } = open()
     await store.put('2026-08-22.v1', BYTES)
     server.reset()
@@ -410,7 +421,7 @@ describe('recommendations in an S3 store', () => {
     expect(writes.map(({ headers }) => headers['if-none-match'])).toEqual([undefined, undefined])
   })
 
-  test('stay what they were while the run cannot be kept', async () => {
+  test('the recommendations stay unchanged while the run cannot be stored', async () => {
     const { recommendations: store } = open()
     await store.put('2026-08-22.v1', BYTES)
     server.fail('PUT', /free-llm\/runs/, s3Error(403, 'AccessDenied'))
@@ -419,7 +430,7 @@ describe('recommendations in an S3 store', () => {
     expect(await store.current()).toEqual(Buffer.from(BYTES))
   })
 
-  test('of a bucket that is not there are unavailable, not absent', async () => {
+  test('the recommendations of a missing bucket are unavailable, not absent', async () => {
     await expect(open({ bucket: 'nowhere' }).recommendations.current()).rejects.toMatchObject(UNAVAILABLE)
   })
 })

@@ -13,7 +13,7 @@ import { storiesOf } from '../support/signals.ts'
 import { startSqld } from '../support/sqld.ts'
 import type { Sqld } from '../support/sqld.ts'
 
-/** The built program on a server that asks for a token, with nothing but the objects in files. */
+/** The built program with a server that requires a token; only the objects are in files. */
 let sqld: Sqld
 let token: string
 
@@ -56,20 +56,20 @@ test('import, publication and several servers share one libSQL server', { timeou
     expect(imported.stdout).toContain(counts)
   }
 
-  let ask: () => void = () => undefined
-  const asked = new Promise<void>((resolve) => (ask = resolve))
+  let markRequested: () => void = () => undefined
+  const requested = new Promise<void>((resolve) => (markRequested = resolve))
   let allow: () => void = () => undefined
   const allowed = new Promise<void>((resolve) => (allow = resolve))
   const source = await localSource(({ target }, response: ServerResponse) => {
     const id = Number(/(\d+)\.json$/.exec(target)?.[1])
-    ask()
+    markRequested()
     void allowed.then(() => response.end(JSON.stringify({ id, title: `title ${id}`, type: 'story' })))
   })
   const publishing = dash(['publish-year', '--json', '--once'], {
     env: { ...env, DASH_HN_URL: source.url },
     cwd: folder,
   })
-  await asked
+  await requested
   const second = await dash(['publish-year'], { env, cwd: folder })
   expect(second.code).toBe(75)
   expect(second.stderr).toMatch(/its lease lasts until/)
@@ -116,13 +116,13 @@ test.each([
   ['a wrong token', { DASH_DATABASE_AUTH_TOKEN: 'wrong' }, 'correct DASH_DATABASE_AUTH_TOKEN'],
   ['no token', {}, 'correct DASH_DATABASE_AUTH_TOKEN'],
   ['nobody there', { DASH_DATABASE_URL: 'http://127.0.0.1:1' }, 'correct DASH_DATABASE_URL'],
-])('a command ends with 74 and says what to correct for %s', async (_what, changes, mend) => {
+])('a command exits with 74 and names the fix for %s', async (_what, changes, fix) => {
   const folder = temporaryFolder()
   const env = { DASH_DATABASE_URL: sqld.url, DASH_STORE_URL: `file:${join(folder, 'objects')}`, ...changes }
   const stdin = storiesOf(lastCompleteDay(Date.now()), 1)
   const { code, stdout, stderr } = await dash(['import', 'signals', '-'], { env, cwd: folder, stdin })
   expect([code, stdout]).toEqual([74, ''])
-  expect(stderr).toContain(mend)
+  expect(stderr).toContain(fix)
   expect(stderr.trim().split('\n')).toHaveLength(1)
   expect(stderr).not.toContain('wrong')
 })

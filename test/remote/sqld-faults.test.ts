@@ -37,15 +37,15 @@ const appendOf = (token: string): { token: string; clock: () => number; withinMs
   withinMs: WITHIN_MS,
 })
 
-/** A leased ledger behind a gate that may hold requests back. */
+/** A leased ledger behind a gate that can delay requests. */
 async function gated() {
   const gate = await httpGate(sqld.url)
   const { ledger } = connectLedger(gate.url)
   return { gate, ledger, token: await anyLease(ledger) }
 }
 
-describe('a server that goes away', () => {
-  test('is unavailable while it is down, and serves again once it is back', async () => {
+describe('a server that stops', () => {
+  test('the server is unavailable while it is down, and works again when it is back', async () => {
     const { ledger } = connectLedger(sqld.url)
     const { feed } = connectFeed(sqld.url)
     const token = await anyLease(ledger)
@@ -75,7 +75,7 @@ describe('a server that goes away', () => {
     expect((await feed.readWindow(WINDOW)).events).toHaveLength(2)
   })
 
-  test('keeps an append whose answer it could not give any more, and is never sent it twice', async () => {
+  test('an append whose response was lost is kept, and never sent twice', async () => {
     const { gate, ledger, token } = await gated()
     gate.once('INSERT INTO entries', async (pass, _answer, cut) => {
       await pass()
@@ -89,7 +89,7 @@ describe('a server that goes away', () => {
     expect(await appendNow(ledger, ROW, token)).toBe('ledger-moved')
   })
 
-  test('has no append that did not reach it', async () => {
+  test('an append that did not reach the server is not stored', async () => {
     const { gate, ledger, token } = await gated()
     gate.once('INSERT INTO entries', async (_pass, _answer, cut) => {
       await sqld.kill()
@@ -101,23 +101,23 @@ describe('a server that goes away', () => {
     expect(await appendNow(ledger, ROW, token)).toBeNull()
   })
 
-  test('counts an import, an attempt and an ending of a lease once, although their answers were lost', async () => {
+  test('an import, an attempt and the end of a lease are counted once although their responses were lost', async () => {
     const { gate, ledger, token } = await gated()
     const { feed } = connectFeed(gate.url)
     await feed.ping()
-    const loseAnswer = (text: string): void =>
+    const loseResponse = (text: string): void =>
       gate.once(text, async (pass, _answer, cut) => {
         await pass()
         cut()
       })
-    loseAnswer('INSERT INTO attempts')
+    loseResponse('INSERT INTO attempts')
     const count = (): Promise<boolean> => ledger.countAttempt('2026-03-02', 1, ROW.recordedAt, token)
     await expect(count()).rejects.toMatchObject(UNAVAILABLE)
     expect(await count()).toBe(false)
-    loseAnswer('INSERT INTO signals')
+    loseResponse('INSERT INTO signals')
     await expect(feed.importSignals([signal()])).rejects.toMatchObject(UNAVAILABLE)
     expect(await feed.importSignals([signal()])).toEqual({ inserted: 0, replaced: 0, unchanged: 1 })
-    loseAnswer('delete from')
+    loseResponse('delete from')
     await expect(ledger.releaseLease(token)).rejects.toMatchObject(UNAVAILABLE)
     await ledger.releaseLease(token)
     expect(await anyLease(ledger)).not.toBe(token)
@@ -125,7 +125,7 @@ describe('a server that goes away', () => {
 })
 
 describe('an append that is delayed on its way', () => {
-  test('is refused by the server when it arrives after its time, whoever waits for it', async () => {
+  test('an append that arrives after its deadline is refused by the server', async () => {
     const { gate, ledger, token } = await gated()
     gate.once('INSERT INTO entries', async (pass, answer) => {
       await sleep(WITHIN_MS + 100)
@@ -137,7 +137,7 @@ describe('an append that is delayed on its way', () => {
     expect(await appendNow(ledger, ROW, token)).toBeNull()
   })
 
-  test('cannot happen any more once its caller was told that it was lost', async () => {
+  test('an append that was reported as lost cannot happen later', async () => {
     const { gate, ledger, token } = await gated()
     let arrive: () => void = () => undefined
     const arriving = new Promise<void>((resolve) => (arrive = resolve))
@@ -159,24 +159,27 @@ describe('an append that is delayed on its way', () => {
   test.each([
     ['an hour behind ours, it is too late', -3_600, 'too-late'],
     ['an hour ahead of ours, it is in time', 3_600, null],
-  ])('goes by the clock that the server tells: when that is %s', async (_what, seconds, outcome) => {
-    const { gate, ledger, token } = await gated()
-    const told: number[] = []
-    gate.once("SELECT unixepoch('subsec') AS now", async (pass, answer) => {
-      await pass()
-      answer((text) =>
-        text.replace(/"value":(\d{10}(?:\.\d+)?)/, (_match, now: string) => {
-          told.push(Number(now) + seconds)
-          return `"value":${told[0]}`
-        }),
-      )
-    })
-    expect(await ledger.append(ROW, { ...appendOf(token), withinMs: 60_000 })).toBe(outcome)
-    expect(told).toHaveLength(1)
-    expect((await ledger.read()).rows).toEqual(outcome === null ? [ROW] : [])
-  })
+  ])(
+    "the deadline of an append follows the server's clock if that is %s",
+    async (_what, seconds, outcome) => {
+      const { gate, ledger, token } = await gated()
+      const statuses: number[] = []
+      gate.once("SELECT unixepoch('subsec') AS now", async (pass, answer) => {
+        await pass()
+        answer((text) =>
+          text.replace(/"value":(\d{10}(?:\.\d+)?)/, (_match, now: string) => {
+            statuses.push(Number(now) + seconds)
+            return `"value":${statuses[0]}`
+          }),
+        )
+      })
+      expect(await ledger.append(ROW, { ...appendOf(token), withinMs: 60_000 })).toBe(outcome)
+      expect(statuses).toHaveLength(1)
+      expect((await ledger.read()).rows).toEqual(outcome === null ? [ROW] : [])
+    },
+  )
 
-  test('is appended when it arrives in time', async () => {
+  test('an append that arrives in time is stored', async () => {
     const { gate, ledger, token } = await gated()
     gate.once('INSERT INTO entries', async (pass, answer) => {
       await new Promise(setImmediate)
@@ -186,7 +189,7 @@ describe('an append that is delayed on its way', () => {
     expect(await ledger.append(ROW, { ...appendOf(token), withinMs: 10_000 })).toBeNull()
   })
 
-  test('is too late when another held the database for longer', async () => {
+  test('an append is too late if another process holds the database longer', async () => {
     const { ledger } = connectLedger(sqld.url)
     const token = await anyLease(ledger)
     const other = await rawClient(sqld.url).transaction('write')
@@ -199,14 +202,14 @@ describe('an append that is delayed on its way', () => {
   })
 })
 
-describe('a reading of the feed in several statements', () => {
+describe('a snapshot of the feed', () => {
   const fill = async (): Promise<Awaited<ReturnType<typeof httpGate>>> => {
     const gate = await httpGate(sqld.url)
     await connectFeed(sqld.url).feed.importSignals([signal(), signal({ sourceId: '2' })])
     return gate
   }
 
-  test('begins anew when somebody imports meanwhile', async () => {
+  test('the snapshot starts again after a concurrent import', async () => {
     const gate = await fill()
     const writer = connectFeed(sqld.url).feed
     gate.once('FROM page', async (pass, answer) => {
@@ -220,7 +223,7 @@ describe('a reading of the feed in several statements', () => {
     expect(observed.map(({ source }) => source)).toEqual(['hn', 'lobsters'])
   })
 
-  test('fails when somebody imports again and again', async () => {
+  test('the snapshot fails after repeated concurrent imports', async () => {
     const gate = await fill()
     const writer = connectFeed(sqld.url).feed
     let points = 100
@@ -239,7 +242,7 @@ describe('a reading of the feed in several statements', () => {
   })
 })
 
-test('no pragma is sent to a server, nor an interactive transaction begun', async () => {
+test('the client sends no pragma to a server, and starts no interactive transaction', async () => {
   const { gate, ledger, token } = await gated()
   const { feed } = connectFeed(gate.url)
   await ledger.renewLease(token, 1, 1_000_000_000_000_000)
@@ -256,17 +259,17 @@ test('no pragma is sent to a server, nor an interactive transaction begun', asyn
   await feed.ping()
   expect(gate.bodies.length).toBeGreaterThan(15)
   expect(gate.bodies.filter((body) => /pragma/i.test(body))).toEqual([])
-  // A request that ends its stream leaves no transaction open behind it.
+  // A request that ends its stream leaves no transaction open.
   expect(gate.bodies.filter((body) => !body.includes('"type":"close"'))).toEqual([])
 })
 
-test('no change token is given for what a server holds', async () => {
+test('a database on a server has no change token', async () => {
   const { ledger } = connectLedger(sqld.url)
   await ledger.ping()
   expect(await ledger.changeToken()).toBeNull()
 })
 
-test('a table that is gone while the server runs is damage', async () => {
+test('a table that disappears while the server runs is damage', async () => {
   const { ledger } = connectLedger(sqld.url)
   await ledger.ping()
   await sqld.empty()
@@ -275,7 +278,7 @@ test('a table that is gone while the server runs is damage', async () => {
 })
 
 describe('migrations on a server', () => {
-  test('are applied once when five processes open every store at once', async () => {
+  test('migrations are applied once when five processes open every store at the same time', async () => {
     const script = `
       import { once } from 'node:events'
       const [, databaseModule, url] = process.argv
@@ -305,7 +308,7 @@ describe('migrations on a server', () => {
     }
   })
 
-  test("do not mind a list of migrations that is another product's", async () => {
+  test("migrations ignore another product's list of migrations", async () => {
     const raw = rawClient(sqld.url)
     await raw.execute(
       'CREATE TABLE "__drizzle_migrations" (id INTEGER PRIMARY KEY, hash TEXT, created_at NUMERIC)',

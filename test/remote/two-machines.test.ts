@@ -22,14 +22,14 @@ afterAll(() => Promise.all([sqld.stop(), s3.close()]))
 
 const HISTORY = '/api/feed/history?sort=year'
 
-async function answerOf(url: string): Promise<{ status: number; etag: string | null; digest: string }> {
+async function readHistory(url: string): Promise<{ status: number; etag: string | null; digest: string }> {
   const response = await fetch(url + HISTORY)
   const bytes = Buffer.from(await response.arrayBuffer())
   return { status: response.status, etag: response.headers.get('etag'), digest: sha256Hex(bytes) }
 }
 
 test(
-  'one machine publishes while the other serves, and one of two servers may die',
+  'one machine publishes while the other serves, and one of two servers may stop',
   { timeout: 180_000 },
   async () => {
     const env = {
@@ -52,9 +52,9 @@ test(
 
     const [one, two] = await Promise.all(machines.map((cwd) => serve([], { env, cwd })))
     if (!one || !two) throw new Error('two servers were started')
-    const before = await answerOf(one.url)
+    const before = await readHistory(one.url)
     expect(before).toMatchObject({ status: 200, etag: `"${before.digest}"` })
-    expect(await answerOf(two.url)).toEqual(before)
+    expect(await readHistory(two.url)).toEqual(before)
 
     const publishing = Promise.all([run(0, ['publish-year', '--json']), run(1, ['publish-year', '--json'])])
     await one.end('SIGKILL')
@@ -67,14 +67,14 @@ test(
     const other = reports.find(({ outcome }) => outcome !== 'published')
     expect(other?.code === 75 || other?.outcome === 'already-published').toBe(true)
 
-    const after = await answerOf(two.url)
+    const after = await readHistory(two.url)
     expect(after).toEqual({
       status: 200,
       etag: `"${published[0]?.sha256}"`,
       digest: published[0]?.sha256,
     })
     const again = await serve([], { env, cwd: machines[0] ?? '' })
-    expect(await answerOf(again.url)).toEqual(after)
+    expect(await readHistory(again.url)).toEqual(after)
 
     const audit = await run(1, ['verify-archive', '--payloads', '--json'])
     expect(audit).toMatchObject({ code: 0, stderr: '' })

@@ -62,7 +62,7 @@ export function scriptedLookup(...lists: string[][]): NameLookup & { lookups: st
 export function openTexts(changes: Partial<ArticleTextsOptions> = {}): ArticleTexts {
   const texts = openArticleTexts({
     urls: { hn: 'http://hn.test', lobsters: 'http://lobsters.test', lesswrong: 'http://lesswrong.test' },
-    askJson: ({ url }) => Promise.reject(new Error(`${url} was asked`)),
+    fetchJson: ({ url }) => Promise.reject(new Error(`${url} was asked`)),
     userAgent: 'dash/0.0.0 (+https://dash.example/)',
     clock: Date.now,
     allowed: LOOPBACK,

@@ -17,8 +17,8 @@ export function sourceClient(changes: Partial<SourceClientOptions> = {}): Source
     clock: Date.now,
     sleep: () => Promise.reject(new Error('nobody may wait here')),
     memory: null,
-    limits: { atOnce: 4, longestWaitMs: 0 },
-    answerMs: 10_000,
+    limits: { concurrency: 4, maxWaitMs: 0 },
+    responseTimeoutMs: 10_000,
     ...changes,
   })
   onTestFinished(() => client.close())

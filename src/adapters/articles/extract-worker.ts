@@ -2,10 +2,10 @@ import { parentPort } from 'node:worker_threads'
 import { extract } from './extract.ts'
 import type { ExtractRequest } from './extract.ts'
 
-/** One page after the other, each answered once; whoever asks ends the thread when it takes too long. */
+/** Extracts one page per message, with one response each. The parent ends the thread if it takes too long. */
 parentPort?.on('message', (request: ExtractRequest) => {
   parentPort?.postMessage(extract(request))
 })
 
-/** Everything is loaded. */
+/** All modules are loaded. */
 parentPort?.postMessage('ready')

@@ -2,21 +2,24 @@ import { Readability } from '@mozilla/readability'
 import { parseHTML } from 'linkedom'
 import { forbidsKeeping } from './robots.ts'
 
-/** What is to be made text: a page with an article somewhere in it, or a piece of HTML that is all text. */
+/** HTML to extract text from: a page with an article in it, or a fragment that is text as a whole. */
 export interface ExtractRequest {
   html: string
   as: 'page' | 'fragment'
-  /** The reader a page's robots elements may name. */
+  /** Product token that a page's robots elements may name. */
   token: string
 }
 
-/** The text, not yet made plain; `none` where there is no article; `forbidden` where the page asks not to be kept. */
+/**
+ * The text before conversion to plain text; `none` if there is no article; `forbidden` if the page forbids storing
+ * it.
+ */
 export type Extracted = { kind: 'text'; text: string } | { kind: 'none' } | { kind: 'forbidden' }
 
-/** No page for people is nested deeper; readability's time grows with a high power of it. */
+/** No normal page is nested deeper, and Readability's running time grows steeply with the depth. */
 const DEPTH_MAX = 200
 
-/** The part of a DOM that is used here; the types of the libraries do not fit a program without one. */
+/** The part of the DOM used here; the libraries' types require the DOM's own types. */
 interface DomNode {
   nodeType: number
   nodeValue: string | null
@@ -36,27 +39,30 @@ interface PageDocument extends DomElement {
   querySelectorAll(selector: string): Iterable<DomElement>
 }
 
-/** The text in HTML. May take any time and memory on a hostile page: to be run in a thread that can be ended. */
+/**
+ * Extracts the text of HTML. A hostile page can take unlimited time and memory, so run it in a thread that can be
+ * ended.
+ */
 export function extract({ html, as, token }: ExtractRequest): Extracted {
   const { document }: { document: PageDocument } = parseHTML(wholeDocument(html, as))
-  if (as === 'fragment') return { kind: 'text', text: textBelow(document.body) }
+  if (as === 'fragment') return { kind: 'text', text: textWithin(document.body) }
   for (const meta of document.querySelectorAll('meta')) {
     const name = attributeOf(meta, 'name').trim().toLowerCase()
     const isForReader = name === 'robots' || name === token
     if (isForReader && forbidsKeeping(attributeOf(meta, 'content'), token)) return { kind: 'forbidden' }
   }
-  if (depthBelow(document.documentElement) > DEPTH_MAX) return { kind: 'none' }
+  if (depthWithin(document.documentElement) > DEPTH_MAX) return { kind: 'none' }
   const options = { serializer: (node: DomElement) => node, disableJSONLD: true }
   const article = new Readability<DomElement>(document, options).parse()
-  return article?.content ? { kind: 'text', text: textBelow(article.content) } : { kind: 'none' }
+  return article?.content ? { kind: 'text', text: textWithin(article.content) } : { kind: 'none' }
 }
 
-/** The first attribute of a name in any case, as HTML has it; the parser leaves names as they are written. */
+/** Returns the first attribute of a name, ignoring case as HTML does; the parser keeps the case. */
 function attributeOf({ attributes }: DomElement, name: string): string {
   return [...attributes].find((attribute) => attribute.name.toLowerCase() === name)?.value ?? ''
 }
 
-/** With the `html`, `head` and `body` that HTML lets a page leave out; the parser does not add them. */
+/** Adds the `html`, `head` and `body` elements that HTML allows a page to omit; the parser does not. */
 function wholeDocument(html: string, as: ExtractRequest['as']): string {
   if (as === 'page' && /<body\b/i.test(html) && /<html\b/i.test(html)) return html
   const content = as === 'page' ? html.replace(/<!doctype[^>]*>|<\/?(?:html|head|body)\b[^>]*>/gi, '') : html
@@ -67,8 +73,8 @@ const ELEMENT = 1
 const TEXT = 3
 const CDATA = 4
 
-/** Elements that hold no text for a reader. */
-const UNREAD: ReadonlySet<string> = new Set(
+/** Elements without readable text. */
+const HIDDEN_ELEMENTS: ReadonlySet<string> = new Set(
   'script style template noscript iframe object svg math head title select textarea button'.split(' '),
 )
 
@@ -80,14 +86,14 @@ const BLOCKS: ReadonlySet<string> = new Set(
   ).split(' '),
 )
 
-/** The text below a node as a person reads it: a blank line between blocks, a line break for `br`. */
-function textBelow(root: DomNode): string {
+/** Returns the text within a node as a person reads it: a blank line between blocks, a line break for `br`. */
+function textWithin(root: DomNode): string {
   const parts: string[] = []
   let preformatted = 0
   for (const { node, entering } of walk(root)) {
     if (node.nodeType === TEXT || node.nodeType === CDATA) {
       const text = node.nodeValue ?? ''
-      // Newlines of HTML are spaces.
+      // White space in HTML collapses to a space.
       if (entering) parts.push(preformatted > 0 ? text : text.replace(/\s+/g, ' '))
       continue
     }
@@ -101,8 +107,8 @@ function textBelow(root: DomNode): string {
   return parts.join('')
 }
 
-/** The most elements any element below a node lies in. */
-function depthBelow(root: DomNode): number {
+/** Returns the greatest nesting depth below a node. */
+function depthWithin(root: DomNode): number {
   let depth = 0
   let deepest = 0
   for (const { node, entering } of walk(root)) {
@@ -113,24 +119,24 @@ function depthBelow(root: DomNode): number {
   return deepest
 }
 
-/** Every element below a node on its way in and out, and every text on its way in; without recursion. */
+/** Yields every element below a node when it is entered and left, and every text once, without recursion. */
 function* walk(root: DomNode): Generator<{ node: DomNode; entering: boolean }> {
   let node = root.firstChild
   while (node) {
     const isElement = node.nodeType === ELEMENT
     yield { node, entering: true }
-    const within: DomNode | null =
-      isElement && !UNREAD.has((node as DomElement).localName) ? node.firstChild : null
-    if (within) {
-      node = within
+    const child: DomNode | null =
+      isElement && !HIDDEN_ELEMENTS.has((node as DomElement).localName) ? node.firstChild : null
+    if (child) {
+      node = child
       continue
     }
     if (isElement) yield { node, entering: false }
-    let at: DomNode = node
-    while (at.nextSibling === null && at.parentNode !== null && at.parentNode !== root) {
-      at = at.parentNode
-      yield { node: at, entering: false }
+    let ancestor: DomNode = node
+    while (ancestor.nextSibling === null && ancestor.parentNode !== null && ancestor.parentNode !== root) {
+      ancestor = ancestor.parentNode
+      yield { node: ancestor, entering: false }
     }
-    node = at.nextSibling
+    node = ancestor.nextSibling
   }
 }

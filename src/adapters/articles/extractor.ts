@@ -5,73 +5,77 @@ import { TimeLimitExceeded, withTimeLimit } from '../http.ts'
 import type { ExtractRequest, Extracted } from './extract.ts'
 import { PageProblem } from './page-client.ts'
 
-/** A page for people takes some tens of milliseconds. */
+/** Time limit of one page; a normal page takes some tens of milliseconds. */
 const EXTRACT_MS = 5_000
 
 const MEMORY = { maxOldGenerationSizeMb: 256, maxYoungGenerationSizeMb: 32, stackSizeMb: 4 }
 
 export interface Extractor {
   /**
-   * The text in HTML, taken out in a thread that is ended when it needs too much time or memory.
+   * Extracts the text of HTML in a thread, which is ended if it needs too much time or memory.
    *
-   * @throws PageProblem when it needed too much, or failed
+   * @throws PageProblem if the thread exceeds its limits or fails
    */
   extract(request: ExtractRequest, signal: AbortSignal): Promise<Extracted>
   close(): Promise<void>
 }
 
 export interface ExtractorOptions {
-  /** Module of the thread: of the build, since a thread reads no TypeScript. */
+  /** Module of the thread, from the build: a thread does not load TypeScript. */
   script?: URL
   extractMs?: number
 }
 
-/** One thread, started when it is needed, and again after it had to be ended; one page at a time. */
+/**
+ * Opens an extractor with one thread, which starts with the first page and is replaced after it was ended. It
+ * extracts one page at a time.
+ */
 export function openExtractor({
   script = new URL('./extract-worker.js', import.meta.url),
   extractMs = EXTRACT_MS,
 }: ExtractorOptions = {}): Extractor {
   const oneAtATime = pLimit(1)
   let worker: Worker | null = null
-  const started = async (): Promise<Worker> => {
+  const startWorker = async (): Promise<Worker> => {
     const ready = await start(script)
-    // It fails before it exits, and takes no page in between.
-    const forget = (): void => {
+    // `error` precedes `exit`; the thread takes no page in between.
+    const clearWorker = (): void => {
       if (worker === ready) worker = null
     }
-    ready.once('error', forget).once('exit', forget)
+    ready.once('error', clearWorker).once('exit', clearWorker)
     return ready
   }
-  const end = async (): Promise<void> => {
+  const endWorker = async (): Promise<void> => {
     const ended = worker
     worker = null
     await ended?.terminate()
   }
   const extract = async (request: ExtractRequest, signal: AbortSignal): Promise<Extracted> => {
     signal.throwIfAborted()
-    worker ??= await started()
+    worker ??= await startWorker()
     try {
-      return await ask(worker, request, extractMs, signal)
+      return await extractInWorker(worker, request, extractMs, signal)
     } catch (cause) {
-      // A thread at its memory limit may take long to end: the next page gets another thread meanwhile.
-      void end()
+      // A thread at its memory limit may end slowly: the next page gets a new thread.
+      void endWorker()
       signal.throwIfAborted()
-      const late = cause instanceof TimeLimitExceeded ? `extraction timed out after ${extractMs} ms` : null
-      const why = late ?? (cause instanceof Error ? cause.message : String(cause))
-      throw new PageProblem(null, `the text could not be extracted: ${why}`, { cause })
+      const timeoutMessage =
+        cause instanceof TimeLimitExceeded ? `extraction timed out after ${extractMs} ms` : null
+      const reason = timeoutMessage ?? (cause instanceof Error ? cause.message : String(cause))
+      throw new PageProblem(null, `the text could not be extracted: ${reason}`, { cause })
     }
   }
   return {
     extract: (request, signal) => oneAtATime(() => extract(request, signal)),
-    close: end,
+    close: endWorker,
   }
 }
 
-/** A thread that has loaded what it needs, which is no page's doing and takes nothing of a page's time. */
+/** Starts a thread and waits until its modules are loaded, so that loading does not count against a page's time. */
 async function start(script: URL): Promise<Worker> {
-  // Without the options this process was started with, some of which a thread does not take.
+  // Not the options of this process: a thread rejects some of them.
   const worker = new Worker(script, { resourceLimits: MEMORY, execArgv: [] })
-  // An idle thread can fail too, for example one at its memory limit that is being ended.
+  // An idle thread can fail too, for example while it is ended at its memory limit.
   worker.on('error', () => undefined)
   const exited = new AbortController()
   worker.once('exit', () => exited.abort())
@@ -79,8 +83,11 @@ async function start(script: URL): Promise<Worker> {
   return worker
 }
 
-/** The response of a thread; rejects when the thread fails or ends, as `once` does, and at the time limit. */
-async function ask(
+/**
+ * Sends a request to a thread and waits for its response. Rejects if the thread fails or ends, and at the time
+ * limit.
+ */
+async function extractInWorker(
   worker: Worker,
   request: ExtractRequest,
   ms: number,
@@ -88,13 +95,13 @@ async function ask(
 ): Promise<Extracted> {
   const listening = new AbortController()
   try {
-    return await withTimeLimit(ms, signal, async (limited) => {
-      limited.addEventListener('abort', () => listening.abort(), { once: true })
-      const answered = once(worker, 'message', { signal: listening.signal })
+    return await withTimeLimit(ms, signal, async (limitedSignal) => {
+      limitedSignal.addEventListener('abort', () => listening.abort(), { once: true })
+      const replied = once(worker, 'message', { signal: listening.signal })
       const exited = once(worker, 'exit', { signal: listening.signal })
       worker.postMessage(request)
       const ended = exited.then(() => Promise.reject(new Error('its thread ended')))
-      const [extracted] = await Promise.race([answered, ended])
+      const [extracted] = await Promise.race([replied, ended])
       return extracted as Extracted
     })
   } finally {

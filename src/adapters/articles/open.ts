@@ -8,7 +8,7 @@ import type { ArticleTexts, Clock } from '../../domain/ports.ts'
 import { withTimeLimit } from '../http.ts'
 import { NEWS_ITEMS } from '../sources/news-items.ts'
 import type { NewsUrls } from '../sources/news-items.ts'
-import { OTHER_SHAPE } from '../sources/source-client.ts'
+import { UNEXPECTED_SHAPE } from '../sources/source-client.ts'
 import type { Extracted } from './extract.ts'
 import { openExtractor } from './extractor.ts'
 import type { Extractor, ExtractorOptions } from './extractor.ts'
@@ -19,7 +19,7 @@ import type { PageHead, PageResponse } from './page-client.ts'
 import { ROBOTS_MAX_BYTES, forbidsKeeping, parseRobots } from './robots.ts'
 import type { RobotsRules } from './robots.ts'
 
-/** The name rules are written for; also the first word of the user agent. */
+/** Product token that robots.txt rules name; also the first word of the user agent. */
 const PRODUCT_TOKEN = 'dash'
 
 const PAGE_MS = 30_000
@@ -27,38 +27,41 @@ const ROBOTS_MS = 10_000
 
 export interface ArticleTextsOptions {
   urls: NewsUrls
-  /** How the sources' own APIs are asked; they are the operator's choice and may be anywhere. */
-  askJson: AskJson
-  /** Names the product to the servers of pages, beginning with its robots token `dash`. */
+  /** Requests the sources' own APIs, whose addresses the operator chooses: they may be private. */
+  fetchJson: FetchJson
+  /** User agent sent to the servers of pages, beginning with the product token `dash`. */
   userAgent: string
   clock: Clock
-  /** Ranges of addresses pages may be read from although they are not public. */
+  /** Address ranges that pages may be read from although they are not public. */
   allowed: readonly IpRange[]
   lookup?: NameLookup
   extractor?: ExtractorOptions
-  /** For everything that is asked of servers for one page. */
+  /** Time limit of all requests for one page, in milliseconds. */
   pageMs?: number
-  /** For one robots.txt. */
+  /** Time limit of one robots.txt, in milliseconds. */
   robotsMs?: number
 }
 
-/** Asks an API for a JSON response; null for a 404 or 410, and anything else that is no response is thrown. */
-export type AskJson = (request: { url: string; body?: unknown }, signal: AbortSignal) => Promise<unknown>
+/** Requests JSON from an API; null for a 404 or 410; every other failure is thrown. */
+export type FetchJson = (request: { url: string; body?: unknown }, signal: AbortSignal) => Promise<unknown>
 
-/** A text, and how it was read. */
-interface FoundText {
+/** A text and its provenance. */
+interface ExtractedText {
   text: string
   provenance: string
 }
 
-/** Texts of items, from their sources and from the pages they link to (docs/articles.md); for one run. */
+/**
+ * Opens the reader of item texts for one run. It reads them from the items' sources and from the pages they link to
+ * (docs/articles.md).
+ */
 export function openArticleTexts(
   options: ArticleTextsOptions,
 ): ArticleTexts & { close: () => Promise<void> } {
   const { userAgent, clock, allowed, lookup, pageMs = PAGE_MS, robotsMs = ROBOTS_MS } = options
-  const connections = openGuardedConnections(allowed, lookup)
+  const http = openGuardedConnections(allowed, lookup)
   const extractor = openExtractor(options.extractor)
-  const client = new PageClient(connections, userAgent, clock)
+  const client = new PageClient(http, userAgent, clock)
   const reader = {
     ...options,
     client,
@@ -83,31 +86,31 @@ export function openArticleTexts(
     },
     async close() {
       await extractor.close()
-      await connections.close()
+      await http.close()
     },
   }
 }
 
-interface ArticleReader extends Pick<ArticleTextsOptions, 'askJson' | 'urls'> {
+interface ArticleReader extends Pick<ArticleTextsOptions, 'fetchJson' | 'urls'> {
   client: PageClient
   extractor: Extractor
   pageMs: number
   robotsMs: number
-  /** The rules of each origin, asked once a run. */
+  /** The rules of each origin, requested once per run. */
   robots: Map<string, Promise<RobotsRules>>
 }
 
-/** The text at the first place that has one. */
+/** Reads the text of an item at the first place that has one. */
 async function readItem(
   reader: ArticleReader,
   item: Pick<ItemWithoutText, 'source' | 'sourceId' | 'url'>,
   signal: AbortSignal,
-): Promise<FoundText> {
+): Promise<ExtractedText> {
   const { source, sourceId, url } = item
   for (const place of textLocations(item)) {
-    if (place === 'page' && url !== null) return pageText(reader, url, signal)
+    if (place === 'page' && url !== null) return fetchPageText(reader, url, signal)
     if (place === 'source' && isNewsSource(source)) {
-      const html = await sourceHtml(reader, source, sourceId, signal)
+      const html = await fetchSourceHtml(reader, source, sourceId, signal)
       if (html === '') continue
       const request = { html, as: 'fragment', token: PRODUCT_TOKEN } as const
       const text = plainTextOf(await reader.extractor.extract(request, signal))
@@ -118,25 +121,25 @@ async function readItem(
 }
 
 /**
- * The text a news source itself holds of an item, as HTML; empty when it holds none.
+ * Requests the text that a news source itself holds of an item, as HTML; empty if it holds none.
  *
- * @throws PageProblem `gone` when the source does not know the item or has deleted it; a failure when it does not
- *   respond, or for another item
+ * @throws PageProblem `gone` if the source does not know the item or has deleted it; a failure if it does not
+ *   respond or returns another item
  */
-async function sourceHtml(
-  { askJson, urls }: ArticleReader,
+async function fetchSourceHtml(
+  { fetchJson, urls }: ArticleReader,
   source: NewsSource,
   sourceId: string,
   signal: AbortSignal,
 ): Promise<string> {
   const items = NEWS_ITEMS[source]
   const request = items.request(urls[source], sourceId, 'text')
-  const json = await askJson(request, signal)
+  const json = await fetchJson(request, signal)
   let item
   try {
     item = items.read(json)
   } catch (cause) {
-    throw new PageProblem(null, `${request.url}: ${OTHER_SHAPE}`, { cause })
+    throw new PageProblem(null, `${request.url}: ${UNEXPECTED_SHAPE}`, { cause })
   }
   if (item === null) throw new PageProblem('gone', `${source} ${sourceId}: the source no longer has it`)
   if (item.id !== sourceId)
@@ -147,10 +150,10 @@ async function sourceHtml(
   return item.html ?? ''
 }
 
-/** Largest page, decompressed; articles with everything around them are far smaller. */
+/** Maximum size of a page after decompression; real articles are far smaller, with everything around them. */
 const PAGE_MAX_BYTES = 2 * 1024 * 1024
 
-/** A page whose article is shorter, in characters, shows a notice, not an article. */
+/** Minimum length of an article in characters; a shorter one is a notice. */
 const ARTICLE_MIN_LENGTH = 200
 
 const MEDIA_TYPES: ReadonlySet<string> = new Set(['text/html', 'application/xhtml+xml', 'text/plain'])
@@ -166,21 +169,25 @@ const STATUS_SKIPS: Readonly<Record<number, SkipReason>> = {
 }
 
 /**
- * The article of a page as plain text, with where it was found.
+ * Requests a page and returns its article as plain text with its provenance.
  *
- * @throws PageProblem, or whatever made it impossible
+ * @throws PageProblem; errors of the network
  */
-async function pageText(reader: ArticleReader, page: string, signal: AbortSignal): Promise<FoundText> {
+async function fetchPageText(
+  reader: ArticleReader,
+  page: string,
+  signal: AbortSignal,
+): Promise<ExtractedText> {
   const request = {
     url: page,
     accept: 'text/html, application/xhtml+xml, text/plain;q=0.8',
-    limit: { maxBytes: PAGE_MAX_BYTES, beyond: 'refuse' },
-    // The signal of the run, not of this page: the rules are for every page of the origin.
-    mayAsk: (each: URL) => requireAllowed(reader, each, signal),
-    mayRead: requireReadable,
+    limit: { maxBytes: PAGE_MAX_BYTES, overflow: 'refuse' },
+    // Uses the signal of the run, not of this page: the rules apply to every page of the origin.
+    beforeRequest: (each: URL) => requireAllowed(reader, each, signal),
+    beforeBody: requireReadable,
   } as const
-  const response = await withTimeLimit(reader.pageMs, signal, (limited) =>
-    reader.client.get(request, limited),
+  const response = await withTimeLimit(reader.pageMs, signal, (limitedSignal) =>
+    reader.client.get(request, limitedSignal),
   )
   const { url, status, contentType, notBefore, bytes } = response
   if (status !== 200)
@@ -189,34 +196,34 @@ async function pageText(reader: ArticleReader, page: string, signal: AbortSignal
     })
   const decoded = decodePage(bytes, contentType)
   const isPlain = mediaTypeOf(contentType) === 'text/plain'
-  const extracting = { html: decoded, as: 'page', token: PRODUCT_TOKEN } as const
+  const extractRequest = { html: decoded, as: 'page', token: PRODUCT_TOKEN } as const
   const plain: Extracted = { kind: 'text', text: decoded }
-  const found = isPlain ? plain : await reader.extractor.extract(extracting, signal)
-  if (found.kind === 'forbidden') throw forbidden(url)
-  const text = plainTextOf(found)
+  const extracted = isPlain ? plain : await reader.extractor.extract(extractRequest, signal)
+  if (extracted.kind === 'forbidden') throw forbidden(url)
+  const text = plainTextOf(extracted)
   if (text.length < ARTICLE_MIN_LENGTH)
     throw new PageProblem('noText', `${url.href}: no article found on the page`)
   return { text, provenance: `page:${isPlain ? 'plain-text' : 'readability'} ${url.href}` }
 }
 
 function requireReadable({ url, contentType, robotsTags }: PageHead): void {
-  if (robotsTags.some((words) => forbidsKeeping(words, PRODUCT_TOKEN))) throw forbidden(url)
+  if (robotsTags.some((directives) => forbidsKeeping(directives, PRODUCT_TOKEN))) throw forbidden(url)
   const type = mediaTypeOf(contentType)
   if (!MEDIA_TYPES.has(type))
     throw new PageProblem('notHtml', `${url.href}: unsupported media type ${type.slice(0, 80) || '(none)'}`)
 }
 
-function plainTextOf(found: Extracted): string {
-  return found.kind === 'text' ? plainText(found.text) : ''
+function plainTextOf(extracted: Extracted): string {
+  return extracted.kind === 'text' ? plainText(extracted.text) : ''
 }
 
 function forbidden(url: URL): PageProblem {
   return new PageProblem('robots', `${url.href}: the page forbids storing its text`)
 }
 
-/** @throws PageProblem `robots` for a URL its origin asks not to read; a failure when that cannot be known */
+/** @throws PageProblem `robots` if the origin disallows the URL; a failure if its rules cannot be read */
 async function requireAllowed(reader: ArticleReader, url: URL, signal: AbortSignal): Promise<void> {
-  const rules = reader.robots.get(url.origin) ?? rulesOf(reader, url.origin, signal)
+  const rules = reader.robots.get(url.origin) ?? fetchRules(reader, url.origin, signal)
   reader.robots.set(url.origin, rules)
   const allows = await rules
   if (!allows(url.pathname + url.search))
@@ -225,61 +232,61 @@ async function requireAllowed(reader: ArticleReader, url: URL, signal: AbortSign
 
 const ALLOW_ALL: RobotsRules = () => true
 
-async function rulesOf(
+async function fetchRules(
   { client, robotsMs }: ArticleReader,
   origin: string,
   signal: AbortSignal,
 ): Promise<RobotsRules> {
   const url = `${origin}/robots.txt`
-  const limit = { maxBytes: ROBOTS_MAX_BYTES, beyond: 'cut' } as const
+  const limit = { maxBytes: ROBOTS_MAX_BYTES, overflow: 'cut' } as const
   let response: PageResponse
   try {
     const request = { url, accept: 'text/plain, */*;q=0.5', limit }
-    response = await withTimeLimit(robotsMs, signal, (limited) => client.get(request, limited))
+    response = await withTimeLimit(robotsMs, signal, (limitedSignal) => client.get(request, limitedSignal))
   } catch (error) {
     const problem = asPageProblem(error, url)
-    // As if there were none: RFC 9309, 2.3.1.2.
+    // Counts as no rules: RFC 9309, 2.3.1.2.
     if (problem.why === 'redirects') return ALLOW_ALL
     throw problem
   }
   const { status, notBefore } = response
   if (status === 200) return parseRobots(new TextDecoder().decode(response.bytes), PRODUCT_TOKEN)
   if (status >= 400 && status < 500 && status !== 429) return ALLOW_ALL
-  // The server failed: then nothing may be read (RFC 9309, 2.3.1.4).
-  const why = `responded with ${status}, so no page of this host is read`
-  throw new PageProblem(null, `${response.url.href}: ${why}`, { notBefore })
+  // The server failed, so nothing may be read (RFC 9309, 2.3.1.4).
+  const reason = `responded with ${status}, so no page of this host is read`
+  throw new PageProblem(null, `${response.url.href}: ${reason}`, { notBefore })
 }
 
-/** How far into a page its own name for its character set is looked for, in bytes; HTML allows no more. */
+/** Bytes of a page searched for its character set declaration, as HTML specifies. */
 const PRESCAN_BYTES = 1_024
 
 /**
- * The text of a page: by its byte order mark, else the character set its header names, else the one it names itself,
- * else UTF-8. Bytes that are no characters become U+FFFD.
+ * Decodes a page by its byte order mark, else the character set in its header, else the one in its `meta` element,
+ * else UTF-8. Invalid bytes become U+FFFD.
  *
  * @param contentType value of the `content-type` header
  */
 function decodePage(bytes: Uint8Array, contentType: string): string {
-  for (const label of [labelOfMark(bytes), charsetOf(contentType), ownCharset(bytes)]) {
-    const decoder = label === null ? null : decoderOf(label)
+  for (const label of [byteOrderMarkLabel(bytes), headerCharset(contentType), metaCharset(bytes)]) {
+    const decoder = label === null ? null : createDecoder(label)
     if (decoder) return decoder.decode(bytes)
   }
   return new TextDecoder().decode(bytes)
 }
 
-/** The media type of a `content-type` header, in lower case and without parameters. */
+/** Returns the media type of a `content-type` header, in lower case and without parameters. */
 function mediaTypeOf(contentType: string): string {
   return (contentType.split(';')[0] ?? '').trim().toLowerCase()
 }
 
-function labelOfMark([first, second, third]: Uint8Array): string | null {
+function byteOrderMarkLabel([first, second, third]: Uint8Array): string | null {
   if (first === 0xef && second === 0xbb && third === 0xbf) return 'utf-8'
   if (first === 0xff && second === 0xfe) return 'utf-16le'
   return first === 0xfe && second === 0xff ? 'utf-16be' : null
 }
 
-/** null for an unknown label, which counts as a missing one. */
-function decoderOf(label: string): TextDecoder | null {
+/** Returns null for an unknown label, which counts as missing. */
+function createDecoder(label: string): TextDecoder | null {
   try {
     return new TextDecoder(label)
   } catch {
@@ -287,13 +294,16 @@ function decoderOf(label: string): TextDecoder | null {
   }
 }
 
-function charsetOf(contentType: string): string | null {
+function headerCharset(contentType: string): string | null {
   const [, quoted, plain] = /;\s*charset\s*=\s*(?:"([^"]*)"|([^\s;"]+))/i.exec(contentType) ?? []
   return quoted ?? plain ?? null
 }
 
-/** The charset of `<meta charset>` or `<meta http-equiv>`; a page that says UTF-16 there can be read, so it is not. */
-function ownCharset(bytes: Uint8Array): string | null {
+/**
+ * Returns the character set of `<meta charset>` or `<meta http-equiv>`. A declared UTF-16 is wrong, since the
+ * declaration was readable as bytes: it counts as UTF-8.
+ */
+function metaCharset(bytes: Uint8Array): string | null {
   const start = new TextDecoder('latin1').decode(bytes.subarray(0, PRESCAN_BYTES))
   const [, label = null] = /<meta\b[^>]*?\bcharset\s*=\s*["']?\s*([^\s"'/>;]+)/i.exec(start) ?? []
   return label !== null && /^utf-?16/i.test(label) ? 'utf-8' : label

@@ -9,14 +9,14 @@ import { networkReason } from '../../domain/refusal.ts'
 import type { Clock } from '../../domain/ports.ts'
 import type { Instant } from '../../domain/time.ts'
 import { readInto, retryAt } from '../http.ts'
-import type { Connections } from '../http.ts'
+import type { HttpClient } from '../http.ts'
 
-/** Why a page gives no text; becomes the reading of its item. */
+/** Thrown when a page yields no text; becomes the result of its item. */
 export class PageProblem extends Error {
   override readonly name = 'PageProblem'
-  /** null when something failed rather than was declined. */
+  /** Null for a failure, as opposed to a reason to skip the page. */
   readonly why: SkipReason | null
-  /** When its host wants to be asked again. */
+  /** Earliest time of the next request that its host accepts. */
   readonly notBefore: Instant | null
 
   constructor(
@@ -30,7 +30,7 @@ export class PageProblem extends Error {
   }
 }
 
-/** The problem an error is or was caused by, else the error itself as a failure. */
+/** Returns the PageProblem among an error and its causes; otherwise the error as a failure. */
 export function asPageProblem(error: unknown, url: string): PageProblem {
   for (let cause = error; cause instanceof Error; cause = cause.cause) {
     if (cause instanceof PageProblem) return cause
@@ -39,10 +39,10 @@ export function asPageProblem(error: unknown, url: string): PageProblem {
 }
 
 export interface BodyLimit {
-  /** Of the body as it comes out of its compression. */
+  /** Limit of the decompressed body. */
   maxBytes: number
-  /** What a longer body is: not read at all, or read up to there. */
-  beyond: 'refuse' | 'cut'
+  /** Handling of a longer body: an error, or truncation. */
+  overflow: 'refuse' | 'cut'
 }
 
 const DECODERS: Readonly<Record<string, () => Transform>> = {
@@ -53,15 +53,15 @@ const DECODERS: Readonly<Record<string, () => Transform>> = {
 }
 
 /**
- * A body, decompressed as it comes, so that a small one that unpacks to a huge one is ended at the limit.
+ * Reads and decompresses a body as a stream, so that a decompression bomb ends at the limit.
  *
  * @param encoding value of the `content-encoding` header
- * @throws PageProblem `tooLarge`, or `notHtml` for a compression that was not asked for
+ * @throws PageProblem `tooLarge`, or `notHtml` for an unknown compression
  */
 export async function unpackBody(
   body: Readable,
   encoding: string,
-  { maxBytes, beyond }: BodyLimit,
+  { maxBytes, overflow }: BodyLimit,
   url: string,
 ): Promise<Buffer> {
   const name = encoding.trim().toLowerCase()
@@ -79,17 +79,17 @@ export async function unpackBody(
     failure = error
   }
   const bytes = Buffer.concat(chunks)
-  // What breaks off behind the limit breaks because of it.
+  // An error after the limit is a consequence of the limit.
   if (failure !== null && bytes.byteLength <= maxBytes) throw failure
-  if (bytes.byteLength > maxBytes && beyond === 'refuse')
+  if (bytes.byteLength > maxBytes && overflow === 'refuse')
     throw new PageProblem('tooLarge', `${url}: it is larger than ${maxBytes} bytes`)
   return bytes.subarray(0, maxBytes)
 }
 
-/** Redirections followed from one URL. */
-const REDIRECTS = 5
+/** Maximum number of redirects followed from one URL. */
+const MAX_REDIRECTS = 5
 
-const REDIRECTIONS: ReadonlySet<number> = new Set([301, 302, 303, 307, 308])
+const REDIRECT_STATUSES: ReadonlySet<number> = new Set([301, 302, 303, 307, 308])
 
 /** The head of a final response. */
 export interface PageHead {
@@ -98,11 +98,11 @@ export interface PageHead {
   contentType: string
   /** Values of every `X-Robots-Tag` header. */
   robotsTags: readonly string[]
-  /** When the host asks to be asked again. */
+  /** Earliest time of the next request that the host accepts. */
   notBefore: Instant | null
 }
 
-/** A final response, its body read when the status is 200. */
+/** A final response. The body is read only for status 200. */
 export interface PageResponse extends PageHead {
   bytes: Buffer
 }
@@ -111,110 +111,110 @@ export interface PageRequest {
   url: string
   accept: string
   limit: BodyLimit
-  /** Called with each URL before it is requested, the first and every one a redirection names; refuses by throwing. */
-  mayAsk?: (url: URL) => Promise<void>
-  /** Called before a body of 200 is read; refuses by throwing. */
-  mayRead?: (head: PageHead) => void
+  /** Called with each URL before it is requested, including redirect targets; throws to refuse. */
+  beforeRequest?: (url: URL) => Promise<void>
+  /** Called before the body of a 200 is read; throws to refuse. */
+  beforeBody?: (head: PageHead) => void
 }
 
-/** GET without cookies and credentials; one request at a time to each host. */
+/** A client for GET requests without cookies and credentials. It sends one request at a time to each host. */
 export class PageClient {
-  readonly #connections: Connections
+  readonly #http: HttpClient
   readonly #userAgent: string
   readonly #clock: Clock
   /**
-   * Of each host. The agent's queue would do but for this: a request that waited must see a pause that the response
-   * before it asked for.
+   * A queue per host. The agent's own queue is not enough: a waiting request must respect a pause requested by the
+   * response before it.
    */
-  readonly #turns = new Map<string, LimitFunction>()
-  readonly #closedUntil = new Map<string, Instant>()
+  readonly #queues = new Map<string, LimitFunction>()
+  readonly #pausedUntil = new Map<string, Instant>()
 
-  /** @param connections must themselves see to it that they reach public places alone */
-  constructor(connections: Connections, userAgent: string, clock: Clock) {
-    this.#connections = connections
+  /** @param http must itself reject private addresses */
+  constructor(http: HttpClient, userAgent: string, clock: Clock) {
+    this.#http = http
     this.#userAgent = userAgent
     this.#clock = clock
   }
 
   /**
-   * The response at a URL, over at most five redirections.
+   * Requests a URL and follows at most five redirects.
    *
-   * @throws PageProblem, or whatever made the response impossible
+   * @throws PageProblem; errors of the network
    */
   async get(request: PageRequest, signal: AbortSignal): Promise<PageResponse> {
     let url = parsePageUrl(request.url)
     for (let redirects = 0; ; redirects += 1) {
-      await request.mayAsk?.(url)
-      const inTurn = this.#turns.get(url.host) ?? pLimit(1)
-      this.#turns.set(url.host, inTurn)
-      const response = await inTurn(() => this.#ask(url, request, signal))
+      await request.beforeRequest?.(url)
+      const queue = this.#queues.get(url.host) ?? pLimit(1)
+      this.#queues.set(url.host, queue)
+      const response = await queue(() => this.#send(url, request, signal))
       if (!(response instanceof URL)) return response
-      if (redirects === REDIRECTS)
-        throw new PageProblem('redirects', `${request.url}: more than ${REDIRECTS} redirections`)
+      if (redirects === MAX_REDIRECTS)
+        throw new PageProblem('redirects', `${request.url}: more than ${MAX_REDIRECTS} redirections`)
       url = response
     }
   }
 
-  async #ask(
+  async #send(
     url: URL,
-    { accept, limit, mayRead }: PageRequest,
+    { accept, limit, beforeBody }: PageRequest,
     signal: AbortSignal,
   ): Promise<PageResponse | URL> {
     signal.throwIfAborted()
-    const closedUntil = this.#closedUntil.get(url.host) ?? 0
-    if (closedUntil > this.#clock())
+    const pausedUntil = this.#pausedUntil.get(url.host) ?? 0
+    if (pausedUntil > this.#clock())
       throw new PageProblem('busy', `${url.host} asked for a pause between requests`, {
-        notBefore: closedUntil,
+        notBefore: pausedUntil,
       })
-    const sent = { accept, 'accept-encoding': 'gzip, br', 'user-agent': this.#userAgent }
-    const response = await this.#connections.request(url, { signal, method: 'GET', headers: sent })
+    const requestHeaders = { accept, 'accept-encoding': 'gzip, br', 'user-agent': this.#userAgent }
+    const response = await this.#http.request(url, { signal, method: 'GET', headers: requestHeaders })
     try {
       const { statusCode: status, headers } = response
-      const location = firstOf(headers['location'])
-      if (REDIRECTIONS.has(status) && location !== '') return parsePageUrl(location, url)
+      const location = firstValue(headers['location'])
+      if (REDIRECT_STATUSES.has(status) && location !== '') return parsePageUrl(location, url)
       const isBusy = status === 429 || status === 503
-      const after = { 'retry-after': firstOf(headers['retry-after']) }
+      const retryHeaders = { 'retry-after': firstValue(headers['retry-after']) }
       const head: PageHead = {
         url,
         status,
-        contentType: firstOf(headers['content-type']),
+        contentType: firstValue(headers['content-type']),
         robotsTags: [headers['x-robots-tag'] ?? []].flat(),
-        notBefore: isBusy ? retryAt(after, this.#clock()) : null,
+        notBefore: isBusy ? retryAt(retryHeaders, this.#clock()) : null,
       }
-      if (head.notBefore !== null) this.#closedUntil.set(url.host, head.notBefore)
+      if (head.notBefore !== null) this.#pausedUntil.set(url.host, head.notBefore)
       if (status !== 200) return { ...head, bytes: Buffer.alloc(0) }
-      mayRead?.(head)
-      const encoding = firstOf(headers['content-encoding'])
+      beforeBody?.(head)
+      const encoding = firstValue(headers['content-encoding'])
       return { ...head, bytes: await unpackBody(response.body, encoding, limit, url.href) }
     } finally {
-      // Close a connection with an unread rest of a response, so that no server can make us read it.
+      // Closes a connection with unread data, so that no server can force this client to read it.
       response.body.destroy()
     }
   }
 }
 
 /**
- * A URL that pages are read from: http(s), no credentials, not too long, without its fragment.
+ * Parses the URL of a page: http(s), no credentials, limited length, fragment removed.
  *
  * @throws PageProblem `badUrl`
  */
 function parsePageUrl(text: string, base?: URL): URL {
-  const named = text.slice(0, 200)
+  const excerpt = text.slice(0, 200)
   let url
   try {
     url = new URL(text, base)
   } catch (cause) {
-    throw new PageProblem('badUrl', `${named}: not a URL`, { cause })
+    throw new PageProblem('badUrl', `${excerpt}: not a URL`, { cause })
   }
-  if (!/^https?:$/.test(url.protocol)) throw new PageProblem('badUrl', `${named}: neither http nor https`)
+  if (!/^https?:$/.test(url.protocol)) throw new PageProblem('badUrl', `${excerpt}: neither http nor https`)
   if (url.username !== '' || url.password !== '')
     throw new PageProblem('badUrl', `${url.host}: the URL contains credentials`)
   if (url.href.length > URL_MAX_LENGTH)
-    throw new PageProblem('badUrl', `${named}…: longer than ${URL_MAX_LENGTH}`)
+    throw new PageProblem('badUrl', `${excerpt}…: longer than ${URL_MAX_LENGTH}`)
   url.hash = ''
   return url
 }
 
-function firstOf(header: string | string[] | undefined): string {
+function firstValue(header: string | string[] | undefined): string {
   return [header ?? ''].flat()[0] ?? ''
 }

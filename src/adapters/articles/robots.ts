@@ -1,9 +1,9 @@
 /** The Robots Exclusion Protocol, RFC 9309 (docs/articles.md; docs/decisions/0015-article-fetching.md). */
 
-/** True when a robots.txt lets its reader have a path with its query, as `URL` gives them. */
+/** Returns true if a robots.txt allows a path with its query, in the form `URL` provides. */
 export type RobotsRules = (path: string) => boolean
 
-/** Longest robots.txt that is read, in bytes; the rest does not count. */
+/** Bytes of a robots.txt that are read; the rest is ignored. */
 export const ROBOTS_MAX_BYTES = 500 * 1024
 
 interface Rule {
@@ -12,43 +12,43 @@ interface Rule {
 }
 
 /**
- * The rules of a robots.txt for one product token: those of every group that names the token, whatever its letter
- * case; without one, those of every group for `*`; without one, none. Lines that are no rule of the protocol are passed
- * over and end no group.
+ * Parses the rules of a robots.txt for one product token: those of every group that names the token, ignoring case;
+ * without such a group, those of every group for `*`; otherwise none. Unknown lines are ignored and do not end a
+ * group.
  */
 export function parseRobots(text: string, token: string): RobotsRules {
-  const own: Rule[] = []
-  const everybodys: Rule[] = []
-  let isNamed = false
-  // The group at hand, as it concerns this reader: the names of others are not kept, however many there are.
-  let forOwn = false
-  let forAll = false
+  const ownRules: Rule[] = []
+  const defaultRules: Rule[] = []
+  let isTokenNamed = false
+  // The current group as far as it concerns this token; other names are not stored, since there may be many.
+  let inOwnGroup = false
+  let inDefaultGroup = false
   let inAgents = false
   for (const line of text.replace(/^\uFEFF/, '').split(/\r\n|\r|\n/)) {
-    const [, field = '', rest = ''] = /^[ \t]*([A-Za-z-]+)[ \t]*:([^#]*)/.exec(line) ?? []
-    const value = rest.trim()
+    const [, field = '', rawValue = ''] = /^[ \t]*([A-Za-z-]+)[ \t]*:([^#]*)/.exec(line) ?? []
+    const value = rawValue.trim()
     const name = field.toLowerCase()
     if (name === 'user-agent') {
       const agent = (/^\*|^[A-Za-z_-]*/.exec(value)?.[0] ?? '').toLowerCase()
-      forOwn = agent === token || (inAgents && forOwn)
-      forAll = agent === '*' || (inAgents && forAll)
-      isNamed ||= forOwn
+      inOwnGroup = agent === token || (inAgents && inOwnGroup)
+      inDefaultGroup = agent === '*' || (inAgents && inDefaultGroup)
+      isTokenNamed ||= inOwnGroup
       inAgents = true
     } else if (name === 'allow' || name === 'disallow') {
       inAgents = false
-      // An empty pattern is no rule: it matches nothing.
+      // An empty pattern matches nothing.
       if (value === '') continue
-      const rule = { allow: name === 'allow', pattern: normalise(value) }
-      if (forOwn) own.push(rule)
-      if (forAll) everybodys.push(rule)
+      const rule = { allow: name === 'allow', pattern: normalizePath(value) }
+      if (inOwnGroup) ownRules.push(rule)
+      if (inDefaultGroup) defaultRules.push(rule)
     }
   }
-  const rules = isNamed ? own : everybodys
-  return (path) => path === '/robots.txt' || decide(rules, normalise(path))
+  const rules = isTokenNamed ? ownRules : defaultRules
+  return (path) => path === '/robots.txt' || isAllowed(rules, normalizePath(path))
 }
 
-/** The longest match decides; of equals an allowing one; without any it is allowed. */
-function decide(rules: readonly Rule[], path: string): boolean {
+/** Applies the longest matching rule; `allow` wins between equal lengths; a path without a match is allowed. */
+function isAllowed(rules: readonly Rule[], path: string): boolean {
   let length = -1
   let allowed = true
   for (const { allow, pattern } of rules) {
@@ -60,25 +60,28 @@ function decide(rules: readonly Rule[], path: string): boolean {
   return allowed
 }
 
-/** `*` is anything, `$` at the end is the end; each part is looked for once, so that no pattern is slow. */
+/**
+ * Matches a pattern: `*` stands for any text, a final `$` for the end. Each part is searched once, so that no
+ * pattern is slow.
+ */
 function matches(pattern: string, path: string): boolean {
   const isAnchored = pattern.endsWith('$')
   const [first = '', ...parts] = (isAnchored ? pattern.slice(0, -1) : pattern).split('*')
   if (!path.startsWith(first)) return false
-  let at = first.length
+  let position = first.length
   const last = parts.pop()
   for (const part of parts) {
-    const found = path.indexOf(part, at)
+    const found = path.indexOf(part, position)
     if (found < 0) return false
-    at = found + part.length
+    position = found + part.length
   }
-  if (last === undefined) return !isAnchored || at === path.length
-  if (isAnchored) return path.length - last.length >= at && path.endsWith(last)
-  return path.indexOf(last, at) >= 0
+  if (last === undefined) return !isAnchored || position === path.length
+  if (isAnchored) return path.length - last.length >= position && path.endsWith(last)
+  return path.indexOf(last, position) >= 0
 }
 
-/** One spelling for what is the same: no escapes of unreserved characters, all others in upper case, no raw ones. */
-function normalise(path: string): string {
+/** Normalizes escapes: unreserved characters are unescaped, all others are escaped in upper case. */
+function normalizePath(path: string): string {
   const escaped = path.toWellFormed().replace(/[^\x21-\x7E]/gu, (character) => encodeURIComponent(character))
   return escaped.replace(/%[0-9a-f]{2}/gi, (escape) => {
     const character = String.fromCharCode(Number.parseInt(escape.slice(1), 16))
@@ -86,27 +89,28 @@ function normalise(path: string): string {
   })
 }
 
-const FORBIDDING: ReadonlySet<string> = new Set(['noindex', 'none', 'noarchive', 'nosnippet'])
+const FORBIDDING_DIRECTIVES: ReadonlySet<string> = new Set(['noindex', 'none', 'noarchive', 'nosnippet'])
 
-/** Words with a value of their own. */
-const SETTINGS: ReadonlySet<string> = new Set(
+/** Directives with a value. */
+const SETTING_DIRECTIVES: ReadonlySet<string> = new Set(
   'max-snippet max-image-preview max-video-preview unavailable_after'.split(' '),
 )
 
 /**
- * True when the words of an `X-Robots-Tag` header or a robots `meta` element ask that a page be not indexed, kept or
- * quoted: `noindex`, `none`, `noarchive`, `nosnippet`, `max-snippet:0`. Words for another reader (`otherbot: none`) do
+ * Returns true if an `X-Robots-Tag` header or a robots `meta` element forbids indexing, storing or quoting a page:
+ * `noindex`, `none`, `noarchive`, `nosnippet`, `max-snippet:0`. Directives for another token (`otherbot: none`) do
  * not count.
  */
-export function forbidsKeeping(words: string, token: string): boolean {
-  let isMeant = true
-  for (const part of words.toLowerCase().split(',')) {
-    const [, name, word = ''] = /^\s*(?:([a-z_-]+)\s*:)?\s*(.*?)\s*$/.exec(part) ?? []
-    const isSetting = name !== undefined && SETTINGS.has(name)
-    // A reader's name holds for the words after it too.
-    if (name !== undefined && !isSetting) isMeant = name === token
-    if (!isMeant) continue
-    if (isSetting ? name === 'max-snippet' && word === '0' : FORBIDDING.has(word)) return true
+export function forbidsKeeping(directives: string, token: string): boolean {
+  let applies = true
+  for (const part of directives.toLowerCase().split(',')) {
+    const [, name, directive = ''] = /^\s*(?:([a-z_-]+)\s*:)?\s*(.*?)\s*$/.exec(part) ?? []
+    const isSetting = name !== undefined && SETTING_DIRECTIVES.has(name)
+    // A token also applies to the directives after it.
+    if (name !== undefined && !isSetting) applies = name === token
+    if (!applies) continue
+    if (isSetting ? name === 'max-snippet' && directive === '0' : FORBIDDING_DIRECTIVES.has(directive))
+      return true
   }
   return false
 }

@@ -13,27 +13,27 @@ import { formatHead } from '../../domain/year/ledger.ts'
 import type { Head, LedgerRow, LegacyRow, Manifest } from '../../domain/year/ledger.ts'
 import { entries, legacyPublications } from '../ledger/schema.ts'
 
-/** What mutations are made of: a copy of the sample, and the ways to change its stores past the adapters. */
+/** Building blocks of mutations: a copy of the sample, and functions that change its stores without the adapters. */
 
-/** A publication of the sample: the bytes of its object and the manifest that names them. */
+/** A publication of the sample: its object's bytes and their manifest. */
 export interface Publication {
   manifest: Manifest
   bytes: Uint8Array
 }
 
-/** What the sample holds, by which a mutation knows what to damage. */
+/** Contents of the sample, which a mutation uses to choose its target. */
 export interface SampleContents {
   rows: readonly LedgerRow[]
   legacy: readonly LegacyRow[]
-  /** Every publication by its id. */
+  /** All publications by id. */
   publications: ReadonlyMap<string, Publication>
   /** Ascending. */
   heads: readonly Head[]
-  /** The ledger file as it was after an entry, by the entry's number. */
+  /** Earlier states of the ledger file, by the number of the entry they end with. */
   olderLedgers: ReadonlyMap<number, Uint8Array>
 }
 
-/** A copy of the sample that is to be damaged. */
+/** A copy of the sample for a mutation to damage. */
 export interface Copy {
   sample: SampleContents
   folder: string
@@ -46,9 +46,9 @@ export interface Damage extends Omit<Mutation, 'apply'> {
   apply: (copy: Copy) => void | Promise<void>
 }
 
-type Codes = Mutation['expects']
+type FindingCodes = Mutation['expects']
 
-/** Which entry of the sample is what. */
+/** Numbers of the sample's entries. */
 export const ENTRY = {
   firstImported: 1,
   lastImported: 2,
@@ -61,8 +61,8 @@ export const ENTRY = {
   newest: 9,
 } as const
 
-/** `kept head`: both stores fit together, so that only a head kept elsewhere betrays the damage. */
-type Expected = Codes | 'kept head'
+/** `kept head`: both stores are consistent, so only a head kept elsewhere reveals the damage. */
+type Expected = FindingCodes | 'kept head'
 
 export function damage(name: string, expected: Expected, apply: Damage['apply']): Damage {
   const needsKeptHead = expected === 'kept head'
@@ -75,7 +75,7 @@ export function rowAt(rows: readonly LedgerRow[], seq: number): LedgerRow {
   return row
 }
 
-/** The publication in an entry of the sample. */
+/** Returns the publication in an entry of the sample. */
 export function publicationAt({ sample }: Pick<Copy, 'sample'>, seq: number): Publication {
   return publicationNamed(sample, rowAt(sample.rows, seq).publicationId)
 }
@@ -92,7 +92,7 @@ export function headAt({ sample }: Pick<Copy, 'sample'>, seq: number): Head {
   return head
 }
 
-/** Where the object of a publication lies. */
+/** Returns the path of a publication's object. */
 export function objectFile({ objectsPath }: Copy, { manifest }: Publication): string {
   return join(objectsPath, objectPath(manifest.sha256))
 }
@@ -101,118 +101,123 @@ export function headFile({ objectsPath }: Copy, seq: number): string {
   return join(objectsPath, 'heads', String(seq))
 }
 
-/** Puts other bytes in a file's place; objects are read-only, so the file is replaced. */
+/** Replaces a file; objects are read-only, so they cannot be overwritten in place. */
 export function overwrite(path: string, bytes: Uint8Array | string): void {
   rmSync(path, { force: true, recursive: true })
   mkdirSync(dirname(path), { recursive: true })
   writeFileSync(path, bytes)
 }
 
-/** The bytes with some bits of one byte turned over. */
+/** Returns the bytes with some bits of one byte flipped. */
 export function withFlippedBits(bytes: Uint8Array, position: number, bits: number): Uint8Array {
   return bytes.with(position, (bytes[position] ?? 0) ^ bits)
 }
 
-/** The publication in an entry gets an object of other bytes. */
-export function ofObject(
+/** Changes the bytes of an entry's object. */
+export function damageObject(
   seq: number,
-  what: string,
-  expects: Codes,
+  description: string,
+  expects: FindingCodes,
   change: (bytes: Uint8Array, text: string) => Uint8Array | string,
 ): Damage {
-  return damage(`object of entry ${seq}: ${what}`, expects, (copy) => {
+  return damage(`object of entry ${seq}: ${description}`, expects, (copy) => {
     const { bytes } = publicationAt(copy, seq)
     overwrite(objectFile(copy, publicationAt(copy, seq)), change(bytes, new TextDecoder().decode(bytes)))
   })
 }
 
-/** The object of an entry's publication is taken away, and something else put there. */
-export function inPlaceOfObject(
+/** Removes the object of an entry and puts something else in its place. */
+export function replaceObject(
   seq: number,
-  what: string,
-  expects: Codes,
-  place: (path: string, bytes: Uint8Array) => void | Promise<void>,
+  description: string,
+  expects: FindingCodes,
+  replace: (path: string, bytes: Uint8Array) => void | Promise<void>,
 ): Damage {
-  return damage(`object of entry ${seq}: ${what}`, expects, (copy) => {
+  return damage(`object of entry ${seq}: ${description}`, expects, (copy) => {
     const publication = publicationAt(copy, seq)
     const path = objectFile(copy, publication)
     rmSync(path)
-    return place(path, publication.bytes)
+    return replace(path, publication.bytes)
   })
 }
 
-/** The head of an entry gets another text. */
-export function ofHead(
+/** Changes the text of an entry's head. */
+export function damageHead(
   seq: number,
-  what: string,
+  description: string,
   change: (head: Head, copy: Copy) => Uint8Array | string,
 ): Damage {
-  return damage(`head ${seq}: ${what}`, ['head_mismatch'], (copy) =>
+  return damage(`head ${seq}: ${description}`, ['head_mismatch'], (copy) =>
     overwrite(headFile(copy, seq), change(headAt(copy, seq), copy)),
   )
 }
 
-/** The heads of entries are taken away. */
-export function withoutHeads(what: string, seqs: readonly number[]): Damage {
-  return damage(`heads: ${what}`, ['head_mismatch'], (copy) => {
+/** Removes the heads of entries. */
+export function removeHeads(description: string, seqs: readonly number[]): Damage {
+  return damage(`heads: ${description}`, ['head_mismatch'], (copy) => {
     for (const seq of seqs) rmSync(headFile(copy, seq))
   })
 }
 
-/** The ledger's file itself, as disks change it. */
-export function ofLedgerFile(
-  what: string,
-  expects: Codes,
+/** Changes the ledger file itself, as a faulty disk does. */
+export function damageLedgerFile(
+  description: string,
+  expects: FindingCodes,
   change: (bytes: Buffer, copy: Copy) => Uint8Array,
 ): Damage {
-  return damage(`ledger file: ${what}`, expects, (copy) =>
+  return damage(`ledger file: ${description}`, expects, (copy) =>
     overwrite(copy.ledgerPath, change(readFileSync(copy.ledgerPath), copy)),
   )
 }
 
-/** SQL in the ledger, as somebody runs it who has its file. */
-export function ofLedger(
-  what: string,
-  expects: Codes,
+/** Runs SQL on the ledger, as an attacker with access to its file could. */
+export function damageLedger(
+  description: string,
+  expects: FindingCodes,
   statements: (copy: Copy) => readonly string[],
 ): Damage {
-  return damage(what, expects, (copy) => changeLedger(copy.ledgerPath, statements(copy)))
+  return damage(description, expects, (copy) => changeLedger(copy.ledgerPath, statements(copy)))
 }
 
-/** Other rows in the table of entries. */
-export function ofEntries(
-  what: string,
-  expects: Codes,
+/** Replaces the rows of the table of entries. */
+export function damageEntries(
+  description: string,
+  expects: FindingCodes,
   change: (rows: readonly LedgerRow[], copy: Copy) => readonly LedgerRow[],
 ): Damage {
-  return ofLedger(`entries: ${what}`, expects, (copy) => replaceRows(entries, change(copy.sample.rows, copy)))
+  return damageLedger(`entries: ${description}`, expects, (copy) =>
+    replaceRows(entries, change(copy.sample.rows, copy)),
+  )
 }
 
-/** Other rows in the legacy ledger. */
-export function ofLegacy(what: string, change: (rows: readonly LegacyRow[]) => readonly LegacyRow[]): Damage {
-  return ofLedger(`legacy ledger: ${what}`, ['row_tampered'], ({ sample }) =>
+/** Replaces the rows of the legacy ledger. */
+export function damageLegacy(
+  description: string,
+  change: (rows: readonly LegacyRow[]) => readonly LegacyRow[],
+): Damage {
+  return damageLedger(`legacy ledger: ${description}`, ['row_tampered'], ({ sample }) =>
     replaceRows(legacyPublications, change(sample.legacy)),
   )
 }
 
-/** A value in one cell, as SQL; `isUntyped` when the table must first be made to take values of any type. */
-export function ofCell(
+/** Changes one cell to an SQL value; `isUntyped` first makes the table accept values of any type. */
+export function damageCell(
   table: typeof entries | typeof legacyPublications,
-  place: number,
+  rowNumber: number,
   column: string,
-  what: string,
+  description: string,
   value: string,
   isUntyped = false,
 ): Damage {
   const { name, columns } = getTableConfig(table)
   const [key] = columns
-  return ofLedger(`${name}/${place}: ${what} in ${column}`, ['row_tampered'], () => [
-    ...(isUntyped ? untyped(name, columns) : []),
-    `UPDATE ${name} SET ${column} = ${value} WHERE ${key?.name} = ${place}`,
+  return damageLedger(`${name}/${rowNumber}: ${description} in ${column}`, ['row_tampered'], () => [
+    ...(isUntyped ? removeColumnTypes(name, columns) : []),
+    `UPDATE ${name} SET ${column} = ${value} WHERE ${key?.name} = ${rowNumber}`,
   ])
 }
 
-/** Runs statements on a ledger file past all that guards it: triggers are dropped, checks ignored. */
+/** Runs statements on a ledger file without its protection: triggers are dropped, checks ignored. */
 async function changeLedger(path: string, statements: readonly string[]): Promise<void> {
   const client = createClient({ url: pathToFileURL(path).href, concurrency: 1 })
   try {
@@ -233,18 +238,18 @@ async function changeLedger(path: string, statements: readonly string[]): Promis
   }
 }
 
-/** Statements that leave these rows, and no other, in a table. */
+/** Returns statements that replace all rows of a table. */
 function replaceRows(table: SQLiteTable, rows: readonly object[]): string[] {
   const { name } = getTableConfig(table)
   const properties = Object.keys(getTableColumns(table))
   const inserts = rows.map((row) => {
     const cells = new Map<string, unknown>(Object.entries(row))
-    return `INSERT INTO ${name} VALUES (${properties.map((property) => literal(cells.get(property))).join(', ')})`
+    return `INSERT INTO ${name} VALUES (${properties.map((property) => sqlLiteral(cells.get(property))).join(', ')})`
   })
   return [`DELETE FROM ${name}`, ...inserts]
 }
 
-function untyped(table: string, columns: readonly { name: string }[]): string[] {
+function removeColumnTypes(table: string, columns: readonly { name: string }[]): string[] {
   return [
     `CREATE TABLE untyped (${columns.map(({ name }) => name).join(', ')})`,
     `INSERT INTO untyped SELECT * FROM ${table}`,
@@ -253,18 +258,18 @@ function untyped(table: string, columns: readonly { name: string }[]): string[] 
   ]
 }
 
-/** A value as SQL writes it. */
-export function literal(value: unknown): string {
+/** Returns a value as an SQL literal. */
+export function sqlLiteral(value: unknown): string {
   if (typeof value === 'number') return String(value)
   return typeof value === 'string' ? `'${value.replaceAll("'", "''")}'` : 'NULL'
 }
 
-export function renumbered(rows: readonly LedgerRow[]): LedgerRow[] {
+export function renumber(rows: readonly LedgerRow[]): LedgerRow[] {
   return rows.map((row, index) => ({ ...row, seq: index + 1 }))
 }
 
-/** The rows with one of them changed. */
-export function changed(
+/** Returns the rows with one of them changed. */
+export function changeRow(
   rows: readonly LedgerRow[],
   seq: number,
   change: (row: LedgerRow) => Partial<LedgerRow>,
@@ -276,16 +281,16 @@ export function withoutRow(rows: readonly LedgerRow[], seq: number): LedgerRow[]
   return rows.filter((row) => row.seq !== seq)
 }
 
-/** The row with a leaf that covers it. */
-export function resealed(row: LedgerRow): LedgerRow {
+/** Returns the row with a recomputed leaf. */
+export function reseal(row: LedgerRow): LedgerRow {
   return { ...row, leaf: leafOf(row) }
 }
 
-/** Renumbers and chains all entries again: a chain that is consistent in itself. */
-export function rechained(rows: readonly LedgerRow[]): LedgerRow[] {
+/** Renumbers all entries and recomputes a consistent chain. */
+export function rechain(rows: readonly LedgerRow[]): LedgerRow[] {
   const chained: LedgerRow[] = []
-  for (const row of renumbered(rows))
-    chained.push(resealed({ ...row, previousLeaf: chained.at(-1)?.leaf ?? GENESIS_LEAF }))
+  for (const row of renumber(rows))
+    chained.push(reseal({ ...row, previousLeaf: chained.at(-1)?.leaf ?? GENESIS_LEAF }))
   return chained
 }
 
@@ -294,20 +299,20 @@ interface Ledgers {
   legacy: readonly LegacyRow[]
 }
 
-type Forge = (ledgers: Ledgers, copy: Copy) => Partial<Ledgers>
+type ForgeLedgers = (ledgers: Ledgers, copy: Copy) => Partial<Ledgers>
 
-/** A forger who controls both stores and recomputes chain, seal and heads after the change. */
-export function forged(what: string, expected: Expected, forge: Forge): Damage {
-  return damage(`forger of both stores: ${what}`, expected, (copy) =>
-    writeForgery(copy, forge(copy.sample, copy)),
+/** Simulates a forger who controls both stores and recomputes chain, seal and heads after the change. */
+export function forge(description: string, expected: Expected, change: ForgeLedgers): Damage {
+  return damage(`forger of both stores: ${description}`, expected, (copy) =>
+    writeForgery(copy, change(copy.sample, copy)),
   )
 }
 
-/** Both ledgers as forged, with seal, chain and heads that fit them. */
+/** Writes forged ledgers with matching seal, chain and heads. */
 async function writeForgery(copy: Copy, forgery: Partial<Ledgers>): Promise<void> {
   const { rows: before, legacy } = { ...copy.sample, ...forgery }
   const { rows: legacyRows, digest: legacyDigest } = sealLegacy(legacy)
-  const rows = rechained(
+  const rows = rechain(
     before.map((row) => (row.kind === 'legacy-seal' ? { ...row, legacyRows, legacyDigest } : row)),
   )
   await changeLedger(copy.ledgerPath, [
@@ -321,20 +326,20 @@ async function writeForgery(copy: Copy, forgery: Partial<Ledgers>): Promise<void
 
 type ChangeText = (text: string, manifest: Manifest) => string
 
-/** A forger who replaces the newest publication's object and everything that names it. */
-export function forgedObject(what: string, expected: Expected, change: ChangeText): Damage {
-  return damage(`forger of both stores: ${what}`, expected, (copy) => forgeObject(copy, change))
+/** Simulates a forger who replaces the newest publication's object and all references to it. */
+export function forgeNewestObject(description: string, expected: Expected, change: ChangeText): Damage {
+  return damage(`forger of both stores: ${description}`, expected, (copy) => forgeObject(copy, change))
 }
 
 async function forgeObject(copy: Copy, change: ChangeText): Promise<void> {
   const { manifest, bytes } = publicationAt(copy, ENTRY.newest)
   const text = change(new TextDecoder().decode(bytes), manifest)
-  const otherBytes = new TextEncoder().encode(text)
+  const forgedBytes = new TextEncoder().encode(text)
   const archivedAt = /"archivedAt":"([^"]+)"/.exec(text)?.[1]
   const publishedAt = archivedAt === undefined ? manifest.publishedAt : Date.parse(archivedAt)
-  const identity = { sha256: sha256Hex(otherBytes), byteSize: otherBytes.byteLength, publishedAt }
+  const identity = { sha256: sha256Hex(forgedBytes), byteSize: forgedBytes.byteLength, publishedAt }
   rmSync(objectFile(copy, { manifest, bytes }))
-  overwrite(objectFile(copy, { manifest: { ...manifest, ...identity }, bytes: otherBytes }), otherBytes)
+  overwrite(objectFile(copy, { manifest: { ...manifest, ...identity }, bytes: forgedBytes }), forgedBytes)
   const columns = { ...identity, recordedAt: publishedAt }
-  await writeForgery(copy, { rows: changed(copy.sample.rows, ENTRY.newest, () => columns) })
+  await writeForgery(copy, { rows: changeRow(copy.sample.rows, ENTRY.newest, () => columns) })
 }

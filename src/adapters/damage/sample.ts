@@ -21,7 +21,7 @@ import { ENTRY, headAt } from './damage.ts'
 import type { Damage, Publication, SampleContents } from './damage.ts'
 import { MUTATIONS } from './mutations.ts'
 
-/** Every publication of the sample is made this long after the midnight that ends its day. */
+/** Milliseconds from the end of a publication's day to its publication. */
 const PUBLISHED_AFTER_MS = 600_000
 
 const LEGACY_DAYS = ['2025-12-28', '2025-12-29', '2025-12-30']
@@ -32,18 +32,18 @@ const GAPS: EntryContent[] = [
   { kind: 'gap', asOfDay: '2026-01-04', reason: 'attempts_spent', attempts: 3 },
 ]
 
-/** When the sample's founding was sealed, after the last publication that came with it. */
+/** Time of the sample's founding seal, after the last imported publication. */
 const FOUNDED_AT: Instant = publishedAtOf('2026-01-01') + 3_600_000
 
-/** Entries after which a copy of the ledger file is kept, to be rolled back to. */
-const KEPT_AFTER = 7
+/** First entry after which a copy of the ledger file is kept for roll-backs. */
+const KEEP_LEDGERS_FROM = 7
 
 /**
- * Writes the sample by the adapters that write an operator's archive: three publications of version 1 and two of
- * version 2 with their seal, four of today's version, and a gap of each kind.
+ * Writes the sample with the same adapters as an operator's archive: three publications of version 1 and two of
+ * version 2 with their seal, four of the current version, and a gap of each kind.
  *
- * @param parent folder in which the sample's own temporary one is made
- * @param mutationsOf the mutations of the sample
+ * @param parent folder in which the sample's temporary folder is created
+ * @param mutationsOf returns the mutations of the sample
  */
 export async function makeDamageSample(
   parent: string = tmpdir(),
@@ -53,7 +53,7 @@ export async function makeDamageSample(
   const [sound, folder] = [join(root, 'sound'), join(root, 'data')]
   const remove = async (): Promise<void> => rmSync(root, { recursive: true, force: true })
   try {
-    const sample = await fill(sound)
+    const sample = await writeSample(sound)
     return {
       mutations: mutationsOf(sample).map(({ apply, ...mutation }) => ({
         ...mutation,
@@ -77,7 +77,7 @@ function pathsIn(folder: string): { ledgerPath: string; objectsPath: string } {
   return { ledgerPath: join(folder, 'ledger.db'), objectsPath: join(folder, 'objects') }
 }
 
-async function fill(folder: string): Promise<SampleContents> {
+async function writeSample(folder: string): Promise<SampleContents> {
   const { ledgerPath, objectsPath } = pathsIn(folder)
   mkdirSync(objectsPath, { recursive: true })
   const objects = fileObjects(objectsPath)
@@ -98,7 +98,7 @@ async function fill(folder: string): Promise<SampleContents> {
   }
 }
 
-/** All that the sample holds: the founding with its seal, then an entry a day. */
+/** Creates the sample's contents: the founding with its seal, then an entry a day. */
 function makeContents(): Pick<SampleContents, 'publications' | 'heads'> & { contents: LedgerContents } {
   const older = [
     ...LEGACY_DAYS.map((day) => ({ ledger: 'v1' as const, ...olderPublication(1, day) })),
@@ -108,8 +108,8 @@ function makeContents(): Pick<SampleContents, 'publications' | 'heads'> & { cont
   const founding = planFounding(older.map((each, index) => ({ ...each, line: index + 1, file: 'sample' })))
   const rows = [...founding.rows, sealFounding(founding, FOUNDED_AT)]
   const daily = [...own.map(({ manifest }): EntryContent => ({ kind: 'publication', manifest })), ...GAPS]
-  for (const content of daily.sort((a, b) => timeOf(a) - timeOf(b)))
-    rows.push(sealEntry(content, rows.length + 1, timeOf(content), rows.at(-1)?.leaf ?? GENESIS_LEAF))
+  for (const content of daily.sort((a, b) => recordedAtOf(a) - recordedAtOf(b)))
+    rows.push(sealEntry(content, rows.length + 1, recordedAtOf(content), rows.at(-1)?.leaf ?? GENESIS_LEAF))
   const imported = founding.rows.length
   const mark = { seq: imported, leaf: rows[imported - 1]?.leaf ?? GENESIS_LEAF, beganAt: FOUNDED_AT }
   return {
@@ -119,7 +119,7 @@ function makeContents(): Pick<SampleContents, 'publications' | 'heads'> & { cont
   }
 }
 
-/** Writes the ledger step by step, and gives its file as it was after each of the last entries. */
+/** Writes the ledger step by step and returns the state of its file after each of the last entries. */
 async function writeLedger(
   ledger: Ledger,
   contents: LedgerContents,
@@ -130,7 +130,7 @@ async function writeLedger(
   if (!grant.granted) throw new Error(`the sample's lease is held by ${grant.heldBy}`)
   const files = new Map<number, Uint8Array>()
   let before: LedgerContents = { rows: [], legacy: [], founding: null }
-  for (let seq = KEPT_AFTER; seq <= contents.rows.length; seq += 1) {
+  for (let seq = KEEP_LEDGERS_FROM; seq <= contents.rows.length; seq += 1) {
     const next = { ...contents, rows: contents.rows.slice(0, seq) }
     const refused = await ledger.adopt(next, [], before, { token: grant.token, now: 1 })
     if (refused !== null) throw new Error(`the sample's entry ${seq} was refused: ${refused}`)
@@ -140,12 +140,12 @@ async function writeLedger(
   return files
 }
 
-function timeOf(content: EntryContent): Instant {
+function recordedAtOf(content: EntryContent): Instant {
   if (content.kind === 'publication') return content.manifest.publishedAt
   return publishedAtOf(content.kind === 'gap' ? content.asOfDay : '2026-01-01')
 }
 
-/** A small publication of today's version, valid down to its last item. */
+/** Creates a small, completely valid publication of the current version. */
 function ownPublication(asOfDay: Day, title: string): Publication {
   const window = windowEnding(asOfDay)
   const events = ['hn', 'lobsters', 'lesswrong'].flatMap((source) =>
@@ -168,7 +168,7 @@ function ownPublication(asOfDay: Day, title: string): Publication {
   return { manifest, bytes }
 }
 
-/** A publication of version 1 or 2, as another writer laid it out. */
+/** Creates a publication of version 1 or 2 in the layout of an earlier writer. */
 function olderPublication(version: 1 | 2, asOfDay: Day): Publication {
   const { windowStart, windowEnd } = windowEnding(asOfDay)
   const algorithmVersion = `top-year-v${version}`

@@ -20,84 +20,87 @@ import type { FeedQuery, FeedResult } from './search-queries.ts'
 
 export interface FeedSearchOptions {
   location: DatabaseLocation
-  /** The feed's own database, which migrates what the process reads. */
+  /** The feed's database, which migrates the file that the search process reads. */
   database: Database
-  /** Bounds of open queries; those of the chat, of pages and of all others are counted separately. */
+  /** Limits of open queries. Queries of the chat, of pages and of other clients are counted separately. */
   bounds: SlotBounds
-  /** Longest time of a query, from its turn on. */
+  /** Time limit of a query in milliseconds, from its turn on. */
   timeoutMs: number
-  /** The program of the process; that of the build when it is absent. */
+  /** The program of the search process; default: that of the build. */
   script?: URL
 }
 
-/** How long the process waits for a writer, within the time of a query: in native calls, and by trying again. */
-const PROCESS_BUSY = { nativeBusyMs: 200, retryMs: 1_000 }
+/**
+ * Time in milliseconds that the process waits for a writer, within the time of a query: in native calls, and by
+ * retrying.
+ */
+const PROCESS_BUSY_OPTIONS = { nativeBusyMs: 200, retryMs: 1_000 }
 
-/** Queries that a libSQL server runs for one search at a time. */
-const SERVER_LANES = 4
+/** Number of queries that a libSQL server runs at the same time. */
+const SERVER_CONCURRENCY = 4
 
 /**
- * Queries about stored items, and their index. A file is read by a separate process, since its driver blocks the thread
- * that calls it; a server is queried from here (docs/decisions/0019-search-index.md). Callers are served in turn
+ * Opens the search of stored items and its index. A file is read by a separate process, because its driver blocks
+ * the calling thread; a server is queried directly (docs/decisions/0019-search-index.md). Callers take turns
  * (docs/decisions/0047-search-fairness.md).
  */
 export function openFeedSearch(options: FeedSearchOptions): FeedSearch & { close: () => Promise<void> } {
   const { location, database, timeoutMs } = options
   const script = options.script ?? new URL('./search-worker.js', import.meta.url)
-  const reading = location.url.startsWith('file:')
-    ? searchProcess(script, { url: location.url, ...PROCESS_BUSY }, timeoutMs)
+  const searcher = location.url.startsWith('file:')
+    ? searchProcess(script, { url: location.url, ...PROCESS_BUSY_OPTIONS }, timeoutMs)
     : null
   const run = async (query: FeedQuery): Promise<FeedResult> => {
-    if (!reading)
-      return withinTime(
+    if (!searcher)
+      return withTimeout(
         timeoutMs,
         database.use(({ client }) => runQuery(client, query)),
       )
     await database.use(() => Promise.resolve())
-    return reading.ask(query)
+    return searcher.run(query)
   }
-  const turns = searchTurns(options.bounds, reading ? 1 : SERVER_LANES)
+  const queue = searchQueue(options.bounds, searcher ? 1 : SERVER_CONCURRENCY)
   return {
     ...searchIndex(database),
     by(caller) {
-      const ask = (query: FeedQuery): Promise<FeedResult> => turns.take(caller, () => run(query))
+      const enqueueQuery = (query: FeedQuery): Promise<FeedResult> => queue.run(caller, () => run(query))
       return {
-        search: async (query) => (await ask({ ask: 'search', query })) as SearchPage,
-        similar: async (key, limit) => (await ask({ ask: 'similar', key, limit })) as SimilarItem[],
-        itemTrend: async (key) => (await ask({ ask: 'item-trend', key })) as ItemTrend,
-        termTrend: async (query) => (await ask({ ask: 'term-trend', query })) as TermTrend,
+        search: async (query) => (await enqueueQuery({ kind: 'search', query })) as SearchPage,
+        similar: async (key, limit) => (await enqueueQuery({ kind: 'similar', key, limit })) as SimilarItem[],
+        itemTrend: async (key) => (await enqueueQuery({ kind: 'item-trend', key })) as ItemTrend,
+        termTrend: async (query) => (await enqueueQuery({ kind: 'term-trend', query })) as TermTrend,
       }
     },
     async close() {
-      turns.close()
-      await reading?.close()
+      queue.close()
+      await searcher?.close()
     },
   }
 }
 
-/** Rows of a server, which cannot be stopped; late ones are not waited for. */
-async function withinTime<T>(ms: number, reading: Promise<T>): Promise<T> {
+/** Rejects after `ms` milliseconds. A query on a server cannot be stopped; its late result is ignored. */
+async function withTimeout<T>(ms: number, work: Promise<T>): Promise<T> {
   let timer: NodeJS.Timeout | undefined
   const late = new Promise<never>((_, reject) => {
     timer = setTimeout(() => reject(new StorageFault(`no complete response within ${ms} ms`)), ms)
   })
   try {
-    return await Promise.race([reading, late])
+    return await Promise.race([work, late])
   } finally {
     clearTimeout(timer)
   }
 }
 
-/** Runs the queries of many callers, few at a time (docs/decisions/0047-search-fairness.md). */
-export interface SearchTurns {
+/** A queue of the queries of all callers (docs/decisions/0047-search-fairness.md). */
+export interface SearchQueue {
   /**
    * Runs a query when it is its caller's turn.
    *
-   * @throws Refusal `search_limit` or `search_busy` when there is no place for it; the reason of the caller's signal when
-   *   that is aborted before its turn; what the query throws
+   * @throws Refusal `search_limit` or `search_busy` if the queue is full; the reason of the caller's signal if it
+   *   is aborted before the turn; the query's own error
    */
-  take<T>(caller: SearchCaller, query: () => Promise<T>): Promise<T>
-  /** Fails every query that waits, and every later one. */
+  run<T>(caller: SearchCaller, query: () => Promise<T>): Promise<T>
+  /** Rejects every waiting query and every later one. */
   close(): void
 }
 
@@ -106,9 +109,9 @@ interface Job {
   fail: (error: unknown) => void
 }
 
-/** @param lanes how many queries run at a time */
-export function searchTurns(bounds: SlotBounds, lanes: number): SearchTurns {
-  // None takes a place from another. The chat goes first; pages and clients take turns.
+/** @param concurrency number of queries that run at the same time */
+export function searchQueue(bounds: SlotBounds, concurrency: number): SearchQueue {
+  // Each group has its own queue and limits. The chat has priority; pages and clients take turns.
   const chat = fairQueue<Job>(bounds)
   const pages = fairQueue<Job>(bounds)
   const clients = fairQueue<Job>(bounds)
@@ -123,14 +126,14 @@ export function searchTurns(bounds: SlotBounds, lanes: number): SearchTurns {
     return shared[0]?.next() ?? shared[1]?.next()
   }
 
-  const serve = (): void => {
-    while (running < lanes) {
+  const startJobs = (): void => {
+    while (running < concurrency) {
       const job = next()
       if (!job) return
       running += 1
       void job.run().finally(() => {
         running -= 1
-        serve()
+        startJobs()
       })
     }
   }
@@ -140,16 +143,16 @@ export function searchTurns(bounds: SlotBounds, lanes: number): SearchTurns {
   }
 
   return {
-    take: ({ address, isChat, signal }, query) =>
+    run: ({ address, isChat, signal }, query) =>
       new Promise((resolve, reject) => {
         if (closed) throw closedFault()
         signal?.throwIfAborted()
         const queue = isChat ? chat : address === PAGES_CALLER.address ? pages : clients
-        const abandon = (): void => {
+        const onAbort = (): void => {
           if (queue.withdraw(address, job)) job.fail(signal?.reason)
         }
         const leave = (): void => {
-          signal?.removeEventListener('abort', abandon)
+          signal?.removeEventListener('abort', onAbort)
           queue.leave(address)
         }
         const job: Job = {
@@ -158,7 +161,7 @@ export function searchTurns(bounds: SlotBounds, lanes: number): SearchTurns {
               resolve(await query())
             } catch (error) {
               reject(error)
-              // Every other query would find the same: a locked database, say, and wait for it as long.
+              // Every other query would wait as long for the same error, for example a locked database.
               if (isUnavailable(error)) failAllWaiting(error)
             } finally {
               leave()
@@ -169,9 +172,9 @@ export function searchTurns(bounds: SlotBounds, lanes: number): SearchTurns {
             reject(error)
           },
         }
-        enter(queue, address, job)
-        signal?.addEventListener('abort', abandon, { once: true })
-        serve()
+        enqueue(queue, address, job)
+        signal?.addEventListener('abort', onAbort, { once: true })
+        startJobs()
       }),
     close() {
       closed = true
@@ -180,7 +183,7 @@ export function searchTurns(bounds: SlotBounds, lanes: number): SearchTurns {
   }
 }
 
-function enter(queue: FairQueue<Job>, address: string, job: Job): void {
+function enqueue(queue: FairQueue<Job>, address: string, job: Job): void {
   const admission = queue.add(address, job)
   if (admission === 'admitted') return
   const [code, detail]: [FeedSearchRefusal, string] =

@@ -7,7 +7,7 @@ import { windowProblem, withoutProvenance } from '../../domain/year/plan.ts'
 import type { VerifiedTitle } from '../../domain/year/rank.ts'
 import type { Database } from '../sqlite/database.ts'
 import { selectObjects } from '../sqlite/rows.ts'
-import type { Reader, StoreClient } from '../sqlite/rows.ts'
+import type { SqlReader, StoreClient } from '../sqlite/rows.ts'
 import { importSignals, saveArticles, upsertRow } from './import-rows.ts'
 import {
   itemsNeedingText,
@@ -20,38 +20,38 @@ import {
   storedItems,
 } from './items.ts'
 import { liveEvents, newestSnapshot, saveSnapshot, snapshotFeed } from './live-feed.ts'
-import { latestDay, readEvents, readWindow, verifiedTitles } from './window.ts'
+import { latestDay, readEvents, readWindow, readVerifiedTitles } from './window.ts'
 
-/** The feed on libSQL: everything in its database but the search index. */
+/** Creates the feed on libSQL: everything in its database except the search index. */
 export function libsqlFeed(database: Database): FeedStore {
-  const on =
+  const withClient =
     <Args extends unknown[], T>(work: (client: StoreClient, ...args: Args) => Promise<T>) =>
     (...args: Args): Promise<T> =>
       database.use(({ client }) => work(client, ...args))
   return {
-    importSignals: on(importSignals),
-    readWindow: on(readWindow),
-    latestDay: on(latestDay),
-    verifiedTitles: on(verifiedTitles),
-    saveVerifiedTitle: on(saveVerifiedTitle),
-    details: on(readDetails),
-    saveDetails: on(saveDetails),
-    liveEvents: on(liveEvents),
-    saveSnapshot: on(saveSnapshot),
-    newestSnapshot: on(newestSnapshot),
-    snapshotFeed: on(snapshotFeed),
-    saveArticles: on(saveArticles),
-    article: on(readArticle),
-    itemsNeedingText: on(itemsNeedingText),
-    recordFailedAttempt: on(recordFailedAttempt),
-    storedItems: on(storedItems),
-    item: on(readItem),
-    revision: on(readRevision),
-    keptResponse: on(readKeptAnswer),
-    keepResponse: on(keepAnswer),
-    pausedUntil: on(readPause),
-    pauseUntil: on(pauseUntil),
-    ping: on(async (client) => void (await client.execute('SELECT 1 FROM verified_titles LIMIT 1'))),
+    importSignals: withClient(importSignals),
+    readWindow: withClient(readWindow),
+    latestDay: withClient(latestDay),
+    verifiedTitles: withClient(readVerifiedTitles),
+    saveVerifiedTitle: withClient(saveVerifiedTitle),
+    details: withClient(readDetails),
+    saveDetails: withClient(saveDetails),
+    liveEvents: withClient(liveEvents),
+    saveSnapshot: withClient(saveSnapshot),
+    newestSnapshot: withClient(newestSnapshot),
+    snapshotFeed: withClient(snapshotFeed),
+    saveArticles: withClient(saveArticles),
+    article: withClient(readArticle),
+    itemsNeedingText: withClient(itemsNeedingText),
+    recordFailedAttempt: withClient(recordFailedAttempt),
+    storedItems: withClient(storedItems),
+    item: withClient(readItem),
+    revision: withClient(readRevision),
+    keptResponse: withClient(readKeptResponse),
+    keepResponse: withClient(saveKeptResponse),
+    pausedUntil: withClient(readPause),
+    pauseUntil: withClient(pauseUntil),
+    ping: withClient(async (client) => void (await client.execute('SELECT 1 FROM verified_titles LIMIT 1'))),
   }
 }
 
@@ -71,14 +71,14 @@ async function saveVerifiedTitle(
   await client.execute({ sql: UPSERT_TITLE, args: [source, sourceId, title, provenance, at] })
 }
 
-const KEPT = `
+const SELECT_KEPT = `
   SELECT etag, last_modified AS lastModified, body, kept_at AS keptAt FROM kept_answers
   WHERE url = ?1 AND kept_at > ?2 AND kept_at <= ?3`
 
-const KEEP = upsertRow('kept_answers', ['url'], ['etag', 'last_modified', 'body', 'kept_at'])
+const UPSERT_KEPT = upsertRow('kept_answers', ['url'], ['etag', 'last_modified', 'body', 'kept_at'])
 
-async function readKeptAnswer(
-  reader: Reader,
+async function readKeptResponse(
+  reader: SqlReader,
   url: string,
   since: Instant,
   now: Instant,
@@ -87,14 +87,14 @@ async function readKeptAnswer(
   const [kept] = await selectObjects<KeptResponse>(
     reader,
     members,
-    KEPT,
+    SELECT_KEPT,
     [url, since, now],
     'the kept answers',
   )
   return kept ?? null
 }
 
-async function keepAnswer(
+async function saveKeptResponse(
   client: StoreClient,
   url: string,
   { etag, lastModified, body, keptAt }: KeptResponse,
@@ -102,14 +102,14 @@ async function keepAnswer(
 ): Promise<void> {
   await client.batch(
     [
-      { sql: KEEP, args: [url, etag, lastModified, body, keptAt] },
+      { sql: UPSERT_KEPT, args: [url, etag, lastModified, body, keptAt] },
       { sql: 'DELETE FROM kept_answers WHERE kept_at <= ?', args: [since] },
     ],
     'write',
   )
 }
 
-async function readPause(reader: Reader, host: string): Promise<Instant | null> {
+async function readPause(reader: SqlReader, host: string): Promise<Instant | null> {
   const { rows } = await reader.execute({
     sql: 'SELECT paused_until FROM source_pauses WHERE host = ?',
     args: [host],
@@ -118,16 +118,16 @@ async function readPause(reader: Reader, host: string): Promise<Instant | null> 
   return until === undefined ? null : Number(until)
 }
 
-const PAUSE = `
+const UPSERT_PAUSE = `
   INSERT INTO source_pauses (host, paused_until) VALUES (?, ?)
   ON CONFLICT (host) DO UPDATE SET paused_until = max(paused_until, excluded.paused_until)`
 
 async function pauseUntil(client: StoreClient, host: string, until: Instant): Promise<void> {
-  await client.execute({ sql: PAUSE, args: [host, until] })
+  await client.execute({ sql: UPSERT_PAUSE, args: [host, until] })
 }
 
-/** The state of the feed for `dash doctor` and the metrics. */
-export async function feedFacts(reader: Reader, now: Instant): Promise<FeedFacts> {
+/** Reads the state of the feed for `dash doctor` and the metrics. */
+export async function feedFacts(reader: SqlReader, now: Instant): Promise<FeedFacts> {
   const { rows } = await reader.execute('SELECT max(generated_at) FROM snapshots')
   const newest = rows[0]?.[0]
   return {
@@ -136,11 +136,11 @@ export async function feedFacts(reader: Reader, now: Instant): Promise<FeedFacts
   }
 }
 
-/** As `publish-year` finds it. That nothing was imported yet is no problem of the rows. */
-async function publicationProblem(reader: Reader, now: Instant): Promise<string | null> {
+/** Returns the problem that would prevent `publish-year`. An empty feed is not a problem. */
+async function publicationProblem(reader: SqlReader, now: Instant): Promise<string | null> {
   const window = windowEnding(lastCompleteDay(now))
   const events = await readEvents(reader, window)
-  const titles = await verifiedTitles(reader, withoutProvenance(events))
+  const titles = await readVerifiedTitles(reader, withoutProvenance(events))
   const problem = windowProblem({ window, events, observed: [] }, titles, { allowEmpty: true, now })
   if (problem === null) return null
   const days = problem.rows.map((event) => latestDay(reader, event, window.asOfDay))

@@ -5,19 +5,19 @@ import { foldRows, importCounts, toJsonArrays } from '../sqlite/rows.ts'
 import type { StoreClient } from '../sqlite/rows.ts'
 
 /**
- * Imports of signals and articles (docs/importing.md). A batch travels as one JSON parameter, each row an array of the
- * table's columns: with `json_each` that is the fastest insert this driver has.
+ * Imports of signals and articles (docs/importing.md). A batch is one JSON parameter with an array of the table's
+ * columns per row: with `json_each` this is the fastest insert of this driver.
  */
 
 interface ImportedTable {
   name: string
   keys: readonly string[]
   values: readonly string[]
-  /** Statements that follow each upsert, which is given the same rows. */
+  /** Returns statements that follow each upsert, for the same rows. */
   after: (json: string) => InStatement[]
 }
 
-/** Statement that puts the rows of a JSON parameter into a table, over those of the same keys. */
+/** Returns a statement that upserts the rows of a JSON parameter. */
 export function upsert(
   table: string,
   keys: readonly string[],
@@ -27,18 +27,18 @@ export function upsert(
   const columns = [...keys, ...values]
   return `
     INSERT INTO ${table} (${columns.join(', ')}) ${jsonRows(columns)} WHERE true
-    ${replacing(keys, values)} WHERE ${where}`
+    ${onConflictUpdate(keys, values)} WHERE ${where}`
 }
 
-/** Statement that puts one row, a parameter each column, into a table, over that of the same keys. */
+/** Returns a statement that upserts one row, with one parameter per column. */
 export function upsertRow(table: string, keys: readonly string[], values: readonly string[]): string {
   const columns = [...keys, ...values]
   return `
     INSERT INTO ${table} (${columns.join(', ')}) VALUES (${columns.map(() => '?').join(', ')})
-    ${replacing(keys, values)}`
+    ${onConflictUpdate(keys, values)}`
 }
 
-function replacing(keys: readonly string[], values: readonly string[]): string {
+function onConflictUpdate(keys: readonly string[], values: readonly string[]): string {
   const changes = values.map((value) => `${value} = excluded.${value}`)
   return `ON CONFLICT (${keys.join(', ')}) DO UPDATE SET ${changes.join(', ')}`
 }
@@ -48,13 +48,13 @@ function jsonRows(columns: readonly string[]): string {
   return `SELECT ${cells.join(', ')} FROM json_each(?)`
 }
 
-function differ(values: readonly string[], one: string, other: string): string {
-  return values.map((value) => `${one}.${value} IS NOT ${other}.${value}`).join(' OR ')
+function anyDiffers(values: readonly string[], first: string, second: string): string {
+  return values.map((value) => `${first}.${value} IS NOT ${second}.${value}`).join(' OR ')
 }
 
 /**
- * Stores a batch in one write transaction. A later row of the same keys replaces the values, within the batch as across
- * batches; each row counts as if it came alone.
+ * Stores a batch in one write transaction. A later row with the same keys replaces the values, within a batch and
+ * across batches. Each row counts as if it were imported alone.
  */
 async function importRows(
   client: StoreClient,
@@ -65,9 +65,9 @@ async function importRows(
     rows.map((row) => [JSON.stringify(row.slice(0, keys.length)), JSON.stringify(row)] as const),
   )
   const countStored = `
-    SELECT count(*) AS stored, coalesce(sum(${differ(values, 'old', 'new')}), 0) AS changed
+    SELECT count(*) AS stored, coalesce(sum(${anyDiffers(values, 'old', 'new')}), 0) AS changed
     FROM (${jsonRows([...keys, ...values])}) AS new JOIN ${name} AS old USING (${keys.join(', ')})`
-  const store = upsert(name, keys, values, differ(values, name, 'excluded'))
+  const store = upsert(name, keys, values, anyDiffers(values, name, 'excluded'))
   const lookups = toJsonArrays(folded.first.values()).map((json) => ({ sql: countStored, args: [json] }))
   const writes = toJsonArrays(folded.last.values()).flatMap((json) => [
     { sql: store, args: [json] },
@@ -83,10 +83,13 @@ const SIGNAL_KEYS = ['source', 'source_id', 'day']
 const SIGNAL_VALUES = ['title', 'url', 'points', 'comments', 'published_at', 'title_provenance']
 const SIGNAL_ROWS = jsonRows([...SIGNAL_KEYS, ...SIGNAL_VALUES])
 
-/** Counts only when the upsert just before it changed a row: days and reaches of events follow from those. */
+/**
+ * Increments the revision only if the upsert just before it changed a row: days and date ranges of events follow
+ * from the rows.
+ */
 const COUNT_REVISION = 'UPDATE revision SET number = number + 1 WHERE changes() > 0'
 
-/** The reach of an event only ever widens: a replaced value may leave it too wide, never too narrow. */
+/** The date range of an event only widens: a replaced value may leave it too wide, never too narrow. */
 const UPSERT_EVENTS = `
   INSERT INTO events (source, source_id, first_day, last_day, earliest_published_at, latest_published_at)
   SELECT source, source_id, min(day), max(day), min(published_at), max(published_at)

@@ -9,10 +9,10 @@ import { storageDamaged } from '../../domain/refusal.ts'
 import { formatInstant } from '../../domain/time.ts'
 import type { Day, Instant } from '../../domain/time.ts'
 import { isTooLarge, selectObjects } from '../sqlite/rows.ts'
-import type { Reader, StoreClient } from '../sqlite/rows.ts'
+import type { SqlReader, StoreClient } from '../sqlite/rows.ts'
 import { upsert, upsertRow } from './import-rows.ts'
 
-/** An item at the values of its latest signal, as a query gives it. */
+/** A row of a query: an item with the values of its latest signal. */
 export interface ItemRow {
   source: string
   sourceId: string
@@ -25,7 +25,7 @@ export interface ItemRow {
   lastDay: Day
 }
 
-export const ITEM_MEMBERS = [
+export const ITEM_COLUMNS = [
   'source',
   'sourceId',
   'title',
@@ -37,7 +37,7 @@ export const ITEM_MEMBERS = [
   'lastDay',
 ] as const
 
-export function itemOf(row: ItemRow): IndexedItem {
+export function toIndexedItem(row: ItemRow): IndexedItem {
   const { source, sourceId, title, url, firstDay, lastDay, points, comments } = row
   const publishedAt = row.publishedAt === null ? null : formatInstant(row.publishedAt)
   return {
@@ -56,7 +56,7 @@ export function itemOf(row: ItemRow): IndexedItem {
   }
 }
 
-const ITEM = `
+const SELECT_ITEM = `
   SELECT s.source AS source, s.source_id AS sourceId, coalesce(v.title, s.title) AS title, s.url AS url,
     s.points AS points, s.comments AS comments, s.published_at AS publishedAt, e.first_day AS firstDay,
     s.day AS lastDay, d.author AS author, coalesce(d.tags, '[]') AS tags, d.description AS description
@@ -70,7 +70,7 @@ const ITEM = `
 
 interface DetailedRow extends ItemRow {
   author: string | null
-  /** JSON. */
+  /** JSON array of texts. */
   tags: string
   description: string | null
 }
@@ -83,49 +83,58 @@ function parseTags(text: string): string[] {
   }
 }
 
-/** The item of a save key; see the port. */
-export async function readItem(reader: Reader, key: string): Promise<StoredItem | null> {
-  const members = [...ITEM_MEMBERS, 'author', 'tags', 'description'] as const
+/** Reads the item of a save key; see the port. */
+export async function readItem(reader: SqlReader, key: string): Promise<StoredItem | null> {
+  const columnNames = [...ITEM_COLUMNS, 'author', 'tags', 'description'] as const
   for (const { source, sourceId } of itemsOfKey(key)) {
-    const [row] = await selectObjects<DetailedRow>(reader, members, ITEM, [source, sourceId], 'the feed')
+    const [row] = await selectObjects<DetailedRow>(
+      reader,
+      columnNames,
+      SELECT_ITEM,
+      [source, sourceId],
+      'the feed',
+    )
     if (!row) continue
     const { author, tags, description } = row
-    return { ...itemOf(row), author, tags: parseTags(tags), description }
+    return { ...toIndexedItem(row), author, tags: parseTags(tags), description }
   }
   return null
 }
 
-/** The number grows with every change of signals, the step with every change of the index, texts included. */
+/** The number grows with every change of signals, the step with every change of the index, including texts. */
 const STORED_REVISION = `
   SELECT (SELECT number FROM revision) AS number, (SELECT step FROM search_state) AS step,
     EXISTS (SELECT 1 FROM search_pending) AS pending`
 
-export async function readRevision(reader: Reader): Promise<string | null> {
+export async function readRevision(reader: SqlReader): Promise<string | null> {
   const { rows } = await reader.execute(STORED_REVISION)
   const [row] = rows
   return row && Number(row['pending']) === 0 ? `${Number(row['number'])}.${Number(row['step'])}` : null
 }
 
-/** Keys of items as a JSON parameter, each an array of source and source id. */
-export function keysOf(items: readonly ItemRef[]): string {
+/** Returns the keys of items as a JSON parameter, each as an array of source and source id. */
+export function toItemKeys(items: readonly ItemRef[]): string {
   return JSON.stringify(items.map(({ source, sourceId }) => [source, sourceId]))
 }
 
-/** Items that one statement stores or reads; a server takes no parameter, and gives no cell, larger than 5 MiB. */
-const AT_ONCE = 1_000
+/** Number of items per statement: a server accepts no parameter and returns no cell larger than 5 MiB. */
+const BATCH_ITEMS = 1_000
 
-/** Rows of a query that takes {@link keysOf} items, in as many statements as it needs; at least one. */
-export async function selectOfItems<T>(
-  reader: Reader,
-  members: readonly (keyof T & string)[],
+/**
+ * Runs a query whose parameter is made by {@link toItemKeys}, in as many statements as necessary, and at least
+ * once.
+ */
+export async function selectForItems<T>(
+  reader: SqlReader,
+  columnNames: readonly (keyof T & string)[],
   query: string,
   items: readonly ItemRef[],
-  what: string,
+  label: string,
 ): Promise<T[]> {
   const found: T[] = []
-  for (let [start, limit] = [0, AT_ONCE]; start === 0 || start < items.length; start += limit) {
-    const read = await inSmallerSteps(limit, (fewer) =>
-      selectObjects<T>(reader, members, query, [keysOf(items.slice(start, start + fewer))], what),
+  for (let [start, limit] = [0, BATCH_ITEMS]; start === 0 || start < items.length; start += limit) {
+    const read = await retryWithFewerRows(limit, (fewer) =>
+      selectObjects<T>(reader, columnNames, query, [toItemKeys(items.slice(start, start + fewer))], label),
     )
     found.push(...read.result)
     limit = read.limit
@@ -133,8 +142,8 @@ export async function selectOfItems<T>(
   return found
 }
 
-/** Runs a step with a quarter of the rows while a server's response to it is too large. */
-export async function inSmallerSteps<T>(
+/** Runs a step, and retries it with a quarter of the rows while a server's response is too large. */
+export async function retryWithFewerRows<T>(
   limit: number,
   step: (limit: number) => Promise<T>,
 ): Promise<{ result: T; limit: number }> {
@@ -142,32 +151,42 @@ export async function inSmallerSteps<T>(
     return { result: await step(limit), limit }
   } catch (error) {
     if (limit === 1 || !isTooLarge(error)) throw error
-    return inSmallerSteps(Math.ceil(limit / 4), step)
+    return retryWithFewerRows(Math.ceil(limit / 4), step)
   }
 }
 
-const STORED = `
+const SELECT_STORED = `
   SELECT e.source AS source, e.source_id AS sourceId FROM json_each(?1) AS w
   CROSS JOIN events AS e ON e.source = w.value ->> 0 AND e.source_id = w.value ->> 1`
 
-/** Those of some items that have signals. */
-export function storedItems(reader: Reader, items: readonly ItemRef[]): Promise<ItemRef[]> {
-  return selectOfItems<ItemRef>(reader, ['source', 'sourceId'], STORED, items, 'the feed')
+/** Returns the items that have signals. */
+export function storedItems(reader: SqlReader, items: readonly ItemRef[]): Promise<ItemRef[]> {
+  return selectForItems<ItemRef>(reader, ['source', 'sourceId'], SELECT_STORED, items, 'the feed')
 }
 
-const ARTICLE = `
+const SELECT_ARTICLE = `
   SELECT source, source_id AS sourceId, text, provenance, fetched_at AS fetchedAt
   FROM articles WHERE source = ?1 AND source_id = ?2`
 
-export async function readArticle(reader: Reader, source: string, sourceId: string): Promise<Article | null> {
-  const members = ['source', 'sourceId', 'text', 'provenance', 'fetchedAt'] as const
+export async function readArticle(
+  reader: SqlReader,
+  source: string,
+  sourceId: string,
+): Promise<Article | null> {
+  const columnNames = ['source', 'sourceId', 'text', 'provenance', 'fetchedAt'] as const
   const args = [source, sourceId]
-  const [article] = await selectObjects<Article>(reader, members, ARTICLE, args, 'the article texts')
+  const [article] = await selectObjects<Article>(
+    reader,
+    columnNames,
+    SELECT_ARTICLE,
+    args,
+    'the article texts',
+  )
   return article ?? null
 }
 
-/** The days come first, on their index: `+` keeps the planner from walking all events of a source instead. */
-const WANTED = `
+/** The `+` makes the planner use the index of days first, instead of scanning all events of a source. */
+const SELECT_WANTED = `
   WITH found AS (
     SELECT e.source AS source, e.source_id AS source_id, s.url AS url, coalesce(t.tries, 0) AS tries,
       row_number() OVER (PARTITION BY e.source ORDER BY s.points DESC, e.source_id) AS place
@@ -182,14 +201,14 @@ const WANTED = `
   SELECT source, source_id AS sourceId, CASE WHEN length(url) <= ${URL_MAX_LENGTH} THEN url END AS url, tries
   FROM found ORDER BY place, source LIMIT ?4`
 
-/** Items a wish holds for; see the port. */
+/** Reads the items without a text that match a request; see the port. */
 export function itemsNeedingText(
-  reader: Reader,
+  reader: SqlReader,
   { minPoints, seenSince, at, limit }: ArticleQuery,
 ): Promise<ItemWithoutText[]> {
   const args = [JSON.stringify(Object.entries(minPoints)), seenSince, at, limit]
-  const members = ['source', 'sourceId', 'url', 'tries'] as const
-  return selectObjects<ItemWithoutText>(reader, members, WANTED, args, 'the feed')
+  const columnNames = ['source', 'sourceId', 'url', 'tries'] as const
+  return selectObjects<ItemWithoutText>(reader, columnNames, SELECT_WANTED, args, 'the feed')
 }
 
 const ITEM_KEYS = ['source', 'source_id']
@@ -210,12 +229,12 @@ const UPSERT_DETAILS = upsert(
   'excluded.collected_at >= collected_at',
 )
 
-/** Stores what sources say of items in one transaction; see the port. */
+/** Stores the details of items in one transaction; see the port. */
 export async function saveDetails(client: StoreClient, details: readonly ItemDetails[]): Promise<void> {
   const statements = []
-  for (let start = 0; start < details.length; start += AT_ONCE) {
+  for (let start = 0; start < details.length; start += BATCH_ITEMS) {
     const rows = details
-      .slice(start, start + AT_ONCE)
+      .slice(start, start + BATCH_ITEMS)
       .map(({ source, sourceId, author, tags, description, collectedAt }) => [
         source,
         sourceId,
@@ -229,19 +248,25 @@ export async function saveDetails(client: StoreClient, details: readonly ItemDet
   if (statements.length > 0) await client.batch(statements, 'write')
 }
 
-const DETAILS = `
+const SELECT_DETAILS = `
   SELECT source, source_id AS sourceId, author, tags, description, collected_at AS collectedAt
   FROM json_each(?) JOIN item_details ON source = value ->> 0 AND source_id = value ->> 1`
 
 type DetailsRow = Omit<ItemDetails, 'tags'> & { tags: string }
 
-/** What sources say of the given items, by save key. */
+/** Reads the details of items, by save key. */
 export async function readDetails(
-  reader: Reader,
+  reader: SqlReader,
   items: readonly ItemRef[],
 ): Promise<Map<string, ItemDetails>> {
-  const members = ['source', 'sourceId', 'author', 'tags', 'description', 'collectedAt'] as const
-  const rows = await selectOfItems<DetailsRow>(reader, members, DETAILS, items, 'the details of items')
+  const columnNames = ['source', 'sourceId', 'author', 'tags', 'description', 'collectedAt'] as const
+  const rows = await selectForItems<DetailsRow>(
+    reader,
+    columnNames,
+    SELECT_DETAILS,
+    items,
+    'the details of items',
+  )
   return new Map(
     rows.map((row) => [saveKey(row.source, row.sourceId), { ...row, tags: parseTags(row.tags) }]),
   )

@@ -10,8 +10,8 @@ import { OBJECT_MAX_BYTES, storageDamaged } from '../../domain/refusal.ts'
 import { dayOf } from '../../domain/time.ts'
 import type { Instant } from '../../domain/time.ts'
 import { asJsonRows, decodeJsonRows, selectJsonRows } from '../sqlite/rows.ts'
-import type { Reader, StoreClient } from '../sqlite/rows.ts'
-import { REVISION, readEvents, verifiedTitles } from './window.ts'
+import type { SqlReader, StoreClient } from '../sqlite/rows.ts'
+import { REVISION, readEvents, readVerifiedTitles } from './window.ts'
 
 /** The snapshots of the live periods, and the events they are ranked from. */
 
@@ -19,7 +19,7 @@ export function liveEvents(client: StoreClient, now: Instant): Promise<FeedEvent
   return client.snapshot(REVISION, async (reader) => {
     const range = { windowStart: now - LONGEST_PERIOD_MS, windowEnd: now + 1, asOfDay: dayOf(now) }
     const events = await readEvents(reader, range)
-    const titles = await verifiedTitles(
+    const titles = await readVerifiedTitles(
       reader,
       events.filter(({ titleProvenance }) => titleProvenance === null),
     )
@@ -31,13 +31,13 @@ export function liveEvents(client: StoreClient, now: Instant): Promise<FeedEvent
   })
 }
 
-/** Snapshots that are kept, the newest among them. */
-const KEPT = 10
+/** Number of snapshots kept, including the newest. */
+const KEPT_SNAPSHOTS = 10
 
-/** Bytes of a payload in one row. */
+/** Bytes of a payload per row. */
 const PART_BYTES = 1024 * 1024
 
-/** Not unless it is the latest: the parts that then belong to none are removed again. */
+/** Inserts a snapshot only if it is the latest; otherwise its parts are deleted as unreferenced. */
 const INSERT_SNAPSHOT = `
   INSERT INTO snapshots (id, generated_at, feeds)
   SELECT ?1, ?2, ?3 WHERE NOT EXISTS (SELECT 1 FROM snapshots WHERE generated_at >= ?2)
@@ -50,7 +50,7 @@ const DELETE_LATER = 'DELETE FROM snapshots WHERE generated_at > ?'
 
 const DELETE_OLD = `
   DELETE FROM snapshots
-  WHERE id NOT IN (SELECT id FROM snapshots ORDER BY generated_at DESC, id DESC LIMIT ${KEPT})`
+  WHERE id NOT IN (SELECT id FROM snapshots ORDER BY generated_at DESC, id DESC LIMIT ${KEPT_SNAPSHOTS})`
 
 const DELETE_PARTS = 'DELETE FROM snapshot_feeds WHERE snapshot_id NOT IN (SELECT id FROM snapshots)'
 
@@ -73,13 +73,13 @@ export async function saveSnapshot(
   { discardLater }: { discardLater: boolean },
 ): Promise<SnapshotSaving> {
   const { id, generatedAt, feeds } = snapshot
-  const described = JSON.stringify(feeds.map(({ sort, sha256, byteSize }) => [sort, sha256, byteSize]))
+  const feedsJson = JSON.stringify(feeds.map(({ sort, sha256, byteSize }) => [sort, sha256, byteSize]))
   const deletions: InStatement[] = discardLater ? [{ sql: DELETE_LATER, args: [generatedAt] }] : []
   const results = await client.batch(
     [
       ...deletions,
-      { sql: INSERT_SNAPSHOT, args: [id, generatedAt, described] },
-      ...[...payloads].flatMap(([sort, bytes]) => partsOf(id, sort, bytes)),
+      { sql: INSERT_SNAPSHOT, args: [id, generatedAt, feedsJson] },
+      ...[...payloads].flatMap(([sort, bytes]) => insertParts(id, sort, bytes)),
       DELETE_OLD,
       DELETE_PARTS,
       NEWEST_TIME,
@@ -95,7 +95,7 @@ export async function saveSnapshot(
   return { saved: true, removed: discarded + (results.at(-3)?.rowsAffected ?? 0) }
 }
 
-function partsOf(id: string, sort: string, bytes: Uint8Array): InStatement[] {
+function insertParts(id: string, sort: string, bytes: Uint8Array): InStatement[] {
   const count = Math.ceil(bytes.byteLength / PART_BYTES)
   return Array.from({ length: count }, (_, part) => ({
     sql: INSERT_PART,
@@ -105,35 +105,35 @@ function partsOf(id: string, sort: string, bytes: Uint8Array): InStatement[] {
 
 const describedFeeds = z
   .array(z.tuple([z.enum(LIVE_SORTS), z.string().refine(isSha256Hex), z.int().min(1).max(OBJECT_MAX_BYTES)]))
-  .refine((feeds) => LIVE_SORTS.every((sort) => feeds.filter(([given]) => given === sort).length === 1))
+  .refine((feeds) => LIVE_SORTS.every((sort) => feeds.filter(([listed]) => listed === sort).length === 1))
 
 /**
- * The snapshot with the latest instant; null when there is none.
+ * Reads the snapshot with the latest instant; null if there is none.
  *
- * @throws Refusal `storage_damaged` when its row cannot be what was written
+ * @throws Refusal `storage_damaged` if its row is invalid
  */
-export async function newestSnapshot(reader: Reader): Promise<Snapshot | null> {
+export async function newestSnapshot(reader: SqlReader): Promise<Snapshot | null> {
   const rows = (await selectJsonRows(reader, NEWEST, [], 'the newest snapshot')) as [string, number, string][]
   const [row] = rows
   if (!row) return null
-  const [id, generatedAt, described] = row
+  const [id, generatedAt, feedsJson] = row
   if (!isInstantOf(id, generatedAt))
     throw storageDamaged(`the stored time of snapshot ${id} does not match its id: ${generatedAt}`)
-  return { id, generatedAt, feeds: parseFeeds(id, described) }
+  return { id, generatedAt, feeds: parseFeeds(id, feedsJson) }
 }
 
-function parseFeeds(id: string, described: string): SnapshotFeed[] {
+function parseFeeds(id: string, feedsJson: string): SnapshotFeed[] {
   try {
-    const feeds = describedFeeds.parse(JSON.parse(described))
+    const feeds = describedFeeds.parse(JSON.parse(feedsJson))
     return feeds.map(([sort, sha256, byteSize]) => ({ sort, sha256, byteSize }))
   } catch (cause) {
     throw storageDamaged(`the row of snapshot ${id} does not match its feeds`, cause)
   }
 }
 
-/** The stored bytes of a feed, whatever they are; null when a part of them is absent. */
+/** Reads the stored bytes of a feed, unchecked; null if a part is missing. */
 export async function snapshotFeed(
-  reader: Reader,
+  reader: SqlReader,
   id: string,
   { sort, byteSize }: SnapshotFeed,
 ): Promise<Uint8Array | null> {

@@ -1,9 +1,9 @@
 import { blob, integer, primaryKey, sqliteTable, text } from 'drizzle-orm/sqlite-core'
 import type { AnySQLiteColumn } from 'drizzle-orm/sqlite-core'
 
-/** Tables of the feed database; migrations/feed holds their indexes and what each is for. */
+/** Tables of the feed database; migrations/feed defines and explains their indexes. */
 
-/** Columns and primary key of a table that has a row an item. */
+/** Columns and primary key of a table with one row per item. */
 const item = { source: text('source').notNull(), sourceId: text('source_id').notNull() }
 const byItem = ({ source, sourceId }: Record<keyof typeof item, AnySQLiteColumn>) => [
   primaryKey({ columns: [source, sourceId] }),
@@ -53,7 +53,7 @@ export const verifiedTitles = sqliteTable(
   byItem,
 )
 
-/** One row: a number that grows with every import that changed something. */
+/** Has one row: a number that grows with every import that changes something. */
 export const revision = sqliteTable('revision', {
   id: integer('id').primaryKey(),
   number: integer('number').notNull(),
@@ -79,8 +79,8 @@ export const articles = sqliteTable('articles', {
   fetchedAt: integer('fetched_at').notNull(),
 })
 
-/** Answers of sources with their validators, by URL. */
-export const keptAnswers = sqliteTable('kept_answers', {
+/** Responses of sources with their validators, by URL. */
+export const keptResponses = sqliteTable('kept_answers', {
   url: text('url').primaryKey(),
   etag: text('etag'),
   lastModified: text('last_modified'),
@@ -88,7 +88,7 @@ export const keptAnswers = sqliteTable('kept_answers', {
   keptAt: integer('kept_at').notNull(),
 })
 
-/** Hosts of sources, and until when they asked to be left alone. */
+/** Hosts of sources, and the end of the pause they requested. */
 export const sourcePauses = sqliteTable('source_pauses', {
   host: text('host').primaryKey(),
   pausedUntil: integer('paused_until').notNull(),
@@ -123,7 +123,7 @@ export const articleTries = sqliteTable(
   byItem,
 )
 
-/** Events that the search index has yet to take in. */
+/** Events that the search index does not contain yet. */
 export const searchPending = sqliteTable(
   'search_pending',
   {
@@ -133,7 +133,7 @@ export const searchPending = sqliteTable(
   byItem,
 )
 
-/** One row: which set of index tables answers, and how far a rebuild of the other came. */
+/** Has one row: the active set of index tables, and the progress of a rebuild of the other. */
 export const searchState = sqliteTable('search_state', {
   id: integer('id').primaryKey(),
   step: integer('step').notNull(),
@@ -145,7 +145,7 @@ export const searchState = sqliteTable('search_state', {
   afterSourceId: text('after_source_id').notNull(),
 })
 
-/** The two sets of the search index hold the same columns. */
+/** The two sets of the search index have the same columns. */
 const searchDocuments = {
   id: integer('id').primaryKey(),
   ...item,

@@ -6,46 +6,49 @@ import type { ItemRef } from '../../domain/feed/source.ts'
 import { DAY_MS, dayOf, startOfDay } from '../../domain/time.ts'
 import type { Day } from '../../domain/time.ts'
 import { selectObjects, toJsonArrays } from '../sqlite/rows.ts'
-import type { Reader } from '../sqlite/rows.ts'
+import type { SqlReader } from '../sqlite/rows.ts'
 import { upsert } from './import-rows.ts'
-import { ITEM_MEMBERS, itemOf } from './items.ts'
+import { ITEM_COLUMNS, toIndexedItem } from './items.ts'
 import type { ItemRow } from './items.ts'
 
 /** One of the two sets of index tables. */
 export type IndexSet = 'a' | 'b'
 
-/** Numbers of items take the lower bits of an id, its day the upper: together they fit a double. */
-const NUMBERS = 2 ** 31
+/**
+ * Ids per day: the lower bits of an id hold the number of the item, the upper bits its day. Together they fit into
+ * a double.
+ */
+const NUMBERS_PER_DAY = 2 ** 31
 
-/** The number of an id's day, as an expression of SQL. */
+/** SQL expression for the number of an id's day. */
 export const DAY_NUMBER_OF_ID = 'id >> 31'
 
-/** Days are counted from here, so that every year the product can write is positive. */
+/** Day 0, so that every day in a valid timestamp has a positive number. */
 const DAY_ZERO = startOfDay('0000-01-01')
 
-/** Smaller than the id of every item of the day, and greater than that of any before. */
+/** Returns an id below those of all items of the day and above those of all earlier days. */
 export function firstIdOf(day: Day): number {
-  return ((startOfDay(day) - DAY_ZERO) / DAY_MS) * NUMBERS
+  return ((startOfDay(day) - DAY_ZERO) / DAY_MS) * NUMBERS_PER_DAY
 }
 
-/** The greatest id an item of the day can have. */
+/** Returns the greatest possible id of an item of the day. */
 export function lastIdOf(day: Day): number {
-  return firstIdOf(day) + NUMBERS - 1
+  return firstIdOf(day) + NUMBERS_PER_DAY - 1
 }
 
 export function dayOfNumber(dayNumber: number): Day {
   return dayOf(dayNumber * DAY_MS + DAY_ZERO)
 }
 
-/** Longest beginning of a text that is indexed, in characters. */
+/** Number of characters of a text that are indexed. */
 const TEXT_MAX_LENGTH = 100_000
 
-/** An event at the values of its latest signal, with its text; one without a signal is left out. */
+/** An event with the values of its latest signal and its text; events without a signal are omitted. */
 interface IndexedEvent extends ItemRow {
   text: string | null
 }
 
-const EVENTS = `
+const SELECT_EVENTS = `
   SELECT e.source AS source, e.source_id AS sourceId, s.title AS title, s.url AS url, e.first_day AS firstDay,
     e.last_day AS lastDay, s.published_at AS publishedAt, s.points AS points, s.comments AS comments,
     substr(a.text, 1, ${TEXT_MAX_LENGTH}) AS text
@@ -54,13 +57,13 @@ const EVENTS = `
   JOIN signals s ON s.source = e.source AND s.source_id = e.source_id AND s.day = e.last_day
   LEFT JOIN articles a ON a.source = e.source AND a.source_id = e.source_id`
 
-/** Events by their keys, a JSON parameter. */
-export function readEvents(reader: Reader, keys: string): Promise<IndexedEvent[]> {
-  const members = [...ITEM_MEMBERS, 'text'] as const
-  return selectObjects<IndexedEvent>(reader, members, EVENTS, [keys], 'the feed')
+/** Reads events by their keys, a JSON parameter. */
+export function readIndexedEvents(reader: SqlReader, keys: string): Promise<IndexedEvent[]> {
+  const columnNames = [...ITEM_COLUMNS, 'text'] as const
+  return selectObjects<IndexedEvent>(reader, columnNames, SELECT_EVENTS, [keys], 'the feed')
 }
 
-/** A document of a set: its place and the digest of its words. */
+/** A stored document of a set: its id and the digest of its words. */
 interface StoredDocument {
   source: string
   sourceId: string
@@ -70,16 +73,20 @@ interface StoredDocument {
 
 type StoredDocuments = ReadonlyMap<string, StoredDocument>
 
-export async function readStored(reader: Reader, set: IndexSet, keys: string): Promise<StoredDocuments> {
+export async function readStoredDocuments(
+  reader: SqlReader,
+  set: IndexSet,
+  keys: string,
+): Promise<StoredDocuments> {
   const query = `
     SELECT d.source AS source, d.source_id AS sourceId, d.id AS id, d.words AS words
     FROM json_each(?) k JOIN search_documents_${set} d ON d.source = k.value ->> 0 AND d.source_id = k.value ->> 1`
-  const members = ['source', 'sourceId', 'id', 'words'] as const
-  const rows = await selectObjects<StoredDocument>(reader, members, query, [keys], 'the search index')
-  return new Map(rows.map((row) => [nameOf(row), row]))
+  const columnNames = ['source', 'sourceId', 'id', 'words'] as const
+  const rows = await selectObjects<StoredDocument>(reader, columnNames, query, [keys], 'the search index')
+  return new Map(rows.map((row) => [documentKey(row), row]))
 }
 
-function nameOf({ source, sourceId }: ItemRef): string {
+function documentKey({ source, sourceId }: ItemRef): string {
   return `${source}\n${sourceId}`
 }
 
@@ -87,64 +94,77 @@ const COLUMNS = 'source source_id title url page first_day last_day published_at
   ' ',
 )
 
-/** A row of a set, and the words it is found by. */
+/** A document to store: its row and the indexed words. */
 interface IndexDocument {
   id: number
-  name: string
+  key: string
   row: unknown[]
   titleWords: string
-  /** Title and text; null when there is no text. */
+  /** Words of title and text; null without a text. */
   textWords: string | null
-  /** Digest of both. */
-  words: string
+  /** Digest of the words of title and text. */
+  wordsDigest: string
 }
 
 /**
- * Events as documents, in order of their ids.
+ * Converts events to documents, in the order of their ids.
  *
- * @param stored what each set holds of them: an event keeps its number; one without a number gets the next
+ * @param stored documents of the events in each set: an event keeps its number; a new one gets the next number
  */
-export function documentsOf(
+export function toDocuments(
   events: readonly IndexedEvent[],
   stored: readonly StoredDocuments[],
   firstNumber: number,
 ): { documents: IndexDocument[]; nextNumber: number } {
   let nextNumber = firstNumber
   const documents = events.map((event) => {
-    const known = stored.map((each) => each.get(nameOf(event))).find((found) => found !== undefined)
-    return documentOf(event, known ? known.id % NUMBERS : nextNumber++)
+    const previous = stored.map((each) => each.get(documentKey(event))).find((found) => found !== undefined)
+    return toDocument(event, previous ? previous.id % NUMBERS_PER_DAY : nextNumber++)
   })
   return { documents: documents.sort((a, b) => a.id - b.id), nextNumber }
 }
 
-function documentOf(event: IndexedEvent, number: number): IndexDocument {
+function toDocument(event: IndexedEvent, number: number): IndexDocument {
   const { source, sourceId, title, url, firstDay, lastDay, publishedAt, points, comments } = event
-  const id = firstIdOf(itemOf(event).day) + number
+  const id = firstIdOf(toIndexedItem(event).day) + number
   const titleWords = tokenize(title).join(' ')
   const text = tokenize(event.text ?? '').join(' ')
-  const words = createHash('sha256').update(`${titleWords}\n${text}`).digest('base64url')
+  const wordsDigest = createHash('sha256').update(`${titleWords}\n${text}`).digest('base64url')
   const page = url === null ? null : canonicalUrl(url)
   return {
     id,
-    name: nameOf(event),
-    row: [id, source, sourceId, title, url, page, firstDay, lastDay, publishedAt, points, comments, words],
+    key: documentKey(event),
+    row: [
+      id,
+      source,
+      sourceId,
+      title,
+      url,
+      page,
+      firstDay,
+      lastDay,
+      publishedAt,
+      points,
+      comments,
+      wordsDigest,
+    ],
     titleWords,
     textWords: text === '' ? null : `${titleWords} ${text}`,
-    words,
+    wordsDigest,
   }
 }
 
-/** Puts documents into a set, in the place of what it holds of their events. */
+/** Returns statements that store documents in a set, replacing earlier documents of the same events. */
 export function writeDocuments(
   set: IndexSet,
   documents: readonly IndexDocument[],
   stored: StoredDocuments,
 ): InStatement[] {
-  const changed = documents.filter(({ id, name, words }) => {
-    const before = stored.get(name)
-    return before?.id !== id || before.words !== words
+  const changed = documents.filter(({ id, key, wordsDigest }) => {
+    const previous = stored.get(key)
+    return previous?.id !== id || previous.words !== wordsDigest
   })
-  const replaced = changed.flatMap(({ name }) => stored.get(name)?.id ?? []).sort((a, b) => a - b)
+  const replaced = changed.flatMap(({ key }) => stored.get(key)?.id ?? []).sort((a, b) => a - b)
   const tables = ['titles', 'texts', 'documents'].map((table) => `search_${table}_${set}`)
   const deletions = tables.map((table) => ({
     sql: `DELETE FROM ${table} WHERE rowid IN (SELECT value FROM json_each(?))`,
@@ -174,8 +194,8 @@ function inserts(sql: string, rows: readonly unknown[][]): InStatement[] {
   return toJsonArrays(rows.map((row) => JSON.stringify(row))).map((json) => ({ sql, args: [json] }))
 }
 
-/** Takes everything out of a set. */
-export function emptySet(set: IndexSet): string[] {
+/** Returns statements that delete all documents of a set. */
+export function clearSet(set: IndexSet): string[] {
   return [
     `DELETE FROM search_documents_${set}`,
     ...['titles', 'texts'].map(

@@ -4,12 +4,21 @@ import type { FeedSearch } from '../../domain/ports.ts'
 import { Refusal, storageDamaged, storageUnavailable } from '../../domain/refusal.ts'
 import type { Database } from '../sqlite/database.ts'
 import { selectObjects } from '../sqlite/rows.ts'
-import type { Reader, StoreClient } from '../sqlite/rows.ts'
-import { inSmallerSteps, keysOf } from './items.ts'
-import { documentsOf, emptySet, readEvents, readStored, writeDocuments } from './search-documents.ts'
+import type { SqlReader, StoreClient } from '../sqlite/rows.ts'
+import { retryWithFewerRows, toItemKeys } from './items.ts'
+import {
+  toDocuments,
+  clearSet,
+  readIndexedEvents,
+  readStoredDocuments,
+  writeDocuments,
+} from './search-documents.ts'
 import type { IndexSet } from './search-documents.ts'
 
-/** The search index on libSQL (docs/decisions/0019-search-index.md): two sets of tables, one of which answers. */
+/**
+ * Creates the search index on libSQL: two sets of tables, of which one is active
+ * (docs/decisions/0019-search-index.md).
+ */
 export function searchIndex(database: Database): Omit<FeedSearch, 'by'> {
   return {
     isCurrent: () => database.use(async ({ client }) => (await readState(client)).format === INDEX_FORMAT),
@@ -19,11 +28,11 @@ export function searchIndex(database: Database): Omit<FeedSearch, 'by'> {
   }
 }
 
-function otherThan(set: IndexSet): IndexSet {
+function otherSet(set: IndexSet): IndexSet {
   return set === 'a' ? 'b' : 'a'
 }
 
-/** The rules by which words are cut and pages told apart; grows with every change of them. */
+/** Version of the rules that split words and identify pages; increment it with every change of them. */
 const INDEX_FORMAT = 1
 
 /** The row of `search_state`. */
@@ -32,30 +41,44 @@ export interface IndexState {
   active: IndexSet
   format: number
   nextNumber: number
-  /** The rebuild under way, and the event it took in last. */
+  /** The running rebuild, and the event it indexed last. */
   build: number | null
   afterSource: string
   afterSourceId: string
 }
 
-const STATE = ['step', 'active', 'format', 'nextNumber', 'build', 'afterSource', 'afterSourceId'] as const
+const STATE_COLUMNS = [
+  'step',
+  'active',
+  'format',
+  'nextNumber',
+  'build',
+  'afterSource',
+  'afterSourceId',
+] as const
 
-async function readState(reader: Reader): Promise<IndexState> {
+async function readState(reader: SqlReader): Promise<IndexState> {
   const query = `
     SELECT step, active, format, next_number AS nextNumber, build, after_source AS afterSource,
       after_source_id AS afterSourceId
     FROM search_state`
-  const [state] = await selectObjects<IndexState>(reader, STATE, query, [], 'the state of the search index')
+  const [state] = await selectObjects<IndexState>(
+    reader,
+    STATE_COLUMNS,
+    query,
+    [],
+    'the state of the search index',
+  )
   if (!state) throw storageDamaged('the state of the search index is missing')
   return state
 }
 
 /**
- * The state of the index, to read its active set.
+ * Reads the state of the index for a query on its active set.
  *
- * @throws Refusal `storage_unavailable` when it was made by other rules: its words are not those asked for
+ * @throws Refusal `storage_unavailable` if the index has another format: its words would not match
  */
-export async function readAnsweringState(reader: Reader): Promise<IndexState> {
+export async function readActiveState(reader: SqlReader): Promise<IndexState> {
   const state = await readState(reader)
   if (state.format !== INDEX_FORMAT) {
     throw storageUnavailable('the search index was built by another release; run dash reindex')
@@ -63,31 +86,35 @@ export async function readAnsweringState(reader: Reader): Promise<IndexState> {
   return state
 }
 
-/** Events one step takes in, and about how many bytes of text. */
+/** Maximum number of events, and approximate bytes of text, per step. */
 const STEP_EVENTS = 4_000
 const STEP_TEXT_BYTES = 2_000_000
 
-/** An event to take in: its key, the mark of its change, and the bytes of its text. */
-interface Changed {
+/** An event to index: its key, the mark of its change, and the size of its text in bytes. */
+interface PendingEvent {
   source: string
   sourceId: string
   mark: number
   textBytes: number
 }
 
-/** @param from events or marks `c` of events, in order of their keys */
-async function readChanged(
-  reader: Reader,
+/**
+ * Reads the next events to index, up to the size of a step.
+ *
+ * @param from table of events or marks with the alias `c`; it is read in the order of its keys
+ */
+async function readPendingEvents(
+  reader: SqlReader,
   from: string,
   args: (string | number)[],
   mark: string,
-): Promise<Changed[]> {
+): Promise<PendingEvent[]> {
   const query = `
     SELECT c.source AS source, c.source_id AS sourceId, ${mark} AS mark, coalesce(octet_length(a.text), 0) AS textBytes
     FROM ${from} c LEFT JOIN articles a ON a.source = c.source AND a.source_id = c.source_id
     WHERE (c.source, c.source_id) > (?2, ?3) ORDER BY c.source, c.source_id LIMIT ?1`
-  const members = ['source', 'sourceId', 'mark', 'textBytes'] as const
-  const changed = await selectObjects<Changed>(reader, members, query, args, 'the feed')
+  const columnNames = ['source', 'sourceId', 'mark', 'textBytes'] as const
+  const changed = await selectObjects<PendingEvent>(reader, columnNames, query, args, 'the feed')
   let bytes = 0
   return changed.filter(({ textBytes }, index) => {
     bytes += textBytes
@@ -95,20 +122,20 @@ async function readChanged(
   })
 }
 
-const UNMARK = `
+const CLEAR_MARKS = `
   DELETE FROM search_pending WHERE (source, source_id, mark) IN (
     SELECT value ->> 0, value ->> 1, value ->> 2 FROM json_each(?)
   )`
 
-/** Takes marked events into the active set, and into the one that is being rebuilt. */
+/** Indexes marked events in the active set, and in the other set during a rebuild. */
 async function refresh(client: StoreClient): Promise<IndexProgress> {
   const state = await readState(client)
-  const sets: IndexSet[] = state.build === null ? [state.active] : [state.active, otherThan(state.active)]
-  return inSteps(async (limit) => {
-    const changed = await readChanged(client, 'search_pending', [limit, '', ''], 'c.mark')
+  const sets: IndexSet[] = state.build === null ? [state.active] : [state.active, otherSet(state.active)]
+  return inSmallerBatches(async (limit) => {
+    const changed = await readPendingEvents(client, 'search_pending', [limit, '', ''], 'c.mark')
     if (changed.length === 0) return { indexed: 0, done: true }
     const marks = changed.map(({ source, sourceId, mark }) => [source, sourceId, mark])
-    return takeIn(client, state, sets, changed, { sql: UNMARK, args: [JSON.stringify(marks)] })
+    return indexEvents(client, state, sets, changed, { sql: CLEAR_MARKS, args: [JSON.stringify(marks)] })
   })
 }
 
@@ -120,12 +147,12 @@ async function beginRebuild(client: StoreClient): Promise<number> {
       sql: "UPDATE search_state SET build = ?, after_source = '', after_source_id = ''",
       args: [build],
     }
-    const statements = [begin, ...emptySet(otherThan(state.active))]
+    const statements = [begin, ...clearSet(otherSet(state.active))]
     if (await writeIndex(client, state, state.nextNumber, statements)) return build
   }
 }
 
-/** Takes the events after the last one into the set that does not answer; at the end lets that one answer. */
+/** Indexes the next events in the inactive set, and activates the set at the end. */
 async function rebuild(client: StoreClient, build: number): Promise<IndexProgress> {
   const state = await readState(client)
   if (state.build !== build) {
@@ -134,18 +161,18 @@ async function rebuild(client: StoreClient, build: number): Promise<IndexProgres
       'another rebuild of the search index has started; wait for it to finish',
     )
   }
-  const building = otherThan(state.active)
-  return inSteps(async (limit) => {
+  const building = otherSet(state.active)
+  return inSmallerBatches(async (limit) => {
     const after = [limit, state.afterSource, state.afterSourceId]
-    const events = await readChanged(client, 'events', after, '0')
+    const events = await readPendingEvents(client, 'events', after, '0')
     const last = events.at(-1)
     if (last === undefined) return finishRebuild(client, state, building)
     const sql = 'UPDATE search_state SET after_source = ?, after_source_id = ?'
-    return takeIn(client, state, [building], events, { sql, args: [last.source, last.sourceId] })
+    return indexEvents(client, state, [building], events, { sql, args: [last.source, last.sourceId] })
   })
 }
 
-/** Merges the new set, a part a step, and then lets it answer. */
+/** Merges the new set step by step, and then activates it. */
 async function finishRebuild(
   client: StoreClient,
   state: IndexState,
@@ -156,15 +183,19 @@ async function finishRebuild(
   }
   const done = await writeIndex(client, state, state.nextNumber, [
     { sql: 'UPDATE search_state SET active = ?, format = ?, build = NULL', args: [building, INDEX_FORMAT] },
-    ...emptySet(state.active),
+    ...clearSet(state.active),
   ])
   return { indexed: 0, done }
 }
 
-/** Pages of 4 KB that one step of merging writes. */
+/** Pages of 4 KB that one merge step writes. */
 const MERGE_PAGES = 1_000
 
-/** One step of merging; false when there was nothing left to merge, which changes less than two rows. */
+/**
+ * Runs one merge step.
+ *
+ * @returns false if there is nothing left to merge: FTS5 then changes fewer than two rows
+ */
 async function merge(client: StoreClient, table: string): Promise<boolean> {
   const changes = 'SELECT total_changes() AS changes'
   const command = `INSERT INTO ${table} (${table}, rank) VALUES ('merge', ${-MERGE_PAGES})`
@@ -172,14 +203,18 @@ async function merge(client: StoreClient, table: string): Promise<boolean> {
   return Number(after?.rows[0]?.['changes']) - Number(before?.rows[0]?.['changes']) >= 2
 }
 
-async function inSteps(step: (limit: number) => Promise<IndexProgress>): Promise<IndexProgress> {
-  return (await inSmallerSteps(STEP_EVENTS, step)).result
+async function inSmallerBatches(step: (limit: number) => Promise<IndexProgress>): Promise<IndexProgress> {
+  return (await retryWithFewerRows(STEP_EVENTS, step)).result
 }
 
-/** Fails, and so undoes its batch, when another process wrote to the index since its state was read. */
+/** Fails, and so rolls its batch back, if another process has written to the index since its state was read. */
 const FAIL_WHEN_MOVED = "SELECT CASE WHEN changes() = 0 THEN json('moved') END"
 
-/** @returns false when another process came first: nothing was written */
+/**
+ * Writes a batch to the index, with the next number of items.
+ *
+ * @returns false if another process came first: nothing was written
+ */
 async function writeIndex(
   client: StoreClient,
   state: IndexState,
@@ -195,25 +230,28 @@ async function writeIndex(
     return true
   } catch (error) {
     if (!(error instanceof Error) || !error.message.includes('malformed JSON')) throw error
-    // Said of anything else, it would be said of every attempt.
+    // With an unchanged step the error has another cause, and would recur.
     if ((await readState(client)).step === state.step) throw error
     return false
   }
 }
 
-/** Puts events into sets as they are now, with another statement in the same transaction. */
-async function takeIn(
+/** Indexes the current values of events in sets, with another statement in the same transaction. */
+async function indexEvents(
   client: StoreClient,
   state: IndexState,
   sets: readonly IndexSet[],
-  changed: readonly Changed[],
-  also: InStatement,
+  changed: readonly PendingEvent[],
+  extraStatement: InStatement,
 ): Promise<IndexProgress> {
-  const keys = keysOf(changed)
-  const events = await readEvents(client, keys)
-  const stored = { a: await readStored(client, 'a', keys), b: await readStored(client, 'b', keys) }
-  const { documents, nextNumber } = documentsOf(events, [stored.a, stored.b], state.nextNumber)
+  const keys = toItemKeys(changed)
+  const events = await readIndexedEvents(client, keys)
+  const stored = {
+    a: await readStoredDocuments(client, 'a', keys),
+    b: await readStoredDocuments(client, 'b', keys),
+  }
+  const { documents, nextNumber } = toDocuments(events, [stored.a, stored.b], state.nextNumber)
   const writes = sets.flatMap((set) => writeDocuments(set, documents, stored[set]))
-  const written = await writeIndex(client, state, nextNumber, [...writes, also])
+  const written = await writeIndex(client, state, nextNumber, [...writes, extraStatement])
   return { indexed: written ? documents.length : 0, done: false }
 }

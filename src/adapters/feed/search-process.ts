@@ -4,32 +4,32 @@ import { once } from 'node:events'
 import { fileURLToPath } from 'node:url'
 import { Refusal, StorageFault } from '../../domain/refusal.ts'
 import type { FeedQuery, FeedResult } from './search-queries.ts'
-import type { SearchWorkerData, SearchWorkerReply } from './search-worker.ts'
+import type { SearchWorkerData, SearchWorkerMessage } from './search-worker.ts'
 
-/** A process that runs one query at a time; which one is next is decided elsewhere (`feed-search.ts`). */
+/** A process that runs one query at a time; the queue in `feed-search.ts` decides their order. */
 export interface SearchProcess {
   /**
-   * Runs a query. The one before must have ended.
+   * Runs a query. The previous one must have ended.
    *
-   * @throws Refusal `storage_unavailable` when the database stays locked; StorageFault when the process ended over the
-   *   query, took too long or is closed. The next query starts another process
+   * @throws Refusal `storage_unavailable` if the database stays locked; StorageFault if the process ended during
+   *   the query, exceeded the time limit or is closed. The next query starts a new process
    */
-  ask(query: FeedQuery): Promise<FeedResult>
+  run(query: FeedQuery): Promise<FeedResult>
   close(): Promise<void>
 }
 
-/** Of JavaScript alone, in MB; what the driver takes is bounded by its cache. */
+/** Memory limit of JavaScript in MB; the driver's memory is limited by its cache. */
 const MEMORY = '--max-old-space-size=256'
 
-/** How long a process may take to start. It is not part of the query's time: the query did not cause it. */
+/** Time limit for starting the process in milliseconds. It does not count against the query's time. */
 const START_TIMEOUT_MS = 10_000
 
 /**
- * Describes a process without starting it; the first query does. A native call cannot be stopped, and to end a thread
- * inside one ends the whole program: so it is a process, which can be killed anywhere. A query that takes too long ends
- * it, and only that query fails.
+ * Creates the search process, which starts with the first query. A native call cannot be stopped, and ending a
+ * thread inside one ends the whole program, so it is a process that can be killed at any time. A query over the
+ * time limit kills the process; only that query fails.
  *
- * @param timeoutMs longest time of a query in a process that has started
+ * @param timeoutMs time limit of a query in a started process
  */
 export function searchProcess(script: URL, workerData: SearchWorkerData, timeoutMs: number): SearchProcess {
   let child: ChildProcess | null = null
@@ -37,37 +37,37 @@ export function searchProcess(script: URL, workerData: SearchWorkerData, timeout
   let closed = false
 
   const start = async (): Promise<ChildProcess> => {
-    const started = fork(fileURLToPath(script), [JSON.stringify(workerData)], {
+    const newChild = fork(fileURLToPath(script), [JSON.stringify(workerData)], {
       execArgv: [MEMORY],
       serialization: 'advanced',
       stdio: ['ignore', 'ignore', 'inherit', 'ipc'],
     })
-    child = started
-    const forget = (): void => {
-      if (child === started) child = null
-      started.kill('SIGKILL')
+    child = newChild
+    const clearChild = (): void => {
+      if (child === newChild) child = null
+      newChild.kill('SIGKILL')
     }
-    started.on('error', forget).once('exit', forget)
-    await nextReply(started, START_TIMEOUT_MS, 'the search process did not start')
-    return started
+    newChild.on('error', clearChild).once('exit', clearChild)
+    await nextMessage(newChild, START_TIMEOUT_MS, 'the search process did not start')
+    return newChild
   }
 
-  const run = async (query: FeedQuery): Promise<SearchWorkerReply> => {
+  const sendQuery = async (query: FeedQuery): Promise<SearchWorkerMessage> => {
     const running = child ?? (await start())
     running.ref()
     running.channel?.ref()
     // A failed send needs no handling: the process's exit event follows.
     running.send(query, () => undefined)
-    return nextReply(running, timeoutMs, 'the search did not respond')
+    return nextMessage(running, timeoutMs, 'the search did not respond')
   }
 
   return {
-    async ask(query) {
+    async run(query) {
       if (closed || isBusy)
         throw new StorageFault(closed ? 'the search is closed' : 'the search process already has a query')
       isBusy = true
       try {
-        return conclude(await run(query))
+        return toResult(await sendQuery(query))
       } finally {
         isBusy = false
         // A process that failed a query is killed and forgotten; an idle one does not keep its parent alive.
@@ -78,48 +78,53 @@ export function searchProcess(script: URL, workerData: SearchWorkerData, timeout
     },
     async close() {
       closed = true
-      const ending = child
+      const closingChild = child
       child = null
-      // Without a number it was never started.
-      if (ending?.pid === undefined || ending.exitCode !== null || ending.signalCode !== null) return
-      ending.ref()
-      const ended = once(ending, 'exit')
-      ending.kill('SIGKILL')
+      // Without a pid it was never started.
+      if (
+        closingChild?.pid === undefined ||
+        closingChild.exitCode !== null ||
+        closingChild.signalCode !== null
+      )
+        return
+      closingChild.ref()
+      const ended = once(closingChild, 'exit')
+      closingChild.kill('SIGKILL')
       await ended
     },
   }
 }
 
-/** The next message of a process, which is killed when it gives none in time. */
-function nextReply(child: ChildProcess, ms: number, late: string): Promise<SearchWorkerReply> {
+/** Waits for the next message of a process, and kills it after the time limit. */
+function nextMessage(child: ChildProcess, ms: number, timeoutMessage: string): Promise<SearchWorkerMessage> {
   return new Promise((resolve, reject) => {
-    const settle = (how: () => void): void => {
+    const settle = (finish: () => void): void => {
       clearTimeout(timer)
-      child.off('message', reply).off('error', failed).off('exit', ended)
-      how()
+      child.off('message', onMessage).off('error', onError).off('exit', onExit)
+      finish()
     }
-    const fail = (why: string, cause?: unknown): void =>
+    const fail = (reason: string, cause?: unknown): void =>
       settle(() => {
         child.kill('SIGKILL')
-        reject(new StorageFault(why, { cause }))
+        reject(new StorageFault(reason, { cause }))
       })
-    const reply = (message: unknown): void => settle(() => resolve(message as SearchWorkerReply))
-    const failed = (error: Error): void => fail('the search process failed', error)
-    const ended = (code: number | null, signal: string | null): void =>
+    const onMessage = (message: unknown): void => settle(() => resolve(message as SearchWorkerMessage))
+    const onError = (error: Error): void => fail('the search process failed', error)
+    const onExit = (code: number | null, signal: string | null): void =>
       fail(`the search process ended with ${signal ?? code}`)
-    const timer = setTimeout(() => fail(`${late} within ${ms} ms`), ms)
-    child.on('message', reply).on('error', failed).on('exit', ended)
+    const timer = setTimeout(() => fail(`${timeoutMessage} within ${ms} ms`), ms)
+    child.on('message', onMessage).on('error', onError).on('exit', onExit)
   })
 }
 
-function conclude(reply: SearchWorkerReply): FeedResult {
-  switch (reply.outcome) {
+function toResult(message: SearchWorkerMessage): FeedResult {
+  switch (message.outcome) {
     case 'answer':
-      return reply.value
+      return message.value
     case 'refusal':
-      throw new Refusal(reply.code, reply.detail)
+      throw new Refusal(message.code, message.detail)
     case 'fault':
-      throw new StorageFault(`the search failed: ${reply.message}`, { cause: reply.stack })
+      throw new StorageFault(`the search failed: ${message.message}`, { cause: message.stack })
     case 'ready':
       throw new StorageFault('the search process started twice')
   }

@@ -20,50 +20,53 @@ import type {
 import { itemsOfKey } from '../../domain/feed/source.ts'
 import { Refusal } from '../../domain/refusal.ts'
 import { asJsonRows, selectJsonRows, selectObjects } from '../sqlite/rows.ts'
-import type { Reader } from '../sqlite/rows.ts'
-import { ITEM_MEMBERS, itemOf } from './items.ts'
+import type { SqlReader } from '../sqlite/rows.ts'
+import { ITEM_COLUMNS, toIndexedItem } from './items.ts'
 import type { ItemRow } from './items.ts'
 import { firstIdOf, lastIdOf } from './search-documents.ts'
 import type { IndexSet } from './search-documents.ts'
-import { readAnsweringState } from './search-index.ts'
+import { readActiveState } from './search-index.ts'
 import type { IndexState } from './search-index.ts'
 
 /** Searches and similar items, ranked by SQLite's FTS5 (docs/decisions/0020-search-ranking.md). */
 
-/** Most items of the third group, those that hold some of the words. */
+/** Maximum number of items in the third group, those with some of the words. */
 const PARTIAL_MAX = 200
 
-/** Share of the weight of all words that such an item's title must hold. */
+/** Minimum share of the words' total weight in the title of such an item. */
 const PARTIAL_MIN_SHARE = 0.5
 
-/** Items with every word, then those with the last word begun, then those with some words (docs/api.md). */
-export async function search(reader: Reader, query: SearchQuery): Promise<SearchPage> {
-  const offset = offsetOf(query)
-  const wanted = Math.min(offset + query.limit, PAGED_ITEMS_MAX)
+/**
+ * Searches items: first those with every word, then those with the last word as a prefix, then those with some
+ * words (docs/api.md).
+ */
+export async function search(reader: SqlReader, query: SearchQuery): Promise<SearchPage> {
+  const offset = parseCursor(query)
+  const pageEnd = Math.min(offset + query.limit, PAGED_ITEMS_MAX)
   const units = parseSearchText(query.query)
   const words = units.flatMap((unit) => unit.words)
-  const state = await readAnsweringState(reader)
+  const state = await readActiveState(reader)
   const counts = await readCounts(reader, state, words)
   const hits = new Map<number, SearchHit>()
   for (const match of MATCHES) {
-    // One more than the page holds tells whether there is another.
-    if (hits.size > wanted || units.length === 0) break
-    const expression = expressionOf(match, units, counts, hits.size > 0)
+    // One more item than the page needs shows whether there is another page.
+    if (hits.size > pageEnd || units.length === 0) break
+    const expression = expressionFor(match, units, counts, hits.size > 0)
     if (expression === null) continue
     const [limit, depth] =
-      match === 'some' ? [PARTIAL_MAX, PARTIAL_MAX + hits.size] : [wanted + 1, RANKED_MAX]
-    const except = [...hits.keys()]
-    const found = await find(reader, state.active, query, { expression, depth, except, limit })
-    const kept = match === 'some' ? withMostWeight(found, words, counts) : found
-    for (const row of kept) hits.set(row.id, { ...itemOf(row), match })
+      match === 'some' ? [PARTIAL_MAX, PARTIAL_MAX + hits.size] : [pageEnd + 1, RANKED_MAX]
+    const excludedIds = [...hits.keys()]
+    const found = await findDocuments(reader, state.active, query, { expression, depth, excludedIds, limit })
+    const kept = match === 'some' ? selectHeaviest(found, words, counts) : found
+    for (const row of kept) hits.set(row.id, { ...toIndexedItem(row), match })
   }
-  const isLast = hits.size <= wanted || wanted === PAGED_ITEMS_MAX
-  const cursor = isLast ? null : `${digestOf(query)}.${wanted}`
-  return { items: [...hits.values()].slice(offset, wanted), cursor }
+  const isLast = hits.size <= pageEnd || pageEnd === PAGED_ITEMS_MAX
+  const cursor = isLast ? null : `${digestOf(query)}.${pageEnd}`
+  return { items: [...hits.values()].slice(offset, pageEnd), cursor }
 }
 
-/** Where in the ranking a page begins. */
-function offsetOf(query: SearchQuery): number {
+/** Returns the position in the ranking at which a page begins. */
+function parseCursor(query: SearchQuery): number {
   if (query.cursor === null) return 0
   const [, digest, offset] = /^([\w-]{16})\.(\d{1,4})$/.exec(query.cursor) ?? []
   if (digest !== digestOf(query) || Number(offset) >= PAGED_ITEMS_MAX) {
@@ -77,52 +80,52 @@ function digestOf({ query, sources, from, to }: SearchQuery): string {
   return createHash('sha256').update(text).digest('base64url').slice(0, 16)
 }
 
-/** @param isFound true when a group before has items: where no item holds a phrase, its words are looked for alone */
-function expressionOf(
+/** @param hasEarlierHits true if an earlier group has items; otherwise the words of phrases are searched separately */
+function expressionFor(
   match: Match,
   units: readonly QueryTerm[],
   counts: WordCounts,
-  isFound: boolean,
+  hasEarlierHits: boolean,
 ): string | null {
-  if (match === 'all') return matching(units, 'AND')
+  if (match === 'all') return toMatchExpression(units, 'AND')
   if (match === 'prefix') {
-    const begun = withLastAsPrefix(units)
-    return begun && matching(begun, 'AND')
+    const prefixed = withLastAsPrefix(units)
+    return prefixed && toMatchExpression(prefixed, 'AND')
   }
-  const parts = isFound ? units : unquoted(units)
+  const parts = hasEarlierHits ? units : splitPhrases(units)
   const quoted = parts.filter((unit) => unit.quoted)
-  const loose = rarest(
+  const loose = rarestUnits(
     parts.filter((unit) => !unit.quoted),
     counts,
   )
   if (parts.length < 2 || loose.length === 0) return null
-  const some = `(${matching(loose, 'OR')})`
-  return quoted.length === 0 ? some : `${matching(quoted, 'AND')} AND ${some}`
+  const some = `(${toMatchExpression(loose, 'OR')})`
+  return quoted.length === 0 ? some : `${toMatchExpression(quoted, 'AND')} AND ${some}`
 }
 
-/** The words of phrases one by one, each once. */
-function unquoted(units: readonly QueryTerm[]): QueryTerm[] {
-  const loose = units.flatMap((unit) => (unit.quoted ? singles(unit.words) : [unit]))
+/** Splits phrases into single words, without duplicates. */
+function splitPhrases(units: readonly QueryTerm[]): QueryTerm[] {
+  const loose = units.flatMap((unit) => (unit.quoted ? toWordUnits(unit.words) : [unit]))
   return [...new Map(loose.map((unit) => [JSON.stringify([unit.words, unit.prefix]), unit])).values()]
 }
 
-function singles(words: readonly string[]): QueryTerm[] {
+function toWordUnits(words: readonly string[]): QueryTerm[] {
   return words.map((word) => ({ words: [word], prefix: false, quoted: false }))
 }
 
-/** Units as FTS5 takes them: each one quoted, so that nothing in them is syntax. */
-export function matching(units: readonly QueryTerm[], operator: 'AND' | 'OR'): string {
+/** Returns an FTS5 expression for units: each unit is quoted, so that it contains no syntax. */
+export function toMatchExpression(units: readonly QueryTerm[], operator: 'AND' | 'OR'): string {
   const phrases = units.map(
     ({ words, prefix }) => `"${words.join(' ').replaceAll('"', '""')}"${prefix ? ' *' : ''}`,
   )
   return phrases.join(` ${operator} `)
 }
 
-/** Most titles that alternative words may occur in, all together: common words would cost the time of a query. */
+/** Maximum total number of titles with alternative words: common words would exceed the time of a query. */
 const ALTERNATIVES_MAX = 8_000
 
-/** The units with the rarest words, as many as together occur in few enough titles; at least one that occurs. */
-function rarest(units: readonly QueryTerm[], { of }: WordCounts): QueryTerm[] {
+/** Returns the units with the rarest words up to {@link ALTERNATIVES_MAX} titles in total, and at least one. */
+function rarestUnits(units: readonly QueryTerm[], { of }: WordCounts): QueryTerm[] {
   const counted = units
     .map((unit) => ({ unit, titles: Math.max(0, ...unit.words.map((word) => of.get(word) ?? 0)) }))
     .filter(({ unit, titles }) => titles > 0 || unit.prefix)
@@ -136,26 +139,30 @@ function rarest(units: readonly QueryTerm[], { of }: WordCounts): QueryTerm[] {
 }
 
 /**
- * Items whose titles hold at least half of the weight of some words, those with the most first. A word of no title is
- * mistyped, and rules nothing out.
+ * Selects items whose titles contain at least half of the words' weight, the heaviest first. A word that occurs in
+ * no title counts as mistyped and is ignored.
  */
-function withMostWeight(rows: readonly Document[], words: readonly string[], counts: WordCounts): Document[] {
+function selectHeaviest(
+  rows: readonly IndexedDocument[],
+  words: readonly string[],
+  counts: WordCounts,
+): IndexedDocument[] {
   const known = words.filter((word) => counts.of.has(word))
-  const least = weightOf(known, counts) * PARTIAL_MIN_SHARE
+  const minWeight = weightOf(known, counts) * PARTIAL_MIN_SHARE
   const weighed = rows.map((row) => {
-    const held = new Set(tokenize(row.title))
-    const shared = known.filter((word) => held.has(word))
+    const titleWords = new Set(tokenize(row.title))
+    const shared = known.filter((word) => titleWords.has(word))
     return { row, weight: weightOf(shared, counts) }
   })
   return weighed
-    .filter(({ weight }) => weight > 0 && weight >= least)
+    .filter(({ weight }) => weight > 0 && weight >= minWeight)
     .sort((a, b) => b.weight - a.weight)
     .map(({ row }) => row)
 }
 
-/** In how many titles each of some words stands. */
+/** Reads the number of titles that contain each word. */
 async function readCounts(
-  reader: Reader,
+  reader: SqlReader,
   { active, nextNumber }: IndexState,
   words: readonly string[],
 ): Promise<WordCounts> {
@@ -164,12 +171,12 @@ async function readCounts(
     `SELECT term, doc FROM search_counts_${active} WHERE term IN (SELECT value FROM json_each(?))`,
   )
   const rows = await selectJsonRows(reader, sql, [JSON.stringify(words)], 'the search index')
-  // Numbers are never given twice, and items never leave: the last number is how many there are.
+  // Numbers are never reused and items never deleted, so the last number is the number of items.
   return { items: Math.max(1, nextNumber - 1), of: new Map(rows as [string, number][]) }
 }
 
 /** A row of `search_documents_*`. */
-interface Document extends ItemRow {
+interface IndexedDocument extends ItemRow {
   id: number
   /** Canonical URL. */
   page: string | null
@@ -180,20 +187,33 @@ const DOCUMENT_COLUMNS = `
   d.first_day AS firstDay, d.last_day AS lastDay, d.published_at AS publishedAt, d.points AS points,
   d.comments AS comments`
 
-/** @param from gives the documents the name `d` */
-function selectDocuments(reader: Reader, from: string, args: (string | number)[]): Promise<Document[]> {
+/** @param from FROM clause with the alias `d` for the documents */
+function selectDocuments(
+  reader: SqlReader,
+  from: string,
+  args: (string | number)[],
+): Promise<IndexedDocument[]> {
   const query = `SELECT ${DOCUMENT_COLUMNS} FROM ${from}`
-  return selectObjects<Document>(reader, ['id', 'page', ...ITEM_MEMBERS], query, args, 'the search index')
+  return selectObjects<IndexedDocument>(
+    reader,
+    ['id', 'page', ...ITEM_COLUMNS],
+    query,
+    args,
+    'the search index',
+  )
 }
 
 /**
- * Items that are ranked of each table, on every page alike: with fewer for the first page, which of equal scores come
- * first would differ from page to page. One more than pages reach tells whether there is another.
+ * Number of ranked items per table, the same for every page: with fewer for the first page, the order of equal
+ * scores would differ between pages. One more than all pages together shows whether there is another item.
  */
 const RANKED_MAX = PAGED_ITEMS_MAX + 1
 
-/** A table of words by BM25, greater is better; equal ones by age, the newest first. */
-function ranked(set: IndexSet, words: 'titles' | 'texts', limit: number): string {
+/**
+ * Returns a query that ranks a table of words by BM25 (greater is better), and equal scores by age, the newest
+ * first.
+ */
+function rankedQuery(set: IndexSet, words: 'titles' | 'texts', limit: number): string {
   const table = `search_${words}_${set}`
   return `
     SELECT rowid AS id, -bm25(${table}) AS score FROM ${table}
@@ -203,23 +223,23 @@ function ranked(set: IndexSet, words: 'titles' | 'texts', limit: number): string
     ORDER BY score DESC, id DESC LIMIT ${limit}`
 }
 
-type Scope = Pick<SearchQuery, 'sources' | 'from' | 'to'>
+type SearchFilter = Pick<SearchQuery, 'sources' | 'from' | 'to'>
 
-const EVERYTHING: Scope = { sources: [], from: null, to: null }
+const NO_FILTER: SearchFilter = { sources: [], from: null, to: null }
 
 /**
- * Items whose title matches by BM25, then those whose text does: the scores of two tables do not compare. Equal ones: more
- * points first, then the newer.
+ * Selects items whose title matches, ranked by BM25, then those whose text matches: the scores of two tables are
+ * not comparable. Equal scores are ordered by points, then by age, the newest first.
  */
-function find(
-  reader: Reader,
+function findDocuments(
+  reader: SqlReader,
   set: IndexSet,
-  scope: Scope,
-  asked: { expression: string; depth: number; except: readonly number[]; limit: number },
-): Promise<Document[]> {
-  const { expression, depth, except, limit } = asked
+  filter: SearchFilter,
+  options: { expression: string; depth: number; excludedIds: readonly number[]; limit: number },
+): Promise<IndexedDocument[]> {
+  const { expression, depth, excludedIds, limit } = options
   const found = `(
-    WITH titles AS (${ranked(set, 'titles', depth)}), texts AS (${ranked(set, 'texts', depth)})
+    WITH titles AS (${rankedQuery(set, 'titles', depth)}), texts AS (${rankedQuery(set, 'texts', depth)})
     SELECT id, score, 0 AS place FROM titles
     UNION ALL SELECT id, score, 1 AS place FROM texts WHERE id NOT IN (SELECT id FROM titles)
   )`
@@ -228,43 +248,43 @@ function find(
     `${found} f JOIN search_documents_${set} d ON d.id = f.id
     WHERE f.id NOT IN (SELECT value FROM json_each(?5))
     ORDER BY f.place, f.score DESC, coalesce(d.points, 0) DESC, d.id DESC LIMIT ${limit}`,
-    [...argsOf(expression, scope), JSON.stringify(except)],
+    [...rankedArgs(expression, filter), JSON.stringify(excludedIds)],
   )
 }
 
-/** The parameters 1 to 4 of {@link ranked}. */
-function argsOf(expression: string, { sources, from, to }: Scope): (string | number)[] {
+/** Returns the parameters 1 to 4 of {@link rankedQuery}. */
+function rankedArgs(expression: string, { sources, from, to }: SearchFilter): (string | number)[] {
   return [expression, ...idRange({ from, to }), JSON.stringify(sources)]
 }
 
-export function idRange({ from, to }: Pick<Scope, 'from' | 'to'>): [first: number, last: number] {
+export function idRange({ from, to }: Pick<SearchFilter, 'from' | 'to'>): [first: number, last: number] {
   return [from === null ? 0 : firstIdOf(from), to === null ? Number.MAX_SAFE_INTEGER : lastIdOf(to)]
 }
 
-/** Items whose titles are compared, of the same page and of the same words. */
+/** Maximum number of items compared, for the same page and for shared words each. */
 const CANDIDATES = 200
 
-/** Words of a title that are looked at. */
+/** Number of words of a title that are compared. */
 const TITLE_MAX_WORDS = 64
 
-/** Items like another (docs/api.md): those of its page, then those whose titles share rare words with its own. */
-export async function similar(reader: Reader, key: string, limit: number): Promise<SimilarItem[]> {
-  const state = await readAnsweringState(reader)
-  const asked = await readDocument(reader, state.active, key)
-  const words = [...new Set(tokenize(asked.title))].slice(0, TITLE_MAX_WORDS)
+/** Finds items similar to another (docs/api.md): those of the same page, then those whose titles share rare words. */
+export async function similar(reader: SqlReader, key: string, limit: number): Promise<SimilarItem[]> {
+  const state = await readActiveState(reader)
+  const target = await readDocument(reader, state.active, key)
+  const words = [...new Set(tokenize(target.title))].slice(0, TITLE_MAX_WORDS)
   const counts = await readCounts(reader, state, words)
   const candidates = [
-    ...(await ofSamePage(reader, state.active, asked)),
-    ...(await ofSameWords(reader, state.active, rarest(singles(words), counts))),
+    ...(await readSamePage(reader, state.active, target)),
+    ...(await readSimilarTitles(reader, state.active, rarestUnits(toWordUnits(words), counts))),
   ]
   const others = new Map(candidates.map((row) => [row.id, row]))
-  others.delete(asked.id)
+  others.delete(target.id)
   const compared = [...others.values()].flatMap((row) => {
-    const alike = titleSimilarity(words, tokenize(row.title), counts)
-    const isSamePage = row.page !== null && row.page === asked.page
-    const reasons = similarityReasons(alike, isSamePage, counts)
-    const score = Math.round(alike.score * 1_000) / 1_000
-    return reasons.length > 0 ? [{ row, isSamePage, reasons, score, sharedWords: alike.shared }] : []
+    const similarity = titleSimilarity(words, tokenize(row.title), counts)
+    const isSamePage = row.page !== null && row.page === target.page
+    const reasons = similarityReasons(similarity, isSamePage, counts)
+    const score = Math.round(similarity.score * 1_000) / 1_000
+    return reasons.length > 0 ? [{ row, isSamePage, reasons, score, sharedWords: similarity.shared }] : []
   })
   return compared
     .sort(
@@ -275,11 +295,11 @@ export async function similar(reader: Reader, key: string, limit: number): Promi
         b.row.id - a.row.id,
     )
     .slice(0, limit)
-    .map(({ row, reasons, score, sharedWords }) => ({ ...itemOf(row), reasons, score, sharedWords }))
+    .map(({ row, reasons, score, sharedWords }) => ({ ...toIndexedItem(row), reasons, score, sharedWords }))
 }
 
 /** @throws Refusal `item_not_found` */
-async function readDocument(reader: Reader, set: IndexSet, key: string): Promise<Document> {
+async function readDocument(reader: SqlReader, set: IndexSet, key: string): Promise<IndexedDocument> {
   for (const { source, sourceId } of itemsOfKey(key)) {
     const where = `search_documents_${set} d WHERE d.source = ? AND d.source_id = ?`
     const [found] = await selectDocuments(reader, where, [source, sourceId])
@@ -292,16 +312,24 @@ export function itemNotFound(key: string): Refusal<FeedSearchRefusal> {
   return new Refusal('item_not_found', `no item ${JSON.stringify(key.slice(0, 132))} is stored`)
 }
 
-async function ofSamePage(reader: Reader, set: IndexSet, { page }: Document): Promise<Document[]> {
+async function readSamePage(
+  reader: SqlReader,
+  set: IndexSet,
+  { page }: IndexedDocument,
+): Promise<IndexedDocument[]> {
   if (page === null) return []
   const where = `search_documents_${set} d WHERE d.page = ? ORDER BY d.points DESC, d.id DESC LIMIT ${CANDIDATES}`
   return selectDocuments(reader, where, [page])
 }
 
-/** The best by BM25 among the items whose titles hold one of some words. */
-async function ofSameWords(reader: Reader, set: IndexSet, words: readonly QueryTerm[]): Promise<Document[]> {
+/** Selects the best items by BM25 whose titles contain any of the words. */
+async function readSimilarTitles(
+  reader: SqlReader,
+  set: IndexSet,
+  words: readonly QueryTerm[],
+): Promise<IndexedDocument[]> {
   if (words.length === 0) return []
-  const found = `(${ranked(set, 'titles', CANDIDATES)})`
-  const args = argsOf(matching(words, 'OR'), EVERYTHING)
+  const found = `(${rankedQuery(set, 'titles', CANDIDATES)})`
+  const args = rankedArgs(toMatchExpression(words, 'OR'), NO_FILTER)
   return selectDocuments(reader, `${found} f JOIN search_documents_${set} d ON d.id = f.id`, args)
 }

@@ -2,29 +2,29 @@ import { statSync } from 'node:fs'
 import { fileURLToPath } from 'node:url'
 import { createClient } from '@libsql/client'
 import { Refusal, storageUnavailable } from '../../domain/refusal.ts'
-import { isBusy, translate } from '../sqlite/vendor-errors.ts'
+import { isBusy, translateError } from '../sqlite/vendor-errors.ts'
 import { guardClient } from '../sqlite/guard.ts'
 import { QUERY_ONLY } from '../sqlite/engine.ts'
 import type { StoreClient } from '../sqlite/rows.ts'
 import { runQuery } from './search-queries.ts'
 import type { FeedQuery, FeedResult } from './search-queries.ts'
 
-/** What the process is started with, as JSON in its first argument. */
+/** Settings of the process, as JSON in its first argument. */
 export interface SearchWorkerData {
-  /** `file:` URL of a database that somebody else has migrated. */
+  /** `file:` URL of a database that is already migrated. */
   url: string
   nativeBusyMs: number
   retryMs: number
 }
 
-/** What the process says once it has started, and then of each query. */
-export type SearchWorkerReply =
+/** Messages of the process: `ready` after its start, then one per query. */
+export type SearchWorkerMessage =
   | { outcome: 'ready' }
   | { outcome: 'answer'; value: FeedResult }
   | { outcome: 'refusal'; code: string; detail: string | undefined }
   | { outcome: 'fault'; message: string; stack: string | undefined }
 
-/** 32 MB hold what common queries read of a hundred thousand items. */
+/** A cache of 32 MB holds the pages that common queries read, for a hundred thousand items. */
 const SETTINGS = `${QUERY_ONLY}; PRAGMA cache_size = -32000`
 
 const { url, nativeBusyMs, retryMs } = JSON.parse(process.argv[2] ?? '') as SearchWorkerData
@@ -35,7 +35,7 @@ const LOCKED = 'the feed database is locked by another process'
 
 let opened: { client: StoreClient; inode: bigint } | null = null
 
-/** The open database; another one when the file was replaced, and none is ever created. */
+/** Returns the open database. A replaced file is opened again; a missing one is never created. */
 function open(): StoreClient {
   const inode = statSync(path, { bigint: true, throwIfNoEntry: false })?.ino
   if (opened && opened.inode === inode) return opened.client
@@ -49,11 +49,11 @@ function open(): StoreClient {
   return client
 }
 
-async function reply(query: FeedQuery): Promise<SearchWorkerReply> {
+async function handleQuery(query: FeedQuery): Promise<SearchWorkerMessage> {
   try {
     return { outcome: 'answer', value: await runQuery(open(), query) }
   } catch (thrown) {
-    const translated = translate(thrown, name)
+    const translated = translateError(thrown, name)
     const error = isBusy(translated) ? storageUnavailable(LOCKED) : translated
     if (error instanceof Refusal) return { outcome: 'refusal', code: error.code, detail: error.detail }
     const { message, stack } = error instanceof Error ? error : new Error(String(error))
@@ -62,11 +62,11 @@ async function reply(query: FeedQuery): Promise<SearchWorkerReply> {
 }
 
 process.on('message', (query: FeedQuery) => {
-  void reply(query).then((said) => process.send?.(said))
+  void handleQuery(query).then((message) => process.send?.(message))
 })
 process.once('disconnect', () => process.exit())
-// Signals to a whole group of processes are for the one that asks: it lets open queries end, and this one with it.
+// Signals to the process group are handled by the parent, which finishes open queries and then ends this process.
 for (const signal of ['SIGHUP', 'SIGINT', 'SIGQUIT', 'SIGTERM'] as const) process.on(signal, () => undefined)
 
-const ready: SearchWorkerReply = { outcome: 'ready' }
+const ready: SearchWorkerMessage = { outcome: 'ready' }
 process.send?.(ready)

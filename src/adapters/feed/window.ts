@@ -5,18 +5,18 @@ import type { SourceObservation, VerifiedTitle, YearEvent } from '../../domain/y
 import type { Day } from '../../domain/time.ts'
 import type { YearWindow } from '../../domain/year/ledger.ts'
 import { asJsonRows, selectJsonRows, selectObjects } from '../sqlite/rows.ts'
-import type { Reader, StoreClient } from '../sqlite/rows.ts'
-import { inSmallerSteps, selectOfItems } from './items.ts'
+import type { SqlReader, StoreClient } from '../sqlite/rows.ts'
+import { retryWithFewerRows, selectForItems } from './items.ts'
 
-const PAGE = 4_000
+const PAGE_EVENTS = 4_000
 
-/** Grows with every import that changed something. */
+/** Reads a number that grows with every import that changes something. */
 export const REVISION = 'SELECT number FROM revision'
 
 /**
- * A page of the events a window can hold, found by their reach in time and read at the values of their latest
- * signal up to the as-of day. The page is cut on the index of events, so that the cost follows the events of the
- * window and not the signals ever stored; its last element is the position to continue from.
+ * Selects a page of the events that a window can contain, by their date range, with the values of their latest
+ * signal up to the as-of day. The page is cut on the index of events, so the cost depends on the events of the
+ * window and not on all signals ever stored. Its last row is the position to continue from.
  */
 const EVENTS_PAGE = asJsonRows(
   'latest, source, source_id, title, url, points, comments, published_at, title_provenance',
@@ -39,7 +39,7 @@ const EVENTS_PAGE = asJsonRows(
 
 const OBSERVED_DAYS = 'SELECT source, day FROM source_days WHERE day BETWEEN ?1 AND ?2 ORDER BY source, day'
 
-/** Only an event seen before and after the window, but on neither side inside it, needs a look at its signals. */
+/** Signals are only read for an event whose first and last days enclose the window. */
 const OBSERVED_EVENTS = `
   SELECT source, count(*) AS events FROM events e
   WHERE last_day >= ?1 AND first_day <= ?2 AND (
@@ -50,7 +50,7 @@ const OBSERVED_EVENTS = `
   )
   GROUP BY source ORDER BY source`
 
-/** One consistent reading of a window; see the port. */
+/** Reads a window consistently; see the port. */
 export function readWindow(
   client: StoreClient,
   window: YearWindow,
@@ -70,26 +70,32 @@ export function readWindow(
   })
 }
 
-const VERIFIED_TITLES = `
+const SELECT_VERIFIED_TITLES = `
   SELECT source, source_id AS sourceId, title, provenance
   FROM json_each(?) JOIN verified_titles ON source = value ->> 0 AND source_id = value ->> 1`
 
-/** Verified titles among the given events, by save key. */
-export async function verifiedTitles(
-  reader: Reader,
+/** Reads the verified titles of events, by save key. */
+export async function readVerifiedTitles(
+  reader: SqlReader,
   events: readonly ItemRef[],
 ): Promise<Map<string, VerifiedTitle>> {
   const members = ['source', 'sourceId', 'title', 'provenance'] as const
-  const what = 'the verified titles'
-  const rows = await selectOfItems<ItemRef & VerifiedTitle>(reader, members, VERIFIED_TITLES, events, what)
+  const label = 'the verified titles'
+  const rows = await selectForItems<ItemRef & VerifiedTitle>(
+    reader,
+    members,
+    SELECT_VERIFIED_TITLES,
+    events,
+    label,
+  )
   return new Map(
     rows.map(({ source, sourceId, title, provenance }) => [saveKey(source, sourceId), { title, provenance }]),
   )
 }
 
-/** Day of the signal whose values an event has on an as-of day; null when there is none. */
+/** Returns the day of an event's latest signal up to an as-of day; null if there is none. */
 export async function latestDay(
-  reader: Reader,
+  reader: SqlReader,
   { source, sourceId }: ItemRef,
   asOfDay: Day,
 ): Promise<Day | null> {
@@ -113,15 +119,15 @@ type PageRow = [
   titleProvenance: string | null,
 ]
 
-/** Which events are read, and up to which day their signals count. */
+/** Range of the events to read, and the last day of the signals that count. */
 export type EventRange = Pick<YearWindow, 'windowStart' | 'windowEnd' | 'asOfDay'>
 
-/** Every event published in the range with known points; `windowEnd` is exclusive. */
-export async function readEvents(reader: Reader, window: EventRange): Promise<FeedEvent[]> {
+/** Reads every event published in the range with known points; `windowEnd` is exclusive. */
+export async function readEvents(reader: SqlReader, window: EventRange): Promise<FeedEvent[]> {
   const events: FeedEvent[] = []
   let after: [number, string, string] = [window.windowStart, '', '']
-  for (let limit = PAGE; ;) {
-    const read = await inSmallerSteps(limit, (fewer) => readPage(reader, window, after, fewer))
+  for (let limit = PAGE_EVENTS; ;) {
+    const read = await retryWithFewerRows(limit, (fewer) => readPage(reader, window, after, fewer))
     const page = read.result
     for (const [, source, sourceId, title, url, points, comments, publishedAt, titleProvenance] of page) {
       if (points === null || publishedAt === null) continue
@@ -136,7 +142,7 @@ export async function readEvents(reader: Reader, window: EventRange): Promise<Fe
 }
 
 async function readPage(
-  reader: Reader,
+  reader: SqlReader,
   { windowEnd, asOfDay }: EventRange,
   after: [number, string, string],
   limit: number,

@@ -9,40 +9,40 @@ import type { LedgerFacts } from '../../domain/inspection.ts'
 import type { AuditedContents, UnreadableRow } from '../../domain/year/ledger.ts'
 import { readLease } from '../sqlite/lease.ts'
 import { asJsonRows, decodeJsonRows, selectJsonRows } from '../sqlite/rows.ts'
-import type { Reader } from '../sqlite/rows.ts'
+import type { SqlReader } from '../sqlite/rows.ts'
 import { openReadOnlyCopy } from '../sqlite/read-only-copy.ts'
-import { entries, founding, lease, legacyPublications, markOf } from './schema.ts'
+import { entries, founding, lease, legacyPublications, toFoundingMark } from './schema.ts'
 
 /**
- * The auditor of a ledger. It writes nothing, and leaves the file as it is.
+ * Creates the auditor of a ledger. It does not change the database.
  *
- * @param waiting as for any database
+ * @param busyOptions as for any database
  */
 export function ledgerAuditor(
   location: DatabaseLocation,
-  waiting: { nativeBusyMs: number; retryMs: number },
+  busyOptions: { nativeBusyMs: number; retryMs: number },
 ): Auditors['ledger'] {
-  const ledger = openReadOnlyCopy(location, waiting)
+  const ledger = openReadOnlyCopy(location, busyOptions)
   return { read: () => ledger.read(readForAudit) }
 }
 
-/** Rows of one answer; a server gives no more than some megabytes at once. */
-const PAGE = 1_000
+/** Rows per query: a server limits a response to some megabytes. */
+const PAGE_ROWS = 1_000
 
 /**
- * Both ledgers as stored. Texts come as hexadecimal digits, so that a cell that is no text, or no UTF-8, or holds a
- * NUL, damages only its own row and is reported as such. Pages need no transaction: rows are only added.
+ * Reads both ledgers as stored. Texts are read as hexadecimal digits, so that a cell that is not text, is not UTF-8
+ * or contains a NUL damages only its own row. Pages need no transaction: rows are only added.
  *
- * @returns null when the database has none of the ledger's tables: nothing was ever written to it
+ * @returns null if the database has none of the ledger's tables: nothing was ever written to it
  */
-async function readForAudit(reader: Reader): Promise<AuditedContents | null> {
+async function readForAudit(reader: SqlReader): Promise<AuditedContents | null> {
   const { rows } = await reader.execute(
     "SELECT CAST(json_group_array(json_array(name)) AS BLOB) FROM sqlite_schema WHERE type = 'table'",
   )
   const tables = new Set(decodeJsonRows(rows[0]?.[0], 'the list of tables').map(([name]) => name))
   if (!tables.has('entries') && !tables.has('legacy_publications')) return null
   const legacy = await readTable(reader, legacyPublications)
-  // A table that should be there and is not makes its statement fail; only `founding` came with a later release.
+  // A missing table makes its statement fail; only `founding` was added by a later release.
   const marks = tables.has('founding') ? await readTable(reader, founding) : { rows: [], unreadable: [] }
   const [unreadableMark] = marks.unreadable
   if (unreadableMark) throw storageDamaged(`the founding row of the ledger: ${unreadableMark.problem}`)
@@ -50,7 +50,7 @@ async function readForAudit(reader: Reader): Promise<AuditedContents | null> {
   return {
     rows: versioned.rows,
     legacy: legacy.rows,
-    founding: markOf(marks.rows[0]),
+    founding: toFoundingMark(marks.rows[0]),
     unreadable: [
       ...versioned.unreadable.map((row) => ({ ...row, table: 'entries' as const })),
       ...legacy.unreadable.map((row) => ({ ...row, table: 'legacy_publications' as const })),
@@ -64,39 +64,42 @@ interface ReadTable<Row> {
 }
 
 /**
- * All rows of a table, by its first column. Pages are counted off and not continued after a value: a damaged column may
- * hold the same value twice, a text, or a number too large to be exact.
+ * Reads all rows of a table, ordered by its first column. Pages use an offset instead of the last value: a damaged
+ * column may hold duplicates, texts, or numbers too large to be exact.
  */
 async function readTable<T extends SQLiteTable>(
-  reader: Reader,
+  reader: SqlReader,
   table: T,
 ): Promise<ReadTable<T['$inferSelect']>> {
   const columns = Object.entries(getTableColumns(table))
   const [key = 'rowid', ...others] = columns.map(([, { name }]) => name)
   const cells = [key, ...others].map(cellAsHex).join(', ')
-  const sql = asJsonRows(cells, `SELECT * FROM ${getTableName(table)} ORDER BY ${key} LIMIT ${PAGE} OFFSET ?`)
-  const read: ReadTable<T['$inferSelect']> = { rows: [], unreadable: [] }
-  for (let offset = 0; ; offset += PAGE) {
-    const answer = await reader.execute({ sql, args: [offset] })
-    const page = decodeJsonRows(answer.rows[0]?.[0], 'the ledger')
-    for (const [index, cellsOfRow] of page.entries()) addRow(read, columns, cellsOfRow, offset + index + 1)
-    if (page.length < PAGE) return read
+  const sql = asJsonRows(
+    cells,
+    `SELECT * FROM ${getTableName(table)} ORDER BY ${key} LIMIT ${PAGE_ROWS} OFFSET ?`,
+  )
+  const result: ReadTable<T['$inferSelect']> = { rows: [], unreadable: [] }
+  for (let offset = 0; ; offset += PAGE_ROWS) {
+    const selected = await reader.execute({ sql, args: [offset] })
+    const page = decodeJsonRows(selected.rows[0]?.[0], 'the ledger')
+    for (const [index, rowCells] of page.entries()) addRow(result, columns, rowCells, offset + index + 1)
+    if (page.length < PAGE_ROWS) return result
   }
 }
 
-/** Integers and NULL as they are, anything else as `<type>:<hexadecimal digits>`. */
+/** Returns an expression for a cell: integers and NULL unchanged, anything else as `<type>:<hexadecimal digits>`. */
 function cellAsHex(column: string): string {
   return `CASE typeof(${column}) WHEN 'integer' THEN ${column} WHEN 'null' THEN NULL ELSE typeof(${column}) || ':' || hex(${column}) END`
 }
 
 const utf8 = new TextDecoder('utf-8', { fatal: true, ignoreBOM: true })
 
-/** @param place of the row in its table, from 1 */
+/** @param rowNumber number of the row in its table, from 1 */
 function addRow(
-  read: ReadTable<object>,
+  result: ReadTable<object>,
   columns: readonly [property: string, Pick<SQLiteColumn, 'name' | 'notNull' | 'dataType'>][],
   cells: readonly unknown[],
-  place: number,
+  rowNumber: number,
 ): void {
   const row: Record<string, unknown> = {}
   const problems: string[] = []
@@ -106,12 +109,12 @@ function addRow(
     else row[property] = cell.value
   }
   if (problems.length === 0) {
-    read.rows.push(row)
+    result.rows.push(row)
     return
   }
   const { publicationId, seq = row['position'] } = row
-  read.unreadable.push({
-    at: typeof seq === 'number' ? seq : place,
+  result.unreadable.push({
+    at: typeof seq === 'number' ? seq : rowNumber,
     publicationId: typeof publicationId === 'string' ? publicationId : null,
     problem: problems.join('; '),
   })
@@ -151,12 +154,12 @@ const COUNTS = asJsonRows(
   "SELECT count(*) FILTER (WHERE kind = 'publication') AS publications, max(recorded_at) AS recorded FROM entries",
 )
 
-/** What an operator asks of a ledger; it proves nothing. */
-export async function ledgerFacts(reader: Reader): Promise<LedgerFacts> {
-  const ask = (sql: string): Promise<unknown[][]> => selectJsonRows(reader, sql, [], 'the ledger')
-  const [counts] = await ask(COUNTS)
-  const [newest] = await ask(NEWEST)
-  const gaps = await ask(GAPS)
+/** Reads the state of a ledger for an operator; it proves nothing. */
+export async function ledgerFacts(reader: SqlReader): Promise<LedgerFacts> {
+  const select = (sql: string): Promise<unknown[][]> => selectJsonRows(reader, sql, [], 'the ledger')
+  const [counts] = await select(COUNTS)
+  const [newest] = await select(NEWEST)
+  const gaps = await select(GAPS)
   return {
     publications: Number(counts?.[0]),
     recordedAt: typeof counts?.[1] === 'number' ? counts[1] : null,

@@ -15,14 +15,15 @@ import type {
 } from '../../domain/year/ledger.ts'
 import type { Database } from '../sqlite/database.ts'
 import { leaseOn } from '../sqlite/lease.ts'
-import { TooLate, decodeJsonRows, rowReader, selectAllAsJson, selectRows } from '../sqlite/rows.ts'
-import { attempts, entries, founding, lease, legacyPublications, markOf } from './schema.ts'
+import { DeadlineExceeded, decodeJsonRows, rowDecoder, selectAllAsJson, selectRows } from '../sqlite/rows.ts'
+import { attempts, entries, founding, lease, legacyPublications, toFoundingMark } from './schema.ts'
 
 /**
- * The ledger on libSQL. Every write is one statement or one batch, so that it happens whole or not at all on every
- * engine, and each carries the conditions it depends on, so that nothing can come between a look and a write.
+ * Creates the ledger on libSQL. Every write is one statement or one batch, so that it happens as a whole or not at
+ * all on every engine. Each write contains the conditions it depends on, so that no other write can come between
+ * the check and the write.
  *
- * @param fileClock the clock the file system stamps with; see {@link Database.changeToken}
+ * @param fileClock the clock that sets the file system's timestamps; see {@link Database.changeToken}
  */
 export function libsqlLedger(database: Database, fileClock: Clock = Date.now): Ledger {
   return {
@@ -39,9 +40,13 @@ export function libsqlLedger(database: Database, fileClock: Clock = Date.now): L
         if (!versioned || !legacy || !begun)
           throw new Error('a batch of three statements gave fewer than three results')
         return {
-          rows: decodeJsonRows(versioned.rows[0]?.[0], 'the ledger').map(rowReader(entries)),
-          legacy: decodeJsonRows(legacy.rows[0]?.[0], 'the legacy ledger').map(rowReader(legacyPublications)),
-          founding: markOf(decodeJsonRows(begun.rows[0]?.[0], 'the founding').map(rowReader(founding))[0]),
+          rows: decodeJsonRows(versioned.rows[0]?.[0], 'the ledger').map(rowDecoder(entries)),
+          legacy: decodeJsonRows(legacy.rows[0]?.[0], 'the legacy ledger').map(
+            rowDecoder(legacyPublications),
+          ),
+          founding: toFoundingMark(
+            decodeJsonRows(begun.rows[0]?.[0], 'the founding').map(rowDecoder(founding))[0],
+          ),
         }
       }),
 
@@ -81,12 +86,12 @@ export function libsqlLedger(database: Database, fileClock: Clock = Date.now): L
         const leftMs = withinMs - (now - row.recordedAt)
         if (leftMs < 0) return 'too-late'
         try {
-          const batch = [appendConditions(row, token, now), insertEntry(row, token, now)]
-          const [told, inserted] = await client.batchWithin(batch, leftMs)
+          const batch = [selectConditions(row, token, now), insertEntry(row, token, now)]
+          const [conditions, inserted] = await client.batchWithin(batch, leftMs)
           if (inserted?.rowsAffected === 1) return null
-          return appendRefusal(row, told?.rows[0]?.[0])
+          return appendRefusal(row, conditions?.rows[0]?.[0])
         } catch (error) {
-          if (error instanceof TooLate) return 'too-late'
+          if (error instanceof DeadlineExceeded) return 'too-late'
           throw error
         }
       }),
@@ -99,7 +104,7 @@ export function libsqlLedger(database: Database, fileClock: Clock = Date.now): L
     everyAttempt: () =>
       database.use(async ({ client }) => {
         const { rows } = await client.execute(selectAllAsJson(attempts, 'as_of_day, attempt'))
-        return decodeJsonRows(rows[0]?.[0], 'the attempts').map(rowReader(attempts))
+        return decodeJsonRows(rows[0]?.[0], 'the attempts').map(rowDecoder(attempts))
       }),
 
     adopt: (contents, counted, before, guard) =>
@@ -123,8 +128,8 @@ const LAST_PUBLISHED = `(SELECT max(at) FROM (
   SELECT max(published_at) AS at FROM entries UNION ALL SELECT max(published_at) FROM legacy_publications
 ))`
 
-/** What decides about an append, read in the transaction of the append itself; {@link appendRefusal} judges it. */
-function appendConditions(row: LedgerRow, token: string, now: number): InStatement {
+/** Returns the statement that reads the conditions of an append in the same transaction, for {@link appendRefusal}. */
+function selectConditions(row: LedgerRow, token: string, now: number): InStatement {
   return {
     sql: `
       SELECT CAST(json_array(json_array(
@@ -135,9 +140,9 @@ function appendConditions(row: LedgerRow, token: string, now: number): InStateme
   }
 }
 
-/** Why a row was not appended. */
-function appendRefusal(row: LedgerRow, told: Value | undefined): AppendRefusal {
-  const [conditions = []] = decodeJsonRows(told, 'the ledger')
+/** Returns the reason a row was not appended. */
+function appendRefusal(row: LedgerRow, cell: Value | undefined): AppendRefusal {
+  const [conditions = []] = decodeJsonRows(cell, 'the ledger')
   const [lastSeq, leaf, lastPublishedAt, held] = conditions
   if (lastSeq !== row.seq - 1 || (leaf ?? GENESIS_LEAF) !== row.previousLeaf) return 'ledger-moved'
   if (row.publishedAt !== null && lastPublishedAt !== null && row.publishedAt <= Number(lastPublishedAt)) {
@@ -147,7 +152,7 @@ function appendRefusal(row: LedgerRow, told: Value | undefined): AppendRefusal {
   throw new Error(`entry ${row.seq} was not appended for no known reason`)
 }
 
-/** Inserts a row if everything it depends on still holds. */
+/** Returns the statement that inserts a row if all its conditions hold. */
 function insertEntry(row: LedgerRow, token: string, now: number): InStatement {
   const condition = `${LAST_SEQ} = ? AND coalesce((SELECT leaf FROM entries WHERE seq = ?), ?) = ?
     AND coalesce(? > ${LAST_PUBLISHED}, true) AND ${LEASE_HELD}`
@@ -156,7 +161,7 @@ function insertEntry(row: LedgerRow, token: string, now: number): InStatement {
   return insertAll(entries, [row], condition, args)
 }
 
-type Guard = Parameters<Ledger['commitFounding']>[2]
+type LeaseGuard = Parameters<Ledger['commitFounding']>[2]
 
 const LEASE_HELD = 'EXISTS (SELECT 1 FROM lease WHERE token = ? AND expires_at > ?)'
 
@@ -164,7 +169,7 @@ const LEASE_HELD = 'EXISTS (SELECT 1 FROM lease WHERE token = ? AND expires_at >
 async function beginFounding(
   client: Pick<Client, 'batch'>,
   { seq, leaf, beganAt }: FoundingMark,
-  { token, now }: Guard,
+  { token, now }: LeaseGuard,
 ): Promise<FoundingRefusal | null> {
   const mark = [seq, leaf]
   const [, state] = await client.batch(
@@ -192,14 +197,14 @@ async function found(
   client: Pick<Client, 'batch'>,
   { legacy, rows }: Parameters<Ledger['commitFounding']>[0],
   seal: Parameters<Ledger['commitFounding']>[1],
-  { token, now }: Guard,
+  { token, now }: LeaseGuard,
 ): Promise<FoundingRefusal | null> {
   const last = rows.at(-1)
   const leaseArgs = [token, now]
   const condition = `NOT EXISTS (SELECT 1 FROM entries) AND (SELECT count(*) FROM legacy_publications) = ?
     AND coalesce((SELECT seq || ' ' || leaf FROM founding), '') = ? AND ${LEASE_HELD}`
   const args = [last ? `${last.seq} ${last.leaf}` : '', ...leaseArgs]
-  // Entries follow the legacy rows, because the legacy ledger takes no row once there is an entry.
+  // Entries follow the legacy rows, because the legacy ledger accepts no row once there is an entry.
   const [, inserted, held] = await client.batch(
     [
       insertAll(legacyPublications, legacy, condition, [0, ...args]),
@@ -216,28 +221,28 @@ async function found(
   return held?.rows[0]?.['held'] === 1 ? 'ledger-moved' : 'lease-lost'
 }
 
-/** The rows the statement before this one inserted: none when its condition did not hold. */
+/** Compares the number of rows inserted by the previous statement, which is 0 if its condition failed. */
 const INSERTED_BEFORE = 'changes() = ?'
 
-/** How far the chain goes, and that it is this chain. */
+/** Condition on the length of the chain and its last leaf. */
 const ENDS_WITH = `(SELECT count(*) FROM entries) = ?
   AND coalesce((SELECT leaf FROM entries ORDER BY seq DESC LIMIT 1), '') = ?`
 
-function endOf(rows: readonly LedgerRow[]): InValue[] {
+function chainEndArgs(rows: readonly LedgerRow[]): InValue[] {
   return [rows.length, rows.at(-1)?.leaf ?? '']
 }
 
-/** See {@link Ledger.adopt}. Attempts that are there already stay as they are, as the database demands. */
+/** See {@link Ledger.adopt}. Existing attempts stay unchanged, as the database requires. */
 async function adopt(
   client: Pick<Client, 'batch'>,
   contents: LedgerContents,
   counted: readonly Attempt[],
   before: LedgerContents,
-  { token, now }: Guard,
+  { token, now }: LeaseGuard,
 ): Promise<FoundingRefusal | null> {
   const leaseArgs = [token, now]
   const condition = `${ENDS_WITH} AND (SELECT count(*) FROM legacy_publications) = ? AND ${LEASE_HELD}`
-  const asBefore = [...endOf(before.rows), before.legacy.length, ...leaseArgs]
+  const expectedArgs = [...chainEndArgs(before.rows), before.legacy.length, ...leaseArgs]
   const legacy = contents.legacy.slice(before.legacy.length)
   const mark = contents.founding
   const results = await client.batch(
@@ -246,12 +251,12 @@ async function adopt(
         founding,
         mark ? [{ id: 1, ...mark }] : [],
         `NOT EXISTS (SELECT 1 FROM founding) AND ${condition}`,
-        asBefore,
+        expectedArgs,
       ),
-      insertAll(legacyPublications, legacy, condition, asBefore),
+      insertAll(legacyPublications, legacy, condition, expectedArgs),
       insertAll(entries, contents.rows.slice(before.rows.length), `${INSERTED_BEFORE} AND ${condition}`, [
         legacy.length,
-        ...endOf(before.rows),
+        ...chainEndArgs(before.rows),
         contents.legacy.length,
         ...leaseArgs,
       ]),
@@ -260,11 +265,11 @@ async function adopt(
         counted,
         `NOT EXISTS (SELECT 1 FROM attempts WHERE as_of_day = value ->> 0 AND attempt = value ->> 1)
           AND ${ENDS_WITH} AND ${LEASE_HELD}`,
-        [...endOf(contents.rows), ...leaseArgs],
+        [...chainEndArgs(contents.rows), ...leaseArgs],
       ),
       {
         sql: `SELECT ${LEASE_HELD} AS held, ${ENDS_WITH} AS adopted`,
-        args: [...leaseArgs, ...endOf(contents.rows)],
+        args: [...leaseArgs, ...chainEndArgs(contents.rows)],
       },
     ],
     'write',
@@ -274,7 +279,7 @@ async function adopt(
   return state['adopted'] === 1 ? null : 'ledger-moved'
 }
 
-/** One statement that inserts all rows, in their order, or none when the condition does not hold. */
+/** Returns one statement that inserts all rows in order, or none if the condition fails. */
 function insertAll(
   table: SQLiteTable,
   rows: readonly object[],
@@ -295,27 +300,28 @@ function insertAll(
   }
 }
 
-/** Publishers commit once a day, so a reading that keeps being overtaken means something else is wrong. */
-const READINGS = 5
+/** Maximum number of reads. Publishers commit once a day, so repeated conflicts indicate another fault. */
+const READ_ATTEMPTS = 5
 
 /**
- * Reads and proves both ledgers against the newest head. The head is read first: a commit in between leaves the
- * ledger one entry ahead, which is sound. Several commits in between would look like lost heads, so a reading that
- * does not hold counts only if the head is still the same afterwards.
+ * Reads and proves both ledgers against the newest head. The head is read first: one commit in between leaves the
+ * ledger one entry ahead, which is valid. Several commits in between would look like lost heads, so a failed proof
+ * counts only if the head is unchanged afterwards.
  */
 export function yearReader(ledger: Pick<Ledger, 'read'>, objects: Pick<Objects, 'newestHead'>): YearReader {
   return {
     async read() {
       let head = await objects.newestHead()
-      for (let reading = 1; ; reading += 1) {
+      for (let attempt = 1; ; attempt += 1) {
         const contents = await ledger.read()
-        // Reading and proving ten years take some twenty milliseconds each: a server must get to other work between.
+        // Reading and proving ten years take about twenty milliseconds each: a server must handle other work in
+        // between.
         await new Promise((resolve) => setImmediate(resolve))
         try {
           return { proved: proveLedger(contents, head), contents, head }
         } catch (error) {
           const newest = await objects.newestHead()
-          if (newest?.seq === head?.seq || reading === READINGS) throw error
+          if (newest?.seq === head?.seq || attempt === READ_ATTEMPTS) throw error
           head = newest
         }
       }

@@ -15,21 +15,24 @@ const BUILDERS = {
   'text?': (name: string) => text(name),
 }
 
-type Built<C extends Columns> = { [Name in keyof C]: ReturnType<(typeof BUILDERS)[C[Name]]> }
+type BuiltColumns<C extends Columns> = { [Name in keyof C]: ReturnType<(typeof BUILDERS)[C[Name]]> }
 
-/** The columns of a table as the domain defines them, in `snake_case`. */
-function built<C extends Columns>(columns: C): Built<C> {
+/** Converts the domain's column definitions to columns in `snake_case`. */
+function buildColumns<C extends Columns>(columns: C): BuiltColumns<C> {
   const pairs = Object.entries(columns).map(([name, type]) => [
     name,
     BUILDERS[type](name.replaceAll(/[A-Z]/g, (letter) => `_${letter.toLowerCase()}`)),
   ])
-  return Object.fromEntries(pairs) as Built<C>
+  return Object.fromEntries(pairs) as BuiltColumns<C>
 }
 
-export const entries = sqliteTable('entries', { ...built(ENTRY_COLUMNS), seq: integer('seq').primaryKey() })
+export const entries = sqliteTable('entries', {
+  ...buildColumns(ENTRY_COLUMNS),
+  seq: integer('seq').primaryKey(),
+})
 
 export const legacyPublications = sqliteTable('legacy_publications', {
-  ...built(LEGACY_COLUMNS),
+  ...buildColumns(LEGACY_COLUMNS),
   position: integer('position').primaryKey(),
 })
 
@@ -54,7 +57,7 @@ export const founding = sqliteTable('founding', {
   beganAt: integer('began_at').notNull(),
 })
 
-/** What the one row of the table `founding` says. */
-export function markOf(row: typeof founding.$inferSelect | undefined): FoundingMark | null {
+/** Converts the only row of the table `founding`. */
+export function toFoundingMark(row: typeof founding.$inferSelect | undefined): FoundingMark | null {
   return row ? { seq: row.seq, leaf: row.leaf, beganAt: row.beganAt } : null
 }

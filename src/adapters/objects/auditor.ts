@@ -6,35 +6,35 @@ import type { examineBytes, ObjectOutcome } from '../../domain/year/examine.ts'
 import { READ_ERROR } from '../../domain/year/finding.ts'
 import { parseHead } from '../../domain/year/ledger.ts'
 import type { Manifest } from '../../domain/year/ledger.ts'
-import { examinationOf } from './examine-file.ts'
+import { loadExaminer } from './examine-file.ts'
 
-/** Heads read at a time from a store that is reached over the network. */
-const HEADS_AT_A_TIME = 16
+/** Heads read at the same time from a store on the network. */
+const HEADS_CONCURRENCY = 16
 
-/** The auditor of an archive whose objects come over the network, or from memory. */
+/** Creates the auditor of an archive whose objects are read over the network or from memory. */
 export function streamingAuditor(objects: Pick<Objects, 'keys' | 'headFile' | 'get'>): Auditors['objects'] {
   return {
     async heads() {
       const keys = await objects.keys('heads')
-      const limit = pLimit(HEADS_AT_A_TIME)
-      // After a failure no more are asked for: the process would wait for all of them before it ends.
+      const limit = pLimit(HEADS_CONCURRENCY)
+      // After a failure the queued reads are dropped: the process would wait for all of them before it ends.
       const read = limit.map(keys, (key) => readHead(objects, key)).finally(() => limit.clearQueue())
       const heads = await read
       return heads.sort((a, b) => a.seq - b.seq)
     },
     objectKeys: () => objects.keys('sha256'),
-    // Reading what no entry names costs a request each.
+    // Not supported: each object that no entry names would cost a request.
     readAhead: () => null,
     async *examine(manifests, examination, jobs, signal) {
-      const examine = await examinationOf(examination)
-      const look = async (index: number, manifest: Manifest) => ({
+      const examine = await loadExaminer(examination)
+      const examineAt = async (index: number, manifest: Manifest) => ({
         index,
-        outcome: await outcomeOf(objects, manifest, examine),
+        outcome: await examineObject(objects, manifest, examine),
       })
       for (let start = 0; start < manifests.length; start += jobs) {
         signal.throwIfAborted()
         yield await Promise.all(
-          manifests.slice(start, start + jobs).map((manifest, place) => look(start + place, manifest)),
+          manifests.slice(start, start + jobs).map((manifest, offset) => examineAt(start + offset, manifest)),
         )
       }
     },
@@ -42,7 +42,7 @@ export function streamingAuditor(objects: Pick<Objects, 'keys' | 'headFile' | 'g
 }
 
 async function readHead(objects: Pick<Objects, 'headFile'>, path: string): Promise<AuditedHead> {
-  const seq = headSeq(path)
+  const seq = seqOfHeadKey(path)
   try {
     return auditedHead(path, seq === 0 ? null : await headBytes(objects, seq))
   } catch (error) {
@@ -51,19 +51,19 @@ async function readHead(objects: Pick<Objects, 'headFile'>, path: string): Promi
   }
 }
 
-/** What a key among the heads holds; anything else than the head of its number is no head. */
+/** Parses the file under a key of a head. The head is null unless its number matches the key. */
 export function auditedHead(path: string, bytes: Uint8Array | null): AuditedHead {
-  const seq = headSeq(path)
+  const seq = seqOfHeadKey(path)
   const head = bytes === null ? null : parseHead(bytes)
   return { path, seq, head: head?.seq === seq ? head : null }
 }
 
-/** The number a head's key ends with; 0 for anything else. */
-function headSeq(path: string): number {
+/** Returns the number at the end of a head's key; 0 for any other key. */
+function seqOfHeadKey(path: string): number {
   return Number(/^heads\/([1-9]\d{0,14})$/.exec(path)?.[1] ?? 0)
 }
 
-/** The bytes of a head file; null also for something in its place that is no file, which spoils this head alone. */
+/** Reads a head file; null if it is missing or is not a regular file, which damages only this head. */
 async function headBytes(objects: Pick<Objects, 'headFile'>, seq: number): Promise<Uint8Array | null> {
   try {
     return await objects.headFile(seq)
@@ -73,7 +73,7 @@ async function headBytes(objects: Pick<Objects, 'headFile'>, seq: number): Promi
   }
 }
 
-async function outcomeOf(
+async function examineObject(
   objects: Pick<Objects, 'get'>,
   manifest: Manifest,
   examine: typeof examineBytes,

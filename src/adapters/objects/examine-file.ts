@@ -5,7 +5,7 @@ import type { Manifest } from '../../domain/year/ledger.ts'
 import { examineBytes } from '../../domain/year/examine.ts'
 import type { NoBytes, ObjectOutcome } from '../../domain/year/examine.ts'
 
-/** What reading a file came to; the bytes stand until the next file is read. */
+/** Result of reading a file. The bytes are valid until the next file is read. */
 type FileRead = { found: 'bytes'; bytes: Uint8Array } | NoBytes
 
 export type Examination = 'identity' | 'whole'
@@ -16,12 +16,12 @@ export interface StoredObject {
   manifest: Manifest
 }
 
-/** Examines the files of objects against their manifests, one after the other. */
+/** Returns a function that compares the file of an object with its manifest. */
 export async function objectExaminer(
   examination: Examination,
 ): Promise<(object: StoredObject) => ObjectOutcome> {
   const readFile = fileReader()
-  const examine = await examinationOf(examination)
+  const examine = await loadExaminer(examination)
   return ({ path, manifest }) => {
     const read = readFile(path)
     if (read.found !== 'bytes') return read
@@ -30,20 +30,20 @@ export async function objectExaminer(
 }
 
 /**
- * What examines stored bytes against a manifest. The schema of a whole payload is loaded only where one is asked for: it
- * takes longer than most audits have for their first step.
+ * Loads the function that compares stored bytes with a manifest. The schema of a payload is loaded only if needed:
+ * loading it takes longer than the first step of most audits.
  */
-export async function examinationOf(examination: Examination): Promise<typeof examineBytes> {
+export async function loadExaminer(examination: Examination): Promise<typeof examineBytes> {
   if (examination === 'identity') return examineBytes
   const { examineWhole } = await import('../../domain/year/envelope.ts')
   return examineWhole
 }
 
-/** Reads files one after the other, all into one buffer that only ever grows. */
+/** Returns a function that reads files into one shared buffer, which grows as needed. */
 export function fileReader(): (path: string) => FileRead {
   let buffer = new Uint8Array(1024 * 1024)
   const readAll = (file: number, size: number): Uint8Array => {
-    // One byte more than the file has, so that reading ends by its end and not by ours.
+    // One byte more than the file has, so that reading ends at the end of the file, not of the buffer.
     if (buffer.byteLength <= size) buffer = new Uint8Array(size * 2)
     let length = 0
     for (;;) {
@@ -64,14 +64,14 @@ export function fileReader(): (path: string) => FileRead {
       }
       return { found: 'bytes', bytes: readAll(file, stat.size) }
     } catch (error) {
-      return outcomeOf(error)
+      return failedRead(error)
     } finally {
       if (file !== undefined) closeSync(file)
     }
   }
 }
 
-function outcomeOf(error: unknown): FileRead {
+function failedRead(error: unknown): FileRead {
   const code = error instanceof Error && 'code' in error ? error.code : undefined
   switch (code) {
     case 'ENOENT':

@@ -5,74 +5,77 @@ import type { ReadObject } from '../../domain/year/examine.ts'
 import { fileReader, objectExaminer } from './examine-file.ts'
 import type { Examination, StoredObject } from './examine-file.ts'
 
-/** Objects to examine with their manifests, or folders of objects to look at before there are any. */
+/** Objects to compare with their manifests, or folders of objects to read ahead of the manifests. */
 export type ExamineTask =
   | { examination: Examination; work: readonly StoredObject[] }
   | { examination: 'ahead'; work: readonly ObjectFolder[] }
 
-/** A folder of objects: its path, and the first two digits that the names of all objects in it share. */
+/** A folder of objects: its path, and the first two digits of the names of its objects. */
 export interface ObjectFolder {
   path: string
   digits: string
 }
 
-/** What the threads of one task are started with. */
+/** Data passed to each thread of a task. */
 export interface ExamineWorkerData {
   task: ExamineTask
-  /** How much of the work a thread takes at a time. */
+  /** Number of work items a thread takes at a time. */
   batch: number
-  /** Place of the first that no thread has taken yet, in memory that all of them share. */
+  /** Index of the next work item, in memory shared by all threads. */
   next: Int32Array
 }
 
-/** One object as it was seen; its name is its digest, when it is sound. */
+/** An object by its file name, which is the digest of an intact object. */
 export interface SeenByName {
   name: string
   seen: ReadObject
 }
 
-/** What a batch of the work came to. */
-export interface Examined<Told> {
+/** Results of the work items from `start` to before `end`. */
+export interface ExaminedBatch<Result> {
   start: number
   end: number
-  told: Told[]
+  results: Result[]
 }
 
 const { task, batch, next } = workerData as ExamineWorkerData
-const examine = await examinerOf(task)
+const examine = await createExaminer(task)
 
-// Whoever is done takes the next: no thread waits for the one that started them, which has its own work meanwhile.
+// Threads take the next batch themselves: none waits for the main thread, which has other work.
 for (;;) {
   const start = Atomics.add(next, 0, batch)
   if (start >= task.work.length) break
   const end = Math.min(start + batch, task.work.length)
-  parentPort?.postMessage({ start, end, told: examine(start, end) })
+  parentPort?.postMessage({ start, end, results: examine(start, end) })
 }
 
-async function examinerOf(given: ExamineTask): Promise<(start: number, end: number) => unknown[]> {
-  if (given.examination === 'ahead') {
+async function createExaminer(examineTask: ExamineTask): Promise<(start: number, end: number) => unknown[]> {
+  if (examineTask.examination === 'ahead') {
     const seeFolder = folderReader()
-    return (start, end) => given.work.slice(start, end).flatMap(seeFolder)
+    return (start, end) => examineTask.work.slice(start, end).flatMap(seeFolder)
   }
-  const examineObject = await objectExaminer(given.examination)
-  return (start, end) => given.work.slice(start, end).map(examineObject)
+  const examineObject = await objectExaminer(examineTask.examination)
+  return (start, end) => examineTask.work.slice(start, end).map(examineObject)
 }
 
-/** Looks at the objects in folders, one after the other. What cannot be an object by its name is not opened. */
+/** Returns a function that reads the objects in a folder. Files whose names cannot be objects are not opened. */
 function folderReader(): (folder: ObjectFolder) => SeenByName[] {
   const readFile = fileReader()
-  const see = (path: string): ReadObject => {
+  const inspectFile = (path: string): ReadObject => {
     const read = readFile(path)
     return read.found === 'bytes' ? { found: 'bytes', ...summarizeBytes(read.bytes) } : read
   }
   return ({ path, digits }) =>
-    namesIn(path)
+    fileNames(path)
       .filter((name) => name.startsWith(digits) && /^[0-9a-f]{64}$/.test(name))
-      .map((name) => ({ name, seen: see(`${path}/${name}`) }))
+      .map((name) => ({ name, seen: inspectFile(`${path}/${name}`) }))
 }
 
-/** None of a folder that cannot be read: its objects are examined with their manifests, which tells why. */
-function namesIn(path: string): string[] {
+/**
+ * Lists a folder; empty if it cannot be read. Its objects are then examined with their manifests, which reports the
+ * reason.
+ */
+function fileNames(path: string): string[] {
   try {
     return readdirSync(path)
   } catch {

@@ -9,20 +9,26 @@ import type { ObjectOutcome } from '../../domain/year/examine.ts'
 import { auditedHead } from './auditor.ts'
 import { fileReader, objectExaminer } from './examine-file.ts'
 import type { Examination, StoredObject } from './examine-file.ts'
-import type { ExamineTask, ExamineWorkerData, Examined, ObjectFolder, SeenByName } from './examine-worker.ts'
+import type {
+  ExamineTask,
+  ExamineWorkerData,
+  ExaminedBatch,
+  ObjectFolder,
+  SeenByName,
+} from './examine-worker.ts'
 import { requireRoot } from './file-driver.ts'
 
-/** Objects a thread takes at a time. */
+/** Number of objects a thread takes at a time. */
 const BATCH = 32
 
-/** Fewer objects than this are read before a second thread would have started. */
-const WORTH_THREADS = 128
+/** Fewer objects than this are read in less time than a second thread takes to start. */
+const THREADS_MIN_OBJECTS = 128
 
-/** As many folders as {@link WORTH_THREADS} objects are likely to be spread over, of the 256 there can be. */
-const WORTH_READING_AHEAD = 100
+/** Number of folders, of 256, that {@link THREADS_MIN_OBJECTS} objects are likely to occupy. */
+const READ_AHEAD_MIN_FOLDERS = 100
 
 /**
- * The auditor of an archive in a folder. Many objects are read and hashed by worker threads.
+ * Creates the auditor of an archive in a folder. Worker threads read and hash large numbers of objects.
  *
  * @param root folder of the store
  */
@@ -31,33 +37,33 @@ export function fileAuditor(objects: Pick<Objects, 'keys'>, root: string): Audit
     async heads() {
       const readFile = fileReader()
       const names = [...(await objects.keys('heads')), ...foldersAmongHeads(root)]
-      // Thousands of small files: read here and now, they take a tenth of the time.
+      // Synchronous reads take a tenth of the time for thousands of small files.
       return names.map((path) => readHead(root, path, readFile)).sort((a, b) => a.seq - b.seq)
     },
     objectKeys: () => objects.keys('sha256'),
     async *examine(manifests, examination, jobs, signal) {
       const work = manifests.map((manifest) => ({ path: `${root}/${objectPath(manifest.sha256)}`, manifest }))
       const examined =
-        work.length < WORTH_THREADS || jobs === 1
+        work.length < THREADS_MIN_OBJECTS || jobs === 1
           ? examineHere(work, examination, signal)
-          : inThreads(startExamining<ObjectOutcome>({ examination, work }, BATCH, jobs), signal)
-      for await (const { start, told } of examined) {
-        requireRootIfAbsent(root, told)
-        yield told.map((outcome, place) => ({ index: start + place, outcome }))
+          : examineInThreads(startExamining<ObjectOutcome>({ examination, work }, BATCH, jobs), signal)
+      for await (const { start, results } of examined) {
+        requireRootIfAbsent(root, results)
+        yield results.map((outcome, offset) => ({ index: start + offset, outcome }))
       }
     },
     readAhead(jobs) {
       const work = objectFolders(root)
-      if (work.length < WORTH_READING_AHEAD || jobs === 1) return null
+      if (work.length < READ_AHEAD_MIN_FOLDERS || jobs === 1) return null
       const threads = startExamining<SeenByName>({ examination: 'ahead', work }, 1, jobs)
       return {
         async *objects(signal) {
-          for await (const { told } of threads.examined(signal)) {
+          for await (const { results } of threads.examined(signal)) {
             requireRootIfAbsent(
               root,
-              told.map(({ seen }) => seen),
+              results.map(({ seen }) => seen),
             )
-            yield told.map(({ name, seen }) => ({ key: objectPath(name), seen }))
+            yield results.map(({ name, seen }) => ({ key: objectPath(name), seen }))
           }
         },
         close: () => threads.close(),
@@ -66,19 +72,19 @@ export function fileAuditor(objects: Pick<Objects, 'keys'>, root: string): Audit
   }
 }
 
-/** The head in a file, read once more when it could not be read. */
+/** Reads a head file, and retries once after a read error. */
 function readHead(root: string, path: string, readFile: ReturnType<typeof fileReader>): AuditedHead {
-  const failureOf = (read: ReturnType<typeof readFile>): string | null =>
+  const readErrorOf = (read: ReturnType<typeof readFile>): string | null =>
     read.found === 'something else' && isReadError(read.why) ? read.why : null
   let read = readFile(`${root}/${path}`)
-  if (failureOf(read) !== null) read = readFile(`${root}/${path}`)
+  if (readErrorOf(read) !== null) read = readFile(`${root}/${path}`)
   if (read.found === 'nothing') requireRoot(root)
   const head = auditedHead(path, read.found === 'bytes' ? read.bytes : null)
-  const readError = failureOf(read)
+  const readError = readErrorOf(read)
   return readError === null ? head : { ...head, readError }
 }
 
-/** None where they cannot be listed: whoever asks for the keys of the objects is told why. */
+/** Lists the folders of objects; empty if they cannot be listed. Listing the keys of the objects reports the reason. */
 function objectFolders(root: string): ObjectFolder[] {
   const folder = join(root, 'sha256')
   try {
@@ -90,12 +96,12 @@ function objectFolders(root: string): ObjectFolder[] {
   }
 }
 
-/** Absence in a store that is not there proves nothing. */
+/** Requires the store's folder if an object is absent: absence proves nothing in a missing store. */
 function requireRootIfAbsent(root: string, outcomes: readonly { found: string }[]): void {
   if (outcomes.some(({ found }) => found === 'nothing')) requireRoot(root)
 }
 
-/** Folders in the place of heads; the archive names files alone. */
+/** Returns the paths of folders in place of head files; the keys of the archive only include files. */
 function foldersAmongHeads(root: string): string[] {
   const folder = join(root, 'heads')
   if (!statSync(folder, { throwIfNoEntry: false })?.isDirectory()) return []
@@ -108,20 +114,20 @@ async function* examineHere(
   work: readonly StoredObject[],
   examination: Examination,
   signal: AbortSignal,
-): AsyncGenerator<Examined<ObjectOutcome>> {
+): AsyncGenerator<ExaminedBatch<ObjectOutcome>> {
   const examine = await objectExaminer(examination)
   for (const [start, object] of work.entries()) {
     signal.throwIfAborted()
-    yield { start, end: start + 1, told: [examine(object)] }
-    // A signal is noticed between two objects.
+    yield { start, end: start + 1, results: [examine(object)] }
+    // Lets an abort take effect between two objects.
     await new Promise((resolve) => setImmediate(resolve))
   }
 }
 
-async function* inThreads<Told>(
-  threads: ExamineThreads<Told>,
+async function* examineInThreads<Result>(
+  threads: ExamineThreads<Result>,
   signal: AbortSignal,
-): AsyncGenerator<Examined<Told>> {
+): AsyncGenerator<ExaminedBatch<Result>> {
   try {
     yield* threads.examined(signal)
   } finally {
@@ -129,37 +135,37 @@ async function* inThreads<Told>(
   }
 }
 
-/** Threads at work; whoever starts them closes them. */
-interface ExamineThreads<Told> {
+/** Running threads. The caller closes them. */
+interface ExamineThreads<Result> {
   /**
-   * What the work came to, in batches, in no particular order. To be asked for once.
+   * Yields the results in batches, in any order. Call it once.
    *
-   * @throws the signal's reason, or whatever ended a thread early
+   * @throws the signal's reason, or the error that ended a thread early
    */
-  examined(signal: AbortSignal): AsyncGenerator<Examined<Told>>
+  examined(signal: AbortSignal): AsyncGenerator<ExaminedBatch<Result>>
   /** Ends the threads, done or not. */
   close(): Promise<void>
 }
 
 /**
- * Starts threads that read the files of a task, each into a buffer of its own that it uses again and again.
+ * Starts threads that read the files of a task, each into its own reused buffer.
  *
- * @param batch how much of the work a thread takes at a time
- * @param jobs how many threads, if there is work for as many
+ * @param batch number of work items a thread takes at a time
+ * @param jobs maximum number of threads
  */
-function startExamining<Told>(task: ExamineTask, batch: number, jobs: number): ExamineThreads<Told> {
+function startExamining<Result>(task: ExamineTask, batch: number, jobs: number): ExamineThreads<Result> {
   const next = new Int32Array(new SharedArrayBuffer(Int32Array.BYTES_PER_ELEMENT))
   const workerData: ExamineWorkerData = { task, batch, next }
   const script = new URL('./examine-worker.js', import.meta.url)
   const threads = Math.min(jobs, Math.ceil(task.work.length / batch))
   const workers = Array.from({ length: threads }, () => new Worker(script, { workerData }))
-  const arrived: Examined<Told>[] = []
-  let atWork = threads
+  const batches: ExaminedBatch<Result>[] = []
+  let running = threads
   let failure: Error | null = null
   let wake = (): void => undefined
   for (const worker of workers) {
-    worker.on('message', (examined: Examined<Told>) => {
-      arrived.push(examined)
+    worker.on('message', (examined: ExaminedBatch<Result>) => {
+      batches.push(examined)
       wake()
     })
     worker.once('error', (error) => {
@@ -167,24 +173,24 @@ function startExamining<Told>(task: ExamineTask, batch: number, jobs: number): E
       wake()
     })
     worker.once('exit', (code) => {
-      atWork -= 1
+      running -= 1
       if (code !== 0) failure ??= new Error(`an audit thread ended with ${code}`)
       wake()
     })
   }
   return {
     async *examined(signal) {
-      let missing = task.work.length
+      let remaining = task.work.length
       for (;;) {
-        for (const examined of arrived.splice(0)) {
+        for (const examined of batches.splice(0)) {
           signal.throwIfAborted()
-          missing -= examined.end - examined.start
+          remaining -= examined.end - examined.start
           yield examined
         }
-        if (missing === 0) return
-        if (arrived.length > 0) continue
+        if (remaining === 0) return
+        if (batches.length > 0) continue
         if (failure !== null) throw failure
-        if (atWork === 0) throw new Error(`the audit threads skipped ${missing} of ${task.work.length}`)
+        if (running === 0) throw new Error(`the audit threads skipped ${remaining} of ${task.work.length}`)
         await new Promise<void>((resolve) => (wake = resolve))
       }
     },

@@ -25,15 +25,16 @@ import { ABSENT, fileChangeToken } from '../change-token.ts'
 const TEMPORARY_PREFIX = '.writing-'
 
 /**
- * An unstorage driver for files that are never changed, but for those that are replaced whole. unstorage's own truncates in place, never syncs and resolves with an Error
- * as the value; an archive cannot stand on that.
+ * An unstorage driver for files that are never changed, only replaced as a whole. unstorage's own driver truncates
+ * in place, never syncs and resolves with an Error as the value, which is unsafe for an archive.
  *
- * A write is: temporary file in the target's folder, fsync, link without overwriting, fsync of the folder, read back.
- * A write with `replace` renames instead of linking: who reads meanwhile gets the old bytes or the new ones, whole.
- * Writes are synchronous on purpose: they belong to batch jobs, and each step must happen before the next is begun.
+ * A write creates a temporary file in the target's folder, syncs it, links it without overwriting, syncs the folder
+ * and reads the file back. A write with `replace` renames instead of linking: a concurrent reader gets either the
+ * old bytes or the new ones. Writes are synchronous: they belong to batch jobs, and each step must complete before
+ * the next one begins.
  *
  * @param root folder of the store; must exist
- * @param fileClock the clock the file system stamps with; see {@link fileChangeToken}
+ * @param fileClock the clock that sets the file system's timestamps; see {@link fileChangeToken}
  */
 export const immutableFiles = defineDriver(({ root, fileClock }: { root: string; fileClock: Clock }) => ({
   name: 'immutable-files',
@@ -46,18 +47,18 @@ export const immutableFiles = defineDriver(({ root, fileClock }: { root: string;
     return statSync(pathOf(root, key), { throwIfNoEntry: false })?.isFile() ?? false
   },
 
-  /** The bytes, or null when the root is there and the file is not. Anything but a regular file is damage. */
+  /** Returns the bytes, or null if the root exists and the file does not. Anything but a regular file is damage. */
   async getItemRaw(key: string): Promise<Buffer | null> {
     const path = pathOf(root, key)
-    // Without O_NONBLOCK a pipe in the file's place would block for ever; O_NOFOLLOW refuses a link.
+    // Without O_NONBLOCK, opening a pipe would block forever; O_NOFOLLOW refuses a link.
     const flags = constants.O_RDONLY | constants.O_NOFOLLOW | constants.O_NONBLOCK
     let file
     try {
       file = await open(path, flags)
     } catch (error) {
       requireRoot(root)
-      if (codeOf(error) === 'ENOENT') return null
-      throw notReadable(path, error)
+      if (errorCode(error) === 'ENOENT') return null
+      throw accessError(path, error)
     }
     try {
       const stat = await file.stat()
@@ -80,15 +81,15 @@ export const immutableFiles = defineDriver(({ root, fileClock }: { root: string;
     try {
       makeFolders(root, dirname(path))
     } catch (error) {
-      throw notReadable(dirname(path), error)
+      throw accessError(dirname(path), error)
     }
     const temporary = join(dirname(path), `${TEMPORARY_PREFIX}${process.pid}-${randomUUID()}`)
     try {
       writeDurably(temporary, value)
       if (replace) renameOver(temporary, path)
-      else linkUnlessThere(temporary, path)
+      else linkIfAbsent(temporary, path)
     } finally {
-      unlinkIfThere(temporary)
+      unlinkIfPresent(temporary)
     }
     syncFolder(dirname(path))
     if (!lstatSync(path).isFile() || Buffer.compare(readFileSync(path), value) !== 0) {
@@ -96,31 +97,31 @@ export const immutableFiles = defineDriver(({ root, fileClock }: { root: string;
     }
   },
 
-  /** Paths of the files below a base, `a/b/c` from the root on; unfinished temporary files are none. */
+  /** Returns the paths of the files below a base, `a/b/c` relative to the root, without temporary files. */
   async getKeys(base = ''): Promise<string[]> {
     const folder = pathOf(root, base.replace(/:+$/, ''))
     try {
-      const names = await readdir(folder, { recursive: true, withFileTypes: true })
-      const below = join(root, '/').length
-      return names
+      const entries = await readdir(folder, { recursive: true, withFileTypes: true })
+      const prefixLength = join(root, '/').length
+      return entries
         .filter((entry) => !entry.isDirectory() && !entry.name.startsWith(TEMPORARY_PREFIX))
-        .map((entry) => `${entry.parentPath}/${entry.name}`.slice(below))
+        .map((entry) => `${entry.parentPath}/${entry.name}`.slice(prefixLength))
     } catch (error) {
       requireRoot(root)
-      if (codeOf(error) !== 'ENOENT') throw notReadable(folder, error)
+      if (errorCode(error) !== 'ENOENT') throw accessError(folder, error)
       return []
     }
   },
 
-  /** `changeToken` of the file or folder itself: see {@link fileChangeToken}. */
+  /** Returns the change token of the file or folder itself; see {@link fileChangeToken}. */
   async getMeta(key: string): Promise<{ changeToken: string | null }> {
     const changeToken = fileChangeToken([pathOf(root, key)], fileClock)
-    // Absence in a store that is not there proves nothing.
+    // Absence proves nothing in a missing store.
     return { changeToken: changeToken === ABSENT && !isFolder(root) ? null : changeToken }
   },
 }))
 
-/** @throws Refusal `storage_unavailable` when the store's folder is not there: a disk not mounted is no empty store. */
+/** @throws Refusal `storage_unavailable` if the store's folder is missing: an unmounted disk is not an empty store */
 export function requireRoot(root: string): void {
   if (!isFolder(root))
     throw storageUnavailable(
@@ -128,7 +129,7 @@ export function requireRoot(root: string): void {
     )
 }
 
-/** @throws Refusal `storage_unavailable` when the store's folder is not there or may not be written to */
+/** @throws Refusal `storage_unavailable` if the store's folder is missing or not writable */
 export function requireWritableRoot(root: string): void {
   requireRoot(root)
   try {
@@ -150,7 +151,7 @@ function pathOf(root: string, key: string): string {
   return join(root, ...key.split(':'))
 }
 
-/** Creates the missing folders between the root and `folder`, each durable before the next. */
+/** Creates the missing folders between the root and `folder`, and makes each durable before the next. */
 function makeFolders(root: string, folder: string): void {
   if (folder === root || isFolder(folder)) return
   makeFolders(root, dirname(folder))
@@ -172,13 +173,13 @@ function writeDurably(path: string, bytes: Uint8Array): void {
   }
 }
 
-/** An existing target stays what it is; the comparison after the write tells whether it is the same. */
-function linkUnlessThere(from: string, to: string): void {
+/** Links a file unless the target exists; the comparison after the write detects other bytes. */
+function linkIfAbsent(from: string, to: string): void {
   try {
     linkSync(from, to)
   } catch (error) {
-    if (codeOf(error) === 'EEXIST') return
-    if (codeOf(error) === 'EPERM' || codeOf(error) === 'ENOTSUP') {
+    if (errorCode(error) === 'EEXIST') return
+    if (errorCode(error) === 'EPERM' || errorCode(error) === 'ENOTSUP') {
       throw storageUnavailable(
         `${dirname(to)} is on a file system without hard links, which the object store needs; use another disk`,
         error,
@@ -192,18 +193,18 @@ function renameOver(from: string, to: string): void {
   try {
     renameSync(from, to)
   } catch (error) {
-    // A folder stands in the file's place.
-    if (codeOf(error) === 'EISDIR' || codeOf(error) === 'ENOTEMPTY')
+    // The target is a folder.
+    if (errorCode(error) === 'EISDIR' || errorCode(error) === 'ENOTEMPTY')
       throw storageDamaged(`${to} does not have the expected content`, error)
     throw error
   }
 }
 
-function unlinkIfThere(path: string): void {
+function unlinkIfPresent(path: string): void {
   try {
     unlinkSync(path)
   } catch (error) {
-    if (codeOf(error) !== 'ENOENT') throw error
+    if (errorCode(error) !== 'ENOENT') throw error
   }
 }
 
@@ -216,9 +217,12 @@ function syncFolder(folder: string): void {
   }
 }
 
-/** A place this user may not enter is unavailable, something else in its place is damage; the rest are faults. */
-function notReadable(path: string, error: unknown): unknown {
-  switch (codeOf(error)) {
+/**
+ * Converts an error: missing permission is `storage_unavailable`, a wrong kind of file is `storage_damaged`; any
+ * other error stays a fault.
+ */
+function accessError(path: string, error: unknown): unknown {
+  switch (errorCode(error)) {
     case 'EACCES':
     case 'EPERM':
       return storageUnavailable(`this user cannot read or write ${path}`, error)
@@ -232,6 +236,6 @@ function notReadable(path: string, error: unknown): unknown {
   }
 }
 
-function codeOf(error: unknown): unknown {
+function errorCode(error: unknown): unknown {
   return error instanceof Error && 'code' in error ? error.code : undefined
 }

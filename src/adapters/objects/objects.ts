@@ -7,17 +7,17 @@ import { objectPath } from '../../domain/year/examine.ts'
 import { formatHead, parseHead } from '../../domain/year/ledger.ts'
 import type { Head } from '../../domain/year/ledger.ts'
 
-/** An object store that holds connections; whoever opens it closes it. */
+/** An open object store, which may hold connections. The caller closes it. */
 export type OpenObjects = Objects & { close(): Promise<void> }
 
 /**
- * The object store on an unstorage engine: objects under `sha256/<2 hex>/<64 hex>`, heads under `heads/<seq>`
- * (docs/publishing.md). Only raw reads and writes: unstorage's others re-parse JSON and change bytes. Keys are asked of
- * the driver itself, as the store names them: unstorage would take `heads/7?x` for `heads/7`.
+ * Creates the object store on an unstorage driver: objects under `sha256/<2 hex>/<64 hex>`, heads under
+ * `heads/<seq>` (docs/publishing.md). It uses raw reads and writes only: unstorage's other methods parse JSON and
+ * change bytes. Keys are listed by the driver itself: unstorage would return `heads/7?x` as `heads/7`.
  *
- * @param driver must refuse to overwrite an object with other bytes, but for writes with `replace`, which it does in one
- *   step
- * @param prepare resolves when the engine can be trusted with writes
+ * @param driver must refuse to overwrite an object with other bytes, except for writes with `replace`, which must
+ *   be atomic
+ * @param prepare resolves when writes are safe
  */
 export function unstorageObjects(driver: Driver, prepare: () => Promise<void>): OpenObjects {
   const storage = createStorage({ driver })
@@ -41,7 +41,7 @@ export function unstorageObjects(driver: Driver, prepare: () => Promise<void>): 
   return {
     prepare,
     keys,
-    recommendations: recommendationsIn(storage, driver, prepare),
+    recommendations: recommendationStore(storage, driver, prepare),
     close: async () => storage.dispose(),
 
     get: async (sha256) => read(objectKey(sha256)),
@@ -67,15 +67,15 @@ export function unstorageObjects(driver: Driver, prepare: () => Promise<void>): 
     },
 
     async putHead(head) {
-      const present = await readHead(head.seq)
-      if (present?.leaf === head.leaf) return
-      if (present) throw storageDamaged(`head ${head.seq} exists with a different leaf`)
+      const existing = await readHead(head.seq)
+      if (existing?.leaf === head.leaf) return
+      if (existing) throw storageDamaged(`head ${head.seq} exists with a different leaf`)
       const { seq, leaf } = head
       await prepare()
       try {
         await storage.setItemRaw(headKey(seq), new TextEncoder().encode(formatHead(head)))
       } catch (error) {
-        // Another run may have written the head of the same entry in between, at its own time.
+        // Another run may have written the head of the same entry meanwhile, with another time.
         if ((await readHead(seq))?.leaf !== leaf) throw error
       }
     },
@@ -95,7 +95,10 @@ export function unstorageObjects(driver: Driver, prepare: () => Promise<void>): 
   }
 }
 
-/** The digest comes from the ledger or a request, so it is checked before it names a path. */
+/**
+ * Returns the key of an object. The digest comes from the ledger or a request, so it is checked before it becomes a
+ * path.
+ */
 function objectKey(sha256: string): string {
   if (!isSha256Hex(sha256))
     throw storageDamaged(`${JSON.stringify(sha256.slice(0, 80))} is not a SHA-256 digest`)
@@ -112,10 +115,10 @@ const RUNS = 'free-llm:runs'
 const VERSION_PATTERN = /^\d{4}-\d{2}-\d{2}\.v\d{1,6}$/
 
 /**
- * Recommendations: every run under `free-llm/runs/<rankingVersion>`, the newest also under `free-llm/current`, the one
- * object of the store that is ever replaced (docs/free-models.md).
+ * Stores recommendations: every run under `free-llm/runs/<rankingVersion>`, and the newest also under
+ * `free-llm/current`, the only object that is ever replaced (docs/free-models.md).
  */
-function recommendationsIn(
+function recommendationStore(
   storage: Storage,
   driver: Driver,
   prepare: () => Promise<void>,

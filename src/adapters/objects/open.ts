@@ -8,9 +8,9 @@ import { immutableFiles, requireRoot, requireWritableRoot } from './file-driver.
 import { s3Objects } from './s3-driver.ts'
 
 /**
- * The object store at a location. Nothing is asked of the store before its first use.
+ * Opens the object store at a location. The store is not accessed before its first use.
  *
- * @param fileClock the clock the file system stamps with
+ * @param fileClock the clock that sets the file system's timestamps
  */
 export function openObjects(location: StoreLocation, fileClock: Clock = Date.now): OpenObjects {
   if (location.kind === 'file') return fileObjects(location.path, fileClock)
@@ -19,10 +19,11 @@ export function openObjects(location: StoreLocation, fileClock: Clock = Date.now
 }
 
 /**
- * The object store in a folder, which must exist whenever it is used: an unmounted disk is refused, not taken as empty.
+ * Opens the object store in a folder. The folder must exist at every use: an unmounted disk is refused, not read as
+ * empty.
  *
  * @param root absolute path
- * @param fileClock the clock the file system stamps with
+ * @param fileClock the clock that sets the file system's timestamps
  */
 export function fileObjects(root: string, fileClock: Clock = Date.now): OpenObjects {
   const prepare = async (): Promise<void> => requireWritableRoot(root)
@@ -35,7 +36,10 @@ export function fileObjects(root: string, fileClock: Clock = Date.now): OpenObje
   }
 }
 
-/** The auditor of an object store at a location. It writes nothing, and asks nothing of the store before its first use. */
+/**
+ * Creates the auditor of an object store at a location. It writes nothing, and does not access the store before its
+ * first use.
+ */
 export function openObjectsAuditor(location: StoreLocation, objects: Objects): Auditors['objects'] {
   return location.kind === 'file' ? fileAuditor(objects, location.path) : streamingAuditor(objects)
 }

@@ -1,19 +1,19 @@
 import { defineDriver } from 'unstorage'
 import type { Driver, TransactionOptions } from 'unstorage'
 import { storageDamaged } from '../../domain/refusal.ts'
-import { S3_PATIENCE, overwrites, parseListing, s3Client } from './s3-request.ts'
-import type { S3Client, S3Location, S3Page, S3Patience } from './s3-request.ts'
+import { S3_RETRY_POLICY, conditionalWriteRefusal, parseListing, s3Client } from './s3-request.ts'
+import type { S3Client, S3Location, S3Page, S3RetryPolicy } from './s3-request.ts'
 
-/** Written once a bucket and never read: what is asked is whether it can be written twice. */
+/** Written to each bucket and never read: it tests whether the server lets it be written twice. */
 const PROBE_KEY = 'probe/conditional-write'
 const PROBE_BYTES = new TextEncoder().encode('dash writes this twice, and the second time must be refused\n')
 
-/** An unstorage driver over a bucket, and what must hold before it is written to. */
+/** An unstorage driver for a bucket, and the check that writes require. */
 export interface S3Engine {
   driver: Driver
   /**
-   * Resolves when the bucket is there and the server honours `If-None-Match: *`, which alone keeps objects from being
-   * overwritten. Asked once; a write asks it first.
+   * Resolves when the bucket exists and the server honours `If-None-Match: *`, the only protection of objects
+   * against overwriting. The check runs once, before the first write.
    *
    * @throws Refusal `storage_unavailable`
    */
@@ -21,19 +21,19 @@ export interface S3Engine {
 }
 
 /**
- * Objects in an S3 bucket (docs/decisions/0009-s3-object-store.md). unstorage's own driver takes a missing bucket for a
- * successful write, drops `If-None-Match` and lists at most 1,000 keys; an archive cannot stand on that.
+ * Stores objects in an S3 bucket (docs/decisions/0009-s3-object-store.md). unstorage's own driver treats a missing
+ * bucket as a successful write, drops `If-None-Match` and lists at most 1,000 keys, which is unsafe for an archive.
  *
- * @param patience how long to wait and how often to ask again
+ * @param retryPolicy time limits and retries
  */
-export function s3Objects(location: S3Location, patience: S3Patience = S3_PATIENCE): S3Engine {
-  const client = s3Client(location, patience)
+export function s3Objects(location: S3Location, retryPolicy: S3RetryPolicy = S3_RETRY_POLICY): S3Engine {
+  const client = s3Client(location, retryPolicy)
   const root = location.prefix === '' ? '' : `${location.prefix}/`
   const pathOf = (key: string): string => root + key.replaceAll(':', '/')
 
   const read = async (key: string): Promise<Buffer | null> => {
-    const answer = await client.send({ method: 'GET', key })
-    return typeof answer === 'string' ? null : answer
+    const result = await client.send({ method: 'GET', key })
+    return typeof result === 'string' ? null : result
   }
 
   const prepare = once(async () => {
@@ -48,17 +48,17 @@ export function s3Objects(location: S3Location, patience: S3Patience = S3_PATIEN
       throw new Error('objects are bytes: use getItemRaw')
     },
 
-    /** By a listing, since only that tells a missing bucket from a missing object to a HEAD. */
+    /** Uses a listing, because a HEAD request cannot tell a missing bucket from a missing object. */
     async hasItem(key: string): Promise<boolean> {
       const path = pathOf(key)
       const page = await listPage(client, path, { 'max-keys': '1' })
       return page.keys.includes(path)
     },
 
-    /** The bytes, or null when S3 itself says that there is no such key. */
+    /** Returns the bytes, or null if S3 itself responds that the key does not exist. */
     getItemRaw: (key: string): Promise<Buffer | null> => read(pathOf(key)),
 
-    /** With `replace` the server exchanges what is there in one step, as S3 does with every unconditional write. */
+    /** With `replace` the server replaces the object atomically, as S3 does for every unconditional write. */
     async setItemRaw(
       key: string,
       value: Uint8Array,
@@ -67,7 +67,7 @@ export function s3Objects(location: S3Location, patience: S3Patience = S3_PATIEN
       await prepare()
       const path = pathOf(key)
       if (replace) await client.send({ method: 'PUT', key: path, body: value })
-      else await putUnlessThere(client, path, value)
+      else await putIfAbsent(client, path, value)
       const stored = await read(path)
       if (stored === null || Buffer.compare(stored, value) !== 0)
         throw storageDamaged(
@@ -75,14 +75,14 @@ export function s3Objects(location: S3Location, patience: S3Patience = S3_PATIEN
         )
     },
 
-    /** Every key below a base, as the bucket names it, without the prefix of the store. */
+    /** Returns every key below a base, without the prefix of the store. */
     async getKeys(base = ''): Promise<string[]> {
       const folder = pathOf(base.replace(/:+$/, ''))
       const keys = await listAll(client, folder === '' || folder.endsWith('/') ? folder : `${folder}/`)
       return keys.map((key) => key.slice(root.length))
     },
 
-    /** Nothing short of reading an object tells that it is unchanged. */
+    /** There is no change token: only reading an object shows that it is unchanged. */
     getMeta: (): { changeToken: null } => ({ changeToken: null }),
 
     dispose: () => client.close(),
@@ -90,7 +90,7 @@ export function s3Objects(location: S3Location, patience: S3Patience = S3_PATIEN
   return { driver, prepare }
 }
 
-/** Runs a check until it has succeeded, and not again; those who ask meanwhile wait for the same run. */
+/** Runs a check until it has succeeded once. Concurrent calls share one run. */
 function once(check: () => Promise<void>): () => Promise<void> {
   let running: Promise<void> | null = null
   return () => {
@@ -102,44 +102,50 @@ function once(check: () => Promise<void>): () => Promise<void> {
   }
 }
 
-/** False when something is there already. */
-async function putUnlessThere(client: S3Client, key: string, body: Uint8Array): Promise<boolean> {
+/**
+ * Writes an object.
+ *
+ * @returns false if the key exists already
+ */
+async function putIfAbsent(client: S3Client, key: string, body: Uint8Array): Promise<boolean> {
   return (await client.send({ method: 'PUT', key, body, headers: { 'if-none-match': '*' } })) !== 'exists'
 }
 
-/** The probe of an earlier process answers for this one: the server refused to overwrite it. */
+/** Checks conditional writes. A probe object of an earlier process counts, if the server refuses to overwrite it. */
 async function probe(client: S3Client, key: string, endpoint: string): Promise<void> {
-  if (!(await putUnlessThere(client, key, PROBE_BYTES))) return
-  if (!(await putUnlessThere(client, key, PROBE_BYTES))) return
-  throw overwrites(endpoint)
+  if (!(await putIfAbsent(client, key, PROBE_BYTES))) return
+  if (!(await putIfAbsent(client, key, PROBE_BYTES))) return
+  throw conditionalWriteRefusal(endpoint)
 }
 
-async function listPage(client: S3Client, prefix: string, more: Record<string, string>): Promise<S3Page> {
-  const query = { 'list-type': '2', 'encoding-type': 'url', prefix, ...more }
-  const answer = await client.send({ method: 'GET', key: '', query })
-  if (typeof answer === 'string')
+async function listPage(client: S3Client, prefix: string, options: Record<string, string>): Promise<S3Page> {
+  const query = { 'list-type': '2', 'encoding-type': 'url', prefix, ...options }
+  const result = await client.send({ method: 'GET', key: '', query })
+  if (typeof result === 'string')
     throw new Error('the object store responded to a listing as to a missing key')
-  const page = parseListing(answer)
-  const stray = page.keys.find((key) => !key.startsWith(prefix))
-  if (stray !== undefined)
-    throw new Error(`the object store listed ${JSON.stringify(stray)} in a listing of keys below ${prefix}`)
+  const page = parseListing(result)
+  const foreignKey = page.keys.find((key) => !key.startsWith(prefix))
+  if (foreignKey !== undefined)
+    throw new Error(
+      `the object store listed ${JSON.stringify(foreignKey)} in a listing of keys below ${prefix}`,
+    )
   return page
 }
 
 async function listAll(client: S3Client, prefix: string): Promise<string[]> {
   const keys = new Set<string>()
   const tokens = new Set<string>()
-  let { keys: found, next } = await listPage(client, prefix, {})
+  let { keys: pageKeys, next } = await listPage(client, prefix, {})
   for (;;) {
-    for (const key of found) {
+    for (const key of pageKeys) {
       if (keys.has(key)) throw new Error(`the object store listed ${JSON.stringify(key)} twice`)
       keys.add(key)
     }
     if (next === null) return [...keys]
-    // A server that forgets where a listing stood would make it endless.
+    // A server that repeats a page would make the listing endless.
     if (tokens.has(next))
       throw new Error(`the object store returned the token ${JSON.stringify(next)} for two pages`)
     tokens.add(next)
-    ;({ keys: found, next } = await listPage(client, prefix, { 'continuation-token': next }))
+    ;({ keys: pageKeys, next } = await listPage(client, prefix, { 'continuation-token': next }))
   }
 }

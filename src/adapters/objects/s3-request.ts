@@ -9,61 +9,66 @@ import {
   storageUnavailable,
 } from '../../domain/refusal.ts'
 import type { StorageRefusal, StoreLocation } from '../../domain/refusal.ts'
-import { networkCode, openConnections, readBody } from '../http.ts'
-import type { Connections, HttpResponse } from '../http.ts'
+import { networkCode, openHttpClient, readBody } from '../http.ts'
+import type { HttpClient, HttpResponse } from '../http.ts'
 
-/** How long an answer may take, and how often one that failed on the way is asked for again. */
-export interface S3Patience {
-  connectMs: number
-  /** For one whole answer, however slowly it drips in. */
-  answerMs: number
+/** Time limits and retries of requests. */
+export interface S3RetryPolicy {
+  connectTimeoutMs: number
+  /** Time limit of one whole response, including every chunk. */
+  responseTimeoutMs: number
   attempts: number
   /** Pause before the second attempt; it doubles with each further one. */
   backoffMs: number
 }
 
-export const S3_PATIENCE: S3Patience = { connectMs: 5_000, answerMs: 30_000, attempts: 3, backoffMs: 250 }
+export const S3_RETRY_POLICY: S3RetryPolicy = {
+  connectTimeoutMs: 5_000,
+  responseTimeoutMs: 30_000,
+  attempts: 3,
+  backoffMs: 250,
+}
 
 export interface S3Client {
   /**
-   * Signs and sends a request, and again when its answer was lost on the way or the server was too busy: only reads,
-   * conditional writes, and writes that one writer at a time makes may be sent, which are safe to repeat.
+   * Signs and sends a request. It is retried if the response is lost or the server is busy, so a request must be
+   * safe to repeat: a read, a conditional write, or a write by the only writer.
    *
-   * @throws Refusal `storage_unavailable` when the server cannot be reached, the bucket is missing or the credentials
-   *   are refused; `storage_damaged` for an object larger than any; a fault for everything else
+   * @throws Refusal `storage_unavailable` if the server is unreachable, the bucket is missing or the credentials
+   *   are refused; `storage_damaged` for an object over the size limit; StorageFault otherwise
    */
-  send(asked: S3Request): Promise<S3Answer>
+  send(request: S3Request): Promise<S3Result>
   close(): Promise<void>
 }
 
-/** Connections to one bucket; whoever opens it closes it. */
-export function s3Client(location: S3Location, patience: S3Patience): S3Client {
-  const connections = openConnections({ connect: { timeout: patience.connectMs }, connections: 8 })
+/** Opens connections to one bucket. The caller closes them. */
+export function s3Client(location: S3Location, retryPolicy: S3RetryPolicy): S3Client {
+  const http = openHttpClient({ connect: { timeout: retryPolicy.connectTimeoutMs }, connections: 8 })
   return {
-    async send(asked) {
+    async send(request) {
       for (let attempt = 1; ; attempt += 1) {
-        const reply = await replyTo(connections, location, asked, patience.answerMs)
-        if (!('lost' in reply || isTransient(reply))) return answerOf(reply, asked, location)
-        if (attempt >= patience.attempts) throw noAnswer(reply, asked, location, attempt)
-        await sleep(patience.backoffMs * 2 ** (attempt - 1))
+        const response = await sendOnce(http, location, request, retryPolicy.responseTimeoutMs)
+        if (!('failure' in response || isTransient(response))) return toResult(response, request, location)
+        if (attempt >= retryPolicy.attempts) throw requestFault(response, request, location, attempt)
+        await sleep(retryPolicy.backoffMs * 2 ** (attempt - 1))
       }
     },
-    close: () => connections.close(),
+    close: () => http.close(),
   }
 }
 
-async function replyTo(
-  connections: Connections,
+async function sendOnce(
+  http: HttpClient,
   location: S3Location,
-  asked: S3Request,
+  request: S3Request,
   timeoutMs: number,
-): Promise<S3Reply> {
-  const { method, body = null } = asked
-  const signed = await sign(location, asked)
+): Promise<S3Response> {
+  const { method, body = null } = request
+  const signed = await sign(location, request)
   try {
-    return await connections.exchange({ ...signed, method, body, timeoutMs }, async (response) => {
+    return await http.exchange({ ...signed, method, body, timeoutMs }, async (response) => {
       const { statusCode: status } = response
-      const bytes = await readWhole(response, nameOf(asked, location))
+      const bytes = await readComplete(response, targetName(request, location))
       return { status, body: bytes, code: status < 300 ? null : errorCodeOf(bytes) }
     })
   } catch (error) {
@@ -74,15 +79,15 @@ async function replyTo(
         `the object store ${location.endpoint} cannot be reached (${code}); check DASH_STORE_URL`,
         error,
       )
-    return { lost: error }
+    return { failure: error }
   }
 }
 
-/** No connection was made, or none that could be trusted: asking again at once would not help. */
+/** Error codes of connections that failed or are not trusted: an immediate retry would not help. */
 const UNREACHABLE =
   /^(?:ECONNREFUSED|ENOTFOUND|EAI_\w+|EHOSTUNREACH|ENETUNREACH|ETIMEDOUT|EPROTO|UND_ERR_CONNECT_TIMEOUT|(?:ERR_TLS|ERR_SSL|CERT)_\w+|\w*(?:SELF_SIGNED_CERT|UNABLE_TO_VERIFY|UNABLE_TO_GET_ISSUER)\w*)$/
 
-/** Signature version 4 over the headers and the body, at the time of this attempt. */
+/** Signs a request with signature version 4 over its headers and body, with the time of this attempt. */
 async function sign(
   location: S3Location,
   { method, key, query = {}, headers = {}, body }: S3Request,
@@ -111,17 +116,17 @@ async function sign(
   return { url, headers: Object.fromEntries(signed.headers) }
 }
 
-/** The body, which must have the length it was announced with. */
-async function readWhole({ statusCode, headers, body }: HttpResponse, name: string): Promise<Buffer> {
-  const announced = headers['content-length'] === undefined ? null : Number(headers['content-length'])
-  // Without either, a connection that broke looks like the end of the body.
-  if (statusCode === 200 && announced === null && headers['transfer-encoding'] === undefined)
+/** Reads the body, which must match its announced length. */
+async function readComplete({ statusCode, headers, body }: HttpResponse, name: string): Promise<Buffer> {
+  const contentLength = headers['content-length'] === undefined ? null : Number(headers['content-length'])
+  // Without either header, a broken connection looks like the end of the body.
+  if (statusCode === 200 && contentLength === null && headers['transfer-encoding'] === undefined)
     throw new Error('the response has no content length')
-  const bytes = (announced ?? 0) > OBJECT_MAX_BYTES ? null : await readBody(body, OBJECT_MAX_BYTES)
+  const bytes = (contentLength ?? 0) > OBJECT_MAX_BYTES ? null : await readBody(body, OBJECT_MAX_BYTES)
   if (bytes === null)
     throw storageDamaged(`${name} has more than ${OBJECT_MAX_BYTES} bytes, more than any object`)
-  if (announced !== null && announced !== bytes.byteLength)
-    throw new Error(`the response has ${bytes.byteLength} bytes instead of ${announced}`)
+  if (contentLength !== null && contentLength !== bytes.byteLength)
+    throw new Error(`the response has ${bytes.byteLength} bytes instead of ${contentLength}`)
   return bytes
 }
 
@@ -129,108 +134,118 @@ export type S3Location = Extract<StoreLocation, { kind: 's3' }>
 
 interface S3Request {
   method: 'GET' | 'PUT'
-  /** Key in the bucket, prefix included; empty for the bucket itself. */
+  /** Key in the bucket, including the prefix; empty for the bucket itself. */
   key: string
   query?: Record<string, string>
   headers?: Record<string, string>
   body?: Uint8Array
 }
 
-/** The body of what was done; `absent` where S3 itself gave word of it; `exists` where something is there already. */
-type S3Answer = Buffer | 'absent' | 'exists'
+/**
+ * The body of a success; `absent` if S3 itself responds that the key does not exist; `exists` if the key of a
+ * conditional write exists.
+ */
+type S3Result = Buffer | 'absent' | 'exists'
 
-/** What came back: a whole reply with S3's own code for an error, or the reason why there is none. */
-type S3Reply = WholeReply | { lost: unknown }
+/** A complete response, or the error if there is none. */
+type S3Response = CompleteResponse | { failure: unknown }
 
-interface WholeReply {
+interface CompleteResponse {
   status: number
   code: string | null
   body: Buffer
 }
 
-/** Conflicts of concurrent writers, busy and broken servers, and bodies that were lost on their way there. */
-function isTransient({ status, code }: WholeReply): boolean {
+/** Returns true for conflicts of concurrent writers, busy or failing servers, and request bodies lost on their way. */
+function isTransient({ status, code }: CompleteResponse): boolean {
   if (status === 400) return /^(?:RequestTimeout|IncompleteBody|BadDigest)$/.test(code ?? '')
   return [409, 429, 500, 502, 503, 504].includes(status)
 }
 
 /**
- * What a whole reply says.
+ * Interprets a complete response.
  *
- * @throws Refusal `storage_unavailable` naming the setting to look at, or a fault for what no S3 server should say
+ * @throws Refusal `storage_unavailable` naming the setting to check; StorageFault for an unexpected response
  */
-function answerOf(reply: WholeReply, asked: S3Request, location: S3Location): S3Answer {
-  const { status, code, body } = reply
+function toResult(response: CompleteResponse, request: S3Request, location: S3Location): S3Result {
+  const { status, code, body } = response
   const { endpoint, bucket, region } = location
-  const said = `responded with ${status} ${code ?? 'without a code'} to ${asked.method} ${nameOf(asked, location)}`
-  if (status === 200 || (status === 204 && asked.method === 'PUT')) return body
-  if (status === 412 && asked.method === 'PUT') return 'exists'
-  if (status === 404 && code === 'NoSuchKey' && asked.method === 'GET') return 'absent'
-  if (status === 404 && (code === 'NoSuchBucket' || asked.method === 'PUT'))
+  const statusMessage = `responded with ${status} ${code ?? 'without a code'} to ${request.method} ${targetName(request, location)}`
+  if (status === 200 || (status === 204 && request.method === 'PUT')) return body
+  if (status === 412 && request.method === 'PUT') return 'exists'
+  if (status === 404 && code === 'NoSuchKey' && request.method === 'GET') return 'absent'
+  if (status === 404 && (code === 'NoSuchBucket' || request.method === 'PUT'))
     throw storageUnavailable(
-      `the bucket ${bucket} does not exist (the object store ${endpoint} ${said}); create it, or check DASH_STORE_URL`,
+      `the bucket ${bucket} does not exist (the object store ${endpoint} ${statusMessage}); create it, or check DASH_STORE_URL`,
     )
   if (status === 404)
     throw storageUnavailable(
-      `the object store ${endpoint} ${said}, which does not prove that the object is missing; check that DASH_STORE_URL is an S3 server`,
+      `the object store ${endpoint} ${statusMessage}, which does not prove that the object is missing; check that DASH_STORE_URL is an S3 server`,
     )
-  if (status === 501 && asked.method === 'PUT') throw overwrites(endpoint)
+  if (status === 501 && request.method === 'PUT') throw conditionalWriteRefusal(endpoint)
   if (code === 'RequestTimeTooSkewed')
-    throw storageUnavailable(`the object store ${endpoint} ${said}; correct the clock of this machine`)
+    throw storageUnavailable(
+      `the object store ${endpoint} ${statusMessage}; correct the clock of this machine`,
+    )
   if (status === 401 || status === 403)
     throw storageUnavailable(
-      `the object store ${endpoint} ${said}; check AWS_ACCESS_KEY_ID, AWS_SECRET_ACCESS_KEY and their permissions`,
+      `the object store ${endpoint} ${statusMessage}; check AWS_ACCESS_KEY_ID, AWS_SECRET_ACCESS_KEY and their permissions`,
     )
   if ((status >= 300 && status < 400) || code === 'AuthorizationHeaderMalformed')
     throw storageUnavailable(
-      `the object store ${endpoint} ${said}; check endpoint and region (${region}) of DASH_STORE_URL`,
+      `the object store ${endpoint} ${statusMessage}; check endpoint and region (${region}) of DASH_STORE_URL`,
     )
-  throw noAnswer(reply, asked, location, 1)
+  throw requestFault(response, request, location, 1)
 }
 
-/** The refusal of a server that cannot keep objects from being overwritten. */
-export function overwrites(endpoint: string): Refusal<StorageRefusal> {
+/** Returns the Refusal for a server that ignores conditional writes. */
+export function conditionalWriteRefusal(endpoint: string): Refusal<StorageRefusal> {
   return storageUnavailable(
     `the object store ${endpoint} ignores If-None-Match: *, which protects objects from being overwritten; use a store that supports conditional writes`,
   )
 }
 
-/** The fault of a request that came to nothing. */
-function noAnswer(reply: S3Reply, asked: S3Request, location: S3Location, attempts: number): Error {
-  const what = `${asked.method} ${nameOf(asked, location)}`
+/** Returns the fault of a request that failed. */
+function requestFault(
+  response: S3Response,
+  request: S3Request,
+  location: S3Location,
+  attempts: number,
+): Error {
+  const target = `${request.method} ${targetName(request, location)}`
   const times = attempts === 1 ? '' : ` in ${attempts} attempts`
-  if ('lost' in reply) {
-    const why = reply.lost instanceof Error ? reply.lost.message : String(reply.lost)
+  if ('failure' in response) {
+    const why = response.failure instanceof Error ? response.failure.message : String(response.failure)
     return new StorageFault(
-      `the object store ${location.endpoint} did not respond to ${what}${times}: ${why}`,
+      `the object store ${location.endpoint} did not respond to ${target}${times}: ${why}`,
       {
-        cause: reply.lost,
+        cause: response.failure,
       },
     )
   }
-  const code = reply.code ?? 'without a code'
+  const code = response.code ?? 'without a code'
   return new StorageFault(
-    `the object store ${location.endpoint} responded with ${reply.status} ${code} to ${what}${times}`,
+    `the object store ${location.endpoint} responded with ${response.status} ${code} to ${target}${times}`,
   )
 }
 
-/** What a request is about, as messages name it. */
-function nameOf({ key }: S3Request, { bucket }: S3Location): string {
+/** Returns the name of a request's target for messages. */
+function targetName({ key }: S3Request, { bucket }: S3Location): string {
   return `${bucket}/${key}`
 }
 
-/** One page of a listing: keys as the bucket names them, and the token of the next page, if there is one. */
+/** One page of a listing: keys of the bucket, and the token of the next page or null. */
 export interface S3Page {
   keys: string[]
   next: string | null
 }
 
 /**
- * Reads one page of ListObjectsV2. A page that is cut, is not one, or contradicts itself throws: an auditor that
- * missed keys would call an archive complete that is not.
+ * Parses one page of ListObjectsV2. An incomplete or inconsistent page is an error: with missing keys, an auditor
+ * would call an incomplete archive complete.
  *
- * @param bytes the body of the answer
- * @throws Error naming what is wrong with the page
+ * @param bytes the body of the response
+ * @throws Error naming the problem
  */
 export function parseListing(bytes: Uint8Array): S3Page {
   const xml = new TextDecoder('utf-8', { fatal: true }).decode(bytes)
@@ -239,45 +254,46 @@ export function parseListing(bytes: Uint8Array): S3Page {
       xml,
       null,
     ]
-  if (inner === null || inner === undefined) throw broken('it is not a complete ListBucketResult')
-  // Comments and CDATA could hide what looks like an element; no S3 server sends them.
-  if (inner.includes('<!')) throw broken('it has a comment or CDATA')
+  if (inner === null || inner === undefined) throw invalidListing('it is not a complete ListBucketResult')
+  // Comments and CDATA could contain text that looks like an element; no S3 server sends them.
+  if (inner.includes('<!')) throw invalidListing('it has a comment or CDATA')
   const contents = [...inner.matchAll(/<Contents>(.*?)<\/Contents>/gs)].map(([, content = '']) => content)
   const rest = inner.replaceAll(/<Contents>.*?<\/Contents>/gs, '')
-  if (/<(?:Contents|Key)[\s>]/.test(rest)) throw broken('it has keys outside its Contents')
-  const count = textOf(rest, 'KeyCount')
+  if (/<(?:Contents|Key)[\s>]/.test(rest)) throw invalidListing('it has keys outside its Contents')
+  const count = elementText(rest, 'KeyCount')
   if (count !== null && Number(count) !== contents.length)
-    throw broken(`it counts ${count} keys and has ${contents.length}`)
-  const encoded = textOf(rest, 'EncodingType') === 'url'
+    throw invalidListing(`it counts ${count} keys and has ${contents.length}`)
+  const encoded = elementText(rest, 'EncodingType') === 'url'
   return {
     keys: contents.map((content) => {
-      const key = textOf(content, 'Key')
-      if (key === null) throw broken('an entry has no key')
+      const key = elementText(content, 'Key')
+      if (key === null) throw invalidListing('an entry has no key')
       return encoded ? decodeURIComponent(key.replaceAll('+', ' ')) : key
     }),
-    next: nextOf(rest),
+    next: nextToken(rest),
   }
 }
 
-/** The code of an S3 error document (`NoSuchKey`), or null when the body is none. */
+/** Returns the code of an S3 error document (`NoSuchKey`); null if the body is not one. */
 export function errorCodeOf(bytes: Uint8Array): string | null {
   const xml = new TextDecoder().decode(bytes)
   return /^\s*(?:<\?xml[^>]*\?>\s*)?<Error(?:\s[^>]*)?>.*?<Code>(\w+)<\/Code>/s.exec(xml)?.[1] ?? null
 }
 
-function nextOf(rest: string): string | null {
-  const token = textOf(rest, 'NextContinuationToken')
-  const truncated = textOf(rest, 'IsTruncated')
+function nextToken(rest: string): string | null {
+  const token = elementText(rest, 'NextContinuationToken')
+  const truncated = elementText(rest, 'IsTruncated')
   if (truncated === 'false') return null
-  if (truncated !== 'true') throw broken('it does not say whether it is truncated')
-  if (token === null || token === '') throw broken('it is truncated but has no token for the next page')
+  if (truncated !== 'true') throw invalidListing('it does not say whether it is truncated')
+  if (token === null || token === '')
+    throw invalidListing('it is truncated but has no token for the next page')
   return token
 }
 
-/** The text of an element that may stand at most once, or null when it is absent. */
-function textOf(xml: string, name: string): string | null {
+/** Returns the text of an element that may occur at most once; null if it is absent. */
+function elementText(xml: string, name: string): string | null {
   const [first, second] = [...xml.matchAll(new RegExp(`<${name}>([^<]*)</${name}>`, 'g'))]
-  if (second) throw broken(`it has more than one ${name}`)
+  if (second) throw invalidListing(`it has more than one ${name}`)
   return first?.[1] === undefined ? null : unescapeXml(first[1])
 }
 
@@ -289,11 +305,11 @@ function unescapeXml(text: string): string {
     const code = decimal === undefined ? Number.parseInt(hex ?? '', 16) : Number(decimal)
     const character = Number.isNaN(code) || code > 0x10_ff_ff ? ENTITIES[name] : String.fromCodePoint(code)
     if (character === undefined || !reference.endsWith(';'))
-      throw broken(`it has the unknown reference ${JSON.stringify(reference)}`)
+      throw invalidListing(`it has the unknown reference ${JSON.stringify(reference)}`)
     return character
   })
 }
 
-function broken(why: string): Error {
+function invalidListing(why: string): Error {
   return new Error(`the object store returned an invalid listing: ${why}`)
 }

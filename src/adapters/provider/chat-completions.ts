@@ -4,63 +4,72 @@ import type {
   ChatCompletionTool,
 } from 'openai/resources/chat/completions'
 import type { ModelCall, ToolDefinition, ToolRound, Usage } from '../../domain/agent/model-call.ts'
-import { fieldsOf, listOf } from '../http.ts'
-import type { Fields } from '../http.ts'
+import { asJsonObject, asArray } from '../http.ts'
+import type { JsonObject } from '../http.ts'
 import { failedUpstream } from './upstream.ts'
 import type { Upstream } from './upstream.ts'
-import { callIds, replayable, resultsOf, textOf, usageOf } from './wire-format.ts'
+import { uniqueCallIds, sanitizeCall, resultsByCallId, asText, parseUsage } from './wire-format.ts'
 import type { ParsedEvent, RoundEnd, RoundParser, Target, WireFormat } from './wire-format.ts'
 
-/** Usage comes after the answer is finished, if it comes. */
-const USAGE_MS = 2_000
+/** Time limit for the usage, which some providers send after the end of the answer. */
+const USAGE_WAIT_MS = 2_000
 
-/** What an assistant's message is made of when it is given back. */
-interface Said {
+/** The parts of an assistant message that later rounds send back. */
+interface AssistantMessage {
   text: string
   calls: readonly { id: string; name: string; arguments: string }[]
 }
 
-/** Chat completions: for providers without the Responses API, most local engines and the routing service among them. */
+/** The chat completions API, for providers without the Responses API: most local engines and the routing service. */
 export const chatFormat: WireFormat = {
-  send: request,
-  parser: (to, call) => new CompletionParser(to, call),
+  send: sendRequest,
+  parser: (target, call) => new CompletionParser(target, call),
 }
 
-function request({ client }: Upstream, to: Target, call: ModelCall, signal: AbortSignal): Promise<Response> {
+function sendRequest(
+  { client }: Upstream,
+  target: Target,
+  call: ModelCall,
+  signal: AbortSignal,
+): Promise<Response> {
   const body: ChatCompletionCreateParamsStreaming = {
-    model: to.model,
+    model: target.model,
     messages: [
       { role: 'system', content: call.instructions },
       ...call.input.map(({ role, content }) => ({ role, content: content.toWellFormed() })),
-      ...call.rounds.flatMap(replayOf),
+      ...call.rounds.flatMap(toMessages),
     ],
-    ...(call.tools.length > 0 ? { tools: call.tools.map(toolOf) } : {}),
+    ...(call.tools.length > 0 ? { tools: call.tools.map(toTool) } : {}),
     max_tokens: call.maxOutputTokens,
     stream: true,
     stream_options: { include_usage: true },
-    ...to.extra,
+    ...target.extra,
   }
   return client.chat.completions.create(body, { signal }).asResponse()
 }
 
-function toolOf({ name, description, parameters }: ToolDefinition): ChatCompletionTool {
+function toTool({ name, description, parameters }: ToolDefinition): ChatCompletionTool {
   return { type: 'function', function: { name, description, parameters, strict: true } }
 }
 
-function replayOf(round: ToolRound): ChatCompletionMessageParam[] {
-  const said = round.output as Said
-  const resultOf = resultsOf(round)
-  const calls = said.calls.map(({ id, ...told }) => ({ id, type: 'function' as const, function: told }))
+function toMessages(round: ToolRound): ChatCompletionMessageParam[] {
+  const message = round.output as AssistantMessage
+  const resultOf = resultsByCallId(round)
+  const calls = message.calls.map(({ id, ...functionCall }) => ({
+    id,
+    type: 'function' as const,
+    function: functionCall,
+  }))
   return [
-    { role: 'assistant', content: said.text === '' ? null : said.text, tool_calls: calls },
+    { role: 'assistant', content: message.text === '' ? null : message.text, tool_calls: calls },
     ...calls.map(({ id }) => ({ role: 'tool' as const, tool_call_id: id, content: resultOf(id) })),
   ]
 }
 
-/** A completion has no event for its end: it has ended when a choice told why, and usage may still follow. */
+/** Parses a completion. It has no end event: it ends when a choice has a finish reason, and usage may follow. */
 class CompletionParser implements RoundParser {
   readonly #model: string
-  readonly #idOf: (given: unknown) => string
+  readonly #uniqueId: (value: unknown) => string
   readonly #calls = new CallParts()
   #text = ''
   #refused = false
@@ -69,50 +78,50 @@ class CompletionParser implements RoundParser {
 
   constructor({ model }: Target, { rounds }: ModelCall) {
     this.#model = model
-    this.#idOf = callIds(rounds)
+    this.#uniqueId = uniqueCallIds(rounds)
   }
 
-  get closingMs(): number | null {
-    return this.#finish === '' ? null : USAGE_MS
+  get finalIdleMs(): number | null {
+    return this.#finish === '' ? null : USAGE_WAIT_MS
   }
 
-  parse(chunk: Fields): ParsedEvent {
-    const choice = fieldsOf(listOf(chunk['choices'])[0])
-    const usage = fieldsOf(chunk['usage'])
-    this.#usage = usageOf(usage, 'prompt_tokens', 'completion_tokens') ?? this.#usage
+  parse(chunk: JsonObject): ParsedEvent {
+    const choice = asJsonObject(asArray(chunk['choices'])[0])
+    const usage = asJsonObject(chunk['usage'])
+    this.#usage = parseUsage(usage, 'prompt_tokens', 'completion_tokens') ?? this.#usage
     if (chunk['error'] || choice?.['error']) return { end: this.#failed(chunk['error'] ?? choice?.['error']) }
-    const delta = fieldsOf(choice?.['delta'])
-    const refusal = textOf(delta?.['refusal'])
+    const delta = asJsonObject(choice?.['delta'])
+    const refusal = asText(delta?.['refusal'])
     if (refusal !== '') this.#refused = true
-    const text = textOf(delta?.['content']) + refusal
+    const text = asText(delta?.['content']) + refusal
     this.#text += text
-    for (const part of listOf(delta?.['tool_calls'])) this.#calls.add(fieldsOf(part) ?? {})
-    this.#finish = textOf(choice?.['finish_reason']) || this.#finish
-    const whole = this.#finish !== '' && usage !== null
-    return { ...(text === '' ? {} : { text }), ...(whole ? { end: this.endOfStream() } : {}) }
+    for (const part of asArray(delta?.['tool_calls'])) this.#calls.add(asJsonObject(part) ?? {})
+    this.#finish = asText(choice?.['finish_reason']) || this.#finish
+    const isComplete = this.#finish !== '' && usage !== null
+    return { ...(text === '' ? {} : { text }), ...(isComplete ? { end: this.endOfStream() } : {}) }
   }
 
   endOfStream(): RoundEnd {
-    if (this.#finish === '') return this.#ended('truncated')
+    if (this.#finish === '') return this.#endedEarly('truncated')
     if (this.#finish === 'error') return this.#failed({})
-    if (this.#finish === 'length' || this.#finish === 'content_filter') return this.#ended('incomplete')
-    const calls = this.#calls.all().map((told) => ({ callId: this.#idOf(told.id), told }))
-    if (this.#text.trim() === '' && calls.length === 0) return this.#ended('empty')
-    const said: Said = {
+    if (this.#finish === 'length' || this.#finish === 'content_filter') return this.#endedEarly('incomplete')
+    const calls = this.#calls.all().map((call) => ({ callId: this.#uniqueId(call.id), call }))
+    if (this.#text.trim() === '' && calls.length === 0) return this.#endedEarly('empty')
+    const message: AssistantMessage = {
       text: this.#text,
-      calls: calls.map(({ callId, told }) => ({ id: callId, ...replayable(told) })),
+      calls: calls.map(({ callId, call }) => ({ id: callId, ...sanitizeCall(call) })),
     }
     return {
       kind: 'end',
       model: this.#model,
-      calls: calls.map(({ callId, told }) => ({ callId, name: told.name, arguments: told.arguments })),
+      calls: calls.map(({ callId, call }) => ({ callId, name: call.name, arguments: call.arguments })),
       refused: this.#refused,
-      output: said,
+      output: message,
       usage: this.#usage,
     }
   }
 
-  #ended(code: 'truncated' | 'incomplete' | 'empty'): RoundEnd {
+  #endedEarly(code: 'truncated' | 'incomplete' | 'empty'): RoundEnd {
     return failedUpstream(code, { usage: this.#usage })
   }
 
@@ -122,40 +131,45 @@ class CompletionParser implements RoundParser {
   }
 }
 
-interface Call {
+interface PartialCall {
   id: string
   name: string
   arguments: string
 }
 
 /**
- * Puts tool calls together from what chat completions stream of them. Parts belong together by their index; engines
- * that send whole calls leave it out or give the same one to all of them, and then another id begins another call.
+ * Assembles tool calls from the parts that chat completions stream. Parts of a call share an index. Engines that
+ * send whole calls omit the index or repeat it; then another id begins another call.
  */
 class CallParts {
-  readonly #calls: Call[] = []
-  readonly #byIndex = new Map<unknown, Call>()
+  readonly #calls: PartialCall[] = []
+  readonly #byIndex = new Map<unknown, PartialCall>()
 
-  add(part: Fields): void {
-    const told = fieldsOf(part['function']) ?? {}
-    const id = textOf(part['id'])
-    const call = this.#callOf(part['index'], id)
+  add(part: JsonObject): void {
+    const functionFields = asJsonObject(part['function']) ?? {}
+    const id = asText(part['id'])
+    const call = this.#findCall(part['index'], id)
     if (call.id === '') call.id = id
-    if (call.name === '') call.name = textOf(told['name'])
-    const given = told['arguments']
-    // Some engines send the arguments as an object instead of its text.
-    call.arguments += typeof given === 'string' ? given : given ? JSON.stringify(given) : ''
+    if (call.name === '') call.name = asText(functionFields['name'])
+    const argumentsField = functionFields['arguments']
+    // Some engines send the arguments as an object instead of a JSON text.
+    call.arguments +=
+      typeof argumentsField === 'string'
+        ? argumentsField
+        : argumentsField
+          ? JSON.stringify(argumentsField)
+          : ''
   }
 
-  /** In the order in which they began. */
-  all(): readonly Call[] {
+  /** All calls in the order of their first parts. */
+  all(): readonly PartialCall[] {
     return this.#calls
   }
 
-  #callOf(index: unknown, id: string): Call {
-    const open = index === undefined || index === null ? this.#calls.at(-1) : this.#byIndex.get(index)
-    const continues = open && (id === '' || (open.id === id && index !== undefined && index !== null))
-    if (continues) return open
+  #findCall(index: unknown, id: string): PartialCall {
+    const current = index === undefined || index === null ? this.#calls.at(-1) : this.#byIndex.get(index)
+    const isSameCall = current && (id === '' || (current.id === id && index !== undefined && index !== null))
+    if (isSameCall) return current
     const call = { id: '', name: '', arguments: '' }
     this.#calls.push(call)
     this.#byIndex.set(index, call)

@@ -10,18 +10,18 @@ import type { Upstream } from './upstream.ts'
 import type { RoundEnd, Target, WireFormat } from './wire-format.ts'
 
 export interface ChatModelOptions extends IdleTimeouts {
-  /** API base, without a slash at its end. The key is sent to nowhere else. */
+  /** API base without a trailing slash. The key is sent to this base only. */
   base: string
-  /** null for a provider that wants none. */
+  /** Null for a provider without authentication. */
   key: string | null
   model: string
   api: 'responses' | 'chat'
 }
 
 /**
- * A model behind a provider's API. A round ends with one `end` or `failed`, whatever the provider does: silence, bytes
- * without an end, no event stream, a stream that stops (docs/agent-chat.md). The whole turn's time is the caller's
- * to bound, by the signal. Nothing of an error's text is given out.
+ * Opens a model behind a provider's API. A round always ends with one `end` or `failed` event, even if the provider
+ * is silent, sends endless bytes, sends no event stream or stops in the middle (docs/agent-chat.md). The caller
+ * limits the time of the whole turn by the signal. The text of a provider's error is never passed on.
  */
 export function openChatModel(options: ChatModelOptions): ChatModel {
   const upstream = openUpstream(options)
@@ -29,15 +29,16 @@ export function openChatModel(options: ChatModelOptions): ChatModel {
   return {
     name: () => Promise.resolve(options.model),
     async *ask(call, signal) {
-      const to = { model: options.model }
-      for await (const event of askOnce(upstream, format, options, to, call, signal)) yield published(event)
+      const target = { model: options.model }
+      for await (const event of runRound(upstream, format, options, target, call, signal))
+        yield withoutEvidence(event)
     },
     close: () => upstream.close(),
   }
 }
 
-/** An event as it is passed on: without evidence, which holds text of the provider's. */
-export function published(event: RoundEvent): ModelEvent {
+/** Removes the evidence from an event before it is passed on: it holds text of the provider. */
+export function withoutEvidence(event: RoundEvent): ModelEvent {
   if (event.kind !== 'failed') return event
   const { evidence: _evidence, ...failed } = event
   return failed
@@ -45,43 +46,45 @@ export function published(event: RoundEvent): ModelEvent {
 
 const KIB = 1024
 
-/** Least bounds of a stream, and how many bytes each token allowed may add to them. */
+/** Minimum size limits of a stream, and the bytes each allowed output token adds to them. */
 const EVENT_MAX_BYTES = 256 * KIB
-const EVENT_BYTES_A_TOKEN = 32
+const EVENT_BYTES_PER_TOKEN = 32
 const ROUND_MAX_BYTES = 1024 * KIB
-const ROUND_BYTES_A_TOKEN = KIB
+const ROUND_BYTES_PER_TOKEN = KIB
 
-/** Of one round: texts, then its end. */
+/** An event of a round: texts, then its end. */
 export type RoundEvent = { kind: 'text'; text: string } | RoundEnd
 
 /**
- * Asks once.
+ * Runs one round: sends the call and yields the events.
  *
- * @throws the signal's reason, and nothing of the provider's
+ * @throws the signal's reason; failures of the provider become a `failed` event
  */
-export async function* askOnce(
+export async function* runRound(
   upstream: Upstream,
   format: WireFormat,
   limits: IdleTimeouts,
-  to: Target,
+  target: Target,
   call: ModelCall,
   signal: AbortSignal,
 ): AsyncGenerator<RoundEvent> {
   signal.throwIfAborted()
-  const reply = new ProviderStream(upstream, limits, boundsOf(call), signal)
-  let whole = false
+  const stream = new ProviderStream(upstream, limits, streamBounds(call), signal)
+  let isComplete = false
   try {
-    await reply.open((ended) => format.send(upstream, to, call, ended))
-    const parser = format.parser(to, call)
+    await stream.open((streamSignal) => format.send(upstream, target, call, streamSignal))
+    const parser = format.parser(target, call)
     for (;;) {
-      const { closingMs } = parser
-      const event = await (closingMs === null ? reply.next() : reply.next(closingMs).catch(nothingMore))
+      const { finalIdleMs } = parser
+      const event = await (finalIdleMs === null
+        ? stream.next()
+        : stream.next(finalIdleMs).catch(ignoreProviderFailure))
       signal.throwIfAborted()
       const { text, end } = event === null ? { end: parser.endOfStream() } : parser.parse(event)
       if (text !== undefined) yield { kind: 'text', text }
       signal.throwIfAborted()
       if (end === undefined) continue
-      whole = true
+      isComplete = true
       yield end
       return
     }
@@ -89,19 +92,19 @@ export async function* askOnce(
     if (!(error instanceof ProviderFailure)) throw error
     yield error.round
   } finally {
-    reply.close(whole)
+    stream.close(isComplete)
   }
 }
 
-/** A failure after everything was said that must be is no failure of the round. */
-function nothingMore(error: unknown): null {
+/** Ignores a failure after the last required event: the round is complete. */
+function ignoreProviderFailure(error: unknown): null {
   if (error instanceof ProviderFailure) return null
   throw error
 }
 
-function boundsOf({ maxOutputTokens }: ModelCall): StreamBounds {
+function streamBounds({ maxOutputTokens }: ModelCall): StreamBounds {
   return {
-    maxEventBytes: Math.max(EVENT_MAX_BYTES, maxOutputTokens * EVENT_BYTES_A_TOKEN),
-    maxBytes: Math.max(ROUND_MAX_BYTES, maxOutputTokens * ROUND_BYTES_A_TOKEN),
+    maxEventBytes: Math.max(EVENT_MAX_BYTES, maxOutputTokens * EVENT_BYTES_PER_TOKEN),
+    maxBytes: Math.max(ROUND_MAX_BYTES, maxOutputTokens * ROUND_BYTES_PER_TOKEN),
   }
 }

@@ -1,43 +1,43 @@
 import { APIConnectionError, APIError } from 'openai'
 import { SseParser, StreamTooLarge } from '../sse-parser.ts'
 import type { StreamBounds } from '../sse-parser.ts'
-import { fieldsOf } from '../http.ts'
-import type { Fields } from '../http.ts'
+import { asJsonObject } from '../http.ts'
+import type { JsonObject } from '../http.ts'
 import { ProviderFailure, failedRound, upstreamError } from './upstream.ts'
 import type { ResponseBody, Upstream } from './upstream.ts'
 
-/** How long a round may be silent, in milliseconds. */
+/** Time limits between the events of a round, in milliseconds. */
 export interface IdleTimeouts {
-  /** From the request to the first event. */
+  /** Time from the request to the first event. */
   firstEventMs: number
-  /** Between two events; comments are none. */
+  /** Time between two events; comments do not count. */
   idleMs: number
 }
 
-/** What is read behind the last event to use a connection again, and how long for. */
-const REST_MAX_BYTES = 16 * 1024
-const REST_MS = 500
+/** Bytes and milliseconds spent on reading the rest of a response so that its connection can be reused. */
+const DRAIN_MAX_BYTES = 16 * 1024
+const DRAIN_MS = 500
 
 const END_MARK = '[DONE]'
 
-/** How connections break that stood: the request may have arrived. */
+/** Error codes of established connections that broke: the request may have arrived. */
 const BROKEN_CONNECTION = /^(?:UND_ERR_SOCKET|ECONNRESET|ETIMEDOUT|EPIPE|HPE_\w+)$/
 
 /**
- * One request and the events of its answer, bounded in bytes and silence. Everything ends at once with the signal,
- * whether anybody waits for an event or not.
+ * One request and the events of its response, limited in bytes and idle time. The signal ends everything
+ * immediately, whether or not an event is awaited.
  */
 export class ProviderStream {
   readonly #upstream: Upstream
   readonly #limits: IdleTimeouts
   readonly #signal: AbortSignal
   readonly #stop = new AbortController()
-  readonly #cut = (): void => {
+  readonly #abort = (): void => {
     this.#stop.abort()
     this.#body?.destroy()
   }
-  readonly #silence = new IdleTimeout(this.#cut)
-  readonly #stream: SseParser
+  readonly #idleTimeout = new IdleTimeout(this.#abort)
+  readonly #parser: SseParser
   readonly #events: string[] = []
   #body: ResponseBody | null = null
   #chunks: AsyncIterator<Uint8Array> | null = null
@@ -47,10 +47,10 @@ export class ProviderStream {
   constructor(upstream: Upstream, limits: IdleTimeouts, bounds: StreamBounds, signal: AbortSignal) {
     this.#upstream = upstream
     this.#limits = limits
-    this.#stream = new SseParser(bounds)
+    this.#parser = new SseParser(bounds)
     this.#signal = signal
-    signal.addEventListener('abort', this.#cut, { once: true })
-    this.#silence.watch('first_event', limits.firstEventMs)
+    signal.addEventListener('abort', this.#abort, { once: true })
+    this.#idleTimeout.watch('first_event', limits.firstEventMs)
   }
 
   /**
@@ -64,7 +64,7 @@ export class ProviderStream {
     try {
       response = await send(this.#stop.signal)
     } catch (error) {
-      throw this.#failureOf(error)
+      throw this.#toFailure(error)
     }
     this.#body = this.#upstream.bodyOf(response)
     const type = response.headers.get('content-type')?.split(';')[0]?.trim().toLowerCase()
@@ -76,11 +76,11 @@ export class ProviderStream {
   /**
    * The next event.
    *
-   * @param idleMs a shorter limit of silence than the configured one
-   * @returns null when the stream has ended, whole or not
+   * @param idleMs an idle limit shorter than the configured one
+   * @returns null when the stream has ended, complete or not
    * @throws ProviderFailure; the signal's reason
    */
-  async next(idleMs = Infinity): Promise<Fields | null> {
+  async next(idleMs = Infinity): Promise<JsonObject | null> {
     if (this.#events.length === 0 && !this.#ended) await this.#read(Math.min(idleMs, this.#limits.idleMs))
     this.#signal.throwIfAborted()
     const event = this.#events.shift()
@@ -88,23 +88,23 @@ export class ProviderStream {
     return this.#parse(event)
   }
 
-  /** Ends the request. A connection whose answer is `whole` may be used again. */
-  close(whole: boolean): void {
-    this.#silence.stop()
-    this.#signal.removeEventListener('abort', this.#cut)
+  /** Ends the request. The connection is reused if the response is complete. */
+  close(isComplete: boolean): void {
+    this.#idleTimeout.stop()
+    this.#signal.removeEventListener('abort', this.#abort)
     if (this.#ended) return
-    if (whole && this.#body && this.#chunks) void readRest(this.#body, this.#chunks)
-    else this.#cut()
+    if (isComplete && this.#body && this.#chunks) void drain(this.#body, this.#chunks)
+    else this.#abort()
   }
 
-  /** Reads until there is an event or the stream has ended. */
+  /** Reads until an event is available or the stream has ended. */
   async #read(idleMs: number): Promise<void> {
-    if (this.#started) this.#silence.watch('idle', idleMs)
+    if (this.#started) this.#idleTimeout.watch('idle', idleMs)
     try {
       while (this.#events.length === 0) {
         const { value, done } = await this.#nextChunk()
         if (done === true) break
-        this.#events.push(...this.#stream.push(value).map(({ data }) => data))
+        this.#events.push(...this.#parser.push(value).map(({ data }) => data))
       }
     } catch (error) {
       this.#signal.throwIfAborted()
@@ -112,29 +112,29 @@ export class ProviderStream {
       throw error
     }
     this.#started = true
-    this.#silence.stop()
+    this.#idleTimeout.stop()
   }
 
   async #nextChunk(): Promise<IteratorResult<Uint8Array, undefined>> {
     const chunk = await this.#chunks?.next().catch((error: unknown) => {
       this.#signal.throwIfAborted()
-      if (this.#silence.expired !== null) throw this.#failureOf(error)
-      // A reset: what came before it counts.
+      if (this.#idleTimeout.expired !== null) throw this.#toFailure(error)
+      // The connection was reset: the data before it counts.
       return null
     })
     if (chunk && chunk.done !== true) return chunk
     this.#ended = true
-    const last = this.#stream.end()?.data ?? null
+    const last = this.#parser.end()?.data ?? null
     if (last !== null) this.#events.push(last)
     return { done: true, value: undefined }
   }
 
-  #parse(event: string): Fields {
-    let parsed: Fields | null = null
+  #parse(event: string): JsonObject {
+    let parsed: JsonObject | null = null
     try {
-      parsed = fieldsOf(JSON.parse(event))
+      parsed = asJsonObject(JSON.parse(event))
     } catch (cause) {
-      // Half of an event is what a cut stream ends with.
+      // A cut stream can end with half an event.
       throw upstreamError(
         this.#ended && this.#events.length === 0 ? 'truncated' : 'invalid_stream',
         {},
@@ -145,24 +145,24 @@ export class ProviderStream {
     return parsed
   }
 
-  #failureOf(error: unknown): unknown {
+  #toFailure(error: unknown): unknown {
     if (this.#signal.aborted) return this.#signal.reason
-    if (this.#silence.expired !== null) {
-      return new ProviderFailure(failedRound({ error: 'timeout', code: this.#silence.expired }), error)
+    if (this.#idleTimeout.expired !== null) {
+      return new ProviderFailure(failedRound({ error: 'timeout', code: this.#idleTimeout.expired }), error)
     }
-    return failureOfRequest(error)
+    return toRequestFailure(error)
   }
 }
 
-/** Whether a request may have reached the provider whose connection failed with this. */
+/** Returns whether a request may have reached the provider although its connection failed. */
 export function mayHaveArrived(cause: unknown): boolean {
   const { code, syscall } = (cause ?? {}) as { code?: unknown; syscall?: unknown }
-  // The time of a connection can be over before it stands, and long after.
+  // ETIMEDOUT occurs both while connecting and on an established connection.
   return typeof code === 'string' && BROKEN_CONNECTION.test(code) && syscall !== 'connect'
 }
 
-/** What an error of the client means; anything that is none of its errors is given back. */
-function failureOfRequest(error: unknown): unknown {
+/** Converts an error of the SDK's client to a ProviderFailure; returns any other error unchanged. */
+function toRequestFailure(error: unknown): unknown {
   if (error instanceof APIConnectionError) {
     return upstreamError('connect', { dispatched: mayHaveArrived(error.cause) }, error)
   }
@@ -173,25 +173,25 @@ function failureOfRequest(error: unknown): unknown {
   return upstreamError(`http_${status}`, { dispatched: status >= 500, evidence }, error)
 }
 
-/** Reads what is left of an answer that has said everything, so that its connection can be used again. */
-async function readRest(body: ResponseBody, chunks: AsyncIterator<Uint8Array>): Promise<void> {
-  const timer = setTimeout(() => body.destroy(), REST_MS)
+/** Reads the rest of a complete response so that its connection can be reused. */
+async function drain(body: ResponseBody, chunks: AsyncIterator<Uint8Array>): Promise<void> {
+  const timer = setTimeout(() => body.destroy(), DRAIN_MS)
   timer.unref()
   try {
-    for (let size = 0; size <= REST_MAX_BYTES;) {
+    for (let size = 0; size <= DRAIN_MAX_BYTES;) {
       const { value, done } = await chunks.next()
       if (done === true) return
       size += value.byteLength
     }
     body.destroy()
   } catch {
-    // The connection is lost, and nothing else.
+    // Only the connection is lost; the response is complete.
   } finally {
     clearTimeout(timer)
   }
 }
 
-/** Ends a round that stays silent for too long; `expired` tells by which limit. */
+/** Ends a round without events for too long; `expired` names the exceeded limit. */
 class IdleTimeout {
   expired: 'first_event' | 'idle' | null = null
   readonly #onExpired: () => void
@@ -201,7 +201,7 @@ class IdleTimeout {
     this.#onExpired = onExpired
   }
 
-  /** From now on there may be `ms` milliseconds of silence. */
+  /** Restarts the timer with a limit of `ms` milliseconds. */
   watch(limit: 'first_event' | 'idle', ms: number): void {
     this.stop()
     this.#timer = setTimeout(() => {

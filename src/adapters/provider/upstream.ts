@@ -1,47 +1,47 @@
 import type { Readable } from 'node:stream'
 import { OpenAI } from 'openai'
 import type { FailureCode, ModelEvent } from '../../domain/agent/model-call.ts'
-import { headerTexts, openConnections, readInto } from '../http.ts'
-import type { Connections } from '../http.ts'
+import { flattenHeaders, openHttpClient, readInto } from '../http.ts'
+import type { HttpClient } from '../http.ts'
 
 export interface UpstreamOptions {
-  /** API base, without a slash at its end. The key is sent to nowhere else. */
+  /** API base without a trailing slash. The key is sent to this base only. */
   base: string
-  /** null: requests go without one. */
+  /** Null for requests without authentication. */
   key: string | null
-  /** Sent with every request, beside what is needed. */
+  /** Additional headers of every request. */
   headers?: Readonly<Record<string, string>>
 }
 
-/** Bytes of an answer's body, as the connection gives them. */
+/** The bytes of a response body, as the connection delivers them. */
 export type ResponseBody = AsyncIterable<Uint8Array> & { destroy: () => unknown }
 
-/** A provider's API: the client makes requests, {@link Upstream.bodyOf} gives what came back, unread. */
+/** A provider's API: the client sends requests, {@link Upstream.bodyOf} returns the unread body of a response. */
 export interface Upstream {
   client: OpenAI
-  /** The body of a successful answer of the client's (`asResponse()`). */
+  /** Returns the body of a successful response of the client (`asResponse()`). */
   bodyOf(response: Response): ResponseBody
   close(): Promise<void>
 }
 
-/** What of an error's body is read: it is looked at for its kind alone. */
+/** Bytes read of an error's body: it is only classified. */
 const ERROR_MAX_BYTES = 16 * 1024
 
-/** If the body of an error takes longer, its status alone is reported. */
+/** If the body of an error takes longer, only its status is reported. */
 const ERROR_BODY_MS = 1_000
 
-/** The client's own limit ends with the headers; ours end what it starts, so that it must never be the first. */
+/** The client's own timeout ends with the headers. It must never fire before the limits of this adapter. */
 const NO_TIMEOUT_MS = 2 ** 31 - 1
 
 /**
- * Opens a provider. The SDK's client makes the requests and tells errors apart; it has no say in anything else:
- * connections are a pool of our own, nothing is repeated, no redirect is followed, the headers are those written here,
- * and the streams are read by `Reply` (docs/decisions/0029).
+ * Opens a provider. The SDK's client only builds requests and classifies errors. This adapter owns the connections,
+ * the headers and the streams (`ProviderStream`); nothing is retried and no redirect is followed
+ * (docs/decisions/0029).
  */
 export function openUpstream({ base, key, headers = {} }: UpstreamOptions): Upstream {
-  const connections = openConnections({ connect: { timeout: 10_000 } })
+  const http = openHttpClient({ connect: { timeout: 10_000 } })
   const bodies = new WeakMap<Response, ResponseBody>()
-  const sent = {
+  const requestHeaders = {
     ...headers,
     accept: 'text/event-stream',
     'content-type': 'application/json',
@@ -50,7 +50,7 @@ export function openUpstream({ base, key, headers = {} }: UpstreamOptions): Upst
   }
   const client = new OpenAI({
     baseURL: base,
-    // The client wants one; what is sent stands above.
+    // The client requires a key; the header above is the one that is sent.
     apiKey: key ?? 'none',
     adminAPIKey: null,
     organization: null,
@@ -59,7 +59,7 @@ export function openUpstream({ base, key, headers = {} }: UpstreamOptions): Upst
     logLevel: 'off',
     maxRetries: 0,
     timeout: NO_TIMEOUT_MS,
-    fetch: (target, init) => post(connections, bodies, sent, target, init),
+    fetch: (target, init) => post(http, bodies, requestHeaders, target, init),
   })
   return {
     client,
@@ -68,12 +68,12 @@ export function openUpstream({ base, key, headers = {} }: UpstreamOptions): Upst
       if (!body) throw new Error('the response is not in the format of this provider')
       return body
     },
-    close: () => connections.close(),
+    close: () => http.close(),
   }
 }
 
 async function post(
-  connections: Connections,
+  http: HttpClient,
   bodies: WeakMap<Response, ResponseBody>,
   headers: Readonly<Record<string, string>>,
   target: string | URL | Request,
@@ -81,44 +81,44 @@ async function post(
 ): Promise<Response> {
   if (typeof target !== 'string' || typeof init?.body !== 'string')
     throw new Error('only text bodies are sent')
-  const answer = await connections.request(target, {
+  const received = await http.request(target, {
     method: 'POST',
     headers: { ...headers, 'content-length': String(Buffer.byteLength(init.body)) },
-    body: sentOnce(init.body),
+    body: singleUseBody(init.body),
     signal: init.signal,
   })
-  const { statusCode: status, body } = answer
-  const told = headerTexts(answer.headers)
-  if (status >= 400) return new Response(await readError(body), { status, headers: told })
-  const response = new Response(null, { status, headers: told })
+  const { statusCode: status, body } = received
+  const responseHeaders = flattenHeaders(received.headers)
+  if (status >= 400) return new Response(await readError(body), { status, headers: responseHeaders })
+  const response = new Response(null, { status, headers: responseHeaders })
   if (response.ok) bodies.set(response, body)
   else body.destroy()
   return response
 }
 
 /**
- * A request's body that is given once and then let go: a connection holds on to what it was given for as long as the answer
- * lasts. The types of undici leave out the iterables that it takes.
+ * Creates a request body that is released after it was read once: a connection holds its body for the duration of
+ * the response. The types of undici omit the iterables that it accepts.
  */
-function sentOnce(text: string): Readable {
-  let left: string | null = text
+function singleUseBody(text: string): Readable {
+  let remaining: string | null = text
   const next = (): IteratorResult<Buffer, undefined> => {
-    if (left === null) return { done: true, value: undefined }
-    const value = Buffer.from(left)
-    left = null
+    if (remaining === null) return { done: true, value: undefined }
+    const value = Buffer.from(remaining)
+    remaining = null
     return { done: false, value }
   }
   return { [Symbol.iterator]: () => ({ next }) } as unknown as Readable
 }
 
-/** As much of an error's body as comes at once. */
+/** Reads the part of an error's body that arrives in time. */
 async function readError(body: ResponseBody): Promise<string> {
   const chunks: Uint8Array[] = []
   const timer = setTimeout(() => body.destroy(), ERROR_BODY_MS)
   try {
     await readInto(chunks, body, ERROR_MAX_BYTES)
   } catch {
-    // Cut, or ended by the timer: the status tells enough.
+    // The body is cut or late: the status is enough.
   } finally {
     clearTimeout(timer)
     body.destroy()
@@ -126,7 +126,7 @@ async function readError(body: ResponseBody): Promise<string> {
   return Buffer.concat(chunks).subarray(0, ERROR_MAX_BYTES).toString()
 }
 
-/** The response of a provider as a model's would be, to classify whose failure it is. It is never passed on. */
+/** The provider's error response, used to classify the failure. It is never passed on. */
 interface Evidence {
   status: number
   headers: Readonly<Record<string, string>>
@@ -136,19 +136,19 @@ interface Evidence {
 /** A round that failed. */
 export type FailedRound = Extract<ModelEvent, { kind: 'failed' }> & { evidence: Evidence | null }
 
-type FailureFacts = Partial<Pick<FailedRound, 'usage' | 'dispatched' | 'evidence'>>
+type FailureDetails = Partial<Pick<FailedRound, 'usage' | 'dispatched' | 'evidence'>>
 type UpstreamCode = Extract<FailureCode, { error: 'upstream_error' }>['code']
 
-export function failedRound(failure: FailureCode, facts: FailureFacts = {}): FailedRound {
-  return { kind: 'failed', usage: null, dispatched: true, evidence: null, ...facts, ...failure }
+export function failedRound(failure: FailureCode, details: FailureDetails = {}): FailedRound {
+  return { kind: 'failed', usage: null, dispatched: true, evidence: null, ...details, ...failure }
 }
 
-/** A round that failed by the provider's own doing. */
-export function failedUpstream(code: UpstreamCode, facts: FailureFacts = {}): FailedRound {
-  return failedRound({ error: 'upstream_error', code }, facts)
+/** Creates a round that failed because of the provider. */
+export function failedUpstream(code: UpstreamCode, details: FailureDetails = {}): FailedRound {
+  return failedRound({ error: 'upstream_error', code }, details)
 }
 
-/** Ends the reading of a round. */
+/** Thrown to end a round with a failure. */
 export class ProviderFailure extends Error {
   override readonly name = 'ProviderFailure'
   readonly round: FailedRound
@@ -161,8 +161,8 @@ export class ProviderFailure extends Error {
 
 export function upstreamError(
   code: UpstreamCode,
-  facts: FailureFacts = {},
+  details: FailureDetails = {},
   cause?: unknown,
 ): ProviderFailure {
-  return new ProviderFailure(failedUpstream(code, facts), cause)
+  return new ProviderFailure(failedUpstream(code, details), cause)
 }

@@ -1,16 +1,16 @@
 import type { ModelCall, ModelEvent, ToolRound, Usage } from '../../domain/agent/model-call.ts'
-import { fieldsOf, jsonFields } from '../http.ts'
-import type { Fields } from '../http.ts'
+import { asJsonObject, parseJsonObject } from '../http.ts'
+import type { JsonObject } from '../http.ts'
 import type { FailedRound, Upstream } from './upstream.ts'
 
-/** One of the two APIs. */
+/** Requests and events of one of the two APIs. */
 export interface WireFormat {
-  /** Sends a call; the signal ends it. */
-  send(upstream: Upstream, to: Target, call: ModelCall, signal: AbortSignal): Promise<Response>
-  parser(to: Target, call: ModelCall): RoundParser
+  /** Sends a call; the signal aborts it. */
+  send(upstream: Upstream, target: Target, call: ModelCall, signal: AbortSignal): Promise<Response>
+  parser(target: Target, call: ModelCall): RoundParser
 }
 
-/** The model of a round and what is sent beside the call. */
+/** The model of a round, and additional request fields. */
 export interface Target {
   model: string
   /** Merged into the request. */
@@ -19,14 +19,14 @@ export interface Target {
 
 /** Parses the events of one round. */
 export interface RoundParser {
-  parse(event: Fields): ParsedEvent
-  /** Limit of silence when everything has been said that must be; else null. */
-  readonly closingMs: number | null
-  /** The end of the round when no more events come. */
+  parse(event: JsonObject): ParsedEvent
+  /** Idle limit in milliseconds after all required events have arrived; null before. */
+  readonly finalIdleMs: number | null
+  /** Returns the end of the round when the stream has ended. */
   endOfStream(): RoundEnd
 }
 
-/** An event holds text, or the end, or neither. */
+/** The text or the end in an event; both may be absent. */
 export interface ParsedEvent {
   text?: string
   end?: RoundEnd
@@ -34,16 +34,16 @@ export interface ParsedEvent {
 
 export type RoundEnd = Extract<ModelEvent, { kind: 'end' }> | FailedRound
 
-/** No model reads or writes as many tokens in one round. */
+/** No model reads or writes this many tokens in one round. */
 const MAX_TOKENS = 10_000_000
 
 /**
- * Usage as a provider counts it; null when it does not or sends nonsense. A share of the cache that cannot be right counts
- * as none: nothing is charged at a lower price without proof.
+ * Parses the usage a provider reports; null if it is missing or invalid. An impossible number of cached tokens
+ * counts as zero, so that no discount is assumed.
  */
-export function usageOf(usage: Fields | null, input: string, output: string): Usage | null {
+export function parseUsage(usage: JsonObject | null, input: string, output: string): Usage | null {
   const [read, written] = [usage?.[input], usage?.[output]]
-  const cached = fieldsOf(usage?.[`${input}_details`])?.['cached_tokens']
+  const cached = asJsonObject(usage?.[`${input}_details`])?.['cached_tokens']
   if (!isCount(read) || !isCount(written)) return null
   return { in: read, out: written, cached: isCount(cached) && cached <= read ? cached : 0 }
 }
@@ -52,16 +52,19 @@ function isCount(value: unknown): value is number {
   return typeof value === 'number' && Number.isInteger(value) && value >= 0 && value <= MAX_TOKENS
 }
 
-/** Longest id and name of a call that every provider takes back. */
+/** Length of an id and form of a name that every provider accepts. */
 const ID_MAX_LENGTH = 64
 const NAME_PATTERN = /^[\w-]{1,64}$/
 
-/** Makes the ids of a turn's calls unique, since models repeat them; the first call keeps the id of the model. */
-export function callIds(rounds: readonly ToolRound[]): (given: unknown) => string {
+/**
+ * Returns a function that makes the ids of a turn's calls unique, since models repeat them. The first call keeps
+ * the model's id.
+ */
+export function uniqueCallIds(rounds: readonly ToolRound[]): (value: unknown) => string {
   const used = new Set(rounds.flatMap(({ results }) => results.map(({ call }) => call.callId)))
   let next = 1
-  return (given) => {
-    let id = typeof given === 'string' && given.length <= ID_MAX_LENGTH ? given : ''
+  return (value) => {
+    let id = typeof value === 'string' && value.length <= ID_MAX_LENGTH ? value : ''
     while (id === '' || used.has(id)) {
       id = `call_${used.size}_${next}`
       next += 1
@@ -71,24 +74,24 @@ export function callIds(rounds: readonly ToolRound[]): (given: unknown) => strin
   }
 }
 
-/** A call as it is given back: providers decline names they do not allow and arguments that are no JSON object. */
-export function replayable(call: { name: string; arguments: string }): { name: string; arguments: string } {
+/** Makes a call safe to send back: providers reject invalid names and arguments that are not a JSON object. */
+export function sanitizeCall(call: { name: string; arguments: string }): { name: string; arguments: string } {
   return {
     name: NAME_PATTERN.test(call.name) ? call.name : 'unknown',
-    arguments: jsonFields(call.arguments) === null ? '{}' : call.arguments,
+    arguments: parseJsonObject(call.arguments) === null ? '{}' : call.arguments,
   }
 }
 
-/** The result of a tool call that did not run: a provider declines a round in which a call has no result. */
+/** Result of a tool call that did not run: providers reject a call without a result. */
 const NOT_RUN = '{"error":"not_run"}'
 
-/** The results of a round by the ids of its calls. */
-export function resultsOf({ results }: ToolRound): (callId: string) => string {
+/** Returns a function that finds the result of a call by its id. */
+export function resultsByCallId({ results }: ToolRound): (callId: string) => string {
   const outputs = new Map(results.map(({ call, output }) => [call.callId, output]))
   return (callId) => outputs.get(callId) ?? NOT_RUN
 }
 
-/** The empty text for anything but a text. */
-export function textOf(value: unknown): string {
+/** Returns the value if it is a text, otherwise an empty text. */
+export function asText(value: unknown): string {
   return typeof value === 'string' ? value : ''
 }

@@ -3,48 +3,48 @@ import type { ModelResponse } from '../../domain/models/lite/suite.ts'
 import { DAY_MS, addDays, dayOf, startOfDay } from '../../domain/time.ts'
 import type { Instant } from '../../domain/time.ts'
 import { parseRetryAfter } from '../http.ts'
-import { describeError, readResponseBody } from './response-body.ts'
+import { parseErrorFacts, readResponseBody } from './response-body.ts'
 import type { ErrorFacts } from './response-body.ts'
 
-/** A response of the routing service, or why there is none. */
+/** A response of the routing service, or the reason there is none. */
 export interface RouterResponse {
-  /** HTTP status; null when there was no response. */
+  /** HTTP status; null without a response. */
   status: number | null
   /** Names in lower case. */
   headers: Readonly<Record<string, string>>
-  /** As far as it was read. */
+  /** The part of the body that was read. */
   body: string
-  /** How it came to its end. */
+  /** The way the response ended. */
   ending: 'whole' | 'cut' | 'too-large' | 'timeout' | 'unreachable'
-  /** When the response was whole, or given up. */
+  /** Time at which the response was complete or abandoned. */
   endedAt: Instant
 }
 
 const PREVIEW_CODE_POINTS = 200
 
-/** A greater number of seconds to wait is a mistake, or an attack. */
-const LONGEST_WAIT_SECONDS = 172_800
+/** A longer wait in a response is a mistake or an attack. */
+const MAX_WAIT_SECONDS = 172_800
 
 /**
- * Classifies a response by status, headers and body, whether the body is JSON, HTML, an event stream or a part of one,
- * and also an error inside a 200 (docs/model-errors.md). The most specific evidence decides.
+ * Classifies a response by status, headers and body, including errors inside a 200 (docs/model-errors.md). The body
+ * may be JSON, HTML, an event stream or a part of one. The most specific evidence decides.
  */
 export function classifyResponse(response: RouterResponse): Classification {
   const { endedAt } = response
   const { error, reply, readable } = readResponseBody(response.body)
   const headers = { ...error?.headers, ...response.headers }
-  const reset = instantOfReset(headers['x-ratelimit-reset'], endedAt)
-  const limit = countOf(headers['x-ratelimit-limit'])
+  const reset = parseReset(headers['x-ratelimit-reset'], endedAt)
+  const limit = parseCount(headers['x-ratelimit-limit'])
   const waits = (error?.retryAfterSeconds ?? []).map((seconds) => afterSeconds(seconds, endedAt))
-  const retryAt = latestOf(
-    [parseRetryAfter(headers['retry-after'], endedAt, LONGEST_WAIT_SECONDS), ...waits],
+  const retryAt = latestTime(
+    [parseRetryAfter(headers['retry-after'], endedAt, MAX_WAIT_SECONDS), ...waits],
     endedAt,
   )
   const within200 = response.status !== null && response.status < 300
   // An error inside a 200 has a status of its own.
   const status = !within200 ? response.status : error ? (error.status ?? 502) : null
   const resetInMs = reset === null ? null : reset - endedAt
-  const facts = {
+  const context = {
     ...(error ?? NO_ERROR),
     status: status ?? 0,
     within200,
@@ -53,48 +53,48 @@ export function classifyResponse(response: RouterResponse): Classification {
     resetInMs,
     retryAt,
   }
-  const decision = decideEnding(response, status, reply) ?? decide(facts)
+  const decision = decideWithoutError(response, status, reply) ?? decide(context)
   const midnight = decision.class === 'account_daily' ? startOfDay(addDays(dayOf(endedAt), 1)) : null
   const resetAt = reset ?? midnight
   return {
     correlated: null,
     ...decision,
     status,
-    retryAt: latestOf([retryAt, resetAt], endedAt),
+    retryAt: latestTime([retryAt, resetAt], endedAt),
     limit,
-    remaining: countOf(headers['x-ratelimit-remaining']),
+    remaining: parseCount(headers['x-ratelimit-remaining']),
     resetAt,
     providerName: error?.providerName ?? null,
     response: decision.class === 'answered' ? reply : null,
-    preview: previewOf(response),
+    preview: createPreview(response),
   }
 }
 
-const NO_ERROR = describeError({})
+const NO_ERROR = parseErrorFacts({})
 
 function afterSeconds(seconds: unknown, now: Instant): Instant | null {
   if (typeof seconds !== 'number' || !(seconds >= 0)) return null
-  return now + Math.ceil(Math.min(seconds, LONGEST_WAIT_SECONDS) * 1000)
+  return now + Math.ceil(Math.min(seconds, MAX_WAIT_SECONDS) * 1000)
 }
 
-/** The latest of the known times, and never before now; null when none is known. */
-function latestOf(times: readonly (Instant | null)[], now: Instant): Instant | null {
+/** Returns the latest known time, but not before `now`; null if none is known. */
+function latestTime(times: readonly (Instant | null)[], now: Instant): Instant | null {
   const known = times.filter((at) => at !== null)
   return known.length === 0 ? null : Math.max(now, ...known)
 }
 
-/** Epoch milliseconds, or seconds; null for a time that no limit can have. */
-function instantOfReset(text: string | undefined, now: Instant): Instant | null {
+/** Parses epoch milliseconds or seconds; null for a time that no limit can have. */
+function parseReset(text: string | undefined, now: Instant): Instant | null {
   if (text === undefined || !/^\d{10}(\d{3})?$/.test(text.trim())) return null
   const at = Number(text) * (text.trim().length === 10 ? 1000 : 1)
   return at >= now - DAY_MS && at <= now + 2 * DAY_MS ? at : null
 }
 
-function countOf(text: string | undefined): number | null {
+function parseCount(text: string | undefined): number | null {
   return text !== undefined && /^\d{1,9}$/.test(text.trim()) ? Number(text) : null
 }
 
-/** Names of the account that asked: the service repeats them in its errors, and previews are published. */
+/** Identifiers of the account: the service repeats them in its errors, and previews are published. */
 const IDENTIFYING: readonly [RegExp, string][] = [
   [/"user_id"\s*:\s*"[^"]*"?,?/g, ''],
   [/\bBearer\s+[^\s"'<>]+/gi, 'Bearer (key)'],
@@ -102,24 +102,27 @@ const IDENTIFYING: readonly [RegExp, string][] = [
   [/\b(user|org)_[A-Za-z0-9]{4,}/g, '($1)'],
 ]
 
-function previewOf({ body, ending, status }: RouterResponse): string {
+function createPreview({ body, ending, status }: RouterResponse): string {
   const whole = body.replaceAll(/\s+/g, ' ').trim().toWellFormed()
-  const line = IDENTIFYING.reduce((text, [name, stand]) => text.replaceAll(name, stand), whole)
+  const line = IDENTIFYING.reduce(
+    (text, [pattern, replacement]) => text.replaceAll(pattern, replacement),
+    whole,
+  )
   if (line !== '') return Array.from(line).slice(0, PREVIEW_CODE_POINTS).join('')
   return status === null ? ending : `${status} without a body`
 }
 
-/** Everything the rules go by. */
-interface Facts extends Omit<ErrorFacts, 'status'> {
+/** The evidence that the rules use. */
+interface ErrorContext extends Omit<ErrorFacts, 'status'> {
   status: number
-  /** True when the HTTP status is that of a success. */
+  /** True if the HTTP status is a success. */
   within200: boolean
   readable: boolean
-  /** Time until the named limit resets. */
+  /** Milliseconds until the named limit resets. */
   resetInMs: number | null
-  /** Requests the named limit allows. */
+  /** Number of requests the named limit allows. */
   limit: number | null
-  /** Earliest time of another request, where a header or the error names one. */
+  /** Earliest time of another request, if a header or the error names one. */
   retryAt: Instant | null
 }
 
@@ -129,8 +132,8 @@ interface Decision {
   correlated?: CorrelatedFailure
 }
 
-/** Decides replies, and responses that did not come whole. */
-function decideEnding(
+/** Classifies responses without an error, and incomplete ones. */
+function decideWithoutError(
   { ending, body }: RouterResponse,
   status: number | null,
   reply: ModelResponse | null,
@@ -140,34 +143,34 @@ function decideEnding(
     return { class: 'ambiguous', rule: 'no connection', correlated: 'service_down' }
   if (status !== null) return null
   if (ending !== 'whole') return { class: 'invalid_answer', rule: `the answer was ${ending}` }
-  if (reply && !saysNothing(reply)) return { class: 'answered', rule: 'a message' }
+  if (reply && !isEmptyReply(reply)) return { class: 'answered', rule: 'a message' }
   if (reply?.finishReason === 'content_filter')
     return { class: 'refused', rule: 'an empty message, filtered' }
   if (reply) return { class: 'invalid_answer', rule: 'an empty message' }
   return { class: 'invalid_answer', rule: body.trim() === '' ? 'an empty answer' : 'no message in a 200' }
 }
 
-/** A model that reasoned until its tokens were used up was cut short; any other says something, or was not served. */
-function saysNothing({ text, toolCalls, finishReason }: ModelResponse): boolean {
+/** Returns true for a reply without text and tool calls, unless reasoning used up all its tokens. */
+function isEmptyReply({ text, toolCalls, finishReason }: ModelResponse): boolean {
   return finishReason !== 'length' && toolCalls.length === 0 && text.trim() === ''
 }
 
-/** Decides what an error means. */
-function decide(facts: Facts): Decision {
-  const { limitSource, availability, filtered, within200 } = facts
+/** Classifies an error. */
+function decide(context: ErrorContext): Decision {
+  const { limitSource, availability, filtered, within200 } = context
   return (
-    named(`limit_source ${limitSource}`) ??
-    named(`availability ${availability}`) ??
+    decideByCause(`limit_source ${limitSource}`) ??
+    decideByCause(`availability ${availability}`) ??
     (filtered ? { class: 'refused', rule: 'reasons of a filter' } : null) ??
-    byMessage(facts) ??
-    byHeaders(facts) ??
-    byProvider(facts) ??
-    (within200 ? byStatusWithin200(facts) : byStatus(facts))
+    decideByMessage(context) ??
+    decideByHeaders(context) ??
+    decideByProvider(context) ??
+    (within200 ? decideByStatusWithin200(context) : decideByStatus(context))
   )
 }
 
-/** Causes that the service names, each by its field and its value. */
-const NAMED: Readonly<Record<string, ResponseClass>> = {
+/** Class of each cause that the service names by a field and its value. */
+const CLASS_BY_CAUSE: Readonly<Record<string, ResponseClass>> = {
   'limit_source openrouter_free_tier_daily': 'account_daily',
   'limit_source openrouter_free_tier_minute': 'account_minute',
   'limit_source openrouter_in_flight_budget': 'account_busy',
@@ -198,45 +201,62 @@ const NAMED: Readonly<Record<string, ResponseClass>> = {
   'error_type invalid_request': 'model_unsupported',
 }
 
-function named(cause: string): Decision | null {
-  const found = Object.hasOwn(NAMED, cause) ? NAMED[cause] : undefined
+function decideByCause(cause: string): Decision | null {
+  const found = Object.hasOwn(CLASS_BY_CAUSE, cause) ? CLASS_BY_CAUSE[cause] : undefined
   return found === undefined ? null : { class: found, rule: cause }
 }
 
-/** The service's own words for an error of a status; no provider's count. */
-const MESSAGES: readonly { of: readonly number[]; says: RegExp; class: ResponseClass; rule: string }[] = [
-  { of: [404], says: /data policy/i, class: 'account_policy', rule: 'message data policy' },
-  { of: [402, 403], says: /key limit exceeded/i, class: 'account_key_limit', rule: 'message key limit' },
+/** The service's own error messages by status; those of providers do not count. */
+const MESSAGES: readonly {
+  statuses: readonly number[]
+  pattern: RegExp
+  class: ResponseClass
+  rule: string
+}[] = [
+  { statuses: [404], pattern: /data policy/i, class: 'account_policy', rule: 'message data policy' },
   {
-    of: [404],
-    says: /support (tool use|the provided)/i,
+    statuses: [402, 403],
+    pattern: /key limit exceeded/i,
+    class: 'account_key_limit',
+    rule: 'message key limit',
+  },
+  {
+    statuses: [404],
+    pattern: /support (tool use|the provided)/i,
     class: 'model_unsupported',
     rule: 'message no support',
   },
-  { of: [403], says: /\b(region|country|territory)\b/i, class: 'model_gone', rule: 'message region' },
+  {
+    statuses: [403],
+    pattern: /\b(region|country|territory)\b/i,
+    class: 'model_gone',
+    rule: 'message region',
+  },
 ]
 
-function byMessage({ message, fromProvider, status, within200 }: Facts): Decision | null {
+function decideByMessage({ message, fromProvider, status, within200 }: ErrorContext): Decision | null {
   if (fromProvider) return null
   const [free, per] = /free-models-per-(day|min)/.exec(message) ?? []
   if (free) return { class: per === 'day' ? 'account_daily' : 'account_minute', rule: `message ${free}` }
-  const entry = MESSAGES.find(({ of, says }) => !within200 && of.includes(status) && says.test(message))
+  const entry = MESSAGES.find(
+    ({ statuses, pattern }) => !within200 && statuses.includes(status) && pattern.test(message),
+  )
   return entry ? { class: entry.class, rule: entry.rule } : null
 }
 
-/** No daily limit is this small, and no minute's limit this large. */
+/** Bounds that tell a daily limit from a per-minute limit. */
 const SMALLEST_DAILY_LIMIT = 50
 const LONGEST_MINUTE_WAIT_MS = 120_000
 
-/** Limits in headers are the service's own: no provider's are passed on. */
-function byHeaders({ fromProvider, limit, status, resetInMs }: Facts): Decision | null {
+/** Classifies by limit headers. They are the service's own: it does not pass those of providers on. */
+function decideByHeaders({ fromProvider, limit, status, resetInMs }: ErrorContext): Decision | null {
   if (status !== 429 || limit === null || fromProvider) return null
   const daily = resetInMs === null ? limit >= SMALLEST_DAILY_LIMIT : resetInMs > LONGEST_MINUTE_WAIT_MS
   return { class: daily ? 'account_daily' : 'account_minute', rule: 'headers of a limit' }
 }
 
-/** A provider's own status, as it describes its model. */
-const OF_PROVIDER: Readonly<Record<number, ResponseClass>> = {
+/** Class of a provider's status, which describes its model. */
+const PROVIDER_STATUS_CLASSES: Readonly<Record<number, ResponseClass>> = {
   400: 'model_unsupported',
   403: 'refused',
   404: 'model_gone',
@@ -248,14 +268,14 @@ const OF_PROVIDER: Readonly<Record<number, ResponseClass>> = {
   524: 'timeout',
 }
 
-function byProvider({ fromProvider, status, within200 }: Facts): Decision | null {
+function decideByProvider({ fromProvider, status, within200 }: ErrorContext): Decision | null {
   if (!fromProvider) return null
   if (within200) return { class: classWithin200(status), rule: `a provider's ${status} in a 200` }
-  return { class: OF_PROVIDER[status] ?? 'provider_down', rule: `a provider's ${status}` }
+  return { class: PROVIDER_STATUS_CLASSES[status] ?? 'provider_down', rule: `a provider's ${status}` }
 }
 
-/** A status of the service in a body of JSON; of 500 and above: `provider_down`. */
-const OF_SERVICE: Readonly<Record<number, ResponseClass>> = {
+/** Class of a status of the service with a JSON body; 500 and above are `provider_down`. */
+const SERVICE_STATUS_CLASSES: Readonly<Record<number, ResponseClass>> = {
   400: 'model_unsupported',
   401: 'account_key',
   402: 'account_balance',
@@ -265,27 +285,27 @@ const OF_SERVICE: Readonly<Record<number, ResponseClass>> = {
   422: 'model_unsupported',
 }
 
-function byStatus({ errorType, status, readable, retryAt }: Facts): Decision {
+function decideByStatus({ errorType, status, readable, retryAt }: ErrorContext): Decision {
   const rule = `status ${status}`
   if ([408, 504, 524].includes(status)) return { class: 'timeout', rule }
   if (status === 402 && retryAt !== null)
     return { class: 'account_busy', rule: 'status 402 with a time to retry' }
-  const typed = named(`error_type ${errorType}`)
+  const typed = decideByCause(`error_type ${errorType}`)
   if (typed) return typed
-  const known = OF_SERVICE[status] ?? (status >= 500 ? 'provider_down' : undefined)
+  const known = SERVICE_STATUS_CLASSES[status] ?? (status >= 500 ? 'provider_down' : undefined)
   if (readable && known) return { class: known, rule }
-  // A key that is not taken is a 401; a 403 in JSON says in its own words what it forbids.
-  const isOfKey = status === 401 || status === 402 || (status === 403 && !readable)
-  const other = isOfKey ? 'account_key' : 'service_down'
-  return { class: 'ambiguous', rule, correlated: status === 429 ? 'account_minute' : other }
+  // A rejected key is a 401. A 403 in JSON describes what it forbids.
+  const isKeyStatus = status === 401 || status === 402 || (status === 403 && !readable)
+  const correlated = isKeyStatus ? 'account_key' : 'service_down'
+  return { class: 'ambiguous', rule, correlated: status === 429 ? 'account_minute' : correlated }
 }
 
 /**
- * The service had taken the question and found a provider: what broke off after that is nobody's key, balance or request,
- * whatever code it carries. Only a 429 that tells nothing more may still be the account's.
+ * Classifies an error inside a 200. The service had accepted the request and found a provider, so the failure is
+ * not caused by the key, the balance or the request. Only a 429 without details may still be the account's limit.
  */
-function byStatusWithin200({ errorType, status }: Facts): Decision {
-  const typed = named(`error_type ${errorType}`)
+function decideByStatusWithin200({ errorType, status }: ErrorContext): Decision {
+  const typed = decideByCause(`error_type ${errorType}`)
   if (typed && ['provider_down', 'timeout', 'refused'].includes(typed.class)) return typed
   const rule = `status ${status} in a 200`
   if (status === 429) return { class: 'ambiguous', rule, correlated: 'account_minute' }
@@ -293,6 +313,6 @@ function byStatusWithin200({ errorType, status }: Facts): Decision {
 }
 
 function classWithin200(status: number): ResponseClass {
-  const own = OF_PROVIDER[status]
-  return own === 'model_rate_limit' || own === 'timeout' ? own : 'provider_down'
+  const providerClass = PROVIDER_STATUS_CLASSES[status]
+  return providerClass === 'model_rate_limit' || providerClass === 'timeout' ? providerClass : 'provider_down'
 }

@@ -6,63 +6,63 @@ import type { KeyRequests } from '../../domain/models/quota.ts'
 import { publishedText } from '../../domain/models/schema.ts'
 import { compareCodeUnits } from '../../domain/text.ts'
 import { parseDay } from '../../domain/time.ts'
-import { fieldsOf, jsonFields } from '../http.ts'
+import { asJsonObject, parseJsonObject } from '../http.ts'
 
-/** What the routing service says of models, endpoints and keys, in its own format. */
+/** Parsers for the routing service's data about models, endpoints and keys. */
 
-const NAME_MOST = 200
-const DESCRIPTION_MOST = 2_000
+const NAME_MAX_LENGTH = 200
+const DESCRIPTION_MAX_LENGTH = 2_000
 
-/** Parts of a price step that say when it holds, not what it costs. */
-const CONDITIONS = /(?:^|\.)(?:min|max)_\w*tokens$/
+/** Fields of a price step that hold its conditions, not its price. */
+const PRICE_CONDITIONS = /(?:^|\.)(?:min|max)_\w*tokens$/
 
-/** A field that is missing, new or of another type costs that fact alone. */
-const text = (most: number) =>
+/** A field that is missing or of another type only loses its own value. */
+const text = (maxLength: number) =>
   z
     .string()
-    .transform((value) => publishedText(value, most))
+    .transform((value) => publishedText(value, maxLength))
     .catch('')
 const textList = z.array(z.string()).nullable().catch(null)
 const tokens = z.int().positive().nullable().catch(null)
 
-const row = z.looseObject({
+const catalogueRow = z.looseObject({
   id: z.string().max(200).regex(MODEL_ID_PATTERN),
   pricing: z.record(z.string(), z.unknown()),
   canonical_slug: z.string().nullable().catch(null),
-  name: text(NAME_MOST),
-  description: text(DESCRIPTION_MOST),
+  name: text(NAME_MAX_LENGTH),
+  description: text(DESCRIPTION_MAX_LENGTH),
   created: z.number().positive().lt(1e11).nullable().catch(null),
   context_length: tokens,
   supported_parameters: textList,
 })
-type Row = z.infer<typeof row>
+type Row = z.infer<typeof catalogueRow>
 
 const catalogueSchema = z.looseObject({ data: z.array(z.unknown()) })
 
 /**
- * Reads a catalogue row by row: a row without a usable id or prices costs that row, and nothing else is lost. Of rows with
- * one id the first stands.
+ * Parses a catalogue row by row. A row without a usable id or prices is skipped. Of several rows with the same id
+ * the first counts.
  *
- * @returns null when the body is no list of models at all
+ * @returns null if the body is not a list of models
  */
 export function parseCatalogue(body: string): Catalogue | null {
-  const list = catalogueSchema.safeParse(jsonFields(body)).data?.data
+  const list = catalogueSchema.safeParse(parseJsonObject(body)).data?.data
   if (!list) return null
   const rows = new Map<string, Row>()
   for (const item of list) {
-    const { data } = row.safeParse(item)
+    const { data } = catalogueRow.safeParse(item)
     if (data && !rows.has(data.id)) rows.set(data.id, data)
   }
-  const secondNames = secondNamesIn([...rows.values()])
-  const models = [...rows.values()].map((item) => modelOf(item, secondNames.has(item.id)))
+  const aliases = findAliases([...rows.values()])
+  const models = [...rows.values()].map((item) => toModel(item, aliases.has(item.id)))
   return { models, badRows: list.length - models.length }
 }
 
 /**
- * The ids of free rows that are another name of a free row: several with one canonical slug, which a paid row may share
- * too. The one that is named like the slug is the model, else the first by its id.
+ * Returns the ids of free rows that are aliases of another free row with the same canonical slug, which a paid row
+ * may share too. The row named like the slug is the model, otherwise the first by id.
  */
-function secondNamesIn(rows: readonly Row[]): Set<string> {
+function findAliases(rows: readonly Row[]): Set<string> {
   const bySlug = new Map<string, string[]>()
   for (const { id, canonical_slug: slug } of rows) {
     if (slug === null || !id.endsWith(FREE_SUFFIX)) continue
@@ -70,27 +70,27 @@ function secondNamesIn(rows: readonly Row[]): Set<string> {
     if (ids) ids.push(id)
     else bySlug.set(slug, [id])
   }
-  const seconds = [...bySlug].flatMap(([slug, ids]) => {
-    const named = `${slug}${FREE_SUFFIX}`
-    const model = ids.includes(named) ? named : ids.toSorted(compareCodeUnits)[0]
+  const aliases = [...bySlug].flatMap(([slug, ids]) => {
+    const expectedId = `${slug}${FREE_SUFFIX}`
+    const model = ids.includes(expectedId) ? expectedId : ids.toSorted(compareCodeUnits)[0]
     return ids.filter((id) => id !== model)
   })
-  return new Set(seconds)
+  return new Set(aliases)
 }
 
-function modelOf(item: Row, isSecondName: boolean): CatalogueModel {
-  const architecture = fieldsOf(item['architecture']) ?? {}
-  const [inputs, outputs] = modalitiesOf(architecture['modality'])
+function toModel(item: Row, isAlias: boolean): CatalogueModel {
+  const architecture = asJsonObject(item['architecture']) ?? {}
+  const [inputs, outputs] = parseModality(architecture['modality'])
   const expiry = item['expiration_date'] ?? null
   const expirationDay = typeof expiry === 'string' ? parseDay(expiry.slice(0, 10)) : null
-  const top = fieldsOf(item['top_provider']) ?? {}
+  const topProvider = asJsonObject(item['top_provider']) ?? {}
   return {
     id: item.id,
     name: item.name || item.id,
     createdAt: item.created === null ? null : Math.trunc(item.created * 1000),
-    contextLength: item.context_length ?? tokens.parse(top['context_length']),
-    maxCompletionTokens: tokens.parse(top['max_completion_tokens']),
-    prices: Object.fromEntries(pricesOf('', item.pricing)),
+    contextLength: item.context_length ?? tokens.parse(topProvider['context_length']),
+    maxCompletionTokens: tokens.parse(topProvider['max_completion_tokens']),
+    prices: Object.fromEntries(flattenPrices('', item.pricing)),
     inputModalities: textList.parse(architecture['input_modalities']) ?? inputs,
     outputModalities: textList.parse(architecture['output_modalities']) ?? outputs,
     supportedParameters: item.supported_parameters ?? [],
@@ -98,28 +98,28 @@ function modelOf(item: Row, isSecondName: boolean): CatalogueModel {
     expirationUnreadable: expiry !== null && expirationDay === null,
     description: item.description,
     isRouterOrAlias:
-      isSecondName || architecture['tokenizer'] === 'Router' || (item['alias_target'] ?? null) !== null,
+      isAlias || architecture['tokenizer'] === 'Router' || (item['alias_target'] ?? null) !== null,
   }
 }
 
-/** The older form of the modalities, `text+image->text`. */
-function modalitiesOf(modality: unknown): [inputs: string[], outputs: string[]] {
+/** Parses the older form of the modalities, `text+image->text`. */
+function parseModality(modality: unknown): [inputs: string[], outputs: string[]] {
   if (typeof modality !== 'string') return [[], []]
   const [inputs = '', outputs = ''] = modality.split('->')
-  const named = (list: string): string[] => list.split('+').filter((name) => name !== '')
-  return [named(inputs), named(outputs)]
+  const split = (list: string): string[] => list.split('+').filter((name) => name !== '')
+  return [split(inputs), split(outputs)]
 }
 
-function pricesOf(path: string, value: unknown): [string, number | null][] {
+function flattenPrices(path: string, value: unknown): [string, number | null][] {
   if (typeof value === 'object' && value !== null)
     return Object.entries(value).flatMap(([name, item]) =>
-      pricesOf(path === '' ? name : `${path}.${name}`, item),
+      flattenPrices(path === '' ? name : `${path}.${name}`, item),
     )
-  if (CONDITIONS.test(path) || value === null) return []
-  return [[path, priceOf(value)]]
+  if (PRICE_CONDITIONS.test(path) || value === null) return []
+  return [[path, parsePrice(value)]]
 }
 
-function priceOf(value: unknown): number | null {
+function parsePrice(value: unknown): number | null {
   if (typeof value === 'number') return Number.isFinite(value) ? value : null
   return typeof value === 'string' && /^-?\d+(?:\.\d+)?(?:e[+-]?\d+)?$/i.test(value) ? Number(value) : null
 }
@@ -133,9 +133,9 @@ const keySchema = z.looseObject({
   }),
 })
 
-/** Reads the daily requests of a key; null when the body names none. */
+/** Parses the daily requests of a key; null if the body has none. */
 export function parseKeyRequests(body: string): KeyRequests | null {
-  const requests = keySchema.safeParse(jsonFields(body)).data?.data.free_model_daily_requests
+  const requests = keySchema.safeParse(parseJsonObject(body)).data?.data.free_model_daily_requests
   return requests ? { limit: Math.floor(requests.limit), used: Math.ceil(requests.used) } : null
 }
 
@@ -149,12 +149,13 @@ const endpoint = z.looseObject({
 })
 
 /**
- * Reads a model's endpoints. An endpoint is usable while its status is 0; all others are degrees of being taken out.
+ * Parses a model's endpoints. An endpoint is usable while its status is 0; other values mean degrees of
+ * unavailability.
  *
- * @returns null when the body has another shape
+ * @returns null if the body has an unexpected form
  */
 export function parseEndpoints(body: string): Pick<EndpointRecord, 'usable' | 'latencyMs'> | null {
-  const list = endpointsSchema.safeParse(jsonFields(body)).data?.data.endpoints
+  const list = endpointsSchema.safeParse(parseJsonObject(body)).data?.data.endpoints
   if (!list) return null
   const known = list.map((each) => endpoint.safeParse(each).data).filter((each) => each !== undefined)
   const usable = known.filter(({ status }) => (status ?? 0) === 0)

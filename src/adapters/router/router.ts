@@ -2,24 +2,24 @@ import type { Catalogue } from '../../domain/models/catalogue.ts'
 import type { EndpointRecord, ChatCall, RouterFacts } from '../../domain/models/evaluation.ts'
 import type { Clock, ModelRouter } from '../../domain/ports.ts'
 import { Refusal } from '../../domain/refusal.ts'
-import { TimeLimitExceeded, headerTexts, openConnections, readInto } from '../http.ts'
-import type { Connections, HttpExchange } from '../http.ts'
+import { TimeLimitExceeded, flattenHeaders, openHttpClient, readInto } from '../http.ts'
+import type { HttpClient, HttpRequest } from '../http.ts'
 import { classifyResponse } from './classify.ts'
 import type { RouterResponse } from './classify.ts'
 import { parseCatalogue, parseEndpoints, parseKeyRequests } from './facts.ts'
 
 export interface RouterOptions {
-  /** API base, without a slash at its end. The key is sent to nowhere else. */
+  /** API base without a trailing slash. The key is sent to this base only. */
   base: string
   key: string | null
-  /** Names the product to the service: the address under which it is used. */
+  /** Identifies the product to the service: the URL under which it is used. */
   referer: string
   clock: Clock
-  /** Longest wait for a model's whole answer. */
+  /** Time limit of a model's whole response, in milliseconds. */
   chatTimeoutMs?: number
 }
 
-/** A model that needs longer than this for a short question does not serve now. */
+/** A model that needs longer for a short prompt counts as unavailable. */
 const CHAT_TIMEOUT_MS = 90_000
 const FACTS_TIMEOUT_MS = 20_000
 
@@ -27,12 +27,12 @@ const CATALOGUE_MAX_BYTES = 32 * 1024 * 1024
 const RESPONSE_MAX_BYTES = 1024 * 1024
 
 /**
- * The routing service over HTTP. Chat answers are asked for whole, not as a stream: the suite grades whole answers, and
- * the latency that counts is that to their end.
+ * Opens the routing service over HTTP. Chat completions are requested as a whole, not as a stream: the suite grades
+ * whole answers and measures the latency of the whole response.
  */
 export function openRouter(options: RouterOptions): ModelRouter & { close: () => Promise<void> } {
   const { base, key, clock, chatTimeoutMs = CHAT_TIMEOUT_MS } = options
-  const connections = openConnections({ connect: { timeout: 10_000 } })
+  const http = openHttpClient({ connect: { timeout: 10_000 } })
   const headers: Record<string, string> = {
     accept: 'application/json',
     'user-agent': 'dash (AI and trends dashboard)',
@@ -40,27 +40,27 @@ export function openRouter(options: RouterOptions): ModelRouter & { close: () =>
     'x-openrouter-title': 'dash',
     ...(key === null ? {} : { authorization: `Bearer ${key}` }),
   }
-  const ask = async (asked: Question, maxBytes: number): Promise<TimedResponse> =>
-    withoutSecret(await send(connections, asked, maxBytes, clock), key)
-  const facts = (path: string, signal: AbortSignal, maxBytes = RESPONSE_MAX_BYTES) =>
-    ask({ url: `${base}${path}`, headers, timeoutMs: FACTS_TIMEOUT_MS, signal }, maxBytes)
+  const sendRedacted = async (request: RouterRequest, maxBytes: number): Promise<TimedResponse> =>
+    redactKey(await send(http, request, maxBytes, clock), key)
+  const getFacts = (path: string, signal: AbortSignal, maxBytes = RESPONSE_MAX_BYTES) =>
+    sendRedacted({ url: `${base}${path}`, headers, timeoutMs: FACTS_TIMEOUT_MS, signal }, maxBytes)
   return {
     hasKey: key !== null,
     catalogue: async (signal) =>
-      catalogueOf(await facts('/models', signal, CATALOGUE_MAX_BYTES), `${base}/models`),
+      toCatalogue(await getFacts('/models', signal, CATALOGUE_MAX_BYTES), `${base}/models`),
     async key(signal) {
-      const response = await facts('/key', signal)
+      const response = await getFacts('/key', signal)
       return response.status === 200
         ? { facts: parseKeyRequests(response.body) }
         : { failed: classifyResponse(response) }
     },
     endpoints: async (model, signal) =>
-      endpointsOf(await facts(`/models/${pathOf(model)}/endpoints`, signal), model),
+      toEndpointRecord(await getFacts(`/models/${pathOf(model)}/endpoints`, signal), model),
     async chat(call, signal) {
-      const response = await ask(
+      const response = await sendRedacted(
         {
           url: `${base}/chat/completions`,
-          // A cached answer would have no latency and say nothing about today.
+          // A cached answer would have no latency, and would not describe the model of today.
           headers: { ...headers, 'content-type': 'application/json', 'x-openrouter-cache': 'false' },
           body: JSON.stringify(chatBody(call)),
           timeoutMs: chatTimeoutMs,
@@ -70,15 +70,15 @@ export function openRouter(options: RouterOptions): ModelRouter & { close: () =>
       )
       return { ...classifyResponse(response), endedAt: response.endedAt, latencyMs: response.latencyMs }
     },
-    close: () => connections.close(),
+    close: () => http.close(),
   }
 }
 
-function catalogueOf({ status, ending, body }: RouterResponse, url: string): Catalogue {
+function toCatalogue({ status, ending, body }: RouterResponse, url: string): Catalogue {
   if (status !== 200 || ending !== 'whole') {
-    const unanswered = ending === 'timeout' ? 'no response in time' : 'cannot be reached'
-    const why = status === null ? unanswered : `responded with ${status}`
-    throw unavailable(`${url}: ${why}; try again later, or correct OPENROUTER_BASE_URL`)
+    const noResponse = ending === 'timeout' ? 'no response in time' : 'cannot be reached'
+    const reason = status === null ? noResponse : `responded with ${status}`
+    throw unavailable(`${url}: ${reason}; try again later, or correct OPENROUTER_BASE_URL`)
   }
   const catalogue = parseCatalogue(body)
   if (catalogue === null) throw unavailable(`${url} is not a model catalogue; correct OPENROUTER_BASE_URL`)
@@ -89,8 +89,8 @@ function unavailable(detail: string): Refusal {
   return new Refusal('source_unavailable', detail)
 }
 
-/** A model the service does not know has no usable endpoint. */
-function endpointsOf(response: RouterResponse, model: string): RouterFacts<EndpointRecord> {
+/** Converts a response about endpoints. A model unknown to the service has no usable endpoint. */
+function toEndpointRecord(response: RouterResponse, model: string): RouterFacts<EndpointRecord> {
   const { status, ending, body, endedAt: checkedAt } = response
   if (status === 401) return { failed: classifyResponse(response) }
   if (status === 404) return { facts: { model, checkedAt, usable: false, latencyMs: null } }
@@ -98,22 +98,25 @@ function endpointsOf(response: RouterResponse, model: string): RouterFacts<Endpo
   return { facts: health && { model, checkedAt, ...health } }
 }
 
-/** A response may repeat what was sent; what is kept of responses is published, and must not hold the key. */
-function withoutSecret(response: TimedResponse, key: string | null): TimedResponse {
+/** Removes the key from a response, which may repeat it: previews of responses are published. */
+function redactKey(response: TimedResponse, key: string | null): TimedResponse {
   if (key === null) return response
-  const clean = (text: string): string => text.replaceAll(key, '(key)')
+  const redact = (text: string): string => text.replaceAll(key, '(key)')
   const headers = Object.fromEntries(
-    Object.entries(response.headers).map(([name, value]) => [name, clean(value)]),
+    Object.entries(response.headers).map(([name, value]) => [name, redact(value)]),
   )
-  return { ...response, headers, body: clean(response.body) }
+  return { ...response, headers, body: redact(response.body) }
 }
 
-/** The slash of an id stays one; everything else is taken literally. */
+/** Encodes a model id for a path and keeps its slash. */
 function pathOf(model: string): string {
   return model.split('/').map(encodeURIComponent).join('/')
 }
 
-/** One model, no list of others to fall back on, and no price: a request that would cost anything is refused. */
+/**
+ * Request body for one model, without fallback models, at a price of zero: the service refuses a request that would
+ * cost anything.
+ */
 function chatBody({ model, prompt, maxTokens, temperature, lowEffort }: ChatCall): Record<string, unknown> {
   const tools = prompt.tools.map((tool) => ({ type: 'function', function: tool }))
   return {
@@ -128,20 +131,20 @@ function chatBody({ model, prompt, maxTokens, temperature, lowEffort }: ChatCall
   }
 }
 
-type Question = HttpExchange & { signal: AbortSignal }
+type RouterRequest = HttpRequest & { signal: AbortSignal }
 
 interface TimedResponse extends RouterResponse {
   latencyMs: number
 }
 
 /**
- * Sends a request and reads its response as far as it comes. No redirect is followed.
+ * Sends a request and reads as much of its response as arrives. Redirects are not followed.
  *
- * @throws only the signal's own reason: any other failure is how the response ended
+ * @throws only the signal's reason: every other failure is reported as the `ending` of the response
  */
 async function send(
-  connections: Connections,
-  asked: Question,
+  http: HttpClient,
+  request: RouterRequest,
   maxBytes: number,
   clock: Clock,
 ): Promise<TimedResponse> {
@@ -150,12 +153,12 @@ async function send(
   const chunks: Uint8Array[] = []
   let failed: RouterResponse['ending'] | null = null
   try {
-    await connections.exchange(asked, async (response) => {
-      head = { status: response.statusCode, headers: headerTexts(response.headers) }
+    await http.exchange(request, async (response) => {
+      head = { status: response.statusCode, headers: flattenHeaders(response.headers) }
       await readInto(chunks, response.body, maxBytes)
     })
   } catch (error) {
-    asked.signal.throwIfAborted()
+    request.signal.throwIfAborted()
     failed = error instanceof TimeLimitExceeded ? 'timeout' : head.status === null ? 'unreachable' : 'cut'
   }
   const latencyMs = Math.round(performance.now() - startedAt)

@@ -1,14 +1,14 @@
 import { Bash, defineCommand, getCommandNames } from 'just-bash'
 import type { BashExecResult, CommandName, TransformPlugin, WordNode } from 'just-bash'
 import type { ShellLimits, ShellRun } from '../../domain/models/lite/suite.ts'
-import { respelledTools } from './tools.ts'
-import { MISSING_TOOLS, unsupportedBy } from './unsupported.ts'
+import { normalizedTools } from './tools.ts'
+import { MISSING_TOOLS, findUnsupported } from './unsupported.ts'
 
-/** A loop over `"$@"` that leaves it out: the sandbox would split the arguments at their spaces. */
+/** Adds `"$@"` to loops that omit it: the sandbox would split the arguments at spaces. */
 const loopsOverArguments: TransformPlugin = {
   name: 'loops-over-arguments',
   transform({ ast }) {
-    respell(ast)
+    addArguments(ast)
     return { ast }
   },
 }
@@ -18,73 +18,73 @@ const ARGUMENTS: WordNode = {
   parts: [{ type: 'DoubleQuoted', parts: [{ type: 'ParameterExpansion', parameter: '@', operation: null }] }],
 }
 
-/** In place: the tree belongs to one run of one command. */
-function respell(node: unknown): void {
+/** Changes the tree in place: it belongs to one run of one command. */
+function addArguments(node: unknown): void {
   if (typeof node !== 'object' || node === null) return
   if ('type' in node && node.type === 'For' && 'words' in node) node.words ??= [ARGUMENTS]
-  Object.values(node).forEach(respell)
+  Object.values(node).forEach(addArguments)
 }
 
-/** The folder in which a command begins; what lies elsewhere is not looked at. */
-const FOLDER = '/work'
+/** The working folder of a command; files elsewhere are ignored. */
+const WORK_FOLDER = '/work'
 
-/** A command longer than this is no answer to any question of the suite. */
-const MAX_COMMAND_BYTES = 4096
+/** No task of the suite needs a longer command. */
+const COMMAND_MAX_BYTES = 4096
 
 const MEBIBYTE = 1_048_576
 
-/** Commands of the sandbox that it is not given. */
-const WITHHELD = new Set('sqlite3 yq xan html-to-markdown help clear history'.split(' '))
+/** Commands of just-bash that are disabled. */
+const DISABLED_COMMANDS = new Set('sqlite3 yq xan html-to-markdown help clear history'.split(' '))
 
-const COMMANDS = getCommandNames().filter((name) => !WITHHELD.has(name)) as CommandName[]
+const COMMANDS = getCommandNames().filter((name) => !DISABLED_COMMANDS.has(name)) as CommandName[]
 
 /**
- * Runs one command in a shell of its own and says how it ended. Must be called where it can be stopped from outside: the
- * limits below end what counts its steps, not what hangs within one.
+ * Runs one command in a new shell and returns its outcome. Call it in a process that can be killed: the limits
+ * count steps of a command and do not stop a step that hangs.
  */
 export async function runCommand(
   command: string,
   files: ReadonlyMap<string, string>,
   limits: ShellLimits,
 ): Promise<ShellRun> {
-  if (command.includes('\0')) return ended('not-executable', 'a NUL in the command')
-  if (Buffer.byteLength(command) > MAX_COMMAND_BYTES)
-    return ended('not-executable', `longer than ${MAX_COMMAND_BYTES} bytes`)
-  const { found, unsupported } = await execute(command, files, limits)
-  const { missingTools } = found
-  if (found.outcome !== 'ran') return found
-  const audible = command.replaceAll(/(?:2|&)>{1,2}\s*\/dev\/null/g, '')
-  const { stderr } = audible === command ? found : (await execute(audible, files, limits)).found
-  const why = missingTools[0] ?? unsupported ?? unsupportedBy(command, stderr)
-  return why === null ? found : ended('unsupported', why, missingTools)
+  if (command.includes('\0')) return failedRun('not-executable', 'a NUL in the command')
+  if (Buffer.byteLength(command) > COMMAND_MAX_BYTES)
+    return failedRun('not-executable', `longer than ${COMMAND_MAX_BYTES} bytes`)
+  const { run, unsupported } = await execute(command, files, limits)
+  const { missingTools } = run
+  if (run.outcome !== 'ran') return run
+  const withStderr = command.replaceAll(/(?:2|&)>{1,2}\s*\/dev\/null/g, '')
+  const { stderr } = withStderr === command ? run : (await execute(withStderr, files, limits)).run
+  const reason = missingTools[0] ?? unsupported ?? findUnsupported(command, stderr)
+  return reason === null ? run : failedRun('unsupported', reason, missingTools)
 }
 
 async function execute(
   command: string,
   files: ReadonlyMap<string, string>,
   limits: ShellLimits,
-): Promise<{ found: ShellRun; unsupported: string | null }> {
-  const missing = new Set<string>()
-  const reported: string[] = []
-  let slept = 0
+): Promise<{ run: ShellRun; unsupported: string | null }> {
+  const missingTools = new Set<string>()
+  const unsupportedForms: string[] = []
+  let sleptMs = 0
   const bash = new Bash({
-    files: Object.fromEntries([...files].map(([path, content]) => [`${FOLDER}/${path}`, content])),
-    cwd: FOLDER,
-    env: { HOME: FOLDER, LC_ALL: 'C' },
+    files: Object.fromEntries([...files].map(([path, content]) => [`${WORK_FOLDER}/${path}`, content])),
+    cwd: WORK_FOLDER,
+    env: { HOME: WORK_FOLDER, LC_ALL: 'C' },
     commands: COMMANDS,
     customCommands: [
-      ...respelledTools((why) => reported.push(why)),
+      ...normalizedTools((reason) => unsupportedForms.push(reason)),
       ...MISSING_TOOLS.map((name) =>
         defineCommand(name, () => {
-          missing.add(name)
+          missingTools.add(name)
           return Promise.resolve({ stdout: '', stderr: '', exitCode: 127 })
         }),
       ),
     ],
-    // Nobody waits: what a command would sleep is counted.
+    // Sleeping is counted, not waited for.
     sleep(ms) {
-      slept += ms
-      return slept > limits.timeMs ? Promise.reject(new Error('slept too long')) : Promise.resolve()
+      sleptMs += ms
+      return sleptMs > limits.timeMs ? Promise.reject(new Error('slept too long')) : Promise.resolve()
     },
     executionLimitProfile: 'hardened',
     executionLimits: {
@@ -97,44 +97,48 @@ async function execute(
   })
   bash.registerTransformPlugin(loopsOverArguments)
   const result = await bash.exec(command, { rawScript: true })
-  const found =
-    slept > limits.timeMs ? ended('timeout', 'slept too long') : await outcomeOf(bash, result, limits)
-  return { found: { ...found, missingTools: [...missing] }, unsupported: reported[0] ?? null }
+  const run =
+    sleptMs > limits.timeMs ? failedRun('timeout', 'slept too long') : await toShellRun(bash, result, limits)
+  return { run: { ...run, missingTools: [...missingTools] }, unsupported: unsupportedForms[0] ?? null }
 }
 
-async function outcomeOf(bash: Bash, result: BashExecResult, limits: ShellLimits): Promise<ShellRun> {
+async function toShellRun(bash: Bash, result: BashExecResult, limits: ShellLimits): Promise<ShellRun> {
   const { stdout, stderr, exitCode } = result
   const limit = exitCode === 126 || exitCode === 124 ? LIMIT.exec(stderr)?.[0] : undefined
   if (limit !== undefined)
-    return ended(/output|length|bytes/.test(limit) ? 'too-much-output' : 'timeout', limit)
+    return failedRun(/output|length|bytes/.test(limit) ? 'too-much-output' : 'timeout', limit)
   const syntax = exitCode === 2 ? SYNTAX.exec(stderr)?.[0] : undefined
   const unknown = exitCode === 127 ? /^bash: .*: command not found$/m.exec(stderr)?.[0] : undefined
-  if (syntax ?? unknown) return ended('not-executable', syntax ?? unknown ?? '')
-  const files = await filesBelow(bash, limits.outputBytes)
+  if (syntax ?? unknown) return failedRun('not-executable', syntax ?? unknown ?? '')
+  const files = await readFiles(bash, limits.outputBytes)
   if (files === null || stdout.length + stderr.length > limits.outputBytes)
-    return ended('too-much-output', `more than ${limits.outputBytes} bytes`)
+    return failedRun('too-much-output', `more than ${limits.outputBytes} bytes`)
   return { outcome: 'ran', stdout, stderr, exitCode, files, reason: null, missingTools: [] }
 }
 
-/** How the sandbox says that one of its limits was reached. */
+/** Matches the sandbox's message about an exceeded limit. */
 const LIMIT = /^.*(?:exceeded|too many|deadline|limit).*$/im
 const SYNTAX = /^bash: (?:line \d+: )?(?:syntax error|unexpected EOF).*$/m
 
-/** Every regular file below the folder, or null when there is more than the limit. */
-async function filesBelow({ fs }: Bash, mostBytes: number): Promise<Map<string, string> | null> {
+/** Reads every regular file below the folder; null if they exceed the limit. */
+async function readFiles({ fs }: Bash, maxBytes: number): Promise<Map<string, string> | null> {
   const files = new Map<string, string>()
   let bytes = 0
   for (const path of fs.getAllPaths()) {
-    if (!path.startsWith(`${FOLDER}/`) || !(await fs.lstat(path)).isFile) continue
+    if (!path.startsWith(`${WORK_FOLDER}/`) || !(await fs.lstat(path)).isFile) continue
     const content = await fs.readFile(path)
     bytes += path.length + content.length
-    if (bytes > mostBytes) return null
-    files.set(path.slice(FOLDER.length + 1), content)
+    if (bytes > maxBytes) return null
+    files.set(path.slice(WORK_FOLDER.length + 1), content)
   }
   return files
 }
 
-function ended(outcome: ShellRun['outcome'], why: string, missingTools: readonly string[] = []): ShellRun {
+function failedRun(
+  outcome: ShellRun['outcome'],
+  why: string,
+  missingTools: readonly string[] = [],
+): ShellRun {
   return {
     outcome,
     stdout: '',

@@ -7,22 +7,23 @@ import type { Shell } from '../../domain/ports.ts'
 import type { ShellRun } from '../../domain/models/lite/suite.ts'
 import type { SandboxRequest } from './shell-process.ts'
 
-/** Loading the sandbox takes a quarter of a second; a machine that needs longer than this cannot run it. */
+/** Time limit for starting the process; loading the sandbox takes a quarter of a second. */
 const START_MS = 60_000
 
-/** The sandbox ends a command by itself at its limit; past this much more, its process is ended. */
+/** The sandbox ends a command at its time limit. The process is killed this much later. */
 const GRACE_MS = 2000
 
-/** Heap of the process: many times what any command within the other limits needs. */
+/** Heap of the process, many times the need of a command within the other limits. */
 const HEAP_MEBIBYTES = 128
 
 /**
- * A shell in memory: just-bash in a Node process of its own, without environment and streams, that may read the program's
- * own modules and otherwise neither files nor processes nor threads (docs/decisions/0023-command-sandbox.md).
- * It starts with the first command, serves one at a time, and is replaced after any command that reached a limit.
+ * Creates a shell in memory: just-bash in a separate Node process without environment and streams. The process can
+ * read the program's own modules but no other files, and can start neither processes nor threads
+ * (docs/decisions/0023-command-sandbox.md). It starts with the first command, runs one command at a time, and is
+ * replaced after a command that reached a limit.
  */
 export function memoryShell(): Shell {
-  const inTurn = pLimit(1)
+  const oneAtATime = pLimit(1)
   let started: Promise<ChildProcess> | null = null
   const end = (): void => {
     started?.then(stop, () => undefined)
@@ -34,42 +35,42 @@ export function memoryShell(): Shell {
     return started
   }
   const run = async (request: SandboxRequest): Promise<ShellRun> => {
-    let isSound = false
+    let isReusable = false
     try {
-      const answer = await ask(await child(), request)
-      const found = 'lost' in answer ? answer.lost : (answer.said as ShellRun)
-      isSound = 'said' in answer && found.outcome !== 'timeout' && found.outcome !== 'too-much-output'
-      return found
+      const reply = await sendRequest(await child(), request)
+      const result = 'failure' in reply ? reply.failure : (reply.message as ShellRun)
+      isReusable = 'message' in reply && result.outcome !== 'timeout' && result.outcome !== 'too-much-output'
+      return result
     } finally {
-      if (!isSound) end()
+      if (!isReusable) end()
     }
   }
   return {
-    run: (command, files, limits) => inTurn(() => run({ command, files, limits })),
-    close: () => inTurn(end),
+    run: (command, files, limits) => oneAtATime(() => run({ command, files, limits })),
+    close: () => oneAtATime(end),
   }
 }
 
 async function start(): Promise<ChildProcess> {
   const child = fork(fileURLToPath(new URL('./shell-process.js', import.meta.url)), {
     env: {},
-    execArgv: [`--max-old-space-size=${HEAP_MEBIBYTES}`, ...permissions()],
+    execArgv: [`--max-old-space-size=${HEAP_MEBIBYTES}`, ...permissionFlags()],
     serialization: 'advanced',
     stdio: ['ignore', 'ignore', 'ignore', 'ipc'],
   })
-  const ready = await answerOf(child, START_MS)
-  if ('lost' in ready) {
+  const ready = await nextMessage(child, START_MS)
+  if ('failure' in ready) {
     stop(child)
-    throw new Error(`the sandbox did not start: ${ready.lost.reason}`)
+    throw new Error(`the sandbox did not start: ${ready.failure.reason}`)
   }
-  rest(child)
+  unrefProcess(child)
   return child
 }
 
 const PACKAGES = `${sep}node_modules${sep}`
 
-/** What Node itself allows the process: to read this program and the packages it stands on, nothing else. */
-function permissions(): string[] {
+/** Node's permission flags: the process may read this program and its packages, nothing else. */
+function permissionFlags(): string[] {
   const flag = process.allowedNodeEnvironmentFlags.has('--permission')
     ? '--permission'
     : '--experimental-permission'
@@ -82,17 +83,17 @@ function permissions(): string[] {
   return [flag, ...readable.map((path) => `--allow-fs-read=${path.endsWith(sep) ? `${path}*` : path}`)]
 }
 
-async function ask(child: ChildProcess, request: SandboxRequest): Promise<Answer> {
+async function sendRequest(child: ChildProcess, request: SandboxRequest): Promise<ProcessMessage> {
   child.ref()
   child.channel?.ref()
   child.send(request, () => undefined)
-  const answer = await answerOf(child, request.limits.timeMs + GRACE_MS)
-  rest(child)
-  return answer
+  const reply = await nextMessage(child, request.limits.timeMs + GRACE_MS)
+  unrefProcess(child)
+  return reply
 }
 
-/** A sandbox that has nothing to do keeps nobody from ending. */
-function rest(child: ChildProcess): void {
+/** An idle sandbox does not keep its parent alive. */
+function unrefProcess(child: ChildProcess): void {
   child.unref()
   child.channel?.unref()
 }
@@ -105,38 +106,38 @@ function hasEnded({ exitCode, signalCode }: ChildProcess): boolean {
   return exitCode !== null || signalCode !== null
 }
 
-/** A message, or how the run ended for a process that will send none. */
-type Answer = { said: unknown } | { lost: ShellRun }
+/** A message of the process, or the failed run if the process ended without one. */
+type ProcessMessage = { message: unknown } | { failure: ShellRun }
 
-/** The next message of the process. */
-function answerOf(child: ChildProcess, withinMs: number): Promise<Answer> {
+/** Waits for the next message of the process. */
+function nextMessage(child: ChildProcess, timeoutMs: number): Promise<ProcessMessage> {
   return new Promise((resolve) => {
-    const settle = (answer: Answer): void => {
+    const settle = (reply: ProcessMessage): void => {
       clearTimeout(timer)
-      child.off('message', said).off('exit', exited).off('error', failed)
-      // An error that comes while the process is being ended has nobody else to hear it.
-      if ('lost' in answer) child.on('error', () => undefined)
-      resolve(answer)
+      child.off('message', onMessage).off('exit', onExit).off('error', onError)
+      // An error during the kill has no other listener and would be thrown.
+      if ('failure' in reply) child.on('error', () => undefined)
+      resolve(reply)
     }
-    const said = (message: unknown): void => settle({ said: message })
-    const exited = (code: number | null, signal: string | null): void =>
-      settle({ lost: crashed(`the sandbox ended with ${signal ?? code}`, signal) })
-    const failed = ({ message }: Error): void =>
-      settle({ lost: crashed(`the sandbox failed: ${message}`, null) })
+    const onMessage = (message: unknown): void => settle({ message })
+    const onExit = (code: number | null, signal: string | null): void =>
+      settle({ failure: crashedRun(`the sandbox ended with ${signal ?? code}`, signal) })
+    const onError = ({ message }: Error): void =>
+      settle({ failure: crashedRun(`the sandbox failed: ${message}`, null) })
     const timer = setTimeout(
-      () => settle({ lost: lost('timeout', `still running after ${withinMs} ms`) }),
-      withinMs,
+      () => settle({ failure: failedRun('timeout', `still running after ${timeoutMs} ms`) }),
+      timeoutMs,
     )
-    child.on('message', said).on('exit', exited).on('error', failed)
-    if (hasEnded(child)) exited(child.exitCode, child.signalCode)
+    child.on('message', onMessage).on('exit', onExit).on('error', onError)
+    if (hasEnded(child)) onExit(child.exitCode, child.signalCode)
   })
 }
 
-/** Node ends itself with SIGABRT (134 behind a wrapper) when the heap is full. */
-function crashed(why: string, signal: string | null): ShellRun {
-  return signal === 'SIGABRT' ? lost('too-much-output', 'out of memory') : lost('unsupported', why)
+/** Node ends with SIGABRT (134 behind a wrapper) when the heap is full. */
+function crashedRun(why: string, signal: string | null): ShellRun {
+  return signal === 'SIGABRT' ? failedRun('too-much-output', 'out of memory') : failedRun('unsupported', why)
 }
 
-function lost(outcome: ShellRun['outcome'], reason: string): ShellRun {
+function failedRun(outcome: ShellRun['outcome'], reason: string): ShellRun {
   return { outcome, stdout: '', stderr: '', exitCode: null, files: new Map(), reason, missingTools: [] }
 }

@@ -1,24 +1,30 @@
 import { defineCommand, latin1FromBytes } from 'just-bash'
 import type { Command, ExecResult, ResolvedCommandContext } from 'just-bash'
 
-/** How a tool of the sandbox reads its options: one a word, and few by their long names. */
-interface Reading {
-  /** Letters that take a value. */
-  values: string
-  /** Letters by long name; one that stays long, and takes a value, by itself. */
-  long: Readonly<Record<string, string>>
-  /** True when the first operand ends the options, as a command within the arguments does. */
+/** Option syntax of a tool. The sandbox's tools expect one option per word and know few long names. */
+interface OptionSyntax {
+  /** Option letters that take a value. */
+  valueLetters: string
+  /** Option letter of each long name. A value that is itself a long name stays long and takes a value. */
+  longNames: Readonly<Record<string, string>>
+  /** True if the first operand ends the options, as for tools whose arguments hold a command. */
   untilOperand?: true
 }
 
-const READINGS: ReadonlyMap<string, Reading> = new Map([
-  ['awk', { values: 'Fv', long: { 'field-separator': 'F', assign: 'v' }, untilOperand: true }],
-  ['cut', { values: 'bcdf', long: { delimiter: 'd', fields: 'f', characters: 'c', 'only-delimited': 's' } }],
+const OPTION_SYNTAX: ReadonlyMap<string, OptionSyntax> = new Map([
+  ['awk', { valueLetters: 'Fv', longNames: { 'field-separator': 'F', assign: 'v' }, untilOperand: true }],
+  [
+    'cut',
+    {
+      valueLetters: 'bcdf',
+      longNames: { delimiter: 'd', fields: 'f', characters: 'c', 'only-delimited': 's' },
+    },
+  ],
   [
     'grep',
     {
-      values: 'ABCDdefm',
-      long: {
+      valueLetters: 'ABCDdefm',
+      longNames: {
         'after-context': 'A',
         'basic-regexp': 'G',
         'before-context': 'B',
@@ -52,12 +58,12 @@ const READINGS: ReadonlyMap<string, Reading> = new Map([
       },
     },
   ],
-  ['head', { values: 'cn', long: { bytes: 'c', lines: 'n', quiet: 'q', silent: 'q' } }],
+  ['head', { valueLetters: 'cn', longNames: { bytes: 'c', lines: 'n', quiet: 'q', silent: 'q' } }],
   [
     'sort',
     {
-      values: 'koSTt',
-      long: {
+      valueLetters: 'koSTt',
+      longNames: {
         'field-separator': 't',
         'ignore-case': 'f',
         key: 'k',
@@ -70,14 +76,14 @@ const READINGS: ReadonlyMap<string, Reading> = new Map([
       },
     },
   ],
-  ['sed', { values: 'ef', long: { expression: 'e' } }],
-  ['tail', { values: 'cn', long: { bytes: 'c', lines: 'n', quiet: 'q', silent: 'q' } }],
-  ['uniq', { values: 'fsw', long: { 'skip-chars': 's', 'skip-fields': 'f' } }],
+  ['sed', { valueLetters: 'ef', longNames: { expression: 'e' } }],
+  ['tail', { valueLetters: 'cn', longNames: { bytes: 'c', lines: 'n', quiet: 'q', silent: 'q' } }],
+  ['uniq', { valueLetters: 'fsw', longNames: { 'skip-chars': 's', 'skip-fields': 'f' } }],
   [
     'xargs',
     {
-      values: 'adEILnPs',
-      long: {
+      valueLetters: 'adEILnPs',
+      longNames: {
         delimiter: 'd',
         'max-args': 'n',
         'max-lines': 'L',
@@ -91,37 +97,40 @@ const READINGS: ReadonlyMap<string, Reading> = new Map([
   ],
 ])
 
-/** The tools whose options are read for the sandbox. */
-const READ_TOOLS: readonly string[] = [...READINGS.keys()]
+/** The tools whose arguments are normalized. */
+const PARSED_TOOLS: readonly string[] = [...OPTION_SYNTAX.keys()]
 
-interface Words {
-  /** Each a word of its own, its value behind it. */
+interface ParsedArguments {
+  /** One word per option, followed by its value. */
   options: string[]
   operands: string[]
 }
 
 /**
- * Takes a tool's arguments apart as the real one does: `-nrk2` is `-nr`, `-k`, `2`, and `--key=2` is `-k`, `2`. What the
- * tool does not have stays as it is.
+ * Parses a tool's arguments as the real one does: `-nrk2` is `-nr`, `-k`, `2`, and `--key=2` is `-k`, `2`. Unknown
+ * options stay unchanged.
  */
-function readOptions(tool: string, args: readonly string[]): Words {
-  const { values, long, untilOperand } = READINGS.get(tool) ?? { values: '', long: {} }
-  const found: Words = { options: [], operands: [] }
+function parseArguments(tool: string, args: readonly string[]): ParsedArguments {
+  const { valueLetters, longNames, untilOperand } = OPTION_SYNTAX.get(tool) ?? {
+    valueLetters: '',
+    longNames: {},
+  }
+  const parsed: ParsedArguments = { options: [], operands: [] }
   const rest = [...args]
   for (let word = rest.shift(); word !== undefined; word = rest.shift()) {
     if (word === '--' || (untilOperand && !isOption(word))) {
-      found.operands.push(...(word === '--' ? [] : [word]), ...rest)
+      parsed.operands.push(...(word === '--' ? [] : [word]), ...rest)
       break
     }
-    if (!isOption(word)) found.operands.push(word)
-    else if (word.startsWith('--')) found.options.push(...longOption(word, long, values, rest))
-    else found.options.push(...shortOptions(word, values, rest))
+    if (!isOption(word)) parsed.operands.push(word)
+    else if (word.startsWith('--')) parsed.options.push(...longOption(word, longNames, valueLetters, rest))
+    else parsed.options.push(...shortOptions(word, valueLetters, rest))
   }
-  return found
+  return parsed
 }
 
-/** The words as the sandbox takes them. */
-function written({ options, operands }: Words): string[] {
+/** Returns the arguments in the form that the sandbox accepts. */
+function toArguments({ options, operands }: ParsedArguments): string[] {
   return [...options, ...(operands.some(isOption) ? ['--'] : []), ...operands]
 }
 
@@ -129,35 +138,40 @@ function isOption(word: string): boolean {
   return word.startsWith('-') && word !== '-'
 }
 
-function longOption(word: string, long: Reading['long'], values: string, rest: string[]): string[] {
+function longOption(
+  word: string,
+  longNames: OptionSyntax['longNames'],
+  valueLetters: string,
+  rest: string[],
+): string[] {
   const [, name = '', value] = /^--([^=]*)(?:=(.*))?$/s.exec(word) ?? []
-  const known = Object.hasOwn(long, name) ? (long[name] ?? '') : ''
-  const takes = known.length > 1 || (known !== '' && values.includes(known))
-  if (known === '' || (value !== undefined && !takes)) return [word]
-  const given = takes ? (value ?? rest.shift()) : undefined
-  if (known.length > 1) return [given === undefined ? known : `${known}=${given}`]
-  return [`-${known}`, ...(given === undefined ? [] : [given])]
+  const shortName = Object.hasOwn(longNames, name) ? (longNames[name] ?? '') : ''
+  const takesValue = shortName.length > 1 || (shortName !== '' && valueLetters.includes(shortName))
+  if (shortName === '' || (value !== undefined && !takesValue)) return [word]
+  const optionValue = takesValue ? (value ?? rest.shift()) : undefined
+  if (shortName.length > 1) return [optionValue === undefined ? shortName : `${shortName}=${optionValue}`]
+  return [`-${shortName}`, ...(optionValue === undefined ? [] : [optionValue])]
 }
 
-function shortOptions(word: string, values: string, rest: string[]): string[] {
-  const at = Array.from(word).findIndex((letter, index) => index > 0 && values.includes(letter))
-  if (at < 0) return [word]
-  const value = word.slice(at + 1) || rest.shift()
-  const flags = word.slice(0, at)
-  return [...(flags === '-' ? [] : [flags]), `-${word[at]}`, ...(value === undefined ? [] : [value])]
+function shortOptions(word: string, valueLetters: string, rest: string[]): string[] {
+  const position = Array.from(word).findIndex((letter, index) => index > 0 && valueLetters.includes(letter))
+  if (position < 0) return [word]
+  const value = word.slice(position + 1) || rest.shift()
+  const flags = word.slice(0, position)
+  return [...(flags === '-' ? [] : [flags]), `-${word[position]}`, ...(value === undefined ? [] : [value])]
 }
 
 type Tool = (args: string[], context: ResolvedCommandContext) => Promise<ExecResult>
 
 /**
- * The sandbox's own tools, given their arguments as they read them: what is spelled otherwise, or left out because a real
- * tool knows it, is put in words they know (docs/decisions/0024-commands-that-cannot-be-graded.md). They stand wherever a command
- * is run from: the line itself, `xargs`, `find -exec`, `sh -c`.
+ * Wraps the sandbox's tools so that they accept the arguments of the real ones
+ * (docs/decisions/0024-commands-that-cannot-be-graded.md). The wrappers apply wherever a command is run: on the
+ * command line, in `xargs`, `find -exec` and `sh -c`.
  *
- * @param onUnsupported called with what a command needs that cannot be put in such words
+ * @param onUnsupported called with the reason if a command needs a form that cannot be translated
  */
-export function respelledTools(onUnsupported: (why: string) => void): Command[] {
-  const own: Readonly<Record<string, Tool>> = {
+export function normalizedTools(onUnsupported: (why: string) => void): Command[] {
+  const wrappers: Readonly<Record<string, Tool>> = {
     find: findTool(onUnsupported),
     grep: grepTool(onUnsupported),
     ls: lsTool,
@@ -165,112 +179,121 @@ export function respelledTools(onUnsupported: (why: string) => void): Command[] 
     sort: sortTool,
     xargs: xargsTool,
   }
-  const names = new Set([...READ_TOOLS, ...Object.keys(own)])
+  const names = new Set([...PARSED_TOOLS, ...Object.keys(wrappers)])
   return [...names].map((name) =>
     defineCommand(
       name,
-      own[name] ?? ((args, context) => original(context, written(readOptions(name, args)))),
+      wrappers[name] ?? ((args, context) => runOriginal(context, toArguments(parseArguments(name, args)))),
     ),
   )
 }
 
-async function original({ origCommand }: ResolvedCommandContext, args: string[]): Promise<ExecResult> {
+async function runOriginal({ origCommand }: ResolvedCommandContext, args: string[]): Promise<ExecResult> {
   if (!origCommand) throw new Error('a required tool is missing in the sandbox')
   return origCommand(args)
 }
 
-/** What a tool printed, otherwise: the sandbox's own count of it holds no more. */
-function reprinted({ stderr, exitCode }: ExecResult, stdout: string): ExecResult {
+/** Returns a result with other output; the sandbox's byte count of the old output is dropped. */
+function withStdout({ stderr, exitCode }: ExecResult, stdout: string): ExecResult {
   return { stdout, stderr, exitCode }
 }
 
 const isLetters = (word: string): boolean => /^-[A-Za-z0-9]+$/.test(word)
 
-/** Each option by its letter, several of which may share a word. */
-function lettersOf(options: readonly string[]): Set<string> {
+/** Returns the letters of all short options; several may share a word. */
+function optionLetters(options: readonly string[]): Set<string> {
   return new Set(options.filter(isLetters).flatMap((word) => Array.from(word.slice(1))))
 }
 
-function without(options: readonly string[], letters: string): string[] {
-  const dropped = new RegExp(`[${letters}]`, 'g')
+function withoutLetters(options: readonly string[], letters: string): string[] {
+  const pattern = new RegExp(`[${letters}]`, 'g')
   return options
-    .map((word) => (isLetters(word) ? word.replaceAll(dropped, '') : word))
+    .map((word) => (isLetters(word) ? word.replaceAll(pattern, '') : word))
     .filter((word) => word !== '-')
 }
 
 const WORD_EDGES = /^\w(?:.*\w)?$/s
-const PLAIN_PATTERN = /^[\w\s:;,@%#=<>/~"'-]+$/
+const PLAIN_TEXT = /^[\w\s:;,@%#=<>/~"'-]+$/
 
-/** Letters that change nothing here: every file is text, and complaints are not judged. */
-const GREP_IDLE = 'saIGHZ'
+/** Letters without effect here: every file is text, and error output is not graded. */
+const GREP_IGNORED = 'saIGHZ'
 
 function grepTool(onUnsupported: (why: string) => void): Tool {
   return async (args, context) => {
-    const words = readOptions('grep', args)
-    const letters = lettersOf(words.options)
-    const has = (some: string): boolean => Array.from(some).some((letter) => letters.has(letter))
-    const named = words.options.indexOf('-e')
-    const patterns = named >= 0 || letters.has('f') ? [] : words.operands.slice(0, 1)
-    const paths = words.operands.slice(patterns.length)
-    const pattern = patterns[0] ?? words.options[named + 1] ?? ''
-    const lists = has('lL')
-    if (has('P') && /\(\?<?[=!]/.test(pattern)) onUnsupported('grep -P cannot look around')
-    if (words.options.filter((word) => word === '-e').length > 1) onUnsupported('grep of several patterns')
-    if (has('Z') && !lists) onUnsupported('grep -Z ends only names of files')
-    if (has('H') && !lists && !has('rR') && paths.length === 0) onUnsupported('grep -H without a file')
-    const bounded = has('w') && !WORD_EDGES.test(pattern) ? boundedPattern(pattern) : pattern
-    if (bounded === null || (bounded !== pattern && (has('oP') || named >= 0)))
+    const parsed = parseArguments('grep', args)
+    const letters = optionLetters(parsed.options)
+    const hasAny = (wanted: string): boolean => Array.from(wanted).some((letter) => letters.has(letter))
+    const patternIndex = parsed.options.indexOf('-e')
+    const patterns = patternIndex >= 0 || letters.has('f') ? [] : parsed.operands.slice(0, 1)
+    const paths = parsed.operands.slice(patterns.length)
+    const pattern = patterns[0] ?? parsed.options[patternIndex + 1] ?? ''
+    const listsNames = hasAny('lL')
+    if (hasAny('P') && /\(\?<?[=!]/.test(pattern)) onUnsupported('grep -P cannot look around')
+    if (parsed.options.filter((word) => word === '-e').length > 1) onUnsupported('grep of several patterns')
+    if (hasAny('Z') && !listsNames) onUnsupported('grep -Z ends only names of files')
+    if (hasAny('H') && !listsNames && !hasAny('rR') && paths.length === 0)
+      onUnsupported('grep -H without a file')
+    const wholeWords = hasAny('w') && !WORD_EDGES.test(pattern) ? wholeWordPattern(pattern) : pattern
+    if (wholeWords === null || (wholeWords !== pattern && (hasAny('oP') || patternIndex >= 0)))
       onUnsupported('grep -w of other than words')
-    const options = without(words.options, bounded === pattern ? GREP_IDLE : `${GREP_IDLE}wFE`)
-    const asked: Words = {
-      options: bounded === pattern ? options : [...options, '-E'],
+    const options = withoutLetters(
+      parsed.options,
+      wholeWords === pattern ? GREP_IGNORED : `${GREP_IGNORED}wFE`,
+    )
+    const adapted: ParsedArguments = {
+      options: wholeWords === pattern ? options : [...options, '-E'],
       operands: [
-        ...(patterns.length === 0 ? [] : [bounded ?? pattern]),
-        ...(has('rR') && paths.length === 0 ? ['.'] : paths),
-        // With a second file every line names its own.
-        ...(has('H') && !lists && paths.length > 0 ? ['/dev/null'] : []),
+        ...(patterns.length === 0 ? [] : [wholeWords ?? pattern]),
+        ...(hasAny('rR') && paths.length === 0 ? ['.'] : paths),
+        // With a second file, grep prefixes every line with its file name.
+        ...(hasAny('H') && !listsNames && paths.length > 0 ? ['/dev/null'] : []),
       ],
     }
-    const result = await original(context, written(asked))
-    const rooted = has('rR') && paths.length === 1 && paths[0] === '.' && !has('hq')
-    const stdout = asGrepPrints(result.stdout, rooted)
-    return reprinted(result, has('Z') ? stdout.replaceAll('\n', '\0') : stdout)
+    const result = await runOriginal(context, toArguments(adapted))
+    const addDotSlash = hasAny('rR') && paths.length === 1 && paths[0] === '.' && !hasAny('hq')
+    const stdout = formatGrepOutput(result.stdout, addDotSlash)
+    return withStdout(result, hasAny('Z') ? stdout.replaceAll('\n', '\0') : stdout)
   }
 }
 
-/** Whole words of a pattern that begins or ends with no letter of a word; null when it is no plain text. */
-function boundedPattern(pattern: string): string | null {
-  return PLAIN_PATTERN.test(pattern) ? `(^|[^[:alnum:]_])${pattern}([^[:alnum:]_]|$)` : null
+/** Returns a pattern for `-w` whose edges are not word characters; null if the pattern is not plain text. */
+function wholeWordPattern(pattern: string): string | null {
+  return PLAIN_TEXT.test(pattern) ? `(^|[^[:alnum:]_])${pattern}([^[:alnum:]_]|$)` : null
 }
 
-function asGrepPrints(stdout: string, rooted: boolean): string {
-  const own = stdout.replaceAll(/^\/dev\/null:0\n/gm, '')
-  return rooted ? own.replaceAll(/^(?=.)(?!--$)(?!\.\/)/gm, './') : own
+function formatGrepOutput(stdout: string, addDotSlash: boolean): string {
+  const output = stdout.replaceAll(/^\/dev\/null:0\n/gm, '')
+  return addDotSlash ? output.replaceAll(/^(?=.)(?!--$)(?!\.\/)/gm, './') : output
 }
 
 function sedTool(onUnsupported: (why: string) => void): Tool {
   return (args, context) => {
-    const words = readOptions('sed', args)
+    const parsed = parseArguments('sed', args)
     if (args.some((word) => /^-[nErsuz]*i.|^--in-place=./.test(word)))
       onUnsupported('sed -i keeps no copy of a file')
-    return original(context, written(words))
+    return runOriginal(context, toArguments(parsed))
   }
 }
 
-/** Lines that end with NUL are sorted as lines: no name here holds a line break. */
+/** Sorts NUL-terminated records as lines: no file name here contains a line break. */
 const sortTool: Tool = async (args, context) => {
-  const words = withOrderBehindKeys(readOptions('sort', args))
-  if (!lettersOf(words.options).has('z') || words.operands.length > 0 || !context.exec)
-    return original(context, written(words))
+  const parsed = withOrderAfterKeys(parseArguments('sort', args))
+  if (!optionLetters(parsed.options).has('z') || parsed.operands.length > 0 || !context.exec)
+    return runOriginal(context, toArguments(parsed))
   const lines = latin1FromBytes(context.stdin).replaceAll('\0', '\n')
   const { cwd } = context
-  const options = { cwd, stdin: lines, stdinKind: 'bytes', args: without(words.options, 'z') } as const
+  const options = {
+    cwd,
+    stdin: lines,
+    stdinKind: 'bytes',
+    args: withoutLetters(parsed.options, 'z'),
+  } as const
   const result = await context.exec('sort', options)
-  return reprinted(result, result.stdout.replaceAll('\n', '\0'))
+  return withStdout(result, result.stdout.replaceAll('\n', '\0'))
 }
 
-/** `-k 3nr,3` is `-k 3,3nr`. */
-function withOrderBehindKeys({ options, operands }: Words): Words {
+/** Converts `-k 3nr,3` to `-k 3,3nr`. */
+function withOrderAfterKeys({ options, operands }: ParsedArguments): ParsedArguments {
   const keyed = options.map((word, index) =>
     options[index - 1] === '-k' ? word.replace(/^([\d.]+)([A-Za-z]+),([\d.]+)$/, '$1,$3$2') : word,
   )
@@ -278,15 +301,15 @@ function withOrderBehindKeys({ options, operands }: Words): Words {
 }
 
 const xargsTool: Tool = (args, context) => {
-  const words = readOptions('xargs', args)
-  const letters = lettersOf(words.options)
+  const parsed = parseArguments('xargs', args)
+  const letters = optionLetters(parsed.options)
   const lines = letters.has('I') && !letters.has('0') && !letters.has('d')
-  return original(context, [...(lines ? ['-d', '\\n'] : []), ...words.options, ...words.operands])
+  return runOriginal(context, [...(lines ? ['-d', '\\n'] : []), ...parsed.options, ...parsed.operands])
 }
 
-/** Several files are printed in a row: the sandbox leaves an empty line between them, as between folders. */
+/** Removes the empty lines that the sandbox prints between files as between folders. */
 const lsTool: Tool = async (args, context) => {
-  const result = await original(context, args)
+  const result = await runOriginal(context, args)
   const { fs, cwd } = context
   const operands = args.filter((word) => !word.startsWith('-'))
   if (operands.length < 2) return result
@@ -297,11 +320,11 @@ const lsTool: Tool = async (args, context) => {
     }),
   )
   const asFiles = args.some((word) => /^-\w*d/.test(word)) || !areFolders.includes(true)
-  return asFiles ? reprinted(result, result.stdout.replaceAll(/\n{2,}/g, '\n')) : result
+  return asFiles ? withStdout(result, result.stdout.replaceAll(/\n{2,}/g, '\n')) : result
 }
 
-/** What decides more than which file comes next. */
-const FIND_CHOICES: ReadonlySet<string> = new Set([
+/** Expressions of find that affect the evaluation after `-exec`. */
+const FIND_CONTROL: ReadonlySet<string> = new Set([
   '!',
   '-not',
   '-o',
@@ -313,41 +336,45 @@ const FIND_CHOICES: ReadonlySet<string> = new Set([
   '-quit',
 ])
 
-/** A command's exit decides what follows it: the sandbox only looks at its output. */
+/** Makes the expression after `-exec` depend on the exit code of the command, which the sandbox ignores. */
 function findTool(onUnsupported: (why: string) => void): Tool {
   return async (args, context) => {
-    const begins = args.indexOf('-exec')
-    const ends = args.indexOf(';', begins)
-    if (begins < 0 || ends < 0) return original(context, args)
-    const before = args.slice(0, begins)
-    const after = args.slice(ends + 1).filter((word) => word !== '-a' && word !== '-and')
+    const execIndex = args.indexOf('-exec')
+    const endIndex = args.indexOf(';', execIndex)
+    if (execIndex < 0 || endIndex < 0) return runOriginal(context, args)
+    const before = args.slice(0, execIndex)
+    const after = args.slice(endIndex + 1).filter((word) => word !== '-a' && word !== '-and')
     const [print] = after
     if (after.length === 0 && !['!', '-not', '-o', '-or'].includes(before.at(-1) ?? ''))
-      return original(context, args)
+      return runOriginal(context, args)
     const simple = after.length === 1 && (print === '-print' || print === '-print0')
-    if (!simple || before.some((word) => FIND_CHOICES.has(word)) || !context.exec) {
+    if (!simple || before.some((word) => FIND_CONTROL.has(word)) || !context.exec) {
       onUnsupported('find goes on after -exec')
-      return original(context, args)
+      return runOriginal(context, args)
     }
-    return passedBy(args.slice(begins + 1, ends), await original(context, [...before, '-print0']), {
-      context,
-      end: print === '-print' ? '\n' : '\0',
-    })
+    return execForEachPath(
+      args.slice(execIndex + 1, endIndex),
+      await runOriginal(context, [...before, '-print0']),
+      {
+        context,
+        end: print === '-print' ? '\n' : '\0',
+      },
+    )
   }
 }
 
-/** The output of a command for each path, and each path for which it ended well. */
-async function passedBy(
+/** Runs a command for each path. Prints its output, followed by the path if the command succeeded. */
+async function execForEachPath(
   command: readonly string[],
-  found: ExecResult,
+  paths: ExecResult,
   { context: { cwd, exec }, end }: { context: ResolvedCommandContext; end: string },
 ): Promise<ExecResult> {
-  const result = reprinted(found, '')
-  for (const path of found.stdout.split('\0').filter((each) => each !== '')) {
+  const result = withStdout(paths, '')
+  for (const path of paths.stdout.split('\0').filter((line) => line !== '')) {
     const [tool = '', ...args] = command.map((word) => word.replaceAll('{}', path))
-    const ran = await exec?.(`'${tool.replaceAll("'", "'\\''")}'`, { cwd, args })
-    result.stdout += `${ran?.stdout ?? ''}${ran?.exitCode === 0 ? `${path}${end}` : ''}`
-    result.stderr += ran?.stderr ?? ''
+    const run = await exec?.(`'${tool.replaceAll("'", "'\\''")}'`, { cwd, args })
+    result.stdout += `${run?.stdout ?? ''}${run?.exitCode === 0 ? `${path}${end}` : ''}`
+    result.stderr += run?.stderr ?? ''
   }
   return result
 }

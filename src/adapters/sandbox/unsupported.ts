@@ -1,10 +1,13 @@
 /**
- * Where just-bash 3.4.2 is not GNU. A command that needs any of it is not judged (docs/lite-suite.md). The tables were
- * made by giving every option in the tools' own `--help` to the sandbox; what they do not name is no option at all, so
- * that a command which makes one up is judged.
+ * Differences between just-bash 3.4.2 and the GNU tools. A command that needs one of them is not graded
+ * (docs/lite-suite.md). The tables come from running every option of the tools' `--help` in the sandbox. An option
+ * outside the tables does not exist, so a command that uses it is graded.
  */
 
-/** Tools of a usual system that the sandbox lacks, or that it is not given because a worker or a parser comes along. */
+/**
+ * Tools of a usual system that the sandbox does not have, or that are disabled because they bring a worker or a
+ * parser.
+ */
 export const MISSING_TOOLS: readonly string[] = [
   'perl python python3 ruby node php lua gawk mawk nawk busybox ed ex vim bc dc numfmt factor shuf',
   'tsort yes csplit fmt pr ptx look hexdump xxd uname id nproc ps kill top df mount locate',
@@ -15,7 +18,7 @@ export const MISSING_TOOLS: readonly string[] = [
   'trap coproc ulimit umask jobs fg bg disown bind complete compgen caller times enable suspend fc hash',
 ].flatMap((names) => names.split(' '))
 
-/** Real options that the sandbox refuses, by tool: letters first, then long names. */
+/** Options of the real tools that the sandbox rejects, by tool: letters first, then long names. */
 const MISSING_OPTIONS: Readonly<Record<string, string>> = {
   grep: 'GzsVbHaIdDTZUemABC basic-regexp regexp no-ignore-case null-data no-messages max-count byte-offset line-buffered with-filename label binary-files text directories devices dereference-recursive include exclude exclude-from exclude-dir initial-tab null before-context after-context context group-separator no-group-separator color colour binary',
   sort: 'giRCmSTz general-numeric-sort ignore-nonprinting random-sort random-source sort batch-size check compress-program debug files0-from merge buffer-size temporary-directory parallel zero-terminated',
@@ -44,41 +47,43 @@ const MISSING_OPTIONS: Readonly<Record<string, string>> = {
   find: 'PLHD lname Olevel fstype daystart follow regextype warn files0-from ignore_readdir_race mount noignore_readdir_race noleaf xdev amin anewer atime cmin cnewer ctime executable false gid group ilname inum iwholename links mmin nogroup nouser readable samefile true uid used user wholename writable xtype context execdir fls fprint fprint0 fprintf ls ok okdir quit nowarn',
 }
 
-/** What the sandbox says when it lacks something that is neither a tool nor an option. */
-const OTHER_MESSAGES = [
+/** Messages of the sandbox about unsupported features other than tools and options. */
+const UNSUPPORTED_MESSAGES = [
   /^.*\b(?:not supported|not implemented|not allowed in sandboxed|not available in)\b.*$/im,
   /^usage: paste .*$/m,
   /^(?:head|tail): invalid number of (?:lines|bytes)$/m,
   /^awk: .*out of bounds.*$/m,
   /^awk: Unexpected token: PIPE.*$/m,
   /^date: invalid date .*$/m,
-  // Every real tool ends its options there.
+  // Every real tool accepts `--`.
   /^\w+: unrecognized option '--'$/m,
 ]
 
-/** Forms that the sandbox runs without a word and gives another result than GNU. */
-const OTHER_RESULTS: readonly { form: RegExp; why: string }[] = [
+/** Forms that the sandbox runs without an error, with another result than GNU. */
+const DIFFERENT_RESULTS: readonly { form: RegExp; why: string }[] = [
   { form: /\bfind\b[^|;]*\s-size\s+[+-]?\d+[^c\d]/, why: 'find -size counts in another unit' },
   { form: /\bawk\b.*\blength\b(?!\s*\()/, why: 'awk length needs parentheses' },
   { form: /(?:^|[|;&(]\s*)(?:od|split|diff)\s/, why: 'od, split and diff print in another form' },
 ]
 
 /**
- * The part of a command that the sandbox does not support, in one line, or null.
+ * Returns the part of a command that the sandbox does not support, in one line; null if there is none.
  *
- * @param stderr what the command said, with nothing thrown away
+ * @param stderr complete error output of the command
  */
-export function unsupportedBy(command: string, stderr: string): string | null {
-  const refused =
+export function findUnsupported(command: string, stderr: string): string | null {
+  const optionError =
     /^(\w+): (?:invalid option -- '([^']+)'|unrecognized option '--([^'=]+)[^']*'|unknown predicate '-([^']+)')$/m.exec(
       stderr,
     )
-  const [line = '', tool = '', letter, ...names] = refused ?? []
+  const [line = '', tool = '', letter, ...names] = optionError ?? []
   const [letters = '', ...longNames] = (MISSING_OPTIONS[tool] ?? '').split(' ')
   const name = names.find((each) => each !== undefined) ?? ''
-  // Letters behind one dash, the last with its value: the sandbox reads such a word only when it is one letter.
+  // Several letters after one dash, the last with its value: the sandbox accepts only a single letter.
   if (letter !== undefined && (letter.length > 1 || letters.includes(letter))) return line
   if (longNames.includes(name) || (name.length === 1 && letters.includes(name))) return line
-  const other = OTHER_MESSAGES.map((message) => message.exec(stderr)?.[0]).find((said) => said !== undefined)
-  return other ?? OTHER_RESULTS.find(({ form }) => form.test(command))?.why ?? null
+  const unsupportedMessage = UNSUPPORTED_MESSAGES.map((message) => message.exec(stderr)?.[0]).find(
+    (found) => found !== undefined,
+  )
+  return unsupportedMessage ?? DIFFERENT_RESULTS.find(({ form }) => form.test(command))?.why ?? null
 }

@@ -6,7 +6,7 @@ import { instant, LIST_MAX_BYTES, listOfRows, liveSource, looseNames } from './s
 import type { SourceRow } from './source-batch.ts'
 import type { SourceClient } from './source-client.ts'
 
-/** Repositories created in the last week, and those of the last month that go on growing. */
+/** Ages in days of the repositories searched: the last week, and the last month for those that keep growing. */
 const CREATED_WITHIN_DAYS = [7, 30]
 
 const REPOSITORIES_MAX = 100
@@ -24,22 +24,22 @@ const repository = z
     owner: z.object({ login: z.string() }).nullish().catch(null),
     topics: looseNames,
   })
-  .transform((found): SourceRow | null => {
-    if (found.private === true) return null
+  .transform((item): SourceRow | null => {
+    if (item.private === true) return null
     return {
-      sourceId: found.full_name,
-      title: found.full_name,
+      sourceId: item.full_name,
+      title: item.full_name,
       channel: 'search',
-      url: found.html_url,
-      points: found.stargazers_count,
-      publishedAt: found.created_at,
-      author: found.owner?.login,
-      tags: found.topics,
-      description: found.description,
+      url: item.html_url,
+      points: item.stargazers_count,
+      publishedAt: item.created_at,
+      author: item.owner?.login,
+      tags: item.topics,
+      description: item.description,
     }
   })
 
-/** GitHub: the young public repositories with most stars. Works without a token, at a third of the rate. */
+/** GitHub: the new public repositories with the most stars. Works without a token, at a third of the rate limit. */
 export function gitHub(client: SourceClient, base: string, token: string | null): LiveSource {
   const headers = {
     accept: 'application/vnd.github+json',
@@ -49,7 +49,7 @@ export function gitHub(client: SourceClient, base: string, token: string | null)
   return liveSource(client, 'hype:github', [], async function* (batch) {
     for (const days of CREATED_WITHIN_DAYS) {
       const query = new URLSearchParams({
-        // A token may see private repositories.
+        // A token may have access to private repositories.
         q: `is:public created:>=${addDays(batch.day, -days)}`,
         sort: 'stars',
         order: 'desc',
@@ -58,7 +58,7 @@ export function gitHub(client: SourceClient, base: string, token: string | null)
       const url = `${base}/search/repositories?${query.toString()}`
       const list = { url, headers, credential: 'GITHUB_TOKEN', conditional: true, maxBytes: LIST_MAX_BYTES }
       yield await batch.attempt(async () => {
-        const { items, incomplete_results: incomplete } = await batch.ask({ ...list, shape: result })
+        const { items, incomplete_results: incomplete } = await batch.fetchJson({ ...list, shape: result })
         batch.putRows(url, items, repository)
         if (incomplete === true) throw new SourceUnavailable(`${url}: the search timed out and is incomplete`)
       })

@@ -9,7 +9,7 @@ import { instant, LIST_MAX_BYTES, listOfRows, liveSource, unixSeconds } from './
 import type { BatchWriter, NewsItems, SourceRow } from './source-batch.ts'
 import type { SourceClient } from './source-client.ts'
 
-/** Hacker News: the lists of its own API and each story on them, then the stories of recent days from its search. */
+/** Hacker News: the stories on the lists of its API, then the stories of recent days from its search. */
 export function hackerNews(client: SourceClient, itemsUrl: string, searchUrl: string): LiveSource {
   return liveSource(client, 'hn', [], async function* (batch) {
     const ids = await listedIds(batch, itemsUrl)
@@ -19,78 +19,80 @@ export function hackerNews(client: SourceClient, itemsUrl: string, searchUrl: st
   })
 }
 
-/** The lists that are read, and how far. */
+/** The lists that are read, and the number of ids read from each. */
 const LISTS = [
-  { name: 'topstories', first: 200 },
-  { name: 'beststories', first: 100 },
-  { name: 'newstories', first: 100 },
-  { name: 'askstories', first: 30 },
-  { name: 'showstories', first: 30 },
+  { name: 'topstories', count: 200 },
+  { name: 'beststories', count: 100 },
+  { name: 'newstories', count: 100 },
+  { name: 'askstories', count: 30 },
+  { name: 'showstories', count: 30 },
 ] as const
 
 const itemId = z.int().positive()
 
-/** Ids on any of the lists, each once, the first of every list first. */
+/** Reads the ids on the lists, each once, interleaved so that the first of every list come first. */
 async function listedIds(batch: BatchWriter, base: string): Promise<number[]> {
   const lists = await Promise.all(
-    LISTS.map(({ name, first }) => batch.attempt(() => readList(batch, `${base}/${name}.json`, first))),
+    LISTS.map(({ name, count }) => batch.attempt(() => readList(batch, `${base}/${name}.json`, count))),
   )
-  const longest = Math.max(...LISTS.map(({ first }) => first))
-  const places = Array.from({ length: longest }, (_, place) => lists.flatMap((ids) => ids?.[place] ?? []))
-  return [...new Set(places.flat())]
+  const longest = Math.max(...LISTS.map(({ count }) => count))
+  const interleaved = Array.from({ length: longest }, (_, index) =>
+    lists.flatMap((ids) => ids?.[index] ?? []),
+  )
+  return [...new Set(interleaved.flat())]
 }
 
-async function readList(batch: BatchWriter, url: string, first: number): Promise<number[]> {
-  const list = await batch.ask({ url, conditional: true, shape: listOfRows })
-  const ids = list.slice(0, first).flatMap((value) => {
+async function readList(batch: BatchWriter, url: string, count: number): Promise<number[]> {
+  const list = await batch.fetchJson({ url, conditional: true, shape: listOfRows })
+  const ids = list.slice(0, count).flatMap((value) => {
     const id = itemId.safeParse(value)
-    if (!id.success) batch.bad(null, `${url}: an id is not a positive integer`)
+    if (!id.success) batch.addBadRow(null, `${url}: an id is not a positive integer`)
     return id.data ?? []
   })
   if (ids.length === 0) throw new SourceUnavailable(`${url}: none of the ids is a positive integer`)
   return ids
 }
 
-/** Items requested at a time. */
-const AT_ONCE = 4
+/** Number of items requested at the same time. */
+const CONCURRENCY = 4
 
-/** Items read between two batches that are stored. */
-const ITEMS_OF_BATCH = 40
+/** Number of items per stored batch. */
+const BATCH_ITEMS = 40
 
-/** After this many items that could not be read, the others are not requested. */
+/** After this many failures the other items are not requested. */
 const FAILED_ITEMS_MAX = 5
 
 async function* putItems(batch: BatchWriter, base: string, ids: readonly number[]): AsyncGenerator<void> {
   const failed: SourceUnavailable[] = []
-  let asked = 0
+  let requested = 0
   const tryItem = async (id: number): Promise<void> => {
     if (failed.length >= FAILED_ITEMS_MAX) return
-    asked += 1
+    requested += 1
     await putItem(batch, base, id).catch((error: unknown) => {
       if (!(error instanceof SourceUnavailable)) throw error
       failed.push(error)
     })
   }
-  const limit = pLimit(AT_ONCE)
-  for (let at = 0; at < ids.length && failed.length < FAILED_ITEMS_MAX; at += ITEMS_OF_BATCH) {
-    await limit.map(ids.slice(at, at + ITEMS_OF_BATCH), tryItem)
+  const limit = pLimit(CONCURRENCY)
+  for (let start = 0; start < ids.length && failed.length < FAILED_ITEMS_MAX; start += BATCH_ITEMS) {
+    await limit.map(ids.slice(start, start + BATCH_ITEMS), tryItem)
     yield
   }
-  const [first] = failed
-  if (!first) return
-  const rest = asked === ids.length ? '' : `, ${ids.length - asked} more were not requested`
+  const [firstFailure] = failed
+  if (!firstFailure) return
+  const rest = requested === ids.length ? '' : `, ${ids.length - requested} more were not requested`
   const items = `${failed.length} of ${ids.length} items could not be read${rest}`
-  batch.fail(`${items}; first problem: ${first.detail}`, first.retryAt)
+  batch.addFailure(`${items}; first problem: ${firstFailure.detail}`, firstFailure.retryAt)
   yield
 }
 
-/** A single item. What only describes it may be missing. */
+/** A single item; descriptive fields may be missing. */
 const item = z.object({
   id: z.int(),
   deleted: z.boolean().nullish(),
   dead: z.boolean().nullish(),
   title: z.string().optional(),
-  /** Of a story without a link, as HTML. */
+  /** Text of a story without a link, as HTML. */
   text: z.string().nullish().catch(null),
 })
 
@@ -103,18 +105,22 @@ const listedItem = item.extend({
   time: unixSeconds.nullish(),
 })
 
-/** Jobs are advertisements and have no discussion; comments and poll options are parts of items. */
-const KINDS: ReadonlySet<string> = new Set(['story', 'poll'])
+/**
+ * Types of items that are collected. Jobs are advertisements without a discussion; comments and poll options are
+ * parts of items.
+ */
+const ITEM_TYPES: ReadonlySet<string> = new Set(['story', 'poll'])
 
-/** An item that was deleted, is dead or is no story is left out without a word. */
+/** Adds an item. Deleted and dead items and other types are skipped silently. */
 async function putItem(batch: BatchWriter, base: string, id: number): Promise<void> {
   const url = `${base}/item/${id}.json`
-  const json = await batch.ask({ url, absent: null, shape: z.unknown() })
+  const json = await batch.fetchJson({ url, absent: null, shape: z.unknown() })
   const { data: found, error } = listedItem.nullable().safeParse(json)
-  if (error) return batch.bad(String(id), `${url}: ${describeIssues(error)}`)
+  if (error) return batch.addBadRow(String(id), `${url}: ${describeIssues(error)}`)
   if (!found) return
-  if (found.id !== id) return batch.bad(String(id), `${url}: the response is about the item ${found.id}`)
-  if (found.deleted === true || found.dead === true || !KINDS.has(found.type)) return
+  if (found.id !== id)
+    return batch.addBadRow(String(id), `${url}: the response is about the item ${found.id}`)
+  if (found.deleted === true || found.dead === true || !ITEM_TYPES.has(found.type)) return
   batch.put({
     sourceId: String(id),
     title: found.title ?? '',
@@ -139,14 +145,14 @@ export const hackerNewsItems: NewsItems = {
 }
 
 /**
- * Half days, because the search gives at most a thousand stories for a query and the busiest half day has fewer.
- * Only the time of creation can be filtered by: points are no longer an attribute the search takes.
+ * Half a day: the search returns at most a thousand stories per query, and the busiest half day has fewer. Only the
+ * creation time can be filtered: the search no longer accepts points.
  */
 const WINDOW_MS = DAY_MS / 2
 
 const HITS_PER_PAGE = 1000
 
-/** A story of the day before is kept when it has this many points. */
+/** Minimum points of a story of the previous day. */
 const EARLIER_POINTS_MIN = 10
 
 const result = z.object({ hits: z.array(z.unknown()) })
@@ -158,14 +164,14 @@ const hit = z.object({
   author: z.string().nullish(),
   points: z.int().nullish(),
   num_comments: z.int().nullish(),
-  /** With milliseconds or without. */
+  /** With or without milliseconds. */
   created_at: instant.nullish(),
   created_at_i: unixSeconds.nullish(),
 })
 
 /**
- * The stories of today and of the day before that are on no list, by Hacker News' own search. It never replaces what an
- * item of the API said.
+ * Adds the stories of today and the previous day that are on no list, from Hacker News' own search. They never
+ * replace items of the API.
  */
 async function* putRecentStories(batch: BatchWriter, base: string): AsyncGenerator<void> {
   const yesterday = startOfDay(addDays(batch.day, -1))
@@ -182,15 +188,15 @@ async function putWindow(batch: BatchWriter, base: string, start: Instant): Prom
     hitsPerPage: String(HITS_PER_PAGE),
   })
   const url = `${base}/search_by_date?${query.toString()}`
-  const { hits } = await batch.ask({ url, conditional: true, maxBytes: LIST_MAX_BYTES, shape: result })
-  // The first minutes of a half day may have no story yet.
+  const { hits } = await batch.fetchJson({ url, conditional: true, maxBytes: LIST_MAX_BYTES, shape: result })
+  // The first minutes of a half day may be without a story.
   if (hits.length === 0 && batch.now < start + WINDOW_MS) return
   const pointsMin = start >= startOfDay(batch.day) ? Number.NEGATIVE_INFINITY : EARLIER_POINTS_MIN
-  const stories = hit.transform((found) => ((found.points ?? 0) < pointsMin ? null : rowOf(found)))
+  const stories = hit.transform((found) => ((found.points ?? 0) < pointsMin ? null : toRow(found)))
   batch.putRows(`stories created from ${formatInstant(start)} on (${url})`, hits, stories)
 }
 
-function rowOf(story: z.infer<typeof hit>): SourceRow {
+function toRow(story: z.infer<typeof hit>): SourceRow {
   return {
     sourceId: story.objectID,
     title: story.title,

@@ -5,34 +5,34 @@ import type { Clock } from '../../domain/ports.ts'
 import type { Instant } from '../../domain/time.ts'
 
 export interface HostLimits {
-  /** Requests open at one host at a time. */
-  atOnce: number
-  /** Time that may be waited for one host in all because it asked for it; beyond that it is left alone. */
-  longestWaitMs: number
+  /** Maximum number of open requests to one host. */
+  concurrency: number
+  /** Maximum total time spent on pauses requested by one host, in milliseconds. Beyond it the host is not requested. */
+  maxWaitMs: number
 }
 
 interface GateOptions {
   limits: HostLimits
   clock: Clock
   sleep: (ms: number, signal: AbortSignal) => Promise<void>
-  /** Until when a host asked to be left alone in an earlier run, or null. */
-  recall: (host: string) => Promise<Instant | null>
+  /** Loads the end of a pause that a host requested in an earlier run, or null. */
+  loadPause: (host: string) => Promise<Instant | null>
 }
 
 interface Host {
   limit: LimitFunction
-  /** No request is sent before. */
+  /** Earliest time of the next request. */
   notBefore: Instant
   waitedMs: number
-  /** Set when a wait would be too long: until then no request is sent at all. */
+  /** Set if the wait would be too long: until then requests fail immediately. */
   closedUntil: Instant
-  /** Settles when the pause of an earlier run is known. */
-  recalled: Promise<void> | null
+  /** Settles when the pause of an earlier run is loaded. */
+  pauseLoaded: Promise<void> | null
 }
 
 /**
- * How often and how many at a time each host is asked, over all its callers. The agent is given no limit of its own: a
- * request that waited there would spend the time it has for its response, and miss a pause.
+ * Limits the rate and the number of open requests per host, for all callers. The HTTP agent has no limit of its
+ * own: a request queued there would spend its time limit waiting, and could miss a pause.
  */
 export class HostGates {
   readonly #hosts = new Map<string, Host>()
@@ -43,56 +43,64 @@ export class HostGates {
   }
 
   /**
-   * Runs one request when its turn has come and every pause the host asked for is over.
+   * Runs one request when its turn has come and all pauses of the host are over.
    *
-   * @throws SourceUnavailable without asking, while the host wants to be left alone for longer than may be waited
+   * @throws SourceUnavailable without a request, while the host requires a longer pause than allowed
    */
-  async pass<T>(url: string, signal: AbortSignal, ask: () => Promise<T>): Promise<T> {
-    const { clock, sleep, recall } = this.#options
+  async run<T>(url: string, signal: AbortSignal, send: () => Promise<T>): Promise<T> {
+    const { clock, sleep, loadPause } = this.#options
     const host = this.#host(url)
-    host.recalled ??= recall(hostOf(url)).then((until) => void (until !== null && this.pause(url, until)))
-    await host.recalled
+    host.pauseLoaded ??= loadPause(hostOf(url)).then(
+      (until) => void (until !== null && this.pause(url, until)),
+    )
+    await host.pauseLoaded
     return host.limit(async () => {
       for (;;) {
         signal.throwIfAborted()
         const now = clock()
         if (host.closedUntil > now)
           throw new SourceUnavailable(`${url}: not requested`, { retryAt: host.closedUntil })
-        if (host.notBefore <= now) return ask()
+        if (host.notBefore <= now) return send()
         await sleep(host.notBefore - now, signal)
       }
     })
   }
 
   /**
-   * Keeps every request from a host until an instant.
+   * Delays all requests to a host until an instant.
    *
-   * @returns false when that would be too long to wait: then the host is not asked at all until then
+   * @returns false if the wait would be too long: requests to the host then fail until that instant
    */
   pause(url: string, until: Instant): boolean {
     const { clock, limits } = this.#options
     const host = this.#host(url)
-    const more = until - Math.max(clock(), host.notBefore)
-    if (more <= 0) return true
-    if (host.waitedMs + more > limits.longestWaitMs) {
+    const extraMs = until - Math.max(clock(), host.notBefore)
+    if (extraMs <= 0) return true
+    if (host.waitedMs + extraMs > limits.maxWaitMs) {
       host.closedUntil = Math.max(host.closedUntil, until)
       return false
     }
-    host.waitedMs += more
+    host.waitedMs += extraMs
     host.notBefore = until
     return true
   }
 
   #host(url: string): Host {
     const name = hostOf(url)
-    const limit = pLimit(this.#options.limits.atOnce)
-    const host = this.#hosts.get(name) ?? { limit, notBefore: 0, waitedMs: 0, closedUntil: 0, recalled: null }
+    const limit = pLimit(this.#options.limits.concurrency)
+    const host = this.#hosts.get(name) ?? {
+      limit,
+      notBefore: 0,
+      waitedMs: 0,
+      closedUntil: 0,
+      pauseLoaded: null,
+    }
     this.#hosts.set(name, host)
     return host
   }
 }
 
-/** The host and port of a URL. */
+/** Returns the host and port of a URL. */
 export function hostOf(url: string): string {
   return new URL(url).host
 }

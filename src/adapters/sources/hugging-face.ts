@@ -16,23 +16,23 @@ const model = z
     pipeline_tag: z.string().nullish(),
     tags: looseNames,
   })
-  .transform((found): SourceRow | null => {
-    if (found.private === true) return null
-    const [owner, name] = found.id.split('/')
+  .transform((item): SourceRow | null => {
+    if (item.private === true) return null
+    const [owner, name] = item.id.split('/')
     return {
-      sourceId: found.id,
-      title: found.id,
+      sourceId: item.id,
+      title: item.id,
       channel: 'models',
-      url: `https://huggingface.co/${found.id.split('/').map(encodeURIComponent).join('/')}`,
-      points: found.likes,
-      publishedAt: found.createdAt,
-      author: found.author ?? (name === undefined ? null : owner),
-      tags: found.tags,
-      description: found.pipeline_tag,
+      url: `https://huggingface.co/${item.id.split('/').map(encodeURIComponent).join('/')}`,
+      points: item.likes,
+      publishedAt: item.createdAt,
+      author: item.author ?? (name === undefined ? null : owner),
+      tags: item.tags,
+      description: item.pipeline_tag,
     }
   })
 
-/** Hugging Face: the models that trend. Works without a token. */
+/** Hugging Face: the trending models. Works without a token. */
 export function huggingFace(client: SourceClient, base: string, token: string | null): LiveSource {
   return liveSource(client, 'hype:huggingface', [], async function* (batch) {
     const query = new URLSearchParams({

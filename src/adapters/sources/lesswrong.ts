@@ -6,10 +6,10 @@ import { instant, LIST_MAX_BYTES, listOfRows, liveSource } from './source-batch.
 import type { NewsItems, SourceRow } from './source-batch.ts'
 import type { SourceClient } from './source-client.ts'
 
-/** Posts of this many days are read, so that late votes are seen. */
+/** Number of days whose posts are read, so that late votes count. */
 const DAYS = 10
 
-/** More than are written in {@link DAYS} days. */
+/** More posts than are written in {@link DAYS} days. */
 const POSTS_MAX = 300
 
 const RECENT_POSTS = `query RecentPosts($limit: Int, $after: String) {
@@ -18,7 +18,7 @@ const RECENT_POSTS = `query RecentPosts($limit: Int, $after: String) {
   }
 }`
 
-/** GraphQL responds 200 to a query that failed, and says so inside. */
+/** GraphQL responds 200 to a failed query and lists the errors in the body. */
 const response = z
   .object({
     errors: z
@@ -33,7 +33,7 @@ const listedPost = z
   .object({
     _id: z.string(),
     title: z.string(),
-    /** Of a link post alone. */
+    /** Only on a link post. */
     url: z.string().nullish(),
     postedAt: instant.nullish(),
     baseScore: z.int().nullish(),
@@ -59,7 +59,12 @@ export function lessWrong(client: SourceClient, url: string): LiveSource {
   return liveSource(client, 'lesswrong', [], async function* (batch) {
     const variables = { limit: POSTS_MAX, after: addDays(batch.day, -DAYS) }
     const body = { query: RECENT_POSTS, variables }
-    const { data, errors } = await batch.ask({ url, body, maxBytes: LIST_MAX_BYTES / 2, shape: response })
+    const { data, errors } = await batch.fetchJson({
+      url,
+      body,
+      maxBytes: LIST_MAX_BYTES / 2,
+      shape: response,
+    })
     const rows = data?.posts?.results
     const [error] = errors ?? []
     if (!rows && error) {

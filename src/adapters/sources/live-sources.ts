@@ -9,7 +9,7 @@ import { reddit } from './reddit.ts'
 import { replicate } from './replicate.ts'
 import type { SourceClient } from './source-client.ts'
 
-/** Where each API is, without a trailing slash, and its credentials; null where nothing is set. */
+/** Address of each API, without a trailing slash, and its credentials; null if not set. */
 export interface LiveSourceSettings {
   sourceUrls: Record<LiveSourceName, string>
   hackerNewsSearchUrl: string
@@ -22,7 +22,7 @@ export interface LiveSourceSettings {
   }
 }
 
-/** Every source `dash collect` knows, in the order of `LIVE_SOURCES`. Tokens stay in the sources that use them. */
+/** Creates every source of `dash collect`, in the order of `LIVE_SOURCES`. Each token is passed only to its source. */
 export function liveSources(client: SourceClient, settings: LiveSourceSettings): LiveSource[] {
   const { redditClientId: id, redditClientSecret: secret, ...tokens } = settings.sourceTokens
   const { sourceUrls: urls } = settings
@@ -38,15 +38,15 @@ export function liveSources(client: SourceClient, settings: LiveSourceSettings):
 }
 
 /**
- * The shortlist of free models that a host serves; null when the host has none.
+ * Reads the shortlist of free models that a host serves; null if the host has none.
  *
- * @param base absolute http(s) URL without a slash at its end; a path in it comes before those of the interface
+ * @param base absolute http(s) URL without a trailing slash; its path is prepended to the paths of the API
  */
 export function publishedShortlist(client: SourceClient, base: string): PublicHost['shortlist'] {
   return {
     topModels: (signal) =>
-      client.ask<unknown>(
-        { url: `${base}/api/free-llm/top-models`, absent: null, read: (answer) => answer },
+      client.fetchJson<unknown>(
+        { url: `${base}/api/free-llm/top-models`, absent: null, read: (json) => json },
         signal,
       ),
   }

@@ -19,7 +19,7 @@ const listedStory = story.extend({
   score: z.int().nullish(),
   comment_count: z.int().nullish(),
   description_plain: z.string().nullish(),
-  /** An object until 2023, the name alone since. */
+  /** An object until 2023, only the name since. */
   submitter_user: z
     .union([z.string(), z.object({ username: z.string() }).transform(({ username }) => username)])
     .nullish()
@@ -32,13 +32,13 @@ export function lobsters(client: SourceClient, base: string): LiveSource {
   return liveSource(client, 'lobsters', [], async function* (batch) {
     for (const list of ['hottest', 'newest']) {
       const url = `${base}/${list}.json`
-      const row = listedStory.transform((listed) => rowOf(listed, `${list}-json`))
+      const row = listedStory.transform((listed) => toRow(listed, `${list}-json`))
       yield await batch.putList({ url, shape: listOfRows }, row)
     }
   })
 }
 
-function rowOf(listed: z.infer<typeof listedStory>, channel: string): SourceRow {
+function toRow(listed: z.infer<typeof listedStory>, channel: string): SourceRow {
   return {
     sourceId: listed.short_id,
     title: listed.title,

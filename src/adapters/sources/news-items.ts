@@ -9,38 +9,41 @@ import { hackerNewsItems } from './hacker-news.ts'
 import { lessWrongItems } from './lesswrong.ts'
 import { lobstersItems } from './lobsters.ts'
 import type { NewsItem, NewsItems } from './source-batch.ts'
-import { OTHER_SHAPE } from './source-client.ts'
+import { UNEXPECTED_SHAPE } from './source-client.ts'
 import type { SourceClient } from './source-client.ts'
 
-/** How each news source shows single items. */
+/** Access to single items of each news source. */
 export const NEWS_ITEMS: Record<NewsSource, NewsItems> = {
   hn: hackerNewsItems,
   lobsters: lobstersItems,
   lesswrong: lessWrongItems,
 }
 
-/** Base of each news source's API, without a trailing slash. */
+/** Base URL of each news source's API, without a trailing slash. */
 export type NewsUrls = Record<NewsSource, string>
 
-/** The owning sources' own APIs, asked for one item's title by its own id (docs/ranking.md, rule 7). */
+/** Reads an item's title by its id from the API of the source that owns it (docs/ranking.md, rule 7). */
 export function sourceTitles(client: SourceClient, urls: NewsUrls): TitleSource {
   return {
     async title({ source, sourceId }, signal) {
-      const refuse = (why: string): never => {
-        throw new Refusal<TitleRefusal>('title_not_vouched', `${source} ${sourceId}: ${why}`)
+      const refuse = (reason: string): never => {
+        throw new Refusal<TitleRefusal>('title_not_vouched', `${source} ${sourceId}: ${reason}`)
       }
       if (!isNewsSource(source)) return refuse('no source confirms titles of this kind')
-      const { request, read, titleProvenance: provenance } = NEWS_ITEMS[source]
-      const asked = request(urls[source], sourceId, 'title')
-      const item = await client.ask<NewsItem | null>({ ...asked, absent: null, read }, signal)
+      const { titleProvenance: provenance, ...items } = NEWS_ITEMS[source]
+      const request = items.request(urls[source], sourceId, 'title')
+      const item = await client.fetchJson<NewsItem | null>(
+        { ...request, absent: null, read: items.read },
+        signal,
+      )
       if (item === null) return refuse('the source has deleted it or does not know it')
-      if (item.title === undefined) throw new SourceUnavailable(`${asked.url}: ${OTHER_SHAPE}`)
+      if (item.title === undefined) throw new SourceUnavailable(`${request.url}: ${UNEXPECTED_SHAPE}`)
       if (item.id !== sourceId)
         return refuse(`the response of the source is about ${JSON.stringify(item.id)}`)
       const title = item.title ?? ''
       if (title.trim() === '' || title.includes('\0') || !title.isWellFormed())
         return refuse('the source has no usable title')
-      // One character more than an event may have shows that the title is too long; no more of it needs to be kept.
+      // One character over the limit is enough to show that the title is too long.
       return { title: firstCodePoints(title, TITLE_MAX_LENGTH + 1), provenance }
     },
   }

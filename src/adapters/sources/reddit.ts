@@ -8,9 +8,9 @@ const SUBREDDITS = ['MachineLearning', 'LocalLLaMA', 'StableDiffusion']
 
 const POSTS_MAX = 100
 
-/** Reddit gives tokens at one host and takes them at another; any other base does both. */
+/** Reddit issues tokens at one host and accepts them at another; any other base does both. */
 const PUBLIC_BASE = 'https://www.reddit.com'
-const TOKEN_HOLDERS_BASE = 'https://oauth.reddit.com'
+const OAUTH_BASE = 'https://oauth.reddit.com'
 
 const CREDENTIAL = 'REDDIT_CLIENT_ID and REDDIT_CLIENT_SECRET'
 
@@ -18,7 +18,7 @@ const grant = z.object({ access_token: z.string().regex(/^[\x21-\x7e]+$/, 'must 
 
 const listing = z.object({ data: z.object({ children: listOfRows }) }).transform(({ data }) => data.children)
 
-/** Posts not for everybody, and those a moderator keeps on top, are left out. */
+/** Skips posts for adults, and those pinned by a moderator. */
 const child = z
   .object({
     kind: z.literal('t3'),
@@ -42,7 +42,7 @@ const child = z
       sourceId: post.id,
       title: post.title,
       channel: 'top',
-      // The post itself, which is where its votes and its discussion are; what it links to is often a picture.
+      // The post itself, where its votes and its discussion are; its link is often a picture.
       url: `${PUBLIC_BASE}${post.permalink}`,
       points: post.score,
       comments: post.num_comments,
@@ -52,28 +52,28 @@ const child = z
     }
   })
 
-/** How an application is known at Reddit; null where a setting is missing. */
-export interface RedditClient {
+/** Credentials of the application at Reddit; null if a setting is missing. */
+export interface RedditCredentials {
   id: string | null
   secret: string | null
 }
 
 /** Reddit: the week's top posts of the subreddits on machine learning, as an application without a user. */
-export function reddit(client: SourceClient, base: string, { id, secret }: RedditClient): LiveSource {
+export function reddit(client: SourceClient, base: string, { id, secret }: RedditCredentials): LiveSource {
   const missing = [
     ...(id === null ? ['REDDIT_CLIENT_ID'] : []),
     ...(secret === null ? ['REDDIT_CLIENT_SECRET'] : []),
   ]
   return liveSource(client, 'hype:reddit', missing, async function* (batch) {
     const application = Buffer.from(`${id ?? ''}:${secret ?? ''}`).toString('base64')
-    const { access_token: token } = await batch.ask({
+    const { access_token: token } = await batch.fetchJson({
       url: `${base}/api/v1/access_token`,
       form: { grant_type: 'client_credentials' },
       headers: { authorization: `Basic ${application}` },
       credential: CREDENTIAL,
       shape: grant,
     })
-    const listBase = base === PUBLIC_BASE ? TOKEN_HOLDERS_BASE : base
+    const listBase = base === PUBLIC_BASE ? OAUTH_BASE : base
     const query = new URLSearchParams({ t: 'week', limit: String(POSTS_MAX), raw_json: '1' })
     for (const subreddit of SUBREDDITS) {
       const url = `${listBase}/r/${subreddit}/top.json?${query.toString()}`

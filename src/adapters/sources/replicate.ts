@@ -19,18 +19,18 @@ const model = z
     run_count: z.int().nullish(),
     latest_version: z.object({ created_at: instant.nullish() }).nullish(),
   })
-  .transform((found): SourceRow | null => {
-    if (found.visibility === 'private') return null
-    const id = `${found.owner}/${found.name}`
+  .transform((item): SourceRow | null => {
+    if (item.visibility === 'private') return null
+    const id = `${item.owner}/${item.name}`
     return {
       sourceId: id,
       title: id,
       channel: 'models',
-      url: found.url,
-      points: found.run_count,
-      publishedAt: found.latest_version?.created_at,
-      author: found.owner,
-      description: found.description,
+      url: item.url,
+      points: item.run_count,
+      publishedAt: item.latest_version?.created_at,
+      author: item.owner,
+      description: item.description,
     }
   })
 
@@ -41,12 +41,12 @@ export function replicate(client: SourceClient, base: string, token: string | nu
     let cursor: string | null = ''
     for (let number = 1; number <= PAGES && cursor !== null; number += 1) {
       const url: string = `${base}/models${cursor === '' ? '' : `?cursor=${encodeURIComponent(cursor)}`}`
-      const { results, next } = await batch.ask({
+      const { results, next } = await batch.fetchJson({
         url,
         headers: { authorization: `Bearer ${token ?? ''}` },
         credential: 'REPLICATE_API_TOKEN',
         conditional: true,
-        // Each model comes with the description of its interface.
+        // Each model includes the description of its interface.
         maxBytes: 2 * LIST_MAX_BYTES,
         shape: page,
       })
@@ -56,7 +56,7 @@ export function replicate(client: SourceClient, base: string, token: string | nu
   })
 }
 
-/** Of the address of the next page only its position is used: the token goes to no other place than the base. */
+/** Returns only the cursor of the next page's URL, so that the token is sent to the base only. */
 function cursorOf(next: string | null | undefined): string | null {
   const query = next?.split('?')[1]
   return query === undefined ? null : new URLSearchParams(query).get('cursor') || null

@@ -7,26 +7,26 @@ import { describeIssues } from '../../domain/feed/source.ts'
 import { isHttpUrl } from '../../domain/address.ts'
 import { formatInstant, parseInstant } from '../../domain/time.ts'
 import type { Day, Instant } from '../../domain/time.ts'
-import { UnexpectedResponse, OTHER_SHAPE } from './source-client.ts'
+import { UnexpectedResponse, UNEXPECTED_SHAPE } from './source-client.ts'
 import type { RequestCounts, SourceClient, SourceRequest } from './source-client.ts'
 
-/** Time one source may take in all. */
+/** Time limit of one source per run, in milliseconds. */
 const SOURCE_MS = 300_000
 
 const DESCRIPTION_MAX_LENGTH = 500
 const NAME_MAX_LENGTH = 100
 const TAGS_MAX = 30
 
-/** The most a list of items may have, in bytes, unless it says otherwise. */
+/** Default size limit of a list of items, in bytes. */
 export const LIST_MAX_BYTES = 4 * 1024 * 1024
 
-/** An item as a source shows it, before the rules of signals are applied to it. */
+/** An item as a source returns it, before the rules of signals are applied. */
 export interface SourceRow {
   sourceId: string
   title: string
-  /** How the source vouches for the title; the source's own name is put before it. */
+  /** The interface that provided the title; the source's name is prepended. */
   channel: string
-  /** Kept when it is an absolute http(s) URL. */
+  /** Kept if it is an absolute http(s) URL. */
   url?: string | null | undefined
   points?: number | null | undefined
   comments?: number | null | undefined
@@ -36,10 +36,10 @@ export interface SourceRow {
   description?: string | null | undefined
 }
 
-/** A request of a source whose response has a zod shape. */
+/** A request to a source with a zod schema for its response. */
 type ShapedRequest<T> = Omit<SourceRequest<T>, 'read'> & { shape: z.ZodType<T> }
 
-/** Asks a source for one run, and collects what it gives into batches. */
+/** Sends the requests to a source in one run and collects the results into batches. */
 export class BatchWriter {
   readonly day: Day
   readonly now: Instant
@@ -58,71 +58,71 @@ export class BatchWriter {
     this.now = client.clock()
   }
 
-  /** @throws SourceUnavailable as the client does, and when the source has used up its time */
-  async ask<T>({ shape, ...request }: ShapedRequest<T>): Promise<T> {
+  /** @throws SourceUnavailable as the client does, and at the source's time limit */
+  async fetchJson<T>({ shape, ...request }: ShapedRequest<T>): Promise<T> {
     if (this.#client.clock() > this.now + SOURCE_MS) {
-      const why = `the source took more than ${SOURCE_MS} ms in total`
-      throw new SourceUnavailable(`${request.url}: not requested, ${why}`)
+      const reason = `the source took more than ${SOURCE_MS} ms in total`
+      throw new SourceUnavailable(`${request.url}: not requested, ${reason}`)
     }
     const read = (json: unknown): T => {
       const parsed = shape.safeParse(json)
       if (parsed.success) return parsed.data
-      throw new UnexpectedResponse(`${OTHER_SHAPE} (${describeIssues(parsed.error).slice(0, 300)})`)
+      throw new UnexpectedResponse(`${UNEXPECTED_SHAPE} (${describeIssues(parsed.error).slice(0, 300)})`)
     }
-    return this.#client.ask({ ...request, read }, this.#signal, this.#counts)
+    return this.#client.fetchJson({ ...request, read }, this.#signal, this.#counts)
   }
 
-  /** The value of `get`, or null after recording why the source could not give it. */
-  async attempt<T>(get: () => Promise<T>): Promise<T | null> {
+  /** Returns the value of `work`, or null after recording the reason the source is unavailable. */
+  async attempt<T>(work: () => Promise<T>): Promise<T | null> {
     try {
-      return await get()
+      return await work()
     } catch (error) {
       if (!(error instanceof SourceUnavailable)) throw error
-      this.fail(error.detail ?? error.code, error.retryAt)
+      this.addFailure(error.detail ?? error.code, error.retryAt)
       return null
     }
   }
 
-  /** Reads one list and adds its items; a failure costs this list alone. */
+  /** Reads one list and adds its items; a failure affects only this list. */
   async putList(request: ShapedRequest<unknown[]>, row: z.ZodType<SourceRow | null>): Promise<void> {
     await this.attempt(async () => {
-      this.putRows(request.url, await this.ask({ conditional: true, ...request }), row)
+      this.putRows(request.url, await this.fetchJson({ conditional: true, ...request }), row)
     })
   }
 
-  fail(reason: string, retryAt: Instant | null): void {
+  addFailure(reason: string, retryAt: Instant | null): void {
     this.#batch.failures.push({ reason, retryAt })
   }
 
-  bad(sourceId: string | null, reason: string): void {
+  addBadRow(sourceId: string | null, reason: string): void {
     this.#batch.badRows.push({ sourceId, reason })
   }
 
-  /** Adds an item unless it was added before, or records why it cannot be a signal. */
+  /** Adds an item unless it was added before. Records the reason if it cannot be a signal. */
   put(row: SourceRow): void {
     const { sourceId } = row
     if (this.#seen.has(sourceId)) return
     const parsed = parseSignal(signalRow(this.#source, this.day, row), null)
     if (parsed.kind !== 'signal') {
-      this.bad(sourceId, parsed.kind === 'bad' ? parsed.reason : `unknown source ${parsed.source}`)
+      this.addBadRow(sourceId, parsed.kind === 'bad' ? parsed.reason : `unknown source ${parsed.source}`)
       return
     }
     this.#seen.add(sourceId)
     this.#batch.signals.push(parsed.signal)
-    this.#batch.details.push(detailsOf(this.#source, row, this.now))
+    this.#batch.details.push(toDetails(this.#source, row, this.now))
   }
 
   /**
-   * Adds the items of one list, each read by itself.
+   * Adds the items of one list, each parsed separately.
    *
-   * @param shape gives null for a row that is no item of ours, and not wrong either
-   * @throws SourceUnavailable when not one row of the list can be read
+   * @param shape returns null for a valid row that is not collected
+   * @throws SourceUnavailable if no row of the list can be parsed
    */
   putRows(list: string, rows: readonly unknown[], shape: z.ZodType<SourceRow | null>): void {
     let readable = 0
     for (const row of rows) {
       const parsed = shape.safeParse(row)
-      if (!parsed.success) this.bad(null, `${list}: ${describeIssues(parsed.error)}`)
+      if (!parsed.success) this.addBadRow(null, `${list}: ${describeIssues(parsed.error)}`)
       else readable += 1
       if (parsed.data) this.put(parsed.data)
     }
@@ -130,7 +130,7 @@ export class BatchWriter {
       throw new SourceUnavailable(`${list}: none of the ${rows.length} rows has the expected fields`)
   }
 
-  /** Everything added since the last call. */
+  /** Returns everything added since the last call. */
   take(): SourceBatch {
     const batch = this.#batch
     this.#batch = emptyBatch()
@@ -139,7 +139,7 @@ export class BatchWriter {
   }
 }
 
-/** A row as an import would have it. */
+/** Converts a row to the form of an import. */
 function signalRow(
   source: LiveSourceName,
   day: Day,
@@ -158,13 +158,13 @@ function signalRow(
   }
 }
 
-function detailsOf(source: LiveSourceName, row: SourceRow, collectedAt: Instant): ItemDetails {
-  const names = (row.tags ?? []).flatMap((tag) => cleanLine(tag, NAME_MAX_LENGTH) ?? [])
+function toDetails(source: LiveSourceName, row: SourceRow, collectedAt: Instant): ItemDetails {
+  const tags = (row.tags ?? []).flatMap((tag) => cleanLine(tag, NAME_MAX_LENGTH) ?? [])
   return {
     source,
     sourceId: row.sourceId,
     author: cleanLine(row.author, NAME_MAX_LENGTH),
-    tags: [...new Set(names)].slice(0, TAGS_MAX),
+    tags: [...new Set(tags)].slice(0, TAGS_MAX),
     description: cleanLine(row.description, DESCRIPTION_MAX_LENGTH),
     collectedAt,
   }
@@ -175,9 +175,9 @@ function emptyBatch(): SourceBatch {
 }
 
 /**
- * A live source that is read in steps, with a batch after each.
+ * Creates a live source that is read in steps, with a batch after each.
  *
- * @param missing settings that are missing
+ * @param missing names of the missing settings
  */
 export function liveSource(
   client: SourceClient,
@@ -194,7 +194,7 @@ export function liveSource(
         for await (const _step of steps(batch)) yield batch.take()
       } catch (error) {
         if (!(error instanceof SourceUnavailable)) throw error
-        batch.fail(error.detail ?? error.code, error.retryAt)
+        batch.addFailure(error.detail ?? error.code, error.retryAt)
       }
       yield batch.take()
     },
@@ -202,11 +202,11 @@ export function liveSource(
 }
 
 /**
- * One line of text for display: well-formed Unicode, no control or invisible formatting characters, white space
- * collapsed, cut at `maxLength` code points. null when nothing is left.
+ * Cleans one line of text for display: well-formed Unicode, no control or invisible formatting characters, white
+ * space collapsed, cut at `maxLength` code points. Returns null if nothing is left.
  */
 function cleanLine(text: string | null | undefined, maxLength: number): string | null {
-  // Far more than can come into the line; a text of megabytes is not worked on.
+  // Far more than fits into the line; avoids work on a text of megabytes.
   const line = (text ?? '')
     .slice(0, 8 * maxLength)
     .toWellFormed()
@@ -218,10 +218,10 @@ function cleanLine(text: string | null | undefined, maxLength: number): string |
   return cut === '' ? null : cut
 }
 
-/** A list as a source sends it: its rows are looked at one by one, so that a wrong one costs only itself. */
+/** A list as a source sends it; its rows are parsed one by one, so that an invalid row affects only itself. */
 export const listOfRows = z.array(z.unknown()).min(1)
 
-/** Names that may have any shape, and are none then. */
+/** A list of names; a value of another form counts as none. */
 export const looseNames = z.array(z.string()).nullish().catch(null)
 
 /** An ISO-8601 instant, as epoch milliseconds. */
@@ -232,28 +232,32 @@ export const instant = z.string().transform((text, context) => {
   return z.NEVER
 })
 
-/** Epoch seconds, up to the year 2100, as epoch milliseconds; null for zero, which stands for none. */
+/** Epoch seconds up to the year 2100, as epoch milliseconds; zero means none and becomes null. */
 export const unixSeconds = z
   .number()
   .min(0)
   .max(4_102_444_800)
   .transform((seconds) => (seconds === 0 ? null : Math.floor(seconds) * 1000))
 
-/** A single item as the news source that owns it shows it. */
+/** A single item as the news source that owns it returns it. */
 export interface NewsItem {
   id: string
-  /** undefined where the response has none at all. */
+  /** Undefined if the response has no title field. */
   title?: string | null | undefined
-  /** The text the source itself holds, as HTML. */
+  /** Text held by the source itself, as HTML. */
   html?: string | null | undefined
 }
 
-/** How a news source shows single items. */
+/** Access to single items of a news source. */
 export interface NewsItems {
   titleProvenance: string
   textProvenance: string
   /** @param base of its API, without a trailing slash */
   request: (base: string, id: string, part: 'title' | 'text') => { url: string; body?: unknown }
-  /** null for an item that is not there or was deleted; throws for another shape. */
+  /**
+   * Parses a response; null for a missing or deleted item.
+   *
+   * @throws for an unexpected form
+   */
   read: (json: unknown) => NewsItem | null
 }

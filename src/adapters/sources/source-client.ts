@@ -3,55 +3,58 @@ import { SourceUnavailable } from '../../domain/feed/live-source.ts'
 import type { KeptResponse } from '../../domain/feed/live-source.ts'
 import { HOW_TO_REACH, networkReason } from '../../domain/refusal.ts'
 import type { Clock, FeedStore } from '../../domain/ports.ts'
-import { isUsedUp, openConnections, readBody, retryAt } from '../http.ts'
-import type { Connections, HttpExchange, HttpResponse } from '../http.ts'
+import { isRateLimitUsedUp, openHttpClient, readBody, retryAt } from '../http.ts'
+import type { HttpClient, HttpRequest, HttpResponse } from '../http.ts'
 import { HostGates, hostOf } from './host-gates.ts'
 import type { HostLimits } from './host-gates.ts'
 
-/** No item is near this size; a list says how large it may be. */
+/** Default size limit of a response. No item is near this size; lists set their own. */
 const ITEM_MAX_BYTES = 1024 * 1024
 
-/** How often a request is sent when the source is busy (429, 503). */
-const TRIES = 3
+/** Attempts to send a request while the source is busy (429, 503). */
+const ATTEMPTS = 3
 
-/** Pause before the second try of a request whose source does not say how long to wait; doubled for each further. */
+/**
+ * Pause in milliseconds before the second attempt if the source names no wait; it doubles with each further
+ * attempt.
+ */
 const FIRST_PAUSE_MS = 1_000
 
-/** A response is used again for at most this long, however unchanged its source says that it is. */
-const KEPT_FOR_MS = 24 * 3_600_000
+/** Maximum age of a reused response, even if its source reports it as unchanged. */
+const KEPT_MAX_AGE_MS = 24 * 3_600_000
 
-/** A pause is remembered for at most this long: a slip of a source must not silence it for a year. */
-const REMEMBERED_MS = 24 * 3_600_000
+/** Maximum length of a stored pause: a source's mistake must not disable it for a year. */
+const PAUSE_MAX_MS = 24 * 3_600_000
 
-/** A longer response, in characters, is not kept. */
+/** Maximum length of a kept response, in characters. */
 const KEPT_MAX_LENGTH = 1_000_000
 
 export interface SourceRequest<T> {
   url: string
   /** A JSON body makes it a POST. */
   body?: unknown
-  /** So does a form. */
+  /** A form also makes it a POST. */
   form?: Record<string, string>
-  /** Sent beside the client's own; never to another host. */
+  /** Sent in addition to the client's own headers, and never to another host. */
   headers?: Record<string, string>
-  /** Setting to name when the source refuses the credential. */
+  /** Setting to name if the source rejects the credential. */
   credential?: string
   maxBytes?: number
-  /** What a 404 or 410 means; without it they are failures. */
+  /** Value returned for a 404 or 410; without it they are failures. */
   absent?: T
-  /** Keep the response with its validators and ask next time whether it has changed. */
+  /** If true, the response is kept with its validators for a conditional request next time. */
   conditional?: boolean
-  /** The value of a JSON response; whatever it throws makes the source unavailable. */
+  /** Converts a JSON response to a value; an exception makes the source unavailable. */
   read: (json: unknown) => T
 }
 
-/** What requests cost. */
+/** Counts of requests and of unchanged responses. */
 export interface RequestCounts {
   requests: number
   notModified: number
 }
 
-/** What a client remembers of sources from one run to the next. */
+/** State of sources that is kept between runs. */
 export type SourceMemory = Pick<FeedStore, 'keptResponse' | 'keepResponse' | 'pausedUntil' | 'pauseUntil'>
 
 export interface SourceClientOptions {
@@ -60,56 +63,57 @@ export interface SourceClientOptions {
   clock: Clock
   /** Rejects with the signal's reason when it is aborted. */
   sleep: (ms: number, signal: AbortSignal) => Promise<void>
-  /** What is known from earlier runs; null when nothing is to be remembered. */
+  /** State of earlier runs; null if none is kept. */
   memory: SourceMemory | null
   limits: HostLimits
-  /** Time for a whole response, connection included. */
-  answerMs: number
+  /** Time limit of a whole response in milliseconds, including the connection. */
+  responseTimeoutMs: number
 }
 
-/** Asks sources, politely: the one way to any of them. */
+/** The only client for requests to sources; it respects their limits. */
 export interface SourceClient {
   clock: Clock
   /**
-   * One JSON response of a source (docs/collecting.md).
+   * Requests JSON from a source (docs/collecting.md).
    *
-   * @throws SourceUnavailable for everything else: not reachable, another status, too slow, too large, not JSON, another
-   *   shape than `read` takes; the signal's reason when it is aborted
+   * @throws SourceUnavailable for every failure: unreachable, another status, too slow, too large, not JSON, or an
+   *   unexpected form; the signal's reason if aborted
    */
-  ask: <T>(request: SourceRequest<T>, signal: AbortSignal, counts?: RequestCounts) => Promise<T>
+  fetchJson: <T>(request: SourceRequest<T>, signal: AbortSignal, counts?: RequestCounts) => Promise<T>
   /** Ends the connections. */
   close: () => Promise<void>
 }
 
-/** Opens no connection before the first request; the caller closes it. */
+/** Creates a source client. It opens no connection before the first request; the caller closes it. */
 export function openSourceClient(options: SourceClientOptions): SourceClient {
-  const { answerMs, clock, memory } = options
-  // Each request is limited as a whole; the limit of connecting would only say the same in other words.
-  const connections = openConnections({ connect: { timeout: 2 * answerMs } })
-  const recall = async (host: string): Promise<number | null> => (await memory?.pausedUntil(host)) ?? null
-  const shared = { ...options, connections, gates: new HostGates({ ...options, recall }) }
+  const { responseTimeoutMs, clock, memory } = options
+  // Each request has one overall time limit; a connect timeout would only report the same failure differently.
+  const http = openHttpClient({ connect: { timeout: 2 * responseTimeoutMs } })
+  const loadPause = async (host: string): Promise<number | null> => (await memory?.pausedUntil(host)) ?? null
+  const shared = { ...options, http, gates: new HostGates({ ...options, loadPause }) }
   return {
     clock,
-    ask: (request, signal, counts = { requests: 0, notModified: 0 }) =>
-      ask({ ...shared, request, signal, counts }),
-    close: () => connections.close(),
+    fetchJson: (request, signal, counts = { requests: 0, notModified: 0 }) =>
+      fetchJson({ ...shared, request, signal, counts }),
+    close: () => http.close(),
   }
 }
 
-/** One request on its way. */
+/** A request in progress with its client. */
 interface RequestContext<T> extends SourceClientOptions {
-  connections: Connections
+  http: HttpClient
   gates: HostGates
   request: SourceRequest<T>
   signal: AbortSignal
   counts: RequestCounts
 }
 
-async function ask<T>(context: RequestContext<T>): Promise<T> {
+async function fetchJson<T>(context: RequestContext<T>): Promise<T> {
   const { request, clock, counts } = context
   const { url, absent } = request
   const memory = request.conditional === true ? context.memory : null
-  const reusable = memory && readKept(request, await memory.keptResponse(url, clock() - KEPT_FOR_MS, clock()))
+  const reusable =
+    memory && parseKept(request, await memory.keptResponse(url, clock() - KEPT_MAX_AGE_MS, clock()))
   const response = await fetchWithRetry(context, reusable?.kept ?? null)
   const { status } = response
   if (status === 304 && reusable) {
@@ -117,59 +121,59 @@ async function ask<T>(context: RequestContext<T>): Promise<T> {
     return reusable.value
   }
   if ((status === 404 || status === 410) && absent !== undefined) return absent
-  if (status !== 200) throw new SourceUnavailable(`${url}: ${refusalOf(response, request)}`)
-  const value = readValue(request, response)
-  const kept = keepable(response, clock())
-  if (memory && kept) await memory.keepResponse(url, kept, kept.keptAt - KEPT_FOR_MS)
+  if (status !== 200) throw new SourceUnavailable(`${url}: ${describeStatus(response, request)}`)
+  const value = parseValue(request, response)
+  const kept = toKeptResponse(response, clock())
+  if (memory && kept) await memory.keepResponse(url, kept, kept.keptAt - KEPT_MAX_AGE_MS)
   return value
 }
 
-/** A kept response and its value; null when its value is no longer what `read` takes. */
-function readKept<T>(
+/** Parses a kept response; null if `read` no longer accepts it. */
+function parseKept<T>(
   request: SourceRequest<T>,
   kept: KeptResponse | null,
 ): { kept: KeptResponse; value: T } | null {
   if (kept === null) return null
   try {
-    return { kept, value: readValue(request, { text: kept.body, headers: {} }) }
+    return { kept, value: parseValue(request, { text: kept.body, headers: {} }) }
   } catch (error) {
     if (error instanceof SourceUnavailable) return null
     throw error
   }
 }
 
-/** Sends a request until its source is no longer busy, as often and as long as the limits allow. */
+/** Sends a request, and retries it within the limits while the source is busy. */
 async function fetchWithRetry(
   context: RequestContext<unknown>,
   kept: KeptResponse | null,
-): Promise<Response> {
-  const { gates, clock, memory, counts, signal, answerMs, connections, request } = context
+): Promise<SourceResponse> {
+  const { gates, clock, memory, counts, signal, responseTimeoutMs, http, request } = context
   const { url, maxBytes = ITEM_MAX_BYTES } = request
-  const headers = headersOf(context, kept)
-  const exchange = { url, headers, body: bodyOf(request), timeoutMs: answerMs, signal }
+  const headers = requestHeaders(context, kept)
+  const exchange = { url, headers, body: requestBody(request), timeoutMs: responseTimeoutMs, signal }
   for (let attempt = 1; ; attempt += 1) {
-    const response = await gates.pass(url, signal, () => {
+    const response = await gates.run(url, signal, () => {
       counts.requests += 1
-      return send(connections, exchange, maxBytes)
+      return send(http, exchange, maxBytes)
     })
     if (!isBusy(response)) return response
-    const asked = retryAt(response.headers, clock())
-    const mayWait = gates.pause(url, asked ?? clock() + FIRST_PAUSE_MS * 2 ** (attempt - 1))
-    if (!mayWait && asked !== null)
-      await memory?.pauseUntil(hostOf(url), Math.min(asked, clock() + REMEMBERED_MS))
-    if (mayWait && attempt < TRIES) continue
-    const why = `responded with ${response.status}: overloaded or too many requests`
-    throw new SourceUnavailable(`${url}: ${why}`, { retryAt: asked })
+    const retryAfter = retryAt(response.headers, clock())
+    const mayWait = gates.pause(url, retryAfter ?? clock() + FIRST_PAUSE_MS * 2 ** (attempt - 1))
+    if (!mayWait && retryAfter !== null)
+      await memory?.pauseUntil(hostOf(url), Math.min(retryAfter, clock() + PAUSE_MAX_MS))
+    if (mayWait && attempt < ATTEMPTS) continue
+    const reason = `responded with ${response.status}: overloaded or too many requests`
+    throw new SourceUnavailable(`${url}: ${reason}`, { retryAt: retryAfter })
   }
 }
 
-/** GitHub says 403 where others say 429. */
-function isBusy({ status, headers }: Response): boolean {
-  if (status === 403) return headers['retry-after'] !== undefined || isUsedUp(headers)
+/** GitHub sends 403 where others send 429. */
+function isBusy({ status, headers }: SourceResponse): boolean {
+  if (status === 403) return headers['retry-after'] !== undefined || isRateLimitUsedUp(headers)
   return status === 429 || status === 503
 }
 
-function headersOf(
+function requestHeaders(
   { request: { body, form, headers }, userAgent }: RequestContext<unknown>,
   kept: KeptResponse | null,
 ): Record<string, string> {
@@ -184,19 +188,19 @@ function headersOf(
   }
 }
 
-function bodyOf({ body, form }: SourceRequest<unknown>): string | null {
+function requestBody({ body, form }: SourceRequest<unknown>): string | null {
   if (form !== undefined) return new URLSearchParams(form).toString()
   return body === undefined ? null : JSON.stringify(body)
 }
 
-function keepable({ headers, text }: Response, keptAt: number): KeptResponse | null {
+function toKeptResponse({ headers, text }: SourceResponse, keptAt: number): KeptResponse | null {
   const etag = headers['etag'] ?? null
   const lastModified = headers['last-modified'] ?? null
   if ((etag === null && lastModified === null) || text.length > KEPT_MAX_LENGTH) return null
   return { etag, lastModified, body: text, keptAt }
 }
 
-function refusalOf({ status, headers }: Response, { credential }: SourceRequest<unknown>): string {
+function describeStatus({ status, headers }: SourceResponse, { credential }: SourceRequest<unknown>): string {
   if ((status === 401 || status === 403) && credential !== undefined)
     return `responded with ${status}; check ${credential}`
   const location = headers['location']
@@ -204,27 +208,26 @@ function refusalOf({ status, headers }: Response, { credential }: SourceRequest<
   return `responded with ${status} and redirects to ${JSON.stringify(location.slice(0, 200))}, which is not followed`
 }
 
-interface Response {
+interface SourceResponse {
   status: number
   headers: IncomingHttpHeaders
-  /** Of a 200 alone. */
+  /** Body of a 200; otherwise empty. */
   text: string
 }
 
 /**
- * Sends one request once. Redirections are responses like any other: nothing is ever followed, so that no token is
- * sent where it does not belong.
+ * Sends one request once. Redirects are never followed, so that no token is sent to another host.
  *
- * @throws SourceUnavailable when no whole response comes: not reachable, cut, too slow, too large, not UTF-8
+ * @throws SourceUnavailable without a complete response: unreachable, cut off, too slow, too large, not UTF-8
  */
 async function send(
-  connections: Connections,
-  exchange: HttpExchange & { url: string },
+  http: HttpClient,
+  exchange: HttpRequest & { url: string },
   maxBytes: number,
-): Promise<Response> {
+): Promise<SourceResponse> {
   const { url, signal } = exchange
   try {
-    return await connections.exchange(exchange, async (response) => {
+    return await http.exchange(exchange, async (response) => {
       const { statusCode: status, headers } = response
       return { status, headers, text: status === 200 ? await readText(response, url, maxBytes) : '' }
     })
@@ -248,13 +251,16 @@ async function readText({ headers, body }: HttpResponse, url: string, maxBytes: 
   }
 }
 
-/** Thrown by a `read` that can tell what is wrong with a response. */
+/** Thrown by a `read` that can name the problem of a response. */
 export class UnexpectedResponse extends Error {
   override readonly name = 'UnexpectedResponse'
 }
 
-/** @throws SourceUnavailable telling an HTML page, an empty body, JSON that is cut short and anything else apart */
-function readValue<T>({ url, read }: SourceRequest<T>, { text, headers }: Omit<Response, 'status'>): T {
+/** @throws SourceUnavailable with a reason that distinguishes an HTML page, an empty body and truncated JSON */
+function parseValue<T>(
+  { url, read }: SourceRequest<T>,
+  { text, headers }: Omit<SourceResponse, 'status'>,
+): T {
   let json: unknown
   try {
     json = JSON.parse(text)
@@ -264,18 +270,18 @@ function readValue<T>({ url, read }: SourceRequest<T>, { text, headers }: Omit<R
   try {
     return read(json)
   } catch (cause) {
-    const why = cause instanceof UnexpectedResponse ? cause.message : OTHER_SHAPE
-    throw new SourceUnavailable(`${url}: ${why}`, { cause })
+    const reason = cause instanceof UnexpectedResponse ? cause.message : UNEXPECTED_SHAPE
+    throw new SourceUnavailable(`${url}: ${reason}`, { cause })
   }
 }
 
-/** Said of a JSON response that is not what was asked for. */
-export const OTHER_SHAPE = 'the response does not have the expected fields'
+/** Message for JSON of an unexpected form. */
+export const UNEXPECTED_SHAPE = 'the response does not have the expected fields'
 
 function describeNonJson(text: string, headers: IncomingHttpHeaders, error: unknown): string {
   const type = headers['content-type'] ?? 'no content type'
   const message = error instanceof Error ? error.message : ''
-  // Nothing was wrong with it before its end.
+  // The JSON is valid up to its end.
   const isCutShort =
     /Unexpected end|Unterminated/.test(message) ||
     Number(/at position (\d+)/.exec(message)?.[1]) === text.length

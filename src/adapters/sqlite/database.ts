@@ -8,31 +8,31 @@ import type { Engine } from './engine.ts'
 import { applyMigrations, migrationsOf } from './migrate.ts'
 import type { StoreName } from './migrate.ts'
 import type { StoreClient } from './rows.ts'
-import { translate } from './vendor-errors.ts'
+import { translateError } from './vendor-errors.ts'
 
-/** How to open one store's database. */
+/** Options for opening one store's database. */
 export interface DatabaseOptions {
   /**
-   * A file, which is created in a folder that must exist; a libSQL server, which may hold the other stores too; or
+   * A file in an existing folder, created if missing; a libSQL server, which may hold the other stores too; or
    * `:memory:`, for tests.
    */
   location: DatabaseLocation
   store: StoreName
   /**
-   * Longest a native call may wait for a lock. The driver of files waits synchronously, so a server gives a few
-   * milliseconds and leaves the rest to `retryMs`.
+   * Time in milliseconds that a native call may wait for a lock. The driver of files waits synchronously, so a
+   * server process allows a few milliseconds and leaves the rest to `retryMs`.
    */
   nativeBusyMs: number
-  /** How long to go on retrying a locked database before failing. */
+  /** Time in milliseconds for retrying a locked database before failing. */
   retryMs: number
   /**
-   * True: a power cut may take what was written to a file since {@link StoreClient.makeDurable}, while the death of the
-   * process takes nothing. Of the state alone.
+   * If true, a power cut can lose what was written to a file since {@link StoreClient.makeDurable}; the death of
+   * the process loses nothing. Used for the state only.
    */
   fast?: boolean
 }
 
-/** Drizzle on a store's client, which has no interactive transaction: a batch is one, by `StoreClient.batch`. */
+/** Drizzle on a store's client, without interactive transactions: `StoreClient.batch` is a transaction. */
 export type Orm = Omit<LibSQLDatabase, 'transaction' | 'batch'>
 
 interface OpenDatabase {
@@ -40,16 +40,14 @@ interface OpenDatabase {
   orm: Orm
 }
 
-/** A database that opens, and migrates, at its first use and again after a failed opening. */
+/** A database that is opened and migrated at its first use, and again after a failed attempt. */
 export interface Database {
-  /**
-   * Runs `work` on the open database; vendor errors become Refusals where the store is unavailable or damaged.
-   */
+  /** Runs `work` on the open database. Vendor errors become Refusals if the store is unavailable or damaged. */
   use<T>(work: (open: OpenDatabase) => Promise<T>): Promise<T>
   /**
-   * Change token of everything the database holds; always null where the engine cannot give one.
+   * Returns the change token of the whole database; always null if the engine has none.
    *
-   * @param fileClock the clock the file system stamps with
+   * @param fileClock the clock that sets the file system's timestamps
    */
   changeToken(fileClock: Clock): ChangeToken
   close(): void
@@ -59,7 +57,7 @@ export interface Database {
 export function database(options: DatabaseOptions): Database {
   const journal = options.store !== 'state' ? 'rollback' : options.fast === true ? 'wal-fast' : 'wal'
   const engine = engineOf(options.location, { ...options, journal })
-  return openedAtFirstUse(engine, async () => {
+  return lazyDatabase(engine, async () => {
     const client = await engine.open()
     try {
       await applyMigrations(client, options.store, migrationsOf(options.store), engine.name)
@@ -72,31 +70,31 @@ export function database(options: DatabaseOptions): Database {
 }
 
 /**
- * A second handle on a database, through which nothing can be written: a file's engine refuses it, and nothing but SELECT
- * is sent to a server, where a token that may only read makes the server refuse it too.
+ * Creates a second handle on a database that cannot write. A file's engine refuses writes. A server receives only
+ * SELECT statements, and also refuses writes if the token is read-only.
  *
- * @param owner creates and migrates the database before each use; this handle never does
+ * @param owner creates and migrates the database before each use of this handle
  */
 export function readOnlyDatabase(
   options: Pick<DatabaseOptions, 'location' | 'nativeBusyMs' | 'retryMs'>,
   owner: Database,
 ): Database {
   const engine = engineOf(options.location, { ...options, readOnly: true })
-  const own = openedAtFirstUse(engine, async () => readOnlyClient(await engine.open()))
+  const readOnly = lazyDatabase(engine, async () => readOnlyClient(await engine.open()))
   return {
-    ...own,
+    ...readOnly,
     async use(work) {
       await owner.use(() => Promise.resolve())
-      return own.use(work)
+      return readOnly.use(work)
     },
   }
 }
 
-function openedAtFirstUse(engine: Engine, openClient: () => Promise<StoreClient>): Database {
+function lazyDatabase(engine: Engine, openClient: () => Promise<StoreClient>): Database {
   let opening: Promise<OpenDatabase> | null = null
   let opened: StoreClient | null = null
 
-  const forget = (): void => {
+  const reset = (): void => {
     opened?.close()
     opened = null
     opening = null
@@ -106,7 +104,7 @@ function openedAtFirstUse(engine: Engine, openClient: () => Promise<StoreClient>
     const client = await openClient()
     engine.ready()
     opened = client
-    // Drizzle only executes statements on it: `Orm` leaves out what a store's client does not have.
+    // Drizzle only executes statements on it: `Orm` omits the methods that a store's client does not have.
     return { client, orm: drizzle(client as unknown as Client) }
   }
 
@@ -114,16 +112,16 @@ function openedAtFirstUse(engine: Engine, openClient: () => Promise<StoreClient>
     changeToken: (fileClock) => engine.changeToken(fileClock),
     async use(work) {
       try {
-        if (opened && !engine.isCurrent()) forget()
-        if (!opened) engine.requireThere()
+        if (opened && !engine.isCurrent()) reset()
+        if (!opened) engine.requirePresent()
         opening ??= open()
         const ready = await opening
         return await work(ready)
       } catch (error) {
         if (!opened) opening = null
-        throw translate(error, engine.name)
+        throw translateError(error, engine.name)
       }
     },
-    close: forget,
+    close: reset,
   }
 }

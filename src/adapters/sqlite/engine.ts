@@ -7,32 +7,32 @@ import type { Clock, ChangeToken } from '../../domain/ports.ts'
 import { storageUnavailable } from '../../domain/refusal.ts'
 import type { DatabaseLocation } from '../../domain/refusal.ts'
 import { ABSENT, fileChangeToken } from '../change-token.ts'
-import { guardClient, logOf } from './guard.ts'
+import { guardClient, walPathOf } from './guard.ts'
 import type { Journal } from './guard.ts'
-import type { Reader, StoreClient } from './rows.ts'
+import type { SqlReader, StoreClient } from './rows.ts'
 
-/** Where a database is held: in a file, on a server, or in memory for tests. */
+/** Storage of a database: a file, a server, or memory for tests. */
 export interface Engine {
-  /** As errors name the database. */
+  /** Name of the database in error messages. */
   name: string
   /** @throws Refusal `storage_unavailable` */
   open(): Promise<StoreClient>
-  /** Told once what was opened is migrated. */
+  /** Called after an opened database has been migrated. */
   ready(): void
-  /** False when what was opened is no longer what its place holds, also when that holds nothing. */
+  /** Returns false if the opened file has been replaced or removed. */
   isCurrent(): boolean
-  /** @throws Refusal `storage_unavailable` when a database that was there is no more */
-  requireThere(): void
-  /** Change token of everything the database holds. */
+  /** @throws Refusal `storage_unavailable` if a database that existed has disappeared */
+  requirePresent(): void
+  /** Returns the change token of the whole database. */
   changeToken(fileClock: Clock): ChangeToken
 }
 
 interface EngineOptions {
   nativeBusyMs: number
   retryMs: number
-  /** Of a file; `rollback` unless it is said. */
+  /** Journal of a file; default `rollback`. */
   journal?: Journal
-  /** A file is then never created, and its engine refuses whatever would write. */
+  /** If true, a file is never created, and its engine refuses writes. */
   readOnly?: boolean
 }
 
@@ -46,7 +46,7 @@ function fileEngine(url: string, options: EngineOptions): Engine {
   const { nativeBusyMs, retryMs, readOnly = false, journal = 'rollback' } = options
   const path = fileURLToPath(url)
   const name = `the database ${path}`
-  const log = journal === 'rollback' ? null : logOf(path)
+  const walPath = journal === 'rollback' ? null : walPathOf(path)
   let existed = false
   let openedInode: bigint | null = null
 
@@ -64,27 +64,28 @@ function fileEngine(url: string, options: EngineOptions): Engine {
       requireFolder(dirname(path))
       if (readOnly && inode() === null) throw storageUnavailable(`${name} does not exist`)
       const client = createClient({ url, timeout: nativeBusyMs, concurrency: 1 })
-      return guardClient(client, retryMs, { journal, log, settings: readOnly ? QUERY_ONLY : '' })
+      return guardClient(client, retryMs, { journal, walPath, settings: readOnly ? QUERY_ONLY : '' })
     },
     ready() {
       existed = true
       openedInode = inode()
     },
-    // A file replaced or removed under an open connection would go on being read through the old descriptor.
+    // An open connection would keep reading a replaced or removed file through the old descriptor.
     isCurrent: () => openedInode !== null && inode() === openedInode,
-    requireThere() {
-      // Opening creates a missing file: right for the first start, but an empty stand-in for one that was there.
+    requirePresent() {
+      // Opening creates a missing file, which is right at the first start and wrong for a file that has
+      // disappeared.
       if (existed && inode() === null) throw storageUnavailable(`${name} has disappeared`)
     },
     changeToken(fileClock) {
-      // Held open or about to be rolled back, the journal means that the file alone does not tell the state.
-      const journals = fileChangeToken([`${path}-journal`, `${path}-wal`], fileClock)
-      return journals === `${ABSENT}|${ABSENT}` ? fileChangeToken([path], fileClock) : null
+      // While a journal exists, the file alone does not determine the contents.
+      const journalToken = fileChangeToken([`${path}-journal`, `${path}-wal`], fileClock)
+      return journalToken === `${ABSENT}|${ABSENT}` ? fileChangeToken([path], fileClock) : null
     },
   }
 }
 
-/** @throws Refusal `storage_unavailable` when a folder is not there: a disk not mounted holds no empty database */
+/** @throws Refusal `storage_unavailable` if a folder is missing: an unmounted disk is not an empty database */
 export function requireFolder(folder: string): void {
   try {
     accessSync(folder, constants.R_OK | constants.X_OK)
@@ -93,15 +94,18 @@ export function requireFolder(folder: string): void {
   }
 }
 
-/** No change token: a server says nothing by which an unchanged ledger could be told without reading it. */
+/**
+ * Creates the engine of a server. It has no change token: a server reports nothing that identifies an unchanged
+ * ledger.
+ */
 function serverEngine(location: DatabaseLocation, { retryMs }: EngineOptions): Engine {
   const { protocol, host, pathname } = new URL(location.url)
-  // Without user, password or query, which may hold secrets.
+  // Omits user, password and query, which may hold secrets.
   const name = `the database server ${protocol}//${host}${pathname === '/' ? '' : pathname}`
   return {
     ...UNWATCHED,
     name,
-    // The client of servers takes longer to load than a small archive to audit.
+    // Loading the client of servers takes longer than auditing a small archive.
     open: async () => (await import('./server-client.ts')).serverClient(location, name, retryMs),
   }
 }
@@ -115,40 +119,38 @@ function memoryEngine({ nativeBusyMs, retryMs }: EngineOptions): Engine {
 const UNWATCHED = {
   ready: (): void => undefined,
   isCurrent: (): boolean => true,
-  requireThere: (): void => undefined,
+  requirePresent: (): void => undefined,
   changeToken: (): ChangeToken => null,
 }
 
-/**
- * Given to every connection of a file before each use: the engine then refuses whatever would write, with
- * SQLITE_READONLY.
- */
+/** Executed on every connection of a file before each use: the engine then refuses writes with SQLITE_READONLY. */
 export const QUERY_ONLY = 'PRAGMA query_only = ON'
 
 /**
- * A client that takes nothing but single SELECT statements. It stands before an engine that refuses writes itself, and
- * keeps from it what that leaves open: settings, and files that would be attached.
+ * Wraps a client so that it accepts only single SELECT statements. The engine itself refuses writes; this also
+ * excludes settings and ATTACH.
  */
 export function readOnlyClient(client: StoreClient): StoreClient {
   return {
-    execute: selecting(client),
-    batch: (statements) => (statements.every(isSelection) ? client.batch(statements, 'read') : refuse()),
-    snapshot: (revision, read) => client.snapshot(revision, (reader) => read({ execute: selecting(reader) })),
-    batchWithin: refuse,
-    makeDurable: refuse,
+    execute: selectOnly(client),
+    batch: (statements) => (statements.every(isSelect) ? client.batch(statements, 'read') : refuseWrite()),
+    snapshot: (revision, read) =>
+      client.snapshot(revision, (reader) => read({ execute: selectOnly(reader) })),
+    batchWithin: refuseWrite,
+    makeDurable: refuseWrite,
     close: () => client.close(),
   }
 }
 
-function selecting(reader: Reader): Reader['execute'] {
-  return (statement) => (isSelection(statement) ? reader.execute(statement) : refuse())
+function selectOnly(reader: SqlReader): SqlReader['execute'] {
+  return (statement) => (isSelect(statement) ? reader.execute(statement) : refuseWrite())
 }
 
-/** No statement of SQLite's that begins so writes. */
-function isSelection(statement: InStatement): boolean {
+/** No statement that begins with SELECT writes in SQLite. */
+function isSelect(statement: InStatement): boolean {
   return /^\s*SELECT\b/i.test(typeof statement === 'string' ? statement : statement.sql)
 }
 
-function refuse(): Promise<never> {
+function refuseWrite(): Promise<never> {
   return Promise.reject(new Error('this handle only reads: nothing but SELECT is taken'))
 }

@@ -2,52 +2,52 @@ import { statSync } from 'node:fs'
 import { open as openFile } from 'node:fs/promises'
 import { dirname } from 'node:path'
 import type { Client, InArgs, InStatement, ResultSet, Transaction, TransactionMode } from '@libsql/client'
-import { TooLate } from './rows.ts'
+import { DeadlineExceeded } from './rows.ts'
 import type { StoreClient } from './rows.ts'
 import { isBusy, retryBusy } from './vendor-errors.ts'
 
 interface GuardOptions {
   journal?: Journal
-  /** The write-ahead log of a file that has one. */
-  log?: string | null
-  /** Run on the connection before each piece of work, since a retry may have opened another. */
+  /** Path of the write-ahead log, for a file that has one. */
+  walPath?: string | null
+  /** Executed on the connection before each piece of work, since a retry may have opened a new connection. */
   settings?: string
 }
 
-/** A store's client that can also hand out a transaction, for which everything else then waits. */
+/** A store's client with interactive transactions, which block all other work. */
 type GuardedClient = StoreClient & Pick<Client, 'transaction' | 'executeMultiple' | 'reconnect'>
 
 /**
- * The client of a store in a file or in memory. It exists because of three faults of the driver:
+ * Wraps the driver's client for a store in a file or in memory. It works around three faults of the driver:
  *
  * - a prepared statement that failed with SQLITE_BUSY is not reset: its connection acknowledges writes it never
  *   commits, and a lock it had is kept, even when the connection is closed, until the statement is garbage
- * - two open transactions on one client wait for each other
- * - a transaction that reads takes its lock only with its first statement
+ * - two open transactions on one client block each other
+ * - a read transaction takes its lock only with its first statement
  *
- * So work is handed out one at a time; a busy beginning is tried again on a new connection; every write is an explicit
- * transaction, whose busy COMMIT is tried again where it stands, since it then still can succeed.
+ * Therefore work runs one at a time. A BEGIN that is busy is retried on a new connection. Every write is an
+ * explicit transaction; its COMMIT is retried on the same connection when busy, because it can still succeed.
  *
- * @param busyMs how long to go on retrying a busy database before the error is thrown
+ * @param busyMs time in milliseconds for retrying a busy database before the error is thrown
  */
 export function guardClient(
   client: Client,
   busyMs: number,
-  { journal = 'rollback', log = null, settings = '' }: GuardOptions = {},
+  { journal = 'rollback', walPath = null, settings = '' }: GuardOptions = {},
 ): GuardedClient {
-  let last: Promise<unknown> = Promise.resolve()
+  let queue: Promise<unknown> = Promise.resolve()
 
-  /** Waits for everything asked before; resolves to the function that lets the next one go. */
-  const turn = async (): Promise<() => void> => {
-    const before = last
+  /** Waits for all earlier work; resolves to the function that starts the next one. */
+  const waitForTurn = async (): Promise<() => void> => {
+    const before = queue
     let release: () => void = () => undefined
-    last = new Promise<void>((resolve) => (release = resolve))
+    queue = new Promise<void>((resolve) => (release = resolve))
     await before
     return release
   }
 
-  const alone = async <T>(work: () => Promise<T>): Promise<T> => {
-    const release = await turn()
+  const exclusively = async <T>(work: () => Promise<T>): Promise<T> => {
+    const release = await waitForTurn()
     try {
       return await work()
     } finally {
@@ -55,11 +55,14 @@ export function guardClient(
     }
   }
 
-  /** Until when work asked for now may go on retrying; waiting for its turn counts. */
+  /** Returns the end of the retries of work requested now; waiting for its turn counts. */
   const deadlineFromNow = (): number => performance.now() + busyMs
 
-  /** Runs work whose failure leaves nothing behind, again on a new connection while it finds the database busy. */
-  const freshly = <T>(work: () => Promise<T>, deadline: number): Promise<T> => {
+  /**
+   * Runs work that leaves nothing behind if it fails, and retries it on a new connection while the database is
+   * busy.
+   */
+  const onFreshConnection = <T>(work: () => Promise<T>, deadline: number): Promise<T> => {
     const withSettings = async (): Promise<T> => {
       if (settings !== '') await client.executeMultiple(settings)
       return work()
@@ -68,36 +71,37 @@ export function guardClient(
   }
 
   const begin = (mode: TransactionMode, deadline: number): Promise<Transaction> =>
-    freshly(async () => {
-      // Each time anew: the driver may have opened another connection. Inside a transaction it cannot be set.
+    onFreshConnection(async () => {
+      // Set each time, because the driver may have opened a new connection, and before the transaction, because it
+      // cannot be set inside.
       if (mode !== 'read') await client.executeMultiple(JOURNAL_SETTINGS[journal])
-      const open = await client.transaction(mode)
-      if (mode !== 'read') return open
+      const tx = await client.transaction(mode)
+      if (mode !== 'read') return tx
       try {
-        await open.execute('SELECT 1 FROM sqlite_schema LIMIT 1')
-        return open
+        await tx.execute('SELECT 1 FROM sqlite_schema LIMIT 1')
+        return tx
       } catch (error) {
-        open.close()
+        tx.close()
         throw error
       }
     }, deadline)
 
-  const commit: Commit = async (open, deadline) => {
+  const commit: Commit = async (tx, deadline) => {
     try {
-      // Unlike a prepared statement, a script is reset when it fails, and so keeps no lock.
-      await retryBusy(() => open.executeMultiple('COMMIT'), deadline)
+      // Unlike a prepared statement, a failed script is reset and keeps no lock.
+      await retryBusy(() => tx.executeMultiple('COMMIT'), deadline)
     } catch (error) {
-      abandon(client, open, error)
+      abandon(client, tx, error)
       throw error
     }
-    open.close()
+    tx.close()
   }
 
-  const run = async (open: Transaction, statements: InStatement[]): Promise<ResultSet[]> => {
+  const run = async (tx: Transaction, statements: InStatement[]): Promise<ResultSet[]> => {
     try {
-      return await open.batch(statements)
+      return await tx.batch(statements)
     } catch (error) {
-      abandon(client, open, error)
+      abandon(client, tx, error)
       throw error
     }
   }
@@ -107,32 +111,32 @@ export function guardClient(
     mode: TransactionMode,
     deadline: number,
   ): Promise<ResultSet[]> => {
-    const open = await begin(mode, deadline)
-    const results = await run(open, statements)
-    await commit(open, deadlineFromNow())
+    const tx = await begin(mode, deadline)
+    const results = await run(tx, statements)
+    await commit(tx, deadlineFromNow())
     return results
   }
 
   const batchUntil = async (statements: InStatement[], deadline: number): Promise<ResultSet[]> => {
     try {
-      const open = await begin('write', deadline)
-      const results = await run(open, [SHORT_WAIT, ...statements])
+      const tx = await begin('write', deadline)
+      const results = await run(tx, [SHORT_WAIT, ...statements])
       if (performance.now() > deadline) {
-        open.close()
-        throw new TooLate('the commit timed out')
+        tx.close()
+        throw new DeadlineExceeded('the commit timed out')
       }
-      await commit(open, deadline)
+      await commit(tx, deadline)
       return results.slice(1)
     } catch (error) {
-      throw isBusy(error) ? new TooLate('the database was locked', { cause: error }) : error
+      throw isBusy(error) ? new DeadlineExceeded('the database was locked', { cause: error }) : error
     }
   }
 
   const transaction = async (mode: TransactionMode = 'write'): Promise<Transaction> => {
     const deadline = deadlineFromNow()
-    const release = await turn()
+    const release = await waitForTurn()
     try {
-      return handOut(await begin(mode, deadline), client, commit, busyMs, release)
+      return exclusiveTransaction(await begin(mode, deadline), client, commit, busyMs, release)
     } catch (error) {
       release()
       throw error
@@ -140,11 +144,11 @@ export function guardClient(
   }
 
   const execute = (statement: InStatement): Promise<ResultSet> => {
-    const whole = typeof statement === 'string' ? { sql: statement, args: [] } : statement
+    const withArgs = typeof statement === 'string' ? { sql: statement, args: [] } : statement
     const deadline = deadlineFromNow()
-    return alone(async () => {
-      if (QUERY_PATTERN.test(whole.sql)) return freshly(() => client.execute(whole), deadline)
-      const [result] = await batch([whole], 'write', deadline)
+    return exclusively(async () => {
+      if (QUERY_PATTERN.test(withArgs.sql)) return onFreshConnection(() => client.execute(withArgs), deadline)
+      const [result] = await batch([withArgs], 'write', deadline)
       if (!result) throw new Error('a statement returned no result')
       return result
     })
@@ -154,56 +158,56 @@ export function guardClient(
     execute,
     batch: (statements, mode) => {
       const deadline = deadlineFromNow()
-      return alone(() => batch(statements, mode ?? 'write', deadline))
+      return exclusively(() => batch(statements, mode ?? 'write', deadline))
     },
     batchWithin: (statements, ms) => {
       const deadline = performance.now() + ms
-      return alone(() => batchUntil([...statements], deadline))
+      return exclusively(() => batchUntil([...statements], deadline))
     },
     snapshot: async (_revision, read) => {
-      const open = await transaction('read')
+      const tx = await transaction('read')
       try {
-        return await read(open)
+        return await read(tx)
       } finally {
-        open.close()
+        tx.close()
       }
     },
     transaction,
-    executeMultiple: (sql) => alone(() => client.executeMultiple(sql)),
+    executeMultiple: (sql) => exclusively(() => client.executeMultiple(sql)),
     makeDurable: async () => {
-      if (log === null) return
-      await syncLog(log)
-      if (isLongLog(log)) await alone(() => shortenLog(client))
+      if (walPath === null) return
+      await syncWal(walPath)
+      if (isLongWal(walPath)) await exclusively(() => truncateWal(client))
     },
     reconnect: () => client.reconnect(),
     close: () => client.close(),
   }
 }
 
-/** Statements that take no lock they would have to give back by a commit of their own. */
+/** Statements that take no lock that needs a commit. */
 const QUERY_PATTERN = /^\s*(SELECT|PRAGMA|EXPLAIN)\b/i
 
-/** Longest the driver itself waits for a lock while a commit must not come too late, in milliseconds. */
+/** Limits the driver's own wait for a lock, in milliseconds, before a commit with a deadline. */
 const SHORT_WAIT = 'PRAGMA busy_timeout = 50'
 
-/** Undoes a transaction. After a busy statement its connection is given up. */
-function abandon(client: Client, open: Transaction, error: unknown): void {
-  open.close()
+/** Rolls a transaction back. After a busy statement its connection is replaced. */
+function abandon(client: Client, tx: Transaction, error: unknown): void {
+  tx.close()
   if (isBusy(error)) client.reconnect()
 }
 
-type Commit = (open: Transaction, deadline: number) => Promise<void>
+type Commit = (tx: Transaction, deadline: number) => Promise<void>
 
-/** A transaction as the caller gets it: it gives its turn back however it ends. */
-function handOut(
-  open: Transaction,
+/** Wraps a transaction for the caller: it releases the queue in every case when it ends. */
+function exclusiveTransaction(
+  tx: Transaction,
   client: Client,
   commit: Commit,
   busyMs: number,
   release: () => void,
 ): Transaction {
   let failure: unknown = null
-  const noticing = async <T>(work: Promise<T>): Promise<T> => {
+  const recordFailure = async <T>(work: Promise<T>): Promise<T> => {
     try {
       return await work
     } catch (error) {
@@ -213,45 +217,44 @@ function handOut(
   }
   let ended = false
   const undo = (): void => {
-    if (!ended) abandon(client, open, failure)
+    if (!ended) abandon(client, tx, failure)
     ended = true
     release()
   }
   return {
     execute: (statement: InStatement | string, args?: InArgs) =>
-      noticing(
+      recordFailure(
         typeof statement === 'string'
-          ? open.execute({ sql: statement, args: args ?? [] })
-          : open.execute(statement),
+          ? tx.execute({ sql: statement, args: args ?? [] })
+          : tx.execute(statement),
       ),
-    batch: (statements) => noticing(open.batch(statements)),
-    executeMultiple: (sql) => noticing(open.executeMultiple(sql)),
+    batch: (statements) => recordFailure(tx.batch(statements)),
+    executeMultiple: (sql) => recordFailure(tx.executeMultiple(sql)),
     commit: () => {
       ended = true
-      return commit(open, performance.now() + busyMs).finally(release)
+      return commit(tx, performance.now() + busyMs).finally(release)
     },
     rollback: () => Promise.resolve().then(undo),
     close: undo,
     get closed() {
-      return open.closed
+      return tx.closed
     },
   }
 }
 
 /**
- * How a write of a file is kept when its transaction has ended (decisions/0001 and 0027).
+ * Durability of a committed write to a file (decisions/0001 and 0027).
  *
- * - `rollback`: against a power cut
- * - `wal`: likewise, in a database that has a write-ahead log
- * - `wal-fast`: against the death of the process; against a power cut from {@link syncLog} on
+ * - `rollback`: survives a power cut
+ * - `wal`: survives a power cut, with a write-ahead log
+ * - `wal-fast`: survives the death of the process, and a power cut after {@link syncWal}
  */
 export type Journal = 'rollback' | 'wal' | 'wal-fast'
 
 /**
- * FULL does not sync the folder a rollback journal is deleted from, so that a power cut could bring the journal back and
- * undo what was acknowledged. A log is never written back by a commit, but by {@link shortenLog} and by the last
- * connection that closes, which keep writers out meanwhile: this SQLite can lose commits of a log that is begun anew
- * while it is written back.
+ * FULL does not sync the folder of a deleted rollback journal, so a power cut could restore the journal and undo
+ * acknowledged writes. A commit never checkpoints the log; only {@link truncateWal} and the last connection that
+ * closes do, and they exclude writers. This SQLite can lose commits to a log that is restarted during a checkpoint.
  */
 const JOURNAL_SETTINGS = {
   rollback: 'PRAGMA synchronous = EXTRA',
@@ -259,18 +262,18 @@ const JOURNAL_SETTINGS = {
   'wal-fast': 'PRAGMA journal_mode = WAL; PRAGMA wal_autocheckpoint = 0; PRAGMA synchronous = NORMAL',
 } satisfies Record<Journal, string>
 
-export function logOf(databasePath: string): string {
+export function walPathOf(databasePath: string): string {
   return `${databasePath}-wal`
 }
 
-/** Resolves when a power cut can take nothing that is in a log. Nobody waits for it: neither writers nor this thread. */
-async function syncLog(path: string): Promise<void> {
-  await sync(path, 'r+')
-  await sync(dirname(path), 'r')
+/** Resolves when a power cut cannot lose the contents of a log. Blocks neither writers nor this thread. */
+async function syncWal(path: string): Promise<void> {
+  await syncPath(path, 'r+')
+  await syncPath(dirname(path), 'r')
 }
 
-async function sync(path: string, flags: string): Promise<void> {
-  const file = await openThere(path, flags)
+async function syncPath(path: string, flags: string): Promise<void> {
+  const file = await openIfPresent(path, flags)
   try {
     await file?.sync()
   } finally {
@@ -278,8 +281,11 @@ async function sync(path: string, flags: string): Promise<void> {
   }
 }
 
-/** A log that is not there holds nothing. */
-async function openThere(path: string, flags: string): Promise<Awaited<ReturnType<typeof openFile>> | null> {
+/** Opens a path; null if it does not exist, since a missing log is empty. */
+async function openIfPresent(
+  path: string,
+  flags: string,
+): Promise<Awaited<ReturnType<typeof openFile>> | null> {
   try {
     return await openFile(path, flags)
   } catch (error) {
@@ -288,20 +294,20 @@ async function openThere(path: string, flags: string): Promise<Awaited<ReturnTyp
   }
 }
 
-/** A log grows to this size before it is written back, which holds up this thread and every writer. */
-const LOG_MAX_BYTES = 32 * 1024 * 1024
+/** Size of a log that triggers a checkpoint, which blocks this thread and every writer. */
+const WAL_MAX_BYTES = 32 * 1024 * 1024
 
-/** How long writing a log back waits for whoever writes or reads, in milliseconds; this thread waits too. */
-const LOG_WAIT_MS = 250
+/** Time in milliseconds that a checkpoint waits for writers and readers; it blocks this thread. */
+const WAL_WAIT_MS = 250
 
-function isLongLog(path: string): boolean {
-  return (statSync(path, { throwIfNoEntry: false })?.size ?? 0) > LOG_MAX_BYTES
+function isLongWal(path: string): boolean {
+  return (statSync(path, { throwIfNoEntry: false })?.size ?? 0) > WAL_MAX_BYTES
 }
 
-/** Writes a log back and empties it, unless somebody stands in the way for long: then it is asked for again later. */
-async function shortenLog(client: Client): Promise<void> {
+/** Checkpoints and truncates a log. If a lock prevents it, a later call tries again. */
+async function truncateWal(client: Client): Promise<void> {
   const { rows } = await client.execute('PRAGMA busy_timeout')
-  await client.executeMultiple(`PRAGMA busy_timeout = ${LOG_WAIT_MS}`)
+  await client.executeMultiple(`PRAGMA busy_timeout = ${WAL_WAIT_MS}`)
   try {
     await client.execute('PRAGMA wal_checkpoint(TRUNCATE)')
   } finally {

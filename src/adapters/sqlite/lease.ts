@@ -7,24 +7,24 @@ import { getTableName } from 'drizzle-orm/table'
 import type { HeldLease, LeaseGrant, LeaseHolder } from '../../domain/lease.ts'
 import type { LeaseKeeper } from '../../domain/ports.ts'
 import type { Database, Orm } from './database.ts'
-import { rowReader, selectAllAsJson, selectJsonRows, selectRows } from './rows.ts'
-import type { Reader } from './rows.ts'
+import { rowDecoder, selectAllAsJson, selectJsonRows, selectRows } from './rows.ts'
+import type { SqlReader } from './rows.ts'
 
 type LeaseTable = ReturnType<typeof leaseTable>
 
-/** How often a lease is looked at again because another took, renewed or gave it back meanwhile. */
-const LEASE_TRIES = 10
+/** Attempts to take a lease that another process changes meanwhile. */
+const LEASE_ATTEMPTS = 10
 
-/** A lease kept in a table of a store. */
+/** Keeps a lease in a table of a store. */
 export function leaseOn(database: Database, lease: LeaseTable): LeaseKeeper {
   return {
     takeLease: (holder, now, forMs, isDead) =>
       database.use(async ({ orm }) => {
-        for (let tries = 1; tries <= LEASE_TRIES; tries += 1) {
+        for (let attempt = 1; attempt <= LEASE_ATTEMPTS; attempt += 1) {
           const grant = await tryLease(orm, lease, holder, now, forMs, isDead)
           if (grant !== null) return grant
         }
-        throw new Error(`the lease changed its holder ${LEASE_TRIES} times while this run requested it`)
+        throw new Error(`the lease changed its holder ${LEASE_ATTEMPTS} times while this run requested it`)
       }),
 
     renewLease: (token, now, forMs) =>
@@ -43,7 +43,7 @@ export function leaseOn(database: Database, lease: LeaseTable): LeaseKeeper {
   }
 }
 
-/** One try to take the lease; null when it changed between the look at it and the taking. */
+/** Tries once to take the lease; null if it changed between reading and taking it. */
 async function tryLease(
   orm: Orm,
   lease: LeaseTable,
@@ -53,7 +53,7 @@ async function tryLease(
   isDead: (process: string) => boolean,
 ): Promise<LeaseGrant | null> {
   const [held] = await selectRows(orm, lease, 'id', undefined)
-  // A lease that ends later than any could was taken by a clock that was ahead; twice its length allows for skew.
+  // A lease whose end is too far ahead was taken with a wrong clock; twice the length allows for skew.
   const ended = !held || held.expiresAt <= now || held.expiresAt > now + 2 * forMs
   if (!ended && (held.process === null || !isDead(held.process))) {
     return { granted: false, heldBy: held.holder, since: held.takenAt, until: held.expiresAt }
@@ -72,8 +72,8 @@ async function tryLease(
   return taken.rowsAffected === 1 ? { granted: true, token } : null
 }
 
-/** The lease of a store that is only looked at; null while nobody holds it. */
-export async function readLease(reader: Reader, lease: LeaseTable): Promise<HeldLease | null> {
+/** Reads the lease of a store that is opened read-only; null if it is free. */
+export async function readLease(reader: SqlReader, lease: LeaseTable): Promise<HeldLease | null> {
   const [cells] = await selectJsonRows(
     reader,
     selectAllAsJson(lease, 'id'),
@@ -81,11 +81,11 @@ export async function readLease(reader: Reader, lease: LeaseTable): Promise<Held
     `the table ${getTableName(lease)}`,
   )
   if (cells === undefined) return null
-  const { holder, process, takenAt, expiresAt } = rowReader(lease)(cells)
+  const { holder, process, takenAt, expiresAt } = rowDecoder(lease)(cells)
   return { holder, process, takenAt, expiresAt }
 }
 
-/** The table of a lease, which has one row while the lease is held. */
+/** Defines the table of a lease, which has one row while the lease is held. */
 // oxlint-disable-next-line typescript/explicit-module-boundary-types -- the type of a table is its columns
 export const leaseTable = (name: string) =>
   sqliteTable(name, {

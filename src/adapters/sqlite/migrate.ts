@@ -3,20 +3,20 @@ import type { InStatement } from '@libsql/client'
 import { readMigrationFiles } from 'drizzle-orm/migrator'
 import { Refusal, storageUnavailable } from '../../domain/refusal.ts'
 import { asJsonRows, selectJsonRows } from './rows.ts'
-import type { Reader, StoreClient } from './rows.ts'
+import type { SqlReader, StoreClient } from './rows.ts'
 import { isBusy } from './vendor-errors.ts'
 
-/** Another process can be first only once; a migration that cannot be applied fails each time. */
-const TRIES = 3
+/** A race with another process fails once; a broken migration fails each time. */
+const ATTEMPTS = 3
 
 /**
- * Applies a store's numbered migrations that are missing, in one batch whose first rows say which: of processes
- * started together all but one find those rows taken, apply nothing, and look again. Each store keeps its own list,
- * since one server holds them all.
+ * Applies the missing numbered migrations of a store in one batch. The batch first inserts their rows in the list
+ * of migrations: of processes that start together, all but one fail on these rows, apply nothing and check again.
+ * Each store has its own list, since one server may hold all stores.
  *
  * @param folder holds the SQL files and `meta/_journal.json`
- * @param name names the database in errors
- * @throws Refusal `storage_unavailable` when the database was migrated by a newer release
+ * @param name name of the database in error messages
+ * @throws Refusal `storage_unavailable` if a newer release has migrated the database
  */
 export async function applyMigrations(
   client: Pick<StoreClient, 'execute' | 'batch'>,
@@ -25,7 +25,7 @@ export async function applyMigrations(
   name: string,
 ): Promise<void> {
   const known = readMigrationFiles({ migrationsFolder: folder })
-  for (let tries = 1; ; tries += 1) {
+  for (let attempt = 1; ; attempt += 1) {
     try {
       const applied = await selectHashes(client, store)
       if (isNewer(applied, known)) {
@@ -33,26 +33,26 @@ export async function applyMigrations(
           `${name} was written by a newer release (unknown migrations); use that release`,
         )
       }
-      const statements = missingSteps(`migrations_${store}`, applied, known)
+      const statements = missingStatements(`migrations_${store}`, applied, known)
       if (statements.length > 0) await client.batch(statements, 'write')
       return
     } catch (error) {
-      if (error instanceof Refusal || isBusy(error) || tries === TRIES) throw error
+      if (error instanceof Refusal || isBusy(error) || attempt === ATTEMPTS) throw error
     }
   }
 }
 
-/** How far a store's migrations are applied. */
+/** State of a store's migrations. */
 export interface MigrationState {
   applied: number
-  /** Of this release. */
+  /** Number of migrations in this release. */
   known: number
-  /** True when some were applied that this release does not know. */
+  /** True if migrations unknown to this release were applied. */
   newer: boolean
 }
 
-/** Looks how far a store's migrations are applied, and applies none. */
-export async function migrationState(client: Reader, store: StoreName): Promise<MigrationState> {
+/** Reads the state of a store's migrations without applying any. */
+export async function migrationState(client: SqlReader, store: StoreName): Promise<MigrationState> {
   const known = readMigrationFiles({ migrationsFolder: migrationsOf(store) })
   const applied = await selectHashes(client, store)
   return { applied: applied?.length ?? 0, known: known.length, newer: isNewer(applied, known) }
@@ -64,23 +64,23 @@ function isNewer(applied: readonly unknown[] | null, known: readonly Migration[]
   return applied?.some((hash, index) => known[index]?.hash !== hash) ?? false
 }
 
-function missingSteps(
+function missingStatements(
   table: string,
   applied: readonly unknown[] | null,
   known: readonly Migration[],
 ): InStatement[] {
-  const begun = applied?.length ?? 0
-  const missing = known.slice(begun)
+  const appliedCount = applied?.length ?? 0
+  const missing = known.slice(appliedCount)
   const create = `CREATE TABLE IF NOT EXISTS ${table} (id INTEGER PRIMARY KEY, hash TEXT NOT NULL, created_at NUMERIC)`
   const rows = missing.map(({ hash, folderMillis }, index) => ({
     sql: `INSERT INTO ${table} (id, hash, created_at) VALUES (?, ?, ?)`,
-    args: [begun + index + 1, hash, folderMillis],
+    args: [appliedCount + index + 1, hash, folderMillis],
   }))
   return [...(applied === null ? [create] : []), ...rows, ...missing.flatMap(({ sql }) => sql)]
 }
 
-/** The hashes of a store's list of migrations, in order; null when there is none. */
-async function selectHashes(client: Reader, store: StoreName): Promise<unknown[] | null> {
+/** Reads the hashes in a store's list of migrations, in order; null if there is no list. */
+async function selectHashes(client: SqlReader, store: StoreName): Promise<unknown[] | null> {
   const table = `migrations_${store}`
   const found = await client.execute({ sql: 'SELECT 1 FROM sqlite_schema WHERE name = ?', args: [table] })
   if (found.rows.length === 0) return null
@@ -89,10 +89,13 @@ async function selectHashes(client: Reader, store: StoreName): Promise<unknown[]
   return rows.map(([hash]) => hash)
 }
 
-/** What is kept in a database of its own, or beside the others on one server. */
+/** The stores. Each has its own database, or shares one server with the others. */
 export type StoreName = 'ledger' | 'feed' | 'state'
 
-/** Folder of a store's numbered migrations; at the same depth from the sources as from the build. */
+/**
+ * Returns the folder of a store's numbered migrations, which has the same relative path from the sources and from
+ * the build.
+ */
 export function migrationsOf(store: StoreName): string {
   return fileURLToPath(new URL(`../../../migrations/${store}`, import.meta.url))
 }

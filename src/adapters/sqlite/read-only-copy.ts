@@ -18,42 +18,46 @@ import type { Inspection } from '../../domain/inspection.ts'
 import { engineOf, requireFolder } from './engine.ts'
 import { migrationState } from './migrate.ts'
 import type { StoreName } from './migrate.ts'
-import type { Reader, StoreClient } from './rows.ts'
-import { translate } from './vendor-errors.ts'
+import type { SqlReader, StoreClient } from './rows.ts'
+import { translateError } from './vendor-errors.ts'
 
-/** How long a journal may belong to a process at work before it is taken for one that a crash left. */
+/** Time in milliseconds after which an existing journal counts as left by a crash, not as used by a running process. */
 const JOURNAL_SETTLES_MS = 2_000
 
-/** Where a database file says how long its pages are, and by which journal it is read: 1 rollback, 2 WAL. */
+/** Offsets in the header of a database file: its page size, and the journal it is read with (1 rollback, 2 WAL). */
 const PAGE_SIZE_OFFSET = 16
 const READ_VERSION_OFFSET = 19
 
 const JOURNAL_SUFFIXES = ['-journal', '-wal']
 
-/** How often a database that changes while it is copied is copied again. */
-const COPIES = 5
+/** Attempts to copy a database that changes meanwhile. */
+const COPY_ATTEMPTS = 5
 
-/** A database that is only looked at. */
-interface UntouchedDatabase {
-  /** As errors name it. */
+/** A database that is read and left unchanged. */
+interface ReadOnlyCopy {
+  /** Name of the database in error messages. */
   name: string
   /**
-   * Runs `work` on it: a file that is not there is not created, no migration is applied, and a journal that a crash left,
-   * which the database would roll back when it opens the file, is rolled back in a copy. So is a file with a write-ahead
-   * log read, since it cannot be opened without files beside it.
+   * Runs `work` on the database. A missing file is not created and no migration is applied. A file with a crash's
+   * journal, which opening would roll back, is read from a copy. So is a file with a write-ahead log, because
+   * opening it creates other files.
    *
-   * @returns null when there is no file
+   * @returns null if the file does not exist
    * @throws Refusals of a store
    */
   read<T>(work: (client: StoreClient) => Promise<T>): Promise<T | null>
 }
 
-/** @param waiting as for any database */
+/**
+ * Opens a database for reading without changing it.
+ *
+ * @param busyOptions waiting times as for any database
+ */
 export function openReadOnlyCopy(
   location: DatabaseLocation,
-  waiting: { nativeBusyMs: number; retryMs: number },
-): UntouchedDatabase {
-  const options = { ...waiting, readOnly: true }
+  busyOptions: { nativeBusyMs: number; retryMs: number },
+): ReadOnlyCopy {
+  const options = { ...busyOptions, readOnly: true }
   const { name } = engineOf(location, options)
   const readAt = async <T>(url: string, work: (client: StoreClient) => Promise<T>): Promise<T> => {
     const client = await engineOf({ ...location, url }, options).open()
@@ -71,35 +75,39 @@ export function openReadOnlyCopy(
         const path = fileURLToPath(location.url)
         requireFolder(dirname(path))
         if (!statSync(path, { throwIfNoEntry: false })) return null
-        if (!isInWalMode(path) && (await journalsAreGone(path))) {
+        if (!usesWal(path) && (await waitForJournals(path))) {
           const contents = await readAt(location.url, work)
           requireWholePages(path)
           return contents
         }
         return await readCopy(path, (url) => readAt(url, work))
       } catch (error) {
-        throw translate(error, name)
+        throw translateError(error, name)
       }
     },
   }
 }
 
-/** Waits for a process that is writing. */
-async function journalsAreGone(path: string): Promise<boolean> {
+/**
+ * Waits for a process that is writing.
+ *
+ * @returns false if a journal is left
+ */
+async function waitForJournals(path: string): Promise<boolean> {
   const deadline = performance.now() + JOURNAL_SETTLES_MS
-  while (JOURNAL_SUFFIXES.some((suffix) => isThere(path + suffix))) {
+  while (JOURNAL_SUFFIXES.some((suffix) => hasContent(path + suffix))) {
     if (performance.now() > deadline) return false
     await sleep(20)
   }
   return true
 }
 
-/** A file in WAL mode cannot be opened without files beside it. */
-function isInWalMode(path: string): boolean {
+/** Returns true for a file in WAL mode, which cannot be opened without creating other files. */
+function usesWal(path: string): boolean {
   return readHeader(path)?.readUInt8(READ_VERSION_OFFSET) === 2
 }
 
-/** SQLite reads the missing end of a last page as zeros, so that a file that was cut short need not change a row. */
+/** Detects a truncated file: SQLite reads the missing end of the last page as zeros, so all rows may look intact. */
 function requireWholePages(path: string): void {
   const header = readHeader(path)
   if (header === null) return
@@ -107,14 +115,14 @@ function requireWholePages(path: string): void {
   const pageSize = stored === 1 ? 65_536 : stored
   const { size } = statSync(path)
   if (pageSize > 0 && size % pageSize === 0) return
-  // A process at work may be in the middle of a page.
-  if (JOURNAL_SUFFIXES.some((suffix) => isThere(path + suffix))) return
+  // A running process may be in the middle of writing a page.
+  if (JOURNAL_SUFFIXES.some((suffix) => hasContent(path + suffix))) return
   throw storageDamaged(
     `the database ${path} has ${size} bytes, not a multiple of the page size ${pageSize}: the file is truncated`,
   )
 }
 
-/** The beginning of a database file; null for one that is too short to have any. */
+/** Reads the header of a database file; null if the file is too short. */
 function readHeader(path: string): Buffer | null {
   if (!statSync(path).isFile()) return null
   const header = Buffer.alloc(20)
@@ -126,8 +134,8 @@ function readHeader(path: string): Buffer | null {
   }
 }
 
-/** An empty journal asks for nothing. */
-function isThere(path: string): boolean {
+/** Returns true if a file exists and is not empty; an empty journal has no effect. */
+function hasContent(path: string): boolean {
   return (statSync(path, { throwIfNoEntry: false })?.size ?? 0) > 0
 }
 
@@ -135,14 +143,14 @@ async function readCopy<T>(path: string, read: (url: string) => Promise<T>): Pro
   const folder = mkdtempSync(join(tmpdir(), 'dash-audit-'))
   try {
     const copy = join(folder, 'copy.db')
-    for (let tries = 1; ; tries += 1) {
-      const before = stateOf(path)
+    for (let attempt = 1; ; attempt += 1) {
+      const before = fileState(path)
       for (const suffix of ['', ...JOURNAL_SUFFIXES]) {
         rmSync(copy + suffix, { force: true })
         if (existsSync(path + suffix)) copyFileSync(path + suffix, copy + suffix)
       }
-      if (stateOf(path) === before) return await read(pathToFileURL(copy).href)
-      if (tries === COPIES)
+      if (fileState(path) === before) return await read(pathToFileURL(copy).href)
+      if (attempt === COPY_ATTEMPTS)
         throw new Error(`the database ${path} keeps changing while it is copied; audit it again`)
     }
   } finally {
@@ -150,7 +158,7 @@ async function readCopy<T>(path: string, read: (url: string) => Promise<T>): Pro
   }
 }
 
-function stateOf(path: string): string {
+function fileState(path: string): string {
   return ['', ...JOURNAL_SUFFIXES]
     .map((suffix) => {
       const stat = statSync(path + suffix, { bigint: true, throwIfNoEntry: false })
@@ -159,22 +167,22 @@ function stateOf(path: string): string {
     .join('|')
 }
 
-const NONE = { applied: 0, known: 0, newer: false }
+const NO_MIGRATIONS = { applied: 0, known: 0, newer: false }
 
 /**
- * Looks at a store's database and leaves it as it is.
+ * Inspects a store's database without changing it.
  *
- * @param waiting as for any database
- * @param readFacts asked only when every migration is applied
+ * @param busyOptions waiting times as for any database
+ * @param readFacts called only if every migration is applied
  * @throws Refusals of a store
  */
 export async function inspectDatabase<Facts>(
   location: DatabaseLocation,
   store: StoreName,
-  waiting: { nativeBusyMs: number; retryMs: number },
-  readFacts: (reader: Reader) => Promise<Facts>,
+  busyOptions: { nativeBusyMs: number; retryMs: number },
+  readFacts: (reader: SqlReader) => Promise<Facts>,
 ): Promise<Inspection<Facts>> {
-  const database = openReadOnlyCopy(location, waiting)
+  const database = openReadOnlyCopy(location, busyOptions)
   const isFile = location.url.startsWith('file:')
   const found = await database.read(async (client) => {
     const migrations = await migrationState(client, store)
@@ -187,11 +195,11 @@ export async function inspectDatabase<Facts>(
   })
   const { name } = database
   return found === null
-    ? { name, exists: false, migrations: NONE, now: null, facts: null }
+    ? { name, exists: false, migrations: NO_MIGRATIONS, now: null, facts: null }
     : { name, exists: true, ...found }
 }
 
-async function serverTime(client: Reader): Promise<number> {
+async function serverTime(client: SqlReader): Promise<number> {
   const { rows } = await client.execute("SELECT CAST((julianday('now') - 2440587.5) * 86400000.0 AS INTEGER)")
   return Number(rows[0]?.[0])
 }

@@ -11,10 +11,11 @@ import type { ImportCounts } from '../../domain/feed/signal.ts'
 import { storageDamaged } from '../../domain/refusal.ts'
 
 /**
- * The statement that gives the rows of a query as one cell for {@link decodeJsonRows}, in the query's order. The order
- * is that of a subquery, which SQLite keeps for an aggregate: a server's parser knows no ORDER BY inside one.
+ * Returns the statement that selects the rows of a query as one cell for {@link decodeJsonRows}, in the query's
+ * order. The order comes from a subquery, which SQLite keeps for an aggregate: a server's parser does not support
+ * ORDER BY inside an aggregate.
  *
- * @param cells what each row holds, of the query's columns
+ * @param cells columns of the query in each row
  */
 export function asJsonRows(cells: string, query: string): string {
   return `${jsonRows(cells)} (${query})`
@@ -25,53 +26,53 @@ function jsonRows(cells: string): string {
 }
 
 /**
- * Decodes the one cell of an {@link asJsonRows}.
+ * Decodes the cell of a statement made by {@link asJsonRows}.
  *
- * Rows travel this way for two reasons: the driver ends the process on a TEXT cell that is not valid UTF-8 and
- * cuts one at a NUL, while a BLOB arrives as it is and is decoded strictly here; and one cell is several times
- * faster than many.
+ * There are two reasons for this form. The driver ends the process on a TEXT cell that is not valid UTF-8 and
+ * truncates one at a NUL, while a BLOB arrives unchanged and is decoded strictly here. And one cell is several
+ * times faster than many.
  *
- * @returns one array of columns a row
- * @throws Refusal `storage_damaged` when the text is not valid UTF-8 or not what JSON allows
+ * @returns one array of columns per row
+ * @throws Refusal `storage_damaged` if the text is not valid UTF-8 or not valid JSON
  */
-export function decodeJsonRows(cell: Value | undefined, what: string): unknown[][] {
-  if (!(cell instanceof ArrayBuffer)) throw storageDamaged(`${what} could not be read`)
+export function decodeJsonRows(cell: Value | undefined, label: string): unknown[][] {
+  if (!(cell instanceof ArrayBuffer)) throw storageDamaged(`${label} could not be read`)
   try {
     return JSON.parse(new TextDecoder('utf-8', { fatal: true, ignoreBOM: true }).decode(cell)) as unknown[][]
   } catch (cause) {
-    throw storageDamaged(`${what} contains text that is not valid UTF-8`, cause)
+    throw storageDamaged(`${label} contains text that is not valid UTF-8`, cause)
   }
 }
 
-/** Runs a statement of the form {@link decodeJsonRows} reads. */
+/** Runs a statement made by {@link asJsonRows} and decodes its rows. */
 export async function selectJsonRows(
-  client: Reader,
+  client: SqlReader,
   statement: string,
   args: InArgs,
-  what: string,
+  label: string,
 ): Promise<unknown[][]> {
   const { rows } = await client.execute({ sql: statement, args })
-  return decodeJsonRows(rows[0]?.[0], what)
+  return decodeJsonRows(rows[0]?.[0], label)
 }
 
 /**
- * The rows of a query as objects; see {@link decodeJsonRows}.
+ * Selects the rows of a query as objects; see {@link decodeJsonRows}.
  *
- * @param members names of the query's columns, which the objects have too
+ * @param columnNames names of the query's columns and of the objects' properties
  */
 export async function selectObjects<T>(
-  client: Reader,
-  members: readonly (keyof T & string)[],
+  client: SqlReader,
+  columnNames: readonly (keyof T & string)[],
   query: string,
   args: InArgs,
-  what: string,
+  label: string,
 ): Promise<T[]> {
-  const cells = members.map((name) => `'${name}', "${name}"`).join(', ')
-  const rows = await selectJsonRows(client, asJsonRows(`json_object(${cells})`, query), args, what)
+  const cells = columnNames.map((name) => `'${name}', "${name}"`).join(', ')
+  const rows = await selectJsonRows(client, asJsonRows(`json_object(${cells})`, query), args, label)
   return rows.map(([row]) => row as T)
 }
 
-/** The statement that reads every row of a table as JSON in a BLOB, ordered by one of its columns. */
+/** Returns the statement that reads every row of a table as JSON in a BLOB, ordered by columns. */
 export function selectAllAsJson(table: SQLiteTable, orderBy: string): string {
   return asJsonRows(columnsOf(table), `SELECT * FROM ${getTableName(table)} ORDER BY ${orderBy}`)
 }
@@ -81,7 +82,7 @@ function columnsOf(table: SQLiteTable): string {
   return columns.map(({ name }) => name).join(', ')
 }
 
-/** The rows of a table that fit a condition, every cell checked. */
+/** Selects the rows of a table that match a condition, and checks every cell. */
 export async function selectRows<T extends SQLiteTable>(
   orm: Pick<LibSQLDatabase, 'values'>,
   table: T,
@@ -90,23 +91,25 @@ export async function selectRows<T extends SQLiteTable>(
 ): Promise<T['$inferSelect'][]> {
   const query = sql`SELECT * FROM ${table} WHERE ${where ?? sql`true`} ORDER BY ${sql.identifier(orderBy)}`
   const [row] = await orm.values<[Value]>(sql`${sql.raw(jsonRows(columnsOf(table)))} (${query})`)
-  return decodeJsonRows(row?.[0], `the table ${getTableName(table)}`).map(rowReader(table))
+  return decodeJsonRows(row?.[0], `the table ${getTableName(table)}`).map(rowDecoder(table))
 }
 
 /**
- * Makes what turns a decoded JSON row into the table's own type. Each cell is checked against its column: a damaged
- * database may hold a text where a number belongs.
+ * Returns a function that converts a decoded JSON row to the table's type. Each cell is checked against its column:
+ * a damaged database may hold a text in a numeric column.
  *
- * @returns a function that throws Refusal `storage_damaged` naming the column
+ * @returns a function that throws Refusal `storage_damaged` with the name of the column
  */
-export function rowReader<T extends SQLiteTable>(table: T): (cells: readonly unknown[]) => T['$inferSelect'] {
+export function rowDecoder<T extends SQLiteTable>(
+  table: T,
+): (cells: readonly unknown[]) => T['$inferSelect'] {
   const columns = Object.entries(getTableColumns(table))
   const tableName = getTableName(table)
   return (cells) => {
     const row: Record<string, unknown> = {}
     for (const [index, [name, { name: columnName, notNull, dataType }]] of columns.entries()) {
       const cell = cells[index]
-      if (!fits(cell, notNull, dataType)) {
+      if (!matchesColumn(cell, notNull, dataType)) {
         throw storageDamaged(
           `the column ${columnName} of the table ${tableName} contains a value of the wrong type`,
         )
@@ -117,15 +120,15 @@ export function rowReader<T extends SQLiteTable>(table: T): (cells: readonly unk
   }
 }
 
-function fits(cell: unknown, notNull: boolean, dataType: string): boolean {
+function matchesColumn(cell: unknown, notNull: boolean, dataType: string): boolean {
   if (cell === null) return !notNull
   return dataType === 'number' ? Number.isSafeInteger(cell) : typeof cell === 'string' && cell.isWellFormed()
 }
 
-/** Longest parameter, in characters of at most three bytes each: a server takes none larger than 5 MiB. */
+/** Maximum length of a parameter in characters of at most three bytes each: a server rejects more than 5 MiB. */
 const PARAMETER_MAX_LENGTH = 1_000_000
 
-/** The first and the last row of each key, and what the rows after the first do to the one before. */
+/** The first and the last row of each key, and the number of later rows that replace or repeat the row before. */
 export interface FoldedRows {
   first: Map<string, string>
   last: Map<string, string>
@@ -135,7 +138,7 @@ export interface FoldedRows {
 /**
  * Folds the rows of a batch by key.
  *
- * @param rows each its key and its values, as JSON
+ * @param rows key and values of each row, as JSON
  */
 export function foldRows(rows: Iterable<readonly [key: string, row: string]>): FoldedRows {
   const first = new Map<string, string>()
@@ -151,9 +154,9 @@ export function foldRows(rows: Iterable<readonly [key: string, row: string]>): F
 }
 
 /**
- * Rows as JSON arrays that are each short enough for a parameter; at least one.
+ * Groups rows into JSON arrays that fit into a parameter; returns at least one array.
  *
- * @param rows each as JSON
+ * @param rows each row as JSON
  */
 export function toJsonArrays(rows: Iterable<string>): string[] {
   const arrays: string[] = []
@@ -172,10 +175,10 @@ export function toJsonArrays(rows: Iterable<string>): string[] {
 }
 
 /**
- * What a batch did, each row counted as if it came alone.
+ * Returns the counts of an imported batch. Each row counts as if it were imported alone.
  *
- * @param stored how many of the keys had a row before
- * @param changed how many of those differed from the first row of the batch
+ * @param stored number of keys that had a row before
+ * @param changed number of those whose row differed from the first row of the batch
  */
 export function importCounts({ first, counts }: FoldedRows, stored: number, changed: number): ImportCounts {
   return {
@@ -186,39 +189,39 @@ export function importCounts({ first, counts }: FoldedRows, stored: number, chan
 }
 
 /**
- * The client of a store, whichever engine holds it. A write is one batch: a server ends interactive transactions after five
+ * The client of a store, for all engines. A write is one batch: a server ends interactive transactions after five
  * seconds.
  */
 export interface StoreClient {
   execute(statement: InStatement): Promise<ResultSet>
   batch(statements: InStatement[], mode?: TransactionMode): Promise<ResultSet[]>
   /**
-   * Runs statements as one write transaction that commits within `ms` of the call or not at all.
+   * Runs statements as one write transaction that commits within `ms` milliseconds of the call or not at all.
    *
-   * @throws TooLate when the time was over before the commit: then nothing has happened. Another error may hide a
-   *   commit whose answer was lost, but none that is still to come
+   * @throws DeadlineExceeded if the time ended before the commit; nothing was written. After any other error the
+   *   commit may have happened although its response was lost, but it cannot happen later
    */
   batchWithin(statements: readonly InStatement[], ms: number): Promise<ResultSet[]>
   /**
-   * One consistent reading made of several statements. `read` may run more than once.
+   * Runs several statements as one consistent read. `read` may run more than once.
    *
-   * @param revision a query whose one number changes with everything `read` looks at
+   * @param revision a query for a number that changes with all data that `read` uses
    */
-  snapshot<T>(revision: string, read: (reader: Reader) => Promise<T>): Promise<T>
-  /** Resolves when a power cut can take nothing that was written before, however fast it was written. */
+  snapshot<T>(revision: string, read: (reader: SqlReader) => Promise<T>): Promise<T>
+  /** Resolves when a power cut cannot lose anything written before the call. */
   makeDurable(): Promise<void>
   close(): void
 }
 
-/** What can be asked for rows. */
-export type Reader = Pick<StoreClient, 'execute'>
+/** The part of a client that runs queries. */
+export type SqlReader = Pick<StoreClient, 'execute'>
 
-/** The time a write had was over; it has not happened. */
-export class TooLate extends Error {
-  override readonly name = 'TooLate'
+/** Thrown when the deadline of a write has passed; nothing was written. */
+export class DeadlineExceeded extends Error {
+  override readonly name = 'DeadlineExceeded'
 }
 
-/** True when an answer is larger than a server gives: ask for less at once. */
+/** Returns true if a response exceeds the server's size limit; the caller then requests fewer rows. */
 export function isTooLarge(error: unknown): boolean {
   return error instanceof LibsqlError && /^(SQLITE_TOOBIG|RESPONSE_TOO_LARGE)$/.test(error.code)
 }

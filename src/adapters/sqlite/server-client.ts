@@ -3,34 +3,34 @@ import { LibsqlBatchError, LibsqlError, createClient } from '@libsql/client'
 import type { Client, InStatement, ResultSet } from '@libsql/client'
 import { Refusal, StorageFault, storageUnavailable } from '../../domain/refusal.ts'
 import type { DatabaseLocation } from '../../domain/refusal.ts'
-import { TimeLimitExceeded, networkCode, openConnections, readBody } from '../http.ts'
+import { TimeLimitExceeded, networkCode, openHttpClient, readBody } from '../http.ts'
 import type { HttpResponse } from '../http.ts'
-import { TooLate } from './rows.ts'
-import type { Reader, StoreClient } from './rows.ts'
+import { DeadlineExceeded } from './rows.ts'
+import type { SqlReader, StoreClient } from './rows.ts'
 import { isBusy, retryBusy } from './vendor-errors.ts'
 
-/** How often a reading begins anew because somebody wrote meanwhile. */
-const SNAPSHOT_TRIES = 5
+/** Attempts to read a snapshot without a concurrent write. */
+const SNAPSHOT_ATTEMPTS = 5
 
 /**
- * The client of a store on a libSQL server. Every write is one batch in one request: it has happened whole or not at
- * all, and one whose answer was lost is never sent again (docs/decisions/0008-libsql-server.md).
+ * Creates the client of a store on a libSQL server. Every write is one batch in one request: it happens as a whole
+ * or not at all. A write whose response was lost is never sent again (docs/decisions/0008-libsql-server.md).
  *
- * @param name as errors name the server
- * @param busyMs how long to go on retrying a busy database before the error is thrown
+ * @param name name of the server in error messages
+ * @param busyMs time in milliseconds for retrying a busy database before the error is thrown
  */
 export function serverClient(location: DatabaseLocation, name: string, busyMs: number): StoreClient {
   const requests = openServerRequests(name)
   const { url, authToken } = location
   const client = createClient({ url, ...(authToken === null ? {} : { authToken }), fetch: requests.fetch })
-  const whileBusy = <T>(work: () => Promise<T>): Promise<T> => retryBusy(work, performance.now() + busyMs)
-  const execute: Reader['execute'] = (statement) => whileBusy(() => client.execute(statement))
+  const withBusyRetry = <T>(work: () => Promise<T>): Promise<T> => retryBusy(work, performance.now() + busyMs)
+  const execute: SqlReader['execute'] = (statement) => withBusyRetry(() => client.execute(statement))
   return {
     execute,
-    batch: (statements, mode = 'write') => whileBusy(() => client.batch(statements, mode)),
+    batch: (statements, mode = 'write') => withBusyRetry(() => client.batch(statements, mode)),
     batchWithin: (statements, ms) => batchWithin(client, statements, ms),
     snapshot: (revision, read) => snapshot({ execute }, revision, read, name),
-    // What a server has acknowledged is its own to keep.
+    // The server is responsible for the durability of acknowledged writes.
     makeDurable: () => Promise.resolve(),
     close() {
       client.close()
@@ -41,14 +41,14 @@ export function serverClient(location: DatabaseLocation, name: string, busyMs: n
 
 const SERVER_TIME = "SELECT unixepoch('subsec') AS now"
 
-/** Fails, and so undoes its batch, from a moment of the server's own clock on. */
+/** Fails, and so rolls its batch back, after a time by the server's clock. */
 const FAIL_WHEN_LATE = "SELECT CASE WHEN unixepoch('subsec') > ? THEN json('late') END"
 
 /**
- * The server's clock is read first: however it differs from ours, that reading came before its answer did, so that
- * the time left counts from no later than it was. The batch carries the end of that time with it, and whatever delays
- * it on its way, it does not commit afterwards. The check is the last statement, since the server has its lock by then
- * and nothing but the commit comes after it.
+ * Runs a batch with a deadline. The server's clock is read first. The reading precedes its response, so the
+ * remaining time is never overestimated, even if the clocks differ. The batch carries its deadline and does not
+ * commit after it, however long it is delayed. The check is the last statement: the server holds its lock by then,
+ * and only the commit follows.
  */
 async function batchWithin(
   client: Client,
@@ -59,27 +59,30 @@ async function batchWithin(
   let sent = false
   try {
     return await retryBusy(async () => {
-      // As a write, so that the server that will commit is asked, and no replica of it.
-      const [read] = await client.batch([SERVER_TIME], 'write')
+      // Read in a write batch, so that the primary responds and not a replica.
+      const [serverTime] = await client.batch([SERVER_TIME], 'write')
       const leftMs = deadline - performance.now()
-      if (leftMs < 0) throw new TooLate('the commit timed out')
-      const late = { sql: FAIL_WHEN_LATE, args: [Number(read?.rows[0]?.['now']) + leftMs / 1000] }
+      if (leftMs < 0) throw new DeadlineExceeded('the commit timed out')
+      const deadlineCheck = {
+        sql: FAIL_WHEN_LATE,
+        args: [Number(serverTime?.rows[0]?.['now']) + leftMs / 1000],
+      }
       sent = true
-      const results = await client.batch([...statements, late], 'write')
+      const results = await client.batch([...statements, deadlineCheck], 'write')
       return results.slice(0, -1)
     }, deadline)
   } catch (error) {
-    if (isBusy(error)) throw new TooLate('the database was locked', { cause: error })
-    if (failedAt(error, statements.length))
-      throw new TooLate('the statement reached the server too late', { cause: error })
-    // Until the time is over it may still be on its way; afterwards a reading tells whether it happened.
-    const onItsWay = sent && !wasAnswered(error) && !wasNeverSent(error)
-    if (onItsWay) await sleep(Math.max(0, deadline - performance.now()))
+    if (isBusy(error)) throw new DeadlineExceeded('the database was locked', { cause: error })
+    if (failedAtStatement(error, statements.length))
+      throw new DeadlineExceeded('the statement reached the server too late', { cause: error })
+    // Until the deadline the batch may still arrive; afterwards a read shows whether it was committed.
+    const mayStillArrive = sent && !isServerError(error) && !wasNeverSent(error)
+    if (mayStillArrive) await sleep(Math.max(0, deadline - performance.now()))
     throw error
   }
 }
 
-function failedAt(error: unknown, statement: number): boolean {
+function failedAtStatement(error: unknown, statement: number): boolean {
   return (
     error instanceof LibsqlBatchError &&
     error.statementIndex === statement &&
@@ -87,87 +90,92 @@ function failedAt(error: unknown, statement: number): boolean {
   )
 }
 
-/** True when the server itself said that a statement failed. */
-function wasAnswered(error: unknown): boolean {
-  if (error instanceof TooLate) return true
+/** Returns true if the server itself reported that a statement failed. */
+function isServerError(error: unknown): boolean {
+  if (error instanceof DeadlineExceeded) return true
   return error instanceof LibsqlError && error.cause instanceof Error && error.cause.name === 'ResponseError'
 }
 
 async function snapshot<T>(
-  reader: Reader,
+  reader: SqlReader,
   revision: string,
-  read: (reader: Reader) => Promise<T>,
+  read: (reader: SqlReader) => Promise<T>,
   name: string,
 ): Promise<T> {
-  const current = async (): Promise<number> => Number((await reader.execute(revision)).rows[0]?.[0])
-  let before = await current()
-  for (let tries = 1; tries <= SNAPSHOT_TRIES; tries += 1) {
+  const readRevision = async (): Promise<number> => Number((await reader.execute(revision)).rows[0]?.[0])
+  let before = await readRevision()
+  for (let attempt = 1; attempt <= SNAPSHOT_ATTEMPTS; attempt += 1) {
     const value = await read(reader)
-    const after = await current()
+    const after = await readRevision()
     if (after === before) return value
     before = after
   }
-  throw new Error(`the store on ${name} changed during each of ${SNAPSHOT_TRIES} reads`)
+  throw new Error(`the store on ${name} changed during each of ${SNAPSHOT_ATTEMPTS} reads`)
 }
 
 const CONNECT_TIMEOUT_MS = 5_000
 
-/** Time for a whole answer; a server lets a write wait for another for up to five seconds. */
-const ANSWER_TIMEOUT_MS = 10_000
+/** Time limit of a whole response; on a server a write waits for another for up to five seconds. */
+const RESPONSE_TIMEOUT_MS = 10_000
 
-/** Failures before the first byte of a request was sent. */
+/** Error codes of failures before the first byte of a request was sent. */
 const NEVER_SENT =
   /^(ECONNREFUSED|ENOTFOUND|EAI_AGAIN|EHOSTUNREACH|ENETUNREACH|UND_ERR_CONNECT_TIMEOUT|ERR_TLS_\w+|\w*CERT\w*)$/
 
-/** What the driver sends its requests through, over connections of our own. */
+/** Sends the driver's requests over this adapter's connections. */
 export interface ServerRequests {
   /**
-   * @throws Refusal `storage_unavailable` when the server cannot be reached or takes no request of ours, and a plain
-   *   error when it does not answer in time
+   * @throws Refusal `storage_unavailable` if the server is unreachable or rejects the token; StorageFault at the
+   *   time limit
    */
-  fetch: (asked: Request) => Promise<Response>
+  fetch: (request: Request) => Promise<Response>
   close(): void
 }
 
-/** @param name as errors name the server */
-export function openServerRequests(name: string, answerTimeoutMs = ANSWER_TIMEOUT_MS): ServerRequests {
-  const connections = openConnections({ connect: { timeout: CONNECT_TIMEOUT_MS } })
+/** @param name name of the server in error messages */
+export function openServerRequests(name: string, responseTimeoutMs = RESPONSE_TIMEOUT_MS): ServerRequests {
+  const http = openHttpClient({ connect: { timeout: CONNECT_TIMEOUT_MS } })
   return {
-    async fetch(asked) {
-      const body = new Uint8Array(await asked.arrayBuffer())
+    async fetch(request) {
+      const body = new Uint8Array(await request.arrayBuffer())
       try {
-        return await connections.exchange(
-          { url: asked.url, headers: Object.fromEntries(asked.headers), body, timeoutMs: answerTimeoutMs },
-          (response) => answerOf(response, name),
+        return await http.exchange(
+          {
+            url: request.url,
+            headers: Object.fromEntries(request.headers),
+            body,
+            timeoutMs: responseTimeoutMs,
+          },
+          (response) => toResponse(response, name),
         )
       } catch (error) {
         if (error instanceof TimeLimitExceeded)
-          throw new StorageFault(`${name} did not respond within ${answerTimeoutMs} ms`, {
+          throw new StorageFault(`${name} did not respond within ${responseTimeoutMs} ms`, {
             cause: error.cause,
           })
         const code = networkCode(error)
         if (error instanceof Refusal || code === null) throw error
-        const mend = 'start it or correct DASH_DATABASE_URL'
-        throw storageUnavailable(`${name} cannot be reached (${code}); ${mend}`, error)
+        const fix = 'start it or correct DASH_DATABASE_URL'
+        throw storageUnavailable(`${name} cannot be reached (${code}); ${fix}`, error)
       }
     },
-    close: () => void connections.close(),
+    close: () => void http.close(),
   }
 }
 
-async function answerOf({ statusCode, headers, body }: HttpResponse, name: string): Promise<Response> {
+async function toResponse({ statusCode, headers, body }: HttpResponse, name: string): Promise<Response> {
   if (statusCode === 401 || statusCode === 403) {
     throw storageUnavailable(`${name} responded with ${statusCode}; correct DASH_DATABASE_AUTH_TOKEN`)
   }
   const type = headers['content-type']
-  // The rows of a query have no bound: the server is the operator's own.
+  // Query results have no size limit: the server is the operator's own.
   return new Response(await readBody(body, Number.POSITIVE_INFINITY), {
     status: statusCode,
     headers: typeof type === 'string' ? { 'content-type': type } : {},
   })
 }
 
-/** True when the server cannot have seen the request that failed so. */
+/** Returns true if the server cannot have received the failed request. */
 export function wasNeverSent(error: unknown): boolean {
   for (let cause = error; cause instanceof Error; cause = cause.cause) {
     if (NEVER_SENT.test(networkCode(cause) ?? '')) return true

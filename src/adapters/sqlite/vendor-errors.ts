@@ -3,13 +3,16 @@ import { LibsqlError } from '@libsql/client/sqlite3'
 import { DrizzleQueryError } from 'drizzle-orm/errors'
 import { Refusal, storageDamaged, storageUnavailable } from '../../domain/refusal.ts'
 
-/** Vendor error to Refusal where the contract tells them apart; anything else stays what it is, a fault. */
-export function translate(error: unknown, name: string): unknown {
+/**
+ * Converts a vendor error to a Refusal where the contract defines one; any other error is returned unchanged as a
+ * fault.
+ */
+export function translateError(error: unknown, name: string): unknown {
   if (error instanceof Refusal || isBusy(error)) return error
   if (error instanceof DrizzleQueryError && error.cause instanceof Refusal) return error.cause
   if (error instanceof Error && error.message.includes('ConnectionFailed')) {
-    const mend = 'give this user read and write access to it and its folder'
-    return storageUnavailable(`${name} cannot be opened; ${mend}`, error)
+    const fix = 'give this user read and write access to it and its folder'
+    return storageUnavailable(`${name} cannot be opened; ${fix}`, error)
   }
   const vendor = vendorError(error)
   if (!vendor) return error
@@ -38,7 +41,7 @@ function vendorError(error: unknown): { code: string; message: string } | null {
   return null
 }
 
-/** True for a lock held by somebody else, under each code the driver reports it with. */
+/** Returns true for a lock held by another connection, under each code the driver reports it with. */
 export function isBusy(error: unknown): boolean {
   for (let cause = error; cause instanceof Error; cause = cause.cause) {
     if (cause instanceof LibsqlError && /^SQLITE_(BUSY|LOCKED)/.test(cause.code)) return true
@@ -47,10 +50,10 @@ export function isBusy(error: unknown): boolean {
 }
 
 /**
- * Runs work, again while it finds the database busy.
+ * Runs work, and retries it while the database is busy.
  *
- * @param deadline by `performance.now()`; the last busy error is thrown once it has passed
- * @param beforeRetry is called after every busy error, the last one too
+ * @param deadline time by `performance.now()` after which the last busy error is thrown
+ * @param beforeRetry called after every busy error, including the last one
  */
 export async function retryBusy<T>(
   work: () => Promise<T>,

@@ -4,9 +4,12 @@ import type { OpenTurn, AdmissionState } from '../../domain/agent/budget.ts'
 import type { Admission, TurnClaim, TurnExtension } from '../../domain/agent/bounds.ts'
 import type { Day, Instant } from '../../domain/time.ts'
 import { asJsonRows, decodeJsonRows } from '../sqlite/rows.ts'
-import type { Reader } from '../sqlite/rows.ts'
+import type { SqlReader } from '../sqlite/rows.ts'
 
-/** Settles turns whose lease has ended at what they reserved; the second statement's changes are those turns. */
+/**
+ * Returns statements that settle turns with an expired lease at their reserved cost. The second statement changes
+ * one row per settled turn.
+ */
 export function sweepStatements(now: Instant): [InStatement, InStatement] {
   return [
     { sql: CHARGE_ENDED, args: [now] },
@@ -14,7 +17,10 @@ export function sweepStatements(now: Instant): [InStatement, InStatement] {
   ]
 }
 
-/** Forgets the callers of the days before `keepFrom`. A turn still open keeps its row, which tells nothing by then. */
+/**
+ * Returns statements that delete the data about callers of the days before `keepFrom`. An open turn keeps its row,
+ * which identifies nobody without the day's salt.
+ */
 export function forgetStatements(now: Instant, keepFrom: Day): InStatement[] {
   return [
     { sql: 'DELETE FROM chat_salts WHERE day < ?', args: [keepFrom] },
@@ -23,14 +29,14 @@ export function forgetStatements(now: Instant, keepFrom: Day): InStatement[] {
   ]
 }
 
-/** How far back tries to prove to be human are counted. */
+/** Time window in milliseconds in which verification attempts are counted. */
 const TRIES_WINDOW_MS = 60_000
 
 export function forgetTries(now: Instant): InStatement {
   return { sql: 'DELETE FROM chat_verifications WHERE tried_at <= ?', args: [now - TRIES_WINDOW_MS] }
 }
 
-// Left to itself, the engine reads every turn there is in the order of its days.
+// Without INDEXED BY the engine reads all turns in the order of their days.
 const CHARGE_ENDED = `
   UPDATE chat_days SET settled = settled + ended.reserved, reserved = chat_days.reserved - ended.reserved
   FROM (
@@ -42,39 +48,52 @@ const CHARGE_ENDED = `
 const SETTLE_ENDED = `
   UPDATE chat_turns SET settled_at = ?1, cost = reserved WHERE settled_at IS NULL AND lease_until <= ?1`
 
-/** What an address, or the /48 around it, has of a day (migrations/state tells the columns), as parts of statements. */
+/** SQL expressions for the share of a day that an address, or its /48 network, has left (columns: migrations/state). */
 
 type Caller = 'address' | 'network'
 
-/** A /48 has twice as much as an address. */
+/** A /48 network has twice the share of an address. */
 export const SHARES = { address: 1, network: 2 }
 
-/** Micro-dollars that a caller may still take of its share; null for a share that is not less than the budget. */
-const roomOf = (caller: Caller, from: string): string => `
+/**
+ * Returns an expression for the micro-dollars left of a caller's share; null if the share is not less than the
+ * budget.
+ */
+const moneyLeft = (caller: Caller, from: string): string => `
   CASE WHEN ${SHARES[caller]} * ${from}.per_address < ${from}.budget
-    THEN ${SHARES[caller]} * ${from}.per_address - ${paidBy(caller, from)} END`
+    THEN ${SHARES[caller]} * ${from}.per_address - ${moneySpent(caller, from)} END`
 
 /**
- * Requests to the routing service that a caller may still send; null where none are counted.
+ * Returns an expression for the requests to the routing service that a caller has left; null if they are not
+ * counted.
  *
- * @param besides id of a turn that is left out of the open ones
+ * @param exceptTurn id of an open turn that is not counted
  */
-const requestRoomOf = (caller: Caller, from: string, besides?: string): string =>
-  `${SHARES[caller]} * ${from}.requests_most - ${requestsOf(caller, from, besides)}`
+const requestsLeft = (caller: Caller, from: string, exceptTurn?: string): string =>
+  `${SHARES[caller]} * ${from}.requests_max - ${requestsUsed(caller, from, exceptTurn)}`
 
-/** Turns of a caller on a day that hold or have spent anything. The planner needs the terms of the index as they are. */
+/**
+ * Returns the FROM clause of a caller's turns on a day with a reservation or a cost. The planner only uses the
+ * index if its terms are repeated exactly.
+ */
 const paidTurns = (caller: Caller, value: string, day: string): string => `
   FROM chat_turns AS t INDEXED BY chat_turns_paid_by_${caller}
   WHERE t.${caller} = ${value} AND t.day = ${day} AND (t.cost IS NULL OR t.cost > 0)
     ${caller === 'network' ? 'AND t.network IS NOT NULL' : ''}`
 
-/** Micro-dollars that a caller holds and has spent; 0 for the network of an IPv4 address. */
-const paidBy = (caller: Caller, from: string): string => `
+/**
+ * Returns an expression for the micro-dollars that a caller has reserved and spent; 0 for the network of an IPv4
+ * address.
+ */
+const moneySpent = (caller: Caller, from: string): string => `
   (SELECT coalesce(sum(coalesce(t.cost, t.reserved)), 0) ${paidTurns(caller, `${from}.${caller}`, `${from}.day`)})`
 
-/** Requests to the routing service that a caller has sent, and one for each of its open turns that have sent none. */
-const requestsOf = (caller: Caller, from: string, besides = "''"): string => `
-  (${requestsSentBy(caller, from)} + (SELECT count(*) ${unsentTurns(caller, from)} AND t.id <> ${besides}))`
+/**
+ * Returns an expression for the requests to the routing service that a caller has sent, plus one for each open turn
+ * that has sent none.
+ */
+const requestsUsed = (caller: Caller, from: string, exceptTurn = "''"): string => `
+  (${requestsSentBy(caller, from)} + (SELECT count(*) ${unsentTurns(caller, from)} AND t.id <> ${exceptTurn}))`
 
 export const requestsSentBy = (caller: Caller, from: string): string => `
   (SELECT count(*) FROM chat_router_requests AS r JOIN chat_turns AS t ON t.id = r.turn
@@ -85,10 +104,10 @@ const unsentTurns = (caller: Caller, from: string): string => `
   WHERE t.settled_at IS NULL AND t.${caller} = ${from}.${caller}
     AND NOT EXISTS (SELECT 1 FROM chat_router_requests AS r WHERE r.turn = t.id)`
 
-/** The statements that admit a turn, or refuse it, as one write transaction. */
+/** Returns the statements that admit or refuse a turn in one write transaction. */
 export function admissionStatements(claim: TurnClaim, turn: string): InStatement[] {
   const { firstCall, shortestCall, limits, ...rest } = claim
-  const asked = JSON.stringify({
+  const parameters = JSON.stringify({
     ...rest,
     ...firstCall,
     shortestWith: shortestCall.withTools,
@@ -102,34 +121,36 @@ export function admissionStatements(claim: TurnClaim, turn: string): InStatement
   const { select, insert } = statementsFor(claim)
   return [
     ...sweepStatements(claim.now),
-    { sql: select, args: [asked] },
-    { sql: insert, args: [asked] },
+    { sql: select, args: [parameters] },
+    { sql: insert, args: [parameters] },
     { sql: RESERVE, args: [turn] },
   ]
 }
 
 /**
- * @param results those of {@link admissionStatements}
- * @param reader asked for the open turns where they are in the way of a refused one
+ * Reads the outcome of an admission.
+ *
+ * @param results results of {@link admissionStatements}
+ * @param reader used to read the open turns if they caused the refusal
  */
 export async function admissionFrom(
   results: readonly ResultSet[],
   claim: TurnClaim,
   turn: string,
-  reader: Reader,
+  reader: SqlReader,
 ): Promise<Admission> {
   const [found, inserted] = results.slice(-3)
-  const state = standingOf(found?.rows[0]?.[0])
+  const counts = parseCounts(found?.rows[0]?.[0])
   const row = inserted?.rows[0]
   if (row) {
-    const { degraded } = state
-    return admissionOf(state, claim, { turn, reserved: Number(row['reserved']), degraded })
+    const { degraded } = counts
+    return admissionOf(counts, claim, { turn, reserved: Number(row['reserved']), degraded })
   }
-  const isHeldBack = Object.values(state.missing).some((missing) => missing > 0)
-  return refusalOf(state, claim, isHeldBack ? await openTurns(reader, claim) : [])
+  const isBlocked = Object.values(counts.missing).some((missing) => missing > 0)
+  return refusalOf(counts, claim, isBlocked ? await readOpenTurns(reader, claim) : [])
 }
 
-async function openTurns(reader: Reader, { day, address, network }: TurnClaim): Promise<OpenTurn[]> {
+async function readOpenTurns(reader: SqlReader, { day, address, network }: TurnClaim): Promise<OpenTurn[]> {
   const { rows } = await reader.execute({ sql: SELECT_OPEN, args: [day, address, network] })
   return rows.map((row) => ({
     leaseUntil: Number(row['lease_until']),
@@ -145,8 +166,11 @@ const SELECT_OPEN = `
     EXISTS (SELECT 1 FROM chat_router_requests AS r WHERE r.turn = t.id) AS has_sent
   FROM chat_turns AS t INDEXED BY chat_turns_open WHERE t.settled_at IS NULL AND t.day = ?1 ORDER BY t.lease_until`
 
-/** In one cell: a dozen columns take the driver longer than the engine takes to count what is in them. */
-type StandingRow = [
+/**
+ * The counts are read as one cell: the driver takes longer for a dozen columns than the engine takes to compute
+ * them.
+ */
+type CountsRow = [
   exhausted: number,
   burstFull: number,
   dayFull: number,
@@ -165,8 +189,8 @@ type StandingRow = [
   requestsOfNetwork: number,
 ]
 
-function standingOf(cell: Value | undefined): AdmissionState {
-  const [row] = decodeJsonRows(cell, 'the state database') as StandingRow[]
+function parseCounts(cell: Value | undefined): AdmissionState {
+  const [row] = decodeJsonRows(cell, 'the state database') as CountsRow[]
   if (!row) throw new Error('an admission returned no result')
   const [exhausted, burst, day, session, gap, streams, degraded, ...counted] = row
   const [sessionTurns, dayTurns, burstSince, lastAdmittedAt, money, ofAddress, ofNetwork, ...requests] =
@@ -191,12 +215,13 @@ function standingOf(cell: Value | undefined): AdmissionState {
 }
 
 /**
- * Every count and every check, once for the two statements that go by them. `asked` is the claim; nothing here knows the
- * time but from it. LIMIT cannot name a column, hence the place of the burst's oldest turn from the argument itself. A room
- * that bounds nothing is null; what no claim of its kind has a share of is not counted at all.
+ * Returns the common table expressions with all counts and checks, shared by the SELECT and the INSERT of an
+ * admission. `claim` holds the parameters of the claim, which are also the only source of the time. LIMIT cannot
+ * name a column, so the OFFSET of the burst's oldest turn reads the parameter itself. A share without a limit is
+ * null. Counts that a kind of claim does not need are omitted.
  */
-const standing = ({ twoAddresses, network, requests }: ClaimKind): string => `
-  WITH asked AS MATERIALIZED (
+const checkedClaim = ({ twoAddresses, network, requests }: ClaimKind): string => `
+  WITH claim AS MATERIALIZED (
     SELECT ?1 ->> 'turn' AS turn, ?1 ->> 'session' AS session, ?1 ->> 'address' AS address,
       ?1 ->> 'network' AS network,
       ?1 ->> 'formerAddress' AS former_address, ?1 ->> 'server' AS server, ?1 ->> 'day' AS day, ?1 ->> 'now' AS now,
@@ -204,45 +229,45 @@ const standing = ({ twoAddresses, network, requests }: ClaimKind): string => `
       ?1 ->> 'withTools' AS with_tools, ?1 ->> 'withoutTools' AS without_tools,
       ?1 ->> 'shortestWith' AS shortest_with, ?1 ->> 'shortestWithout' AS shortest_without,
       ?1 ->> 'budgetPerDay' AS budget, ?1 ->> 'budgetPerAddress' AS per_address,
-      ?1 ->> 'requestsPerAddress' AS requests_most,
+      ?1 ->> 'requestsPerAddress' AS requests_max,
       ?1 ->> 'messagesPerSession' AS per_session, ?1 ->> 'messagesPerDay' AS per_day,
-      ?1 ->> 'burstPerMinute' AS per_minute, ?1 ->> 'maxOpenTurns' AS open_most
+      ?1 ->> 'burstPerMinute' AS per_minute, ?1 ->> 'maxOpenTurns' AS open_max
   ), counted AS MATERIALIZED (
-    SELECT asked.*,
-      (SELECT count(*) FROM chat_turns AS t WHERE t.session = asked.session) AS in_session,
-      (SELECT max(t.admitted_at) FROM chat_turns AS t WHERE t.session = asked.session) AS last_at,
-      (SELECT count(*) FROM chat_turns AS t WHERE t.address = asked.address AND t.day = asked.day) AS in_day,
+    SELECT claim.*,
+      (SELECT count(*) FROM chat_turns AS t WHERE t.session = claim.session) AS in_session,
+      (SELECT max(t.admitted_at) FROM chat_turns AS t WHERE t.session = claim.session) AS last_at,
+      (SELECT count(*) FROM chat_turns AS t WHERE t.address = claim.address AND t.day = claim.day) AS in_day,
       (SELECT t.admitted_at FROM chat_turns AS t
-        WHERE t.address ${twoAddresses ? 'IN (asked.address, asked.former_address)' : '= asked.address'} AND t.admitted_at > asked.minute_ago
+        WHERE t.address ${twoAddresses ? 'IN (claim.address, claim.former_address)' : '= claim.address'} AND t.admitted_at > claim.minute_ago
         ORDER BY t.admitted_at DESC LIMIT 1 OFFSET max(0, (?1 ->> 'burstPerMinute') - 1)) AS burst_since,
-      (SELECT count(*) FROM chat_turns AS t WHERE t.server = asked.server AND t.settled_at IS NULL) AS open_turns,
-      coalesce((SELECT d.settled FROM chat_days AS d WHERE d.day = asked.day), 0) AS settled,
-      coalesce((SELECT d.settled + d.reserved FROM chat_days AS d WHERE d.day = asked.day), 0) AS taken,
-      ${roomOf('address', 'asked')} AS address_room,
-      ${network ? roomOf('network', 'asked') : 'NULL'} AS network_room,
-      ${requests ? requestRoomOf('address', 'asked') : 'NULL'} AS address_requests,
-      ${requests && network ? requestRoomOf('network', 'asked') : 'NULL'} AS network_requests
-    FROM asked
+      (SELECT count(*) FROM chat_turns AS t WHERE t.server = claim.server AND t.settled_at IS NULL) AS open_turns,
+      coalesce((SELECT d.settled FROM chat_days AS d WHERE d.day = claim.day), 0) AS settled,
+      coalesce((SELECT d.settled + d.reserved FROM chat_days AS d WHERE d.day = claim.day), 0) AS taken,
+      ${moneyLeft('address', 'claim')} AS address_left,
+      ${network ? moneyLeft('network', 'claim') : 'NULL'} AS network_left,
+      ${requests ? requestsLeft('address', 'claim') : 'NULL'} AS address_requests_left,
+      ${requests && network ? requestsLeft('network', 'claim') : 'NULL'} AS network_requests_left
+    FROM claim
   ), banded AS MATERIALIZED (
-    SELECT counted.*, budget - taken AS room,
+    SELECT counted.*, budget - taken AS money_left,
       taken * 5 >= budget * 4 OR settled + shortest_with > budget OR taken + with_tools > budget
-        OR coalesce(with_tools > address_room, 0) OR coalesce(with_tools > network_room, 0)
-        OR coalesce(min(address_requests, coalesce(network_requests, address_requests)) < 2, 0) AS degraded
+        OR coalesce(with_tools > address_left, 0) OR coalesce(with_tools > network_left, 0)
+        OR coalesce(min(address_requests_left, coalesce(network_requests_left, address_requests_left)) < 2, 0) AS degraded
     FROM counted
   ), checked AS MATERIALIZED (
     SELECT banded.*, settled >= budget OR settled + shortest_without > budget AS exhausted,
       per_minute = 0 OR burst_since IS NOT NULL AS burst_full,
       in_day >= per_day AS day_full, in_session >= per_session AS session_full,
       last_at IS NOT NULL AND last_at > now - min_gap_ms AS too_soon,
-      open_turns >= open_most AS streams_full,
-      max(0, without_tools - room) AS missing, max(0, coalesce(without_tools - address_room, 0)) AS missing_of_address,
-      max(0, coalesce(without_tools - network_room, 0)) AS missing_of_network,
-      max(0, coalesce(1 - address_requests, 0)) AS missing_requests,
-      max(0, coalesce(1 - network_requests, 0)) AS missing_network_requests
+      open_turns >= open_max AS streams_full,
+      max(0, without_tools - money_left) AS missing, max(0, coalesce(without_tools - address_left, 0)) AS missing_of_address,
+      max(0, coalesce(without_tools - network_left, 0)) AS missing_of_network,
+      max(0, coalesce(1 - address_requests_left, 0)) AS missing_requests,
+      max(0, coalesce(1 - network_requests_left, 0)) AS missing_network_requests
     FROM banded
   )`
 
-const STANDING_CELLS = `exhausted, burst_full, day_full, session_full, too_soon, streams_full, degraded,
+const COUNTS_CELLS = `exhausted, burst_full, day_full, session_full, too_soon, streams_full, degraded,
   in_session, in_day, burst_since, last_at,
   missing, missing_of_address, missing_of_network, missing_requests, missing_network_requests`
 
@@ -254,9 +279,9 @@ const INSERT_TURN = `
     AND missing + missing_of_address + missing_of_network + missing_requests + missing_network_requests = 0
   RETURNING reserved`
 
-/** What a claim has to be counted by. A statement is prepared for each turn, so that its length matters. */
+/** The counts that a claim needs. A statement is prepared for each turn, so its length matters. */
 interface ClaimKind {
-  /** The index has the turns of one address in the order of their times; those of two have to be sorted. */
+  /** The index orders the turns of one address by time; those of two addresses must be sorted. */
   twoAddresses: boolean
   network: boolean
   requests: boolean
@@ -274,19 +299,22 @@ function statementsFor({ formerAddress, network, requestsPerAddress }: TurnClaim
     requests: requestsPerAddress !== null,
   }
   const key = JSON.stringify(kind)
-  const known = statements.get(key) ?? {
-    select: `${standing(kind)} ${asJsonRows(STANDING_CELLS, 'SELECT * FROM checked')}`,
-    insert: `${standing(kind)} ${INSERT_TURN}`,
+  const cached = statements.get(key) ?? {
+    select: `${checkedClaim(kind)} ${asJsonRows(COUNTS_CELLS, 'SELECT * FROM checked')}`,
+    insert: `${checkedClaim(kind)} ${INSERT_TURN}`,
   }
-  statements.set(key, known)
-  return known
+  statements.set(key, cached)
+  return cached
 }
 
 const RESERVE = `
   INSERT INTO chat_days (day, settled, reserved) SELECT day, 0, reserved FROM chat_turns WHERE id = ?1
   ON CONFLICT (day) DO UPDATE SET reserved = reserved + excluded.reserved`
 
-/** The statements that reserve a turn's next model call, as one write transaction; the first one gives a row if they do. */
+/**
+ * Returns the statements that reserve a turn's next model call in one write transaction. The first one returns a
+ * row if the reservation succeeds.
+ */
 export function extensionStatements({ limits, ...extension }: TurnExtension): InStatement[] {
   const { budgetPerDay, budgetShare } = limits
   const budgetPerAddress = shareOf(budgetPerDay, budgetShare)
@@ -296,22 +324,22 @@ export function extensionStatements({ limits, ...extension }: TurnExtension): In
   ]
 }
 
-/** Two requests: the round that is asked for, and the last call without tools. */
+/** Requires two requests: the next round, and the last call without tools. */
 const EXTEND = `
-  WITH asked AS MATERIALIZED (
+  WITH claim AS MATERIALIZED (
     SELECT t.id, t.day, t.address, t.network, t.reserved, max(t.reserved, ?1 ->> 'upTo') AS up_to,
       ?1 ->> 'budgetPerDay' AS budget, ?1 ->> 'budgetPerAddress' AS per_address,
-      ?1 ->> 'requestsPerAddress' AS requests_most
+      ?1 ->> 'requestsPerAddress' AS requests_max
     FROM chat_turns AS t WHERE t.id = ?1 ->> 'turn' AND t.settled_at IS NULL
   ), granted AS MATERIALIZED (
-    SELECT up_to FROM asked
+    SELECT up_to FROM claim
     WHERE (up_to = reserved OR (
-      up_to - reserved <= budget - (SELECT d.settled + d.reserved FROM chat_days AS d WHERE d.day = asked.day)
-      AND coalesce(up_to - reserved <= ${roomOf('address', 'asked')}, 1)
-      AND (network IS NULL OR coalesce(up_to - reserved <= ${roomOf('network', 'asked')}, 1))))
-    AND (requests_most IS NULL OR (
-      ${requestRoomOf('address', 'asked', 'asked.id')} >= 2
-      AND (network IS NULL OR ${requestRoomOf('network', 'asked', 'asked.id')} >= 2)))
+      up_to - reserved <= budget - (SELECT d.settled + d.reserved FROM chat_days AS d WHERE d.day = claim.day)
+      AND coalesce(up_to - reserved <= ${moneyLeft('address', 'claim')}, 1)
+      AND (network IS NULL OR coalesce(up_to - reserved <= ${moneyLeft('network', 'claim')}, 1))))
+    AND (requests_max IS NULL OR (
+      ${requestsLeft('address', 'claim', 'claim.id')} >= 2
+      AND (network IS NULL OR ${requestsLeft('network', 'claim', 'claim.id')} >= 2)))
   )
   UPDATE chat_turns SET reserved = granted.up_to FROM granted
   WHERE chat_turns.id = ?1 ->> 'turn' RETURNING chat_turns.id`

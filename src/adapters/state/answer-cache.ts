@@ -6,24 +6,24 @@ import { DAY_MS } from '../../domain/time.ts'
 import type { Instant } from '../../domain/time.ts'
 import type { Database } from '../sqlite/database.ts'
 
-/** From when it was stored on, however often it is given again. */
+/** Lifetime of an answer from its storage, regardless of its use. */
 const LIFETIME_MS = DAY_MS
 
-/** What is kept at most; the oldest go first. */
+/** Limits of the cache; the oldest answers are deleted first. */
 export interface CacheBounds {
   entries: number
-  /** Of all texts together. */
+  /** Total size of all texts. */
   bytes: number
-  /** Of one text; a longer one is not kept. */
+  /** Maximum size of one text; a longer one is not stored. */
   textBytes: number
 }
 
 export const CACHE_BOUNDS: CacheBounds = { entries: 2_000, bytes: 16 * 1024 * 1024, textBytes: 64 * 1024 }
 
 /**
- * Answers on libSQL.
+ * Creates the cache of chat answers on libSQL.
  *
- * @param onDamage is told of a row that is not what was stored, which counts as no row: the question is asked anew
+ * @param onDamage called with the key of a damaged row, which counts as missing
  */
 export function libsqlAnswerCache(
   database: Database,
@@ -36,7 +36,7 @@ export function libsqlAnswerCache(
         const { rows } = await client.execute({ sql: SELECT_ANSWER, args: [key, now - LIFETIME_MS] })
         const row = rows[0]
         if (!row) return null
-        const answer = answerOf(key, row['stored_at'], row['text'], row['digest'])
+        const answer = parseAnswer(key, row['stored_at'], row['text'], row['digest'])
         if (answer === null) onDamage(key)
         return answer
       }),
@@ -48,14 +48,14 @@ export function libsqlAnswerCache(
         const digest = digestOf(key, storedAt, bytes)
         const stored: InStatement = { sql: UPSERT, args: [key, storedAt, bytes.byteLength, digest, bytes] }
         const old: InStatement = { sql: DELETE_OLD, args: [storedAt - LIFETIME_MS] }
-        const many: InStatement = { sql: DELETE_BEYOND, args: [bounds.bytes, bounds.entries] }
-        await client.batch([stored, old, many], 'write')
+        const excess: InStatement = { sql: DELETE_BEYOND, args: [bounds.bytes, bounds.entries] }
+        await client.batch([stored, old, excess], 'write')
       }),
   }
 }
 
-/** null when the row is not what was stored. */
-function answerOf(key: string, storedAt: unknown, text: unknown, digest: unknown): CachedAnswer | null {
+/** Returns the answer in a row; null if the row is damaged. */
+function parseAnswer(key: string, storedAt: unknown, text: unknown, digest: unknown): CachedAnswer | null {
   if (typeof storedAt !== 'number' || !(text instanceof ArrayBuffer) || !(digest instanceof ArrayBuffer)) {
     return null
   }
@@ -68,7 +68,7 @@ function digestOf(key: string, storedAt: Instant, text: Uint8Array): Buffer {
   return Buffer.from(sha256Hex(`${key} ${storedAt} ${sha256Hex(text)}`), 'hex')
 }
 
-// The driver ends the process on a TEXT that is no UTF-8, which a damaged cell of any column may hold.
+// The casts avoid TEXT: the driver ends the process on invalid UTF-8, which a damaged cell of any column may hold.
 const SELECT_ANSWER = `
   SELECT CAST(stored_at AS INTEGER) AS stored_at, CAST(digest AS BLOB) AS digest, CAST(text AS BLOB) AS text
   FROM chat_answers WHERE key = ?1 AND stored_at > ?2`
@@ -80,7 +80,7 @@ const UPSERT = `
 
 const DELETE_OLD = 'DELETE FROM chat_answers WHERE stored_at <= ?1'
 
-// Nothing is put in order while everything fits, which is the rule.
+// Rows are only sorted if a limit is exceeded, which is rare.
 const DELETE_BEYOND = `
   DELETE FROM chat_answers WHERE key IN (
     SELECT key FROM (

@@ -18,24 +18,24 @@ const SALT_BYTES = 32
 const TURN_ID_BYTES = 16
 
 /**
- * Quotas, budget and salts of the chat on libSQL. A salt never changes while it is there, so that it is read once from each
- * database that is opened, and forgotten when the rows of its day are.
+ * Creates the store of the chat's quotas, budget and salts on libSQL. A stored salt never changes, so each opened
+ * database reads it once; it is dropped together with the rows of its day.
  */
 export function libsqlChatLedger(database: Database): State['chat'] {
-  const known = new WeakMap<StoreClient, Map<Day, Uint8Array>>()
+  const saltsByClient = new WeakMap<StoreClient, Map<Day, Uint8Array>>()
   const salt: State['chat']['salt'] = (day) =>
     database.use(async ({ client }) => {
-      const kept = known.get(client)?.get(day)
-      if (kept) return kept
+      const cached = saltsByClient.get(client)?.get(day)
+      if (cached) return cached
       const { rows } = await client.execute({ sql: SELECT_SALT, args: [day] })
       if (!rows[0]) return null
-      const read = saltOf(rows[0][0])
-      if (!known.has(client)) known.set(client, new Map())
-      known.get(client)?.set(day, read)
+      const read = parseSalt(rows[0][0])
+      if (!saltsByClient.has(client)) saltsByClient.set(client, new Map())
+      saltsByClient.get(client)?.set(day, read)
       return read
     })
   const forgetSalts = (client: StoreClient, keepFrom: Day): void => {
-    const salts = known.get(client)
+    const salts = saltsByClient.get(client)
     for (const day of salts?.keys() ?? []) if (day < keepFrom) salts?.delete(day)
   }
   return {
@@ -52,7 +52,7 @@ export function libsqlChatLedger(database: Database): State['chat'] {
           'write',
         )
         forgetSalts(client, keepFrom)
-        return saltOf(results.at(-1)?.rows[0]?.[0])
+        return parseSalt(results.at(-1)?.rows[0]?.[0])
       })),
 
     admit: (claim) =>
@@ -109,7 +109,7 @@ export function libsqlChatLedger(database: Database): State['chat'] {
   }
 }
 
-function saltOf(cell: Value | undefined): Uint8Array {
+function parseSalt(cell: Value | undefined): Uint8Array {
   if (!(cell instanceof ArrayBuffer) || cell.byteLength !== SALT_BYTES) {
     throw storageDamaged('the state database contains an invalid salt')
   }
@@ -129,7 +129,7 @@ const SETTLE = 'UPDATE chat_turns SET cost = ?2, settled_at = ?3 WHERE id = ?1 A
 
 const SELECT_SPENDING = 'SELECT settled, reserved FROM chat_days WHERE day = ?'
 
-/** Writes what the admission of a turn writes, and takes it back: the pages are written all the same. */
+/** Writes the rows of an admission and deletes them again: the pages are written in any case. */
 const PROBE = [
   `INSERT INTO chat_turns (id, session, address, server, day, admitted_at, reserved, lease_until)
    VALUES ('probe', 'probe', 'probe', 'probe', 'probe', 0, 0, 0)`,

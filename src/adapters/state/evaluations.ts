@@ -24,18 +24,25 @@ import {
   evaluationScores,
 } from './schema.ts'
 
-/** The day's requests of both, the evaluation's and the chat's; the day is parameter 1. */
+/** The day's requests of the evaluation and the chat together; the day is parameter 1. */
 const COUNTED_OF_DAY = `
   ((SELECT count(*) FROM evaluation_attempts WHERE day = ?1)
     + (SELECT count(*) FROM chat_router_requests WHERE day = ?1))`
 
-/** The chat's side of the account's requests of a day, on libSQL. */
+/** Creates the count of the chat's share of the account's daily requests, on libSQL. */
 export function libsqlRouterAllowance(database: Database): State['allowance'] {
   return {
-    countChatRequest: (model, sentAt, limit, asking) =>
+    countChatRequest: (model, sentAt, limit, turnShare) =>
       database.use(async ({ client }) => {
-        const most = limit - RESERVED_REQUESTS
-        const args = [dayOf(sentAt), model, sentAt, most, asking?.turn ?? null, asking?.perAddress ?? null]
+        const maxRequests = limit - RESERVED_REQUESTS
+        const args = [
+          dayOf(sentAt),
+          model,
+          sentAt,
+          maxRequests,
+          turnShare?.turn ?? null,
+          turnShare?.perAddress ?? null,
+        ]
         const { rows } = await client.execute({ sql: COUNT_CHAT_REQUEST, args })
         return rows.length > 0
       }),
@@ -45,15 +52,15 @@ export function libsqlRouterAllowance(database: Database): State['allowance'] {
 const COUNT_CHAT_REQUEST = `
   INSERT INTO chat_router_requests (day, model, sent_at, turn) SELECT ?1, ?2, ?3, ?5
   WHERE ${COUNTED_OF_DAY} < ?4 AND NOT EXISTS (
-    SELECT 1 FROM (SELECT address, network, ?1 AS day FROM chat_turns WHERE id = ?5) AS asking
-    WHERE ${requestsSentBy('address', 'asking')} >= ?6 OR ${requestsSentBy('network', 'asking')} >= ${SHARES.network} * ?6)
+    SELECT 1 FROM (SELECT address, network, ?1 AS day FROM chat_turns WHERE id = ?5) AS requester
+    WHERE ${requestsSentBy('address', 'requester')} >= ?6 OR ${requestsSentBy('network', 'requester')} >= ${SHARES.network} * ?6)
   RETURNING id`
 
-/** Runs, attempts, scores and rejections on libSQL. */
+/** Creates the store of runs, attempts, scores and rejections on libSQL. */
 export function libsqlEvaluations(database: Database): State['evaluations'] {
   const write = (...statements: InStatement[]): Promise<ResultSet[]> =>
     database.use(({ client }) => client.batch(statements, 'write'))
-  const rowsOf = <T extends SQLiteTable>(table: T, orderBy: string, where: SQL | undefined) =>
+  const selectWhere = <T extends SQLiteTable>(table: T, orderBy: string, where: SQL | undefined) =>
     database.use(({ orm }) => selectRows(orm, table, orderBy, where))
   return {
     ...leaseOn(database, evaluationLease),
@@ -100,17 +107,17 @@ export function libsqlEvaluations(database: Database): State['evaluations'] {
     },
 
     async countAttempt({ run, model, kind, sentAt }, { token, maxSentBefore, maxCountedBefore }) {
-      const guards = [dayOf(sentAt), sentAt, model, token, maxSentBefore]
-      // The reasons are of the same instant as the refusal: a batch is one transaction.
-      const [inserted, looked] = await write(
-        { sql: COUNT_ATTEMPT, args: [...guards, maxCountedBefore, run, kind] },
-        { sql: `SELECT ${HAS_LEASE}, ${MODEL_HAS_LEFT}`, args: guards },
+      const guardArgs = [dayOf(sentAt), sentAt, model, token, maxSentBefore]
+      // The reason is read in the same transaction as the refusal.
+      const [inserted, state] = await write(
+        { sql: COUNT_ATTEMPT, args: [...guardArgs, maxCountedBefore, run, kind] },
+        { sql: `SELECT ${HAS_LEASE}, ${MODEL_HAS_ATTEMPTS_LEFT}`, args: guardArgs },
       )
       const counted = inserted?.rows[0]?.[0]
       if (counted !== undefined && counted !== null) return { counted: Number(counted) }
-      const [hasLease, modelHasLeft] = Array.from(looked?.rows[0] ?? [], Number)
+      const [hasLease, modelHasAttemptsLeft] = Array.from(state?.rows[0] ?? [], Number)
       if (hasLease !== 1) return { refused: 'lease_lost' }
-      return { refused: modelHasLeft === 1 ? 'day_spent' : 'model_spent' }
+      return { refused: modelHasAttemptsLeft === 1 ? 'day_spent' : 'model_spent' }
     },
 
     settleAttempt: (attempt, { asAsked, tasks, ...columns }) =>
@@ -130,16 +137,16 @@ export function libsqlEvaluations(database: Database): State['evaluations'] {
     },
 
     attemptsSince: async (since) =>
-      (await rowsOf(evaluationAttempts, 'id', gte(evaluationAttempts.sentAt, since))).map(attemptOf),
+      (await selectWhere(evaluationAttempts, 'id', gte(evaluationAttempts.sentAt, since))).map(toAttempt),
 
     async scoresSince(since) {
-      const rows = await rowsOf(evaluationScores, 'day', gte(evaluationScores.day, since))
+      const rows = await selectWhere(evaluationScores, 'day', gte(evaluationScores.day, since))
       return rows.map(({ model, day, evaluatedAt, complete, tasks }) => ({
         model,
         day,
         evaluatedAt,
         complete: complete === 1,
-        tasks: tasksOf(tasks),
+        tasks: parseTasks(tasks),
       }))
     },
 
@@ -151,24 +158,24 @@ export function libsqlEvaluations(database: Database): State['evaluations'] {
     },
 
     async endpointsSince(since) {
-      const rows = await rowsOf(evaluationEndpoints, 'model', gte(evaluationEndpoints.checkedAt, since))
+      const rows = await selectWhere(evaluationEndpoints, 'model', gte(evaluationEndpoints.checkedAt, since))
       return rows.map((record) => ({ ...record, usable: record.usable === 1 }))
     },
 
     async chatRequestsSince(since) {
-      const rows = await rowsOf(chatRouterRequests, 'sent_at', gte(chatRouterRequests.sentAt, since))
+      const rows = await selectWhere(chatRouterRequests, 'sent_at', gte(chatRouterRequests.sentAt, since))
       return rows.map(({ sentAt }) => sentAt)
     },
 
     async lowestRateSince(since) {
       const known = and(gte(evaluationRuns.startedAt, since), isNotNull(evaluationRuns.startsAMinute))
-      const [lowest] = await rowsOf(evaluationRuns, 'starts_a_minute', known)
+      const [lowest] = await selectWhere(evaluationRuns, 'starts_a_minute', known)
       return lowest?.startsAMinute ?? null
     },
 
     async versionsOf(day) {
-      const given = and(eq(evaluationRuns.day, day), isNotNull(evaluationRuns.rankingVersion))
-      const rows = await rowsOf(evaluationRuns, 'id', given)
+      const ranked = and(eq(evaluationRuns.day, day), isNotNull(evaluationRuns.rankingVersion))
+      const rows = await selectWhere(evaluationRuns, 'id', ranked)
       return rows.flatMap(({ rankingVersion }) => rankingVersion ?? [])
     },
 
@@ -197,12 +204,12 @@ const INSERT_REJECTIONS = `
 
 const HAS_LEASE = 'EXISTS (SELECT 1 FROM evaluation_lease WHERE token = ?4 AND expires_at > ?2)'
 
-const MODEL_HAS_LEFT = `
+const MODEL_HAS_ATTEMPTS_LEFT = `
   (SELECT count(*) FROM evaluation_attempts WHERE day = ?1 AND model = ?3) <= ?5`
 
 const COUNT_ATTEMPT = `
   INSERT INTO evaluation_attempts (run, model, kind, day, sent_at) SELECT ?7, ?3, ?8, ?1, ?2
-  WHERE ${HAS_LEASE} AND ${MODEL_HAS_LEFT} AND (?6 IS NULL OR ${COUNTED_OF_DAY} <= ?6)
+  WHERE ${HAS_LEASE} AND ${MODEL_HAS_ATTEMPTS_LEFT} AND (?6 IS NULL OR ${COUNTED_OF_DAY} <= ?6)
   RETURNING id`
 
 const UPSERT_ENDPOINTS = `
@@ -218,8 +225,12 @@ const UPSERT_SCORE = `
     tasks = excluded.tasks
   WHERE excluded.complete >= complete`
 
-/** @throws Refusal `storage_damaged` when a row cannot be what was written */
-function attemptOf(row: typeof evaluationAttempts.$inferSelect): ModelAttempt {
+/**
+ * Converts a row to an attempt.
+ *
+ * @throws Refusal `storage_damaged` if the row is invalid
+ */
+function toAttempt(row: typeof evaluationAttempts.$inferSelect): ModelAttempt {
   const { id, run, model, kind, day, sentAt, settledAt, status, latencyMs, asAsked, tasks } = row
   if (kind !== 'tool' && kind !== 'text') throw damaged(`an attempt of kind ${JSON.stringify(kind)}`)
   const end =
@@ -227,16 +238,16 @@ function attemptOf(row: typeof evaluationAttempts.$inferSelect): ModelAttempt {
       ? null
       : {
           settledAt,
-          class: classOf(row.class),
+          class: parseClass(row.class),
           status,
           latencyMs,
           asAsked: asAsked === null ? null : asAsked === 1,
-          tasks: tasks === null ? null : tasksOf(tasks),
+          tasks: tasks === null ? null : parseTasks(tasks),
         }
   return { id, run, model, kind, day, sentAt, end }
 }
 
-function classOf(name: string | null): AttemptEnd['class'] {
+function parseClass(name: string | null): AttemptEnd['class'] {
   if (name === 'abandoned') return name
   if (name !== null && Object.hasOwn(RESPONSE_CLASSES, name)) return name as ResponseClass
   throw damaged(`an attempt of class ${JSON.stringify(name)}`)
@@ -244,7 +255,7 @@ function classOf(name: string | null): AttemptEnd['class'] {
 
 const tasksSchema = z.array(taskSchema)
 
-function tasksOf(text: string): TaskResult[] {
+function parseTasks(text: string): TaskResult[] {
   try {
     return tasksSchema.parse(JSON.parse(text))
   } catch (cause) {

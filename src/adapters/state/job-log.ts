@@ -6,11 +6,11 @@ import type { StateFacts } from '../../domain/inspection.ts'
 import type { AuditRecord } from '../../domain/year/finding.ts'
 import type { Database } from '../sqlite/database.ts'
 import { selectRows } from '../sqlite/rows.ts'
-import type { Reader } from '../sqlite/rows.ts'
+import type { SqlReader } from '../sqlite/rows.ts'
 import { readLease } from '../sqlite/lease.ts'
 import { audits, evaluationLease, jobs } from './schema.ts'
 
-/** How jobs went, on libSQL. */
+/** Creates the log of jobs on libSQL. */
 export function libsqlJobLog(database: Database): State['jobs'] {
   return {
     record: ({ job, startedAt, endedAt, exitCode }) =>
@@ -22,7 +22,7 @@ export function libsqlJobLog(database: Database): State['jobs'] {
     states: () =>
       database.use(async ({ orm }) => {
         const rows = await selectRows(orm, jobs, 'job', undefined)
-        // A later release may know of more.
+        // A later release may have recorded other jobs.
         return rows.flatMap(({ job, ...run }) => (isJob(job) ? [{ job, ...run }] : []))
       }),
   }
@@ -42,9 +42,9 @@ const UPSERT = `
     last_success_at = coalesce(excluded.last_success_at, last_success_at)
   WHERE excluded.ended_at >= ended_at`
 
-const KEPT = 100
+const KEPT_AUDITS = 100
 
-/** Records of audits on libSQL. */
+/** Creates the log of audits on libSQL. */
 export function libsqlAudits(database: Database): State['audits'] {
   return {
     record: ({ endedAt, ok, complete, whole, publications, objects, bytes, gaps, damage, head }) =>
@@ -54,7 +54,7 @@ export function libsqlAudits(database: Database): State['audits'] {
         await client.batch(
           [
             { sql: INSERT, args },
-            { sql: REMOVE_OLD, args: [KEPT] },
+            { sql: REMOVE_OLD, args: [KEPT_AUDITS] },
           ],
           'write',
         )
@@ -64,12 +64,12 @@ export function libsqlAudits(database: Database): State['audits'] {
       database.use(async ({ orm }) => {
         const newest = sql`${audits.id} = (SELECT max(id) FROM ${audits})`
         const [row] = await selectRows(orm, audits, 'id', newest)
-        return row ? recordOf(row) : null
+        return row ? toAuditRecord(row) : null
       }),
   }
 }
 
-function recordOf({
+function toAuditRecord({
   id: _id,
   ok,
   complete,
@@ -88,8 +88,8 @@ const INSERT = `
 
 const REMOVE_OLD = 'DELETE FROM audits WHERE id <= (SELECT max(id) FROM audits) - ?'
 
-/** What an operator asks of the state. */
-export async function stateFacts(reader: Reader): Promise<StateFacts> {
+/** Reads the facts about the state for an operator. */
+export async function stateFacts(reader: SqlReader): Promise<StateFacts> {
   const { rows } = await reader.execute('SELECT ended_at, ok, complete FROM audits ORDER BY id DESC LIMIT 1')
   const audit = rows[0]
   return {

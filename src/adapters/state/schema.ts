@@ -1,7 +1,7 @@
 import { blob, integer, primaryKey, sqliteTable, text } from 'drizzle-orm/sqlite-core'
 import { leaseTable } from '../sqlite/lease.ts'
 
-/** Tables of the state database; migrations/state tells what each column holds. */
+/** Tables of the state database; migrations/state describes each column. */
 
 export const evaluationRuns = sqliteTable('evaluation_runs', {
   id: integer('id').primaryKey({ autoIncrement: true }),

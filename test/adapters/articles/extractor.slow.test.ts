@@ -39,7 +39,7 @@ describe('a piece of HTML', () => {
     ['<script>x</script><style>y</style>z<!-- w -->', 'z'],
     ['<table><tr><td>a</td><td>b</td></tr><tr><td>c</td></tr></table>', 'a b\n\nc'],
     ['', ''],
-  ])('%j is read as a person reads it', (html, text) => {
+  ])('the HTML %j is read as a person reads it', (html, text) => {
     expect(fragment(html)).toBe(text)
   })
 })
@@ -48,7 +48,7 @@ test.each([
   '<META NAME="ROBOTS" CONTENT="NOINDEX">',
   '<Meta Content="NoArchive" Name="Robots">',
   '<meta name=DASH CONTENT=none>',
-])('a page may ask not to be kept in any case of letters: %s', (meta) => {
+])('a page may forbid storing it in any letter case: %s', (meta) => {
   const html = pageHtml('A page')
   expect(extract(page(html)).kind).toBe('text')
   expect(extract(page(html.replace('<head>', `<head>${meta}`))).kind).toBe('forbidden')
@@ -65,7 +65,7 @@ const HOSTILE: Record<string, string> = {
 
 describe('taking out the text of a hostile page', () => {
   test.each(Object.entries(HOSTILE))(
-    'is ended, costs nobody else, and leaves the next page its text: %s',
+    'a hostile page is ended, delays no other page, and the next page gets its text: %s',
     async (_what, html) => {
       const extractor = open(3_000)
       await expect(extractor.extract(page(html), NEVER)).rejects.toMatchObject({
@@ -77,7 +77,7 @@ describe('taking out the text of a hostile page', () => {
     },
   )
 
-  test('is not waited for once the run is ended', async () => {
+  test('a hostile page is not waited for after the run has ended', async () => {
     const extractor = open(60_000)
     const controller = new AbortController()
     const reason = new Error('the run was ended')
@@ -87,7 +87,7 @@ describe('taking out the text of a hostile page', () => {
   })
 })
 
-/** A thread that counts its pages, and fails when the channel says so. */
+/** A thread that counts its pages, and fails on a message of the channel. */
 const FAILS_WHEN_TOLD = `
   import { parentPort } from 'node:worker_threads'
   let pages = 0
@@ -96,7 +96,7 @@ const FAILS_WHEN_TOLD = `
   parentPort.postMessage('ready')
 `
 
-test('a thread that fails between two pages harms no one, and another takes the next page', async () => {
+test('a thread that fails between two pages harms no page, and is replaced for the next one', async () => {
   const script = new URL(`data:text/javascript,${encodeURIComponent(FAILS_WHEN_TOLD)}`)
   const extractor = openExtractor({ script, extractMs: 3_000 })
   const channel = new BroadcastChannel('fail')
@@ -111,13 +111,13 @@ test('a thread that fails between two pages harms no one, and another takes the 
     extractor.extract(page(''), NEVER).catch((error: Error) => error.message)
   const failed = 'the text could not be extracted: failed between two pages'
   let outcome = await next()
-  // A thread that takes longer to fail answers more pages, or fails with the next one.
+  // A thread that fails later extracts more pages, or fails with the next one.
   while (outcome === failed || (typeof outcome === 'object' && !isDeepStrictEqual(outcome, first)))
     outcome = await next()
   expect(outcome).toEqual(first)
 })
 
-test('pages are taken one after the other, each with its own answer', async () => {
+test('pages are extracted one at a time, each with its own response', async () => {
   const extractor = open()
   const words = ['One', 'Two', 'Three']
   const extracted = await Promise.all(words.map((word) => extractor.extract(page(pageHtml(word)), NEVER)))

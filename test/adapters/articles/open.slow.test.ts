@@ -14,7 +14,7 @@ const read = (texts: ArticleTexts, url: string): Promise<ArticleReading> =>
 
 const PAGE = pageHtml('Größe of things')
 
-const answers = (
+const respondWith = (
   body: string | Buffer,
   headers: Record<string, string> = {},
 ): ((response: ServerResponse) => void) => {
@@ -25,7 +25,7 @@ const siteOf = (answer: (response: ServerResponse) => void): Promise<LocalSource
   site((_question, response) => answer(response))
 
 describe('the text of a page', () => {
-  test('is its article, in paragraphs, without the menu, with its URL', async () => {
+  test('the text of a page is its article in paragraphs without the menu, with its URL', async () => {
     const { url } = await htmlSite(PAGE)
     const reading = await read(openTexts(), `${url}/a?b#c`)
     expect(reading).toMatchObject({ kind: 'text', provenance: `page:readability ${url}/a?b` })
@@ -34,7 +34,7 @@ describe('the text of a page', () => {
     expect(text).not.toMatch(/Menu|Imprint|</)
   })
 
-  test('is plain, whatever the page says', async () => {
+  test('the text of a page is plain, for any content', async () => {
     const hostile = pageHtml(
       'A &lt;script&gt;alert(1)&lt;/script&gt; b\u202E \u{E0041}c <i onclick=x>d</i><script>bad()</script>',
     )
@@ -44,15 +44,15 @@ describe('the text of a page', () => {
     expect(text).not.toMatch(/<[a-z/!]|bad\(\)|[\u202E\u{E0041}]/u)
   })
 
-  test('is found where html, head and body are left out, as HTML allows', async () => {
+  test('the text is found without the html, head and body elements that HTML allows to omit', async () => {
     const bare = PAGE.replace(/<\/?(html|head|body)>/g, '')
     const { url } = await htmlSite(bare)
     expect(await read(openTexts(), url)).toMatchObject({ kind: 'text' })
   })
 
-  test('may be plain already', async () => {
+  test('a page may already be plain text', async () => {
     const text = 'A line.\nAnother < third.\n\nA paragraph. '.repeat(10)
-    const { url } = await siteOf(answers(text, { 'content-type': 'text/plain; charset=utf-8' }))
+    const { url } = await siteOf(respondWith(text, { 'content-type': 'text/plain; charset=utf-8' }))
     expect(await read(openTexts(), url)).toEqual({
       kind: 'text',
       text: text.trim().replace(/ A line/g, ' A line'),
@@ -84,8 +84,8 @@ describe('the text of a page', () => {
     ['nobody', 'text/html', Buffer.from(PAGE)],
     ['a name nobody knows', 'text/html; charset=klingon', Buffer.from(PAGE)],
     ['a name nobody knows, XHTML', 'application/xhtml+xml; charset=x', Buffer.from(PAGE)],
-  ])('is decoded by the character set named by %s', async (_what, type, bytes) => {
-    const { url } = await siteOf(answers(bytes, { 'content-type': type }))
+  ])('a page is decoded by the character set named by %s', async (_what, type, bytes) => {
+    const { url } = await siteOf(respondWith(bytes, { 'content-type': type }))
     expect(await read(openTexts(), url)).toMatchObject({ text: expect.stringContaining('Größe') as string })
   })
 
@@ -95,32 +95,32 @@ describe('the text of a page', () => {
     ['br', brotliCompressSync(PAGE)],
     ['deflate', deflateSync(PAGE)],
     ['identity', Buffer.from(PAGE)],
-  ])('comes out of its compression: %s', async (encoding, bytes) => {
-    const { url } = await siteOf(answers(bytes, { 'content-encoding': encoding }))
+  ])('a page is decompressed: %s', async (encoding, bytes) => {
+    const { url } = await siteOf(respondWith(bytes, { 'content-encoding': encoding }))
     expect(await read(openTexts(), url)).toMatchObject({ kind: 'text' })
   })
 })
 
 const SKIPS: [string, string, (response: ServerResponse) => void][] = [
-  ['a picture', 'notHtml', answers('x', { 'content-type': 'image/png' })],
-  ['a PDF', 'notHtml', answers('%PDF', { 'content-type': 'application/pdf' })],
+  ['a picture', 'notHtml', respondWith('x', { 'content-type': 'image/png' })],
+  ['a PDF', 'notHtml', respondWith('%PDF', { 'content-type': 'application/pdf' })],
   ['something without a type', 'notHtml', (response) => void response.writeHead(200).end(PAGE)],
-  ['a compression nobody asked for', 'notHtml', answers('x', { 'content-encoding': 'zstd' })],
-  ['a large page', 'tooLarge', answers(`${PAGE}${' '.repeat(2 * MIB)}`)],
-  ['a small page that unpacks to a huge one', 'tooLarge', answers(gzipSync(Buffer.alloc(200 * MIB)), { 'content-encoding': 'gzip' })],
-  ['the same in Brotli', 'tooLarge', answers(brotliCompressSync(Buffer.alloc(50 * MIB)), { 'content-encoding': 'br' })],
-  ['a page without an article', 'noText', answers('<html><body><p>Enable scripts.</p></body></html>')],
-  ['nothing', 'noText', answers('')],
-  ['a page nested deeper than any', 'noText', answers(`<body>${'<div>'.repeat(3_000)}x`)],
+  ['a compression nobody asked for', 'notHtml', respondWith('x', { 'content-encoding': 'zstd' })],
+  ['a large page', 'tooLarge', respondWith(`${PAGE}${' '.repeat(2 * MIB)}`)],
+  ['a small page that unpacks to a huge one', 'tooLarge', respondWith(gzipSync(Buffer.alloc(200 * MIB)), { 'content-encoding': 'gzip' })],
+  ['the same in Brotli', 'tooLarge', respondWith(brotliCompressSync(Buffer.alloc(50 * MIB)), { 'content-encoding': 'br' })],
+  ['a page without an article', 'noText', respondWith('<html><body><p>Enable scripts.</p></body></html>')],
+  ['nothing', 'noText', respondWith('')],
+  ['a page nested deeper than any', 'noText', respondWith(`<body>${'<div>'.repeat(3_000)}x`)],
   ['404', 'gone', (response) => void response.writeHead(404).end(PAGE)],
   ['410', 'gone', (response) => void response.writeHead(410).end()],
   ['401', 'refused', (response) => void response.writeHead(401).end()],
   ['403', 'refused', (response) => void response.writeHead(403).end()],
   ['451', 'refused', (response) => void response.writeHead(451).end()],
-  ['a header against keeping', 'robots', answers(PAGE, { 'x-robots-tag': 'noarchive' })],
-  ['a header against it among others', 'robots', answers(PAGE, { 'x-robots-tag': 'otherbot: all, dash: noindex' })],
-  ['an element against keeping', 'robots', answers(pageHtml('x', '<meta name="ROBOTS" content="NoArchive">'))],
-  ['an element for this reader', 'robots', answers(pageHtml('x', '<meta name="dash" content="none">'))],
+  ['a header against keeping', 'robots', respondWith(PAGE, { 'x-robots-tag': 'noarchive' })],
+  ['a header against it among others', 'robots', respondWith(PAGE, { 'x-robots-tag': 'otherbot: all, dash: noindex' })],
+  ['an element against keeping', 'robots', respondWith(pageHtml('x', '<meta name="ROBOTS" content="NoArchive">'))],
+  ['an element for this reader', 'robots', respondWith(pageHtml('x', '<meta name="dash" content="none">'))],
 ] // prettier-ignore
 
 const FAILURES: [string, (response: ServerResponse) => void][] = [
@@ -131,8 +131,8 @@ const FAILURES: [string, (response: ServerResponse) => void][] = [
     response.write(PAGE)
     response.socket?.end()
   }],
-  ['a broken compression', answers(gzipSync(PAGE).subarray(0, 100), { 'content-encoding': 'gzip' })],
-  ['no compression where one is named', answers(PAGE, { 'content-encoding': 'gzip' })],
+  ['a broken compression', respondWith(gzipSync(PAGE).subarray(0, 100), { 'content-encoding': 'gzip' })],
+  ['no compression where one is named', respondWith(PAGE, { 'content-encoding': 'gzip' })],
   ['a reset connection', (response) => response.socket?.resetAndDestroy()],
   ['headers without end', (response) => {
     for (let index = 0; index < 40; index += 1) response.setHeader(`x-${index}`, 'x'.repeat(1_000))
@@ -140,8 +140,8 @@ const FAILURES: [string, (response: ServerResponse) => void][] = [
   }],
 ] // prettier-ignore
 
-describe('no text is taken from', () => {
-  test.each(SKIPS)('%s: %s', async (_what, why, answer) => {
+describe('a page without a text', () => {
+  test.each(SKIPS)('%s is skipped as %s', async (_what, why, answer) => {
     const { url } = await siteOf(answer)
     expect(await read(openTexts(), url)).toEqual({
       kind: 'skipped',
@@ -151,18 +151,18 @@ describe('no text is taken from', () => {
     })
   })
 
-  test.each(FAILURES)('%s', async (_what, answer) => {
+  test.each(FAILURES)('the page fails: %s', async (_what, answer) => {
     const { url } = await siteOf(answer)
     const reading = await read(openTexts(), url)
     expect(reading).toMatchObject({ kind: 'failed', reason: expect.stringContaining(url) as string })
   })
 
-  test('a port nobody listens on, or a name nobody knows', async () => {
+  test('a closed port and an unknown name are failures', async () => {
     expect(await read(openTexts(), await unreachableUrl())).toMatchObject({ kind: 'failed' })
     expect(await read(openTexts(), 'http://name.invalid/')).toMatchObject({ kind: 'failed' })
   })
 
-  test('a page that drips in for ever', async () => {
+  test('a page that drips forever is given up', async () => {
     const { url } = await siteOf((response) => {
       response.writeHead(200, { 'content-type': 'text/html' })
       const drip = setInterval(() => response.write(' '), 5)
@@ -175,8 +175,8 @@ describe('no text is taken from', () => {
   })
 })
 
-describe('a host that asks to be left alone', () => {
-  test('is not asked again in the run before its time', async () => {
+describe('a host that requires a pause', () => {
+  test('the host is not requested again in the run before its time', async () => {
     let now = 1_000_000
     const { url, requests } = await siteOf(
       (response) => void response.writeHead(503, { 'retry-after': '60' }).end(),
@@ -194,7 +194,7 @@ describe('a host that asks to be left alone', () => {
     expect(requests).toHaveLength(3)
   })
 
-  test('may say so with a date', async () => {
+  test('the host may name its pause by a date', async () => {
     const date = 'Sun, 01 Mar 2026 12:00:00 GMT'
     const { url } = await siteOf((response) => void response.writeHead(429, { 'retry-after': date }).end())
     const reading = await read(openTexts({ clock: () => Date.UTC(2026, 2, 1) }), url)
@@ -202,7 +202,7 @@ describe('a host that asks to be left alone', () => {
   })
 })
 
-test('a host is asked one thing at a time, however many want something of it', async () => {
+test('a host receives one request at a time from any number of readers', async () => {
   let open = 0
   let most = 0
   const { url, requests } = await site((_question, response) => {
@@ -220,7 +220,7 @@ test('a host is asked one thing at a time, however many want something of it', a
   expect(requests.filter(({ target }) => target === '/robots.txt')).toHaveLength(1)
 })
 
-test('a reading that is stopped rejects with the reason', async () => {
+test("an aborted read rejects with the signal's reason", async () => {
   const { url, requests } = await siteOf(
     (response) => void response.writeHead(200, { 'content-type': 'text/html' }).write('x'),
   )

@@ -1,9 +1,9 @@
 import { describe, expect, test } from 'vitest'
 import type { ArticleReading } from '../../../src/domain/feed/article.ts'
-import type { AskJson } from '../../../src/adapters/articles/open.ts'
+import type { FetchJson } from '../../../src/adapters/articles/open.ts'
 import { htmlSite, openTexts, pageHtml } from '../../support/pages.ts'
 
-interface Asked {
+interface SentRequest {
   url: string
   body?: unknown
 }
@@ -11,57 +11,57 @@ interface Asked {
 function read(
   source: string,
   sourceId: string,
-  answer: unknown,
+  json: unknown,
   url: string | null = null,
-): { reading: Promise<ArticleReading>; asked: Asked[] } {
-  const asked: Asked[] = []
-  const askJson: AskJson = (request) => {
-    asked.push(request)
-    return answer instanceof Error ? Promise.reject(answer) : Promise.resolve(answer)
+): { reading: Promise<ArticleReading>; requests: SentRequest[] } {
+  const requests: SentRequest[] = []
+  const fetchJson: FetchJson = (request) => {
+    requests.push(request)
+    return json instanceof Error ? Promise.reject(json) : Promise.resolve(json)
   }
-  const reading = openTexts({ askJson }).read({ source, sourceId, url }, new AbortController().signal)
-  return { reading, asked }
+  const reading = openTexts({ fetchJson }).read({ source, sourceId, url }, new AbortController().signal)
+  return { reading, requests }
 }
 
 const post = (result: unknown): unknown => ({ data: { post: { result } } })
 
 describe('the text an item has at its source', () => {
-  test('is read from Hacker News', async () => {
-    const answer = { id: 7, type: 'story', text: '<i>or</i> HN<p>Is 1 &lt; 2?', title: 'Ask HN: x', time: 1 }
-    const { reading, asked } = read('hn', '7', answer)
+  test('the text of an item is read from Hacker News', async () => {
+    const json = { id: 7, type: 'story', text: '<i>or</i> HN<p>Is 1 &lt; 2?', title: 'Ask HN: x', time: 1 }
+    const { reading, requests } = read('hn', '7', json)
     expect(await reading).toEqual({ kind: 'text', text: 'or HN\n\nIs 1 < 2?', provenance: 'hn:item-text' })
-    expect(asked).toEqual([{ url: 'http://hn.test/item/7.json' }])
+    expect(requests).toEqual([{ url: 'http://hn.test/item/7.json' }])
   })
 
-  test('is read from Lobsters', async () => {
-    const answer = { short_id: 'abc', description: '<p>One</p>\n<ul><li>two</li></ul>\n', url: '' }
-    const { reading, asked } = read('lobsters', 'abc', answer)
+  test('the text of an item is read from Lobsters', async () => {
+    const json = { short_id: 'abc', description: '<p>One</p>\n<ul><li>two</li></ul>\n', url: '' }
+    const { reading, requests } = read('lobsters', 'abc', json)
     expect(await reading).toEqual({
       kind: 'text',
       text: 'One\n\n- two',
       provenance: 'lobsters:story-description',
     })
-    expect(asked).toEqual([{ url: 'http://lobsters.test/s/abc.json' }])
+    expect(requests).toEqual([{ url: 'http://lobsters.test/s/abc.json' }])
   })
 
-  test('is read from LessWrong, for a post with a link too', async () => {
-    const answer = post({ _id: 'x', contents: { html: '<p>The <em>body</em></p>' } })
-    const { reading, asked } = read('lesswrong', 'x', answer, 'http://link.test/')
+  test('the text of an item is read from LessWrong, also for a post with a link', async () => {
+    const json = post({ _id: 'x', contents: { html: '<p>The <em>body</em></p>' } })
+    const { reading, requests } = read('lesswrong', 'x', json, 'http://link.test/')
     expect(await reading).toEqual({ kind: 'text', text: 'The body', provenance: 'lesswrong:post-body' })
-    expect(asked).toMatchObject([{ url: 'http://lesswrong.test', body: { variables: { id: 'x' } } }])
+    expect(requests).toMatchObject([{ url: 'http://lesswrong.test', body: { variables: { id: 'x' } } }])
   })
 
-  test('is missing in a LessWrong post that is a link alone: then the page is read', async () => {
+  test('the page of a LessWrong link post without a text is read', async () => {
     const { url } = await htmlSite(pageHtml('The page behind it'))
     const { reading } = read('lesswrong', 'x', post({ _id: 'x', contents: null }), url)
     expect(await reading).toMatchObject({ kind: 'text', provenance: `page:readability ${url}/` })
   })
 
-  test('is not asked for where the item links to a page', async () => {
+  test("the source's text is not requested if the item links to a page", async () => {
     const { url } = await htmlSite(pageHtml('The page'))
-    const { reading, asked } = read('hn', '7', new Error('was asked'), url)
+    const { reading, requests } = read('hn', '7', new Error('was asked'), url)
     expect(await reading).toMatchObject({ kind: 'text' })
-    expect(asked).toEqual([])
+    expect(requests).toEqual([])
   })
 
   test.each([
@@ -76,8 +76,8 @@ describe('the text an item has at its source', () => {
     ['lesswrong', post({ _id: '7', contents: { html: '' } }), 'noText'],
     ['midjourney', new Error('was asked'), 'noText'],
     ['hype:github', new Error('was asked'), 'noText'],
-  ])('of %s is none when the answer is %j: %s', async (source, answer, why) => {
-    expect(await read(source, '7', answer).reading).toMatchObject({ kind: 'skipped', why })
+  ])('an item of %s has no text if the response is %j: %s', async (source, json, why) => {
+    expect(await read(source, '7', json).reading).toMatchObject({ kind: 'skipped', why })
   })
 
   test.each([
@@ -88,7 +88,7 @@ describe('the text an item has at its source', () => {
     ['lesswrong', post({ _id: 'other', contents: { html: 'x' } })],
     ['lesswrong', { errors: ['x'] }],
     ['hn', new Error('no answer')],
-  ])('of %s fails when the answer is %j', async (source, answer) => {
-    expect(await read(source, '7', answer).reading).toMatchObject({ kind: 'failed', notBefore: null })
+  ])('an item of %s fails if the response is %j', async (source, json) => {
+    expect(await read(source, '7', json).reading).toMatchObject({ kind: 'failed', notBefore: null })
   })
 })

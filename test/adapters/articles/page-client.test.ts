@@ -14,13 +14,13 @@ const PRIVATE = { kind: 'skipped', why: 'private' }
 const PAGE = pageHtml('A private page')
 
 /** A local site, and the name `site.test` for its port. */
-async function localSite(): Promise<{ port: string; asked: () => number; named: string }> {
+async function localSite(): Promise<{ port: string; requestCount: () => number; named: string }> {
   const { url, requests } = await htmlSite(PAGE)
   const { port } = new URL(url)
-  return { port, asked: () => requests.length, named: `http://site.test:${port}/` }
+  return { port, requestCount: () => requests.length, named: `http://site.test:${port}/` }
 }
 
-describe('a page at an address that is not public', () => {
+describe('a page at a private address', () => {
   test.each([
     'http://127.0.0.1:PORT/',
     'http://2130706433:PORT/',
@@ -33,57 +33,57 @@ describe('a page at an address that is not public', () => {
     'http://localhost:PORT/',
     'http://169.254.169.254/latest/meta-data/',
     'http://[fd00:ec2::254]/',
-  ])('is not asked for: %s', async (url) => {
-    const { port, asked } = await localSite()
+  ])('the page is not requested: %s', async (url) => {
+    const { port, requestCount } = await localSite()
     const texts = openTexts({ allowed: [] })
     expect(await read(texts, url.replace('PORT', port))).toMatchObject(PRIVATE)
-    expect(asked()).toBe(0)
+    expect(requestCount()).toBe(0)
   })
 
   test.each([[['127.0.0.1']], [['::1']], [['10.0.0.1', '127.0.0.1', '169.254.169.254']]])(
-    'is not asked for by a name that stands for %j',
+    'the page is not requested by a name that resolves to %j',
     async (addresses) => {
-      const { named, asked } = await localSite()
+      const { named, requestCount } = await localSite()
       const texts = openTexts({ allowed: [], lookup: scriptedLookup(addresses) })
       expect(await read(texts, named)).toMatchObject(PRIVATE)
-      expect(asked()).toBe(0)
+      expect(requestCount()).toBe(0)
     },
   )
 
-  test('is asked for where the configuration allows it, by address and by name', async () => {
+  test('the page is requested if the configuration allows it, by address and by name', async () => {
     const { named, port } = await localSite()
     const texts = openTexts({ allowed: ranges('127.0.0.1'), lookup: scriptedLookup(['127.0.0.1']) })
     expect(await read(texts, named)).toMatchObject({ kind: 'text' })
     expect(await read(texts, `http://2130706433:${port}/`)).toMatchObject({ kind: 'text' })
   })
 
-  test('is reached by none of the addresses of its name but the allowed ones', async () => {
+  test('only the allowed addresses of a name are connected to', async () => {
     const { named } = await localSite()
     const lookup = scriptedLookup(['127.0.0.1', '10.0.0.1', '169.254.169.254'])
     expect(await read(openTexts({ lookup }), named)).toMatchObject({ kind: 'text' })
   })
 })
 
-describe('a name that stands for another address each time it is looked up', () => {
-  test('is judged by the address its connection is made to', async () => {
+describe('a name that resolves to another address each time', () => {
+  test('the name is judged by the address of its connection', async () => {
     const { url } = await site((_question, response) => void response.writeHead(500).end())
     const { port } = new URL(url)
-    const { named, asked } = await localSite()
-    // Allowed is what the name stands for at first; the page itself comes over another connection.
+    const { named, requestCount } = await localSite()
+    // The first address of the name is allowed; the page itself uses another connection.
     const lookup = scriptedLookup(['127.0.0.1'], ['127.0.0.2'])
     const texts = openTexts({ allowed: ranges('127.0.0.1'), lookup })
     expect(await read(texts, `http://rebind.test:${port}/`)).toMatchObject({ kind: 'failed' })
     expect(lookup.lookups).toEqual(['rebind.test'])
     expect(await read(texts, named)).toMatchObject(PRIVATE)
     expect(lookup.lookups).toEqual(['rebind.test', 'site.test'])
-    expect(asked()).toBe(0)
+    expect(requestCount()).toBe(0)
   })
 
-  test('is judged anew when it asks to be connected to again', async () => {
-    let asked = 0
+  test('the name is judged again for a new connection', async () => {
+    let requestCount = 0
     const { url } = await site(
       (_question, response) => {
-        asked += 1
+        requestCount += 1
         response.writeHead(200, { 'content-type': 'text/html' }).end(PAGE)
       },
       (response) => void response.writeHead(404, { connection: 'close' }).end(),
@@ -93,11 +93,11 @@ describe('a name that stands for another address each time it is looked up', () 
     const texts = openTexts({ allowed: ranges('127.0.0.1'), lookup })
     expect(await read(texts, `http://rebind.test:${port}/`)).toMatchObject(PRIVATE)
     expect(lookup.lookups).toEqual(['rebind.test', 'rebind.test'])
-    expect(asked).toBe(0)
+    expect(requestCount).toBe(0)
   })
 })
 
-describe('a redirection', () => {
+describe('a redirect', () => {
   test.each([
     ['to a private address', 'http://10.0.0.1/', 'private'],
     ['to the metadata of a cloud', 'http://169.254.169.254/latest/', 'private'],
@@ -105,14 +105,14 @@ describe('a redirection', () => {
     ['to a URL with credentials', 'http://user:secret@127.0.0.1/', 'badUrl'],
     ['to no URL', 'http://[', 'badUrl'],
     ['to a URL without end', `/${'x'.repeat(3_000)}`, 'badUrl'],
-  ])('%s is not followed', async (_what, location, why) => {
+  ])('a redirect %s is not followed', async (_what, location, why) => {
     const { url } = await site((_question, response) => void response.writeHead(302, { location }).end())
     const reading = await read(openTexts(), url)
     expect(reading).toMatchObject({ kind: 'skipped', why })
     expect(JSON.stringify(reading)).not.toContain('secret')
   })
 
-  test('to a name that stands for a private address is not followed', async () => {
+  test('a redirect to a name with a private address is not followed', async () => {
     const { url } = await site(
       (_question, response) => void response.writeHead(301, { location: 'http://inside.test/' }).end(),
     )
@@ -120,15 +120,18 @@ describe('a redirection', () => {
     expect(await read(texts, url)).toMatchObject(PRIVATE)
   })
 
-  test.each([301, 302, 303, 307, 308])('with %i is followed, and the final URL kept', async (status) => {
-    const { url } = await site((question, response) => {
-      if (question.target === '/a') response.writeHead(status, { location: 'b?c#d' }).end()
-      else response.writeHead(200, { 'content-type': 'text/html' }).end(PAGE)
-    })
-    expect(await read(openTexts(), `${url}/a`)).toMatchObject({ provenance: `page:readability ${url}/b?c` })
-  })
+  test.each([301, 302, 303, 307, 308])(
+    'a redirect with %i is followed, and the final URL is kept',
+    async (status) => {
+      const { url } = await site((question, response) => {
+        if (question.target === '/a') response.writeHead(status, { location: 'b?c#d' }).end()
+        else response.writeHead(200, { 'content-type': 'text/html' }).end(PAGE)
+      })
+      expect(await read(openTexts(), `${url}/a`)).toMatchObject({ provenance: `page:readability ${url}/b?c` })
+    },
+  )
 
-  test('is followed five times and not six', async () => {
+  test('redirects are followed five times and not six', async () => {
     const { url, requests } = await site((question, response) => {
       const left = Number(question.target.slice(1))
       if (left > 0) response.writeHead(302, { location: `/${left - 1}` }).end()
@@ -141,7 +144,7 @@ describe('a redirection', () => {
     expect(requests.length - before).toBe(7)
   })
 
-  test('asks the robots.txt of the place it names', async () => {
+  test('a redirect requests the robots.txt of its target first', async () => {
     const other = await site(
       (_question, response) => void response.writeHead(200, { 'content-type': 'text/html' }).end(PAGE),
       (response) => void response.end('User-agent: *\nDisallow: /'),
@@ -162,11 +165,11 @@ test.each([
   ['http://93.184.216.34:22/', 'private'],
   ['http://93.184.216.34:8080/', 'private'],
   ['https://93.184.216.34:25/', 'private'],
-])('%s is asked by nobody', async (url, why) => {
+])('%s is never requested', async (url, why) => {
   expect(await read(openTexts(), url)).toMatchObject({ kind: 'skipped', why })
 })
 
-test('a question carries the product’s name and neither cookies nor credentials', async () => {
+test('a request carries the product’s name and neither cookies nor credentials', async () => {
   const { url, requests } = await site((question, response) => {
     const headers = { 'content-type': 'text/html', 'set-cookie': 'a=b; Path=/' }
     if (question.target === '/a') response.writeHead(302, { ...headers, location: '/b' }).end()
@@ -187,9 +190,9 @@ test('a question carries the product’s name and neither cookies nor credential
   }
 })
 
-test('a connection whose peer is not the address that was judged is given up', async () => {
-  const { named, asked } = await localSite()
-  // What is looked up may be reached each time it is judged; the socket then reads another address.
+test('a connection is closed if its peer is not the address that was checked', async () => {
+  const { named, requestCount } = await localSite()
+  // Each looked-up address is allowed; the socket then connects to another one.
   let reads = 0
   const lookup: NameLookup = (_hostname, _options, callback) => {
     const moving = {
@@ -204,7 +207,7 @@ test('a connection whose peer is not the address that was judged is given up', a
   const texts = openTexts({ allowed: ranges('10.1.2.3'), lookup })
   expect(await read(texts, named)).toMatchObject(PRIVATE)
   expect(reads).toBeGreaterThan(1)
-  expect(asked()).toBe(0)
+  expect(requestCount()).toBe(0)
 })
 
 const KIB = 1024
@@ -221,15 +224,12 @@ function endless(): { body: Readable; taken: () => number } {
   return { body, taken: () => taken }
 }
 
-test.each(['refuse', 'cut'] as const)(
-  'an endless body is taken to its limit and no further: %s',
-  async (beyond) => {
-    const { body, taken } = endless()
-    const reading = unpackBody(body, '', { maxBytes: 512 * KIB, beyond }, 'http://site.test/')
-    if (beyond === 'cut') expect((await reading).byteLength).toBe(512 * KIB)
-    else await expect(reading).rejects.toMatchObject({ why: 'tooLarge' })
-    expect(body.destroyed).toBe(true)
-    // What streams hold ready comes on top.
-    expect(taken()).toBeLessThan(1024 * KIB)
-  },
-)
+test.each(['refuse', 'cut'] as const)('an endless body is read up to its limit only: %s', async (beyond) => {
+  const { body, taken } = endless()
+  const reading = unpackBody(body, '', { maxBytes: 512 * KIB, overflow: beyond }, 'http://site.test/')
+  if (beyond === 'cut') expect((await reading).byteLength).toBe(512 * KIB)
+  else await expect(reading).rejects.toMatchObject({ why: 'tooLarge' })
+  expect(body.destroyed).toBe(true)
+  // Data buffered in streams is added.
+  expect(taken()).toBeLessThan(1024 * KIB)
+})

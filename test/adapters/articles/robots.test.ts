@@ -48,20 +48,20 @@ describe('a robots.txt', () => {
     ['an escaped slash', 'User-agent: *\nDisallow: /a%2fb', '/a%2Fb', false],
     ['an escaped slash, not there', 'User-agent: *\nDisallow: /a%2fb', '/a/b', true],
     ['everything but itself', 'User-agent: *\nDisallow: /', '/robots.txt', true],
-  ])('with %s', (_what, text, path, allowed) => {
+  ])('a robots.txt with %s', (_what, text, path, allowed) => {
     expect(allows(text, path)).toBe(allowed)
   })
 
   // Work that grew with rule times path would take far longer than a test may.
   test.each(['*a'.repeat(250_000), '*'.repeat(500_000), `/${'*a'.repeat(100)}`])(
-    'of half a megabyte of %.20s… is decided on like any other',
+    'a robots.txt of half a megabyte of %.20s… is evaluated like any other',
     (rule) => {
       const rules = `Disallow: ${rule}b\n`.repeat(Math.ceil(500_000 / rule.length))
       expect(allows(`User-agent: *\n${rules}`, `/${'a'.repeat(2_000)}`)).toBe(true)
     },
   )
 
-  test('of half a megabyte that names thousands of agents for thousands of rules is read like any other', () => {
+  test('a robots.txt of half a megabyte with thousands of agents and rules is evaluated like any other', () => {
     const agents = Array.from({ length: 16_000 }, (_, index) => {
       const name = Array.from(String(index), (digit) => 'abcdefghij'[Number(digit)]).join('')
       return `user-agent:${name}\n`
@@ -87,6 +87,6 @@ test.each([
   ['dash: nofollow', false],
   ['unavailable_after: 25 Jun 2030 15:00:00 PST', false],
   ['', false],
-])('the robots words %j forbid keeping a page: %s', (words, forbidden) => {
+])('the robots directives %j forbid storing a page: %s', (words, forbidden) => {
   expect(forbidsKeeping(words, 'dash')).toBe(forbidden)
 })

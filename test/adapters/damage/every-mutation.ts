@@ -4,31 +4,31 @@ import { dirname, join } from 'node:path'
 import { getTableColumns } from 'drizzle-orm'
 import {
   ENTRY,
-  changed,
+  changeRow,
   damage,
-  forged,
-  forgedObject,
+  forge,
+  forgeNewestObject,
   headAt,
   headFile,
-  inPlaceOfObject,
-  literal,
+  replaceObject,
+  sqlLiteral,
   objectFile,
-  ofCell,
-  ofEntries,
-  ofHead,
-  ofLedger,
-  ofLedgerFile,
-  ofLegacy,
-  ofObject,
+  damageCell,
+  damageEntries,
+  damageHead,
+  damageLedger,
+  damageLedgerFile,
+  damageLegacy,
+  damageObject,
   overwrite,
   publicationAt,
   publicationNamed,
-  rechained,
-  renumbered,
-  resealed,
+  rechain,
+  renumber,
+  reseal,
   rowAt,
   withFlippedBits,
-  withoutHeads,
+  removeHeads,
   withoutRow,
 } from '../../../src/adapters/damage/damage.ts'
 import type { Damage, SampleContents } from '../../../src/adapters/damage/damage.ts'
@@ -38,7 +38,7 @@ import {
   publicationAfter,
   rollBackLedger,
   rollBackObjects,
-  swapped,
+  swapRows,
 } from '../../../src/adapters/damage/mutations.ts'
 import { entries, legacyPublications } from '../../../src/adapters/ledger/schema.ts'
 import { sealEntry } from '../../../src/domain/year/chain.ts'
@@ -46,7 +46,7 @@ import { formatHead } from '../../../src/domain/year/ledger.ts'
 import type { Head, LedgerRow, LegacyRow } from '../../../src/domain/year/ledger.ts'
 import { formatInstant } from '../../../src/domain/time.ts'
 
-/** Every known way to damage the sample: those of the self-test, each cell of every kind of row, and all else that came up. */
+/** Every known mutation of the sample: those of the self-test, each cell of every kind of row, and further cases. */
 export function everyMutation(sample: SampleContents): Damage[] {
   return [
     ...MUTATIONS,
@@ -72,29 +72,26 @@ const PUBLICATIONS = [
 ]
 
 function objects({ legacy }: SampleContents): Damage[] {
-  const places: Record<string, (size: number) => number> = { first: () => 0, last: (size) => size - 1 }
+  const positions: Record<string, (size: number) => number> = { first: () => 0, last: (size) => size - 1 }
   return [
     ...PUBLICATIONS.flatMap((seq) =>
-      Object.entries(places).map(([place, positionIn]) =>
-        ofObject(seq, `a bit of its ${place} byte flipped`, ['digest_mismatch'], (bytes) =>
+      Object.entries(positions).map(([place, positionIn]) =>
+        damageObject(seq, `a bit of its ${place} byte flipped`, ['digest_mismatch'], (bytes) =>
           withFlippedBits(bytes, positionIn(bytes.byteLength), 1),
         ),
       ),
     ),
-    ofObject(ENTRY.newest, 'cut to nothing', ['size_mismatch'], () => ''),
-    ofObject(ENTRY.newest, 'a byte appended', ['size_mismatch'], (_bytes, text) => `${text}\n`),
-    ofObject(ENTRY.newest, 'its second half zeroed', ['digest_mismatch'], (bytes) =>
+    damageObject(ENTRY.newest, 'cut to nothing', ['size_mismatch'], () => ''),
+    damageObject(ENTRY.newest, 'a byte appended', ['size_mismatch'], (_bytes, text) => `${text}\n`),
+    damageObject(ENTRY.newest, 'its second half zeroed', ['digest_mismatch'], (bytes) =>
       Uint8Array.from(bytes).fill(0, bytes.byteLength >> 1),
     ),
-    inPlaceOfObject(ENTRY.newest, 'a link to nothing', ['object_unreadable'], (path) =>
+    replaceObject(ENTRY.newest, 'a link to nothing', ['object_unreadable'], (path) =>
       symlinkSync(`${path}.nowhere`, path),
     ),
-    inPlaceOfObject(ENTRY.newest, 'a socket in its place', ['object_unreadable'], placeSocket),
-    inPlaceOfObject(
-      ENTRY.newest,
-      'a file in the place of its folder',
-      ['object_unreadable'],
-      (path, _bytes) => overwrite(dirname(path), 'a file'),
+    replaceObject(ENTRY.newest, 'a socket in its place', ['object_unreadable'], createSocket),
+    replaceObject(ENTRY.newest, 'a file in the place of its folder', ['object_unreadable'], (path, _bytes) =>
+      overwrite(dirname(path), 'a file'),
     ),
     damage('objects: the newest replaced by the one before', ['digest_mismatch'], (copy) =>
       overwrite(
@@ -120,8 +117,8 @@ function objects({ legacy }: SampleContents): Damage[] {
   ]
 }
 
-/** A socket stays in its place once it was moved there from where its server made it. */
-async function placeSocket(path: string): Promise<void> {
+/** A socket remains after it was moved away from the path of its server. */
+async function createSocket(path: string): Promise<void> {
   const server = createServer()
   const first = join(dirname(path), 's')
   await new Promise<void>((resolve, reject) => server.once('error', reject).listen(first, resolve))
@@ -152,12 +149,12 @@ function heads(): Damage[] {
     'a number written another way': (head) => ['09', formatHead(head)],
   }
   return [
-    ...Object.entries(gone).map(([what, seqs]) => withoutHeads(what, seqs)),
+    ...Object.entries(gone).map(([what, seqs]) => removeHeads(what, seqs)),
     damage('heads: all gone', ['head_mismatch'], ({ objectsPath }) =>
       rmSync(join(objectsPath, 'heads'), { recursive: true }),
     ),
     ...[ENTRY.newest, ENTRY.previous].flatMap((seq) => [
-      ...Object.entries(contents).map(([what, content]) => ofHead(seq, what, content)),
+      ...Object.entries(contents).map(([what, content]) => damageHead(seq, what, content)),
       damage(`head ${seq}: a folder in its place`, ['head_mismatch'], (copy) => {
         rmSync(headFile(copy, seq))
         mkdirSync(headFile(copy, seq))
@@ -181,7 +178,7 @@ function editedCells({ rows, legacy }: SampleContents): Damage[] {
   const edits = (table: typeof entries | typeof legacyPublications, row: object, place: number): Damage[] => {
     const cells = new Map<string, unknown>(Object.entries(row))
     return Object.entries(getTableColumns(table)).map(([property, { name, dataType }]) =>
-      ofCell(table, place, name, 'another value', editedCell(cells.get(property), dataType)),
+      damageCell(table, place, name, 'another value', editedCell(cells.get(property), dataType)),
     )
   }
   const seqs = [ENTRY.firstImported, ENTRY.seal, ENTRY.missedGap, ENTRY.newest]
@@ -192,16 +189,16 @@ function editedCells({ rows, legacy }: SampleContents): Damage[] {
 }
 
 function editedCell(value: unknown, dataType: string): string {
-  if (typeof value === 'number') return literal(value + 100)
+  if (typeof value === 'number') return sqlLiteral(value + 100)
   // The first character with its lowest bit turned over; the last one could make one id into another.
   if (typeof value === 'string')
-    return literal(`${String.fromCharCode(value.charCodeAt(0) ^ 1)}${value.slice(1)}`)
-  return literal(dataType === 'number' ? 1 : 'x')
+    return sqlLiteral(`${String.fromCharCode(value.charCodeAt(0) ^ 1)}${value.slice(1)}`)
+  return sqlLiteral(dataType === 'number' ? 1 : 'x')
 }
 
 type Values = Record<string, string | ((column: string) => string)>
 
-/** What no cell of a type can hold: the driver ends the process on some of it, and cuts other. */
+/** Values that no cell of a type can hold: the driver ends the process on some and truncates others. */
 const IMPOSSIBLE: Record<'texts' | 'numbers' | 'digests', { strict: Values; loose: Values }> = {
   texts: {
     strict: {
@@ -248,7 +245,7 @@ function impossibleCells({ rows, legacy }: SampleContents): Damage[] {
         (['strict', 'loose'] as const).flatMap((typing) =>
           Object.entries(IMPOSSIBLE[kind][typing]).map(([what, value]) => {
             const sql = typeof value === 'string' ? value : value(name)
-            return ofCell(table, place, name, `${what} (${typing})`, sql, typing === 'loose')
+            return damageCell(table, place, name, `${what} (${typing})`, sql, typing === 'loose')
           }),
         ),
       )
@@ -262,7 +259,7 @@ function impossibleCells({ rows, legacy }: SampleContents): Damage[] {
 
 function entryRows(): Damage[] {
   const hour = 3_600_000
-  const places = { first: ENTRY.firstImported, seal: ENTRY.seal, middle: ENTRY.missedGap }
+  const positions = { first: ENTRY.firstImported, seal: ENTRY.seal, middle: ENTRY.missedGap }
   const pairs = { 'two publications': [7, 8], 'the first two': [1, 2] } as const
   const earlier: Record<string, (row: LedgerRow) => Partial<LedgerRow>> = {
     published_at: ({ publishedAt }) => ({ publishedAt: Number(publishedAt) - hour }),
@@ -274,55 +271,61 @@ function entryRows(): Damage[] {
   }
   const inserted = (rows: readonly LedgerRow[]): LedgerRow[] => rows.toSpliced(4, 0, gapAfter(rows))
   return [
-    ...Object.entries(places).flatMap(([place, seq]) => [
-      ofEntries(`the ${place} one deleted`, ['chain_broken'], (rows) => withoutRow(rows, seq)),
-      ofEntries(`the ${place} one deleted, the chain recomputed`, ['head_mismatch', 'row_tampered'], (rows) =>
-        rechained(withoutRow(rows, seq)),
+    ...Object.entries(positions).flatMap(([place, seq]) => [
+      damageEntries(`the ${place} one deleted`, ['chain_broken'], (rows) => withoutRow(rows, seq)),
+      damageEntries(
+        `the ${place} one deleted, the chain recomputed`,
+        ['head_mismatch', 'row_tampered'],
+        (rows) => rechain(withoutRow(rows, seq)),
       ),
     ]),
-    ofEntries('all deleted', ['head_mismatch'], () => []),
-    ofEntries('one inserted in the middle', ['chain_broken'], (rows) => renumbered(inserted(rows))),
-    ofEntries('one inserted in the middle, the chain recomputed', ['head_mismatch'], (rows) =>
-      rechained(inserted(rows)),
+    damageEntries('all deleted', ['head_mismatch'], () => []),
+    damageEntries('one inserted in the middle', ['chain_broken'], (rows) => renumber(inserted(rows))),
+    damageEntries('one inserted in the middle, the chain recomputed', ['head_mismatch'], (rows) =>
+      rechain(inserted(rows)),
     ),
-    ofEntries('one inserted without its leaf', ['row_tampered'], (rows) => [
+    damageEntries('one inserted without its leaf', ['row_tampered'], (rows) => [
       ...rows,
       { ...gapAfter(rows), leaf: 'ab'.repeat(32) },
     ]),
-    ofEntries('two inserted, chained', ['head_mismatch'], (rows) => {
+    damageEntries('two inserted, chained', ['head_mismatch'], (rows) => {
       const longer = [...rows, gapAfter(rows)]
-      return [...longer, resealed({ ...gapAfter(longer), asOfDay: '2026-01-21' })]
+      return [...longer, reseal({ ...gapAfter(longer), asOfDay: '2026-01-21' })]
     }),
-    ofEntries('one inserted whose object is not there', ['object_missing'], (rows, copy) => [
+    damageEntries('one inserted whose object is not there', ['object_missing'], (rows, copy) => [
       ...rows,
       publicationAfter(rows, copy, 'cd'.repeat(32)),
     ]),
-    ofEntries('a second seal at the end', ['chain_broken'], (rows) => {
+    damageEntries('a second seal at the end', ['chain_broken'], (rows) => {
       const { legacyRows: count, legacyDigest } = rowAt(rows, ENTRY.seal)
       const last = rowAt(rows, ENTRY.newest)
       const content = { kind: 'legacy-seal', rows: count ?? 0, digest: legacyDigest ?? '' } as const
       return [...rows, sealEntry(content, rows.length + 1, last.recordedAt, last.leaf)]
     }),
     ...Object.entries(pairs).map(([what, [one, other]]) =>
-      ofEntries(`${what} in each other’s place`, ['chain_broken'], (rows) =>
-        renumbered(swapped(rows, one, other)),
+      damageEntries(`${what} in each other’s place`, ['chain_broken'], (rows) =>
+        renumber(swapRows(rows, one, other)),
       ),
     ),
     ...Object.entries({ 'two gaps': [5, 6] as const, ...pairs }).map(([what, [one, other]]) =>
-      ofEntries(`${what} in each other’s place, the chain recomputed`, ['head_mismatch'], (rows) =>
-        rechained(swapped(rows, one, other)),
+      damageEntries(`${what} in each other’s place, the chain recomputed`, ['head_mismatch'], (rows) =>
+        rechain(swapRows(rows, one, other)),
       ),
     ),
     ...Object.entries(earlier).flatMap(([what, change]) =>
       [ENTRY.previous, ENTRY.newest].flatMap((seq) => [
-        ofEntries(`entry ${seq} back-dated by its ${what}`, ['row_tampered'], (rows) =>
-          changed(rows, seq, change),
+        damageEntries(`entry ${seq} back-dated by its ${what}`, ['row_tampered'], (rows) =>
+          changeRow(rows, seq, change),
         ),
-        ofEntries(`entry ${seq} back-dated by its ${what}, its leaf recomputed`, ['head_mismatch'], (rows) =>
-          changed(rows, seq, (row) => resealed({ ...row, ...change(row) })),
+        damageEntries(
+          `entry ${seq} back-dated by its ${what}, its leaf recomputed`,
+          ['head_mismatch'],
+          (rows) => changeRow(rows, seq, (row) => reseal({ ...row, ...change(row) })),
         ),
-        ofEntries(`entry ${seq} back-dated by its ${what}, the chain recomputed`, ['head_mismatch'], (rows) =>
-          rechained(changed(rows, seq, change)),
+        damageEntries(
+          `entry ${seq} back-dated by its ${what}, the chain recomputed`,
+          ['head_mismatch'],
+          (rows) => rechain(changeRow(rows, seq, change)),
         ),
       ]),
     ),
@@ -346,12 +349,12 @@ function legacyRows({ legacy: [first, middle, last] }: SampleContents): Damage[]
     'one back-dated': [first, middle, { ...last, publishedAt: first.publishedAt - 1 }],
   }
   return [
-    ...Object.entries(others).map(([what, rows]) => ofLegacy(what, () => rows)),
-    ofLedger('the legacy table dropped', ['row_tampered'], () => ['DROP TABLE legacy_publications']),
+    ...Object.entries(others).map(([what, rows]) => damageLegacy(what, () => rows)),
+    damageLedger('the legacy table dropped', ['row_tampered'], () => ['DROP TABLE legacy_publications']),
   ]
 }
 
-/** As SQLite makes them where nothing else is asked for. */
+/** SQLite's default page size. */
 const PAGE_BYTES = 4_096
 
 function ledgerFile(): Damage[] {
@@ -379,7 +382,7 @@ function ledgerFile(): Damage[] {
   return [
     ...Object.entries(cells).flatMap(([what, cell]) =>
       [0x01, 0x80].map((bit) =>
-        ofLedgerFile(`bit ${bit} of ${what} flipped`, ['row_tampered'], (bytes, { sample }) => {
+        damageLedgerFile(`bit ${bit} of ${what} flipped`, ['row_tampered'], (bytes, { sample }) => {
           const needle = Buffer.from(cell(sample) ?? '')
           let flipped: Uint8Array = bytes
           // Pages that were split hold a cell twice.
@@ -390,29 +393,31 @@ function ledgerFile(): Damage[] {
       ),
     ),
     ...Object.entries(lengths).map(([what, length]) =>
-      ofLedgerFile(`cut ${what}`, ['row_tampered'], (bytes) => bytes.subarray(0, length(bytes.byteLength))),
+      damageLedgerFile(`cut ${what}`, ['row_tampered'], (bytes) =>
+        bytes.subarray(0, length(bytes.byteLength)),
+      ),
     ),
-    ofLedgerFile('the first byte of its header flipped', ['row_tampered'], (bytes) =>
+    damageLedgerFile('the first byte of its header flipped', ['row_tampered'], (bytes) =>
       withFlippedBits(bytes, 0, 1),
     ),
-    ofLedgerFile('its page size damaged', ['row_tampered'], (bytes) => withFlippedBits(bytes, 16, 1)),
-    ofLedgerFile('filled with something else', ['row_tampered'], (bytes) => Buffer.from(bytes).fill('x')),
+    damageLedgerFile('its page size damaged', ['row_tampered'], (bytes) => withFlippedBits(bytes, 16, 1)),
+    damageLedgerFile('filled with something else', ['row_tampered'], (bytes) => Buffer.from(bytes).fill('x')),
     // An empty file is a database without tables: nothing is unreadable, but every head is left over.
-    ofLedgerFile('replaced by an empty one', ['head_mismatch'], () => Buffer.alloc(0)),
-    ofLedgerFile('a page of entries zeroed', anyOf, (bytes, { sample }) => {
+    damageLedgerFile('replaced by an empty one', ['head_mismatch'], () => Buffer.alloc(0)),
+    damageLedgerFile('a page of entries zeroed', anyOf, (bytes, { sample }) => {
       const page = pageIn(bytes, sample)
       return Buffer.from(bytes).fill(0, page, page + PAGE_BYTES)
     }),
-    ofLedgerFile('a page of entries as it once was', anyOf, (bytes, { sample }) => {
+    damageLedgerFile('a page of entries as it once was', anyOf, (bytes, { sample }) => {
       const page = pageIn(bytes, sample)
       const mixed = Buffer.from(bytes)
       mixed.set(sample.olderLedgers.get(ENTRY.previous)?.subarray(page, page + PAGE_BYTES) ?? [], page)
       return mixed
     }),
     ...Object.entries(statements).map(([what, statement]) =>
-      ofLedger(`ledger: ${what}`, ['row_tampered'], () => [statement]),
+      damageLedger(`ledger: ${what}`, ['row_tampered'], () => [statement]),
     ),
-    ofLedger('ledger: both tables dropped', ['head_mismatch'], () => [
+    damageLedger('ledger: both tables dropped', ['head_mismatch'], () => [
       'DROP TABLE entries',
       'DROP TABLE legacy_publications',
     ]),
@@ -481,32 +486,32 @@ function forgeries(): Damage[] {
     legacy.map((row) => (row.position === 2 ? { ...row, ...changes } : row))
   return [
     ...edits.map(([what, code, seq, change]) =>
-      forged(what, [code], ({ rows }) => ({ rows: changed(rows, seq, (row) => change(row, rows)) })),
+      forge(what, [code], ({ rows }) => ({ rows: changeRow(rows, seq, (row) => change(row, rows)) })),
     ),
-    forged('a legacy row of another day', ['identity_mismatch'], ({ legacy }) => ({
+    forge('a legacy row of another day', ['identity_mismatch'], ({ legacy }) => ({
       legacy: editedLegacy({ asOfDay: '2025-11-11' })(legacy),
     })),
-    forged('a legacy row of another size', ['size_mismatch'], ({ legacy }) => ({
+    forge('a legacy row of another size', ['size_mismatch'], ({ legacy }) => ({
       legacy: editedLegacy({ byteSize: 1 })(legacy),
     })),
-    forged('a path in a digest of a legacy row', ['row_tampered'], ({ legacy }) => ({
+    forge('a path in a digest of a legacy row', ['row_tampered'], ({ legacy }) => ({
       legacy: editedLegacy({ sha256: '../../etc/passwd' })(legacy),
     })),
-    forged('a second seal', ['chain_broken'], ({ rows }) => ({
+    forge('a second seal', ['chain_broken'], ({ rows }) => ({
       rows: [...rows, { ...rowAt(rows, seal), recordedAt: rowAt(rows, newest).recordedAt }],
     })),
-    forgedObject('an object that is no JSON', ['envelope_invalid'], (text) => text.slice(1)),
-    forgedObject('an object of another version', ['identity_mismatch'], (text) =>
+    forgeNewestObject('an object that is no JSON', ['envelope_invalid'], (text) => text.slice(1)),
+    forgeNewestObject('an object of another version', ['identity_mismatch'], (text) =>
       text.replace('"schemaVersion":3', '"schemaVersion":2'),
     ),
-    forged('a gap given another reason', 'kept head', ({ rows }) => ({
-      rows: changed(rows, spentGap, () => ({ reason: 'missed', attempts: 0 })),
+    forge('a gap given another reason', 'kept head', ({ rows }) => ({
+      rows: changeRow(rows, spentGap, () => ({ reason: 'missed', attempts: 0 })),
     })),
-    forged('a legacy row and its object taken out', 'kept head', ({ legacy }, copy) => {
+    forge('a legacy row and its object taken out', 'kept head', ({ legacy }, copy) => {
       rmSync(objectFile(copy, publicationNamed(copy.sample, legacy.at(-1)?.publicationId)))
       return { legacy: legacy.slice(0, -1) }
     }),
-    forgedObject(
+    forgeNewestObject(
       'the newest publication back-dated with its envelope',
       'kept head',
       (text, { publishedAt }) => text.replaceAll(formatInstant(publishedAt), formatInstant(publishedAt - 1)),

@@ -34,7 +34,7 @@ beforeAll(async () => {
 
 afterAll(() => Promise.all([sample.remove(), all.remove()]))
 
-/** Every path of a folder with what is there: a digest for a file, else its kind. */
+/** Lists every path of a folder with the digest of a file or the kind of any other entry. */
 function stateOf(folder: string): Map<string, string> {
   return new Map(
     readdirSync(folder, { recursive: true, encoding: 'utf8' })
@@ -49,7 +49,7 @@ function stateOf(folder: string): Map<string, string> {
 }
 
 describe('the sample', () => {
-  test('is an archive that proves itself as a server proves it, down to every payload', async () => {
+  test('the sample is an archive that a server proves completely, down to every payload', async () => {
     const { ledger, objects, year } = reopenWorkspace(await sample.restore())
     const { proved, head } = await year.read()
     expect(head).toMatchObject({ seq: sample.keptHead.seq, leaf: sample.keptHead.leaf })
@@ -59,7 +59,7 @@ describe('the sample', () => {
     }
   })
 
-  test('holds every kind of row there is', async () => {
+  test('the sample contains every kind of row', async () => {
     const { proved } = await reopenWorkspace(await sample.restore()).year.read()
     const kinds = proved.entries.map((entry) =>
       entry.kind === 'publication'
@@ -82,7 +82,7 @@ describe('the sample', () => {
     expect(proved.timeline.filter(({ ledger }) => ledger === 'v1')).toHaveLength(3)
   })
 
-  test('is the same each time it is made, but for the file of its ledger', async () => {
+  test('the sample is identical each time it is made, except for the ledger file', async () => {
     const other = await makeDamageSample(await temporaryFolder())
     const objects = (folder: string): Map<string, string> => stateOf(join(folder, 'objects'))
     expect(objects(await other.restore())).toEqual(objects(await sample.restore()))
@@ -90,7 +90,7 @@ describe('the sample', () => {
     await other.remove()
   })
 
-  test('leaves nothing behind when it is removed', async () => {
+  test('the sample leaves nothing behind when it is removed', async () => {
     const parent = await temporaryFolder()
     const other = await makeDamageSample(parent)
     expect(readdirSync(parent)).toHaveLength(1)
@@ -99,7 +99,7 @@ describe('the sample', () => {
   })
 })
 
-/** What an audit by the very code that audits an operator's archive says of a folder, and what stands there. */
+/** Audits a folder with the code that audits an operator's archive, and returns the report and the contents. */
 async function audit(folder: string, expectedHead: KeptHead | null): Promise<VerifyResult & { read: Read }> {
   const container = new Container({ config: readConfig({ dataDir: folder }, {}, '/'), version: '0' })
   try {
@@ -127,14 +127,14 @@ async function readable({ ledger, objects }: Auditors): Promise<Read> {
 }
 
 describe('every mutation', () => {
-  test('has a name of its own, and the self-test has one of each kind of finding', () => {
+  test('every mutation has a unique name, and the self-test has one for each kind of finding', () => {
     const names = all.mutations.map(({ name }) => name)
     expect(new Set(names).size).toBe(names.length)
     expect(names.length).toBeGreaterThan(350)
     expect(new Set(sample.mutations.flatMap(({ expects }) => expects)).size).toBe(10)
   })
 
-  test('changes the archive, is noticed for what it is, and is undone without a trace', async () => {
+  test('every mutation changes the archive, is reported as expected, and is undone without a trace', async () => {
     const before = stateOf(await all.restore())
     const makeSample = async (): Promise<DamageSample> => ({
       ...all,
@@ -152,7 +152,7 @@ describe('every mutation', () => {
       const { read, ...result } = await audit(folder, keptHead)
       if (read === null) return result
       judged += 1
-      // Whatever is readable, the check judges as the rules written a second time do.
+      // The check agrees with a second implementation of the rules for everything readable.
       const broken = brokenRules(read.contents, { heads: read.heads, seen: 'all' })
       const heads = read.heads.map((head) => ({ path: `heads/${head.seq}`, seq: head.seq, head }))
       const { findings } = auditLedger(read.contents, heads, null)
@@ -166,7 +166,7 @@ describe('every mutation', () => {
     expect(stateOf(await all.restore())).toEqual(before)
   })
 
-  test('needs a kept head only where both stores still prove each other', async () => {
+  test('a mutation needs a kept head only if both stores still prove each other', async () => {
     for (const mutation of all.mutations.filter(({ needsKeptHead }) => needsKeptHead)) {
       const folder = await all.restore()
       await mutation.apply(folder)
@@ -179,7 +179,7 @@ describe('every mutation', () => {
     }
   })
 
-  test('that lose only the newest head are none: a crash after a commit leaves it so', async () => {
+  test('a missing newest head is not damage: a crash after a commit leaves it missing', async () => {
     const folder = await sample.restore()
     rmSync(join(folder, 'objects', 'heads', String(sample.keptHead.seq)))
     await expect(reopenWorkspace(folder).year.read()).resolves.toBeDefined()

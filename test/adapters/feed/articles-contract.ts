@@ -35,10 +35,10 @@ const wantedIds = async ({ feed }: OpenFeed, changes: Partial<ArticleQuery> = {}
     ({ source, sourceId }) => `${source} ${sourceId}`,
   )
 
-/** What every engine of the feed promises about article texts. */
+/** Contract of every feed engine: article texts. */
 export function articlesContract(name: string, engine: FeedOpener): void {
   describe(`article texts in ${name}`, () => {
-    test('can be told which items are stored', async () => {
+    test('the feed reports which items have article texts', async () => {
       const { feed } = await engine.open()
       expect(await feed.storedItems([])).toEqual([])
       const [one, two] = [
@@ -51,7 +51,7 @@ export function articlesContract(name: string, engine: FeedOpener): void {
       expect(found).toEqual(expect.arrayContaining([one, two]))
     })
 
-    test('come back as they were kept, each by its own source and id', async () => {
+    test('article texts are returned as stored, each by its own source and id', async () => {
       const { feed, another } = await engine.open()
       expect(await feed.article('hn', '1')).toBeNull()
       expect(await feed.saveArticles([])).toEqual(counts(0, 0, 0))
@@ -72,7 +72,7 @@ export function articlesContract(name: string, engine: FeedOpener): void {
       ['provenance', { provenance: 'page:readability' }],
       ['fetchedAt, later', { fetchedAt: NOW }],
       ['fetchedAt, earlier', { fetchedAt: 1 }],
-    ])('are replaced by a later row with another %s', async (_what, change) => {
+    ])('an article text is replaced by a later row with another %s', async (_what, change) => {
       const { feed } = await engine.open()
       await feed.saveArticles([article()])
       expect(await feed.saveArticles([article(change)])).toEqual(counts(0, 1, 0))
@@ -80,7 +80,7 @@ export function articlesContract(name: string, engine: FeedOpener): void {
       expect(await feed.saveArticles([article(change)])).toEqual(counts(0, 0, 1))
     })
 
-    test('are counted the same however the rows are cut into batches', async () => {
+    test('article texts are counted the same for any batches', async () => {
       const next = await engine.factory()
       const row = fc
         .record({ sourceId: fc.constantFrom('1', '2'), text: fc.constantFrom('a', 'b') })
@@ -109,7 +109,7 @@ export function articlesContract(name: string, engine: FeedOpener): void {
       )
     })
 
-    test('of the largest size are kept, twenty at once', { timeout: 60_000 }, async () => {
+    test('article texts of the largest size are stored, twenty at once', { timeout: 60_000 }, async () => {
       const { feed } = await engine.open()
       const batch = Array.from({ length: 20 }, (_, index) =>
         article({ sourceId: String(index), text: '😀'.repeat(60_000) }),
@@ -119,7 +119,7 @@ export function articlesContract(name: string, engine: FeedOpener): void {
       expect((await feed.article('hn', '19'))?.text).toBe('😀'.repeat(60_000))
     })
 
-    test('keep the number of their row when they are replaced', async () => {
+    test('an article text keeps the number of its row when it is replaced', async () => {
       const { feed, raw } = await engine.open()
       await feed.saveArticles([article(), article({ sourceId: '2' })])
       const ids = async () => (await raw().execute('SELECT id, source_id FROM articles ORDER BY id')).rows
@@ -128,7 +128,7 @@ export function articlesContract(name: string, engine: FeedOpener): void {
       expect(await ids()).toEqual(before)
     })
 
-    test('that are not valid UTF-8 are damage, and end nothing', async () => {
+    test('article texts that are not valid UTF-8 are reported as damage without ending the process', async () => {
       const { feed, raw } = await engine.open()
       await feed.saveArticles([article()])
       await raw().execute("UPDATE articles SET text = CAST(x'ff' AS TEXT)")
@@ -136,8 +136,8 @@ export function articlesContract(name: string, engine: FeedOpener): void {
     })
   })
 
-  describe(`items wanting a text in ${name}`, () => {
-    test('have the points of their source at their latest signal', async () => {
+  describe(`items without a text in ${name}`, () => {
+    test('an item without a text has the points of its latest signal', async () => {
       const opened = await engine.open()
       await opened.feed.importSignals([
         signal({ sourceId: 'at', points: 10 }),
@@ -154,7 +154,7 @@ export function articlesContract(name: string, engine: FeedOpener): void {
       expect(await wantedIds(opened, { minPoints: {} })).toEqual([])
     })
 
-    test('were seen lately', async () => {
+    test('an item without a text was seen recently', async () => {
       const opened = await engine.open()
       await opened.feed.importSignals([
         signal({ sourceId: 'old', day: '2026-02-28' }),
@@ -164,14 +164,14 @@ export function articlesContract(name: string, engine: FeedOpener): void {
       expect(await wantedIds(opened, { seenSince: '2026-02-28' })).toHaveLength(2)
     })
 
-    test('have none, and are wanted no more once they have one', async () => {
+    test('an item is listed until it has a text', async () => {
       const opened = await engine.open()
       await opened.feed.importSignals([signal(), signal({ sourceId: '2' })])
       await opened.feed.saveArticles([article({ sourceId: '2' }), article({ source: 'lobsters' })])
       expect(await wantedIds(opened)).toEqual(['hn 1'])
     })
 
-    test('come best first, the sources taking turns, no more than asked for', async () => {
+    test('items without a text are listed best first, alternating between the sources, up to the limit', async () => {
       const opened = await engine.open()
       await opened.feed.importSignals([
         ...[11, 13, 12].map((points) => signal({ sourceId: String(points), points })),
@@ -181,7 +181,7 @@ export function articlesContract(name: string, engine: FeedOpener): void {
       expect(await wantedIds(opened, { limit: 3 })).toEqual(['hn 13', 'lobsters 7', 'hn 12'])
     })
 
-    test('come with their link, unless it is too long, and with their tries', async () => {
+    test('items without a text are listed with their failed attempts and with their link unless it is too long', async () => {
       const { feed } = await engine.open()
       await feed.importSignals([
         signal({ sourceId: '1', points: 30 }),
@@ -196,7 +196,7 @@ export function articlesContract(name: string, engine: FeedOpener): void {
       ])
     })
 
-    test('are left alone after a failed try until the next one, or for ever', async () => {
+    test('an item is not listed after a failed attempt until the next one, which may be never', async () => {
       const opened = await engine.open()
       await opened.feed.importSignals(['1', '2', '3'].map((sourceId) => signal({ sourceId })))
       await opened.feed.recordFailedAttempt(failedTry())
@@ -207,7 +207,7 @@ export function articlesContract(name: string, engine: FeedOpener): void {
       expect(await wantedIds(opened, { at: Number.MAX_SAFE_INTEGER })).toEqual(['hn 3'])
     })
 
-    test('have their failed tries forgotten once a text is kept', async () => {
+    test('the failed attempts of an item are deleted when its text is stored', async () => {
       const { feed, raw } = await engine.open()
       await feed.recordFailedAttempt(failedTry())
       await feed.recordFailedAttempt(failedTry({ sourceId: '2' }))
@@ -218,7 +218,7 @@ export function articlesContract(name: string, engine: FeedOpener): void {
   })
 }
 
-/** An article text with every value known, but for what is overridden. */
+/** An article text with default values. */
 function article(overrides: Partial<Article> = {}): Article {
   return {
     source: 'hn',

@@ -23,70 +23,70 @@ export const FEED_CONTRACTS = [
   itemsContract,
 ]
 
-const URL_ASKED = 'https://example.org/list.json?q=created%3A%3E%3D2026'
+const REQUEST_URL = 'https://example.org/list.json?q=created%3A%3E%3D2026'
 
 const NOW = 10_000
 
-function answer(changes: Partial<KeptResponse> = {}): KeptResponse {
+function keptResponse(changes: Partial<KeptResponse> = {}): KeptResponse {
   return { etag: 'W/"1"', lastModified: null, body: '["ä 😀 \u2028"]', keptAt: 1_000, ...changes }
 }
 
-/** What every engine of the feed remembers of sources. */
+/** Contract of every feed engine: the memory of sources. */
 function sourceMemoryContract(name: string, engine: FeedOpener): void {
-  describe(`kept answers in ${name}`, () => {
-    test('come back as they were, by their URL alone', async () => {
+  describe(`kept responses in ${name}`, () => {
+    test('a kept response is returned unchanged, by its exact URL', async () => {
       const { feed, another } = await engine.open()
-      expect(await feed.keptResponse(URL_ASKED, 0, NOW)).toBeNull()
-      const second = answer({ etag: null, lastModified: 'Sat, 21 Nov 2026 10:00:00 GMT', body: '{}' })
-      await feed.keepResponse(URL_ASKED, answer(), 0)
-      await feed.keepResponse(`${URL_ASKED}#2`, second, 0)
-      expect(await another().feed.keptResponse(URL_ASKED, 0, NOW)).toEqual(answer())
-      expect(await feed.keptResponse(`${URL_ASKED}#2`, 0, NOW)).toEqual(second)
+      expect(await feed.keptResponse(REQUEST_URL, 0, NOW)).toBeNull()
+      const second = keptResponse({ etag: null, lastModified: 'Sat, 21 Nov 2026 10:00:00 GMT', body: '{}' })
+      await feed.keepResponse(REQUEST_URL, keptResponse(), 0)
+      await feed.keepResponse(`${REQUEST_URL}#2`, second, 0)
+      expect(await another().feed.keptResponse(REQUEST_URL, 0, NOW)).toEqual(keptResponse())
+      expect(await feed.keptResponse(`${REQUEST_URL}#2`, 0, NOW)).toEqual(second)
       expect(await feed.keptResponse('https://example.org/', 0, NOW)).toBeNull()
     })
 
-    test('are replaced by the next one', async () => {
+    test('a kept response is replaced by the next one', async () => {
       const { feed } = await engine.open()
-      const next = answer({ etag: null, lastModified: 'x', body: '[2]', keptAt: 2_000 })
-      await feed.keepResponse(URL_ASKED, answer(), 0)
-      await feed.keepResponse(URL_ASKED, next, 0)
-      expect(await feed.keptResponse(URL_ASKED, 0, NOW)).toEqual(next)
+      const next = keptResponse({ etag: null, lastModified: 'x', body: '[2]', keptAt: 2_000 })
+      await feed.keepResponse(REQUEST_URL, keptResponse(), 0)
+      await feed.keepResponse(REQUEST_URL, next, 0)
+      expect(await feed.keptResponse(REQUEST_URL, 0, NOW)).toEqual(next)
     })
 
-    test('are not given once they are too old, and dropped when the next is kept', async () => {
+    test('a kept response that is too old is not returned, and is deleted with the next one', async () => {
       const { feed, raw } = await engine.open()
-      await feed.keepResponse(URL_ASKED, answer(), 0)
-      expect(await feed.keptResponse(URL_ASKED, 999, NOW)).toEqual(answer())
-      expect(await feed.keptResponse(URL_ASKED, 1_000, NOW)).toBeNull()
-      await feed.keepResponse('https://example.org/other', answer({ keptAt: 5_000 }), 1_000)
+      await feed.keepResponse(REQUEST_URL, keptResponse(), 0)
+      expect(await feed.keptResponse(REQUEST_URL, 999, NOW)).toEqual(keptResponse())
+      expect(await feed.keptResponse(REQUEST_URL, 1_000, NOW)).toBeNull()
+      await feed.keepResponse('https://example.org/other', keptResponse({ keptAt: 5_000 }), 1_000)
       const { rows } = await raw().execute('SELECT count(*) AS n FROM kept_answers')
       expect(rows[0]?.['n']).toBe(1)
     })
 
-    test('are not given before they were kept, as after a clock was set back', async () => {
+    test('a kept response is not returned before its own time, as after a clock was set back', async () => {
       const { feed } = await engine.open()
-      await feed.keepResponse(URL_ASKED, answer({ keptAt: 2_000 }), 0)
-      expect(await feed.keptResponse(URL_ASKED, 0, 1_999)).toBeNull()
-      expect(await feed.keptResponse(URL_ASKED, 0, 2_000)).toEqual(answer({ keptAt: 2_000 }))
+      await feed.keepResponse(REQUEST_URL, keptResponse({ keptAt: 2_000 }), 0)
+      expect(await feed.keptResponse(REQUEST_URL, 0, 1_999)).toBeNull()
+      expect(await feed.keptResponse(REQUEST_URL, 0, 2_000)).toEqual(keptResponse({ keptAt: 2_000 }))
     })
 
-    test('may be a million characters long', async () => {
+    test('a kept response may be a million characters long', async () => {
       const { feed } = await engine.open()
-      const long = answer({ body: JSON.stringify('漢"'.repeat(300_000)) })
-      await feed.keepResponse(URL_ASKED, long, 0)
-      expect(await feed.keptResponse(URL_ASKED, 0, NOW)).toEqual(long)
+      const long = keptResponse({ body: JSON.stringify('漢"'.repeat(300_000)) })
+      await feed.keepResponse(REQUEST_URL, long, 0)
+      expect(await feed.keptResponse(REQUEST_URL, 0, NOW)).toEqual(long)
     })
 
-    test('are refused when one is not valid UTF-8', async () => {
+    test('a kept response that is not valid UTF-8 is refused', async () => {
       const { feed, raw } = await engine.open()
-      await feed.keepResponse(URL_ASKED, answer(), 0)
+      await feed.keepResponse(REQUEST_URL, keptResponse(), 0)
       await raw().execute("UPDATE kept_answers SET body = CAST(x'ff' AS TEXT)")
-      await expect(feed.keptResponse(URL_ASKED, 0, NOW)).rejects.toMatchObject(DAMAGED)
+      await expect(feed.keptResponse(REQUEST_URL, 0, NOW)).rejects.toMatchObject(DAMAGED)
     })
   })
 
   describe(`pauses of sources in ${name}`, () => {
-    test('are none before a host asked for one, and the latest of each host after', async () => {
+    test('a host has no pause before it requested one, and its latest pause afterwards', async () => {
       const { feed, another } = await engine.open()
       expect(await feed.pausedUntil('api.example')).toBeNull()
       await feed.pauseUntil('api.example', 5_000)

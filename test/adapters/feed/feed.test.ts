@@ -11,7 +11,7 @@ import { feedInMemory, openFeed } from './open-feed.ts'
 for (const contract of FEED_CONTRACTS) contract('memory', feedInMemory)
 
 describe('a feed file', () => {
-  test('can be reached once its folder is there, and not after it went away', async () => {
+  test('a feed file is reachable once its folder exists, and unavailable after the folder disappears', async () => {
     const { feed, path } = await openFeed()
     await expect(feed.ping()).resolves.toBeUndefined()
     await rm(dirname(path), { recursive: true })
@@ -19,7 +19,7 @@ describe('a feed file', () => {
     await expect(feed.verifiedTitles([])).rejects.toMatchObject(UNAVAILABLE)
   })
 
-  test('waits for another process that writes', async () => {
+  test('a feed file waits for another process that writes', async () => {
     const { feed, path, another } = await openFeed()
     await feed.ping()
     const release = await holdLock(`file:${path}`, 'writing')

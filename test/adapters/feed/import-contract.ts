@@ -30,7 +30,7 @@ const OTHER_VALUES: Partial<Signal>[] = [
   { titleProvenance: null },
 ]
 
-/** Stores row by row what a file holds, as the sentences of decisions.md part 2 say. */
+/** Stores a file row by row, by the rules in decisions.md part 2. */
 function naiveCounts(stored: Map<string, Signal>, rows: readonly Signal[]): ImportCounts {
   const result = counts(0, 0, 0)
   for (const row of rows) {
@@ -43,10 +43,10 @@ function naiveCounts(stored: Map<string, Signal>, rows: readonly Signal[]): Impo
   return result
 }
 
-/** What every engine of the feed promises about importing. */
+/** Contract of every feed engine: imports. */
 export function importContract(name: string, engine: FeedOpener): void {
-  describe(`importing daily signals into ${name}`, () => {
-    test('counts another value in any column of a stored row as replaced', async () => {
+  describe(`the import of daily signals into ${name}`, () => {
+    test('an import counts another value in any column of a stored row as replaced', async () => {
       const { feed } = await engine.open()
       await feed.importSignals([signal()])
       for (const change of OTHER_VALUES) {
@@ -56,7 +56,7 @@ export function importContract(name: string, engine: FeedOpener): void {
       }
     })
 
-    test('counts the same however the rows are cut into batches', async () => {
+    test('an import counts the same for any batches', async () => {
       const next = await engine.factory()
       const row = fc
         .record({
@@ -83,7 +83,7 @@ export function importContract(name: string, engine: FeedOpener): void {
       )
     })
 
-    test('keeps text of any script and integers of any safe size', async () => {
+    test('an import keeps text of any script and integers of any safe size', async () => {
       const next = await engine.factory()
       const text = fc.string({ unit: 'binary', minLength: 1 }).filter((value) => !value.includes('\0'))
       const count = fc.option(fc.maxSafeInteger())
@@ -116,7 +116,7 @@ export function importContract(name: string, engine: FeedOpener): void {
       )
     })
 
-    test('tells apart keys that differ in case, in width or in a trailing space', async () => {
+    test('an import distinguishes keys that differ in case, in width or in a trailing space', async () => {
       const { feed } = await engine.open()
       const idsOfOneLook = ['a', 'A', 'a ', '\u00e9', 'e\u0301', '1', '01', '1.0']
       const rows = idsOfOneLook.map((sourceId) => signal({ sourceId }))
@@ -124,7 +124,7 @@ export function importContract(name: string, engine: FeedOpener): void {
       expect((await feed.readWindow(WINDOW)).events).toHaveLength(idsOfOneLook.length)
     })
 
-    test('stores a batch whole or not at all', async () => {
+    test('an import stores a batch as a whole or not at all', async () => {
       const { feed, raw } = await engine.open()
       await feed.ping()
       await raw().execute(`CREATE TRIGGER refuse BEFORE INSERT ON signals WHEN NEW.source_id = 'bad'
@@ -141,7 +141,7 @@ export function importContract(name: string, engine: FeedOpener): void {
     const revisionOf = async ({ raw }: OpenFeed): Promise<number> =>
       Number((await raw().execute('SELECT number FROM revision')).rows[0]?.['number'])
 
-    test('grows with every import that changes something, and with no other', async () => {
+    test('the revision grows with every import that changes something, and with no other', async () => {
       const opened = await engine.open()
       await opened.feed.ping()
       const rows = [signal(), signal({ sourceId: '2' })]
@@ -160,7 +160,7 @@ export function importContract(name: string, engine: FeedOpener): void {
       }
     })
 
-    test('does not grow when the import is undone', async () => {
+    test('the revision does not grow when the import is rolled back', async () => {
       const opened = await engine.open()
       await opened.feed.ping()
       await opened.raw().execute(`CREATE TRIGGER refuse BEFORE INSERT ON source_days
@@ -171,22 +171,26 @@ export function importContract(name: string, engine: FeedOpener): void {
   })
 
   describe(`a large batch into ${name}`, () => {
-    test('is stored and read whole, however long its texts', { timeout: 60_000 }, async () => {
-      const { feed } = await engine.open()
-      // 6 MB in all: more than a server takes in one parameter or gives in one cell.
-      const rows = Array.from({ length: 400 }, (_, index) =>
-        signal({ sourceId: String(index), title: `${index} ${'é'.repeat(7_500)}` }),
-      )
-      expect(await feed.importSignals(rows)).toEqual(counts(400, 0, 0))
-      expect(await feed.importSignals([...rows, signal({ sourceId: 'x' })])).toEqual(counts(1, 0, 400))
-      const { events } = await feed.readWindow(WINDOW)
-      expect(new Set(events.map(({ title }) => title)).size).toBe(401)
-    })
+    test(
+      'a large batch is stored and read completely, with texts of any length',
+      { timeout: 60_000 },
+      async () => {
+        const { feed } = await engine.open()
+        // 6 MB in total: more than a server accepts in one parameter or returns in one cell.
+        const rows = Array.from({ length: 400 }, (_, index) =>
+          signal({ sourceId: String(index), title: `${index} ${'é'.repeat(7_500)}` }),
+        )
+        expect(await feed.importSignals(rows)).toEqual(counts(400, 0, 0))
+        expect(await feed.importSignals([...rows, signal({ sourceId: 'x' })])).toEqual(counts(1, 0, 400))
+        const { events } = await feed.readWindow(WINDOW)
+        expect(new Set(events.map(({ title }) => title)).size).toBe(401)
+      },
+    )
   })
 
   describe(`stored signals in ${name}`, () => {
     test.each(['DELETE FROM signals', "DELETE FROM signals WHERE day = '2026-03-01'"])(
-      'are kept for ever: the database refuses %s',
+      'stored signals are permanent: the database refuses %s',
       async (sql) => {
         const { feed, raw } = await engine.open()
         await feed.importSignals([signal(), signal({ day: '2026-03-02' })])

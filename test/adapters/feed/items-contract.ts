@@ -4,10 +4,10 @@ import type { FeedOpener } from './open-feed.ts'
 import type { ItemDetails } from '../../../src/domain/feed/live-source.ts'
 import { DAMAGED } from '../../support/refusals.ts'
 
-/** What every engine of the feed promises about single items. */
+/** Contract of every feed engine: single items. */
 export function itemsContract(name: string, engine: FeedOpener): void {
   describe(`single items in ${name}`, () => {
-    test('are given at their latest signal, with what their source says of them', async () => {
+    test("an item is returned with its latest signal and its source's details", async () => {
       const { feed } = await engine.open()
       const item = { source: 'hype:github', sourceId: 'a/b' }
       const known = { author: 'a', tags: ['x', 'y'], description: 'd' }
@@ -33,7 +33,7 @@ export function itemsContract(name: string, engine: FeedOpener): void {
       expect((await feed.item('hype-github-a/b'))?.title).toBe('verified')
     })
 
-    test('that vouch for their own title keep it, and those nothing is known of have nothing', async () => {
+    test('an item whose signal vouches for the title keeps it, and an unknown item has no details', async () => {
       const { feed } = await engine.open()
       await feed.importSignals([signal({ publishedAt: null, url: null, points: null })])
       await feed.saveVerifiedTitle('hn', '1', { title: 'another', provenance: 'hn:x' }, 1)
@@ -51,7 +51,7 @@ export function itemsContract(name: string, engine: FeedOpener): void {
     })
 
     test.each(['hn-2', 'nonsense', '', 'hn-', `hn-${'1'.repeat(200)}`])(
-      'are none under the key %j',
+      'no item has the key %j',
       async (key) => {
         const { feed } = await engine.open()
         await feed.importSignals([signal()])
@@ -59,7 +59,7 @@ export function itemsContract(name: string, engine: FeedOpener): void {
       },
     )
 
-    test('change the revision with every signal and every text, once the index has them', async () => {
+    test('an item changes the revision with every signal and every text, once it is indexed', async () => {
       const { feed, index } = await engine.open()
       const seen: (string | null)[] = []
       const look = async (): Promise<void> => {
@@ -96,10 +96,10 @@ function details(changes: Partial<ItemDetails> = {}): ItemDetails {
   }
 }
 
-/** What every engine of the feed promises about details of items. */
+/** Contract of every feed engine: details of items. */
 export function detailsContract(name: string, engine: FeedOpener): void {
   describe(`details of items in ${name}`, () => {
-    test('are given for the items asked for, by save key, as they were stored', async () => {
+    test('details are returned as stored, for the requested items, by save key', async () => {
       const { feed, another } = await engine.open()
       const nothingKnown = details({ sourceId: 'c', author: null, tags: [], description: null })
       await feed.saveDetails([details(), details({ sourceId: 'b' }), nothingKnown])
@@ -114,7 +114,7 @@ export function detailsContract(name: string, engine: FeedOpener): void {
       expect(await feed.details([])).toEqual(new Map())
     })
 
-    test('are replaced by a later or equal reading, also by one that knows less, never by an earlier one', async () => {
+    test('details are replaced by a later or equal reading, also by one with less data, never by an earlier one', async () => {
       const { feed } = await engine.open()
       const stored = async (): Promise<ItemDetails[]> => [...(await feed.details([details()])).values()]
       await feed.saveDetails([details()])
@@ -127,7 +127,7 @@ export function detailsContract(name: string, engine: FeedOpener): void {
       expect(await stored()).toEqual([later])
     })
 
-    test('can be stored by the thousand, from several sides at once', async () => {
+    test('details can be stored by the thousand, from several connections at once', async () => {
       const { feed, another } = await engine.open()
       const other = another().feed
       const many = (collectedAt: number): ItemDetails[] =>
@@ -137,7 +137,7 @@ export function detailsContract(name: string, engine: FeedOpener): void {
       expect([found.length, found.every(({ collectedAt }) => collectedAt === 2)]).toEqual([2_500, true])
     })
 
-    test('are given however many and however long they are', async () => {
+    test('details are returned in any number and of any length', async () => {
       const { feed } = await engine.open()
       const many = Array.from({ length: 1_200 }, (_, index) =>
         details({ sourceId: String(index), description: 'x'.repeat(10_000) }),
@@ -153,13 +153,13 @@ export function detailsContract(name: string, engine: FeedOpener): void {
 
 const ODD = 'Größe “quoted” \\ 漢字 😀 \u2028 \u0001 \uFEFF'
 
-/** What every engine of the feed promises about verified titles. */
+/** Contract of every feed engine: verified titles. */
 export function titlesContract(name: string, engine: FeedOpener): void {
   describe(`verified titles in ${name}`, () => {
-    test('come back by save key, among the events asked for alone', async () => {
+    test('verified titles are returned by save key, for the requested events only', async () => {
       const { feed, another } = await engine.open()
-      for (const asked of [3, 0])
-        expect(await feed.verifiedTitles(yearEvents('hn', asked))).toEqual(new Map())
+      for (const requested of [3, 0])
+        expect(await feed.verifiedTitles(yearEvents('hn', requested))).toEqual(new Map())
       const kept: [source: string, sourceId: string, title: string][] = [
         ['hn', '1', ODD],
         ['hn', '2', 'two'],
@@ -168,10 +168,10 @@ export function titlesContract(name: string, engine: FeedOpener): void {
       ]
       for (const [at, [source, sourceId, title]] of kept.entries())
         await feed.saveVerifiedTitle(source, sourceId, { title, provenance: `${source}:x` }, at)
-      const asked = [...kept.filter((_, at) => at !== 1), ['hn', '3'] as const].map(([source, sourceId]) =>
-        yearEvent({ source, sourceId }),
+      const requested = [...kept.filter((_, at) => at !== 1), ['hn', '3'] as const].map(
+        ([source, sourceId]) => yearEvent({ source, sourceId }),
       )
-      expect(await another().feed.verifiedTitles(asked)).toEqual(
+      expect(await another().feed.verifiedTitles(requested)).toEqual(
         new Map([
           ['hn-1', { title: ODD, provenance: 'hn:x' }],
           ['lobsters-1', { title: 'lobsters one', provenance: 'lobsters:x' }],
@@ -180,7 +180,7 @@ export function titlesContract(name: string, engine: FeedOpener): void {
       )
     })
 
-    test('are replaced when one is verified again', async () => {
+    test('a verified title is replaced when it is verified again', async () => {
       const { feed } = await engine.open()
       await feed.saveVerifiedTitle('hn', '1', { title: 'old', provenance: 'hn:old' }, 1)
       await feed.saveVerifiedTitle('hn', '1', { title: 'new', provenance: 'hn:new' }, 2)
@@ -189,7 +189,7 @@ export function titlesContract(name: string, engine: FeedOpener): void {
       )
     })
 
-    test('can be asked for by the thousand and kept from several sides at once', async () => {
+    test('verified titles can be requested by the thousand and stored from several connections at once', async () => {
       const { feed, another } = await engine.open()
       const other = another().feed
       const events = yearEvents('hn', 60)
@@ -206,7 +206,7 @@ export function titlesContract(name: string, engine: FeedOpener): void {
       expect((await feed.verifiedTitles(yearEvents('hn', 5_000))).size).toBe(60)
     })
 
-    test('are refused when one is not valid UTF-8', async () => {
+    test('a verified title that is not valid UTF-8 is refused', async () => {
       const { feed, raw } = await engine.open()
       await feed.saveVerifiedTitle('hn', '1', { title: 'x', provenance: 'hn:x' }, 1)
       await raw().execute("UPDATE verified_titles SET title = CAST(x'ff' AS TEXT)")
@@ -215,7 +215,7 @@ export function titlesContract(name: string, engine: FeedOpener): void {
   })
 
   describe(`the feed store in ${name}`, () => {
-    test('is damaged when one of its tables is gone', async () => {
+    test('the feed store is damaged if one of its tables is missing', async () => {
       const { feed, raw } = await engine.open()
       await feed.ping()
       await raw().execute('DROP TABLE verified_titles')

@@ -12,13 +12,13 @@ import type { FeedStore } from '../../../src/domain/ports.ts'
 const TODAY = dayOf(NOW)
 const YESTERDAY = dayOf(NOW - DAY_MS)
 
-/** What every engine promises about what the live periods are ranked from. */
+/** Contract of every feed engine: the events that the live periods are ranked from. */
 export function liveFeedContract(name: string, engine: FeedOpener): void {
   const recent = (overrides: Parameters<typeof signal>[0] = {}): ReturnType<typeof signal> =>
     signal({ day: TODAY, publishedAt: NOW - HOUR_MS, ...overrides })
 
   describe(`the events of the live periods in ${name}`, () => {
-    test('are those published in the 30 days that end with the instant, both ends included', async () => {
+    test('live events are those published in the 30 days that end with the instant, including both ends', async () => {
       const { feed } = await engine.open()
       expect(await feed.liveEvents(NOW)).toEqual([])
       const edges = { before: NOW - 30 * DAY_MS - 1, first: NOW - 30 * DAY_MS, last: NOW, future: NOW + 1 }
@@ -31,7 +31,7 @@ export function liveFeedContract(name: string, engine: FeedOpener): void {
       expect(events.map(({ sourceId }) => sourceId).sort()).toEqual(['first', 'last'])
     })
 
-    test('have the values of their latest signal of today or earlier', async () => {
+    test('live events have the values of their latest signal of today or earlier', async () => {
       const { feed } = await engine.open()
       await feed.importSignals([
         recent({ day: YESTERDAY, points: 1 }),
@@ -42,7 +42,7 @@ export function liveFeedContract(name: string, engine: FeedOpener): void {
       expect(await feed.liveEvents(NOW)).toEqual([latest])
     })
 
-    test('have the title their source verified where the signal itself was not vouched for', async () => {
+    test('a live event has the title verified by its source if the signal does not vouch for its own', async () => {
       const { feed } = await engine.open()
       await feed.importSignals([
         recent({ sourceId: '1', titleProvenance: null }),
@@ -61,7 +61,7 @@ export function liveFeedContract(name: string, engine: FeedOpener): void {
       ])
     })
 
-    test('keep their own title where the one their source gives is longer than an event may have', async () => {
+    test("a live event keeps its own title if the source's is longer than an event may have", async () => {
       const { feed } = await engine.open()
       await feed.importSignals([recent({ sourceId: '1', titleProvenance: null })])
       await feed.saveVerifiedTitle('hn', '1', { title: '😀'.repeat(1_001), provenance: 'hn:asked' }, NOW)
@@ -70,7 +70,7 @@ export function liveFeedContract(name: string, engine: FeedOpener): void {
       expect((await feed.item('hn-1'))?.title).toBe('a title')
     })
 
-    test('are all there however many they are', async () => {
+    test('all live events are returned, in any number', async () => {
       const { feed } = await engine.open()
       const many = Array.from({ length: 5_000 }, (_, index) =>
         recent({ sourceId: String(index), titleProvenance: null }),
@@ -80,7 +80,7 @@ export function liveFeedContract(name: string, engine: FeedOpener): void {
       expect(new Set(events.map(({ sourceId }) => sourceId)).size).toBe(5_000)
     })
 
-    test('are refused when a stored text is not valid UTF-8', async () => {
+    test('live events with a stored text that is not valid UTF-8 are refused', async () => {
       const { feed, raw } = await engine.open()
       await feed.importSignals([recent()])
       await raw().execute("UPDATE signals SET title = CAST(x'c328' AS TEXT)")
@@ -94,7 +94,7 @@ const MINUTE_MS = 60_000
 const sealed = (at = NOW, events = 2): SealedSnapshot =>
   sealSnapshot(rankLivePeriods(feedEvents('hn', events), at), new Map(), at)
 
-/** What every engine promises about the snapshots it keeps. */
+/** Contract of every feed engine: stored snapshots. */
 export function snapshotContract(name: string, engine: FeedOpener): void {
   const keep = (
     store: FeedStore,
@@ -117,7 +117,7 @@ export function snapshotContract(name: string, engine: FeedOpener): void {
   }
 
   describe(`snapshots in ${name}`, () => {
-    test('are read back byte for byte, also through another connection, and stored once', async () => {
+    test('a snapshot is read back byte for byte, also through another connection, and stored once', async () => {
       const { feed: store, another, raw } = await engine.open()
       const [feed] = sealed().snapshot.feeds
       expect(await store.newestSnapshot()).toBeNull()
@@ -128,7 +128,7 @@ export function snapshotContract(name: string, engine: FeedOpener): void {
       expect(await partsOf(raw())).toEqual([4, 1])
     })
 
-    test('are kept in parts when their payloads are long', async () => {
+    test('a snapshot with long payloads is stored in parts', async () => {
       const { feed: store } = await engine.open()
       const one = sealed()
       const payloads = new Map<LiveSort, Uint8Array>()
@@ -144,7 +144,7 @@ export function snapshotContract(name: string, engine: FeedOpener): void {
       }
     })
 
-    test('are the newest ten, parts and all, and the newest is the one of the latest instant', async () => {
+    test('the ten newest snapshots are kept with all parts, and the newest is the one of the latest instant', async () => {
       const { feed: store, raw } = await engine.open()
       const all = Array.from({ length: 13 }, (_, index) => sealed(NOW + index * MINUTE_MS))
       for (const [index, one] of all.entries())
@@ -154,7 +154,7 @@ export function snapshotContract(name: string, engine: FeedOpener): void {
     })
 
     test.each([0, 1, 5 * MINUTE_MS + 1])(
-      'are not stored unless they are later: the newest is %i ms ahead, and goes only on demand',
+      'a snapshot must be later than the stored ones: the newest is %i ms ahead, and is deleted only on demand',
       async (ahead) => {
         const { feed: store, raw } = await engine.open()
         const later = sealed(NOW + ahead, 3)
@@ -169,7 +169,7 @@ export function snapshotContract(name: string, engine: FeedOpener): void {
       },
     )
 
-    test('do not take the place of one of ten later ones', async () => {
+    test('a snapshot does not replace one of ten later ones', async () => {
       const { feed: store, raw } = await engine.open()
       for (let index = 1; index <= 10; index += 1) await keep(store, sealed(NOW + index))
       expect(await keep(store, sealed())).toMatchObject({ saved: false, newest: { generatedAt: NOW + 10 } })
@@ -179,7 +179,7 @@ export function snapshotContract(name: string, engine: FeedOpener): void {
     })
 
     test.each(['9007199254740991', '9223372036854775807', 'generated_at + 1', '8640000000000000'])(
-      'are refused and told of when their time is damaged (%s), until they are discarded',
+      'a snapshot with a damaged time (%s) is refused and reported until it is discarded',
       async (damage) => {
         const { feed: store, raw } = await engine.open()
         const { id } = sealed().snapshot
@@ -194,7 +194,7 @@ export function snapshotContract(name: string, engine: FeedOpener): void {
       },
     )
 
-    test('have no bytes where a part is gone, and refuse where the row that describes them is damaged', async () => {
+    test('a snapshot has no bytes if a part is missing, and is refused if its row is damaged', async () => {
       const { feed: store, raw } = await engine.open()
       await keep(store, sealed())
       const [feed] = sealed().snapshot.feeds

@@ -21,7 +21,7 @@ interface FeedStores {
 
 export interface OpenFeed extends FeedStores {
   search: CallerSearch
-  /** A client past the store, for what somebody else may do to its database. */
+  /** A client that bypasses the store, to change its database as another program could. */
   raw: () => RawClient
   /** The same feed as another process sees it; in memory there is but one. */
   another(): OpenFeed
@@ -31,7 +31,7 @@ interface OneFeed extends FeedStores {
   close: () => void
 }
 
-/** Gives one empty store after the other, for properties with many runs; each must be closed. */
+/** Creates empty stores one by one, for properties with many runs; each must be closed. */
 type FeedFactory = () => Promise<OneFeed>
 
 /** How a contract is run against an engine. */
@@ -64,7 +64,7 @@ export async function openFeed(): Promise<FeedFile> {
   return { ...connectFeed(pathToFileURL(path).href), path }
 }
 
-/** The feed at a URL through a connection of its own. */
+/** Opens the feed at a URL through a separate connection. */
 export function connectFeed(url: string): OpenFeed {
   const store = openStore('feed', url)
   const search = searchOf(store, url)

@@ -9,7 +9,7 @@ import type { FeedOpener, OpenFeed } from './open-feed.ts'
 
 let number = 0
 
-/** A signal of an event of its own with this title, published on its day. */
+/** A signal of a new event with this title, published on its day. */
 function titled(title: string, overrides: Partial<Signal> = {}): Signal {
   const sourceId = `${(number += 1)}`
   const day = overrides.day ?? '2026-03-01'
@@ -28,7 +28,7 @@ async function filled(engine: FeedOpener, signals: readonly Signal[]): Promise<O
   return opened
 }
 
-/** Every key of a question's items, page by page. */
+/** Returns every key of a query's items, page by page. */
 async function walk(search: CallerSearch, query: string, limit: number): Promise<string[]> {
   const keys: string[] = []
   for (let cursor: string | null | undefined; cursor !== null;) {
@@ -47,7 +47,7 @@ async function saveText({ raw }: OpenFeed, sourceId: string, text: string): Prom
   })
 }
 
-/** What every engine of the feed promises about search, similar items and trends. */
+/** Contract of every feed engine: search, similar items and trends. */
 export function searchContract(name: string, engine: FeedOpener): void {
   queryContract(name, engine)
   relationContract(name, engine)
@@ -56,7 +56,7 @@ export function searchContract(name: string, engine: FeedOpener): void {
 
 function queryContract(name: string, engine: FeedOpener): void {
   describe(`the search in ${name}`, () => {
-    test('finds nothing in an empty feed, and no item', async () => {
+    test('the search finds nothing in an empty feed, and no item', async () => {
       const { search, index } = await engine.open()
       expect(await refresh(index)).toBe(0)
       expect(await search.search(searchQuery('rust'))).toEqual({ items: [], cursor: null })
@@ -70,7 +70,7 @@ function queryContract(name: string, engine: FeedOpener): void {
       await expect(search.itemTrend('hn-1')).rejects.toMatchObject(missing)
     })
 
-    test('gives items with every word first, then those with the last word begun, then those with some', async () => {
+    test('the search returns items with every word first, then those with the last word as a prefix, then those with some', async () => {
       const { search } = await filled(
         engine,
         ['Postgres index scans', 'Postgres indexing', 'Postgres vacuum', 'Index cards'].map((title) =>
@@ -85,7 +85,7 @@ function queryContract(name: string, engine: FeedOpener): void {
       ])
     })
 
-    test('understands phrases, beginnings, folded letters and signs that belong to a word', async () => {
+    test('the search supports phrases, prefixes, folded letters and signs that belong to a word', async () => {
       const { search } = await filled(
         engine,
         ['Show HN: a café', 'HN show of hands', 'C++ at sea', 'C at sea', '大模型训练'].map((title) =>
@@ -102,11 +102,11 @@ function queryContract(name: string, engine: FeedOpener): void {
         ['"hn hands"', 'HN show of hands'],
       ] as const)
         expect(await titlesOf(search, query), query).toEqual([title])
-      // A word said twice is one word, and one word alone finds no alternatives.
+      // A repeated word counts once, and a single word has no alternatives.
       expect(await titlesOf(search, '"hn hn"')).toEqual([])
     })
 
-    test('ranks a title that is all of the question first, and equal ones by points', async () => {
+    test('the search ranks a title that equals the query first, and equal ones by points', async () => {
       const { search } = await filled(engine, [
         titled('Writing a compiler in a weekend for fun and for no profit'),
         titled('Writing a compiler', { points: 5 }),
@@ -116,7 +116,7 @@ function queryContract(name: string, engine: FeedOpener): void {
       expect(items.map(({ points }) => points)).toEqual([500, 5, 10])
     })
 
-    test('keeps to sources and days', async () => {
+    test('the search filters by sources and days', async () => {
       const { search } = await filled(engine, [
         titled('rust one', { day: '2026-02-01' }),
         titled('rust two', { day: '2026-02-02' }),
@@ -136,7 +136,7 @@ function queryContract(name: string, engine: FeedOpener): void {
       expect(await among({ from: '0000-01-01', to: '9999-12-31' })).toHaveLength(5)
     })
 
-    test('refuses a cursor of another question', async () => {
+    test('the search refuses a cursor of another query', async () => {
       const { search } = await filled(
         engine,
         Array.from({ length: 25 }, (_, at) => titled(`rust number ${at}`)),
@@ -151,7 +151,7 @@ function queryContract(name: string, engine: FeedOpener): void {
       }
     })
 
-    test('gives the same ranking by pages of every size, each item once', async () => {
+    test('the search returns the same ranking by pages of every size, each item once', async () => {
       const opened = await engine.open()
       const { feed, search, index, raw } = opened
       const filler = (words: number): string => ' filler'.repeat(words)
@@ -173,7 +173,7 @@ function queryContract(name: string, engine: FeedOpener): void {
       for (const limit of [7, 20, 50]) expect(await walk(search, 'rust', limit)).toEqual(ranking)
     })
 
-    test('answers every text there is, whatever is in it', async () => {
+    test('the search accepts every text as a query', async () => {
       const { search } = await filled(engine, [titled('Robert"); DROP TABLE signals;--'), titled('plain')])
       const signs = ['"', '""', '*', ' AND ', ' OR ', ' NOT ', 'NEAR(', ')', '{title}:', '^', '-', '\0', 'a']
       const syntax = fc.constantFrom(...signs, '\u{10FFFF}', '\ud800')
@@ -193,7 +193,7 @@ function queryContract(name: string, engine: FeedOpener): void {
       expect(await titlesOf(search, 'robert drop table')).toEqual(['Robert"); DROP TABLE signals;--'])
     })
 
-    test('finds words of the text, after those of titles, and no longer when the text is gone', async () => {
+    test('the search finds words of the text, after those of titles, until the text is removed', async () => {
       const opened = await engine.open()
       const { feed, search, index, raw } = opened
       const [withText, withTitle] = [titled('An article'), titled('Quicksort revisited')]
@@ -212,7 +212,7 @@ function queryContract(name: string, engine: FeedOpener): void {
       expect(await titlesOf(search, 'heapsort')).toEqual([])
     })
 
-    test('follows signals: new titles, points, days; and takes in nothing twice', async () => {
+    test('the search follows changes of titles, points and days, and indexes nothing twice', async () => {
       const { feed, search, index } = await engine.open()
       const first = titled('Old name', { points: 1 })
       await feed.importSignals([first])
@@ -239,9 +239,9 @@ function queryContract(name: string, engine: FeedOpener): void {
 
 function relationContract(name: string, engine: FeedOpener): void {
   describe(`the search in ${name}`, () => {
-    test('gives items of the same page first, then near-duplicates, then those of one subject', async () => {
+    test('similar items are those of the same page first, then near-duplicates, then those of one subject', async () => {
       const { feed, search, index } = await engine.open()
-      const asked = titled('Understanding the Kalman filter', {
+      const target = titled('Understanding the Kalman filter', {
         url: 'https://www.example.com/kalman/?utm_source=hn',
       })
       const related = [
@@ -250,20 +250,20 @@ function relationContract(name: string, engine: FeedOpener): void {
         titled('Kalman meets particle filters in robotics'),
       ]
       const noise = Array.from({ length: 60 }, (_, at) => titled(`The story of thing ${at}`))
-      await feed.importSignals([asked, ...related, ...noise])
+      await feed.importSignals([target, ...related, ...noise])
       await refresh(index)
-      const similar = await search.similar(`hn-${asked.sourceId}`, 10)
+      const similar = await search.similar(`hn-${target.sourceId}`, 10)
       expect(similar.map(({ title, reasons }) => [title, reasons])).toEqual([
         ['A picture book of estimation', ['same-discussion']],
         ['Understanding a Kalman filter', ['near-duplicate-title']],
         ['Kalman meets particle filters in robotics', ['same-subject']],
       ])
       expect(similar[2]?.sharedWords).toEqual(['kalman'])
-      expect(await search.similar(`hn-${asked.sourceId}`, 1)).toHaveLength(1)
+      expect(await search.similar(`hn-${target.sourceId}`, 1)).toHaveLength(1)
       expect(await search.similar(`hn-${related[2]?.sourceId}`, 1)).toHaveLength(1)
     })
 
-    test('gives points and rank of an item by day, among its own source', async () => {
+    test("the item trend has points and rank by day, within the item's source", async () => {
       const { feed, search } = await engine.open()
       const item = titled('watched', { points: 5 })
       await feed.importSignals([
@@ -286,7 +286,7 @@ function relationContract(name: string, engine: FeedOpener): void {
       })
     })
 
-    test('gives mentions of a term by day', async () => {
+    test('the term trend has mentions by day', async () => {
       const { search } = await filled(engine, [
         titled('Rust one', { day: '2026-02-01' }),
         titled('Rust two, rust again', { day: '2026-02-01' }),
@@ -312,7 +312,7 @@ function relationContract(name: string, engine: FeedOpener): void {
 
 function indexContract(name: string, engine: FeedOpener): void {
   describe(`the search in ${name}`, () => {
-    test('is the same after a rebuild, and answers while one is under way', async () => {
+    test('the index is the same after a rebuild, and responds during one', async () => {
       const opened = await engine.open()
       const { feed, search, index } = opened
       const signals = Array.from({ length: 30 }, (_, at) => titled(`rust number ${at}`, { points: at }))
@@ -339,7 +339,7 @@ function indexContract(name: string, engine: FeedOpener): void {
       expect(await search.search(searchQuery('rust'))).toEqual(meanwhile)
     })
 
-    test('lets the newest of two rebuilds win', async () => {
+    test('the newest of two rebuilds wins', async () => {
       const { feed, search, index, another } = await engine.open()
       await feed.importSignals([titled('rust')])
       const older = await index.beginRebuild()
@@ -351,7 +351,7 @@ function indexContract(name: string, engine: FeedOpener): void {
       await expect(other.rebuild(newer)).rejects.toMatchObject({ code: 'rebuild_superseded' })
     })
 
-    test('loses and doubles nothing when several refresh while signals come in', async () => {
+    test('the index loses and duplicates nothing when several refreshes run during an import', async () => {
       const { feed, search, index, another } = await engine.open()
       const other = another()
       for (let round = 0; round < 5; round += 1) {
@@ -370,7 +370,7 @@ function indexContract(name: string, engine: FeedOpener): void {
       expect(found).toMatchObject({ cursor: null })
     })
 
-    test('refuses while the index is of another release, until a refresh has rebuilt it', async () => {
+    test('the index of another release is refused until a refresh has rebuilt it', async () => {
       const { search, index, raw } = await filled(engine, [titled('rust')])
       await raw().execute('UPDATE search_state SET format = 99')
       await expect(search.search(searchQuery('rust'))).rejects.toMatchObject(UNAVAILABLE)
@@ -379,7 +379,7 @@ function indexContract(name: string, engine: FeedOpener): void {
       expect(await titlesOf(search, 'rust')).toEqual(['rust'])
     })
 
-    test('refuses when a stored title is not valid UTF-8', async () => {
+    test('the index refuses a stored title that is not valid UTF-8', async () => {
       const { search, raw } = await filled(engine, [titled('rust')])
       await raw().execute("UPDATE search_documents_a SET title = CAST(x'c328' AS TEXT)")
       await expect(search.search(searchQuery('rust'))).rejects.toMatchObject(DAMAGED)

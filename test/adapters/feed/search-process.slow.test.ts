@@ -3,7 +3,7 @@ import { rename, rm, writeFile } from 'node:fs/promises'
 import { join } from 'node:path'
 import { pathToFileURL } from 'node:url'
 import { describe, expect, onTestFinished, test } from 'vitest'
-import { searchTurns } from '../../../src/adapters/feed/feed-search.ts'
+import { searchQueue } from '../../../src/adapters/feed/feed-search.ts'
 import { searchProcess } from '../../../src/adapters/feed/search-process.ts'
 import type { SearchProcess } from '../../../src/adapters/feed/search-process.ts'
 import type { FeedQuery } from '../../../src/adapters/feed/search-queries.ts'
@@ -17,24 +17,24 @@ import { UNAVAILABLE } from '../../support/refusals.ts'
 import { openFeed } from './open-feed.ts'
 
 const FAULT = { name: 'StorageFault' }
-const QUESTION: FeedQuery = { ask: 'item-trend', key: 'hn-1' }
+const QUERY: FeedQuery = { kind: 'item-trend', key: 'hn-1' }
 
-/** What every worker says once it has started. */
+/** The message of every worker after its start. */
 const READY = "process.send({ outcome: 'ready' });"
 
-/** A process whose program is the given script; it answers with what it is asked unless the script does otherwise. */
+/** Starts a process with the given script as its program. */
 async function scripted(script: string, timeoutMs = 30_000, starting = READY): Promise<SearchProcess> {
   const path = join(await temporaryFolder(), 'worker.mjs')
   await writeFile(path, `${script};${starting}`)
   const data = { url: 'file:///nowhere', nativeBusyMs: 1, retryMs: 1 }
   const searching = searchProcess(pathToFileURL(path), data, timeoutMs)
-  const turns = searchTurns({ perAddress: 64, perNetwork: 64, all: 64 }, 1)
+  const queue = searchQueue({ perAddress: 64, perNetwork: 64, all: 64 }, 1)
   const close = async (): Promise<void> => {
-    turns.close()
+    queue.close()
     await searching.close()
   }
   onTestFinished(close)
-  return { ask: (question) => turns.take(LOCAL_CALLER, () => searching.ask(question)), close }
+  return { run: (question) => queue.run(LOCAL_CALLER, () => searching.run(question)), close }
 }
 
 const ECHO = "process.send({ outcome: 'answer', value: asked })"
@@ -47,116 +47,116 @@ describe('the search process', () => {
     ['throws', "throw new Error('boom')"],
     ['exits', 'process.exit(3)'],
     ['runs out of memory', 'const all = []; for (;;) all.push(new Array(1e6).fill(asked))'],
-  ])('that %s fails the question in hand alone, and is started again', async (_how, code) => {
+  ])('a process that %s fails only the current query, and is started again', async (_how, code) => {
     const searching = await scripted(DYING(code))
-    const dying = searching.ask({ ...QUESTION, key: 'die' })
-    const next = searching.ask(QUESTION)
+    const dying = searching.run({ ...QUERY, key: 'die' })
+    const next = searching.run(QUERY)
     await expect(dying).rejects.toMatchObject(FAULT)
-    expect(await next).toEqual(QUESTION)
-    expect(await searching.ask(QUESTION)).toEqual(QUESTION)
+    expect(await next).toEqual(QUERY)
+    expect(await searching.run(QUERY)).toEqual(QUERY)
   })
 
-  test('that does not answer in time is ended', async () => {
+  test('a process that exceeds the time limit is ended', async () => {
     const searching = await scripted(DYING('for (;;);'), 5_000)
-    await expect(searching.ask({ ...QUESTION, key: 'die' })).rejects.toThrow(/did not respond within 5000 ms/)
-    expect(await searching.ask(QUESTION)).toEqual(QUESTION)
+    await expect(searching.run({ ...QUERY, key: 'die' })).rejects.toThrow(/did not respond within 5000 ms/)
+    expect(await searching.run(QUERY)).toEqual(QUERY)
   })
 
-  test('gives each question its own time from its turn on', async () => {
+  test('each query has its own time limit from its turn on', async () => {
     const slow = `process.on('message', (asked) => setTimeout(() => ${ECHO}, 2_000))`
     const searching = await scripted(slow, 3_500)
-    const asked = [searching.ask(QUESTION), searching.ask(QUESTION)]
-    expect(await Promise.all(asked)).toEqual([QUESTION, QUESTION])
+    const queries = [searching.run(QUERY), searching.run(QUERY)]
+    expect(await Promise.all(queries)).toEqual([QUERY, QUERY])
   })
 
-  test('answers what waits behind questions that took too long', async () => {
+  test('queries that wait behind others over the time limit are still run', async () => {
     const searching = await scripted(DYING(''), 500)
-    const slow = [1, 2].map(() => searching.ask({ ...QUESTION, key: 'die' }))
-    const waiting = [1, 2].map(() => searching.ask(QUESTION))
+    const slow = [1, 2].map(() => searching.run({ ...QUERY, key: 'die' }))
+    const waiting = [1, 2].map(() => searching.run(QUERY))
     for (const each of await Promise.allSettled(slow)) expect(each).toMatchObject({ reason: FAULT })
-    expect(await Promise.all(waiting)).toEqual([QUESTION, QUESTION])
+    expect(await Promise.all(waiting)).toEqual([QUERY, QUERY])
   })
 
-  test('that starts slowly takes nothing of the time of a question', async () => {
+  test('a slow start of the process does not count against the time of a query', async () => {
     const late = `setTimeout(() => { process.on('message', (asked) => ${ECHO}); ${READY} }, 2_000)`
     const searching = await scripted(late, 1_000, '')
-    expect(await searching.ask(QUESTION)).toEqual(QUESTION)
+    expect(await searching.run(QUERY)).toEqual(QUERY)
   })
 
-  test('refuses everything that waits when the database is locked', async () => {
+  test('every waiting query is refused if the database is locked', async () => {
     const locked = "{ outcome: 'refusal', code: 'storage_unavailable', detail: 'locked' }"
     const searching = await scripted(`process.on('message', () => process.send(${locked}))`)
-    const asked = Array.from({ length: 3 }, () => searching.ask(QUESTION))
-    for (const each of await Promise.allSettled(asked)) {
+    const queries = Array.from({ length: 3 }, () => searching.run(QUERY))
+    for (const each of await Promise.allSettled(queries)) {
       expect(each).toMatchObject({ reason: UNAVAILABLE })
     }
   })
 
-  test('fails every open question when it is closed, and takes no more', async () => {
+  test('every open query fails when the process is closed, and later ones are rejected', async () => {
     const searching = await scripted(STUCK)
-    const asked = [searching.ask(QUESTION), searching.ask(QUESTION)]
-    const settled = Promise.allSettled(asked)
+    const queries = [searching.run(QUERY), searching.run(QUERY)]
+    const settled = Promise.allSettled(queries)
     await searching.close()
     for (const each of await settled) expect(each).toMatchObject({ status: 'rejected', reason: FAULT })
-    await expect(searching.ask(QUESTION)).rejects.toMatchObject(FAULT)
+    await expect(searching.run(QUERY)).rejects.toMatchObject(FAULT)
   })
 
-  test('creates no database where there is none', async () => {
+  test('the process does not create a missing database', async () => {
     const path = join(await temporaryFolder(), 'feed.db')
     const data = { url: pathToFileURL(path).href, nativeBusyMs: 1, retryMs: 1 }
     const searching = searchProcess(SEARCH_WORKER, data, 30_000)
     onTestFinished(() => searching.close())
-    await expect(searching.ask(QUESTION)).rejects.toMatchObject(UNAVAILABLE)
+    await expect(searching.run(QUERY)).rejects.toMatchObject(UNAVAILABLE)
     expect(existsSync(path)).toBe(false)
   })
 })
 
 /**
- * Asks many questions at once, round by round with other times, and then one after the other at growing distances: so
- * they run out of time in every state the reading process can be in.
+ * Sends many queries at once, in rounds with different time limits, and then one by one with growing delays, so
+ * that they time out in every state of the reading process.
  */
 const BURSTS = `
   import { setTimeout } from 'node:timers/promises'
   import { searchProcess } from '${builtModule('adapters/feed/search-process.js')}'
-  import { searchTurns } from '${builtModule('adapters/feed/feed-search.js')}'
+  import { searchQueue } from '${builtModule('adapters/feed/feed-search.js')}'
   const [, script, url] = process.argv
   const data = { url, nativeBusyMs: 20, retryMs: 3000 }
-  const question = { ask: 'search', query: { query: 'rust', sources: [], from: null, to: null, limit: 5, cursor: null } }
+  const query = { kind: 'search', query: { query: 'rust', sources: [], from: null, to: null, limit: 5, cursor: null } }
   for (const timeoutMs of [1, 20, 50, 80, 120, 160, 240, 500]) {
     const searching = searchProcess(new URL(script), data, timeoutMs)
-    const turns = searchTurns({ perAddress: 64, perNetwork: 64, all: 64 }, 1)
+    const queue = searchQueue({ perAddress: 64, perNetwork: 64, all: 64 }, 1)
     // A query that still waits then is dropped, and one that runs ends the process.
-    const asked = []
-    for (let at = 0; at < 56; at += 1) {
+    const results = []
+    for (let number = 0; number < 56; number += 1) {
       const caller = { address: 'local', isChat: false, signal: AbortSignal.timeout(timeoutMs) }
-      asked.push(turns.take(caller, () => searching.ask(question)).catch(() => undefined))
-      if (timeoutMs === 500) await setTimeout(at * 4)
+      results.push(queue.run(caller, () => searching.run(query)).catch(() => undefined))
+      if (timeoutMs === 500) await setTimeout(number * 4)
     }
-    await Promise.all(asked)
+    await Promise.all(results)
     await searching.close()
   }
   console.log('survived')
   for await (const _released of process.stdin) break
   const searching = searchProcess(new URL(script), data, 30_000)
-  console.log((await searching.ask(question)).items.length)
+  console.log((await searching.run(query)).items.length)
   await searching.close()`
 
 describe('the search in a file', () => {
-  test('never ends who asks, however many questions run out of time over a locked database', async () => {
+  test('the search never ends its process, for any number of timeouts over a locked database', async () => {
     const { feed, index, path } = await openFeed()
     await feed.importSignals([signal({ title: 'rust' })])
     await refresh(index)
     const url = pathToFileURL(path).href
     const release = await holdLock(url, 'committing')
-    const asker = runScript(BURSTS, [SEARCH_WORKER.href, url])
-    expect(await asker.line()).toBe('survived')
+    const child = runScript(BURSTS, [SEARCH_WORKER.href, url])
+    expect(await child.line()).toBe('survived')
     await release()
-    asker.writeLine('released')
-    expect(await asker.line()).toBe('1')
-    asker.kill()
+    child.writeLine('released')
+    expect(await child.line()).toBe('1')
+    child.kill()
   })
 
-  test('reads the file that is there: another one put in its place too, and none that went away', async () => {
+  test('the search reads the current file, also after it was replaced, and none after it was removed', async () => {
     const one = await openFeed()
     const other = await openFeed()
     await one.feed.importSignals([signal({ title: 'one' })])
@@ -172,7 +172,7 @@ describe('the search in a file', () => {
     expect(existsSync(one.path)).toBe(false)
   })
 
-  test('answers while somebody writes, and waits for a commit', async () => {
+  test('the search responds during a write, and waits for a commit', async () => {
     const { feed, search, index, path } = await openFeed()
     await feed.importSignals([signal({ title: 'rust' })])
     await refresh(index)
@@ -180,21 +180,21 @@ describe('the search in a file', () => {
     expect((await search.search(searchQuery('rust'))).items).toHaveLength(1)
     await finish()
     const release = await holdLock(`file:${path}`, 'committing')
-    const asked = search.search(searchQuery('rust'))
+    const queries = search.search(searchQuery('rust'))
     await release()
-    expect((await asked).items).toHaveLength(1)
+    expect((await queries).items).toHaveLength(1)
   })
 
-  test('refuses one question more than it takes at once', async () => {
+  test('the search refuses one query more than its limit', async () => {
     const { feed, search } = await openFeed()
     await feed.importSignals([signal()])
-    const asked = await Promise.allSettled(Array.from({ length: 9 }, () => search.itemTrend('hn-1')))
-    const refused = asked.filter((each) => each.status === 'rejected')
+    const queries = await Promise.allSettled(Array.from({ length: 9 }, () => search.itemTrend('hn-1')))
+    const refused = queries.filter((each) => each.status === 'rejected')
     expect(refused).toMatchObject([{ reason: { code: 'search_busy' } }])
   })
 })
 
-/** Refreshes or rebuilds in another process, and says each step it has taken. */
+/** Refreshes or rebuilds in another process, and reports each step. */
 const INDEXER = `
   import { database } from '${builtModule('adapters/sqlite/database.js')}'
   import { searchIndex } from '${builtModule('adapters/feed/search-index.js')}'
@@ -214,32 +214,35 @@ const INDEXER = `
 const EVENTS = 4_500
 
 describe.each(['refresh', 'rebuild'])('a %s that is killed', (what) => {
-  test.each([0, 1])('after %i steps leaves an index that the next refresh makes right', async (steps) => {
-    const { feed, search, index, raw, path } = await openFeed()
-    const signals = Array.from({ length: EVENTS }, (_, at) =>
-      signal({ sourceId: `${at}`, title: `number ${at} of many` }),
-    )
-    await feed.importSignals(signals)
-    if (what === 'rebuild') await refresh(index)
-    const child = runScript(INDEXER, [`file:${path}`, what])
-    for (let at = 0; at <= steps; at += 1) await child.line()
-    child.kill()
-    expect((await child.ended).signal).toBe('SIGKILL')
-    await feed.importSignals([signal({ sourceId: '7', title: 'changed since' })])
-    await refresh(index)
-    const counted = async (): Promise<unknown> => {
-      const { rows } = await raw().execute('SELECT active FROM search_state')
-      const set = rows[0]?.[0] === 'b' ? 'b' : 'a'
-      const tables = [`search_documents_${set}`, `search_titles_${set}`]
-      const counts = tables.map((table) => `(SELECT count(*) FROM ${table})`).join(', ')
-      return Object.values(
-        (await raw().execute(`SELECT ${counts}, (SELECT count(*) FROM search_pending)`)).rows[0] ?? {},
+  test.each([0, 1])(
+    'an indexer killed after %i steps leaves an index that the next refresh repairs',
+    async (steps) => {
+      const { feed, search, index, raw, path } = await openFeed()
+      const signals = Array.from({ length: EVENTS }, (_, at) =>
+        signal({ sourceId: `${at}`, title: `number ${at} of many` }),
       )
-    }
-    expect(await counted()).toEqual([EVENTS, EVENTS, 0])
-    expect((await search.search(searchQuery('changed since'))).items).toMatchObject([{ key: 'hn-7' }])
-    expect((await search.termTrend({ term: 'many', from: null, to: null })).mentions).toBe(EVENTS - 1)
-    await rebuild(index)
-    expect(await counted()).toEqual([EVENTS, EVENTS, 0])
-  })
+      await feed.importSignals(signals)
+      if (what === 'rebuild') await refresh(index)
+      const child = runScript(INDEXER, [`file:${path}`, what])
+      for (let at = 0; at <= steps; at += 1) await child.line()
+      child.kill()
+      expect((await child.ended).signal).toBe('SIGKILL')
+      await feed.importSignals([signal({ sourceId: '7', title: 'changed since' })])
+      await refresh(index)
+      const counted = async (): Promise<unknown> => {
+        const { rows } = await raw().execute('SELECT active FROM search_state')
+        const set = rows[0]?.[0] === 'b' ? 'b' : 'a'
+        const tables = [`search_documents_${set}`, `search_titles_${set}`]
+        const counts = tables.map((table) => `(SELECT count(*) FROM ${table})`).join(', ')
+        return Object.values(
+          (await raw().execute(`SELECT ${counts}, (SELECT count(*) FROM search_pending)`)).rows[0] ?? {},
+        )
+      }
+      expect(await counted()).toEqual([EVENTS, EVENTS, 0])
+      expect((await search.search(searchQuery('changed since'))).items).toMatchObject([{ key: 'hn-7' }])
+      expect((await search.termTrend({ term: 'many', from: null, to: null })).mentions).toBe(EVENTS - 1)
+      await rebuild(index)
+      expect(await counted()).toEqual([EVENTS, EVENTS, 0])
+    },
+  )
 })

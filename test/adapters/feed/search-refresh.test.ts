@@ -26,7 +26,7 @@ function interrupted(real: Database, before: () => Promise<unknown>): Database {
   }
 }
 
-test('what changes between the reading and the writing of a refresh is taken in by the next step', async () => {
+test('a change between the read and the write of a refresh is indexed by the next step', async () => {
   const { feed, search, path } = await openFeed()
   const before = Array.from({ length: 20 }, (_, at) => signal({ sourceId: `${at}`, title: `before ${at}` }))
   await feed.importSignals(before)
@@ -38,7 +38,7 @@ test('what changes between the reading and the writing of a refresh is taken in 
   expect((await search.search(searchQuery('after'))).items).toHaveLength(20)
 })
 
-test('a refresh that cannot write ends with the cause, even one that sounds like another writer', async () => {
+test('a refresh that cannot write fails with the cause, even if it resembles a concurrent write', async () => {
   const { feed, index, raw } = await openFeed()
   await feed.importSignals([signal()])
   await raw().execute("CREATE TRIGGER broken BEFORE INSERT ON search_documents_a BEGIN SELECT json('{'); END")

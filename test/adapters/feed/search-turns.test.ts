@@ -1,6 +1,6 @@
 import { describe, expect, test } from 'vitest'
-import { searchTurns } from '../../../src/adapters/feed/feed-search.ts'
-import type { SearchTurns } from '../../../src/adapters/feed/feed-search.ts'
+import { searchQueue } from '../../../src/adapters/feed/feed-search.ts'
+import type { SearchQueue } from '../../../src/adapters/feed/feed-search.ts'
 import { PAGES_CALLER } from '../../../src/domain/feed/search.ts'
 import type { SearchCaller } from '../../../src/domain/feed/search.ts'
 import { Refusal, storageUnavailable } from '../../../src/domain/refusal.ts'
@@ -8,16 +8,16 @@ const BOUNDS = { perAddress: 4, perNetwork: 16, all: 64 }
 const LIMIT = { code: 'search_limit', members: { retryAfterSeconds: 2 } }
 const BUSY = { code: 'search_busy', members: { retryAfterSeconds: 2 } }
 
-/** Turns whose queries last until they are told to end; `begun` names them in the order of their turns. */
-function openTurns(lanes = 1) {
-  const turns: SearchTurns = searchTurns(BOUNDS, lanes)
+/** A queue whose queries run until the test ends them; `begun` lists them in the order of their turns. */
+function openQueue(concurrency = 1) {
+  const queue: SearchQueue = searchQueue(BOUNDS, concurrency)
   const begun: string[] = []
   const ends = new Map<string, (error?: Error) => void>()
   return {
-    turns,
+    turns: queue,
     begun,
     ask: (name: string, caller: Partial<SearchCaller> = {}): Promise<string> =>
-      turns.take(
+      queue.run(
         { address: name.charAt(0), isChat: false, signal: null, ...caller },
         () =>
           new Promise<string>((resolve, reject) => {
@@ -33,67 +33,67 @@ function openTurns(lanes = 1) {
   }
 }
 
-/** Ends whatever runs, one query after the other, until none does. */
-async function endAll({ begun, end }: ReturnType<typeof openTurns>): Promise<void> {
+/** Ends the running queries one by one until none is left. */
+async function endAll({ begun, end }: ReturnType<typeof openQueue>): Promise<void> {
   for (let at = 0; at < begun.length; at += 1) await end(begun[at] ?? '')
 }
 
-describe('the turns of the search', () => {
-  test('serve the chat before all others that wait', async () => {
-    const open = openTurns()
-    const asked = ['a1', 'b1', 'c1'].map((name) => open.ask(name))
-    asked.push(open.ask('a2', { isChat: true }), open.ask('d1', { isChat: true }))
+describe('the queue of the search', () => {
+  test('the queue serves the chat before all other callers', async () => {
+    const open = openQueue()
+    const queries = ['a1', 'b1', 'c1'].map((name) => open.ask(name))
+    queries.push(open.ask('a2', { isChat: true }), open.ask('d1', { isChat: true }))
     await endAll(open)
     expect(open.begun).toEqual(['a1', 'a2', 'd1', 'b1', 'c1'])
-    await Promise.all(asked)
+    await Promise.all(queries)
   })
 
-  test('let pages and clients take turns, and keep places for the pages when clients hold all of theirs', async () => {
-    const open = openTurns()
-    const asked: Promise<string>[] = []
+  test('the queue alternates between pages and clients, and keeps places for pages when clients use all of theirs', async () => {
+    const open = openQueue()
+    const queries: Promise<string>[] = []
     for (let at = 0; at < BOUNDS.all; at += 1)
-      asked.push(open.ask(`c${at}`, { address: `192.0.2.${Math.floor(at / BOUNDS.perAddress)}` }))
+      queries.push(open.ask(`c${at}`, { address: `192.0.2.${Math.floor(at / BOUNDS.perAddress)}` }))
     await expect(open.ask('d')).rejects.toMatchObject(BUSY)
-    for (const name of ['p1', 'p2']) asked.push(open.ask(name, PAGES_CALLER))
+    for (const name of ['p1', 'p2']) queries.push(open.ask(name, PAGES_CALLER))
     await endAll(open)
     expect(open.begun.slice(1, 5).filter((name) => name.startsWith('p'))).toEqual(['p1', 'p2'])
-    await Promise.all(asked)
+    await Promise.all(queries)
   })
 
-  test('run as many queries at a time as there are lanes', async () => {
-    const open = openTurns(2)
-    const asked = ['a1', 'b1', 'c1'].map((name) => open.ask(name))
+  test('the queue runs as many queries at the same time as configured', async () => {
+    const open = openQueue(2)
+    const queries = ['a1', 'b1', 'c1'].map((name) => open.ask(name))
     expect(open.begun).toEqual(['a1', 'b1'])
     await open.end('b1')
     expect(open.begun).toEqual(['a1', 'b1', 'c1'])
     await endAll(open)
-    await Promise.all(asked)
+    await Promise.all(queries)
   })
 
-  test('refuse the fifth open query of an address, and take another once one has ended', async () => {
-    const open = openTurns()
-    const asked = ['a1', 'a2', 'a3', 'a4'].map((name) => open.ask(name))
+  test('the queue refuses the fifth open query of an address, and accepts another after one has ended', async () => {
+    const open = openQueue()
+    const queries = ['a1', 'a2', 'a3', 'a4'].map((name) => open.ask(name))
     await expect(open.ask('a5')).rejects.toMatchObject(LIMIT)
     await open.end('a1')
-    asked.push(open.ask('a6'))
+    queries.push(open.ask('a6'))
     await endAll(open)
-    expect(await Promise.all(asked)).toEqual(['a1', 'a2', 'a3', 'a4', 'a6'])
+    expect(await Promise.all(queries)).toEqual(['a1', 'a2', 'a3', 'a4', 'a6'])
   })
 
-  test('refuse everybody once all places are taken, but for the chat, which has its own', async () => {
-    const open = openTurns()
-    const asked = Array.from({ length: BOUNDS.all }, (_, at) =>
+  test('the queue refuses everybody when it is full, except the chat, which has its own places', async () => {
+    const open = openQueue()
+    const queries = Array.from({ length: BOUNDS.all }, (_, at) =>
       open.ask(`q${at}`, { address: `192.0.2.${at}` }),
     )
     await expect(open.ask('z1')).rejects.toMatchObject(BUSY)
-    asked.push(open.ask('c1', { isChat: true }))
+    queries.push(open.ask('c1', { isChat: true }))
     await endAll(open)
     expect(open.begun.slice(0, 2)).toEqual(['q0', 'c1'])
-    await Promise.all(asked)
+    await Promise.all(queries)
   })
 
-  test('drop a query whose caller leaves while it waits, and free its place', async () => {
-    const open = openTurns()
+  test('the queue drops a waiting query whose caller aborts, and frees its place', async () => {
+    const open = openQueue()
     const leaving = new AbortController()
     const first = open.ask('a1')
     const left = [1, 2, 3].map((at) => open.ask(`a-left-${at}`, { signal: leaving.signal }))
@@ -108,8 +108,8 @@ describe('the turns of the search', () => {
     await Promise.all([first, ...others])
   })
 
-  test('keep the place of a query that runs until it has ended, although its caller left', async () => {
-    const open = openTurns()
+  test('the queue keeps the place of a running query until it ends, although its caller aborted', async () => {
+    const open = openQueue()
     const leaving = new AbortController()
     const running = open.ask('a1', { signal: leaving.signal })
     const waiting = ['a2', 'a3', 'a4'].map((name) => open.ask(name))
@@ -120,10 +120,10 @@ describe('the turns of the search', () => {
     await Promise.all(waiting)
   })
 
-  test('fail a query alone, but every query that waits when the database is not there', async () => {
-    const open = openTurns()
-    const asked = ['a1', 'b1', 'c1', 'd1'].map((name) => open.ask(name))
-    const settled = Promise.allSettled(asked)
+  test('the queue fails a single query, but every waiting query if the database is missing', async () => {
+    const open = openQueue()
+    const queries = ['a1', 'b1', 'c1', 'd1'].map((name) => open.ask(name))
+    const settled = Promise.allSettled(queries)
     await open.end('a1', new Refusal('item_not_found'))
     await open.end('b1', storageUnavailable('locked'))
     expect(open.begun).toEqual(['a1', 'b1'])
@@ -134,8 +134,8 @@ describe('the turns of the search', () => {
     expect(await later).toBe('c2')
   })
 
-  test('fail what waits when they are closed, and every later query', async () => {
-    const open = openTurns()
+  test('the queue rejects waiting and later queries when it is closed', async () => {
+    const open = openQueue()
     const running = open.ask('a1')
     const waiting = open.ask('b1')
     open.turns.close()

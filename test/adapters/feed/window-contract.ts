@@ -17,10 +17,10 @@ const AFTER = addDays(AS_OF, 1)
 const inOrder = (events: readonly YearEvent[]): YearEvent[] =>
   [...events].sort((a, b) => (a.source + a.sourceId < b.source + b.sourceId ? -1 : 1))
 
-/** What every engine of the feed promises about reading a window. */
+/** Contract of every feed engine: the window. */
 export function windowContract(name: string, engine: FeedOpener): void {
   describe(`the window of a Year in ${name}`, () => {
-    test('agrees with a plain reading of all signals, whatever they are and however they arrived', async () => {
+    test('the window agrees with a plain reading of all signals, in any order of arrival', async () => {
       const next = await engine.factory()
       const row = fc
         .record({
@@ -70,7 +70,7 @@ export function windowContract(name: string, engine: FeedOpener): void {
       )
     }, 60_000)
 
-    test('holds every event however many share one publication time', async () => {
+    test('the window contains every event, for any number with the same publication time', async () => {
       const { feed } = await engine.open()
       const many = Array.from({ length: 9_001 }, (_, index) =>
         signal({ sourceId: String(index), points: index }),
@@ -84,7 +84,7 @@ export function windowContract(name: string, engine: FeedOpener): void {
       expect(observed).toEqual([{ source: 'hn', days: [AS_OF], events: 9_001 }])
     })
 
-    test('is read at one moment, whatever another connection imports meanwhile', async () => {
+    test('the window is read at one moment, during imports through another connection', async () => {
       const { feed, another } = await engine.open()
       const rows = Array.from({ length: 4_500 }, (_, index) => signal({ sourceId: String(index) }))
       await feed.importSignals(rows)
@@ -100,7 +100,7 @@ export function windowContract(name: string, engine: FeedOpener): void {
     test.each([
       ['text', 'signals SET title'],
       ['source of a day', 'source_days SET source'],
-    ])('is refused when a stored %s is not valid UTF-8', async (_what, cell) => {
+    ])('the window is refused if a stored %s is not valid UTF-8', async (_what, cell) => {
       const { feed, raw } = await engine.open()
       await feed.importSignals([signal()])
       await raw().execute(`UPDATE ${cell} = CAST(x'c328' AS TEXT)`)
@@ -111,7 +111,7 @@ export function windowContract(name: string, engine: FeedOpener): void {
 
 /** A second reading of a window, written from decisions.md part 3 alone: every rule looks at every signal. */
 
-/** What is stored after the signals were imported in this order. */
+/** The rows stored after an import of the signals in this order. */
 function naiveStore(signals: readonly Signal[]): Signal[] {
   return [...new Map(signals.map((row) => [tripleOf(row), row])).values()]
 }

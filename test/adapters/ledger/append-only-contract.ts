@@ -7,7 +7,7 @@ import { chainOf, gap, legacyRow, legacySeal, publication } from '../../domain/y
 import { anyLease, fill } from './open-ledger.ts'
 import type { LedgerOpener, OpenLedger, RawClient } from './open-ledger.ts'
 
-/** What the database itself refuses, to whoever has its file and a client. */
+/** Statements that the database itself refuses from any client of its file. */
 
 const LEGACY = [legacyRow(1, '2026-02-27'), legacyRow(2, '2026-02-28')]
 
@@ -22,7 +22,7 @@ const CONTENTS: LedgerContents = {
   ]),
 }
 
-/** A copy of a row with some of its columns given as SQL. */
+/** Returns an INSERT of a copy of a row with some columns replaced by SQL. */
 function copyOf(table: SQLiteTable, where: string, changes: Record<string, string>): string {
   const columns = Object.values(getTableColumns(table)).map(({ name }) => name)
   const cells = columns.map((column) => changes[column] ?? column)
@@ -41,7 +41,7 @@ const legacy = (position: number, changes: Record<string, string>): string =>
 
 const VERBS = ['INSERT', 'INSERT OR REPLACE', 'INSERT OR IGNORE', 'INSERT OR FAIL', 'REPLACE']
 
-/** Inserts over something that is there; refused whatever the verb. */
+/** Inserts over existing rows, refused for every verb. */
 const OVER_ENTRIES: Record<string, string> = {
   'the same sequence number': entry(2, { seq: '2' }),
   'the same leaf': entry(2, { leaf: 'leaf' }),
@@ -100,38 +100,41 @@ async function everything(client: RawClient): Promise<unknown[]> {
   return results.map((result) => result.rows)
 }
 
-/** What a statement does to the database, which must be nothing. */
+/** Returns the effect of a statement on the database, which must be none. */
 async function effectOf({ raw }: OpenLedger, sql: string): Promise<string> {
   const before = JSON.stringify(await everything(raw))
-  const answer = await raw.execute(sql).then(
+  const outcome = await raw.execute(sql).then(
     () => 'accepted',
     (error: unknown) => (String(error).includes('SQLITE_CONSTRAINT') ? 'refused' : String(error)),
   )
   const after = JSON.stringify(await everything(raw))
-  return before === after ? answer : `${answer}, and changed the ledger`
+  return before === after ? outcome : `${outcome}, and changed the ledger`
 }
 
-/** What an insertion does by each verb, told once each. */
+/** Returns the distinct effects of an insertion by all verbs. */
 async function effectsOf(opened: OpenLedger, insertion: string): Promise<string[]> {
   const effects = new Set<string>()
   for (const verb of VERBS) effects.add(await effectOf(opened, `${verb} ${insertion}`))
   return [...effects]
 }
 
-/** What every engine of the ledger refuses, although it was asked past the adapter. */
+/** Contract of every ledger engine: statements refused even without the adapter. */
 export function appendOnlyContract(engine: string, open: LedgerOpener): void {
   const filled = (): Promise<OpenLedger> => fillNew(open)
 
-  describe(`the ledger database in ${engine} refuses`, () => {
-    test.each(Object.entries(STATEMENTS))('to %s', async (_what, sql) => {
+  describe(`the rules of the ledger database in ${engine}`, () => {
+    test.each(Object.entries(STATEMENTS))('the database refuses: %s', async (_what, sql) => {
       expect(await effectOf(await filled(), sql)).toBe('refused')
     })
 
-    test.each(Object.entries(OVER_ENTRIES))('an entry with %s, by every verb', async (_what, insertion) => {
-      expect(await effectsOf(await filled(), insertion)).toEqual(['refused'])
-    })
+    test.each(Object.entries(OVER_ENTRIES))(
+      'the database refuses an entry with %s, by every verb',
+      async (_what, insertion) => {
+        expect(await effectsOf(await filled(), insertion)).toEqual(['refused'])
+      },
+    )
 
-    test('a legacy row over another, by every verb, while the legacy ledger is still open', async () => {
+    test('the database refuses to replace a legacy row, by every verb, while the legacy ledger is still open', async () => {
       const opened = await open()
       await opened.addLegacy(LEGACY)
       expect(await effectsOf(opened, legacy(1, { publication_id: "'new id'" }))).toEqual(['refused'])
@@ -140,13 +143,13 @@ export function appendOnlyContract(engine: string, open: LedgerOpener): void {
       expect((await opened.ledger.read()).legacy).toHaveLength(3)
     })
 
-    test('a legacy row once the ledger has an entry of its own, by every verb', async () => {
+    test('the database refuses a legacy row once the ledger has an entry of its own, by every verb', async () => {
       expect(
         await effectsOf(await filled(), legacy(1, { position: '3', publication_id: "'new id'" })),
       ).toEqual(['refused'])
     })
 
-    test('an attempt over another, by every verb', async () => {
+    test('the database refuses to replace an attempt, by every verb', async () => {
       const opened = await filled()
       for (const attempt of [1, 2])
         expect(
@@ -154,7 +157,7 @@ export function appendOnlyContract(engine: string, open: LedgerOpener): void {
         ).toEqual(['refused'])
     })
 
-    test('what is of another type or kind', async () => {
+    test('the database refuses values of another type or kind', async () => {
       const opened = await filled()
       for (const changes of [
         { kind: "'note'" },
@@ -171,7 +174,7 @@ export function appendOnlyContract(engine: string, open: LedgerOpener): void {
       }
     })
 
-    test('nothing that follows the rules', async () => {
+    test('the database accepts rows that follow the rules', async () => {
       const { raw } = await filled()
       await raw.execute(`INSERT ${entry(2, {})}`)
       expect((await raw.execute('SELECT count(*) AS n FROM entries')).rows).toEqual([{ n: 5 }])
@@ -179,7 +182,7 @@ export function appendOnlyContract(engine: string, open: LedgerOpener): void {
   })
 
   describe(`imported publications in ${engine}`, () => {
-    test('of older versions may share a day with each other and with an own one', async () => {
+    test('imported publications of older versions may share a day with each other and with an own one', async () => {
       const opened = await open()
       const old = { algorithmVersion: 'top-year-v2', schemaVersion: 2 }
       const rows = chainOf([

@@ -31,7 +31,7 @@ interface Filled {
   raw: RawClient
 }
 
-/** {@link sampleLedger} in a file, without what keeps it append-only and, when asked for, without column types. */
+/** Writes {@link sampleLedger} to a file without its append-only triggers and, optionally, without column types. */
 async function openFilled(untyped: readonly string[] = []): Promise<Filled> {
   const { path, url, raw, ...opened } = await openLedger()
   await fill({ ...opened, raw }, sampleLedger())
@@ -55,7 +55,7 @@ function stateOf(path: string): unknown[] {
 }
 
 describe('the auditor of a ledger', () => {
-  test('reads both ledgers as they were written, and changes nothing', async () => {
+  test('the auditor reads both ledgers as they were written, and changes nothing', async () => {
     const { path, url } = await openFilled()
     const before = stateOf(path)
     const contents = await auditedContents(url)
@@ -63,14 +63,14 @@ describe('the auditor of a ledger', () => {
     expect(stateOf(path)).toEqual(before)
   })
 
-  test('reads the mark of a founding', async () => {
+  test('the auditor reads the mark of a founding', async () => {
     const { url, raw } = await openFilled()
     const leaf = 'a'.repeat(64)
     await raw.execute(`INSERT INTO founding (id, seq, leaf, began_at) VALUES (1, 1, '${leaf}', 5)`)
     expect((await auditedContents(url)).founding).toEqual({ seq: 1, leaf, beganAt: 5 })
   })
 
-  test('reads a ledger of an earlier release, which has no table of foundings, and does not migrate it', async () => {
+  test('the auditor reads a ledger of an earlier release without a table of foundings, and does not migrate it', async () => {
     const { path, url, raw } = await openFilled()
     await raw.execute('DROP TABLE founding')
     const before = stateOf(path)
@@ -78,7 +78,7 @@ describe('the auditor of a ledger', () => {
     expect(stateOf(path)).toEqual(before)
   })
 
-  test('reads more rows than one answer holds, in their order', async () => {
+  test('the auditor reads more rows than one page holds, in order', async () => {
     const { url, rows } = await openLong(2_000)
     const contents = await auditedContents(url)
     expect(contents.rows).toEqual(rows)
@@ -86,7 +86,7 @@ describe('the auditor of a ledger', () => {
     expect(auditLedger(contents, heads, null)).toMatchObject({ findings: [], gaps: 2_000 })
   })
 
-  test('leaves out no row of many, whatever stands in the column they are ordered by', async () => {
+  test('the auditor skips no row, for any values in the column of the order', async () => {
     const { url, raw } = await openLong(1_500)
     await dropTriggers(raw)
     await dropTypes(raw, 'entries')
@@ -98,19 +98,19 @@ describe('the auditor of a ledger', () => {
     expect(rows.length + unreadable.length).toBe(1_500)
   })
 
-  test('creates no file where there is none', async () => {
+  test('the auditor does not create a missing file', async () => {
     const folder = await temporaryFolder()
     const url = pathToFileURL(join(folder, 'ledger.db')).href
     expect(await auditOf(url)).toBeNull()
     expect(readdirSync(folder)).toEqual([])
   })
 
-  test('refuses a folder that is not there: a disk that is not mounted holds no empty ledger', async () => {
+  test('the auditor refuses a missing folder: an unmounted disk is not an empty ledger', async () => {
     const url = pathToFileURL(join(await temporaryFolder(), 'absent', 'ledger.db')).href
     await expect(auditOf(url)).rejects.toMatchObject(UNAVAILABLE)
   })
 
-  test('takes a file without tables for a ledger that was never written to, and leaves it empty', async () => {
+  test('the auditor treats a file without tables as a ledger that was never written to, and leaves it empty', async () => {
     const path = join(await temporaryFolder(), 'ledger.db')
     writeFileSync(path, '')
     expect(await auditOf(pathToFileURL(path).href)).toBeNull()
@@ -118,7 +118,7 @@ describe('the auditor of a ledger', () => {
     expect(readdirSync(dirname(path))).toEqual(['ledger.db'])
   })
 
-  test('refuses a file that is no database, and a folder in its place', async () => {
+  test('the auditor refuses a file that is not a database, and a folder in its place', async () => {
     const path = join(await temporaryFolder(), 'ledger.db')
     writeFileSync(path, 'x'.repeat(5_000))
     await expect(auditOf(pathToFileURL(path).href)).rejects.toMatchObject(DAMAGED)
@@ -136,7 +136,7 @@ describe('the auditor of a ledger', () => {
       'has a damaged list of tables',
       "PRAGMA writable_schema = ON; UPDATE sqlite_schema SET name = CAST(x'c328' AS TEXT) WHERE name = 'lease'",
     ],
-  ])('refuses a ledger that %s', async (_what, sql) => {
+  ])('the auditor refuses a ledger that %s', async (_what, sql) => {
     const { url, raw } = await openFilled(['founding'])
     await raw.executeMultiple(sql)
     await expect(auditOf(url)).rejects.toMatchObject(DAMAGED)
@@ -168,7 +168,7 @@ const TEXTS: Record<string, [string, string]> = {
 
 describe('one damaged cell', () => {
   test.each(Object.entries(TEXTS))(
-    'that holds %s spoils its own row and no other',
+    'a cell that holds %s damages only its own row',
     async (_what, [text, problem]) => {
       const { url, raw } = await openFilled()
       await raw.execute(`UPDATE entries SET leaf = ${text} WHERE seq = 3`)
@@ -196,7 +196,7 @@ describe('one damaged cell', () => {
     ['a number where a text belongs', 'sha256', '12', 'is a number'],
     ['bytes instead of text', 'leaf', "x'616263'", 'is a blob'],
     ['nothing where something belongs', 'leaf', 'NULL', 'is NULL'],
-  ])('that holds %s is told for what it is', async (_what, column, value, problem) => {
+  ])('a cell that holds %s is described by its problem', async (_what, column, value, problem) => {
     const { url, raw } = await openFilled(['entries'])
     await raw.execute(`UPDATE entries SET ${column} = ${value} WHERE seq = 3`)
     const { rows, unreadable } = await auditedContents(url)
@@ -204,14 +204,14 @@ describe('one damaged cell', () => {
     expect(rows).toHaveLength(6)
   })
 
-  test('in the number of a row leaves that row its place in the table', async () => {
+  test('a damaged row number leaves the row its position in the table', async () => {
     const { url, raw } = await openFilled(['entries'])
     await raw.execute("UPDATE entries SET seq = 'three' WHERE seq = 3")
     const { unreadable } = await auditedContents(url)
     expect(unreadable).toMatchObject([{ problem: 'seq is a text', at: 7 }])
   })
 
-  test('and another in the same row are told together', async () => {
+  test('two damaged cells of one row are reported together', async () => {
     const { url, raw } = await openFilled(['entries'])
     await raw.execute("UPDATE entries SET leaf = x'00', publication_id = 7 WHERE seq = 3")
     const problem = 'publication_id is a number; leaf is a blob'
@@ -220,7 +220,7 @@ describe('one damaged cell', () => {
   })
 })
 
-/** Changes what is committed in a transaction that is larger than its cache, and says so before the end of it. */
+/** Changes committed rows in a transaction larger than its cache, and reports it before the end. */
 const CUT_SHORT = `
   import Database from 'libsql'
   const database = new Database(process.argv[1])
@@ -229,8 +229,8 @@ const CUT_SHORT = `
   console.log('written')
   process.stdin.resume()`
 
-describe('a ledger another process works on', () => {
-  test('and crashed on is read as it was committed, and its journal is not rolled back in place', async () => {
+describe('a ledger in use by another process', () => {
+  test('a ledger left by a crash is read as committed, and its journal is not rolled back in place', async () => {
     const { path, url } = await openFilled()
     const committed = readFileSync(path)
     const writer = runScript(CUT_SHORT, [path])
@@ -244,7 +244,7 @@ describe('a ledger another process works on', () => {
     expect(stateOf(path)).toEqual(before)
   })
 
-  test('is read as it stood before that work or after it', async () => {
+  test("a ledger in use is read as it was before the other process's work or after it", async () => {
     const { url } = await openFilled()
     const release = await holdLock(url, 'writing', ['DELETE FROM entries WHERE seq = 7'])
     const reading = auditedContents(url)
@@ -262,8 +262,8 @@ const { rows: ROWS, legacy: LEGACY } = sampleLedger()
 interface Crashed {
   path: string
   audit: () => Promise<AuditedContents | null>
-  /** Makes the ledger what the writer that crashed on it had not come to. */
-  goOn: () => void
+  /** Completes the work of the crashed writer. */
+  proceed: () => void
 }
 
 /** A ledger of all but its last two rows with a journal that a crash left, so that an audit reads a copy of it. */
@@ -277,7 +277,7 @@ async function openCrashed(): Promise<Crashed> {
   fs.writeFileSync(path, early)
   fs.writeFileSync(`${path}-journal`, 'no journal that could be rolled back')
   const auditor = ledgerAuditor({ url, authToken: null }, { nativeBusyMs: 10, retryMs: 5_000 })
-  return { path, audit: () => auditor.read(), goOn: () => fs.writeFileSync(path, late) }
+  return { path, audit: () => auditor.read(), proceed: () => fs.writeFileSync(path, late) }
 }
 
 /** Lets something happen each time right after the ledger itself was copied, before its journal is. */
@@ -294,15 +294,15 @@ function afterCopiesOf(path: string, happen: (copies: number) => void): void {
 }
 
 describe('a ledger that changes while it is copied', () => {
-  test('is copied again, and told as it is then', async () => {
-    const { path, audit, goOn } = await openCrashed()
+  test('a ledger that changes once during the copy is copied again, and read in its new state', async () => {
+    const { path, audit, proceed } = await openCrashed()
     afterCopiesOf(path, (copies) => {
-      if (copies === 1) goOn()
+      if (copies === 1) proceed()
     })
     expect((await audit())?.rows).toEqual(ROWS)
   })
 
-  test('again and again is given up, with no word on what it holds', async () => {
+  test('a ledger that keeps changing is given up without a result', async () => {
     const { path, audit } = await openCrashed()
     let last = 0
     afterCopiesOf(path, (copies) => {

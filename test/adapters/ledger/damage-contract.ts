@@ -7,7 +7,7 @@ import type { LedgerOpener, OpenLedger } from './open-ledger.ts'
 
 /** Bytes and values a damaged disk or a careless hand may leave in the cells of the ledger. */
 
-/** A filled ledger without what keeps it append-only. */
+/** A filled ledger without its append-only triggers. */
 async function fillNew(open: LedgerOpener): Promise<OpenLedger> {
   const opened = await open()
   await fill(opened, sampleLedger())
@@ -29,13 +29,13 @@ const read = async (opened: OpenLedger): Promise<unknown> => {
   return proveLedger(contents, headAt(sampleLedger().rows, 7))
 }
 
-/** What every engine of the ledger does about damage: it refuses, and never ends the process. */
+/** Contract of every ledger engine: damage is refused and never ends the process. */
 export function damageContract(engine: string, open: LedgerOpener): void {
   const filled = (): Promise<OpenLedger> => fillNew(open)
 
   describe(`a damaged ledger in ${engine}`, () => {
     test.each(Object.entries(DAMAGED_TEXTS))(
-      'is refused for %s in any text of an entry',
+      'the ledger is refused for %s in any text of an entry',
       async (_what, text) => {
         const opened = await filled()
         const columns = ['as_of_day', 'publication_id', 'sha256', 'leaf', 'previous_leaf', 'envelope_kind']
@@ -53,7 +53,7 @@ export function damageContract(engine: string, open: LedgerOpener): void {
     )
 
     test.each(Object.entries(DAMAGED_TEXTS))(
-      'is refused for %s in the legacy ledger',
+      'the ledger is refused for %s in the legacy ledger',
       async (_what, text) => {
         const opened = await filled()
         await opened.raw.execute(
@@ -73,7 +73,7 @@ export function damageContract(engine: string, open: LedgerOpener): void {
       ['bytes that are binary JSON', 'window_end', "x'01'"],
       ['nothing where something belongs', 'leaf', 'NULL'],
       ['an infinite number', 'window_start', '9e999'],
-    ])('is refused for %s', async (_what, column, value) => {
+    ])('the ledger is refused for %s', async (_what, column, value) => {
       const opened = await filled()
       await dropTypes(opened.raw, 'entries')
       await expect(read(opened)).resolves.toBeDefined()
@@ -85,7 +85,7 @@ export function damageContract(engine: string, open: LedgerOpener): void {
       ['the table of entries is gone', 'DROP TABLE entries'],
       ['the legacy table is gone', 'DROP TABLE legacy_publications'],
       ['a column is gone', 'ALTER TABLE entries DROP COLUMN reason'],
-    ])('is refused when %s', async (_what, sql) => {
+    ])('the ledger is refused if %s', async (_what, sql) => {
       const opened = await filled()
       await opened.raw.executeMultiple(sql)
       await expect(read(opened)).rejects.toMatchObject(DAMAGED)

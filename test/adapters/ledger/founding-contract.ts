@@ -47,19 +47,19 @@ async function begunIn(open: LedgerOpener): Promise<OpenLedger & { guard: Guard 
   return { ...opened, guard }
 }
 
-/** What every engine of the ledger promises about founding an archive. */
+/** Contract of every ledger engine: founding an archive. */
 export function foundingContract(engine: string, open: LedgerOpener): void {
   const begun = () => begunIn(open)
   const leased = () => leasedIn(open)
 
-  describe(`a founding that was begun in ${engine}`, () => {
-    test('is read back with the time it was first begun at', async () => {
+  describe(`a begun founding in ${engine}`, () => {
+    test('a begun founding is read back with the time of its first beginning', async () => {
       const { ledger, guard } = await begun()
       expect(await ledger.beginFounding({ ...MARK, beganAt: NOW + 5 }, guard)).toBeNull()
       expect(await ledger.read()).toEqual({ ...EMPTY, founding: MARK })
     })
 
-    test('is the only one', async () => {
+    test('only one founding can be begun', async () => {
       const { ledger, guard } = await begun()
       for (const other of [
         { ...MARK, leaf: SEAL.leaf },
@@ -75,7 +75,7 @@ export function foundingContract(engine: string, open: LedgerOpener): void {
       expect(await ledger.read()).toEqual({ ...EMPTY, founding: MARK })
     })
 
-    test('lets no entry of another kind or chain come before it, whoever writes it', async () => {
+    test('a begun founding admits no entry of another kind or chain before it, from any writer', async () => {
       const { ledger, guard } = await begun()
       const [own] = chainOf([gap('2026-01-05')])
       if (!own) throw new Error('no entry')
@@ -90,13 +90,13 @@ export function foundingContract(engine: string, open: LedgerOpener): void {
       "INSERT OR REPLACE INTO founding VALUES (1, 1, 'x', 1)",
       "REPLACE INTO founding VALUES (1, 1, 'x', 1)",
       "INSERT INTO founding VALUES (2, 1, 'x', 1)",
-    ])('is permanent: %s', async (statement) => {
+    ])('a begun founding is permanent: %s', async (statement) => {
       const { ledger, raw } = await begun()
       await expect(raw.execute(statement)).rejects.toThrow()
       expect((await ledger.read()).founding).toEqual(MARK)
     })
 
-    test('needs the lease, and a ledger without entries', async () => {
+    test('a founding begins only with the lease, and in a ledger without entries', async () => {
       const { ledger } = await open()
       expect(await ledger.beginFounding(MARK, { token: 'nobody', now: NOW })).toBe('lease-lost')
       const token = await anyLease(ledger)
@@ -107,8 +107,8 @@ export function foundingContract(engine: string, open: LedgerOpener): void {
     })
   })
 
-  describe(`founding in ${engine}`, () => {
-    test('writes both ledgers and the seal, and they prove', async () => {
+  describe(`a founding in ${engine}`, () => {
+    test('a founding writes both ledgers and the seal, and they prove', async () => {
       const { ledger, guard } = await begun()
       expect(await ledger.commitFounding(FOUNDING, SEAL, guard)).toBeNull()
       const contents = await ledger.read()
@@ -117,7 +117,7 @@ export function foundingContract(engine: string, open: LedgerOpener): void {
       expect(await ledger.commitFounding(FOUNDING, SEAL, guard)).toBe('ledger-moved')
     })
 
-    test('takes a thousand rows of each ledger in their order', async () => {
+    test('a founding writes a thousand rows of each ledger in order', async () => {
       const { ledger } = await open()
       const list = Array.from({ length: 2_000 }, (_, index) => ({
         line: index + 1,
@@ -140,7 +140,7 @@ export function foundingContract(engine: string, open: LedgerOpener): void {
       expect(contents).toMatchObject({ legacy: founding.legacy, rows: [...founding.rows, seal] })
     })
 
-    test('of legacy rows alone needs no mark', async () => {
+    test('a founding of legacy rows alone needs no mark', async () => {
       const { ledger } = await open()
       const founding = { legacy: LEGACY, rows: [] }
       const guard = { token: await anyLease(ledger), now: NOW }
@@ -148,14 +148,14 @@ export function foundingContract(engine: string, open: LedgerOpener): void {
       expect(proveLedger(await ledger.read(), null).timeline).toHaveLength(2)
     })
 
-    test('of versioned rows needs the mark', async () => {
+    test('a founding of versioned rows needs the mark', async () => {
       const { ledger } = await open()
       const guard = { token: await anyLease(ledger), now: NOW }
       expect(await ledger.commitFounding(FOUNDING, SEAL, guard)).toBe('ledger-moved')
       expect(await ledger.read()).toEqual(EMPTY)
     })
 
-    test('writes nothing once the lease is lost or the ledger has an entry', async () => {
+    test('a founding writes nothing once the lease is lost or the ledger has an entry', async () => {
       const { ledger, guard } = await begun()
       expect(await ledger.commitFounding(FOUNDING, SEAL, { ...guard, token: 'nobody' })).toBe('lease-lost')
       expect(await ledger.read()).toEqual({ ...EMPTY, founding: MARK })
@@ -173,14 +173,14 @@ export function foundingContract(engine: string, open: LedgerOpener): void {
     test.each([
       ['a row', [legacyRow(9, '2025-12-29')]],
       ['as many rows, but others', [legacyRow(8, '2025-12-28'), legacyRow(9, '2025-12-29')]],
-    ])('writes nothing into a legacy ledger that has %s', async (_what, there) => {
+    ])('a founding writes nothing into a legacy ledger that has %s', async (_what, there) => {
       const { ledger, addLegacy, guard } = await begun()
       await addLegacy(there)
       expect(await ledger.commitFounding(FOUNDING, SEAL, guard)).toBe('ledger-moved')
       expect(await ledger.read()).toEqual({ ...EMPTY, legacy: there, founding: MARK })
     })
 
-    test('needs a lease that has not run out, as beginning does', async () => {
+    test('a founding and its beginning need an unexpired lease', async () => {
       const { ledger, held, ended } = await leased()
       expect(await ledger.beginFounding(MARK, ended)).toBe('lease-lost')
       expect(await ledger.read()).toEqual(EMPTY)
@@ -190,7 +190,7 @@ export function foundingContract(engine: string, open: LedgerOpener): void {
       expect(await ledger.commitFounding(FOUNDING, SEAL, held)).toBeNull()
     })
 
-    test('writes nothing when a row in the middle cannot be written', async () => {
+    test('a founding writes nothing if a row in the middle cannot be written', async () => {
       const { ledger, guard } = await begun()
       const [first] = LEGACY
       const twice = {
@@ -202,7 +202,7 @@ export function foundingContract(engine: string, open: LedgerOpener): void {
     })
   })
 
-  describe(`another ledger taken over by ${engine}`, () => {
+  describe(`a ledger adopted by ${engine}`, () => {
     const own = sealEntry(
       { kind: 'gap', asOfDay: '2026-01-05', reason: 'missed', attempts: 0 },
       4,
@@ -217,7 +217,7 @@ export function foundingContract(engine: string, open: LedgerOpener): void {
       { asOfDay: '2026-01-06', attempt: 1, startedAt: NOW - 6, failedAt: null, reason: null },
     ]
 
-    test('is read back with its mark and its attempts', async () => {
+    test('an adopted ledger is read back with its mark and its attempts', async () => {
       const { ledger, held } = await leased()
       expect(await ledger.adopt(founded, ATTEMPTS.slice(0, 1), EMPTY, held)).toBeNull()
       expect(await ledger.read()).toEqual(founded)
@@ -227,7 +227,7 @@ export function foundingContract(engine: string, open: LedgerOpener): void {
       expect(await ledger.everyAttempt()).toEqual(ATTEMPTS)
     })
 
-    test('leaves an attempt that is there as it is', async () => {
+    test('an adoption leaves an existing attempt unchanged', async () => {
       const { ledger, held } = await leased()
       expect(await ledger.countAttempt('2026-01-05', 1, NOW, held.token)).toBe(true)
       expect(await ledger.adopt(founded, ATTEMPTS, EMPTY, held)).toBeNull()
@@ -242,7 +242,7 @@ export function foundingContract(engine: string, open: LedgerOpener): void {
       expect(others).toEqual(ATTEMPTS.slice(1))
     })
 
-    test('needs a lease that has not run out, and writes nothing without it', async () => {
+    test('an adoption needs an unexpired lease, and writes nothing without it', async () => {
       const { ledger, held, ended } = await leased()
       for (const guard of [ended, { ...held, token: 'nobody' }]) {
         expect(await ledger.adopt(founded, ATTEMPTS, EMPTY, guard)).toBe('lease-lost')
@@ -251,7 +251,7 @@ export function foundingContract(engine: string, open: LedgerOpener): void {
       }
     })
 
-    test('writes no row when an entry came since it was compared', async () => {
+    test('an adoption writes no row if an entry was added since the comparison', async () => {
       const { ledger, held } = await leased()
       await ledger.adopt(founded, [], EMPTY, held)
       expect(await ledger.adopt(longer, ATTEMPTS, EMPTY, held)).toBe('ledger-moved')
@@ -259,7 +259,7 @@ export function foundingContract(engine: string, open: LedgerOpener): void {
       expect(await ledger.everyAttempt()).toEqual([])
     })
 
-    test('writes nothing over another chain of the same length', async () => {
+    test('an adoption writes nothing over another chain of the same length', async () => {
       const { ledger, held } = await leased()
       await ledger.adopt(founded, [], EMPTY, held)
       const other: LedgerContents = {
@@ -272,14 +272,14 @@ export function foundingContract(engine: string, open: LedgerOpener): void {
       expect(await ledger.everyAttempt()).toEqual([])
     })
 
-    test('writes no row when an entry it was compared with is not there', async () => {
+    test('an adoption writes no row if an entry of the comparison is missing', async () => {
       const { ledger, held } = await leased()
       const before: LedgerContents = { legacy: [], rows: FOUNDING.rows.slice(0, 1), founding: null }
       expect(await ledger.adopt({ ...founded, legacy: [] }, [], before, held)).toBe('ledger-moved')
       expect(await ledger.read()).toEqual(EMPTY)
     })
 
-    test('writes no row when a legacy row came since it was compared', async () => {
+    test('an adoption writes no row if a legacy row was added since the comparison', async () => {
       const { ledger, addLegacy, held } = await leased()
       const there = legacyRow(9, '2025-12-29')
       await addLegacy([there])

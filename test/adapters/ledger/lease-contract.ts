@@ -8,13 +8,13 @@ const FOR_MS = 600_000
 const ONE: LeaseHolder = { name: 'host (process 1)', process: '1@boot/pid:[1]@100' }
 const TWO: LeaseHolder = { name: 'host (process 2)', process: '2@boot/pid:[1]@200' }
 
-const everybodyLives = (): boolean => false
+const allAlive = (): boolean => false
 
 function take(
   ledger: Ledger,
   holder: LeaseHolder,
   now: number,
-  isDead: (process: string) => boolean = everybodyLives,
+  isDead: (process: string) => boolean = allAlive,
 ): Promise<LeaseGrant> {
   return ledger.takeLease(holder, now, FOR_MS, isDead)
 }
@@ -25,10 +25,10 @@ async function taken(ledger: Ledger, holder: LeaseHolder, now = NOW): Promise<st
   return grant.token
 }
 
-/** What every engine of the ledger promises about the lease and the attempts it guards. */
+/** Contract of every ledger engine: the lease and the attempts it protects. */
 export function leaseContract(engine: string, open: LedgerOpener): void {
   describe(`the publisher's lease in ${engine}`, () => {
-    test('is refused while another holds it, with who, since when and until when', async () => {
+    test('the lease is refused while another process holds it, with the holder, the start and the end', async () => {
       const { ledger, another } = await open()
       await taken(ledger, ONE)
       const refused = { granted: false, heldBy: ONE.name, since: NOW, until: NOW + FOR_MS }
@@ -36,7 +36,7 @@ export function leaseContract(engine: string, open: LedgerOpener): void {
       expect(await take(another().ledger, TWO, NOW + FOR_MS - 1)).toEqual(refused)
     })
 
-    test('is free when it ends later than any lease could: the clock that took it was ahead', async () => {
+    test('a lease is free if it ends later than possible: it was taken with a wrong clock', async () => {
       const { ledger } = await open()
       await taken(ledger, ONE, NOW + FOR_MS)
       expect(await take(ledger, TWO, NOW)).toMatchObject({ granted: false })
@@ -45,7 +45,7 @@ export function leaseContract(engine: string, open: LedgerOpener): void {
       expect(await take(other.ledger, TWO, NOW)).toMatchObject({ granted: true })
     })
 
-    test('is free from the moment it has run out', async () => {
+    test('a lease is free from the moment of its expiry', async () => {
       const { ledger } = await open()
       const first = await taken(ledger, ONE)
       const second = await take(ledger, TWO, NOW + FOR_MS)
@@ -59,17 +59,17 @@ export function leaseContract(engine: string, open: LedgerOpener): void {
       })
     })
 
-    test('is taken over from a process known to be dead, and from no other', async () => {
+    test('a lease is taken over from a process known to be dead, and from no other', async () => {
       const { ledger } = await open()
       await taken(ledger, ONE)
-      const asked: string[] = []
-      const isDead = (process: string): boolean => asked.push(process) > 1
+      const checkedProcesses: string[] = []
+      const isDead = (process: string): boolean => checkedProcesses.push(process) > 1
       expect(await take(ledger, TWO, NOW + 1, isDead)).toMatchObject({ granted: false })
       expect(await take(ledger, TWO, NOW + 1, isDead)).toMatchObject({ granted: true })
-      expect(asked).toEqual([ONE.process, ONE.process])
+      expect(checkedProcesses).toEqual([ONE.process, ONE.process])
     })
 
-    test('of a process without identity ends by time alone', async () => {
+    test('a lease of a process without identity ends only by time', async () => {
       const { ledger } = await open()
       await taken(ledger, { name: 'elsewhere', process: null })
       expect(await take(ledger, TWO, NOW + 1, () => true)).toMatchObject({
@@ -78,14 +78,14 @@ export function leaseContract(engine: string, open: LedgerOpener): void {
       })
     })
 
-    test('goes to one of many who ask at once', async () => {
+    test('one of many concurrent requests gets the lease', async () => {
       const first = await open()
       const ledgers = [first, ...Array.from({ length: 4 }, () => first.another())]
       const grants = await Promise.all(ledgers.map(({ ledger }) => take(ledger, ONE, NOW)))
       expect(grants.filter(({ granted }) => granted)).toHaveLength(1)
     })
 
-    test('runs from its renewal when it is renewed in time', async () => {
+    test('a lease renewed in time runs from its renewal', async () => {
       const { ledger } = await open()
       const token = await taken(ledger, ONE)
       expect(await ledger.renewLease(token, NOW + FOR_MS - 1, FOR_MS)).toBe(true)
@@ -97,7 +97,7 @@ export function leaseContract(engine: string, open: LedgerOpener): void {
       })
     })
 
-    test('cannot be renewed once it has run out, been taken over or been given back', async () => {
+    test('a lease cannot be renewed after it has expired, been taken over or been released', async () => {
       const { ledger } = await open()
       const first = await taken(ledger, ONE)
       expect(await ledger.renewLease(first, NOW + FOR_MS, FOR_MS)).toBe(false)
@@ -108,7 +108,7 @@ export function leaseContract(engine: string, open: LedgerOpener): void {
       expect(await ledger.renewLease('never a token', NOW, FOR_MS)).toBe(false)
     })
 
-    test('is given back by its token alone', async () => {
+    test('a lease is released by its token only', async () => {
       const { ledger } = await open()
       const token = await taken(ledger, ONE)
       await ledger.releaseLease('never a token')
@@ -123,7 +123,7 @@ export function leaseContract(engine: string, open: LedgerOpener): void {
   describe(`attempts in ${engine}`, () => {
     const DAY = '2026-03-01'
 
-    test('are counted one after the other, each day for itself', async () => {
+    test('attempts are counted one by one, separately for each day', async () => {
       const { ledger, another } = await open()
       expect([await ledger.attempts(DAY), await ledger.firstAttemptDay()]).toEqual([[], null])
       const token = await taken(ledger, ONE)
@@ -139,7 +139,7 @@ export function leaseContract(engine: string, open: LedgerOpener): void {
       expect(await other.firstAttemptDay()).toBe(DAY)
     })
 
-    test('are at most three a day', async () => {
+    test('at most three attempts a day are counted', async () => {
       const { ledger } = await open()
       const token = await taken(ledger, ONE)
       for (const attempt of [1, 2, 3]) expect(await ledger.countAttempt(DAY, attempt, NOW, token)).toBe(true)
@@ -153,7 +153,7 @@ export function leaseContract(engine: string, open: LedgerOpener): void {
       ['one that leaves another out', [1], 3],
       ['a second before the first', [], 2],
       ['number 0', [], 0],
-    ])('do not count %s', async (_what, counted, attempt) => {
+    ])('an attempt is not counted: %s', async (_what, counted, attempt) => {
       const { ledger } = await open()
       const token = await taken(ledger, ONE)
       for (const before of counted) await ledger.countAttempt(DAY, before, NOW, token)
@@ -161,7 +161,7 @@ export function leaseContract(engine: string, open: LedgerOpener): void {
       expect(await ledger.attempts(DAY)).toHaveLength(counted.length)
     })
 
-    test('are counted for the holder of the lease alone', async () => {
+    test('attempts are counted for the holder of the lease only', async () => {
       const { ledger } = await open()
       expect(await ledger.countAttempt(DAY, 1, NOW, 'never a token')).toBe(false)
       const token = await taken(ledger, ONE)
@@ -172,7 +172,7 @@ export function leaseContract(engine: string, open: LedgerOpener): void {
       expect(await ledger.attempts(DAY)).toHaveLength(1)
     })
 
-    test('are counted once when the same one is counted twice at once', async () => {
+    test('an attempt counted twice at the same time counts once', async () => {
       const opened = await open()
       const token = await taken(opened.ledger, ONE)
       const ledgers = [opened, opened.another(), opened.another()]
@@ -181,7 +181,7 @@ export function leaseContract(engine: string, open: LedgerOpener): void {
       expect(await opened.ledger.attempts(DAY)).toHaveLength(1)
     })
 
-    test('tell when and why they failed, and keep the first ending', async () => {
+    test('an attempt keeps the time and reason of its first failure', async () => {
       const { ledger } = await open()
       const token = await taken(ledger, ONE)
       await ledger.countAttempt(DAY, 1, NOW, token)
@@ -194,7 +194,7 @@ export function leaseContract(engine: string, open: LedgerOpener): void {
       ])
     })
 
-    test('know the earliest day, whatever the order they were counted in', async () => {
+    test('the earliest day is known, in any order of counting', async () => {
       const { ledger } = await open()
       const token = await taken(ledger, ONE)
       for (const day of ['2026-03-03', '2025-12-31', '2026-01-01'])

@@ -36,16 +36,16 @@ function next(overrides: Parameters<typeof manifest>[1] = {}): LedgerRow {
   return sealEntry({ kind: 'publication', manifest: following }, 2, following.publishedAt, LAST.leaf)
 }
 
-/** What every engine of the ledger promises about reading and appending. */
+/** Contract of every ledger engine: reading and appending. */
 function ledgerContract(engine: string, open: LedgerOpener): void {
-  describe(`reading the ledger in ${engine}`, () => {
-    test('finds a new one empty', async () => {
+  describe(`the contents of the ledger in ${engine}`, () => {
+    test('a new ledger is empty', async () => {
       const { ledger } = await open()
       expect(await ledger.read()).toEqual({ rows: [], legacy: [], founding: null })
       await expect(ledger.ping()).resolves.toBeUndefined()
     })
 
-    test('gives back every column of every entry, through another connection and after a new start too', async () => {
+    test('the ledger returns every column of every entry, also through another connection and after a restart', async () => {
       const opened = await open()
       await fill(opened, sampleLedger())
       const read = await opened.ledger.read()
@@ -59,7 +59,7 @@ function ledgerContract(engine: string, open: LedgerOpener): void {
       expect(await opened.another().ledger.read()).toEqual(sampleLedger())
     })
 
-    test('keeps text of any script and numbers of any safe size', async () => {
+    test('the ledger keeps text of any script and numbers of any safe size', async () => {
       const opened = await open()
       const odd = legacyRow(1, '2026-01-01', {
         publicationId: 'Größe “quoted” \\ 漢字 😀 \u2028 \u0001 \uFEFF',
@@ -73,7 +73,7 @@ function ledgerContract(engine: string, open: LedgerOpener): void {
       expect(proveLedger(await opened.ledger.read(), null).timeline).toHaveLength(1)
     })
 
-    test('orders entries and legacy rows by number, not as text', async () => {
+    test('the ledger orders entries and legacy rows by number, not as text', async () => {
       const opened = await open()
       const legacy = Array.from({ length: 12 }, (_, index) =>
         legacyRow(index + 1, `2025-01-${String(index + 1).padStart(2, '0')}`),
@@ -85,7 +85,7 @@ function ledgerContract(engine: string, open: LedgerOpener): void {
     })
   })
 
-  describe(`appending to the ledger in ${engine}`, () => {
+  describe(`an append to the ledger in ${engine}`, () => {
     const withinMs = 10_000
 
     const gapAt = (seq: number, leaf = LAST.leaf) => sealEntry(gap('2026-03-02'), seq, LAST.recordedAt, leaf)
@@ -105,7 +105,7 @@ function ledgerContract(engine: string, open: LedgerOpener): void {
       ['ledger-moved', 'a first row, where there is one', gapAt(1, '0'.repeat(64))],
       [null, 'a gap, recorded when the last entry was', gapAt(2)],
       ['too-late', 'a gap, too late', gapAt(2), withinMs + 1],
-    ])('answers %s to %s', async (refusal, _what, row, lateMs = 0) => {
+    ])('an append returns %s for %s', async (refusal, _what, row, lateMs = 0) => {
       const opened = await open()
       const token = await fill(opened, { legacy: [], rows: [LAST] })
       const clock = (): number => row.recordedAt + lateMs
@@ -118,7 +118,7 @@ function ledgerContract(engine: string, open: LedgerOpener): void {
       ['at', 0, 'clock-went-back'],
       ['after', 1, null],
     ] as const)(
-      'compares a publication with the legacy ledger too: published %s its last time',
+      'an append compares a publication with the legacy ledger too: published %s its last time',
       async (_what, laterMs, refusal) => {
         const { ledger, addLegacy } = await open()
         const legacy = [legacyRow(1, '2026-03-05'), legacyRow(2, '2026-03-01')]
@@ -130,7 +130,7 @@ function ledgerContract(engine: string, open: LedgerOpener): void {
       },
     )
 
-    test('is refused to a publisher whose lease another has taken', async () => {
+    test('an append is refused if another publisher has taken the lease', async () => {
       const { ledger } = await open()
       const holder = { name: 'first', process: null }
       const first = await ledger.takeLease(holder, LAST.recordedAt - 2, 1, () => false)
@@ -151,21 +151,29 @@ function ledgerContract(engine: string, open: LedgerOpener): void {
       ['a millisecond before its lease ends', -1, null],
       ['when its lease ends', 0, 'lease-lost'],
       ['after its lease has ended', 1, 'lease-lost'],
-    ] as const)('%s is answered by the clock inside the transaction', async (_what, afterEndMs, refusal) => {
-      const { ledger } = await open()
-      const grant = await ledger.takeLease({ name: 'x', process: null }, LAST.recordedAt, 5_000, () => false)
-      if (!grant.granted) throw new Error('no lease')
-      const clock = (): number => LAST.recordedAt + 5_000 + afterEndMs
-      expect(await ledger.append(LAST, { token: grant.token, clock, withinMs })).toBe(refusal)
-      expect((await ledger.read()).rows).toHaveLength(refusal === null ? 1 : 0)
-    })
+    ] as const)(
+      'an append %s is judged by the clock inside the transaction',
+      async (_what, afterEndMs, refusal) => {
+        const { ledger } = await open()
+        const grant = await ledger.takeLease(
+          { name: 'x', process: null },
+          LAST.recordedAt,
+          5_000,
+          () => false,
+        )
+        if (!grant.granted) throw new Error('no lease')
+        const clock = (): number => LAST.recordedAt + 5_000 + afterEndMs
+        expect(await ledger.append(LAST, { token: grant.token, clock, withinMs })).toBe(refusal)
+        expect((await ledger.read()).rows).toHaveLength(refusal === null ? 1 : 0)
+      },
+    )
 
-    test('lets one of two publishers win who append the same entry at once', async () => {
+    test('one of two publishers wins that append the same entry at the same time', async () => {
       const opened = await open()
       const token = await fill(opened, { legacy: [], rows: [LAST] })
       const others = [opened, opened.another(), opened.another()]
-      const answers = await Promise.all(others.map(({ ledger }) => appendNow(ledger, next(), token)))
-      expect(answers.sort()).toEqual(['ledger-moved', 'ledger-moved', null])
+      const refusals = await Promise.all(others.map(({ ledger }) => appendNow(ledger, next(), token)))
+      expect(refusals.sort()).toEqual(['ledger-moved', 'ledger-moved', null])
       expect((await opened.ledger.read()).rows).toEqual([LAST, next()])
     })
   })

@@ -19,8 +19,8 @@ function next(): LedgerRow {
   return sealEntry({ kind: 'publication', manifest: following }, 2, following.publishedAt, LAST.leaf)
 }
 
-describe('a ledger file that another process holds', () => {
-  test('sees no entry of a commit that is not done', async () => {
+describe('a ledger file locked by another process', () => {
+  test('a reader sees no entry of an uncommitted transaction', async () => {
     const opened = await openLedger()
     await fill(opened, { legacy: [], rows: [LAST] })
     const insertion =
@@ -31,7 +31,7 @@ describe('a ledger file that another process holds', () => {
     expect((await opened.ledger.read()).rows).toHaveLength(2)
   })
 
-  test('is given up when a reader holds the commit up for longer than the row allows', async () => {
+  test('an append is given up if a reader delays the commit past the deadline', async () => {
     const opened = await openLedger()
     const token = await fill(opened, { legacy: [], rows: [LAST] })
     const release = await holdLock(opened.url, 'reading')
@@ -47,7 +47,7 @@ describe('a ledger file that another process holds', () => {
 })
 
 describe('a change token of the ledger', () => {
-  test('stays equal while nothing is written, reading included', async () => {
+  test('the change token stays equal while nothing is written, also after reads', async () => {
     const opened = await openLedger(laterClock)
     await fill(opened, sampleLedger())
     const before = await opened.ledger.changeToken()
@@ -59,7 +59,7 @@ describe('a change token of the ledger', () => {
     expect(await opened.ledger.changeToken()).toBe(before)
   })
 
-  test('changes after every kind of write, whoever wrote', async () => {
+  test('the change token changes after every kind of write, by any writer', async () => {
     const opened = await openLedger(laterClock)
     const { ledger, path } = opened
     let token = await fill(opened, { legacy: [], rows: [LAST] })
@@ -82,13 +82,13 @@ describe('a change token of the ledger', () => {
     expect((await ledger.read()).rows).toHaveLength(2)
   })
 
-  test('is null just after a write', async () => {
+  test('the change token is null immediately after a write', async () => {
     const opened = await openLedger()
     await fill(opened, { legacy: [], rows: [LAST] })
     expect(await opened.ledger.changeToken()).toBeNull()
   })
 
-  test('is null while a writer has its journal open, and given again afterwards', async () => {
+  test('the change token is null while a writer has its journal open, and available again afterwards', async () => {
     const opened = await openLedger(laterClock)
     await fill(opened, { legacy: [], rows: [LAST] })
     const release = await holdLock(opened.url, 'writing', ['PRAGMA user_version = 7'])
@@ -97,7 +97,7 @@ describe('a change token of the ledger', () => {
     expect(await opened.ledger.changeToken()).not.toBeNull()
   })
 
-  test.each(['-journal', '-wal'])('is null while a file %s was left behind', async (suffix) => {
+  test.each(['-journal', '-wal'])('the change token is null while a file %s is left', async (suffix) => {
     const opened = await openLedger(laterClock)
     await fill(opened, { legacy: [], rows: [LAST] })
     writeFileSync(`${opened.path}${suffix}`, '')
@@ -106,8 +106,8 @@ describe('a change token of the ledger', () => {
 })
 
 describe('a byte that is not UTF-8', () => {
-  /** The driver ends the process on such a text: no error, no exit code of ours. */
-  const ASK = `
+  /** The driver ends the process on such a text, without an error or an exit code of this program. */
+  const QUERY_SCRIPT = `
     const [, base, url, question] = process.argv
     const { database } = await import(base + 'adapters/sqlite/database.js')
     const { libsqlLedger } = await import(base + 'adapters/ledger/ledger.js')
@@ -137,7 +137,7 @@ describe('a byte that is not UTF-8', () => {
     ['in the day of an attempt', 'firstAttemptDay', `UPDATE attempts SET as_of_day = ${TEXT}`],
     ['in the holder of the lease', 'takeLease', `UPDATE lease SET holder = ${TEXT}`],
     ['in the process that holds the lease', 'takeLease', `UPDATE lease SET process = ${TEXT}`],
-  ])('%s is refused and does not end the process', async (_where, question, sql) => {
+  ])('invalid UTF-8 %s is refused and does not end the process', async (_where, question, sql) => {
     const opened = await openLedger()
     const token = await fill(opened, sampleLedger())
     await opened.ledger.countAttempt('2026-03-01', 1, 1, token)
@@ -145,8 +145,8 @@ describe('a byte that is not UTF-8', () => {
     await opened.raw.executeMultiple(sql)
     opened.close()
     const base = builtModule('adapters/sqlite/database.js').replace('adapters/sqlite/database.js', '')
-    const asking = runScript(ASK, [base, opened.url, question])
-    expect(await asking.line()).toBe('storage_damaged')
-    expect(await asking.ended).toMatchObject({ code: 0, signal: null })
+    const query = runScript(QUERY_SCRIPT, [base, opened.url, question])
+    expect(await query.line()).toBe('storage_damaged')
+    expect(await query.ended).toMatchObject({ code: 0, signal: null })
   })
 })

@@ -9,12 +9,12 @@ import type { LedgerContents, LedgerRow, LegacyRow, AppendRefusal } from '../../
 import { temporaryFolder } from '../../support/temporary-folder.ts'
 import { openStore, rawClient } from '../sqlite/lock-holder.ts'
 
-/** What tests ask past the ledger. */
+/** A client for queries that bypass the ledger. */
 export type RawClient = Pick<Client, 'execute' | 'batch' | 'executeMultiple'>
 
 export interface OpenLedger {
   ledger: Ledger
-  /** A client past the ledger, for what somebody else may do to its database. */
+  /** A client that bypasses the ledger, to change its database as another program could. */
   raw: RawClient
   /** Fills the legacy ledger, as `import archive` does before the first entry. */
   addLegacy(rows: readonly LegacyRow[]): Promise<void>
@@ -38,7 +38,7 @@ export async function openLedger(fileClock?: Clock): Promise<LedgerFile> {
   return { ...connectLedger(url, fileClock), path, url }
 }
 
-/** The ledger at a URL through a connection of its own. */
+/** Opens the ledger at a URL through a separate connection. */
 export function connectLedger(url: string, fileClock?: Clock): OpenLedger {
   const store = openStore('ledger', url)
   return {
@@ -83,7 +83,7 @@ export async function dropTypes(client: RawClient, table: string): Promise<void>
   )
 }
 
-/** A lease that holds whatever the time. */
+/** Takes a lease that never expires. */
 export async function anyLease(ledger: Ledger): Promise<string> {
   const grant = await ledger.takeLease(
     { name: 'the test', process: null },

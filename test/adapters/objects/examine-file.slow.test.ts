@@ -6,20 +6,20 @@ import { temporaryFolder } from '../../support/temporary-folder.ts'
 
 vi.mock('node:fs', { spy: true })
 
-/** What a reader has room for at first. */
-const ROOM = 1024 * 1024
+/** Initial size of a reader's buffer. */
+const BUFFER_BYTES = 1024 * 1024
 
 test.each([1, 2, 700_000])(
-  'a file that grows by %i bytes while it is read is never told as the part that was read of it',
+  'a file that grows by %i bytes during the read is never returned in part',
   async (more) => {
     const path = join(await temporaryFolder(), 'object')
-    fs.writeFileSync(path, Buffer.alloc(ROOM - 1, 'a'))
+    fs.writeFileSync(path, Buffer.alloc(BUFFER_BYTES - 1, 'a'))
     vi.mocked(fs.readSync).mockImplementationOnce((...args: Parameters<typeof fs.readSync>) => {
       fs.appendFileSync(path, Buffer.alloc(more, 'b'))
       return fs.readSync(...args)
     })
-    const { found, ...told } = fileReader()(path)
+    const { found, ...details } = fileReader()(path)
     expect(found).toBe('something else')
-    expect(told).toEqual({ why: 'read error: it grew while it was being read' })
+    expect(details).toEqual({ why: 'read error: it grew while it was being read' })
   },
 )

@@ -60,7 +60,7 @@ interface Store {
   pathOf: (index: number) => string
 }
 
-/** A store with one object a day; `sizeOf` gives the least size of each. */
+/** Creates a store with one object a day; `sizeOf` returns the minimum size of each. */
 async function openStore(count: number, sizeOf: (index: number) => number = () => 0): Promise<Store> {
   const root = await temporaryFolder()
   const manifests = Array.from({ length: count }, (_, index) => {
@@ -103,21 +103,21 @@ function damage({ manifests, pathOf }: Store): number[] {
 
 const NEVER = new AbortController().signal
 
-/** The outcome of every manifest, in their order; each is given once. */
+/** Returns the outcome of every manifest, in order; each must occur once. */
 async function outcomes(
   { auditor, manifests }: Store,
   jobs: number,
   examination: 'identity' | 'whole' = 'identity',
 ): Promise<ObjectOutcome[]> {
-  const found: ObjectOutcome[] = []
+  const results: ObjectOutcome[] = []
   for await (const batch of auditor.examine(manifests, examination, jobs, NEVER)) {
     for (const { index, outcome } of batch) {
-      expect(found[index], `object ${index} came twice`).toBeUndefined()
-      found[index] = outcome
+      expect(results[index], `object ${index} came twice`).toBeUndefined()
+      results[index] = outcome
     }
   }
-  expect(Object.keys(found)).toHaveLength(manifests.length)
-  return found
+  expect(Object.keys(results)).toHaveLength(manifests.length)
+  return results
 }
 
 function threadsOfThisProcess(): number {
@@ -148,14 +148,14 @@ describe.each([
   ['in one thread', 1],
   ['in several threads', 3],
 ])('the objects of a folder, examined %s', (_how, jobs) => {
-  test('are all found sound, whatever their sizes follow one another', async () => {
+  test('the objects are all found intact, in any order of sizes', async () => {
     const sizes = [3_000_000, 0, 1_048_576, 1_048_575, 700, 2_000_000, 0]
     const store = await openStore(MANY, (index) => (index < 21 ? (sizes[index % sizes.length] ?? 0) : 0))
     const found = await outcomes(store, jobs)
     expect(found).toEqual(store.manifests.map(({ byteSize }) => ({ found: 'bytes', byteSize, problems: [] })))
   })
 
-  test('are told one by one for what they are', async () => {
+  test('each damaged object is reported with its own problem', async () => {
     const store = await openStore(MANY)
     const inFolder = damage(store)
     const found = await outcomes(store, jobs)
@@ -185,23 +185,23 @@ describe.each([
     for (const outcome of sound) expect(outcome).toMatchObject({ found: 'bytes', problems: [] })
   })
 
-  test('are proved whole when asked for, which an envelope without a payload does not stand', async () => {
+  test('the objects are checked completely on request, which an envelope without a payload fails', async () => {
     const store = await openStore(MANY)
     const found = await outcomes(store, jobs, 'whole')
     for (const outcome of found)
       expect(outcome).toMatchObject({ found: 'bytes', problems: [{ code: 'envelope_invalid' }] })
   })
 
-  test('are not missing in a store that is not there: it is unavailable', async () => {
+  test('the objects of a missing store are unavailable, not missing', async () => {
     const store = await openStore(MANY)
     renameSync(store.root, `${store.root}-away`)
     await expect(outcomes(store, jobs)).rejects.toMatchObject(UNAVAILABLE)
     renameSync(`${store.root}-away`, store.root)
   })
 
-  test('are not missing in a store that goes away while they are examined', async () => {
+  test('the objects of a store that disappears during the examination are unavailable, not missing', async () => {
     const store = await openStore(MANY)
-    // One of each batch: threads may have read all others before the store goes away.
+    // One of each batch: threads may have read all others before the store disappears.
     const isMissing = (index: number): boolean => index % 16 === 5
     for (const index of store.manifests.keys()) if (isMissing(index)) rmSync(store.pathOf(index))
     const examining = async (): Promise<void> => {
@@ -215,7 +215,7 @@ describe.each([
     renameSync(`${store.root}-away`, store.root)
   })
 
-  test.runIf(isLinux)('leave no thread behind, neither at the end nor when they are given up', async () => {
+  test.runIf(isLinux)('the examination leaves no thread behind, at its end and after an abort', async () => {
     const store = await openStore(MANY)
     const before = threadsOfThisProcess()
     await outcomes(store, jobs)
@@ -225,7 +225,7 @@ describe.each([
   })
 })
 
-/** What is seen of a store ahead, by key; each is given once. */
+/** Returns the objects read ahead, by key; each must occur once. */
 async function seenAhead({ auditor }: Store, jobs = 2): Promise<Map<string, ReadObject>> {
   const ahead = auditor.readAhead(jobs)
   if (ahead === null) throw new Error('nothing is read ahead')
@@ -247,7 +247,7 @@ async function seenAhead({ auditor }: Store, jobs = 2): Promise<Map<string, Read
 const SPREAD = 250
 
 describe('the objects of a folder, read ahead', () => {
-  test('are all seen as they were sealed', async () => {
+  test('the objects read ahead are all seen as they were sealed', async () => {
     const store = await openStore(SPREAD, (index) => (index < 3 ? 1_500_000 : 0))
     const found = await seenAhead(store)
     expect(found.size).toBe(SPREAD)
@@ -261,23 +261,23 @@ describe('the objects of a folder, read ahead', () => {
     }
   })
 
-  test('are told for what they are, as with their manifests, or left to be examined with them', async () => {
+  test('damaged objects read ahead are reported as with their manifests, or left to be examined with them', async () => {
     const store = await openStore(SPREAD)
     const inFolder = damage(store)
     const found = await seenAhead(store)
     const examined = await outcomes(store, 1)
-    let told = 0
+    let batches = 0
     for (const [index, known] of store.manifests.entries()) {
       const seen = found.get(objectPath(known.sha256))
       if (seen === undefined) continue
-      told += 1
+      batches += 1
       expect(examineReadObject(known, seen), `object ${index}`).toEqual(examined[index])
     }
-    expect(told).toBe(SPREAD - 1 - inFolder.length)
+    expect(batches).toBe(SPREAD - 1 - inFolder.length)
     expect(existsSync(join(store.root, 'sha256'))).toBe(true)
   })
 
-  test('are not all that is there: what cannot be an object by its name is not opened', async () => {
+  test('files whose names cannot be objects are not opened', async () => {
     const store = await openStore(SPREAD)
     const folder = dirname(store.pathOf(0))
     const digits = folder.slice(-2)
@@ -297,33 +297,36 @@ describe('the objects of a folder, read ahead', () => {
     )
   })
 
-  test('are left alone where few are, in one thread, and where there is no folder of objects', async () => {
+  test('nothing is read ahead for few objects, for one thread, and without a folder of objects', async () => {
     const few = await openStore(20)
     expect(few.auditor.readAhead(2)).toBeNull()
     expect((await openStore(SPREAD)).auditor.readAhead(1)).toBeNull()
     expect((await openStore(0)).auditor.readAhead(2)).toBeNull()
   })
 
-  test.runIf(isLinux)('leave no thread behind, at the end, when given up, and when nobody asks', async () => {
-    const store = await openStore(SPREAD)
-    const before = threadsOfThisProcess()
-    await seenAhead(store)
-    const ahead = store.auditor.readAhead(2)
-    await expectGivenUp((signal) => ahead?.objects(signal) ?? [])
-    await ahead?.close()
-    await store.auditor.readAhead(2)?.close()
-    expect(threadsOfThisProcess()).toBeLessThanOrEqual(before)
-  })
+  test.runIf(isLinux)(
+    'reading ahead leaves no thread behind, at its end, after an abort, and if it is never started',
+    async () => {
+      const store = await openStore(SPREAD)
+      const before = threadsOfThisProcess()
+      await seenAhead(store)
+      const ahead = store.auditor.readAhead(2)
+      await expectGivenUp((signal) => ahead?.objects(signal) ?? [])
+      await ahead?.close()
+      await store.auditor.readAhead(2)?.close()
+      expect(threadsOfThisProcess()).toBeLessThanOrEqual(before)
+    },
+  )
 })
 
-/** Goes away after one batch, as a reader does that fails. */
+/** Stops after one batch, like a failing reader. */
 async function sizeOfFirstBatch({ auditor, manifests }: Store, jobs: number): Promise<number> {
   for await (const batch of auditor.examine(manifests, 'identity', jobs, NEVER)) return batch.length
   return 0
 }
 
 describe('the heads of a folder', () => {
-  test('are no damaged ones in a store that goes away after they were listed: it is unavailable', async () => {
+  test('the heads of a store that disappears after the listing are unavailable, not damaged', async () => {
     const { root } = await openStore(1)
     const location = { kind: 'file' as const, path: root }
     const objects = openObjects(location)
@@ -338,7 +341,7 @@ describe('the heads of a folder', () => {
     renameSync(`${root}-away`, root)
   })
 
-  test('are told one by one: what is no head spoils no other', async () => {
+  test('each invalid head is reported and affects no other', async () => {
     const { root, auditor } = await openStore(1)
     const objects = openObjects({ kind: 'file', path: root })
     const heads = [1, 2, 3, 4, 10].map((seq) => ({ seq, leaf: String(seq).padStart(64, '0'), time: seq }))

@@ -44,13 +44,13 @@ function filesBelow(folder: string): string[] {
     .sort()
 }
 
-/** Puts something into the object's place. */
+/** Replaces the object's file by something else. */
 function inPlace(path: string, put: (path: string) => void): void {
   mkdirSync(dirname(path), { recursive: true })
   put(path)
 }
 
-/** What may stand in an object's place that is no regular file; each keeps the object's own bytes where it can. */
+/** Entries other than regular files in an object's place; each keeps the object's bytes if possible. */
 const NOT_FILES: Record<string, (path: string) => void> = {
   'a folder': (path) => mkdirSync(path),
   'a link to the right bytes': (path) => {
@@ -63,7 +63,7 @@ const NOT_FILES: Record<string, (path: string) => void> = {
 }
 
 describe('an archive in a folder', () => {
-  test('keeps an object by its digest and a head as one line of JSON by its number, as files nobody may write to', async () => {
+  test('the archive stores an object by its digest and a head as one line of JSON by its number, in read-only files', async () => {
     const { root, objects, path } = await openRoot()
     await objects.put(DIGEST, BYTES)
     await objects.putHead(headOf(12))
@@ -74,7 +74,7 @@ describe('an archive in a folder', () => {
     for (const file of [path, join(root, 'heads/12')]) expect(lstatSync(file).mode & 0o222).toBe(0)
   })
 
-  test('leaves no temporary file behind, whether a write is done, repeated or refused', async () => {
+  test('the archive leaves no temporary file behind after a write that succeeds, repeats or fails', async () => {
     const { root, objects, path } = await openRoot()
     await objects.put(DIGEST, BYTES)
     await objects.put(DIGEST, BYTES)
@@ -85,7 +85,7 @@ describe('an archive in a folder', () => {
     expect(filesBelow(root)).toEqual([path.slice(root.length + 1)])
   })
 
-  test('takes an unfinished file of a killed writer for neither an object nor a head', async () => {
+  test('the archive ignores an unfinished file of a killed writer', async () => {
     const { root, objects } = await openRoot()
     await objects.putHead(headOf(1))
     writeFileSync(join(root, 'heads/.writing-1-x'), '{"seq":2')
@@ -98,7 +98,7 @@ describe('an archive in a folder', () => {
     expect(keys.sort()).toEqual(['heads:1', 'heads:2'])
   })
 
-  test('does not touch the file of an object that is put again', async () => {
+  test('the archive does not touch the file of an object that is stored again', async () => {
     const { objects, path } = await openRoot()
     await objects.put(DIGEST, BYTES)
     const { ino, mtimeMs } = lstatSync(path)
@@ -107,19 +107,22 @@ describe('an archive in a folder', () => {
     expect(lstatSync(path)).toMatchObject({ ino, mtimeMs })
   })
 
-  test.each(Object.entries(NOT_FILES))('refuses %s in the place of an object', async (_what, put) => {
-    const { root, objects, path } = await openRoot()
-    inPlace(path, put)
-    const before = lstatSync(path)
-    const files = filesBelow(root)
-    await expect(objects.get(DIGEST)).rejects.toMatchObject(DAMAGED)
-    await expect(objects.put(DIGEST, BYTES)).rejects.toMatchObject(DAMAGED)
-    expect(lstatSync(path)).toMatchObject({ ino: before.ino, mode: before.mode })
-    expect(filesBelow(root), 'nothing is written through a link').toEqual(files)
-  })
+  test.each(Object.entries(NOT_FILES))(
+    'the archive refuses %s in the place of an object',
+    async (_what, put) => {
+      const { root, objects, path } = await openRoot()
+      inPlace(path, put)
+      const before = lstatSync(path)
+      const files = filesBelow(root)
+      await expect(objects.get(DIGEST)).rejects.toMatchObject(DAMAGED)
+      await expect(objects.put(DIGEST, BYTES)).rejects.toMatchObject(DAMAGED)
+      expect(lstatSync(path)).toMatchObject({ ino: before.ino, mode: before.mode })
+      expect(filesBelow(root), 'nothing is written through a link').toEqual(files)
+    },
+  )
 
   test.each(['sha256', `sha256/${DIGEST.slice(0, 2)}`])(
-    'refuses to read and to write below a file called %s',
+    'the archive refuses reads and writes below a file called %s',
     async (name) => {
       const { root, objects } = await openRoot()
       inPlace(join(root, name), (path) => writeFileSync(path, 'not a folder'))
@@ -129,24 +132,27 @@ describe('an archive in a folder', () => {
     },
   )
 
-  test('refuses a file where the folder of heads should be', async () => {
+  test('the archive refuses a file in place of the folder of heads', async () => {
     const { root, objects } = await openRoot()
     writeFileSync(join(root, 'heads'), 'not a folder')
     await expect(objects.newestHead()).rejects.toMatchObject(DAMAGED)
     await expect(objects.putHead(headOf(1))).rejects.toMatchObject(DAMAGED)
   })
 
-  test.each(Object.entries(NOT_FILES))('refuses %s in the place of the newest head', async (what, put) => {
-    const { root, objects } = await openRoot()
-    await objects.putHead(headOf(1))
-    inPlace(join(root, 'heads/2'), put)
-    await expect(objects.putHead(headOf(2))).rejects.toMatchObject(DAMAGED)
-    // A folder is not a name of the list at all: it can only hide a head that was removed, which the ledger tells.
-    if (what === 'a folder') expect(await objects.newestHead()).toEqual(headOf(1))
-    else await expect(objects.newestHead()).rejects.toMatchObject(DAMAGED)
-  })
+  test.each(Object.entries(NOT_FILES))(
+    'the archive refuses %s in the place of the newest head',
+    async (what, put) => {
+      const { root, objects } = await openRoot()
+      await objects.putHead(headOf(1))
+      inPlace(join(root, 'heads/2'), put)
+      await expect(objects.putHead(headOf(2))).rejects.toMatchObject(DAMAGED)
+      // A folder is not listed: it can only hide a removed head, which the ledger reveals.
+      if (what === 'a folder') expect(await objects.newestHead()).toEqual(headOf(1))
+      else await expect(objects.newestHead()).rejects.toMatchObject(DAMAGED)
+    },
+  )
 
-  test('refuses a file larger than any object without reading it', async () => {
+  test('the archive refuses a file over the size limit without reading it', async () => {
     const { objects, path } = await openRoot()
     inPlace(path, () => {
       writeFileSync(path, '')
@@ -155,7 +161,7 @@ describe('an archive in a folder', () => {
     await expect(objects.get(DIGEST)).rejects.toMatchObject(DAMAGED)
   })
 
-  test('stores one file when two processes put the same object at once', async () => {
+  test('the archive stores one file when two processes store the same object at the same time', async () => {
     const { root, objects } = await openRoot()
     const bytes = Buffer.alloc(3 * 1024 * 1024, 'dash')
     const script = `
@@ -182,9 +188,9 @@ describe('an archive in a folder', () => {
   })
 })
 
-describe('an archive whose folder is not there', () => {
+describe('an archive with a missing folder', () => {
   test.each(['missing', 'file', 'file/folder'])(
-    'is unavailable, whatever is asked of it, and creates nothing: %s',
+    'the archive is unavailable for every operation, and creates nothing: %s',
     async (place) => {
       const folder = await temporaryFolder()
       writeFileSync(join(folder, 'file'), '')
@@ -198,7 +204,7 @@ describe('an archive whose folder is not there', () => {
     },
   )
 
-  test('is available again once its folder is back', async () => {
+  test('the archive is available again once its folder is back', async () => {
     const root = join(await temporaryFolder(), 'mounted-later')
     const objects = fileObjects(root)
     await expect(objects.ping()).rejects.toMatchObject(UNAVAILABLE)
@@ -210,7 +216,7 @@ describe('an archive whose folder is not there', () => {
 })
 
 describe('a change token of the archive', () => {
-  test('is null for an object just written, even when its times are set back', async () => {
+  test('the change token is null for a new object, even if its times are set back', async () => {
     const { root, path } = await openRoot()
     const objects = fileObjects(root)
     await objects.put(DIGEST, BYTES)
@@ -219,7 +225,7 @@ describe('a change token of the archive', () => {
     expect(await objects.objectChangeToken(DIGEST)).toBeNull()
   })
 
-  test('stays equal while the object does', async () => {
+  test('the change token stays equal while the object does', async () => {
     const { objects } = await openRoot()
     await objects.put(DIGEST, BYTES)
     const changeToken = await objects.objectChangeToken(DIGEST)
@@ -229,7 +235,7 @@ describe('a change token of the archive', () => {
     expect(await objects.objectChangeToken(DIGEST)).toBe(changeToken)
   })
 
-  test('changes when an absent object arrives and when it goes again', async () => {
+  test('the change token changes when a missing object is added and when it is removed', async () => {
     const { objects, path } = await openRoot()
     const absent = await objects.objectChangeToken(DIGEST)
     await objects.put(DIGEST, BYTES)
@@ -239,7 +245,7 @@ describe('a change token of the archive', () => {
     expect(await objects.objectChangeToken(DIGEST)).not.toBe(present)
   })
 
-  test('of the head changes when a newer head arrives', async () => {
+  test('the change token of the head changes when a newer head is added', async () => {
     const { root, objects } = await openRoot()
     const none = await objects.headChangeToken(null)
     await objects.putHead(headOf(1))
@@ -251,7 +257,7 @@ describe('a change token of the archive', () => {
     expect(await objects.headChangeToken(headOf(1))).not.toBe(first)
   })
 
-  test('of the head changes when the newest head is edited in place', async () => {
+  test('the change token of the head changes when the newest head is edited in place', async () => {
     const { root, objects } = await openRoot()
     await objects.putHead(headOf(1))
     const path = join(root, 'heads/1')
@@ -263,7 +269,7 @@ describe('a change token of the archive', () => {
     expect(await objects.headChangeToken(headOf(1))).not.toBe(before)
   })
 
-  test('of a missing head changes when the folder of the archive goes away', async () => {
+  test('the change token of a missing head changes when the folder of the archive disappears', async () => {
     const { root, objects } = await openRoot()
     const before = await objects.headChangeToken(await objects.newestHead())
     expect(before).not.toBeNull()

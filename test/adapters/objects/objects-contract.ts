@@ -10,7 +10,7 @@ import { storageDamaged } from '../../../src/domain/refusal.ts'
 /** An empty archive, and a way past it. */
 interface ArchiveUnderTest {
   objects: Objects
-  /** Puts bytes under a path of the store (`heads/1`), as somebody else would who can write to it. */
+  /** Writes bytes to a path of the store (`heads/1`), as another program could. */
   plant(path: string, bytes: Uint8Array): Promise<void>
 }
 
@@ -59,7 +59,7 @@ const DAMAGED_HEADS: Record<string, Uint8Array> = {
 
 type ArchiveOpener = () => Promise<ArchiveUnderTest>
 
-/** What every archive keeps, whatever engine it stands on. */
+/** Contract of every archive engine. */
 export function objectsContract(engine: string, open: ArchiveOpener): void {
   archiveContract(engine, open)
   recommendationsContract(engine, open)
@@ -67,30 +67,36 @@ export function objectsContract(engine: string, open: ArchiveOpener): void {
 
 function archiveContract(engine: string, open: ArchiveOpener): void {
   describe(`an archive on ${engine}`, () => {
-    test.each(Object.entries(OBJECTS))('gives back %s exactly as it was put', async (_what, bytes) => {
-      const { objects } = await open()
-      const before = Uint8Array.from(bytes)
-      await objects.put(sha256Hex(bytes), bytes)
-      const stored = await objects.get(sha256Hex(bytes))
-      expect(stored).toBeInstanceOf(Uint8Array)
-      expect(Buffer.compare(stored ?? new Uint8Array(1), before)).toBe(0)
-    })
+    test.each(Object.entries(OBJECTS))(
+      'the archive returns %s exactly as it was stored',
+      async (_what, bytes) => {
+        const { objects } = await open()
+        const before = Uint8Array.from(bytes)
+        await objects.put(sha256Hex(bytes), bytes)
+        const stored = await objects.get(sha256Hex(bytes))
+        expect(stored).toBeInstanceOf(Uint8Array)
+        expect(Buffer.compare(stored ?? new Uint8Array(1), before)).toBe(0)
+      },
+    )
 
-    test('gives null for an object that was never put', async () => {
+    test('the archive returns null for an object that was never stored', async () => {
       const { objects } = await open()
       expect(await objects.get(sha256Hex('never'))).toBeNull()
       await objects.put(sha256Hex('another'), utf8('another'))
       expect(await objects.get(sha256Hex('never'))).toBeNull()
     })
 
-    test.each(Object.entries(INVALID_DIGESTS))('refuses %s where a digest belongs', async (_what, digest) => {
-      const { objects } = await open()
-      await expect(async () => objects.get(digest)).rejects.toMatchObject(DAMAGED)
-      await expect(async () => objects.objectChangeToken(digest)).rejects.toMatchObject(DAMAGED)
-      await expect(async () => objects.put(digest, utf8('x'))).rejects.toThrow()
-    })
+    test.each(Object.entries(INVALID_DIGESTS))(
+      'the archive refuses %s in place of a digest',
+      async (_what, digest) => {
+        const { objects } = await open()
+        await expect(async () => objects.get(digest)).rejects.toMatchObject(DAMAGED)
+        await expect(async () => objects.objectChangeToken(digest)).rejects.toMatchObject(DAMAGED)
+        await expect(async () => objects.put(digest, utf8('x'))).rejects.toThrow()
+      },
+    )
 
-    test('throws when the bytes have another digest, and stores nothing', async () => {
+    test('the archive rejects bytes with another digest, and stores nothing', async () => {
       const { objects } = await open()
       const digest = sha256Hex('these bytes')
       await expect(objects.put(digest, utf8('other bytes'))).rejects.toThrow('a different digest')
@@ -101,41 +107,44 @@ function archiveContract(engine: string, open: ArchiveOpener): void {
     test.each([
       [[9, 10], 10],
       [[999, 1000, 2], 1000],
-    ])('of the heads %j the newest is %i', async (seqs, newest) => {
+    ])('the newest of the heads %j is %i', async (seqs, newest) => {
       const { objects } = await open()
       for (const seq of seqs) await objects.putHead(headOf(seq))
       expect(await objects.newestHead()).toEqual(headOf(newest))
     })
 
-    test('takes the same head twice, and keeps the time of the first', async () => {
+    test('the archive accepts the same head twice, and keeps the time of the first', async () => {
       const { objects } = await open()
       await objects.putHead(headOf(4))
       await objects.putHead(headOf(4, { time: Date.UTC(2027, 0, 1) }))
       expect(await objects.newestHead()).toEqual(headOf(4))
     })
 
-    test('refuses another leaf for a head that exists, and keeps the first', async () => {
+    test('the archive refuses another leaf for an existing head, and keeps the first', async () => {
       const { objects } = await open()
       await objects.putHead(headOf(4))
       await expect(objects.putHead(headOf(4, { leaf: leaf('b') }))).rejects.toMatchObject(DAMAGED)
       expect(await objects.newestHead()).toEqual(headOf(4))
     })
 
-    test('reads a head another program wrote with the same fields', async () => {
+    test('the archive reads a head that another program wrote with the same fields', async () => {
       const { objects, plant } = await open()
       await plant('heads/7', utf8(formatHead()))
       expect(await objects.newestHead()).toEqual(headOf(7))
     })
 
-    test.each(Object.entries(DAMAGED_HEADS))('refuses a head file with %s', async (_what, bytes) => {
-      const { objects, plant } = await open()
-      await objects.putHead(headOf(6))
-      await plant('heads/7', bytes)
-      await expect(objects.newestHead()).rejects.toMatchObject(DAMAGED)
-      await expect(objects.putHead(headOf(7))).rejects.toMatchObject(DAMAGED)
-    })
+    test.each(Object.entries(DAMAGED_HEADS))(
+      'the archive refuses a head file with %s',
+      async (_what, bytes) => {
+        const { objects, plant } = await open()
+        await objects.putHead(headOf(6))
+        await plant('heads/7', bytes)
+        await expect(objects.newestHead()).rejects.toMatchObject(DAMAGED)
+        await expect(objects.putHead(headOf(7))).rejects.toMatchObject(DAMAGED)
+      },
+    )
 
-    test('takes no other name for a head', async () => {
+    test('the archive accepts no other name for a head', async () => {
       const { objects, plant } = await open()
       await objects.putHead(headOf(2))
       for (const name of ['0', '07', '8.json', 'x', '-9', '1e1', '9007199254740993', '7?x', '7:1']) {
@@ -144,7 +153,7 @@ function archiveContract(engine: string, open: ArchiveOpener): void {
       expect(await objects.newestHead()).toEqual(headOf(2))
     })
 
-    test('refuses to put an object in the place of other bytes, and leaves them as evidence', async () => {
+    test('the archive refuses to store an object over other bytes, and leaves them as evidence', async () => {
       const { objects, plant } = await open()
       const digest = sha256Hex('an object')
       await plant(pathOf(digest), utf8('other bytes'))
@@ -152,7 +161,7 @@ function archiveContract(engine: string, open: ArchiveOpener): void {
       expect(textOf(await objects.get(digest))).toBe('other bytes')
     })
 
-    test('stores one object when it is put several times at once', async () => {
+    test('the archive stores one object when it is stored several times at once', async () => {
       const { objects } = await open()
       const digest = sha256Hex('an object')
       await Promise.all([1, 2, 3, 4].map(() => objects.put(digest, utf8('an object'))))
@@ -160,7 +169,7 @@ function archiveContract(engine: string, open: ArchiveOpener): void {
       expect(await objects.keys('sha256')).toEqual([pathOf(digest)])
     })
 
-    test('lets one of two different heads written at once win', async () => {
+    test('one of two different heads written at the same time wins', async () => {
       const { objects } = await open()
       const heads = ['a', 'b', 'c'].map((digit) => headOf(3, { leaf: leaf(digit) }))
       const written = await Promise.allSettled(heads.map((head) => objects.putHead(head)))
@@ -171,7 +180,7 @@ function archiveContract(engine: string, open: ArchiveOpener): void {
         expect(loser).toMatchObject({ reason: DAMAGED })
     })
 
-    test('lists what it holds, with everything somebody else put there', async () => {
+    test('the archive lists all its contents, including foreign files', async () => {
       const { objects, plant } = await open()
       expect(await objects.keys('sha256')).toEqual([])
       expect(await objects.keys('heads')).toEqual([])
@@ -185,7 +194,7 @@ function archiveContract(engine: string, open: ArchiveOpener): void {
       expect((await objects.keys('heads')).sort()).toEqual(['heads/1', 'heads/1.bak'])
     })
 
-    test('finds the newest of more heads than one answer of a server lists', async () => {
+    test('the archive finds the newest of more heads than one page of a server lists', async () => {
       const { objects, plant } = await open()
       const seqs = Array.from({ length: 1_005 }, (_, index) => index + 1)
       for (let first = 0; first < seqs.length; first += 50) {
@@ -197,7 +206,7 @@ function archiveContract(engine: string, open: ArchiveOpener): void {
       expect(await objects.newestHead()).toMatchObject({ seq: 1_005 })
     })
 
-    test('can be reached and trusted with writes, however often it is asked', async () => {
+    test('the archive can be pinged and prepared any number of times', async () => {
       const { objects } = await open()
       await objects.prepare()
       await objects.prepare()
@@ -237,7 +246,7 @@ function recommendationsContract(engine: string, opener: ArchiveOpener): void {
   }
 
   describe(`recommendations on ${engine}`, () => {
-    test('hold nothing at first, and can be reached', async () => {
+    test('a new store has no recommendations, and can be pinged', async () => {
       const { store } = await open()
       await store.ping()
       expect(await store.current()).toBeNull()
@@ -245,7 +254,7 @@ function recommendationsContract(engine: string, opener: ArchiveOpener): void {
       expect(await store.versions()).toEqual([])
     })
 
-    test('give back a run and make it the current one, byte for byte', async () => {
+    test('a stored run is returned byte for byte and becomes the current one', async () => {
       const { store } = await open()
       const odd = Uint8Array.of(0xef, 0xbb, 0xbf, 0x7b, 0x7d, 0x00, 0xff, 0x0a)
       await store.put('2026-08-22.v1', odd)
@@ -253,7 +262,7 @@ function recommendationsContract(engine: string, opener: ArchiveOpener): void {
       expect([...((await store.run('2026-08-22.v1')) ?? [])]).toEqual([...odd])
     })
 
-    test('replace the current one and keep every run', async () => {
+    test('a new run replaces the current one, and every run is kept', async () => {
       const { store } = await open()
       await store.put('2026-08-22.v1', utf8('first'))
       await store.put('2026-08-22.v2', utf8('a longer second'))
@@ -264,7 +273,7 @@ function recommendationsContract(engine: string, opener: ArchiveOpener): void {
       expect((await store.versions()).sort()).toEqual(['2026-08-22.v1', '2026-08-22.v2', '2026-08-23.v1'])
     })
 
-    test('take the same run twice, which makes it the current one again', async () => {
+    test('the same run can be stored twice, and becomes the current one again', async () => {
       const { store } = await open()
       await store.put('2026-08-22.v1', utf8('first'))
       await store.put('2026-08-22.v2', utf8('second'))
@@ -272,7 +281,7 @@ function recommendationsContract(engine: string, opener: ArchiveOpener): void {
       expect(textOf(await store.current())).toBe('first')
     })
 
-    test('refuse other bytes for a run that is there, and keep both as they were', async () => {
+    test('other bytes for an existing run are refused, and both stay unchanged', async () => {
       const { store } = await open()
       await store.put('2026-08-22.v1', utf8('first'))
       await expect(store.put('2026-08-22.v1', utf8('other'))).rejects.toMatchObject(DAMAGED)
@@ -280,7 +289,7 @@ function recommendationsContract(engine: string, opener: ArchiveOpener): void {
       expect(textOf(await store.current())).toBe('first')
     })
 
-    test('replace a current one that somebody else damaged, and give back the damage before', async () => {
+    test('a damaged current recommendation is returned as it is, and then replaced', async () => {
       const { store, plant } = await open()
       await plant('free-llm/current', utf8('{"broken'))
       expect(textOf(await store.current())).toBe('{"broken')
@@ -289,7 +298,7 @@ function recommendationsContract(engine: string, opener: ArchiveOpener): void {
     })
 
     test.each(['', '2026-08-22', '2026-08-22.v', '../current', '2026-08-22.v1?x', '2026-08-22.v1:x'])(
-      'take no version called %j',
+      'the version %j is refused',
       async (version) => {
         const { store } = await open()
         await expect(store.put(version, utf8('x'))).rejects.toThrow('not a ranking version')
@@ -298,7 +307,7 @@ function recommendationsContract(engine: string, opener: ArchiveOpener): void {
       },
     )
 
-    test('list no stray object as a version', async () => {
+    test('a stray object is not listed as a version', async () => {
       const { store, plant } = await open()
       await store.put('2026-08-22.v1', utf8('x'))
       for (const path of ['readme', '2026-08-22.v1.bak', 'deeper/2026-08-23.v1'])
@@ -306,7 +315,7 @@ function recommendationsContract(engine: string, opener: ArchiveOpener): void {
       expect(await store.versions()).toEqual(['2026-08-22.v1'])
     })
 
-    test('give a reader the old bytes or the new ones, whole, while they are replaced', async () => {
+    test('a reader gets the old bytes or the new ones while they are replaced', async () => {
       const { store } = await open()
       const bodies = ['a', 'b', 'c', 'd'].map((letter) => letter.repeat(200_000))
       await store.put('2026-08-22.v1', utf8(bodies[0] ?? ''))

@@ -43,7 +43,7 @@ objectsContract('files', async () => {
   }
 })
 
-/** An engine that reads whatever it is told to. */
+/** An engine that returns a given value for every read. */
 function engineReading(value: unknown): Driver {
   return {
     name: 'scripted',
@@ -60,13 +60,13 @@ describe('an archive on any engine', () => {
   test.each([
     ['other bytes', Uint8Array.of(1)],
     ['nothing', null],
-  ])('refuses a write that reads back as %s', async (_what, value) => {
+  ])('the archive refuses a write that reads back as %s', async (_what, value) => {
     const driver = { ...engineReading(value), setItemRaw: () => undefined }
     const objects = unstorageObjects(driver, ready)
     await expect(objects.put(digest, new TextEncoder().encode('x'))).rejects.toMatchObject(DAMAGED)
   })
 
-  test('is asked whether it can be trusted before anything is written to it', async () => {
+  test('the archive is prepared before anything is written to it', async () => {
     const stored = new Map<string, Uint8Array>()
     const refusal = new Error('not to be trusted')
     const objects = unstorageObjects(memoryObjects(stored), () => Promise.reject(refusal))
@@ -76,7 +76,7 @@ describe('an archive on any engine', () => {
     expect(stored.size).toBe(0)
   })
 
-  test('takes a head another run wrote in between with the same leaf for its own', async () => {
+  test('the archive accepts a head with the same leaf that another run wrote meanwhile', async () => {
     const stored = new Map<string, Uint8Array>()
     const driver = memoryObjects(stored)
     const other = unstorageObjects(memoryObjects(stored), ready)
@@ -85,7 +85,7 @@ describe('an archive on any engine', () => {
     expect(await objects.newestHead()).toEqual(headOf(1))
   })
 
-  test('can prove nothing unchanged when the engine has no change token', async () => {
+  test('the archive has no change token if its engine has none', async () => {
     const objects = unstorageObjects(memoryObjects(new Map()), ready)
     await objects.putHead(headOf(1))
     expect(await objects.objectChangeToken(digest)).toBeNull()
@@ -94,20 +94,20 @@ describe('an archive on any engine', () => {
   })
 })
 
-test('an audit asks for no more heads once the store has failed', async () => {
-  let asked = 0
+test('an audit reads no more heads once the store has failed', async () => {
+  let calls = 0
   const archive = {
     keys: () => Promise.resolve(Array.from({ length: 200 }, (_, index) => `heads/${index + 1}`)),
     get: () => Promise.resolve(null),
     async headFile() {
-      asked += 1
+      calls += 1
       await pause(1)
       throw storageUnavailable('it is down')
     },
   }
   await expect(streamingAuditor(archive).heads()).rejects.toMatchObject(UNAVAILABLE)
   await pause(50)
-  expect(asked).toBeLessThan(100)
+  expect(calls).toBeLessThan(100)
 })
 
 const ROWS = chainOf(
@@ -157,25 +157,25 @@ function whenRead(
   }
 }
 
-describe('a reading of both ledgers and the head', () => {
+describe('a read of both ledgers and the head', () => {
   test.each([
     [0, 0],
     [4, 3],
-  ])('holds for %i entries with %i heads', async (entries, heads) => {
+  ])('the read succeeds for %i entries with %i heads', async (entries, heads) => {
     const { ledger, objects } = await year(entries, heads)
     const { proved, head } = await yearReader(ledger, objects).read()
     expect(proved.entries).toHaveLength(entries)
     expect(head).toEqual(heads === 0 ? null : headAt(ROWS, heads))
   })
 
-  test('is refused for a ledger that is two entries ahead of its head, after one look', async () => {
+  test('a ledger two entries ahead of its head is refused after one read', async () => {
     const { ledger, objects } = await year(5, 3)
     const watched = whenRead(ledger, () => Promise.resolve())
     await expect(yearReader(watched, objects).read()).rejects.toMatchObject(DAMAGED)
     expect(watched.readings()).toBe(1)
   })
 
-  test('holds when one publication comes between the head and the ledger', async () => {
+  test('the read succeeds if one publication comes between the head and the ledger', async () => {
     const { ledger, objects, publish } = await year(2, 2)
     const watched = whenRead(ledger, publish)
     const { proved, head } = await yearReader(watched, objects).read()
@@ -184,7 +184,7 @@ describe('a reading of both ledgers and the head', () => {
     expect(watched.readings()).toBe(1)
   })
 
-  test('is repeated when several publications come between the head and the ledger', async () => {
+  test('the read is repeated if several publications come between the head and the ledger', async () => {
     const { ledger, objects, publish } = await year(2, 2)
     const watched = whenRead(ledger, async (reading) => {
       if (reading > 2) return
@@ -196,7 +196,7 @@ describe('a reading of both ledgers and the head', () => {
     expect(watched.readings()).toBe(3)
   })
 
-  test('gives up when it is overtaken again and again', async () => {
+  test('the read gives up after repeated conflicts', async () => {
     const { ledger, objects, publish } = await year(2, 2)
     const watched = whenRead(ledger, async () => {
       for (let count = 0; count < 3; count += 1) await publish()
@@ -208,7 +208,7 @@ describe('a reading of both ledgers and the head', () => {
 
 const BYTES = new TextEncoder().encode('a run')
 
-test('recommendations in a folder stand beside the archive, which does not take them for its own, and leave no temporary file', async () => {
+test('recommendations in a folder do not appear in the archive beside them, and leave no temporary file', async () => {
   const root = await temporaryFolder()
   const store = fileObjects(root).recommendations
   await store.put('2026-08-22.v1', BYTES)
@@ -225,16 +225,16 @@ test('recommendations in a folder stand beside the archive, which does not take 
   ])
 })
 
-test('recommendations in a folder that is not there are unavailable, not absent, and create nothing', async () => {
+test('recommendations in a missing folder are unavailable, not absent, and create nothing', async () => {
   const root = await temporaryFolder()
   const store = fileObjects(root).recommendations
   rmSync(root, { recursive: true })
-  for (const asked of [() => store.current(), () => store.ping(), () => store.put('2026-08-22.v1', BYTES)])
-    await expect(asked()).rejects.toMatchObject(UNAVAILABLE)
+  for (const calls of [() => store.current(), () => store.ping(), () => store.put('2026-08-22.v1', BYTES)])
+    await expect(calls()).rejects.toMatchObject(UNAVAILABLE)
   expect(existsSync(root)).toBe(false)
 })
 
-test('recommendations are damaged where a folder stands in the place of the current one', async () => {
+test('recommendations are damaged if a folder is in place of the current one', async () => {
   const root = await temporaryFolder()
   mkdirSync(join(root, 'free-llm/current'), { recursive: true })
   const store = fileObjects(root).recommendations

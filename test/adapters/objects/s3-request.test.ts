@@ -13,7 +13,7 @@ const LAST = '<IsTruncated>false</IsTruncated>'
 const ENCODED = '<EncodingType>url</EncodingType>'
 
 describe('a page of a listing', () => {
-  test('gives its keys and the token of the next page', () => {
+  test('a page has its keys and the token of the next page', () => {
     const rest = '<IsTruncated>true</IsTruncated><NextContinuationToken>a&amp;b+/=</NextContinuationToken>'
     expect(parseListing(page(`<KeyCount>2</KeyCount>${rest}${entry('a/1')}\n${entry('a/2')}`))).toEqual({
       keys: ['a/1', 'a/2'],
@@ -21,7 +21,7 @@ describe('a page of a listing', () => {
     })
   })
 
-  test('may be empty', () => {
+  test('a page may be empty', () => {
     expect(parseListing(page(`<Prefix/><KeyCount>0</KeyCount>${LAST}`))).toEqual({ keys: [], next: null })
   })
 
@@ -29,7 +29,7 @@ describe('a page of a listing', () => {
     ['encoded', ENCODED, 'a%2Fb+c%2Bd%3Fe%26%C3%A9%0A', 'a/b c+d?e&é\n'],
     ['with references of XML', '', 'a&amp;b&lt;c&gt;&quot;&apos;&#10;&#xe9;%41+', 'a&b<c>"\'\né%41+'],
     ['encoded and with references', ENCODED, 'a%26&amp;', 'a&&'],
-  ])('gives keys that are %s as the bucket names them', (_what, rest, key, name) => {
+  ])('a page returns keys that are %s as the bucket names them', (_what, rest, key, name) => {
     expect(parseListing(page(`${rest}${LAST}${entry(key)}`)).keys).toEqual([name])
   })
 
@@ -56,7 +56,7 @@ describe('a page of a listing', () => {
     ['a character that is none', page(LAST + entry('a&#x110000;'))],
     ['an encoding that cannot be undone', page(ENCODED + LAST + entry('a%zz'))],
     ['bytes that are not UTF-8', Uint8Array.of(...page(LAST), 0xff)],
-  ])('is refused when it is %s', (_what, bytes) => {
+  ])('a page is refused if it is %s', (_what, bytes) => {
     expect(() => parseListing(bytes)).toThrow()
   })
 })
@@ -64,7 +64,7 @@ describe('a page of a listing', () => {
 describe('the code of an error', () => {
   const of = (text: string): string | null => errorCodeOf(new TextEncoder().encode(text))
 
-  test('is read from an error document of S3', () => {
+  test('the code is read from an error document of S3', () => {
     expect(
       of('<?xml version="1.0"?>\n<Error><Code>NoSuchKey</Code><Message>no &lt;Code&gt;</Message></Error>'),
     ).toBe('NoSuchKey')
@@ -75,7 +75,7 @@ describe('the code of an error', () => {
     ['<html><body>404 <Code>NoSuchKey</Code></body></html>', 'a web page'],
     ['{"Code":"NoSuchKey"}', 'JSON'],
     ['<Error><Code></Code></Error>', 'an empty code'],
-  ])('is not read from %j, which is %s', (text) => {
+  ])('the code is not read from %j, which is %s', (text) => {
     expect(of(text)).toBeNull()
   })
 })

@@ -18,7 +18,7 @@ const CALL: ModelCall = {
   maxOutputTokens: 1_000,
 }
 
-/** Three models that call tools, the second of which does not think, and one that does not. */
+/** Three models that call tools, the second without reasoning, and one model that calls no tools. */
 const RUN = sampleRun({
   candidates: [
     candidate('maker/first:free'),
@@ -73,18 +73,18 @@ async function bench(changes: Partial<AutoModelOptions> & { room?: number } = {}
   return { provider, model, counted, wait: (ms) => void (now += ms) }
 }
 
-async function heard(model: ChatModel): Promise<ModelEvent[]> {
+async function collectEvents(model: ChatModel): Promise<ModelEvent[]> {
   const events: ModelEvent[] = []
   for await (const event of model.ask(CALL, LIVING)) events.push(event)
   return events
 }
 
-const asked = ({ provider }: Bench): unknown[] => provider.requests.map(({ body }) => body['model'])
+const requestedModels = ({ provider }: Bench): unknown[] => provider.requests.map(({ body }) => body['model'])
 
-test('names the recommended model, and asks it for nothing that costs or is kept', async () => {
+test('the chat uses the recommended model, at no cost and without stored data', async () => {
   const at = await bench()
   expect(await at.model.name()).toBe('maker/first:free')
-  expect((await heard(at.model)).at(-1)).toMatchObject({ kind: 'end', model: 'maker/first:free' })
+  expect((await collectEvents(at.model)).at(-1)).toMatchObject({ kind: 'end', model: 'maker/first:free' })
   const [request] = at.provider.requests
   expect(request?.path).toBe('/v1/chat/completions')
   expect(request?.headers).toMatchObject({
@@ -101,101 +101,107 @@ test('names the recommended model, and asks it for nothing that costs or is kept
   expect(request?.body).not.toHaveProperty('models')
 })
 
-test('counts a request before it is sent, against the limit the service tells for the key', async () => {
+test('a request is counted before it is sent, against the limit that the service reports for the key', async () => {
   const at = await bench()
   at.provider.key = { data: { free_model_daily_requests: { limit: 1_000, used: 3 } } }
-  await heard(at.model)
-  await heard(at.model)
+  await collectEvents(at.model)
+  await collectEvents(at.model)
   expect(at.provider.keyRequests).toBe(1)
   at.wait(60_000)
   at.provider.key = { data: {} }
-  await heard(at.model)
+  await collectEvents(at.model)
   expect(at.provider.keyRequests).toBe(2)
   expect(at.counted).toEqual([1_000, 1_000, 50].map((limit) => ({ model: 'maker/first:free', limit })))
 })
 
-test('counts against the limit it knows while the service does not tell another', async () => {
+test('the last known limit applies while the service reports no other', async () => {
   const at = await bench()
   at.provider.key = { data: { free_model_daily_requests: { limit: 1_000, used: 3 } } }
-  await heard(at.model)
+  await collectEvents(at.model)
   at.wait(60_000)
   at.provider.keyStatus = 503
-  await heard(at.model)
+  await collectEvents(at.model)
   expect(at.provider.keyRequests).toBe(2)
   expect(at.counted.map(({ limit }) => limit)).toEqual([1_000, 1_000])
 })
 
-test('sends nothing when the day has no request left', async () => {
+test('nothing is sent if the day has no request left', async () => {
   const at = await bench({ room: 1 })
-  await heard(at.model)
-  expect(await heard(at.model)).toEqual([
+  await collectEvents(at.model)
+  expect(await collectEvents(at.model)).toEqual([
     { kind: 'failed', error: 'upstream_error', code: 'http_429', usage: null, dispatched: false },
   ])
   expect(at.provider.requests.length).toBe(1)
 })
 
 describe('a rate limit of the model', () => {
-  test('before the first text is answered by the next one that can call tools', async () => {
+  test('a rate limit before the first text moves the request to the next model that can call tools', async () => {
     const at = await bench()
     at.provider.behave(OWN_LIMIT, 'maker/first:free')
     at.provider.behave(OWN_LIMIT, 'maker/second:free')
-    expect((await heard(at.model)).at(-1)).toMatchObject({ kind: 'end', model: 'maker/third:free' })
-    expect(asked(at)).toEqual(['maker/first:free', 'maker/second:free', 'maker/third:free'])
+    expect((await collectEvents(at.model)).at(-1)).toMatchObject({ kind: 'end', model: 'maker/third:free' })
+    expect(requestedModels(at)).toEqual(['maker/first:free', 'maker/second:free', 'maker/third:free'])
     expect(at.counted.length).toBe(3)
     const second = at.provider.requests[1]?.body
     expect(second).toMatchObject({ max_tokens: 1_000 })
     expect(second).not.toHaveProperty('reasoning')
   })
 
-  test('is remembered until it ends', async () => {
+  test('a rate limit is remembered until it ends', async () => {
     const at = await bench()
     at.provider.behave(OWN_LIMIT, 'maker/first:free')
-    await heard(at.model)
+    await collectEvents(at.model)
     expect(await at.model.name()).toBe('maker/second:free')
-    await heard(at.model)
+    await collectEvents(at.model)
     at.wait(60_000)
     expect(await at.model.name()).toBe('maker/first:free')
-    expect(asked(at)).toEqual(['maker/first:free', 'maker/second:free', 'maker/second:free'])
+    expect(requestedModels(at)).toEqual(['maker/first:free', 'maker/second:free', 'maker/second:free'])
   })
 
-  test('inside a stream counts too', async () => {
+  test('a rate limit inside a stream counts too', async () => {
     const at = await bench()
     const body = 'data: {"error":{"code":429,"message":"Provider returned error"}}\n\n'
     at.provider.behave({ response: { status: 200, type: 'text/event-stream', body } }, 'maker/first:free')
-    expect((await heard(at.model)).at(-1)).toMatchObject({ kind: 'end', model: 'maker/second:free' })
+    expect((await collectEvents(at.model)).at(-1)).toMatchObject({ kind: 'end', model: 'maker/second:free' })
   })
 
-  test('after the first text is a failure like any other', async () => {
+  test('a rate limit after the first text is a failure like any other', async () => {
     const at = await bench()
     const text = JSON.stringify({ choices: [{ index: 0, delta: { content: 'Well' }, finish_reason: null }] })
     const body = `data: ${text}\n\ndata: {"error":{"code":429,"message":"Provider returned error"}}\n\n`
     at.provider.behave({ response: { status: 200, type: 'text/event-stream', body } }, 'maker/first:free')
-    expect(await heard(at.model)).toEqual([
+    expect(await collectEvents(at.model)).toEqual([
       { kind: 'text', text: 'Well' },
       { kind: 'failed', error: 'upstream_error', code: 'failed', usage: null, dispatched: true },
     ])
-    expect(asked(at)).toEqual(['maker/first:free'])
+    expect(requestedModels(at)).toEqual(['maker/first:free'])
   })
 
-  test('of every model is told, and costs no more requests until it ends', async () => {
+  test('a rate limit of every model is reported, and costs no more requests until it ends', async () => {
     const at = await bench()
     at.provider.behave(OWN_LIMIT)
-    const told = { kind: 'failed', error: 'upstream_error', code: 'http_429', usage: null, dispatched: false }
-    expect(await heard(at.model)).toEqual([told])
-    expect(await heard(at.model)).toEqual([told])
-    expect(asked(at).length).toBe(3)
+    const expected = {
+      kind: 'failed',
+      error: 'upstream_error',
+      code: 'http_429',
+      usage: null,
+      dispatched: false,
+    }
+    expect(await collectEvents(at.model)).toEqual([expected])
+    expect(await collectEvents(at.model)).toEqual([expected])
+    expect(requestedModels(at).length).toBe(3)
     expect(await at.model.name()).toBe('maker/first:free')
   })
 
-  test('of three models ends the request, however many could still be asked', async () => {
+  test('a rate limit of three models ends the request, for any number of further models', async () => {
     const models = ['a', 'b', 'c', 'd'].map((name) => candidate(`maker/${name}:free`))
     const current = () => Promise.resolve(sealRun(sampleRun({ candidates: models })))
     const at = await bench({ recommendations: { current } })
     at.provider.behave(OWN_LIMIT)
-    await heard(at.model)
-    expect(asked(at)).toHaveLength(3)
-    await heard(at.model)
-    expect(asked(at)).toHaveLength(4)
+    await collectEvents(at.model)
+    expect(requestedModels(at)).toHaveLength(3)
+    await collectEvents(at.model)
+    expect(requestedModels(at)).toHaveLength(4)
   })
 })
 
@@ -203,33 +209,33 @@ test.each([
   ['an account that is used up', ACCOUNT_LIMIT, 'http_429'],
   ['a provider that is down', 'failed', 'failed'],
   ['an answer that is cut', 'clean end without terminal', 'truncated'],
-] as const)('asks no other model because of %s', async (_what, mode, code) => {
+] as const)('no other model is tried because of %s', async (_what, mode, code) => {
   const at = await bench()
   at.provider.behave(mode)
-  expect((await heard(at.model)).at(-1)).toMatchObject({ kind: 'failed', code })
+  expect((await collectEvents(at.model)).at(-1)).toMatchObject({ kind: 'failed', code })
   expect(at.provider.requests.length).toBe(1)
 })
 
 describe('without a recommendation', () => {
-  test('there is no model, and nobody is asked', async () => {
+  test('no model is used without a recommendation', async () => {
     const at = await bench({ recommendations: { current: () => Promise.resolve(null) } })
     expect(await at.model.name()).toBe('')
-    expect(await heard(at.model)).toEqual([
+    expect(await collectEvents(at.model)).toEqual([
       { kind: 'failed', error: 'upstream_error', code: 'http_404', usage: null, dispatched: false },
     ])
     expect(at.counted).toEqual([])
     expect(at.provider.requests).toEqual([])
   })
 
-  test('that is sound, nobody is asked either', async () => {
+  test('no model is used with a damaged recommendation', async () => {
     const at = await bench({ recommendations: { current: () => Promise.resolve(Buffer.from('{}')) } })
     await expect(at.model.name()).rejects.toMatchObject({ code: 'storage_damaged' })
-    await expect(heard(at.model)).rejects.toMatchObject({ code: 'storage_damaged' })
+    await expect(collectEvents(at.model)).rejects.toMatchObject({ code: 'storage_damaged' })
     expect(at.provider.requests).toEqual([])
   })
 })
 
-test('runs on a new recommendation soon after it is stored', async () => {
+test('the chat uses a new recommendation soon after it is stored', async () => {
   let run = RUN
   let reads = 0
   const current = (): Promise<Uint8Array> => {
@@ -237,35 +243,35 @@ test('runs on a new recommendation soon after it is stored', async () => {
     return Promise.resolve(sealRun(run))
   }
   const at = await bench({ recommendations: { current } })
-  await Promise.all([at.model.name(), at.model.name(), heard(at.model)])
+  await Promise.all([at.model.name(), at.model.name(), collectEvents(at.model)])
   expect(reads).toBe(1)
   run = sampleRun({ candidates: [candidate('maker/newer:free')] })
   at.wait(10_000)
   expect(await at.model.name()).toBe('maker/newer:free')
 })
 
-test('tells the store which turn asks, and what its address may send of the day', async () => {
-  const told: unknown[] = []
+test('the store receives the turn of a request and the daily share of its address', async () => {
+  const expected: unknown[] = []
   const at = await bench({
     allowance: {
       countChatRequest(_model, _sentAt, _limit, turn) {
-        told.push(turn)
+        expected.push(turn)
         return Promise.resolve(true)
       },
     },
   })
   at.provider.key = { data: { free_model_daily_requests: { limit: 1_000, used: 3 } } }
   for await (const event of at.model.ask(CALL, LIVING, 'turn-1')) if (event.kind === 'end') break
-  expect(told).toEqual([{ turn: 'turn-1', perAddress: 200 }])
+  expect(expected).toEqual([{ turn: 'turn-1', perAddress: 200 }])
 })
 
-test('knows the requests of a day at once, and learns of a new limit meanwhile', async () => {
+test('the requests of a day are known at once, and a new limit is loaded in the background', async () => {
   const at = await bench()
   at.provider.key = { data: { free_model_daily_requests: { limit: 50, used: 3 } } }
   expect(await at.model.requestsPerDay?.()).toBe(50)
   at.provider.key = { data: { free_model_daily_requests: { limit: 1_000, used: 3 } } }
   at.wait(60_000)
   expect(await at.model.requestsPerDay?.()).toBe(50)
-  await heard(at.model)
+  await collectEvents(at.model)
   expect(await at.model.requestsPerDay?.()).toBe(1_000)
 })

@@ -31,7 +31,7 @@ const USAGE = { in: 100, out: 20, cached: 40 }
 type Expected =
   Partial<Extract<ModelEvent, { kind: 'end' }>> | { error: string; code: string; dispatched?: boolean }
 
-/** Every misbehaviour of one round: text given out, and how it ends. */
+/** Every misbehaviour of one round: its text and its end. */
 const TABLE: readonly (readonly [ModeName, string, Expected])[] = [
   ['answer', WHOLE, { refused: false, calls: [], usage: USAGE }],
   ['clean end without terminal', WHOLE, { error: 'upstream_error', code: 'truncated' }],
@@ -67,33 +67,33 @@ const TABLE: readonly (readonly [ModeName, string, Expected])[] = [
 ]
 
 describe.each(APIS)('a round over %s', (api) => {
-  test.each(TABLE)('of a provider of %s', async (mode, text, expected) => {
+  test.each(TABLE)('the round ends as expected for the provider mode: %s', async (mode, text, expected) => {
     const provider = await startProvider(mode)
-    const silence = 'error' in expected && expected.error === 'timeout' ? expected.code : null
+    const idleLimit = 'error' in expected && expected.error === 'timeout' ? expected.code : null
     const quick = {
-      ...(silence === 'first_event' ? { firstEventMs: 200 } : {}),
-      ...(silence === 'idle' ? { idleMs: 100 } : {}),
+      ...(idleLimit === 'first_event' ? { firstEventMs: 200 } : {}),
+      ...(idleLimit === 'idle' ? { idleMs: 100 } : {}),
     }
     const events = await collectEvents(modelAt(provider.url, { api, ...quick }))
-    const heardOf = outcome(events)
-    expect(heardOf.text).toBe(text)
-    expect(heardOf.end).toMatchObject('code' in expected ? { kind: 'failed', ...expected } : expected)
+    const result = outcome(events)
+    expect(result.text).toBe(text)
+    expect(result.end).toMatchObject('code' in expected ? { kind: 'failed', ...expected } : expected)
     expect(JSON.stringify(events)).not.toContain('SECRET')
     // On a busy machine the time to the first event may be over before the request has arrived.
-    if (silence === 'first_event') expect(provider.requests.length).toBeLessThanOrEqual(1)
+    if (idleLimit === 'first_event') expect(provider.requests.length).toBeLessThanOrEqual(1)
     else expect(provider.requests.length).toBe(1)
     expect(provider.breaches).toEqual([])
     await provider.requests[0]?.closed
   })
 
-  test('reads no more of a line without an end than its bound, and lets go of it', async () => {
+  test('the stream reads a line without an end only up to its limit, and closes the connection', async () => {
     const provider = await startProvider('200 MiB line')
     await collectEvents(modelAt(provider.url, { api }))
     await provider.requests[0]?.closed
     expect(provider.requests[0]?.written).toBeLessThan(16 * 1024 * 1024)
   })
 
-  test('fails where nobody listens, and nothing was sent', async () => {
+  test('the round fails without a request if nothing listens', async () => {
     const { end } = outcome(await collectEvents(modelAt(`${await unreachableUrl()}/v1`, { api })))
     const failure = { error: 'upstream_error', code: 'connect', usage: null, dispatched: false }
     expect(end).toEqual({ kind: 'failed', ...failure })
@@ -105,13 +105,13 @@ describe.each(APIS)('a round over %s', (api) => {
     ['500 with HTML', true],
     ['reset', true],
     ['HTML 200', true],
-  ] as const)('tells whether %s may have cost anything', async (mode, dispatched) => {
+  ] as const)('the failure reports whether %s may have caused a cost', async (mode, dispatched) => {
     const provider = await startProvider(mode)
     const { end } = outcome(await collectEvents(modelAt(provider.url, { api })))
     expect(end).toMatchObject({ kind: 'failed', dispatched })
   })
 
-  test('sends the key to the configured base alone, and nothing of this machine', async () => {
+  test('the key is sent to the configured base only, and nothing about this machine is sent', async () => {
     const provider = await startProvider('redirect')
     await collectEvents(modelAt(provider.url, { api }))
     expect(provider.requests.map(({ path }) => path)).toEqual([
@@ -132,7 +132,7 @@ describe.each(APIS)('a round over %s', (api) => {
     })
   })
 
-  test('sends no key when it has none', async () => {
+  test('no key is sent if none is configured', async () => {
     const provider = await startProvider()
     await collectEvents(modelAt(provider.url, { api, key: null }))
     expect(provider.requests[0]?.headers.authorization).toBeUndefined()
@@ -143,19 +143,19 @@ describe.each(APIS)('a round over %s', (api) => {
     'silence after headers',
     'silence after first event',
     'comments only',
-  ] as const)('ends at once when it is aborted in %s', async (mode) => {
+  ] as const)('the round ends at once when it is aborted in %s', async (mode) => {
     const provider = await startProvider(mode)
     const abort = new AbortController()
-    const asked = collectEvents(modelAt(provider.url, { api }), CALL, abort.signal)
+    const events = collectEvents(modelAt(provider.url, { api }), CALL, abort.signal)
     await provider.arrived(1)
     const reason = new Error('the client left')
     const at = performance.now()
     abort.abort(reason)
-    await expect(asked).rejects.toBe(reason)
+    await expect(events).rejects.toBe(reason)
     expect((await provider.requests[0]?.closed) ?? Infinity).toBeGreaterThanOrEqual(at)
   })
 
-  test('lets go of the provider when nobody asks for the next event', async () => {
+  test('the connection is closed when no further event is read', async () => {
     const provider = await startProvider('answer')
     const abort = new AbortController()
     const events = modelAt(provider.url, { api }).ask(CALL, abort.signal)[Symbol.asyncIterator]()
@@ -165,7 +165,7 @@ describe.each(APIS)('a round over %s', (api) => {
     await expect(events.next()).rejects.toThrow('the client left')
   })
 
-  test('sends nothing when it is aborted before', async () => {
+  test('nothing is sent if the round is aborted before', async () => {
     const provider = await startProvider()
     await expect(
       collectEvents(modelAt(provider.url, { api }), CALL, AbortSignal.abort(new Error('gone'))),
@@ -173,7 +173,7 @@ describe.each(APIS)('a round over %s', (api) => {
     expect(provider.requests).toEqual([])
   })
 
-  test('lets go of the provider when the answer is left', async () => {
+  test('the connection is closed when the answer is abandoned', async () => {
     const provider = await startProvider('answer')
     for await (const event of modelAt(provider.url, { api }).ask(CALL, NEVER_ABORTED)) {
       expect(event).toEqual({ kind: 'text', text: 'Hello ' })
@@ -182,7 +182,7 @@ describe.each(APIS)('a round over %s', (api) => {
     await provider.requests[0]?.closed
   })
 
-  test('uses a connection again whose answer was whole', async () => {
+  test('the connection of a complete response is reused', async () => {
     const provider = await startProvider('three rounds of tools')
     await runTurn(modelAt(provider.url, { api }))
     expect(provider.requests.length).toBe(3)
@@ -195,7 +195,7 @@ const asStream = (body: string) => ({ response: { status: 200, type: 'text/event
 describe('chat completions of local engines', () => {
   const chunk = (choice: object): string =>
     `data: ${JSON.stringify({ choices: [{ index: 0, finish_reason: null, ...choice }] })}\n\n`
-  const told = (name: string, text: unknown): object => ({
+  const outputItem = (name: string, text: unknown): object => ({
     type: 'function',
     function: { name, arguments: text },
   })
@@ -204,10 +204,10 @@ describe('chat completions of local engines', () => {
     ['without an index', [{}, {}], ['{"n":1}', '{"n":2}']],
     ['all at the index 0', [{ index: 0 }, { index: 0 }], ['{"n":1}', '{"n":2}']],
     ['with arguments that are no text', [{ index: 0 }, { index: 1 }], [{ n: 1 }, { n: 2 }]],
-  ])('may give whole calls in one chunk, %s', async (_how, places, texts) => {
+  ])('an engine may send whole calls in one chunk, %s', async (_how, places, texts) => {
     const calls = [
-      { ...places[0], id: 'a', ...told('x', texts[0]) },
-      { ...places[1], id: 'b', ...told('y', texts[1]) },
+      { ...places[0], id: 'a', ...outputItem('x', texts[0]) },
+      { ...places[1], id: 'b', ...outputItem('y', texts[1]) },
     ]
     const stream = chunk({ delta: { tool_calls: calls } }) + chunk({ delta: {}, finish_reason: 'stop' })
     const provider = await startProvider(asStream(stream))
@@ -222,7 +222,7 @@ describe('chat completions of local engines', () => {
     })
   })
 
-  test('may end after the reason to finish, without usage or a mark', async () => {
+  test('an engine may end after the finish reason, without usage or an end mark', async () => {
     const provider = await startProvider(asStream(chunk({ delta: { content: 'Hi' }, finish_reason: 'stop' })))
     expect(outcome(await collectEvents(modelAt(provider.url, { api: 'chat' })))).toMatchObject({
       text: 'Hi',
@@ -230,7 +230,7 @@ describe('chat completions of local engines', () => {
     })
   })
 
-  test('may fall silent after the reason to finish', async () => {
+  test('an engine may become silent after the finish reason', async () => {
     const stream = chunk({ delta: { content: 'Hi' }, finish_reason: 'stop' })
     const provider = await startProvider({ ...asStream(stream), ending: 'hold' })
     const { text, end } = outcome(await collectEvents(modelAt(provider.url, { api: 'chat', idleMs: 50 })))
@@ -241,18 +241,18 @@ describe('chat completions of local engines', () => {
   test.each([
     ['that end with the mark alone', 'truncated', `${chunk({ delta: { content: 'Hi' } })}data: [DONE]\n\n`],
     ['that a filter cut', 'incomplete', chunk({ delta: { content: 'Hi' }, finish_reason: 'content_filter' })],
-  ])('%s are %s', async (_what, code, stream) => {
+  ])('completions %s are %s', async (_what, code, stream) => {
     const provider = await startProvider(asStream(stream))
     expect(outcome(await collectEvents(modelAt(provider.url, { api: 'chat' }))).end).toMatchObject({ code })
   })
 })
 
-test('takes no event for JSON that is none', async () => {
+test('an event that is not a JSON object is refused', async () => {
   const provider = await startProvider(asStream('data: {"type":\n\ndata: {}\n\n'))
   expect(outcome(await collectEvents(modelAt(provider.url))).end).toMatchObject({ code: 'invalid_stream' })
 })
 
-test('waits for no end of an error', async () => {
+test("the end of an error's body is not waited for", async () => {
   const body = '{"error":{"message":"SECRET"'
   const provider = await startProvider({
     response: { status: 503, type: 'application/json', body },

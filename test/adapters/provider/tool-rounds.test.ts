@@ -6,7 +6,7 @@ import { startProvider } from '../../support/synthetic-provider.ts'
 const WHOLE = 'Hello Да 👩‍🚀 é'
 
 describe.each(APIS)('tools over %s', (api) => {
-  test('are called in rounds, each given back whole', async () => {
+  test('tools are called in rounds, each sent back completely', async () => {
     const provider = await startProvider('three rounds of tools')
     const { rounds, last } = await runTurn(modelAt(provider.url, { api }))
     expect(rounds.flatMap(({ results }) => results.map(({ call }) => call))).toEqual([
@@ -25,7 +25,7 @@ describe.each(APIS)('tools over %s', (api) => {
       Array.from({ length: 30 }, (_, index) => ['search_items', `{"query":"word ${index}","limit":5}`]),
     ],
   ] as const)(
-    'are told as the model wrote them, and given back so that a provider takes them: %s',
+    'calls are reported as the model wrote them, and sent back in a form that a provider accepts: %s',
     async (mode, calls) => {
       const provider = await startProvider(mode)
       const { rounds, last } = await runTurn(modelAt(provider.url, { api }))
@@ -35,7 +35,7 @@ describe.each(APIS)('tools over %s', (api) => {
     },
   )
 
-  test('have an id of their own each, even when the model repeats or leaves out ids', async () => {
+  test('each call has a unique id, even if the model repeats or omits ids', async () => {
     const provider = await startProvider('repeated call ids')
     const { rounds, last } = await runTurn(modelAt(provider.url, { api }))
     const ids = rounds.flatMap(({ results }) => results.map(({ call }) => call.callId))
@@ -44,7 +44,7 @@ describe.each(APIS)('tools over %s', (api) => {
     expect(provider.breaches).toEqual([])
   })
 
-  test('that nobody ran are answered all the same: a provider declines an open call', async () => {
+  test('calls that were not run get a result too: a provider rejects a call without one', async () => {
     const provider = await startProvider('30 parallel calls')
     const model = modelAt(provider.url, { api })
     const { end } = outcome(await collectEvents(model))
@@ -57,7 +57,7 @@ describe.each(APIS)('tools over %s', (api) => {
     expect(JSON.stringify(provider.requests[1]?.body).match(/not_run/g)?.length).toBe(29)
   })
 
-  test('may be called for ever by the model: each round ends', async () => {
+  test('a model may call tools in every round: each round ends', async () => {
     const provider = await startProvider('runaway tools')
     const { rounds, last } = await runTurn(modelAt(provider.url, { api }))
     expect(rounds.length).toBe(5)
@@ -65,14 +65,14 @@ describe.each(APIS)('tools over %s', (api) => {
     expect(provider.breaches).toEqual([])
   })
 
-  test('are not told of when there are none', async () => {
+  test('tools are not mentioned if there are none', async () => {
     const provider = await startProvider()
     await collectEvents(modelAt(provider.url, { api }), { ...CALL, tools: [] })
     expect(Object.keys(provider.requests[0]?.body ?? {})).not.toContain('tools')
   })
 })
 
-test('asks the Responses API to store nothing, and gives whole items back in their order', async () => {
+test('the Responses API is asked to store nothing, and items are sent back completely, in order', async () => {
   const provider = await startProvider('three rounds of tools')
   await runTurn(modelAt(provider.url))
   const [first, , third] = provider.requests.map(({ body }) => body)
@@ -111,7 +111,7 @@ test('asks the Responses API to store nothing, and gives whole items back in the
   ])
 })
 
-test('asks a model for its reasoning no more when the provider says that it has none', async () => {
+test('the reasoning of a model is not requested again after the provider rejected it', async () => {
   const provider = await startProvider({
     response: {
       status: 400,
@@ -126,7 +126,7 @@ test('asks a model for its reasoning no more when the provider says that it has 
   expect(provider.requests.map(({ body }) => 'include' in body)).toEqual([true, false, false])
 })
 
-test('asks chat completions for usage, and gives calls and results back in pairs', async () => {
+test('chat completions are asked for usage, and calls and results are sent back in pairs', async () => {
   const provider = await startProvider('three rounds of tools')
   await runTurn(modelAt(provider.url, { api: 'chat' }))
   const [first, , third] = provider.requests.map(({ body }) => body)

@@ -1,17 +1,17 @@
 import type { RouterResponse } from '../../../src/adapters/router/classify.ts'
 import type { ResponseClass } from '../../../src/domain/models/evaluation.ts'
 
-/** When every shape was answered: Sunday, 1 March 2026, ten past midnight UTC. */
+/** Time of every response: Sunday, 1 March 2026, ten past midnight UTC. */
 export const ANSWERED_AT = Date.UTC(2026, 2, 1, 0, 10)
 
 const MIDNIGHT = Date.UTC(2026, 2, 2)
 
-/** One shape of an answer, and what it means. */
+/** One shape of a response, and its class. */
 export interface AnswerShape {
   shape: string
   answer: RouterResponse
   means: ResponseClass
-  /** Seconds after the answer at which to ask again; null when it does not tell. */
+  /** Seconds from the response to the next attempt; null if it names none. */
   retryAfter: number | null
 }
 
@@ -24,7 +24,7 @@ export function answered(
   return { status, headers: {}, body: text, ending: 'whole', endedAt: ANSWERED_AT, ...changes }
 }
 
-/** What a shape has besides its body; `wait` is its `retryAfter`. */
+/** Further parts of a shape; `wait` is its `retryAfter`. */
 type Rest = Partial<RouterResponse> & { wait?: number }
 
 /** A shape whose name begins with its HTTP status, unless there was no response. */

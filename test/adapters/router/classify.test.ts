@@ -8,12 +8,12 @@ import { ANSWERED_AT, ANSWER_SHAPES, answered } from './answer-shapes.ts'
 
 const PAGE = fileURLToPath(new URL('../../../docs/model-errors.md', import.meta.url))
 
-/** The answer of the shape whose name holds these words. */
+/** Returns the response of the shape whose name contains these words. */
 const shapeOf = (words: string) =>
   ANSWER_SHAPES.find(({ shape }) => shape.includes(words))?.answer ?? answered(null, '')
 
-describe('an answer of the routing service', () => {
-  test.each(ANSWER_SHAPES)('$shape means $means', ({ answer, means, retryAfter }) => {
+describe('a response of the routing service', () => {
+  test.each(ANSWER_SHAPES)('the response $shape means $means', ({ answer, means, retryAfter }) => {
     const classification = classifyResponse(answer)
     expect({ class: classification.class, retryAt: classification.retryAt }).toEqual({
       class: means,
@@ -21,12 +21,12 @@ describe('an answer of the routing service', () => {
     })
   })
 
-  test('of every class is among the shapes, but for those that take more than the answer', () => {
+  test('the shapes include every class, except for those that need more than the response', () => {
     const classes = new Set([...ANSWER_SHAPES.map(({ means }) => means), 'service_down', 'cut_answer'])
     expect(classes).toEqual(new Set(Object.keys(RESPONSE_CLASSES)))
   })
 
-  test('is told in the documents as it is classified', () => {
+  test('the documents describe the responses as they are classified', () => {
     const rows = ANSWER_SHAPES.map(({ shape, answer }) => {
       const { class: kind, rule, correlated } = classifyResponse(answer)
       const meaning = correlated === null ? `\`${kind}\`` : `\`${kind}\`, maybe \`${correlated}\``
@@ -39,7 +39,7 @@ describe('an answer of the routing service', () => {
     expect(cells.filter((row) => row.length === 3 && row[1]?.startsWith('`'))).toEqual(rows)
   })
 
-  test('carries the reply, whole, from a message and from a stream alike', () => {
+  test('the classification contains the whole reply, from a message and from a stream alike', () => {
     const { response } = classifyResponse(shapeOf('with comments'))
     expect(response).toEqual({ text: 'hello', toolCalls: [], finishReason: 'stop' })
     const call = { index: 0, function: { name: 'write_file', arguments: '{"pa' } }
@@ -55,7 +55,7 @@ describe('an answer of the routing service', () => {
   test.each([
     ['0', 0],
     ['-1', null],
-  ])('that names a wait of %s seconds may be asked again after %s', (wait, seconds) => {
+  ])('a response that names a wait of %s seconds allows a retry after %s', (wait, seconds) => {
     const { retryAt } = classifyResponse({
       ...shapeOf('402, only `Retry-After`'),
       headers: { 'retry-after': wait },
@@ -63,7 +63,7 @@ describe('an answer of the routing service', () => {
     expect(retryAt).toBe(seconds === null ? null : ANSWERED_AT + seconds)
   })
 
-  test('says what the limit is and when it begins anew', () => {
+  test('the classification reports the limit and its reset', () => {
     expect(classifyResponse(shapeOf('openrouter_free_tier_daily'))).toMatchObject({
       limit: 50,
       remaining: 0,
@@ -76,19 +76,19 @@ describe('an answer of the routing service', () => {
     [429, 'Rate limit exceeded: free-models-per-day', 'model_rate_limit'],
     [404, 'Breaks our data policy', 'model_gone'],
     [403, 'Key limit exceeded', 'refused'],
-  ])('of a provider, %i with the words "%s", is not the account\'s', (status, message, means) => {
+  ])('a provider\'s %i with the message "%s" is not the account\'s', (status, message, means) => {
     const error = { code: status, message, metadata: { provider_name: 'Example Cloud' } }
     expect(classifyResponse(answered(status, JSON.stringify({ error }))).class).toBe(means)
   })
 
-  test('never waits for a time that no limit can have', () => {
+  test('a time that no limit can have is never waited for', () => {
     const headers = { 'retry-after': '99999999999', 'x-ratelimit-reset': '99999999999999' }
     const { retryAt, resetAt } = classifyResponse(answered(429, '{}', { headers }))
     expect(resetAt).toBeNull()
     expect(retryAt).toBe(ANSWERED_AT + 172_800_000)
   })
 
-  test('is previewed without what names the account that asked', () => {
+  test('the preview omits identifiers of the account', () => {
     const body = JSON.stringify({
       error: { message: 'Forbidden for Bearer abc.def, key sk-or-v1-0123456789 of org_12345' },
       user_id: 'user_2abcDEF',
@@ -98,12 +98,12 @@ describe('an answer of the routing service', () => {
     expect(preview).not.toMatch(/abc|0123|12345|2abc|user_id/)
   })
 
-  test('is previewed by whole characters', () => {
+  test('the preview is cut at whole characters', () => {
     const { preview } = classifyResponse(answered(502, '\u{1F642}'.repeat(500)))
     expect(preview).toBe('\u{1F642}'.repeat(200))
   })
 
-  test('of any kind is classified without an error and in valid Unicode', () => {
+  test('any response is classified without an error and in valid Unicode', () => {
     const bodies = fc.oneof(
       fc.string({ unit: 'binary' }),
       fc.json(),

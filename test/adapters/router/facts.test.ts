@@ -7,7 +7,7 @@ const NONE: Catalogue = { models: [], badRows: 0 }
 const read = (body: unknown): Catalogue => parseCatalogue(JSON.stringify(body)) ?? NONE
 const only = (row: unknown): Catalogue => read({ data: [row] })
 
-test('a row is read with its facts in our words', () => {
+test('a row of the catalogue is read with all its facts', () => {
   const { models, badRows } = only(
     catalogueRow('maker/model:free', { expiration_date: '2026-09-30', reasoning: { mandatory: true } }),
   )
@@ -37,7 +37,7 @@ test.each([
   ['an id that a shell would not take', catalogueRow('a/b; rm -rf')],
   ['prices that are a list', catalogueRow('a/c', { pricing: 'free' })],
   ['an id that was listed before', catalogueRow('good/one:free', { name: 'another' })],
-])('a row with %s is counted, and costs no other', (_what, row) => {
+])('a row with %s is counted, and affects no other', (_what, row) => {
   const { models, badRows } = read({
     data: [catalogueRow('good/one:free'), row, catalogueRow('good/two:free')],
   })
@@ -59,21 +59,21 @@ test.each([
   ['description', null, 'description', ''],
   ['expiration_date', 'soon', 'expirationUnreadable', true],
   ['expiration_date', '2026-09-30T00:00:00Z', 'expirationDay', '2026-09-30'],
-])('a drifted %s (%j) costs that fact alone', (field, value, fact, expected) => {
+])('an invalid %s (%j) loses only that fact', (field, value, fact, expected) => {
   const { models } = only(catalogueRow('a/b:free', { [field]: value }))
   expect(models[0]).toMatchObject({ id: 'a/b:free', [fact]: expected })
 })
 
-describe('a row that stands for others', () => {
-  const standing = (...rows: Record<string, unknown>[]): string[] =>
+describe('a row that stands for other models', () => {
+  const includedIds = (...rows: Record<string, unknown>[]): string[] =>
     read({ data: rows })
       .models.filter(({ isRouterOrAlias }) => isRouterOrAlias)
       .map(({ id }) => id)
   const slug = (id: string, canonical_slug: unknown) => catalogueRow(id, { canonical_slug })
 
-  test('is one that the service calls a router or an alias', () => {
+  test('a router and an alias are marked as standing for others', () => {
     expect(
-      standing(
+      includedIds(
         catalogueRow('a/auto:free', { architecture: { modality: 'text->text', tokenizer: 'Router' } }),
         catalogueRow('a/latest:free', { alias_target: { slug: 'a/b', name: 'B' } }),
         catalogueRow('a/plain:free', { alias_target: null }),
@@ -81,9 +81,9 @@ describe('a row that stands for others', () => {
     ).toEqual(['a/auto:free', 'a/latest:free'])
   })
 
-  test('is a second name of a free model, and not its paid row or a model with another slug', () => {
+  test('a second name of a free model is marked, and not its paid row or a model with another slug', () => {
     expect(
-      standing(
+      includedIds(
         slug('a/b-latest:free', 'a/b-2026'),
         slug('a/b:free', 'a/b-2026'),
         slug('a/b', 'a/b-2026'),
@@ -98,7 +98,7 @@ describe('a row that stands for others', () => {
   })
 })
 
-test('every price counts, those of steps too, and what is no number is not taken for zero', () => {
+test('every price counts, including those of steps, and a value that is not a number is not zero', () => {
   const pricing = {
     prompt: '0',
     completion: '0.0000',
@@ -117,7 +117,7 @@ test('every price counts, those of steps too, and what is no number is not taken
   })
 })
 
-test('names and descriptions become well-formed text without control characters, cut by code point', () => {
+test('names and descriptions become well-formed text without control characters, cut at code points', () => {
   const name = '😀'.repeat(250)
   const rows = [
     JSON.stringify(catalogueRow('a/b:free', { name })),
@@ -141,7 +141,7 @@ test.each([null, [], {}, { data: {} }, { error: { message: 'x' } }, '<html>'])(
 const endpointsBody = (endpoints: unknown): string => JSON.stringify({ data: { id: 'a/b', endpoints } })
 
 describe("a model's endpoints", () => {
-  test('are usable while one of them is, with the latency of the fastest', () => {
+  test('the endpoints are usable if one of them is, with the latency of the fastest', () => {
     const slow = { status: 0, latency_last_30m: { p50: 2400.6, p90: 9000 } }
     const fast = { status: 0, latency_last_30m: { p50: 640.4 } }
     const out = { status: -5, latency_last_30m: { p50: 10 } }
@@ -151,24 +151,27 @@ describe("a model's endpoints", () => {
   test.each([
     ['none', []],
     ['only those that are taken out', [{ status: -2 }, { status: -10 }]],
-  ])('are not usable when there are %s', (_what, endpoints) => {
+  ])('the endpoints are not usable if there are %s', (_what, endpoints) => {
     expect(parseEndpoints(endpointsBody(endpoints))).toEqual({ usable: false, latencyMs: null })
   })
 
   test.each([[[{ status: 0, latency_last_30m: null }]], [[{ status: 'up', latency_last_30m: 'fast' }, 5]]])(
-    'have no latency where none is told, and lose nothing by a field of another type: %j',
+    'the endpoints have no latency if none is reported, and ignore a field of another type: %j',
     (endpoints) => {
       expect(parseEndpoints(endpointsBody(endpoints))).toEqual({ usable: true, latencyMs: null })
     },
   )
 
-  test.each(['', '<html>', '[]', '{"data":[]}', '{"data":{}}'])('are not told by %j', (body) => {
-    expect(parseEndpoints(body)).toBeNull()
-  })
+  test.each(['', '<html>', '[]', '{"data":[]}', '{"data":{}}'])(
+    'the endpoints are not read from %j',
+    (body) => {
+      expect(parseEndpoints(body)).toBeNull()
+    },
+  )
 })
 
 describe('the requests of a key', () => {
-  test('are read from the answer', () => {
+  test('the requests of a key are read from the response', () => {
     const body = JSON.stringify({
       data: { free_model_daily_requests: { limit: 50, used: 52, remaining: 0 } },
     })
@@ -182,7 +185,7 @@ describe('the requests of a key', () => {
     '{"data":{}}',
     '{"data":{"free_model_daily_requests":null}}',
     '{"data":{"free_model_daily_requests":{"limit":"x"}}}',
-  ])('are not told by %j', (body) => {
+  ])('the requests of a key are not read from %j', (body) => {
     expect(parseKeyRequests(body)).toBeNull()
   })
 })

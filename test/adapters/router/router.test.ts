@@ -34,7 +34,7 @@ function routerAt(base: string, changes: Partial<RouterOptions> = {}): ModelRout
   return router
 }
 
-test('gives no answer that repeats the key', async () => {
+test('the router returns no text that contains the key', async () => {
   const source = await localSource(({ headers, target }, response) => {
     const key = String(headers['authorization']).replace('Bearer ', '')
     const error = { code: 403, message: key, metadata: { provider_name: key, headers: { [key]: key } } }
@@ -42,16 +42,16 @@ test('gives no answer that repeats the key', async () => {
     response.end(JSON.stringify(target === '/key' ? { error } : { choices: [{ message: { content: key } }] }))
   })
   const router = routerAt(source.url)
-  const answers = [await router.chat(CALL, LIVING), await router.key(LIVING)]
-  expect(answers).toMatchObject([{ response: { text: '(key)' } }, { failed: { providerName: '(key)' } }])
-  expect(JSON.stringify(answers)).not.toContain('secret')
+  const responses = [await router.chat(CALL, LIVING), await router.key(LIVING)]
+  expect(responses).toMatchObject([{ response: { text: '(key)' } }, { failed: { providerName: '(key)' } }])
+  expect(JSON.stringify(responses)).not.toContain('secret')
 })
 
-test('asks a model for nothing that could cost anything, and for no other model', async () => {
+test('the router requests a model without cost and without fallback models', async () => {
   const source = await localSource((_question, response) => response.end('{"choices":[]}'))
-  const answer = await routerAt(`${source.url}/api/v1`).chat(CALL, LIVING)
-  expect(answer).toMatchObject({ rule: 'no message in a 200', preview: '{"choices":[]}', endedAt: NOW })
-  expect(answer.latencyMs).toBeGreaterThanOrEqual(0)
+  const response = await routerAt(`${source.url}/api/v1`).chat(CALL, LIVING)
+  expect(response).toMatchObject({ rule: 'no message in a 200', preview: '{"choices":[]}', endedAt: NOW })
+  expect(response.latencyMs).toBeGreaterThanOrEqual(0)
   const [question] = source.requests
   expect(question).toMatchObject({
     method: 'POST',
@@ -76,7 +76,7 @@ test('asks a model for nothing that could cost anything, and for no other model'
   })
 })
 
-test('sends no tools, temperature or effort to a model that gets none', async () => {
+test('the router sends no tools, temperature or effort if a call has none', async () => {
   const source = await localSource((_question, response) => response.end('{}'))
   const prompt = { ...CALL.prompt, kind: 'text' as const, tools: [] }
   await routerAt(source.url).chat({ ...CALL, prompt, temperature: false, lowEffort: false }, LIVING)
@@ -84,7 +84,7 @@ test('sends no tools, temperature or effort to a model that gets none', async ()
   expect(Object.keys(body)).toEqual(['model', 'messages', 'max_tokens', 'stream', 'provider'])
 })
 
-test('reads catalogue, key and endpoints by their paths', async () => {
+test('the router reads catalogue, key and endpoints by their paths', async () => {
   const source = await localSource((_question, response) => response.end('{"data":[]}'))
   const router = routerAt(`${source.url}/v1`)
   await router.catalogue(LIVING)
@@ -97,7 +97,7 @@ test('reads catalogue, key and endpoints by their paths', async () => {
   ])
 })
 
-test('sends no key when it has none', async () => {
+test('the router sends no key if none is configured', async () => {
   const source = await localSource((_question, response) => response.end('{"data":[]}'))
   const router = routerAt(source.url, { key: null })
   expect(router.hasKey).toBe(false)
@@ -105,7 +105,7 @@ test('sends no key when it has none', async () => {
   expect(source.requests[0]?.headers.authorization).toBeUndefined()
 })
 
-test('follows no redirect: the key goes nowhere else', async () => {
+test('the router follows no redirect, so the key reaches no other host', async () => {
   const elsewhere = await localSource((_question, response) => response.end('{}'))
   const source = await localSource((_question, response) => {
     response.writeHead(307, { location: `${elsewhere.url}/v1/key` }).end()
@@ -114,7 +114,7 @@ test('follows no redirect: the key goes nowhere else', async () => {
   expect(elsewhere.requests).toEqual([])
 })
 
-test('gives the verdict on an error, by its headers too', async () => {
+test('the router returns the classification of an error, using its headers too', async () => {
   const source = await localSource((_question, response) => {
     response.writeHead(429, { 'Retry-After': '7', 'X-RateLimit-Limit': '20' }).end('<html>')
   })
@@ -131,7 +131,7 @@ test.each([
   ['the answer was cut', 'breaks off'],
   ['the answer was too-large', 'never ends'],
   ['no complete response in time', 'stops in the middle'],
-] as const)('tells that %s when it %s, and keeps what came', async (rule, how) => {
+] as const)('the router reports %s when it %s, and keeps the received data', async (rule, how) => {
   const source = await localSource((_question, response) => {
     response.writeHead(200)
     response.write('{"choices":')
@@ -139,11 +139,11 @@ test.each([
     if (how === 'never ends') response.end(Buffer.alloc(2 * 1024 * 1024, ' '))
   })
   const router = routerAt(source.url, how === 'stops in the middle' ? { chatTimeoutMs: 200 } : {})
-  const answer = await router.chat(CALL, LIVING)
-  expect(answer).toMatchObject({ status: null, rule, preview: '{"choices":' })
+  const response = await router.chat(CALL, LIVING)
+  expect(response).toMatchObject({ status: null, rule, preview: '{"choices":' })
 })
 
-test('tells that nobody is there', async () => {
+test('the router reports an unreachable service', async () => {
   const outcome = await routerAt(await unreachableUrl()).chat(CALL, LIVING)
   expect(outcome).toMatchObject({ status: null, rule: 'no connection', preview: 'unreachable' })
 })
@@ -152,7 +152,7 @@ const ROW = { id: 'a/b:free', pricing: { prompt: '0', completion: '0' } }
 const LATER = 'try again later, or correct OPENROUTER_BASE_URL'
 
 describe('the catalogue', () => {
-  test('is every model that the service lists', async () => {
+  test('the catalogue contains every model that the service lists', async () => {
     const source = await jsonSource({ data: [ROW, {}] })
     const catalogue = await routerAt(source.url).catalogue(LIVING)
     expect(catalogue).toMatchObject({ models: [{ id: 'a/b:free' }], badRows: 1 })
@@ -163,7 +163,7 @@ describe('the catalogue', () => {
     ['HTML', 200, '<html>', ' is not a model catalogue; correct OPENROUTER_BASE_URL'],
     ['another list', 200, '{"models":[]}', ' is not a model catalogue; correct OPENROUTER_BASE_URL'],
     ['too much', 200, ' '.repeat(33 * 1024 * 1024), `: responded with 200; ${LATER}`],
-  ])('is unavailable when the service sends %s', async (_what, status, body, why) => {
+  ])('the catalogue is unavailable if the service sends %s', async (_what, status, body, why) => {
     const source = await localSource((_question, response) => response.writeHead(status).end(body))
     await expect(routerAt(source.url).catalogue(LIVING)).rejects.toMatchObject({
       code: 'source_unavailable',
@@ -171,7 +171,7 @@ describe('the catalogue', () => {
     })
   })
 
-  test('is unavailable when the service cannot be reached', async () => {
+  test('the catalogue is unavailable if the service is unreachable', async () => {
     const url = await unreachableUrl()
     const detail = `${url}/models: cannot be reached; ${LATER}`
     await expect(routerAt(url).catalogue(LIVING)).rejects.toMatchObject({ ...SOURCE_UNAVAILABLE, detail })
@@ -183,10 +183,13 @@ test.each([
   [200, '<html>', { facts: null }],
   [401, '{"error":{"code":401,"message":"No"}}', { failed: { class: 'account_key', status: 401 } }],
   [503, '<html>', { failed: { class: 'ambiguous', status: 503 } }],
-])('tells what a key has left, or why it is not known: %i %s', async (status, body, expected) => {
-  const source = await localSource((_question, response) => response.writeHead(status).end(body))
-  expect(await routerAt(source.url).key(LIVING)).toMatchObject(expected)
-})
+])(
+  'the router reports the requests left for a key, or the reason they are unknown: %i %s',
+  async (status, body, expected) => {
+    const source = await localSource((_question, response) => response.writeHead(status).end(body))
+    expect(await routerAt(source.url).key(LIVING)).toMatchObject(expected)
+  },
+)
 
 const OF_ENDPOINTS = { model: 'a/b:free', checkedAt: NOW, latencyMs: null }
 
@@ -197,14 +200,14 @@ test.each([
   [503, '<html>', { facts: null }],
   [401, '<html>', { failed: { preview: '<html>' } }],
 ])(
-  'tells whether a model has endpoints, or that the key is not taken: %i %s',
+  'the router reports the endpoints of a model, or that the key is rejected: %i %s',
   async (status, body, expected) => {
     const source = await localSource((_question, response) => response.writeHead(status).end(body))
     expect(await routerAt(source.url).endpoints('a/b:free', LIVING)).toMatchObject(expected)
   },
 )
 
-test('ends at once when it is told to', async () => {
+test('the router ends at once when it is aborted', async () => {
   const stopping = new AbortController()
   const source = await localSource(() => stopping.abort(new Error('stopped')))
   await expect(routerAt(source.url).chat(CALL, stopping.signal)).rejects.toThrow('stopped')

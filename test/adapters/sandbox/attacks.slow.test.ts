@@ -8,7 +8,7 @@ import { runIn, sandbox } from '../../support/lite-shell.ts'
 
 const shell = await sandbox()
 
-/** Whatever was run before, the next command runs as it should. */
+/** The next command must run correctly after any other. */
 async function expectSound(): Promise<void> {
   const run = await runIn(shell, 'cat a.txt', { 'a.txt': 'sound\n' })
   expect(run).toMatchObject({ outcome: 'ran', stdout: 'sound\n', exitCode: 0, why: null })
@@ -42,13 +42,13 @@ const ENDLESS: Record<string, readonly ShellOutcome[]> = {
 }
 
 describe('a command that does not end', () => {
-  test.each(Object.entries(ENDLESS))('%j is ended', async (command, outcomes) => {
+  test.each(Object.entries(ENDLESS))('the command %j is ended', async (command, outcomes) => {
     const run = await runIn(shell, command, { 'a.txt': 'a\nb\nc\n' }, { timeMs: 2000, outputBytes: 65_536 })
     expect(outcomes, run.reason ?? '').toContain(run.outcome)
     expect(run.stdout.length).toBeLessThanOrEqual(65_536)
   })
 
-  test('is ended from outside when one of its steps does not end', async () => {
+  test('a command is ended from outside if one of its steps does not end', async () => {
     const files = { 'a.txt': 'a'.repeat(800_000) }
     const limits = { timeMs: 100, outputBytes: 1_000_000 }
     const run = await runIn(shell, 'x=$(cat a.txt); [[ $x == *a*a*a*a*a*a*a*a*a*b ]]', files, limits)
@@ -56,7 +56,7 @@ describe('a command that does not end', () => {
     await expectSound()
   })
 
-  test('takes nobody with it when it fills the memory', { timeout: 90_000 }, async () => {
+  test('a command that fills the memory ends only its own process', { timeout: 90_000 }, async () => {
     const limits = { timeMs: 60_000, outputBytes: 1000 }
     const run = await runIn(shell, `echo a | awk '{ $100000000 = "x"; print NF }'`, {}, limits)
     expect(run).toMatchObject({ outcome: 'too-much-output', why: 'out of memory' })
@@ -65,7 +65,7 @@ describe('a command that does not end', () => {
 })
 
 describe('the host', () => {
-  test('has no file that a command can read or write', async () => {
+  test('a command can read and write no file of the host', async () => {
     const folder = mkdtempSync(join(tmpdir(), 'dash-host-'))
     onTestFinished(() => rmSync(folder, { recursive: true }))
     writeFileSync(join(folder, 'secret'), 'of the host')
@@ -84,7 +84,7 @@ describe('the host', () => {
     expect([...written.files.keys()]).toEqual(['a.txt'])
   })
 
-  test('shows nothing of its environment, processes and name', async () => {
+  test("a command sees nothing of the host's environment, processes and name", async () => {
     process.env['DASH_TEST_SECRET'] = 'of the environment'
     onTestFinished(() => void delete process.env['DASH_TEST_SECRET'])
     const run = await runIn(
@@ -97,7 +97,7 @@ describe('the host', () => {
     expect(run.stdout).toContain('PWD=/work')
   })
 
-  test('has no network that a command can reach', async () => {
+  test('a command has no access to the network', async () => {
     let connections = 0
     const server = createServer((socket) => {
       connections += 1
@@ -118,7 +118,7 @@ describe('the host', () => {
     expect(connections).toBe(0)
   })
 
-  test('has no process, script engine or thread that a command can start', async () => {
+  test('a command can start no process, script engine or thread of the host', async () => {
     for (const command of [
       'node -e "console.log(process.pid)"',
       'js-exec -c "console.log(1)"',
@@ -136,7 +136,7 @@ describe('the host', () => {
     expect(run.stdout).not.toContain('uid=')
   })
 
-  test('is not reached through names of JavaScript', async () => {
+  test('a command does not reach the host through names of JavaScript', async () => {
     const names = ['__proto__', 'constructor', 'prototype', 'toString', 'hasOwnProperty', '__defineGetter__']
     const command = names
       .map(
@@ -153,7 +153,7 @@ describe('the host', () => {
   })
 })
 
-describe('a command that is none', () => {
+describe('an invalid command', () => {
   test.each([
     ['a NUL', 'echo a\0b'],
     ['a megabyte', `echo ${'a'.repeat(1_048_576)}`],
@@ -162,14 +162,14 @@ describe('a command that is none', () => {
     ['a broken loop', 'for i in'],
     ['a word that names no tool', 'grpe -r x .'],
     ['prose', 'You can use the following command to do this'],
-  ])('%s is told apart', async (_name, command) => {
+  ])('the command %s is recognized as invalid', async (_name, command) => {
     const run = await runIn(shell, command)
     expect(run.outcome).toBe('not-executable')
     expect(run.reason?.length).toBeLessThanOrEqual(200)
   })
 
   test.each(['', ' ', '\n', '#', '\u202e\u0000', '\ud800', '\u{1F600}'])(
-    '%j does no harm',
+    'the command %j does no harm',
     async (command) => {
       const run = await runIn(shell, command, { 'a.txt': 'a\n' })
       expect(run.stdout).toBe('')
@@ -179,7 +179,7 @@ describe('a command that is none', () => {
 })
 
 describe('a run', () => {
-  test('begins anew: nothing of the one before is left', async () => {
+  test('a run starts afresh: nothing of the previous one is left', async () => {
     await runIn(
       shell,
       'x=kept; export x; echo kept > kept.txt; cd /; alias ls="echo kept"; f(){ echo kept; }',
@@ -189,7 +189,7 @@ describe('a run', () => {
     expect(run.stdout).not.toContain('kept')
   })
 
-  test('tells every file it leaves, and fails on more than the limit', async () => {
+  test('a run returns every file it leaves, and fails above the limit', async () => {
     const files = { 'a b/c.txt': 'c\n', 'd.txt': 'd\n' }
     const run = await runIn(
       shell,
@@ -203,7 +203,7 @@ describe('a run', () => {
     expect(much.outcome).toBe('too-much-output')
   })
 
-  test('waits its turn when several are asked for at once', async () => {
+  test('a run waits for its turn when several are requested at once', async () => {
     const runs = await Promise.all(
       ['echo 1', 'while true; do :; done', 'echo 3'].map((command) => runIn(shell, command)),
     )

@@ -5,7 +5,7 @@ import { runIn, sandbox } from '../../support/lite-shell.ts'
 const shell = await sandbox()
 const files = { 'a.txt': 'b\na\n', 'b c.txt': 'c\n' }
 
-describe('what the sandbox cannot do', () => {
+describe('commands that the sandbox does not support', () => {
   test.each([
     ["find . -name '*.txt' | xargs -L1 basename", "xargs: invalid option -- 'L'"],
     ['du -b a.txt', "du: invalid option -- 'b'"],
@@ -38,7 +38,7 @@ describe('what the sandbox cannot do', () => {
     ['seq 3 | paste -sd+', /^usage: paste/],
     ['head -n -1 a.txt', 'head: invalid number of lines'],
     ["trap 'rm x' EXIT; ls", 'trap'],
-  ])('%s is not judged', async (command, why) => {
+  ])('the unsupported command %s is not graded', async (command, why) => {
     const run = await runIn(shell, command, files)
     if (why === null) expect(run).toMatchObject({ outcome: 'ran', stdout: 'a\n' })
     else {
@@ -47,7 +47,7 @@ describe('what the sandbox cannot do', () => {
     }
   })
 
-  test('names the tools that it lacks', async () => {
+  test('the missing tools of a command are named', async () => {
     const run = await runIn(shell, 'perl -v; ls | python3 -; perl -v', files)
     expect(run.missingTools).toEqual(['perl', 'python3'])
     expect(new Set(MISSING_TOOLS).size).toBe(MISSING_TOOLS.length)
@@ -59,7 +59,7 @@ describe('what the sandbox cannot do', () => {
     ['find . -named a.txt', "find: unknown predicate '-named'"],
     ['cat nosuch.txt', 'No such file'],
     [`awk 'length($0) > 9 && nosuch(' a.txt`, 'awk:'],
-  ])('%s is wrong anywhere, and is judged', async (command, stderr) => {
+  ])('the command %s is wrong everywhere, and is graded', async (command, stderr) => {
     const run = await runIn(shell, command, files)
     expect(run.outcome).toBe('ran')
     expect(run.exitCode).not.toBe(0)

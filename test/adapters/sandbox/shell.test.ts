@@ -7,7 +7,7 @@ const limits = { timeMs: 5000, outputBytes: 1000 }
 const children = () => process.getActiveResourcesInfo().filter((name) => name === 'ProcessWrap').length
 `
 
-test('a sandbox starts with its first command, and keeps nobody from ending', async () => {
+test('a sandbox starts with its first command, and does not keep its parent alive', async () => {
   const user = runScript(
     `${OPEN}console.log(children())
     const run = await shell.run('echo sound', new Map(), limits)
@@ -19,7 +19,7 @@ test('a sandbox starts with its first command, and keeps nobody from ending', as
   expect(await user.ended).toMatchObject({ code: 0, errors: '' })
 })
 
-test('a sandbox that was closed starts again when it is asked', async () => {
+test('a closed sandbox starts again with the next command', async () => {
   const user = runScript(
     `${OPEN}await shell.close()
     await shell.run('x=1', new Map(), limits)
@@ -33,7 +33,7 @@ test('a sandbox that was closed starts again when it is asked', async () => {
   expect(await user.ended).toMatchObject({ code: 0, errors: '' })
 })
 
-test('a sandbox is permitted to read the program alone, and dies with the process that asked it', async () => {
+test('a sandbox may read only the program, and ends with its parent process', async () => {
   const user = runScript(
     `${OPEN}const { execFileSync } = await import('node:child_process')
     await shell.run('true', new Map(), limits)

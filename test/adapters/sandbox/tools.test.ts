@@ -28,7 +28,7 @@ const COMMANDS = [
   'for file in *.txt; do tail -qn1 "$file"; done',
 ]
 
-/** Long names, letters that the sandbox lacks, and what a real tool knows without being told. */
+/** Long names, letters missing in the sandbox, and defaults of the real tools. */
 const OTHERS = [
   "grep -rlZ 'NOTE:' . | sort -z | xargs -0 cat",
   "grep -rl --null 'NOTE:' . | xargs -0 grep -c NOTES",
@@ -69,8 +69,8 @@ const OTHERS = [
   "sort '-nrk2' -t';' a.txt",
 ]
 
-describe('options as a real tool takes them', () => {
-  test('do what they do there', async () => {
+describe('options of the real tools', () => {
+  test('the options have the same effect as in the real tools', async () => {
     const held = new Map(Object.entries(files))
     const commands = [...COMMANDS, ...OTHERS]
     const real = await inRealBash(commands.map((command) => ({ command, files: held })))
@@ -81,7 +81,7 @@ describe('options as a real tool takes them', () => {
     }
   })
 
-  test('are left alone behind -- and in quotes', async () => {
+  test('the options are left unchanged after -- and in quotes', async () => {
     expect(await runIn(shell, `printf 'x\\n' > -nrk2; cat -- -nrk2`)).toMatchObject({ stdout: 'x\n' })
     expect(await runIn(shell, `grep -c -- -nrk2 a.txt`, { 'a.txt': '-nrk2\n' })).toMatchObject({
       stdout: '1\n',

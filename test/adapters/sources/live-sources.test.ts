@@ -22,7 +22,7 @@ function shape(name: string): unknown {
   return JSON.parse(readFileSync(new URL(`../../fixtures/shapes/${name}.json`, import.meta.url), 'utf8'))
 }
 
-/** What a source gives when one of its replies is another. */
+/** Reads a source with one of its responses changed. */
 async function readChanged(
   name: LiveSourceName,
   server: Replayed,
@@ -163,18 +163,21 @@ const ITEMS: [LiveSourceName, Partial<Signal> & { sourceId: string }, Record<str
 ]
 
 describe('an item', () => {
-  test.each(ITEMS)('of %s is observed today with what the source says: %j', async (source, signal, known) => {
-    const whole = await readWhole(await replay(), source)
-    const found = itemOf(whole, signal.sourceId)
-    expect(found.signal).toMatchObject({ source, day: DAY, ...signal })
-    expect(found).toMatchObject(known)
-    expect([whole.badRows, whole.failures]).toEqual([[], []])
-    expect(whole.details.every(({ collectedAt }) => collectedAt === NOW)).toBe(true)
-  })
+  test.each(ITEMS)(
+    "an item of %s is observed today with its source's values: %j",
+    async (source, signal, known) => {
+      const collected = await readWhole(await replay(), source)
+      const found = itemOf(collected, signal.sourceId)
+      expect(found.signal).toMatchObject({ source, day: DAY, ...signal })
+      expect(found).toMatchObject(known)
+      expect([collected.badRows, collected.failures]).toEqual([[], []])
+      expect(collected.details.every(({ collectedAt }) => collectedAt === NOW)).toBe(true)
+    },
+  )
 })
 
-describe('the questions', () => {
-  test('name the product, and ask nobody twice for the same', async () => {
+describe('the requests to sources', () => {
+  test('the requests name the product, and none is sent twice', async () => {
     const world = await replay()
     for (const { source } of sourcesOf(world)) await readWhole(world, source)
     expect(world.requests.length).toBeGreaterThan(60)
@@ -183,7 +186,7 @@ describe('the questions', () => {
     expect(questions.filter((each, index) => questions.indexOf(each) !== index)).toEqual([])
   })
 
-  test('carry each token to its own source alone, and work without those that can be missing', async () => {
+  test('the requests carry each token to its own source only, and work without optional tokens', async () => {
     const world = await replay()
     for (const { source } of sourcesOf(world)) await readWhole(world, source)
     const carried = world.requests.flatMap(({ source, headers }) =>
@@ -200,12 +203,12 @@ describe('the questions', () => {
       ]),
     )
     for (const source of ['hype:github', 'hype:huggingface'] as const) {
-      const whole = await readWhole(world, source, { gitHub: null, huggingFace: null })
-      expect([whole.signals.length, whole.failures]).toEqual([3, []])
+      const collected = await readWhole(world, source, { gitHub: null, huggingFace: null })
+      expect([collected.signals.length, collected.failures]).toEqual([3, []])
     }
   })
 
-  test('to the search are half days of today and yesterday, as far as they have begun', async () => {
+  test('the search requests are half days of today and yesterday, up to now', async () => {
     const world = await replay()
     await readWhole(world, 'hn')
     const windows = world.requests
@@ -219,14 +222,14 @@ describe('the questions', () => {
     )
   })
 
-  test('to GitHub are for public repositories of the last week and month', async () => {
+  test('the requests to GitHub are for public repositories of the last week and month', async () => {
     const world = await replay()
     await readWhole(world, 'hype:github')
     const queries = world.requests.map(({ target }) => new URL(target, 'http://x').searchParams.get('q'))
     expect(queries).toEqual(['is:public created:>=2026-11-14', 'is:public created:>=2026-10-22'])
   })
 
-  test('for further pages of Replicate stay at its base, whatever address the reply names', async () => {
+  test('the requests for further pages of Replicate stay at its base, for any address in the response', async () => {
     const world = await replay()
     const { signals, failures } = await readWhole(world, 'hype:replicate')
     expect([signals.length, failures]).toEqual([3, []])
@@ -238,7 +241,7 @@ describe('the questions', () => {
     ['REPLICATE_API_TOKEN', 'hype:replicate', { replicate: 'wrong' }],
     ['GITHUB_TOKEN', 'hype:github', { gitHub: 'wrong' }],
     ['HF_TOKEN', 'hype:huggingface', { huggingFace: 'wrong' }],
-  ] as const)('with a wrong token name the setting: %s', async (setting, source, tokens) => {
+  ] as const)('the requests with a wrong token report the setting: %s', async (setting, source, tokens) => {
     const { signals, failures } = await readWhole(await replay(), source, tokens)
     expect(signals).toEqual([])
     for (const { reason } of failures)
@@ -248,7 +251,7 @@ describe('the questions', () => {
   })
 })
 
-/** A list of each source: the place it is in, a good row, the key of its id, and what is made of rows. */
+/** A list of each source: its path, a valid row, the key of its id, and a function that wraps rows. */
 const LISTS: [
   LiveSourceName,
   Replayed,
@@ -278,18 +281,21 @@ const LISTS: [
   ],
 ]
 
-describe('a row that is no item', () => {
-  test.each(LISTS)('of %s costs only itself, and is told', async (source, server, where, good, id, wrap) => {
-    const rows = [null, 'text', [], {}, { ...good, [id]: 5 }, { ...good, [id]: null }, good]
-    const { signals, badRows, failures } = await readChanged(source, server, where, () => wrap(rows))
-    expect([signals.length, failures]).toEqual([1, []])
-    expect(badRows.length % 6).toBe(0)
-    expect(badRows.length).toBeGreaterThan(0)
-    expect(badRows.some(({ reason }) => reason.includes(`${id}: `))).toBe(true)
-  })
+describe('an invalid row', () => {
+  test.each(LISTS)(
+    'an invalid row of %s affects only itself, and is reported',
+    async (source, server, where, good, id, wrap) => {
+      const rows = [null, 'text', [], {}, { ...good, [id]: 5 }, { ...good, [id]: null }, good]
+      const { signals, badRows, failures } = await readChanged(source, server, where, () => wrap(rows))
+      expect([signals.length, failures]).toEqual([1, []])
+      expect(badRows.length % 6).toBe(0)
+      expect(badRows.length).toBeGreaterThan(0)
+      expect(badRows.some(({ reason }) => reason.includes(`${id}: `))).toBe(true)
+    },
+  )
 
   test.each(LISTS)(
-    'makes %s fail when there is no other',
+    'an invalid row makes %s fail if there is no other',
     async (source, server, where, _good, _id, wrap) => {
       for (const rows of [[{}], []]) {
         const { signals, failures } = await readChanged(source, server, where, () => wrap(rows))
@@ -299,7 +305,7 @@ describe('a row that is no item', () => {
     },
   )
 
-  test('of a listing of Reddit costs only itself, and posts that are not for everybody are left out', async () => {
+  test('an invalid row of a Reddit listing affects only itself, and posts for adults are skipped', async () => {
     const post = redditPost('1aaaaa', 'MachineLearning')
     const data = post['data'] as Record<string, unknown>
     const changed = [
@@ -324,7 +330,7 @@ describe('a row that is no item', () => {
     ['an empty id', { short_id: '' }, 'sourceId: is empty'],
     ['half a point', { score: 1.5 }, 'score: '],
     ['a time that is none', { created_at: 'yesterday' }, 'created_at: must be an ISO-8601 instant'],
-  ])('by the rules of signals is told: %s', async (_what, change, reason) => {
+  ])('a row rejected by the rules of signals is reported: %s', async (_what, change, reason) => {
     const { signals, badRows } = await readChanged('lobsters', 'lobsters', /hottest/, () => [
       { ...lobstersStory('aaaaa1'), ...change },
       lobstersStory('aaaaa2'),
@@ -348,21 +354,21 @@ describe('an item of Hacker News', () => {
     ['answers for another id', hackerNewsItem(OTHER), new RegExp(`the response is about the item ${OTHER}$`)],
     ['has no title', { ...ITEM, title: undefined }, /./],
     ['has its id as text', { ...ITEM, id: String(ID) }, /./],
-  ])('that %s is left out, and the others are not', async (_what, item, bad) => {
-    const whole = await readChanged('hn', 'hn', new RegExp(`item/${ID}`), () => item)
-    expect(whole.signals.map(({ sourceId }) => sourceId)).not.toContain(String(ID))
-    expect([whole.signals.length, whole.failures]).toEqual([61, []])
-    const told = { sourceId: String(ID), reason: expect.stringMatching(bad ?? '') as string }
-    expect(whole.badRows).toEqual(bad === null ? [] : [told])
+  ])('an item that %s is skipped, and the others are kept', async (_what, item, bad) => {
+    const collected = await readChanged('hn', 'hn', new RegExp(`item/${ID}`), () => item)
+    expect(collected.signals.map(({ sourceId }) => sourceId)).not.toContain(String(ID))
+    expect([collected.signals.length, collected.failures]).toEqual([61, []])
+    const badRow = { sourceId: String(ID), reason: expect.stringMatching(bad ?? '') as string }
+    expect(collected.badRows).toEqual(bad === null ? [] : [badRow])
   })
 
-  test('whose URL is none a browser would open has none', async () => {
+  test('an item whose URL no browser would open has none', async () => {
     const change = () => ({ ...hackerNewsItem(41_000_001), url: 'javascript:alert(1)' })
-    const whole = await readChanged('hn', 'hn', /item\/41000001/, change)
-    expect(itemOf(whole, '41000001').signal?.url).toBeNull()
+    const collected = await readChanged('hn', 'hn', /item\/41000001/, change)
+    expect(itemOf(collected, '41000001').signal?.url).toBeNull()
   })
 
-  test('that cannot be read costs only itself; after five the others are not asked for', async () => {
+  test('an unreadable item affects only itself; after five the others are not requested', async () => {
     const some = await replay()
     some.fault('hn', 'failing', /item\/4100000[12]/)
     const partly = await readWhole(some, 'hn')
@@ -381,7 +387,7 @@ describe('an item of Hacker News', () => {
     expect(requests).toBeLessThanOrEqual(5 + 4 + 5 + 3)
   })
 
-  test('is read although a list is missing, which is told', async () => {
+  test('the items are read although a list is missing, which is reported', async () => {
     const world = await replay()
     world.fault('hn', 'html', /topstories/)
     const { signals, failures } = await readWhole(world, 'hn')
@@ -394,15 +400,15 @@ describe('an item of Hacker News', () => {
     ])
   })
 
-  test('comes as it does in recorded replies', async () => {
+  test('an item is read as in the recorded responses', async () => {
     const world = await replay()
     world.change('hn', /stories\.json/, () => [8863, 121_003])
     world.change('hn', /item\/8863/, () => shape('hn-firebase-item-story'))
     world.change('hn', /item\/121003/, () => shape('hn-firebase-item-ask'))
     world.change('hn-search', /./, () => shape('hn-algolia-search_by_date-story'))
-    const whole = await readWhole(world, 'hn')
-    expect(whole.badRows).toEqual([])
-    expect(whole.signals).toMatchObject([
+    const collected = await readWhole(world, 'hn')
+    expect(collected.badRows).toEqual([])
+    expect(collected.signals).toMatchObject([
       {
         sourceId: '8863',
         points: 111,
@@ -441,13 +447,13 @@ describe('the search of Hacker News', () => {
     ['with milliseconds', undefined, '2026-11-20T01:02:03.000Z'],
     ['with the seconds alone', AT / 1000, undefined],
     ['with both', AT / 1000, '2026-11-20T01:02:03Z'],
-  ])('gives times %s', async (_form, created_at_i, created_at) => {
+  ])('the search result has times %s', async (_form, created_at_i, created_at) => {
     const hits = [hit({ created_at_i, created_at })]
-    const whole = await readChanged('hn', 'hn-search', /./, () => ({ hits }))
-    expect(itemOf(whole, '5').signal?.publishedAt).toBe(AT)
+    const collected = await readChanged('hn', 'hn-search', /./, () => ({ hits }))
+    expect(itemOf(collected, '5').signal?.publishedAt).toBe(AT)
   })
 
-  test('leaves stories of yesterday with few points out, and keeps those of today', async () => {
+  test('the search skips stories of yesterday with few points, and keeps those of today', async () => {
     const world = await replay()
     const today = Date.UTC(2026, 10, 21) / 1000
     const found = (objectID: string, points: number) => hit({ objectID, points })
@@ -457,39 +463,39 @@ describe('the search of Hacker News', () => {
     expect(ids.filter((id) => ['6', '7', '8'].includes(id)).sort()).toEqual(['6', '8'])
   })
 
-  test('may have nothing for a half day that has just begun, but not for one that is over', async () => {
+  test('the search may be empty for a half day that has just begun, but not for one that is over', async () => {
     const { failures } = await readChanged('hn', 'hn-search', /./, () => ({ hits: [] }))
     expect(failures).toHaveLength(3)
   })
 
-  test('never replaces what an item itself has told', async () => {
-    const whole = await readChanged('hn', 'hn-search', /./, () => ({
+  test('the search never replaces the values of an item itself', async () => {
+    const collected = await readChanged('hn', 'hn-search', /./, () => ({
       hits: [hit({ objectID: '41000001', title: 'An older title', points: 1 })],
     }))
-    expect(whole.signals.filter(({ sourceId }) => sourceId === '41000001')).toMatchObject([
+    expect(collected.signals.filter(({ sourceId }) => sourceId === '41000001')).toMatchObject([
       { title: 'Story 41000001: “quoted” & plain', titleProvenance: 'hn:firebase-item' },
     ])
   })
 })
 
-describe('details of a list that changed their shape', () => {
+describe('details with another form', () => {
   test.each([
     [{ submitter_user: 'name' }, 'name'],
     [{ submitter_user: { username: 'name', karma: 3 } }, 'name'],
     [{ submitter_user: { login: 'name' } }, null],
     [{ submitter_user: 5 }, null],
     [{ submitter_user: undefined }, null],
-  ])('cost no story of Lobsters: %j', async (change, author) => {
-    const whole = await readChanged('lobsters', 'lobsters', /hottest/, () => [
+  ])('invalid details do not lose a story of Lobsters: %j', async (change, author) => {
+    const collected = await readChanged('lobsters', 'lobsters', /hottest/, () => [
       { ...lobstersStory('aaaaa1'), ...change, tags: { programming: true }, new_key: 1 },
     ])
-    expect(itemOf(whole, 'aaaaa1')).toMatchObject({ author, tags: [] })
-    expect(whole.badRows).toEqual([])
+    expect(itemOf(collected, 'aaaaa1')).toMatchObject({ author, tags: [] })
+    expect(collected.badRows).toEqual([])
   })
 
-  test('come from a recorded story of Lobsters', async () => {
-    const whole = await readChanged('lobsters', 'lobsters', /hottest/, () => [shape('lobsters-story')])
-    const found = itemOf(whole, 'tdfoqh')
+  test('the details are read from a recorded story of Lobsters', async () => {
+    const collected = await readChanged('lobsters', 'lobsters', /hottest/, () => [shape('lobsters-story')])
+    const found = itemOf(collected, 'tdfoqh')
     expect(found).toMatchObject({
       signal: {
         title: "Ranking comments by sum of replies' scores",
@@ -505,15 +511,15 @@ describe('details of a list that changed their shape', () => {
     expect(found.description).toMatch(/^There are often cases .*…$/)
   })
 
-  test('are one clean line each', async () => {
+  test('the details are one clean line each', async () => {
     const item = {
       ...repository('owner/first'),
       description: ' a\u0000b\u001b[31m\r\n\u202Ec\u00AD d\uD83D ',
       topics: ['x', 'x', ' ', 'y'.repeat(200)],
       owner: null,
     }
-    const whole = await readChanged('hype:github', 'github', /./, () => ({ items: [item] }))
-    expect(itemOf(whole, 'owner/first')).toMatchObject({
+    const collected = await readChanged('hype:github', 'github', /./, () => ({ items: [item] }))
+    expect(itemOf(collected, 'owner/first')).toMatchObject({
       author: null,
       tags: ['x', `${'y'.repeat(99)}…`],
       description: 'a b [31m c d\uFFFD',
@@ -521,7 +527,7 @@ describe('details of a list that changed their shape', () => {
   })
 })
 
-test('a private repository or model a token may see is left out', async () => {
+test('a private repository or model visible to a token is skipped', async () => {
   for (const [source, server, where, good, id, wrap] of LISTS.filter(([name]) => name.startsWith('hype:'))) {
     const hidden = { ...good, [id]: 'hidden/one', private: true, visibility: 'private' }
     const { signals, badRows } = await readChanged(source, server, where, () => wrap([hidden, good]))
@@ -529,7 +535,7 @@ test('a private repository or model a token may see is left out', async () => {
   }
 })
 
-test('a search of GitHub that ran out of time keeps what it found and says that it is incomplete', async () => {
+test('a GitHub search that timed out keeps its results and is reported as incomplete', async () => {
   const { signals, failures } = await readChanged('hype:github', 'github', /./, (reply) => ({
     ...(reply as object),
     incomplete_results: true,
@@ -543,13 +549,13 @@ test.each([
   ['an error and no data', { errors: [{ message: 'internal' }], data: null }, /the error "internal"/],
   ['no list', { data: { posts: null } }, /no list of posts/],
   ['something else', [1], /no list of posts/],
-])('LessWrong answering with %s is a failure that says so', async (_what, reply, told) => {
+])('a LessWrong response with %s is reported as a failure', async (_what, reply, badRow) => {
   const { signals, failures } = await readChanged('lesswrong', 'lesswrong', /./, () => reply)
   expect([signals, failures.length]).toEqual([[], 1])
-  expect(failures[0]?.reason).toMatch(told)
+  expect(failures[0]?.reason).toMatch(badRow)
 })
 
-test('a source that takes more than five minutes in all is asked nothing more', async () => {
+test('a source that takes more than five minutes in total receives no further request', async () => {
   const world = await replay()
   let now = NOW
   const slowly = sourcesOf(world, { clock: () => (now += 60_000) }).find(({ source }) => source === 'hn')

@@ -5,8 +5,8 @@ import { jsonSource, localSource } from '../../support/local-source.ts'
 import { sourceClient } from '../../support/source-client.ts'
 import { NOT_VOUCHED, SOURCE_UNAVAILABLE } from '../../support/refusals.ts'
 
-/** Asks a source at `url` for the title of one of its items. */
-function ask(
+/** Requests the title of an item from a source at `url`. */
+function fetchTitle(
   url: string,
   source: string,
   sourceId: string,
@@ -41,14 +41,14 @@ const lessWrongPost = (changes: Changes = {}): Changes => ({
   data: { post: { result: { _id: POST, title: POST_TITLE, ...changes } } },
 })
 
-/** One item of each source with the question that must be asked for it. */
+/** One item of each source with the expected request. */
 const ITEMS = [
   ['hn', '8863', '/item/8863.json', hnItem(), HN_TITLE, 'hn:firebase-item'],
   ['lobsters', 'tdfoqh', '/s/tdfoqh.json', lobstersStory(), LOBSTERS_TITLE, 'lobsters:story-json'],
   ['lesswrong', POST, '/', lessWrongPost(), POST_TITLE, 'lesswrong:graphql-post'],
 ] as const
 
-/** Answers by which a source says that it cannot vouch for the item it was asked for. */
+/** Responses that do not vouch for the requested item. */
 const NOT_VOUCHING: [string, string, string, unknown][] = [
   ['an item it does not know', 'hn', '8863', null],
   ['a deleted item', 'hn', '8863', { deleted: true, id: 8863, time: 1175714200, type: 'story' }],
@@ -67,7 +67,7 @@ const NOT_VOUCHING: [string, string, string, unknown][] = [
   ['no title', 'lesswrong', POST, lessWrongPost({ title: null })],
 ]
 
-/** Answers that are JSON, but not an answer of that source. */
+/** JSON responses of an unexpected form. */
 const OTHER_SHAPES: [string, string, string, unknown][] = [
   ['an error', 'hn', '8863', { error: 'Permission denied' }],
   ['an id as text', 'hn', '8863', hnItem({ id: '8863' })],
@@ -78,17 +78,17 @@ const OTHER_SHAPES: [string, string, string, unknown][] = [
 
 describe('the title of an item', () => {
   test.each(ITEMS)(
-    'is asked of its own source, %s, and names its channel',
+    'the title is requested from its own source, %s, with its channel',
     async (source, id, target, answer, title, provenance) => {
       const { url, requests } = await jsonSource(answer)
-      expect(await ask(url, source, id)).toEqual({ title, provenance })
+      expect(await fetchTitle(url, source, id)).toEqual({ title, provenance })
       expect(requests.map((question) => question.target)).toEqual([target])
     },
   )
 
-  test('is asked of LessWrong by the id alone, in a GraphQL variable', async () => {
+  test('the title is requested from LessWrong by the id only, in a GraphQL variable', async () => {
     const { url, requests } = await jsonSource(lessWrongPost())
-    await ask(`${url}/graphql`, 'lesswrong', POST)
+    await fetchTitle(`${url}/graphql`, 'lesswrong', POST)
     expect(requests[0]).toMatchObject({ method: 'POST', target: '/graphql' })
     const body: unknown = JSON.parse(requests[0]?.body ?? '')
     expect(body).toEqual({
@@ -98,16 +98,16 @@ describe('the title of an item', () => {
   })
 
   test.each(['  spaces kept  ', 'Größe “quoted” 漢字 😀', '<b>&amp;</b>', 'line\nbreak'])(
-    'is kept verbatim: %j',
+    'the title is kept verbatim: %j',
     async (title) => {
       const { url } = await jsonSource(hnItem({ title }))
-      expect(await ask(url, 'hn', '8863')).toEqual({ title, provenance: 'hn:firebase-item' })
+      expect(await fetchTitle(url, 'hn', '8863')).toEqual({ title, provenance: 'hn:firebase-item' })
     },
   )
 
-  test('is cut after 1,001 characters, enough to tell that it is longer than a publication takes', async () => {
+  test('the title is cut after 1,001 characters, which shows that it is too long for a publication', async () => {
     const { url } = await jsonSource(hnItem({ title: '😀'.repeat(100_000) }))
-    const { title } = await ask(url, 'hn', '8863')
+    const { title } = await fetchTitle(url, 'hn', '8863')
     expect(title).toBe('😀'.repeat(1_001))
   })
 
@@ -117,43 +117,43 @@ describe('the title of an item', () => {
     ['é😀 100%', '%C3%A9%F0%9F%98%80%20100%25'],
     ['.', '.'],
     ['..', '..'],
-  ])('is asked with the id %j encoded, so that it stays one segment of the path', async (id, encoded) => {
+  ])('the title is requested with the id %j encoded as one segment of the path', async (id, encoded) => {
     const { url, requests } = await jsonSource(null)
-    await expect(ask(`${url}/v0`, 'hn', id)).rejects.toMatchObject(NOT_VOUCHED)
-    await expect(ask(`${url}/v0`, 'lobsters', id)).rejects.toMatchObject(NOT_VOUCHED)
+    await expect(fetchTitle(`${url}/v0`, 'hn', id)).rejects.toMatchObject(NOT_VOUCHED)
+    await expect(fetchTitle(`${url}/v0`, 'lobsters', id)).rejects.toMatchObject(NOT_VOUCHED)
     expect(requests.map(({ target }) => target)).toEqual([
       `/v0/item/${encoded}.json`,
       `/v0/s/${encoded}.json`,
     ])
   })
 
-  test.each(NOT_VOUCHING)('is not vouched for by %s (%s)', async (_what, source, id, answer) => {
+  test.each(NOT_VOUCHING)('the title is not vouched for by %s (%s)', async (_what, source, id, answer) => {
     const { url } = await jsonSource(answer)
-    await expect(ask(url, source, id)).rejects.toMatchObject(NOT_VOUCHED)
+    await expect(fetchTitle(url, source, id)).rejects.toMatchObject(NOT_VOUCHED)
   })
 
-  test('is not vouched for by a 404', async () => {
+  test('the title is not vouched for by a 404', async () => {
     const { url } = await localSource((_question, response) => response.writeHead(404).end('Not Found'))
-    await expect(ask(url, 'hn', '8863')).rejects.toMatchObject(NOT_VOUCHED)
+    await expect(fetchTitle(url, 'hn', '8863')).rejects.toMatchObject(NOT_VOUCHED)
   })
 
-  test.each(['hype:github', ''])('of the source %j has nobody to ask', async (source) => {
+  test.each(['hype:github', ''])('the title of the source %j has no API to vouch for it', async (source) => {
     const { url, requests } = await jsonSource(hnItem())
-    await expect(ask(url, source, '8863')).rejects.toMatchObject(NOT_VOUCHED)
+    await expect(fetchTitle(url, source, '8863')).rejects.toMatchObject(NOT_VOUCHED)
     expect(requests).toEqual([])
   })
 
   test.each(OTHER_SHAPES)(
-    'is unavailable when the source answers with %s (%s)',
+    'the title is unavailable if the source responds with %s (%s)',
     async (_what, source, id, answer) => {
       const { url } = await jsonSource(answer)
-      await expect(ask(url, source, id)).rejects.toMatchObject(SOURCE_UNAVAILABLE)
+      await expect(fetchTitle(url, source, id)).rejects.toMatchObject(SOURCE_UNAVAILABLE)
     },
   )
 
-  test('is given up at once when the run ends', async () => {
+  test('the request of a title is aborted at once when the run ends', async () => {
     const controller = new AbortController()
     const { url } = await localSource(() => controller.abort(new Error('the run was ended')))
-    await expect(ask(url, 'hn', '8863', controller.signal)).rejects.toThrow('the run was ended')
+    await expect(fetchTitle(url, 'hn', '8863', controller.signal)).rejects.toThrow('the run was ended')
   })
 })

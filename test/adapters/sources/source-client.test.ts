@@ -9,13 +9,13 @@ import { SOURCE_UNAVAILABLE } from '../../support/refusals.ts'
 
 const MIB = 1024 * 1024
 
-/** Asks for a JSON value of whatever shape; a 404 gives null. */
-function ask(
+/** Requests a JSON value of any form; null for a 404. */
+function fetchJson(
   request: Partial<SourceRequest<unknown>> & { url: string },
   client: SourceClient = sourceClient(),
   signal: AbortSignal = new AbortController().signal,
 ): Promise<unknown> {
-  return client.ask({ absent: null, read: (json: unknown) => json, ...request }, signal)
+  return client.fetchJson({ absent: null, read: (json: unknown) => json, ...request }, signal)
 }
 
 const html = '<!doctype html><title>Just a moment...</title>'
@@ -25,7 +25,7 @@ const sends =
   (response: ServerResponse) =>
     response.writeHead(status, headers).end(body)
 
-/** Ways to answer that are no answer, and what is said of each. */
+/** Invalid responses, with the expected message of each. */
 const MISBEHAVIOURS: Record<string, [RegExp, (response: ServerResponse) => void]> = {
   'a server error': [/responded with 500$/, sends(500, '{"error":"internal"}')],
   'a refusal': [/responded with 403$/, sends(403, '{}')],
@@ -70,12 +70,12 @@ const MISBEHAVIOURS: Record<string, [RegExp, (response: ServerResponse) => void]
   ],
 }
 
-describe('a question to a source', () => {
+describe('a request to a source', () => {
   test.each([[{ id: 8863, title: 'Größe “quoted” 😀 \u2028' }], [null]])(
-    'is answered by %j',
+    'a request returns %j',
     async (document) => {
       const { url, requests } = await jsonSource(document)
-      expect(await ask({ url: `${url}/item/8863.json` })).toEqual(document)
+      expect(await fetchJson({ url: `${url}/item/8863.json` })).toEqual(document)
       expect(requests).toEqual([
         expect.objectContaining({ method: 'GET', target: '/item/8863.json', body: '' }),
       ])
@@ -83,57 +83,59 @@ describe('a question to a source', () => {
     },
   )
 
-  test('with a body is sent as JSON', async () => {
+  test('a request with a body is sent as JSON', async () => {
     const { url, requests } = await jsonSource({})
-    await ask({ url, body: { query: 'q', variables: { id: 'ä' } } })
+    await fetchJson({ url, body: { query: 'q', variables: { id: 'ä' } } })
     expect(requests[0]).toMatchObject({ method: 'POST', body: '{"query":"q","variables":{"id":"ä"}}' })
     expect(requests[0]?.headers['content-type']).toBe('application/json')
   })
 
-  test.each([404, 410])('answered with %i finds nothing', async (status) => {
+  test.each([404, 410])('a request with the response %i finds nothing', async (status) => {
     const { url } = await localSource((_question, response) => response.writeHead(status).end(html))
-    expect(await ask({ url })).toBeNull()
+    expect(await fetchJson({ url })).toBeNull()
   })
 
-  test('takes an answer of nearly a megabyte', async () => {
+  test('a request accepts a response of nearly a megabyte', async () => {
     const { url } = await jsonSource('x'.repeat(MIB - 2))
-    expect(await ask({ url })).toHaveLength(MIB - 2)
+    expect(await fetchJson({ url })).toHaveLength(MIB - 2)
   })
 
   test.each(Object.entries(MISBEHAVIOURS))(
-    'answered with %s makes the source unavailable, and is not sent again',
-    async (_what, [told, answer]) => {
+    'a response with %s makes the source unavailable, and is not retried',
+    async (_what, [expected, answer]) => {
       const { url, requests } = await localSource((_question, response) => answer(response))
-      const error = await ask({ url: `${url}/item/1.json` }).catch((thrown: unknown) => thrown)
+      const error = await fetchJson({ url: `${url}/item/1.json` }).catch((thrown: unknown) => thrown)
       expect(error).toMatchObject(SOURCE_UNAVAILABLE)
       const { detail = '' } = error as SourceUnavailable
       expect(detail).toContain(`${url}/item/1.json: `)
-      expect(detail).toMatch(told)
+      expect(detail).toMatch(expected)
       expect(requests).toHaveLength(1)
     },
   )
 
-  test('to a port nobody listens on makes the source unavailable', async () => {
-    await expect(ask({ url: await unreachableUrl() })).rejects.toMatchObject({
+  test('a closed port makes the source unavailable', async () => {
+    await expect(fetchJson({ url: await unreachableUrl() })).rejects.toMatchObject({
       ...SOURCE_UNAVAILABLE,
       detail: expect.stringMatching(/; check the address and the network, and try again$/) as string,
     })
   })
 })
 
-test('an answer that drips in for ever is given up when its time is over', async () => {
+test('a response that drips forever is given up at its time limit', async () => {
   const source = await localSource((_question, response) => {
     response.writeHead(200)
     const drip = setInterval(() => response.write(' '), 5)
     response.once('close', () => clearInterval(drip))
   })
-  await expect(ask({ url: source.url }, sourceClient({ answerMs: 60 }))).rejects.toMatchObject({
-    ...SOURCE_UNAVAILABLE,
-    detail: expect.stringContaining('no complete response within 60 ms') as string,
-  })
+  await expect(fetchJson({ url: source.url }, sourceClient({ responseTimeoutMs: 60 }))).rejects.toMatchObject(
+    {
+      ...SOURCE_UNAVAILABLE,
+      detail: expect.stringContaining('no complete response within 60 ms') as string,
+    },
+  )
 })
 
-describe('an aborted question to a source', () => {
+describe('an aborted request to a source', () => {
   const reason = new Error('the run was ended')
 
   test.each([
@@ -145,11 +147,11 @@ describe('an aborted question to a source', () => {
         response.write('{"id":')
       },
     ],
-  ])('rejects with the reason at once: %s', async (_what, answer) => {
+  ])('an aborted request rejects with the reason at once: %s', async (_what, answer) => {
     const { url, requests } = await localSource((_question, response) => answer(response))
     const controller = new AbortController()
-    const asking = ask({ url }, sourceClient(), controller.signal)
-    const outcome = expect(asking).rejects.toBe(reason)
+    const pending = fetchJson({ url }, sourceClient(), controller.signal)
+    const outcome = expect(pending).rejects.toBe(reason)
     await vi.waitUntil(() => requests.length === 1, { interval: 1, timeout: 5_000 })
     const abortedAt = performance.now()
     controller.abort(reason)
@@ -158,23 +160,23 @@ describe('an aborted question to a source', () => {
     expect(performance.now() - abortedAt).toBeLessThan(3_000)
   })
 
-  test('is never sent when it was aborted before', async () => {
+  test('a request that was aborted before is never sent', async () => {
     const { url, requests } = await jsonSource({})
-    await expect(ask({ url }, sourceClient(), AbortSignal.abort(reason))).rejects.toBe(reason)
+    await expect(fetchJson({ url }, sourceClient(), AbortSignal.abort(reason))).rejects.toBe(reason)
     expect(requests).toEqual([])
   })
 })
 
-describe('a source that is busy', () => {
+describe('a busy source', () => {
   const from = Date.UTC(2026, 10, 21, 12)
 
-  /** A client that waits so long in all, by a clock of its own. */
-  function waitingClient(longestWaitMs = 60_000) {
+  /** A client with a total waiting time and a simulated clock. */
+  function waitingClient(maxWaitMs = 60_000) {
     const { slept, ...time } = sleepingClock(from)
-    return { slept, client: sourceClient({ ...time, limits: { atOnce: 4, longestWaitMs } }) }
+    return { slept, client: sourceClient({ ...time, limits: { concurrency: 4, maxWaitMs } }) }
   }
 
-  /** A source that answers with each of the given heads once, then with an object. */
+  /** A source that responds with each of the given heads once, then with an object. */
   async function busyFor(...heads: [number, Record<string, string>][]) {
     const left = [...heads]
     return localSource((_question, response) => {
@@ -187,41 +189,41 @@ describe('a source that is busy', () => {
   test.each([
     ['seconds', '7'],
     ['a date', new Date(from + 7_000).toUTCString()],
-  ])('is asked again when the %s of its Retry-After are over', async (_form, value) => {
+  ])('a busy source is requested again after its Retry-After: %s', async (_form, value) => {
     for (const status of [429, 503]) {
       const { url, requests } = await busyFor([status, { 'retry-after': value }])
       const { slept, client } = waitingClient()
-      expect(await ask({ url }, client)).toEqual({ id: 1 })
+      expect(await fetchJson({ url }, client)).toEqual({ id: 1 })
       expect([slept, requests.length]).toEqual([[7_000], 2])
     }
   })
 
-  test('is asked three times in all, with growing pauses, when it does not say how long', async () => {
+  test('a busy source is requested three times in total, with growing pauses, if it names no wait', async () => {
     const busy: [number, Record<string, string>] = [503, {}]
     const { url, requests } = await busyFor(busy, busy, busy, busy)
     const { slept, client } = waitingClient()
-    const error = await ask({ url }, client).catch((thrown: unknown) => thrown)
+    const error = await fetchJson({ url }, client).catch((thrown: unknown) => thrown)
     expect(error).toMatchObject({ ...SOURCE_UNAVAILABLE, retryAt: null })
     expect([slept, requests.length]).toEqual([[1_000, 2_000], 3])
   })
 
-  test('is left alone, and says until when, where it asks for longer than may be waited', async () => {
+  test('a busy source is left alone, with the end of the pause, if its wait is too long', async () => {
     const { url, requests } = await busyFor([429, { 'retry-after': '3600' }])
     const { slept, client } = waitingClient()
     const retryAt = from + 3_600_000
-    await expect(ask({ url }, client)).rejects.toMatchObject({
+    await expect(fetchJson({ url }, client)).rejects.toMatchObject({
       retryAt,
       detail: expect.stringContaining('next request at 2026-11-21T13:00:00.000Z') as string,
     })
-    await expect(ask({ url: `${url}/other` }, client)).rejects.toMatchObject({ retryAt })
+    await expect(fetchJson({ url: `${url}/other` }, client)).rejects.toMatchObject({ retryAt })
     expect([slept, requests.length]).toEqual([[], 1])
   })
 
-  test('is left alone by the next run too, for a day at most, and then asked again', async () => {
+  test('a busy source is left alone by the next run too, for a day at most, and then requested again', async () => {
     const { url, requests } = await busyFor([429, { 'retry-after': '99999' }])
     const memory = memoryOfSources()
-    const limits = { atOnce: 4, longestWaitMs: 60_000 }
-    const run = (now: number) => ask({ url }, sourceClient({ ...sleepingClock(now), limits, memory }))
+    const limits = { concurrency: 4, maxWaitMs: 60_000 }
+    const run = (now: number) => fetchJson({ url }, sourceClient({ ...sleepingClock(now), limits, memory }))
     await expect(run(from)).rejects.toMatchObject(SOURCE_UNAVAILABLE)
     const aDayLater = from + 24 * 3_600_000
     await expect(run(aDayLater - 60_001)).rejects.toMatchObject({
@@ -232,31 +234,31 @@ describe('a source that is busy', () => {
     expect(await run(aDayLater - 60_000)).toEqual({ id: 1 })
   })
 
-  test('is waited for only so long in all', async () => {
+  test('a busy source is waited for only up to a total time', async () => {
     const busy: [number, Record<string, string>] = [429, { 'retry-after': '25' }]
     const { url } = await busyFor(busy, busy, busy)
     const { slept, client } = waitingClient(40_000)
-    await expect(ask({ url }, client)).rejects.toMatchObject({ retryAt: from + 50_000 })
+    await expect(fetchJson({ url }, client)).rejects.toMatchObject({ retryAt: from + 50_000 })
     expect(slept).toEqual([25_000])
   })
 
-  test('that is GitHub says so by 403 and the reset of its limit', async () => {
+  test('a busy GitHub is recognized by 403 and the reset of its limit', async () => {
     const reset = String(from / 1000 + 30)
     const { url } = await busyFor([403, { 'x-ratelimit-remaining': '0', 'x-ratelimit-reset': reset }])
     const { slept, client } = waitingClient()
-    expect(await ask({ url }, client)).toEqual({ id: 1 })
+    expect(await fetchJson({ url }, client)).toEqual({ id: 1 })
     expect(slept).toEqual([30_000])
   })
 
-  test('does not keep another host waiting', async () => {
+  test('a busy source does not delay another host', async () => {
     const { url: busy } = await busyFor([429, { 'retry-after': '3600' }])
     const { url: other } = await jsonSource({ id: 2 })
     const client = sourceClient(sleepingClock(from))
-    await expect(ask({ url: busy }, client)).rejects.toMatchObject(SOURCE_UNAVAILABLE)
-    expect(await ask({ url: other }, client)).toEqual({ id: 2 })
+    await expect(fetchJson({ url: busy }, client)).rejects.toMatchObject(SOURCE_UNAVAILABLE)
+    expect(await fetchJson({ url: other }, client)).toEqual({ id: 2 })
   })
 
-  test('ends its pause when the run ends', async () => {
+  test('the pause of a busy source ends with the run', async () => {
     const { url, requests } = await busyFor([429, { 'retry-after': '30' }])
     const controller = new AbortController()
     const reason = new Error('the run was ended')
@@ -265,70 +267,74 @@ describe('a source that is busy', () => {
         signal.addEventListener('abort', () => reject(signal.reason as Error))
         controller.abort(reason)
       })
-    const client = sourceClient({ sleep, limits: { atOnce: 4, longestWaitMs: 60_000 } })
-    await expect(ask({ url }, client, controller.signal)).rejects.toBe(reason)
+    const client = sourceClient({ sleep, limits: { concurrency: 4, maxWaitMs: 60_000 } })
+    await expect(fetchJson({ url }, client, controller.signal)).rejects.toBe(reason)
     expect(requests).toHaveLength(1)
   })
 })
 
-test('a host has at most four questions open at a time, and the next is sent when one is answered', async () => {
+test('a host has at most four open requests, and the next is sent when one is done', async () => {
   const open: ServerResponse[] = []
   let most = 0
   const { url, requests } = await localSource((_question, response) => {
     open.push(response)
     most = Math.max(most, open.length)
     if (requests.length < 4) return
-    // All four are there: one answer after the other makes room for the rest.
+    // All four are open: each response lets one more request start.
     setImmediate(() => open.shift()?.end('{}'))
     if (requests.length === 12) for (const last of open.splice(0)) last.end('{}')
   })
   const client = sourceClient()
-  await Promise.all(Array.from({ length: 12 }, (_, id) => ask({ url: `${url}/${id}` }, client)))
+  await Promise.all(Array.from({ length: 12 }, (_, id) => fetchJson({ url: `${url}/${id}` }, client)))
   expect([most, requests.length]).toEqual([4, 12])
 })
 
 describe('a token', () => {
-  test('goes to its own host alone: a redirection is not followed', async () => {
+  test('a token is sent to its own host only: a redirect is not followed', async () => {
     const elsewhere = await jsonSource({ stolen: true })
     const { url, requests } = await localSource((_question, response) =>
       response.writeHead(307, { location: elsewhere.url }).end(),
     )
     const headers = { authorization: 'Bearer secret' }
-    const error = await ask({ url, headers, credential: 'X_TOKEN' }).catch((thrown: unknown) => thrown)
+    const error = await fetchJson({ url, headers, credential: 'X_TOKEN' }).catch((thrown: unknown) => thrown)
     expect(requests[0]?.headers.authorization).toBe('Bearer secret')
     expect(elsewhere.requests).toEqual([])
     expect(JSON.stringify([String(error), error])).not.toContain('secret')
   })
 
-  test.each([401, 403])('that is refused with %i is named, not told', async (status) => {
-    const { url } = await localSource((_question, response) => response.writeHead(status).end('{}'))
-    const asking = ask({ url, headers: { authorization: 'Bearer secret' }, credential: 'X_TOKEN' })
-    await expect(asking).rejects.toMatchObject({
-      detail: `${url}: responded with ${status}; check X_TOKEN`,
-    })
-  })
+  test.each([401, 403])(
+    'a token refused with %i is reported by its setting, not by its value',
+    async (status) => {
+      const { url } = await localSource((_question, response) => response.writeHead(status).end('{}'))
+      const pending = fetchJson({ url, headers: { authorization: 'Bearer secret' }, credential: 'X_TOKEN' })
+      await expect(pending).rejects.toMatchObject({
+        detail: `${url}: responded with ${status}; check X_TOKEN`,
+      })
+    },
+  )
 })
 
-describe('an answer with validators', () => {
+describe('a response with validators', () => {
   const validators = { etag: 'W/"1"', 'last-modified': 'Sat, 21 Nov 2026 10:00:00 GMT' }
 
-  /** Answers 304 to whoever knows the validators. */
+  /** Responds 304 to a request with validators. */
   async function unchanging(value: unknown, headers: Record<string, string> = validators) {
-    return localSource(({ headers: asked }, response) => {
-      const known = asked['if-none-match'] !== undefined || asked['if-modified-since'] !== undefined
-      if (known) response.writeHead(304, headers).end()
+    return localSource(({ headers: request }, response) => {
+      const hasValidators =
+        request['if-none-match'] !== undefined || request['if-modified-since'] !== undefined
+      if (hasValidators) response.writeHead(304, headers).end()
       else response.writeHead(200, headers).end(JSON.stringify(value))
     })
   }
 
-  test('is kept, asked for again with them, and used again while it has not changed', async () => {
+  test('a response with validators is kept, requested conditionally, and reused while it is unchanged', async () => {
     const { url, requests } = await unchanging([1, 2])
     const client = sourceClient({ memory: memoryOfSources() })
     const counts = { requests: 0, notModified: 0 }
     const { signal } = new AbortController()
-    const asked = { url, conditional: true, read: (json: unknown) => json }
-    expect(await client.ask(asked, signal, counts)).toEqual([1, 2])
-    expect(await client.ask(asked, signal, counts)).toEqual([1, 2])
+    const request = { url, conditional: true, read: (json: unknown) => json }
+    expect(await client.fetchJson(request, signal, counts)).toEqual([1, 2])
+    expect(await client.fetchJson(request, signal, counts)).toEqual([1, 2])
     expect(counts).toEqual({ requests: 2, notModified: 1 })
     expect(requests[1]?.headers).toMatchObject({
       'if-none-match': 'W/"1"',
@@ -336,15 +342,15 @@ describe('an answer with validators', () => {
     })
   })
 
-  test('is not kept where it was not asked for conditionally', async () => {
+  test('a response is not kept without a conditional request', async () => {
     const { url, requests } = await unchanging([1])
     const client = sourceClient({ memory: memoryOfSources() })
-    await ask({ url }, client)
-    expect(await ask({ url }, client)).toEqual([1])
+    await fetchJson({ url }, client)
+    expect(await fetchJson({ url }, client)).toEqual([1])
     expect(requests.map(({ headers }) => headers['if-none-match'])).toEqual([undefined, undefined])
   })
 
-  test('is not kept when it was not what was asked for, so that no error is ever "not modified"', async () => {
+  test('an unexpected response is not kept, so that no error is ever "not modified"', async () => {
     const memory = memoryOfSources()
     const { url, requests } = await unchanging({ error: 'overloaded' })
     const client = sourceClient({ memory })
@@ -353,7 +359,7 @@ describe('an answer with validators', () => {
       return json
     }
     for (let time = 0; time < 2; time += 1) {
-      await expect(ask({ url, conditional: true, read }, client)).rejects.toMatchObject({
+      await expect(fetchJson({ url, conditional: true, read }, client)).rejects.toMatchObject({
         detail: `${url}: the response does not have the expected fields`,
       })
     }
@@ -362,16 +368,16 @@ describe('an answer with validators', () => {
   })
 
   test.each(['once it is a day old', 'when what was kept can no longer be read'])(
-    'is asked for anew %s',
+    'a kept response is requested again %s',
     async (when) => {
       const memory = memoryOfSources()
       const { url, requests } = await unchanging([1])
       let now = Date.UTC(2026, 10, 21)
       const client = sourceClient({ memory, clock: () => now })
-      await ask({ url, conditional: true }, client)
+      await fetchJson({ url, conditional: true }, client)
       if (when.endsWith('old')) now += 24 * 3_600_000
       else for (const [key, kept] of memory.kept) memory.kept.set(key, { ...kept, body: '[1' })
-      expect(await ask({ url, conditional: true }, client)).toEqual([1])
+      expect(await fetchJson({ url, conditional: true }, client)).toEqual([1])
       expect(requests[1]?.headers['if-none-match']).toBeUndefined()
     },
   )
@@ -379,10 +385,10 @@ describe('an answer with validators', () => {
   test.each<[string, unknown, Record<string, string>?]>([
     ['of more than a million characters', 'x'.repeat(1_000_000)],
     ['without any', [1], {}],
-  ])('%s is not kept', async (_what, value, headers) => {
+  ])('a response %s is not kept', async (_what, value, headers) => {
     const memory = memoryOfSources()
     const { url } = await unchanging(value, headers)
-    await ask({ url, conditional: true }, sourceClient({ memory }))
+    await fetchJson({ url, conditional: true }, sourceClient({ memory }))
     expect(memory.kept.size).toBe(0)
   })
 })

@@ -63,7 +63,7 @@ async function migrationsIn(path: string): Promise<number> {
 }
 
 describe('a database', () => {
-  test('opens at its first use, not before', async () => {
+  test('a database opens at its first use, not before', async () => {
     const path = await newPath()
     const store = open(path)
     expect(existsSync(path)).toBe(false)
@@ -71,14 +71,14 @@ describe('a database', () => {
     expect(existsSync(path)).toBe(true)
   })
 
-  test('keeps what was written for the next opening, and opens again after it was closed', async () => {
+  test('a database keeps its data for the next opening, and opens again after it was closed', async () => {
     const { path, store } = await holding('1')
     store.close()
     expect(await ids(open(path))).toEqual(['1'])
     expect(await ids(store)).toEqual(['1'])
   })
 
-  test('opens once for many first uses at once', async () => {
+  test('a database opens once for many concurrent first uses', async () => {
     const path = await newPath()
     const store = open(path)
     await Promise.all(Array.from({ length: 12 }, (_, index) => save(store, String(index))))
@@ -86,7 +86,7 @@ describe('a database', () => {
     expect(openDescriptors(path)).toBe(1)
   })
 
-  test('lets Refusals and errors that are not its own pass unchanged', async () => {
+  test('a database passes foreign Refusals and errors on unchanged', async () => {
     const store = open(await newPath())
     for (const error of [storageUnavailable('elsewhere'), new TypeError('x'), new Error('no such luck')])
       await expect(store.use(() => Promise.reject(error))).rejects.toBe(error)
@@ -95,7 +95,7 @@ describe('a database', () => {
     await expect(nonsense).rejects.not.toMatchObject({ name: 'Refusal' })
   })
 
-  test('fails as busy, not as a Refusal, when a lock is not released', async () => {
+  test('a database fails as busy, not with a Refusal, if a lock is not released', async () => {
     const path = await newPath()
     await ids(open(path))
     const store = open(path, 50)
@@ -107,7 +107,7 @@ describe('a database', () => {
 })
 
 describe('migrations of a new database', () => {
-  test('are applied once when four connections open it at once', async () => {
+  test('migrations are applied once when four connections open a database at the same time', async () => {
     const path = await newPath()
     const stores = Array.from({ length: 4 }, () => open(path))
     await Promise.all(stores.map((store, index) => save(store, String(index))))
@@ -115,7 +115,7 @@ describe('migrations of a new database', () => {
     expect(await migrationsIn(path)).toBe(MIGRATIONS)
   })
 
-  test('are applied once when four processes open it at once', async () => {
+  test('migrations are applied once when four processes open a database at the same time', async () => {
     const path = await newPath()
     const script = `
       import { once } from 'node:events'
@@ -139,7 +139,7 @@ describe('migrations of a new database', () => {
     expect(await migrationsIn(path)).toBe(MIGRATIONS)
   })
 
-  test('refuse a database with a migration this release does not know', async () => {
+  test('migrations refuse a database with a migration unknown to this release', async () => {
     const { path, store } = await holding('1')
     store.close()
     const raw = rawClient(pathToFileURL(path).href)
@@ -150,8 +150,8 @@ describe('migrations of a new database', () => {
   })
 })
 
-describe('a database that is not what it was', () => {
-  test('is refused when it was removed while open, and never created anew', async () => {
+describe('a database that has changed', () => {
+  test('a database removed while open is refused, and never created again', async () => {
     const { path, store } = await holding('1')
     rmSync(path)
     for (let again = 0; again < 3; again += 1) await expect(ids(store)).rejects.toMatchObject(UNAVAILABLE)
@@ -159,7 +159,7 @@ describe('a database that is not what it was', () => {
     expect(existsSync(path)).toBe(false)
   })
 
-  test('is refused when its whole folder was unmounted, and works again once it is back', async () => {
+  test('a database whose folder was unmounted is refused, and works again once it is back', async () => {
     const folder = await temporaryFolder()
     const path = join(folder, 'disk/feed.db')
     mkdirSync(join(folder, 'disk'))
@@ -175,7 +175,7 @@ describe('a database that is not what it was', () => {
     expect(await ids(store)).toEqual(['1'])
   })
 
-  test('is read anew when another file takes its place', async () => {
+  test('a database is read again when another file replaces it', async () => {
     const path = await newPath()
     const store = open(path)
     await save(store, 'old')
@@ -192,7 +192,7 @@ describe('a database that is not what it was', () => {
   test.each([
     ['missing', () => undefined],
     ['a file', (folder: string) => writeFileSync(folder, '')],
-  ])('is unavailable while its folder is %s, and opens once it is there', async (_what, put) => {
+  ])('a database is unavailable while its folder is %s, and opens once it exists', async (_what, put) => {
     const folder = join(await temporaryFolder(), 'folder')
     put(folder)
     const store = open(join(folder, 'feed.db'))
@@ -211,20 +211,20 @@ describe('a database that is not what it was', () => {
       DAMAGED,
       (path) => writeFileSync(path, 'certainly not a database, but long enough for a header\n'.repeat(100)),
     ],
-  ])('is %s', async (_what, refusal, put) => {
+  ])('a database is %s', async (_what, refusal, put) => {
     const path = await newPath()
     put(path)
     await expect(ids(open(path))).rejects.toMatchObject(refusal)
   })
 
-  test('is damaged when its file lost its end', async () => {
+  test('a database is damaged if its file is truncated', async () => {
     const { path, store } = await holding('1')
     store.close()
     truncateSync(path, 4096 + 100)
     await expect(ids(open(path))).rejects.toMatchObject(DAMAGED)
   })
 
-  test('is damaged when a table is missing, or all of them although it was migrated', async () => {
+  test('a database is damaged if a table is missing, or all of them after a migration', async () => {
     const { path, store } = await holding('1')
     const raw = rawClient(pathToFileURL(path).href)
     await raw.execute('DROP TABLE verified_titles')
@@ -240,7 +240,7 @@ describe('a database that is not what it was', () => {
     await expect(ids(store)).rejects.toMatchObject(DAMAGED)
   })
 
-  test('is damaged when a column is missing', async () => {
+  test('a database is damaged if a column is missing', async () => {
     const { path, store } = await holding('1')
     await rawClient(pathToFileURL(path).href).execute('ALTER TABLE verified_titles DROP COLUMN provenance')
     await expect(store.use(({ orm }) => orm.select().from(verifiedTitles))).rejects.toMatchObject(DAMAGED)

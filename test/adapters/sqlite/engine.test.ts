@@ -32,8 +32,8 @@ const WRITES = [
   'VACUUM',
 ]
 
-describe('a connection that may only query', () => {
-  test.each(WRITES)('has the engine itself refuse: %s', async (sql) => {
+describe('a query-only connection', () => {
+  test.each(WRITES)('the engine itself refuses a write: %s', async (sql) => {
     const { url, owner } = await openBoth()
     await owner.use(() => Promise.resolve())
     const client = guardClient(createClient({ url, concurrency: 1 }), 1_000, { settings: QUERY_ONLY })
@@ -49,8 +49,8 @@ describe('a connection that may only query', () => {
   })
 })
 
-describe('a handle that only reads', () => {
-  test('reads what its owner writes', async () => {
+describe('a read-only handle', () => {
+  test("the handle reads its owner's data", async () => {
     const { owner, reader } = await openBoth()
     await owner.use(({ client }) => client.execute('UPDATE revision SET number = 41'))
     const sql = 'SELECT number FROM revision'
@@ -68,7 +68,7 @@ describe('a handle that only reads', () => {
     'PRAGMA query_only = OFF',
     'WITH t AS (SELECT 1) DELETE FROM snapshots',
     'COMMIT',
-  ])('takes nothing but selections, by no way: %s', async (sql) => {
+  ])('the handle accepts nothing but SELECT statements: %s', async (sql) => {
     const { reader } = await openBoth()
     await reader.use(async ({ client }) => {
       await expect(client.execute(sql)).rejects.toThrow('only reads')
@@ -82,7 +82,7 @@ describe('a handle that only reads', () => {
     })
   })
 
-  test('never makes a database: its owner does', async () => {
+  test('the handle never creates a database: its owner does', async () => {
     const { path, url, owner, reader } = await openBoth()
     const orphan: Database = { ...owner, use: (work) => work(undefined as never) }
     const alone = readOnlyDatabase({ location: { url, authToken: null }, ...BUSY }, orphan)

@@ -5,7 +5,7 @@ import type { InStatement, ResultSet } from '@libsql/client'
 import { describe, expect, onTestFinished, test } from 'vitest'
 import { isBusy } from '../../../src/adapters/sqlite/vendor-errors.ts'
 import { guardClient } from '../../../src/adapters/sqlite/guard.ts'
-import { TooLate } from '../../../src/adapters/sqlite/rows.ts'
+import { DeadlineExceeded } from '../../../src/adapters/sqlite/rows.ts'
 import { temporaryFolder } from '../../support/temporary-folder.ts'
 import { builtModule, runScript } from '../../support/compiled-sources.ts'
 import { holdLock, rawClient, countTicks, startWaiting } from './lock-holder.ts'
@@ -24,7 +24,7 @@ async function notes(retryMs: number): Promise<{ url: string; client: Guarded }>
   return { url, client }
 }
 
-/** What another connection finds in the file, in order. */
+/** Reads the rows in the file through another connection, in order. */
 async function textsIn(url: string): Promise<unknown[]> {
   const client = rawClient(url)
   const result = await client.execute('SELECT text FROM notes ORDER BY rowid')
@@ -61,7 +61,7 @@ const CASES = LOCKS.flatMap((lock) => Object.entries(WRITES).map(([what, write])
 
 describe('a guarded client', () => {
   test.each(CASES)(
-    'lets $what wait for a process that is $lock, and really writes it',
+    'the client lets $what wait for a process that is $lock, and really writes it',
     async ({ lock, write }) => {
       const { url, client } = await notes(5_000)
       const release = await holdLock(url, lock)
@@ -73,7 +73,7 @@ describe('a guarded client', () => {
   )
 
   test.each(CASES)(
-    'gives $what up when another process goes on $lock, and is not poisoned by it',
+    'the client fails $what while another process keeps $lock, and stays usable',
     async ({ lock, write }) => {
       const { url, client } = await notes(100)
       const release = await holdLock(url, lock)
@@ -82,7 +82,7 @@ describe('a guarded client', () => {
       expect(isBusy(error)).toBe(true)
       expect(performance.now() - startedAt).toBeGreaterThanOrEqual(100)
       await release()
-      // What is acknowledged now must be in the file, for every other connection to see, and no lock may be left over.
+      // An acknowledged write must be in the file, visible to other connections, and no lock must be left.
       const other = rawClient(url)
       await client.execute(insert('one'))
       await other.execute(insert('two'))
@@ -95,7 +95,7 @@ describe('a guarded client', () => {
   test.each<[string, (client: Guarded) => Promise<unknown>]>([
     ['a batch', (client) => client.batch([insert('never')], 'deferred')],
     ['a transaction', (client) => inTransaction(client, 'deferred', insert('never'))],
-  ])('keeps no lock when a statement inside %s finds the database busy', async (_what, write) => {
+  ])('the client keeps no lock if a statement inside %s finds the database busy', async (_what, write) => {
     const { url, client } = await notes(0)
     const other = rawClient(url)
     const held = await other.transaction('write')
@@ -107,7 +107,7 @@ describe('a guarded client', () => {
     expect(await textsIn(url)).toEqual(['one', 'two', 'three'])
   })
 
-  test('reads on while another process is writing', async () => {
+  test('the client keeps reading while another process is writing', async () => {
     const { url, client } = await notes(0)
     await client.execute(insert('before'))
     await holdLock(url, 'writing', ["INSERT INTO notes VALUES ('not yet committed')"])
@@ -119,7 +119,7 @@ describe('a guarded client', () => {
     ['a statement', (client, sql) => client.execute(sql)],
     ['a batch', async (client, sql) => (await client.batch([sql], 'read'))[0]],
     ['a transaction', (client, sql) => inTransaction(client, 'read', sql)],
-  ])('lets %s that only reads wait for a process that is committing', async (_what, read) => {
+  ])('the client lets a read wait for a process that is committing: %s', async (_what, read) => {
     const { url, client } = await notes(5_000)
     await client.execute(insert('stored'))
     const release = await holdLock(url, 'committing')
@@ -128,7 +128,7 @@ describe('a guarded client', () => {
     expect((await reading())?.rows).toHaveLength(1)
   })
 
-  test('keeps the event loop turning while it waits for a lock that is never released', async () => {
+  test('the client does not block the event loop while it waits for a lock that is never released', async () => {
     const { url, client } = await notes(300)
     await holdLock(url, 'writing')
     const ticks = countTicks()
@@ -137,7 +137,7 @@ describe('a guarded client', () => {
     expect(ticks()).toBeGreaterThanOrEqual(3)
   })
 
-  test('runs transactions asked for at once one after the other', async () => {
+  test('the client runs concurrent transactions one after the other', async () => {
     const { url, client } = await notes(1_000)
     const numbers = Array.from({ length: 20 }, (_, index) => index)
     await Promise.all(
@@ -155,7 +155,7 @@ describe('a guarded client', () => {
     expect(await textsIn(url)).toEqual(committed.flatMap((number) => [`${number} first`, `${number} second`]))
   })
 
-  test('runs statements and batches between transactions, in the order they were asked for', async () => {
+  test('the client runs statements and batches between transactions, in the order of their calls', async () => {
     const { url, client } = await notes(1_000)
     const writes = Object.values(WRITES)
     const texts = Array.from({ length: 24 }, (_, index) => `text ${index}`)
@@ -163,7 +163,7 @@ describe('a guarded client', () => {
     expect(await textsIn(url)).toEqual(texts)
   })
 
-  test('gives the turn on after work that fails', async () => {
+  test('the client starts the next work after a failure', async () => {
     const { url, client } = await notes(1_000)
     const outcomes = await Promise.allSettled([
       client.execute('INSERT INTO nowhere VALUES (1)'),
@@ -178,7 +178,7 @@ describe('a guarded client', () => {
     expect(await textsIn(url)).toEqual(['done'])
   })
 
-  test('gives the turn on once when a transaction is ended twice', async () => {
+  test('the client starts the next work once if a transaction is ended twice', async () => {
     const { url, client } = await notes(1_000)
     const first = await client.transaction('write')
     await first.execute(insert('first'))
@@ -202,7 +202,7 @@ describe('a guarded client', () => {
   })
 
   test(
-    'loses no acknowledged write of two busy processes, one of them killed',
+    'the client loses no acknowledged write of two busy processes, one of them killed',
     { timeout: 30_000 },
     async () => {
       const { url, client } = await notes(15_000)
@@ -234,14 +234,14 @@ describe('a guarded client', () => {
       const stored = new Set(await textsIn(url))
       expect(acknowledged.filter((text) => !stored.has(text))).toEqual([])
       expect(acknowledged.filter((text) => text.startsWith('own'))).toHaveLength(100)
-      // The killed process may have written one more than it could tell.
+      // The killed process may have written one row more than it reported.
       expect(stored.size - acknowledged.length).toBeLessThanOrEqual(1)
     },
   )
 })
 
-describe('a batch that must be in time', () => {
-  test('is committed, and gives the results of its own statements', async () => {
+describe('a batch with a deadline', () => {
+  test('the batch is committed, and returns the results of its own statements', async () => {
     const { url, client } = await notes(1_000)
     const results = await client.batchWithin([insert('one'), 'SELECT count(*) AS n FROM notes'], 1_000)
     expect(results.map(({ rowsAffected, rows }) => [rowsAffected, rows[0]?.['n']])).toEqual([
@@ -251,27 +251,30 @@ describe('a batch that must be in time', () => {
     expect(await textsIn(url)).toEqual(['one'])
   })
 
-  test.each(LOCKS)('has not happened when its time ends while another process is %s', async (lock) => {
-    const { url, client } = await notes(60_000)
-    const release = await holdLock(url, lock)
-    await expect(client.batchWithin([insert('late')], 100)).rejects.toBeInstanceOf(TooLate)
-    await release()
-    expect(await textsIn(url)).toEqual([])
-    await client.batchWithin([insert('in time')], 1_000)
-    expect(await textsIn(url)).toEqual(['in time'])
-  })
+  test.each(LOCKS)(
+    'the batch is not committed if its time ends while another process is %s',
+    async (lock) => {
+      const { url, client } = await notes(60_000)
+      const release = await holdLock(url, lock)
+      await expect(client.batchWithin([insert('late')], 100)).rejects.toBeInstanceOf(DeadlineExceeded)
+      await release()
+      expect(await textsIn(url)).toEqual([])
+      await client.batchWithin([insert('in time')], 1_000)
+      expect(await textsIn(url)).toEqual(['in time'])
+    },
+  )
 
-  test('has not happened when its statements take longer than its time', async () => {
+  test('the batch is not committed if its statements exceed its time', async () => {
     const { url, client } = await notes(60_000)
     const slow = `WITH RECURSIVE n (i) AS (SELECT 1 UNION ALL SELECT i + 1 FROM n WHERE i < 1000000)
       SELECT max(i) FROM n`
-    await expect(client.batchWithin([insert('late'), slow], 1)).rejects.toBeInstanceOf(TooLate)
+    await expect(client.batchWithin([insert('late'), slow], 1)).rejects.toBeInstanceOf(DeadlineExceeded)
     expect(await textsIn(url)).toEqual([])
     await client.batchWithin([insert('in time')], 1_000)
     expect(await textsIn(url)).toEqual(['in time'])
   })
 
-  test('has not happened when one of its statements fails', async () => {
+  test('the batch is not committed if one of its statements fails', async () => {
     const { url, client } = await notes(1_000)
     await expect(client.batchWithin([insert('undone'), 'SELECT * FROM nowhere'], 1_000)).rejects.toThrow(
       'no such table',
@@ -280,12 +283,12 @@ describe('a batch that must be in time', () => {
   })
 })
 
-describe('what a guarded client writes', () => {
+describe('a write of a guarded client', () => {
   const levelOf = async (client: Guarded): Promise<unknown> =>
     (await client.execute('PRAGMA synchronous')).rows[0]?.['synchronous']
 
   test.each(Object.entries(WRITES))(
-    'by %s is synced with its folder, after a reconnection too',
+    'a write by %s is synced with its folder, also after a reconnection',
     async (_what, write) => {
       const { client } = await notes(1_000)
       await write(client, 'one')
@@ -309,7 +312,7 @@ describe('a busy error', () => {
     [new Error('ENOENT', { cause: 'SQLITE_BUSY' }), false],
     ['SQLITE_BUSY', false],
     [null, false],
-  ])('is told from every other: %s', (error, expected) => {
+  ])('a busy error is distinguished from every other: %s', (error, expected) => {
     expect(isBusy(error)).toBe(expected)
   })
 })

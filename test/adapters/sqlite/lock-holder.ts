@@ -17,7 +17,7 @@ type DatabaseOptions = Parameters<typeof database>[0]
  */
 export type Lock = 'reading' | 'writing' | 'committing'
 
-/** Holds one lock after the other: a line of JSON takes one, the next line gives it back. */
+/** Holds locks one by one: a line of JSON takes one, the next line releases it. */
 const HOLDER = `
   import { createClient } from '@libsql/client'
   import { createInterface } from 'node:readline'
@@ -99,7 +99,7 @@ export function rawClient(url: string): Client {
   return client
 }
 
-/** Counts turns of the event loop, five milliseconds apart at best. */
+/** Counts iterations of the event loop, at least five milliseconds apart. */
 export function countTicks(): () => number {
   let ticks = 0
   const timer = setInterval(() => (ticks += 1), 5)
@@ -110,7 +110,7 @@ export function countTicks(): () => number {
 /**
  * Starts work and lets it wait long enough for several tries, during which the event loop has to turn.
  *
- * @returns what gives the work's result
+ * @returns a function that waits for the work's result
  */
 export async function startWaiting<T>(work: () => Promise<T>): Promise<() => Promise<T>> {
   const ticks = countTicks()
@@ -130,7 +130,7 @@ setInterval(() => undefined, 1000)`
 /**
  * Another process that keeps a database locked against readers and writers.
  *
- * @returns what ends the process and so the lock
+ * @returns a function that ends the process and its lock
  */
 export async function holdExclusively(databasePath: string): Promise<() => Promise<void>> {
   const cwd = fileURLToPath(new URL('../../..', import.meta.url))

@@ -9,7 +9,7 @@ import type { StoreClient } from '../../../src/adapters/sqlite/rows.ts'
 import { temporaryFolder } from '../../support/temporary-folder.ts'
 import { UNAVAILABLE } from '../../support/refusals.ts'
 
-/** Writes migrations 0, 1, … of the given SQL, as drizzle keeps them. */
+/** Writes numbered migrations of the given SQL in drizzle's format. */
 function writeMigrations(folder: string, sqls: readonly string[]): string {
   mkdirSync(join(folder, 'meta'), { recursive: true })
   const entries = sqls.map((sql, idx) => {
@@ -50,7 +50,7 @@ const applyMigrations = (client: StoreClient, folder: string, path: string): Pro
   applyTo(client, 'feed', folder, path)
 
 describe('migrations', () => {
-  test('are applied in order, each once', async () => {
+  test('migrations are applied in order, each once', async () => {
     const { client, path, folder } = await open()
     const migrations = folder(FIRST, SECOND)
     await applyMigrations(client, migrations, path)
@@ -59,7 +59,7 @@ describe('migrations', () => {
     expect(await applied(client)).toBe(2)
   })
 
-  test('bring a database of an older release up to date without touching its rows', async () => {
+  test('migrations update a database of an older release without touching its rows', async () => {
     const { client, path, folder } = await open()
     await applyMigrations(client, folder(FIRST), path)
     await client.execute("INSERT INTO one VALUES ('own')")
@@ -71,7 +71,7 @@ describe('migrations', () => {
     expect(await applied(client)).toBe(2)
   })
 
-  test('are applied all or not at all', async () => {
+  test('migrations are applied all or not at all', async () => {
     const { client, path, folder } = await open()
     await expect(applyMigrations(client, folder(FIRST, 'CREATE NONSENSE'), path)).rejects.toThrow(
       'syntax error',
@@ -81,7 +81,7 @@ describe('migrations', () => {
     expect(await applied(client)).toBe(1)
   })
 
-  test('refuse a database a newer release has migrated further, and leave it and its client alone', async () => {
+  test('migrations refuse a database of a newer release, and leave it and its client unchanged', async () => {
     const { client, path, folder } = await open()
     await applyMigrations(client, folder(FIRST, SECOND), path)
     const applying = applyMigrations(client, folder(FIRST), path)
@@ -92,7 +92,7 @@ describe('migrations', () => {
     expect((await client.execute('SELECT count(*) AS n FROM one')).rows).toEqual([{ n: 2 }])
   })
 
-  test('refuse a database in which another migration stands in the place of one of theirs', async () => {
+  test('migrations refuse a database with another migration in the place of a known one', async () => {
     const { client, path, folder } = await open()
     await applyMigrations(client, folder('CREATE TABLE foreign_one (a TEXT);'), path)
     await expect(applyMigrations(client, folder(FIRST), path)).rejects.toMatchObject(UNAVAILABLE)
@@ -100,7 +100,7 @@ describe('migrations', () => {
     expect(await tables(client)).toEqual(['foreign_one', 'migrations_feed'])
   })
 
-  test('of each store are kept for themselves, in one database', async () => {
+  test('the migrations of each store are recorded separately, in one database', async () => {
     const { client, path, folder } = await open()
     await applyTo(client, 'feed', folder(FIRST), path)
     await applyTo(client, 'ledger', folder('CREATE TABLE two (a TEXT);'), path)

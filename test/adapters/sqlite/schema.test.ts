@@ -25,7 +25,7 @@ async function queryMigrated(store: keyof typeof STORES, sql: string): Promise<R
 
 describe('the schema the queries are built from', () => {
   test.each(TABLES)(
-    'has the columns of the migrated table $store.$name, in order',
+    'the schema has the columns of the migrated table $store.$name, in order',
     async ({ store, name, table }) => {
       const { columns, primaryKeys } = getTableConfig(table)
       const keys = new Set([
@@ -53,11 +53,11 @@ describe('the schema the queries are built from', () => {
   )
 
   test.each(['feed', 'ledger', 'state'] as const)(
-    'names every table of the migrated %s database',
+    'the schema names every table of the migrated %s database',
     async (store) => {
       const rows = await queryMigrated(
         store,
-        // Words of the search stand in virtual tables, which have no schema to build queries from.
+        // The search's words are in virtual tables, which have no drizzle schema.
         `SELECT name FROM pragma_table_list
       WHERE schema = 'main' AND type = 'table' AND name NOT LIKE 'sqlite_%' ORDER BY name`,
       )
@@ -69,14 +69,14 @@ describe('the schema the queries are built from', () => {
   )
 
   test.each(TABLES)(
-    'stands on a table that takes no value of another type: $store.$name',
+    'the table of the schema accepts no value of another type: $store.$name',
     async ({ store, name }) => {
       const rows = await queryMigrated(store, `SELECT strict FROM pragma_table_list WHERE name = '${name}'`)
       expect(rows).toEqual([{ strict: 1 }])
     },
   )
 
-  test('has no table of one name in two stores: one server holds them all', () => {
+  test('the schemas of two stores share no table name: one server holds them all', () => {
     const names = TABLES.map(({ name }) => name)
     expect(new Set(names).size).toBe(names.length)
   })

@@ -7,50 +7,56 @@ import { UNAVAILABLE } from '../../support/refusals.ts'
 
 const NAME = 'the database server of the test'
 
-/** Short enough for tests, and long enough for an answer on this machine. */
-const ANSWER_TIMEOUT_MS = 2_000
+/** Short enough for tests, and long enough for a response on this machine. */
+const RESPONSE_TIMEOUT_MS = 2_000
 
-function ask(url: string, body = 'a statement', answerTimeoutMs = ANSWER_TIMEOUT_MS): Promise<Response> {
-  const requests = openServerRequests(NAME, answerTimeoutMs)
+function sendStatement(
+  url: string,
+  body = 'a statement',
+  responseTimeoutMs = RESPONSE_TIMEOUT_MS,
+): Promise<Response> {
+  const requests = openServerRequests(NAME, responseTimeoutMs)
   onTestFinished(() => requests.close())
   return requests.fetch(
     new Request(`${url}/v2/pipeline`, { method: 'POST', headers: { authorization: 'Bearer x' }, body }),
   )
 }
 
-async function answering(answer: (response: ServerResponse) => void): Promise<string> {
+async function startServer(answer: (response: ServerResponse) => void): Promise<string> {
   return (await localSource((_question, response) => answer(response))).url
 }
 
 describe('a request to a libSQL server', () => {
-  test('arrives as it was made, and its answer as it was given', async () => {
+  test('the request arrives as it was made, and its response as it was sent', async () => {
     const { url, requests } = await localSource((_question, response) => {
       response.writeHead(200, { 'content-type': 'application/json' }).end('{"a":"ü"}')
     })
-    const response = await ask(url, '{"sql":"é"}')
+    const response = await sendStatement(url, '{"sql":"é"}')
     expect([response.status, response.headers.get('content-type')]).toEqual([200, 'application/json'])
     expect(await response.json()).toEqual({ a: 'ü' })
     expect(requests).toMatchObject([{ method: 'POST', target: '/v2/pipeline', body: '{"sql":"é"}' }])
     expect(requests[0]?.headers.authorization).toBe('Bearer x')
   })
 
-  test.each([400, 404, 500, 503])('leaves the status %i to the driver', async (status) => {
-    const url = await answering((response) => response.writeHead(status).end('no'))
-    expect((await ask(url)).status).toBe(status)
+  test.each([400, 404, 500, 503])('the status %i is left to the driver', async (status) => {
+    const url = await startServer((response) => response.writeHead(status).end('no'))
+    expect((await sendStatement(url)).status).toBe(status)
   })
 
-  test.each([401, 403])('refuses for the token when the server answers %i', async (status) => {
-    const url = await answering((response) => response.writeHead(status).end('no'))
-    const asking = ask(url)
-    await expect(asking).rejects.toMatchObject(UNAVAILABLE)
-    await expect(asking).rejects.toThrow(`${NAME} responded with ${status}; correct DASH_DATABASE_AUTH_TOKEN`)
+  test.each([401, 403])('the token is refused if the server responds %i', async (status) => {
+    const url = await startServer((response) => response.writeHead(status).end('no'))
+    const response = sendStatement(url)
+    await expect(response).rejects.toMatchObject(UNAVAILABLE)
+    await expect(response).rejects.toThrow(
+      `${NAME} responded with ${status}; correct DASH_DATABASE_AUTH_TOKEN`,
+    )
   })
 
   test.each([
     ['nobody listens', unreachableUrl, 'ECONNREFUSED'],
     ['the name of the server is not known', () => 'http://no-such-host.invalid', 'ENOTFOUND|EAI_AGAIN'],
-  ])('refuses when %s, and is known not to have been sent', async (_what, url, code) => {
-    const error = await ask(await url()).catch((reason: unknown) => reason)
+  ])('the request is refused if %s, and known not to have been sent', async (_what, url, code) => {
+    const error = await sendStatement(await url()).catch((reason: unknown) => reason)
     expect(error).toMatchObject(UNAVAILABLE)
     expect(String(error)).toMatch(
       new RegExp(`${NAME} cannot be reached \\((${code})\\); start it or correct DASH_DATABASE_URL`),
@@ -69,8 +75,8 @@ describe('a request to a libSQL server', () => {
         response.socket?.end()
       },
     ],
-  ])('refuses when the server %s, which may have done what it was told', async (_what, misbehave) => {
-    const error = await ask(await answering(misbehave)).catch((reason: unknown) => reason)
+  ])('the request is refused if the server %s, and may have been executed', async (_what, misbehave) => {
+    const error = await sendStatement(await startServer(misbehave)).catch((reason: unknown) => reason)
     expect(error).toMatchObject(UNAVAILABLE)
     expect(wasNeverSent(error)).toBe(false)
   })
@@ -78,8 +84,10 @@ describe('a request to a libSQL server', () => {
   test.each<[string, (response: ServerResponse) => void]>([
     ['never answers', () => undefined],
     ['never ends its answer', (response) => response.writeHead(200).write('{')],
-  ])('fails, and is no refusal, when the server %s', async (_what, misbehave) => {
-    const error = await ask(await answering(misbehave), '', 200).catch((reason: unknown) => reason)
+  ])('the request fails, and is not a refusal, if the server %s', async (_what, misbehave) => {
+    const error = await sendStatement(await startServer(misbehave), '', 200).catch(
+      (reason: unknown) => reason,
+    )
     expect(error).not.toMatchObject({ name: 'Refusal' })
     expect(String(error)).toContain(`${NAME} did not respond within 200 ms`)
     expect(wasNeverSent(error)).toBe(false)
@@ -93,6 +101,6 @@ test.each([
     'https://user:secret@example.org/db?authToken=secret#secret',
     'the database server https://example.org/db',
   ],
-])('the server at %s is named without what may be secret', (url, name) => {
+])('the server at %s is named without secrets', (url, name) => {
   expect(engineOf({ url, authToken: null }, { nativeBusyMs: 1, retryMs: 1 }).name).toBe(name)
 })

@@ -5,10 +5,10 @@ import type { StateOpener } from './open-chat.ts'
 
 const ANSWER = { text: 'né "\\ \u0000 \u{1F642} — done', storedAt: NOW }
 
-/** What every engine promises about answers that are given again. */
+/** Contract of every state engine: cached answers. */
 export function answerCacheContract(engine: string, open: StateOpener): void {
   describe(`the answer cache in ${engine}`, () => {
-    test('gives an answer again for 24 hours from when it was stored, however often', async () => {
+    test('the cache returns an answer for 24 hours from its storage, any number of times', async () => {
       const { cache, another } = await open()
       await cache().put('k', ANSWER)
       expect(await another().cache().get('k', NOW)).toEqual(ANSWER)
@@ -17,14 +17,14 @@ export function answerCacheContract(engine: string, open: StateOpener): void {
       expect(await cache().get('other', NOW)).toBeNull()
     })
 
-    test('keeps the later of two answers under one key', async () => {
+    test('the cache keeps the later of two answers under one key', async () => {
       const { cache } = await open()
       await cache().put('k', ANSWER)
       await cache().put('k', { text: 'anew', storedAt: NOW + 5 })
       expect(await cache().get('k', NOW + 5)).toEqual({ text: 'anew', storedAt: NOW + 5 })
     })
 
-    test('keeps so many answers and so many bytes, and lets the oldest go', async () => {
+    test('the cache keeps a limited number of answers and bytes, and deletes the oldest first', async () => {
       const { cache } = await open()
       const few = cache({ entries: 3, bytes: 1_000, textBytes: 100 })
       for (const index of [0, 1, 2, 3]) await few.put(`k${index}`, { text: 'x', storedAt: NOW + index })
@@ -46,7 +46,7 @@ export function answerCacheContract(engine: string, open: StateOpener): void {
       'UPDATE chat_answers SET stored_at = stored_at + 1',
       "UPDATE chat_answers SET digest = x'00'",
       "UPDATE chat_answers SET key = 'k' WHERE key = 'other'",
-    ])('takes a row that is not what was stored for none, and says so: %s', async (damage) => {
+    ])('the cache ignores and reports a damaged row: %s', async (damage) => {
       const opened = await open()
       const cache = opened.cache()
       await cache.put('other', ANSWER)

@@ -7,7 +7,7 @@ export const NOW = startOfDay('2026-03-01') + 43_200_000
 export const DAY = dayOf(NOW)
 export const NEXT_MIDNIGHT = startOfDay('2026-03-02')
 
-/** Limits that hold nobody back but by money. */
+/** Limits that restrict only the money. */
 const WIDE: ChatLimits = {
   messagesPerSession: 1_000,
   messagesPerDay: 1_000,
@@ -18,16 +18,16 @@ const WIDE: ChatLimits = {
   budgetShare: 1_000_000,
 }
 
-interface Wish extends Partial<Omit<TurnClaim, 'limits'>> {
+interface ClaimChanges extends Partial<Omit<TurnClaim, 'limits'>> {
   limits?: Partial<ChatLimits>
 }
 
 let callers = 0
 
-/** A claim of a caller nobody has seen, unless it is said otherwise. */
-export function claimOf({ limits, ...wish }: Wish = {}): TurnClaim {
+/** Creates a claim of a new caller by default. */
+export function claimOf({ limits, ...changes }: ClaimChanges = {}): TurnClaim {
   callers += 1
-  const now = wish.now ?? NOW
+  const now = changes.now ?? NOW
   return {
     session: `session-${callers}`,
     sessionEndsAt: now + 1_800_000,
@@ -41,12 +41,12 @@ export function claimOf({ limits, ...wish }: Wish = {}): TurnClaim {
     shortestCall: { withTools: 1_000, withoutTools: 300 },
     requestsPerAddress: null,
     leaseMs: 120_000,
-    ...wish,
+    ...changes,
     limits: { ...WIDE, ...limits },
   }
 }
 
-/** An extension of a turn that holds nobody back but by money, as `claimOf`. */
+/** Creates an extension of a turn that restricts only the money, like `claimOf`. */
 export function extensionOf(
   turn: string,
   upTo: number,
@@ -57,8 +57,8 @@ export function extensionOf(
 }
 
 /** Admits a turn that must be admitted; its id. */
-export async function admitted(ledger: State['chat'], wish: Wish = {}): Promise<string> {
-  const admission = await ledger.admit(claimOf(wish))
+export async function admitted(ledger: State['chat'], changes: ClaimChanges = {}): Promise<string> {
+  const admission = await ledger.admit(claimOf(changes))
   if (!admission.admitted) throw new Error(`refused: ${admission.scope}`)
   return admission.turn
 }

@@ -12,7 +12,7 @@ const refusal = (scope: string, retryAfterSeconds: number): object => ({
   retryAfterSeconds,
 })
 
-/** What every engine promises about quotas, money and salts. */
+/** Contract of every state engine: quotas, money and salts. */
 export function chatLedgerContract(engine: string, open: StateOpener): void {
   quotaContract(engine, open)
   moneyContract(engine, open)
@@ -23,7 +23,7 @@ export function chatLedgerContract(engine: string, open: StateOpener): void {
 
 function quotaContract(engine: string, open: StateOpener): void {
   describe(`the chat's quotas in ${engine}`, () => {
-    test('admit a turn, reserve its worst case and tell what is left', async () => {
+    test('an admitted turn reserves its worst case and reports the remaining quota', async () => {
       const { ledger, another } = await open()
       const limits = { messagesPerSession: 20, messagesPerDay: 60 }
       const first = await ledger.admit(claimOf({ session: 's', address: 'a', limits }))
@@ -41,7 +41,7 @@ function quotaContract(engine: string, open: StateOpener): void {
       expect(await ledger.spending(DAY)).toEqual({ settled: 0, reserved: 3_000 })
     })
 
-    test('refuse a burst until the turn that began it leaves the minute', async () => {
+    test('a burst is refused until its first turn leaves the minute', async () => {
       const { ledger } = await open()
       const limits = { burstPerMinute: 2 }
       const at = (now: number) => ledger.admit(claimOf({ address: 'a', now, limits }))
@@ -51,23 +51,23 @@ function quotaContract(engine: string, open: StateOpener): void {
       expect(await at(NOW + 60_000)).toMatchObject({ admitted: true })
     })
 
-    test('never admit more than there is, however many ask at once', async () => {
+    test('the quotas are never exceeded, for any number of concurrent turns', async () => {
       const { ledger, another } = await open()
       const others = [ledger, another().ledger, another().ledger]
       const limits = { budgetPerDay: 10_000, burstPerMinute: 4 }
-      const asked = await Promise.all(
+      const admissions = await Promise.all(
         Array.from({ length: 30 }, (_, index) =>
           (others[index % 3] ?? ledger).admit(claimOf({ address: `crowd-${index % 2}`, limits })),
         ),
       )
-      expect(asked.filter((admission) => admission.admitted)).toHaveLength(8)
+      expect(admissions.filter((admission) => admission.admitted)).toHaveLength(8)
     })
   })
 }
 
 function moneyContract(engine: string, open: StateOpener): void {
   describe(`the chat's money in ${engine}`, () => {
-    test('charges a turn once, to the day it was admitted on', async () => {
+    test('a turn is charged once, to the day of its admission', async () => {
       const { ledger, another } = await open()
       const turn = await admitted(ledger, { now: NEXT_MIDNIGHT - 1 })
       const settled = await Promise.all([
@@ -82,7 +82,7 @@ function moneyContract(engine: string, open: StateOpener): void {
       expect(await ledger.settle('unheard', 1, NOW)).toBe(false)
     })
 
-    test('takes no part of a micro-dollar and no negative cost', async () => {
+    test('fractional micro-dollars and negative costs are refused', async () => {
       const { ledger } = await open()
       const turn = await admitted(ledger)
       await expect(ledger.settle(turn, 0.5, NOW)).rejects.toThrow()
@@ -90,7 +90,7 @@ function moneyContract(engine: string, open: StateOpener): void {
       expect(await ledger.spending(DAY)).toEqual({ settled: 0, reserved: 1_000 })
     })
 
-    test('is exhausted for the day once what is settled reaches the budget', async () => {
+    test('the budget of a day is exhausted once the settled amount reaches it', async () => {
       const { ledger } = await open()
       await spend(ledger, 1_000_000)
       const free = { withTools: 0, withoutTools: 0 }
@@ -100,14 +100,14 @@ function moneyContract(engine: string, open: StateOpener): void {
       expect(await ledger.admit(claimOf({ now: NEXT_MIDNIGHT }))).toMatchObject({ degraded: false })
     })
 
-    test('settles at the reserved amount what nobody settled in time, and nothing else', async () => {
+    test('an unsettled turn is settled at its reserved amount after its lease, and no other turn is', async () => {
       const { ledger, another } = await open()
-      const lost = await admitted(ledger, { leaseMs: 100 })
+      const expired = await admitted(ledger, { leaseMs: 100 })
       const slow = await admitted(ledger, { leaseMs: 200 })
       expect(await ledger.sweep(NOW + 99, DAY)).toBe(0)
       expect(await another().ledger.sweep(NOW + 100, DAY)).toBe(1)
       expect(await ledger.spending(DAY)).toEqual({ settled: 1_000, reserved: 1_000 })
-      expect(await ledger.settle(lost, 5, NOW + 150)).toBe(false)
+      expect(await ledger.settle(expired, 5, NOW + 150)).toBe(false)
       expect(await ledger.settle(slow, 5, NOW + 150)).toBe(true)
       expect(await ledger.sweep(NOW + 500, DAY)).toBe(0)
       expect(await ledger.spending(DAY)).toEqual({ settled: 1_005, reserved: 0 })
@@ -119,7 +119,7 @@ function shareContract(engine: string, open: StateOpener): void {
   describe(`the share of an address in ${engine}`, () => {
     const limits = { budgetPerDay: 10_000, budgetShare: 200_000 }
 
-    test('is rounded down, and never exceeded by a micro-dollar', async () => {
+    test('the share is rounded down, and never exceeded by a micro-dollar', async () => {
       const { ledger } = await open()
       const mine = { address: 'a', limits: { budgetPerDay: 1_999, budgetShare: 200_000 } }
       const call = (cost: number) => ({ firstCall: { withTools: cost, withoutTools: cost } })
@@ -130,10 +130,10 @@ function shareContract(engine: string, open: StateOpener): void {
       expect(await ledger.admit(claimOf({ ...mine, firstCall: nothing }))).toMatchObject({ admitted: true })
     })
 
-    test('never admits more than there is, however many ask and extend at once', async () => {
+    test('the share is never exceeded, for any number of concurrent admissions and extensions', async () => {
       const { ledger, another } = await open()
       const others = [ledger, another().ledger, another().ledger]
-      const asked = await Promise.all(
+      const admissions = await Promise.all(
         Array.from({ length: 30 }, async (_, index) => {
           const store = others[index % 3] ?? ledger
           const claim = claimOf({ address: `share-${index % 2}`, limits })
@@ -143,7 +143,7 @@ function shareContract(engine: string, open: StateOpener): void {
           return extended ? 1_300 : admission.reserved
         }),
       )
-      const held = asked.reduce((sum, each) => sum + each, 0)
+      const held = admissions.reduce((sum, each) => sum + each, 0)
       expect(held).toBeGreaterThan(2_000)
       expect(held).toBeLessThanOrEqual(4_000)
       expect(await ledger.spending(DAY)).toEqual({ settled: 0, reserved: held })
@@ -156,14 +156,14 @@ function shareContract(engine: string, open: StateOpener): void {
       shortestCall: { withTools: 0, withoutTools: 0 },
     }
 
-    test('bounds its admissions, with a request for each open turn, and its requests', async () => {
+    test('the share limits admissions, with a request for each open turn, and requests', async () => {
       const { ledger, allowance } = await open()
       const send = (turn: string) =>
         allowance.countChatRequest('a/b:free', NOW, 1_000, { turn, perAddress: 3 })
       const mine = { ...free, address: 'a', requestsPerAddress: 3, leaseMs: 60_500 }
       const first = await admitted(ledger, mine)
       expect([await send(first), await send(first)]).toEqual([true, true])
-      // The one that is left goes to an answer without tools.
+      // The last request is reserved for an answer without tools.
       expect(await ledger.admit(claimOf(mine))).toMatchObject({ admitted: true, degraded: true })
       expect(await ledger.admit(claimOf(mine))).toEqual(refusal('ip', 61))
       expect(await send(first)).toBe(true)
@@ -173,7 +173,7 @@ function shareContract(engine: string, open: StateOpener): void {
       expect(await ledger.admit(claimOf({ ...mine, now: NEXT_MIDNIGHT }))).toMatchObject({ degraded: false })
     })
 
-    test('is twice as much for all addresses of a /48 together', async () => {
+    test('the share is twice as much for all addresses of a /48 together', async () => {
       const { ledger, allowance } = await open()
       const turns = []
       for (const address of ['a', 'b', 'c'])
@@ -186,7 +186,7 @@ function shareContract(engine: string, open: StateOpener): void {
       expect(await ledger.admit(claim)).toEqual(refusal('ip', UNTIL_MIDNIGHT))
     })
 
-    test('bounds the rounds with tools: a last request stays for the call without them', async () => {
+    test('the share limits the rounds with tools: a last request stays for the call without them', async () => {
       const { ledger, allowance } = await open()
       const turn = await admitted(ledger, { ...free, requestsPerAddress: 3 })
       const extend = () => ledger.extend(extensionOf(turn, 0, {}, 3))
@@ -206,20 +206,20 @@ function extensionContract(engine: string, open: StateOpener): void {
   describe(`the extension of a reservation in ${engine}`, () => {
     const limits = { budgetPerDay: 10_000, budgetShare: 200_000 }
 
-    test('holds more for the next call, on the day of the admission', async () => {
+    test('an extension reserves more for the next call, on the day of the admission', async () => {
       const { ledger } = await open()
       const turn = await admitted(ledger, { limits, now: NEXT_MIDNIGHT - 1 })
       expect(await ledger.extend(extensionOf(turn, 1_700, limits))).toBe(true)
       expect(await ledger.spending(DAY)).toEqual({ settled: 0, reserved: 1_700 })
       expect(await ledger.spending(addDays(DAY, 1))).toEqual({ settled: 0, reserved: 0 })
-      // What is held is never given back before the end: the last call may need it.
+      // A reservation is never reduced before the end: the last call may need it.
       expect(await ledger.extend(extensionOf(turn, 900, limits))).toBe(true)
       expect(await ledger.spending(DAY)).toEqual({ settled: 0, reserved: 1_700 })
       await ledger.settle(turn, 40, NEXT_MIDNIGHT)
       expect(await ledger.spending(DAY)).toEqual({ settled: 40, reserved: 0 })
     })
 
-    test('is refused to a turn that is settled, or that there is not', async () => {
+    test('an extension is refused to a settled and to an unknown turn', async () => {
       const { ledger } = await open()
       const turn = await admitted(ledger, { limits, leaseMs: 100 })
       await ledger.sweep(NOW + 100, DAY)
@@ -231,8 +231,8 @@ function extensionContract(engine: string, open: StateOpener): void {
 }
 
 function callerContract(engine: string, open: StateOpener): void {
-  describe(`what is kept of callers in ${engine}`, () => {
-    test('is one random salt a day, whoever makes it', async () => {
+  describe(`the data about callers in ${engine}`, () => {
+    test('a day has one random salt, from any number of creators', async () => {
       const { ledger, another } = await open()
       expect(await ledger.salt(DAY)).toBeNull()
       const [first, ...others] = await Promise.all(
@@ -247,7 +247,7 @@ function callerContract(engine: string, open: StateOpener): void {
       expect(await ledger.salt(DAY)).toBeNull()
     })
 
-    test('is forgotten when nobody can hold a token of the day any more, and its money is not', async () => {
+    test('the data about callers are deleted when no token of the day is valid any more, and the money is kept', async () => {
       const { ledger } = await open()
       await ledger.makeSalt(DAY, DAY)
       await spend(ledger, 700)
@@ -263,7 +263,7 @@ function callerContract(engine: string, open: StateOpener): void {
       expect(await ledger.spending(DAY)).toEqual({ settled: 705, reserved: 1_000 })
     })
 
-    test('lets an address try so often a minute to prove to be human', async () => {
+    test('an address has a limited number of verification attempts per minute', async () => {
       const { ledger, another } = await open()
       const tryAt = (store: State['chat'], at: number, address = 'a') =>
         store.countVerification(address, at, 2)
@@ -272,7 +272,7 @@ function callerContract(engine: string, open: StateOpener): void {
       expect(await tryAt(ledger, NOW + 20)).toBe(false)
       expect(await tryAt(ledger, NOW + 20, 'b')).toBe(true)
       expect(await tryAt(ledger, NOW + 59_999)).toBe(false)
-      // Only what was counted fills the minute.
+      // Only counted attempts fill the minute.
       expect(await tryAt(ledger, NOW + 60_000)).toBe(true)
       expect(await tryAt(ledger, NOW + 60_000)).toBe(false)
     })

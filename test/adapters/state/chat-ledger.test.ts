@@ -17,7 +17,7 @@ import type { ChatLimits, TurnClaim } from '../../../src/domain/agent/bounds.ts'
 
 interface StateFile extends OpenState {
   path: string
-  /** The state a power cut leaves that takes everything of the log behind its first bytes. */
+  /** Simulates a power cut that keeps only the first bytes of the log. */
   cut(logBytes: number): Promise<OpenState>
 }
 
@@ -40,7 +40,7 @@ async function openFile(): Promise<StateFile> {
   }
 }
 
-test('a power cut within the log leaves whole transactions, their totals and no damage', async () => {
+test('a power cut within the log leaves whole transactions, correct totals and no damage', async () => {
   const { ledger, path, cut } = await openFile()
   await ledger.sweep(NOW, DAY)
   for (let turn = 1; turn <= 8; turn += 1) await ledger.settle(await admitted(ledger), turn, NOW)
@@ -63,7 +63,7 @@ test('a power cut within the log leaves whole transactions, their totals and no 
   expect(seen).toContain(36)
 })
 
-test('a log that has grown long is written back by a sweep, once nobody reads it any more', async () => {
+test('a long log is checkpointed by a sweep, once it has no reader', async () => {
   const { ledger, cache, database, path } = await openFile()
   const log = (): number => statSync(`${path}-wal`).size
   const text = 'x'.repeat(64 * 1024)
@@ -83,7 +83,7 @@ test('a log that has grown long is written back by a sweep, once nobody reads it
   expect(await ledger.spending(DAY)).toEqual({ settled: 1_000, reserved: 0 })
 })
 
-test('what an evaluation writes beside the chat is durable at once, and both see it', async () => {
+test("an evaluation's writes beside the chat are durable at once, and visible to both", async () => {
   const { ledger, path, cut } = await openFile()
   await admitted(ledger)
   const { evaluations } = connectEvaluations(pathToFileURL(path).href)
@@ -94,7 +94,7 @@ test('what an evaluation writes beside the chat is durable at once, and both see
   expect(rows).toHaveLength(1)
 })
 
-test('a database that an earlier release began is taken over with what it holds', async () => {
+test('a database of an earlier release is taken over with its contents', async () => {
   const path = join(await temporaryFolder(), 'state.db')
   const url = pathToFileURL(path).href
   const former = createClient({ url })
@@ -140,7 +140,7 @@ const step = fc.oneof(
 
 type Step = typeof step extends fc.Arbitrary<infer T> ? T : never
 
-/** Most limits hold nobody back, so that each of them does on its own now and then. */
+/** Most limits are loose, so that each of them takes effect alone now and then. */
 const seldom = (tight: fc.Arbitrary<number>, wide: number) =>
   fc.oneof({ weight: 1, arbitrary: fc.constant(wide) }, { weight: 1, arbitrary: tight })
 
@@ -154,12 +154,12 @@ const limitsOf = fc.record({
   budgetShare: seldom(multiples(100_000, 10), 1_000_000),
 })
 
-/** Nothing but the rows: what `chat_days` has to agree with. */
+/** Sums of the rows, which `chat_days` must match. */
 const SUMS = `
   SELECT day, sum(coalesce(cost, 0)) AS settled, sum(CASE WHEN cost IS NULL THEN reserved ELSE 0 END) AS reserved
   FROM chat_turns GROUP BY day ORDER BY day`
 
-/** Takes one run of steps at the ledger and at a plain list of turns, which must agree at each; counts what was done. */
+/** Runs steps on the ledger and on a plain list of turns, which must agree after each, and counts the steps. */
 async function takeSteps(
   { ledger, database }: OpenState,
   limits: ChatLimits,
@@ -167,7 +167,7 @@ async function takeSteps(
   done: Record<'admissions' | 'refusals' | 'extensions', number>,
 ): Promise<void> {
   const turns: (NaiveTurn & { id: string })[] = []
-  // So that midnight comes in the middle.
+  // Midnight is in the middle of the run.
   let now = NEXT_MIDNIGHT - 60_000
   const sweep = (): void => {
     for (const turn of turns)
@@ -233,7 +233,7 @@ test.each([
   ['memory', chatInMemory, 60],
   ['a file', chatInFile, 20],
 ] as const)(
-  'after any interleaving in %s the totals are the sums of the turns, and each admission is by the plain rules',
+  'after any interleaving in %s the totals are the sums of the turns, and each admission follows the plain rules',
   async (_, open, numRuns) => {
     const opened = await open()
     const done = { admissions: 0, refusals: 0, extensions: 0 }
@@ -264,13 +264,13 @@ interface NaiveTurn {
   cost: number | null
 }
 
-/** What turns hold and have spent. */
+/** Returns the amount that turns have reserved and spent. */
 function takenBy(turns: readonly NaiveTurn[]): number {
   return turns.reduce((sum, { cost, reserved }) => sum + (cost ?? reserved), 0)
 }
 
-/** What is left of the budget, and of the shares of an address and its network. */
-function roomOf(turns: readonly NaiveTurn[], { limits, day, address, network }: TurnClaim): number[] {
+/** Returns the rest of the budget, and of the shares of an address and its network. */
+function moneyLeft(turns: readonly NaiveTurn[], { limits, day, address, network }: TurnClaim): number[] {
   const today = turns.filter((turn) => turn.claim.day === day)
   const share = Math.floor((limits.budgetPerDay * limits.budgetShare) / 1_000_000)
   return [
@@ -309,9 +309,9 @@ function naiveAdmission(turns: readonly NaiveTurn[], claim: TurnClaim): object {
   const inSession = those((turn) => turn.session === claim.session)
   const open = those((turn) => turn.server === claim.server).filter(({ cost }) => cost === null)
   const lastAt = inSession.at(-1)?.claim.now ?? -Infinity
-  const rooms = roomOf(turns, claim)
-  const [missing = 0, missingOfAddress = 0, missingOfNetwork = 0] = rooms.map(
-    (room) => firstCall.withoutTools - room,
+  const left = moneyLeft(turns, claim)
+  const [missing = 0, missingOfAddress = 0, missingOfNetwork = 0] = left.map(
+    (available) => firstCall.withoutTools - available,
   )
   const midnight = startOfDay(addDays(day, 1))
   const checks: [boolean, string, number][] = [
@@ -333,7 +333,7 @@ function naiveAdmission(turns: readonly NaiveTurn[], claim: TurnClaim): object {
     [open.length >= limits.maxOpenTurns, 'global-budget', now + 5_000],
     [missing > 0, 'global-budget', naiveFreeAt(turns, claim, missing)],
   ]
-  // What the status says agrees with what an admission does.
+  // The status agrees with the admission.
   const state = budgetState({ settled, reserved: takenBy(today) - settled }, budgetPerDay, shortestCall)
   expect(state === 'exhausted').toBe(checks[0]?.[0])
   const refusing = checks.filter(([refuses]) => refuses)
@@ -347,7 +347,7 @@ function naiveAdmission(turns: readonly NaiveTurn[], claim: TurnClaim): object {
   }
   const isSoft = takenBy(today) >= 0.8 * budgetPerDay || settled + shortestCall.withTools > budgetPerDay
   if (isSoft) expect(state).toBe('soft')
-  const degraded = isSoft || firstCall.withTools > Math.min(...rooms)
+  const degraded = isSoft || firstCall.withTools > Math.min(...left)
   return {
     admitted: true,
     degraded,
@@ -359,10 +359,10 @@ function naiveAdmission(turns: readonly NaiveTurn[], claim: TurnClaim): object {
   }
 }
 
-/** Whether a turn may hold so much, by the same rules. */
+/** Returns whether a turn may reserve an amount, by the same rules. */
 function naiveExtension(turns: readonly NaiveTurn[], turn: NaiveTurn, upTo: number): boolean {
   return (
     turn.cost === null &&
-    Math.max(0, upTo - turn.reserved) <= Math.max(0, Math.min(...roomOf(turns, turn.claim)))
+    Math.max(0, upTo - turn.reserved) <= Math.max(0, Math.min(...moneyLeft(turns, turn.claim)))
   )
 }

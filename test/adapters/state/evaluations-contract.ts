@@ -69,10 +69,10 @@ function numberOf(attempt: CountedAttempt): number {
   throw new Error(`refused: ${attempt.refused}`)
 }
 
-/** What every engine promises about runs, attempts and scores. */
+/** Contract of every state engine: runs, attempts and scores. */
 export function evaluationsContract(engine: string, open: StateOpener): void {
   describe(`the evaluations in ${engine}`, () => {
-    test('keep an attempt from before it is sent, and how it ended', async () => {
+    test('an attempt is stored before it is sent, and its end afterwards', async () => {
       const { evaluations, another, token, run } = await begun(open)
       const attempt = { run, model: MODEL, kind: 'tool' as const, sentAt: NOW }
       const id = numberOf(await evaluations.countAttempt(attempt, guardOf(token)))
@@ -86,7 +86,7 @@ export function evaluationsContract(engine: string, open: StateOpener): void {
       expect(await evaluations.attemptsSince(NOW + 1)).toEqual([])
     })
 
-    test('let the later end of an attempt count', async () => {
+    test('the later end of an attempt counts', async () => {
       const { evaluations, token, run } = await begun(open)
       const attempt = { run, model: MODEL, kind: 'text' as const, sentAt: NOW }
       const id = numberOf(await evaluations.countAttempt(attempt, guardOf(token)))
@@ -98,17 +98,19 @@ export function evaluationsContract(engine: string, open: StateOpener): void {
       ])
     })
 
-    test('count no attempt beyond what a model may have on a day, whoever asks', async () => {
+    test("no attempt is counted beyond a model's daily limit, by any process", async () => {
       const { evaluations, another, token, run } = await begun(open)
-      const ask = (ledger: State['evaluations'], sentAt: number): Promise<CountedAttempt> =>
+      const count = (ledger: State['evaluations'], sentAt: number): Promise<CountedAttempt> =>
         ledger.countAttempt({ run, model: MODEL, kind: 'text', sentAt }, guardOf(token))
-      const told = await Promise.all([1, 2, 3, 4].map((after) => ask(another().evaluations, NOW + after)))
-      expect(told.filter((each) => 'counted' in each)).toHaveLength(3)
-      expect(await ask(evaluations, NOW + 5)).toEqual({ refused: 'model_spent' })
+      const results = await Promise.all(
+        [1, 2, 3, 4].map((after) => count(another().evaluations, NOW + after)),
+      )
+      expect(results.filter((each) => 'counted' in each)).toHaveLength(3)
+      expect(await count(evaluations, NOW + 5)).toEqual({ refused: 'model_spent' })
       expect(await evaluations.attemptsSince(NOW)).toHaveLength(3)
     })
 
-    test('count three requests a model and day, whatever became of them', async () => {
+    test('three requests per model and day are counted, with any outcome', async () => {
       const { evaluations, token, run } = await begun(open)
       const attempt = { run, model: MODEL, kind: 'text' as const, sentAt: NOW }
       for (const kind of ['account_minute', 'answered', 'abandoned'] as const) {
@@ -118,22 +120,22 @@ export function evaluationsContract(engine: string, open: StateOpener): void {
       expect(await evaluations.countAttempt(attempt, guardOf(token))).toEqual({ refused: 'model_spent' })
     })
 
-    test('count no attempt beyond what the account may be sent on a day, the chat included', async () => {
+    test("no attempt is counted beyond the account's daily limit, including the chat", async () => {
       const { evaluations, allowance, another, token, run } = await begun(open)
-      const ask = (model: string): Promise<CountedAttempt> =>
+      const count = (model: string): Promise<CountedAttempt> =>
         evaluations.countAttempt(
           { run, model, kind: 'text', sentAt: NOW },
           { ...guardOf(token), maxCountedBefore: 2 },
         )
       expect(await another().allowance.countChatRequest(MODEL, NOW, 50)).toBe(true)
       expect(await allowance.countChatRequest(MODEL, NOW - DAY_MS, 50)).toBe(true)
-      expect(await ask('a/1:free')).toHaveProperty('counted')
-      expect(await ask('a/2:free')).toHaveProperty('counted')
-      expect(await ask('a/3:free')).toEqual({ refused: 'day_spent' })
+      expect(await count('a/1:free')).toHaveProperty('counted')
+      expect(await count('a/2:free')).toHaveProperty('counted')
+      expect(await count('a/3:free')).toEqual({ refused: 'day_spent' })
       expect(await evaluations.chatRequestsSince(NOW)).toEqual([NOW])
     })
 
-    test('count no request of the chat once both have reached the limit less the reserve', async () => {
+    test('no request of the chat is counted once both have reached the limit less the reserve', async () => {
       const { evaluations, allowance, another, token, run } = await begun(open)
       const attempt = { run, model: MODEL, kind: 'text' as const, sentAt: NOW }
       numberOf(await evaluations.countAttempt(attempt, guardOf(token)))
@@ -148,7 +150,7 @@ export function evaluationsContract(engine: string, open: StateOpener): void {
       expect(await evaluations.chatRequestsSince(NOW)).toHaveLength(3)
     })
 
-    test('count no attempt without the lease', async () => {
+    test('no attempt is counted without the lease', async () => {
       const { evaluations, token, run } = await begun(open)
       const attempt = { run, model: MODEL, kind: 'text' as const, sentAt: NOW }
       const refused = { refused: 'lease_lost' }
@@ -157,14 +159,14 @@ export function evaluationsContract(engine: string, open: StateOpener): void {
       expect(await evaluations.countAttempt(late, guardOf(token))).toEqual(refused)
     })
 
-    test('can be reached, and grant the lease to one at a time', async () => {
+    test('the store of evaluations can be pinged, and grants the lease to one process at a time', async () => {
       const { evaluations, another } = await open()
       await evaluations.ping()
       await leased(evaluations)
       await expect(leased(another().evaluations)).rejects.toThrow('held by the test')
     })
 
-    test('end what a killed run left open, and nothing else', async () => {
+    test('a sweep ends the runs of killed processes, and nothing else', async () => {
       const { evaluations } = await open()
       const token = await leased(evaluations)
       const ended = await begin(evaluations)
@@ -180,7 +182,7 @@ export function evaluationsContract(engine: string, open: StateOpener): void {
       expect(await evaluations.versionsOf(DAY)).toEqual([`${DAY}.v1`])
     })
 
-    test('end one run that cannot go on, and let one be that has ended', async () => {
+    test('a run that cannot continue is ended, and an ended one stays unchanged', async () => {
       const { evaluations, token, run } = await begun(open)
       await evaluations.countAttempt({ run, model: MODEL, kind: 'tool', sentAt: NOW }, guardOf(token))
       await evaluations.abandonRun(run, NOW + 5, 'interrupted')
@@ -194,7 +196,7 @@ export function evaluationsContract(engine: string, open: StateOpener): void {
       expect(await evaluations.versionsOf(DAY)).toEqual([`${DAY}.v1`])
     })
 
-    test('keep what was said last of the endpoints of each model', async () => {
+    test('the latest endpoints of each model are kept', async () => {
       const { evaluations, another } = await open()
       const record = { model: MODEL, checkedAt: NOW, usable: true, latencyMs: 700 }
       await evaluations.saveEndpoints([])
@@ -204,7 +206,7 @@ export function evaluationsContract(engine: string, open: StateOpener): void {
       expect(await another().evaluations.endpointsSince(NOW)).toEqual([later])
     })
 
-    test('tell the versions of a day and the rate that was learned', async () => {
+    test('the versions of a day and the learned rate are returned', async () => {
       const { evaluations } = await open()
       await leased(evaluations)
       for (const [index, rate] of [null, 14, 17].entries()) {
@@ -219,7 +221,7 @@ export function evaluationsContract(engine: string, open: StateOpener): void {
       expect(await evaluations.lowestRateSince(NOW + 3)).toBeNull()
     })
 
-    test('keep one evaluation a model and day: the last complete one, else the last', async () => {
+    test('one evaluation per model and day is kept: the last complete one, otherwise the last', async () => {
       const { evaluations } = await open()
       const score = (points: number, complete: boolean, day = DAY): DayScore => ({
         model: MODEL,
@@ -241,7 +243,7 @@ export function evaluationsContract(engine: string, open: StateOpener): void {
       expect(await evaluations.scoresSince('2026-03-02')).toEqual([])
     })
 
-    test(`forget what is older than ${EVALUATIONS_KEPT_DAYS} days when a run begins`, async () => {
+    test(`data older than ${EVALUATIONS_KEPT_DAYS} days are deleted when a run begins`, async () => {
       const { evaluations } = await open()
       const old = NOW - EVALUATIONS_KEPT_DAYS * DAY_MS - 1
       const token = await leased(evaluations, old)

@@ -18,7 +18,7 @@ test.each([
   "INSERT INTO evaluation_attempts (run, model, kind, day, sent_at, settled_at, class) VALUES (1, 'a/b', 'text', '2026-03-01', 5, 6, 'unheard')",
   "INSERT INTO evaluation_scores VALUES ('a/b', '2026-03-01', 5, 1, 5, '{')",
   "INSERT INTO evaluation_scores VALUES ('a/b', '2026-03-01', 5, 1, 5, CAST(x'ff' AS TEXT))",
-])('damaged rows of a file are refused, not taken for what they are not: %s', async (sql) => {
+])('damaged rows of a file are refused, not misread: %s', async (sql) => {
   const url = pathToFileURL(join(await temporaryFolder(), 'state.db')).href
   const { evaluations } = connectEvaluations(url)
   await evaluations.ping()
@@ -44,7 +44,7 @@ const RACER = `
   })
   const evaluations = libsqlEvaluations(store)
   const allowance = libsqlRouterAllowance(store)
-  const ask = {
+  const countRequest = {
     chat: () => allowance.countChatRequest('a/b:free', ${NOW}, ${MOST + RESERVED_REQUESTS}),
     evaluation: async (number) => {
       const attempt = { run: Number(run), model: 'a/' + number + ':free', kind: 'text', sentAt: ${NOW} }
@@ -56,12 +56,12 @@ const RACER = `
   console.log('ready')
   for await (const _ of process.stdin) break
   let passed = 0
-  while (await ask(passed)) passed += 1
+  while (await countRequest(passed)) passed += 1
   console.log(passed)
   store.close()
   process.exit(0)`
 
-test('processes that race for the requests of a day never take more than there are', async () => {
+test('processes that race for the requests of a day never exceed the limit', async () => {
   const url = pathToFileURL(join(await temporaryFolder(), 'state.db')).href
   const { evaluations } = connectEvaluations(url)
   const grant = await evaluations.takeLease({ name: 'the test', process: null }, NOW, 600_000, () => false)

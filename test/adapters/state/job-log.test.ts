@@ -11,7 +11,7 @@ const RUN = { job: 'collect', startedAt: 1_000, endedAt: 2_000, exitCode: 0 } as
 const openLog = (url: string): State['jobs'] => libsqlJobLog(openState(url))
 
 describe('the log of jobs', () => {
-  test('tells the last run of each and when one last succeeded, to another process too', async () => {
+  test('the log returns the last run of each job and its last success, also to another process', async () => {
     const url = await stateUrl()
     const log = openLog(url)
     expect(await log.states()).toEqual([])
@@ -24,14 +24,14 @@ describe('the log of jobs', () => {
     ])
   })
 
-  test('is not changed by a run that ended before the one it knows', async () => {
+  test('the log is not changed by a run that ended before the recorded one', async () => {
     const log = openLog(await stateUrl())
     await log.record(RUN)
     await log.record({ ...RUN, endedAt: 1_999, exitCode: 1 })
     expect(await log.states()).toEqual([{ ...RUN, lastSuccessAt: 2_000 }])
   })
 
-  test('leaves out jobs that it does not know, and refuses damage', async () => {
+  test('the log omits unknown jobs, and refuses damage', async () => {
     const url = await stateUrl()
     const log = openLog(url)
     await log.record(RUN)
@@ -59,7 +59,7 @@ const AUDIT: AuditRecord = {
 const openAudits = (url: string): State['audits'] => libsqlAudits(openState(url))
 
 describe('the log of audits', () => {
-  test('gives the newest record as it was left, to another process too', async () => {
+  test('the log returns the newest record unchanged, also to another process', async () => {
     const url = await stateUrl()
     const audits = openAudits(url)
     expect(await audits.newest()).toBeNull()
@@ -68,7 +68,7 @@ describe('the log of audits', () => {
     expect(await openAudits(url).newest()).toEqual(AUDIT)
   })
 
-  test('keeps the newest hundred', async () => {
+  test('the log keeps the newest hundred records', async () => {
     const url = await stateUrl()
     const audits = openAudits(url)
     for (let objects = 1; objects <= 103; objects += 1) await audits.record({ ...AUDIT, objects })
@@ -78,7 +78,7 @@ describe('the log of audits', () => {
     expect(await audits.newest()).toMatchObject({ objects: 103 })
   })
 
-  test('refuses a damaged record', async () => {
+  test('the log refuses a damaged record', async () => {
     const url = await stateUrl()
     const audits = openAudits(url)
     await audits.record(AUDIT)

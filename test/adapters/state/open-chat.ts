@@ -14,7 +14,7 @@ export const stateUrl = async (): Promise<string> =>
   pathToFileURL(join(await temporaryFolder(), 'state.db')).href
 
 /**
- * A connection of its own to a state database, closed when the test ends.
+ * Opens a separate connection to a state database, closed when the test ends.
  *
  * @param fast as the chat opens it
  */
@@ -26,9 +26,9 @@ export interface OpenState {
   evaluations: State['evaluations']
   allowance: State['allowance']
   cache(bounds?: CacheBounds): State['answers']
-  /** Keys of damaged answers, in the order they were met. */
+  /** Keys of damaged answers, in the order of their detection. */
   damaged: string[]
-  /** For what no port tells. */
+  /** A client for data that no port returns. */
   database: Database
   /** The same store as another process sees it; in memory there is but one. */
   another(): OpenState
@@ -51,7 +51,7 @@ function connect(url: string, fast: boolean): OpenState {
   }
 }
 
-/** The store at a URL through a connection of its own, as a server opens it for its chat. */
+/** Opens the store at a URL through a separate connection, as a server does for its chat. */
 export const connectChat = (url: string): OpenState => connect(url, true)
 
 /** The same as an evaluation opens it. */

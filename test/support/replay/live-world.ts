@@ -37,7 +37,7 @@ export function sourcesOf(
   changes: { memory?: SourceMemory; tokens?: Partial<SourceTokens>; answerMs?: number; clock?: Clock } = {},
 ): LiveSource[] {
   const { memory = null, answerMs = 10_000, clock = () => NOW } = changes
-  const client = sourceClient({ clock, answerMs, memory })
+  const client = sourceClient({ clock, responseTimeoutMs: answerMs, memory })
   return liveSources(client, {
     sourceUrls: {
       hn: urls.hn,
