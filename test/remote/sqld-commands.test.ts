@@ -3,7 +3,7 @@ import type { KeyObject } from 'node:crypto'
 import { existsSync } from 'node:fs'
 import type { ServerResponse } from 'node:http'
 import { join } from 'node:path'
-import { afterAll, beforeAll, expect, test } from 'vitest'
+import { afterAll, beforeAll, expect, onTestFinished, test } from 'vitest'
 import { lastCompleteDay } from '../../src/domain/year/ledger.ts'
 import type { PublishReport } from '../../src/jobs/publish-report.ts'
 import type { SnapshotReport } from '../../src/jobs/snapshot.ts'
@@ -125,4 +125,25 @@ test.each([
   expect(stderr).toContain(fix)
   expect(stderr.trim().split('\n')).toHaveLength(1)
   expect(stderr).not.toContain('wrong')
+})
+
+test('the doctor inspects a database server without creating anything on it', async () => {
+  const server = await startSqld()
+  onTestFinished(() => server.stop())
+  const options = { cwd: temporaryFolder(), env: { DASH_DATABASE_URL: server.url } }
+  const verdicts = async (): Promise<{ code: number | null; verdicts: Record<string, string> }> => {
+    const { code, stdout } = await dash(['doctor', '--offline', '--json'], options)
+    const { findings } = JSON.parse(stdout) as { findings: { check: string; verdict: string }[] }
+    return { code, verdicts: Object.fromEntries(findings.map(({ check, verdict }) => [check, verdict])) }
+  }
+  expect(await verdicts()).toMatchObject({ code: 0, verdicts: { 'feed.migrations': 'note', clock: 'ok' } })
+  // Still a note: the first look has migrated nothing.
+  expect(await verdicts()).toMatchObject({ code: 0, verdicts: { 'feed.migrations': 'note' } })
+  await dash(['snapshot'], options)
+  expect(await verdicts()).toMatchObject({
+    code: 0,
+    verdicts: { 'feed.migrations': 'ok', snapshot: 'ok', 'ledger.migrations': 'note' },
+  })
+  await server.kill()
+  expect((await verdicts()).code).toBe(74)
 })

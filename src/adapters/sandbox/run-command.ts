@@ -2,7 +2,7 @@ import { Bash, defineCommand, getCommandNames } from 'just-bash'
 import type { BashExecResult, CommandName, TransformPlugin, WordNode } from 'just-bash'
 import type { ShellLimits, ShellRun } from '../../domain/models/lite/suite.ts'
 import { normalizedTools } from './tools.ts'
-import { MISSING_TOOLS, findUnsupported } from './unsupported.ts'
+import { MISSING_TOOLS, findUnsupported } from './tool-options.ts'
 
 /** Adds `"$@"` to loops that omit it: the sandbox would split the arguments at spaces. */
 const loopsOverArguments: TransformPlugin = {

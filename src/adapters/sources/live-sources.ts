@@ -1,12 +1,10 @@
 import type { LiveSourceName } from '../../domain/feed/live-source.ts'
 import type { PublicHost, LiveSource } from '../../domain/ports.ts'
-import { gitHub } from './github.ts'
 import { hackerNews } from './hacker-news.ts'
-import { huggingFace } from './hugging-face.ts'
+import { gitHub, huggingFace, replicate } from './hype.ts'
 import { lessWrong } from './lesswrong.ts'
 import { lobsters } from './lobsters.ts'
 import { reddit } from './reddit.ts'
-import { replicate } from './replicate.ts'
 import type { SourceClient } from './source-client.ts'
 
 /** Address of each API, without a trailing slash, and its credentials; null if not set. */

@@ -1,5 +1,5 @@
 import { describe, expect, test } from 'vitest'
-import { MISSING_TOOLS } from '../../../src/adapters/sandbox/unsupported.ts'
+import { MISSING_TOOLS } from '../../../src/adapters/sandbox/tool-options.ts'
 import { runIn, sandbox } from '../../support/lite-shell.ts'
 
 const shell = await sandbox()

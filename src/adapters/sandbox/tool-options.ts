@@ -1,3 +1,99 @@
+/** Option syntax of a tool. The sandbox's tools expect one option per word and know few long names. */
+export interface OptionSyntax {
+  /** Option letters that take a value. */
+  valueLetters: string
+  /** Option letter of each long name. A value that is itself a long name stays long and takes a value. */
+  longNames: Readonly<Record<string, string>>
+  /** True if the first operand ends the options, as for tools whose arguments hold a command. */
+  untilOperand?: true
+}
+
+export const OPTION_SYNTAX: ReadonlyMap<string, OptionSyntax> = new Map([
+  ['awk', { valueLetters: 'Fv', longNames: { 'field-separator': 'F', assign: 'v' }, untilOperand: true }],
+  [
+    'cut',
+    {
+      valueLetters: 'bcdf',
+      longNames: { delimiter: 'd', fields: 'f', characters: 'c', 'only-delimited': 's' },
+    },
+  ],
+  [
+    'grep',
+    {
+      valueLetters: 'ABCDdefm',
+      longNames: {
+        'after-context': 'A',
+        'basic-regexp': 'G',
+        'before-context': 'B',
+        context: 'C',
+        count: 'c',
+        'dereference-recursive': 'R',
+        exclude: '--exclude',
+        'exclude-dir': '--exclude-dir',
+        'extended-regexp': 'E',
+        'files-with-matches': 'l',
+        'files-without-match': 'L',
+        'fixed-strings': 'F',
+        'ignore-case': 'i',
+        include: '--include',
+        'invert-match': 'v',
+        'line-number': 'n',
+        'line-regexp': 'x',
+        'max-count': 'm',
+        'no-filename': 'h',
+        'no-messages': 's',
+        null: 'Z',
+        'only-matching': 'o',
+        'perl-regexp': 'P',
+        quiet: 'q',
+        recursive: 'r',
+        regexp: 'e',
+        silent: 'q',
+        text: 'a',
+        'with-filename': 'H',
+        'word-regexp': 'w',
+      },
+    },
+  ],
+  ['head', { valueLetters: 'cn', longNames: { bytes: 'c', lines: 'n', quiet: 'q', silent: 'q' } }],
+  [
+    'sort',
+    {
+      valueLetters: 'koSTt',
+      longNames: {
+        'field-separator': 't',
+        'ignore-case': 'f',
+        key: 'k',
+        'numeric-sort': 'n',
+        output: 'o',
+        reverse: 'r',
+        stable: 's',
+        unique: 'u',
+        'zero-terminated': 'z',
+      },
+    },
+  ],
+  ['sed', { valueLetters: 'ef', longNames: { expression: 'e' } }],
+  ['tail', { valueLetters: 'cn', longNames: { bytes: 'c', lines: 'n', quiet: 'q', silent: 'q' } }],
+  ['uniq', { valueLetters: 'fsw', longNames: { 'skip-chars': 's', 'skip-fields': 'f' } }],
+  [
+    'xargs',
+    {
+      valueLetters: 'adEILnPs',
+      longNames: {
+        delimiter: 'd',
+        'max-args': 'n',
+        'max-lines': 'L',
+        'max-procs': 'P',
+        'no-run-if-empty': 'r',
+        null: '0',
+        replace: 'I',
+      },
+      untilOperand: true,
+    },
+  ],
+])
+
 /**
  * Differences between just-bash 3.4.2 and the GNU tools. A command that needs one of them is not graded
  * (docs/lite-suite.md). The tables come from running every option of the tools' `--help` in the sandbox. An option
