@@ -163,7 +163,7 @@ export class PageClient {
     signal.throwIfAborted()
     const pausedUntil = this.#pausedUntil.get(url.host) ?? 0
     if (pausedUntil > this.#clock())
-      throw new PageProblem('busy', `${url.host} asked for a pause between requests`, {
+      throw new PageProblem('busy', `${url.host} demands a pause between requests`, {
         notBefore: pausedUntil,
       })
     const requestHeaders = { accept, 'accept-encoding': 'gzip, br', 'user-agent': this.#userAgent }

@@ -122,7 +122,7 @@ async function listPage(client: S3Client, prefix: string, options: Record<string
   const query = { 'list-type': '2', 'encoding-type': 'url', prefix, ...options }
   const result = await client.send({ method: 'GET', key: '', query })
   if (typeof result === 'string')
-    throw new Error('the object store responded to a listing as to a missing key')
+    throw new Error('the object store responded to a listing as if it requested a missing key')
   const page = parseListing(result)
   const foreignKey = page.keys.find((key) => !key.startsWith(prefix))
   if (foreignKey !== undefined)

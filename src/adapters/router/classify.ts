@@ -31,7 +31,7 @@ const MAX_WAIT_SECONDS = 172_800
  */
 export function classifyResponse(response: RouterResponse): Classification {
   const { endedAt } = response
-  const { error, reply, readable } = readResponseBody(response.body)
+  const { error, completion, readable } = readResponseBody(response.body)
   const headers = { ...error?.headers, ...response.headers }
   const reset = parseReset(headers['x-ratelimit-reset'], endedAt)
   const limit = parseCount(headers['x-ratelimit-limit'])
@@ -53,7 +53,7 @@ export function classifyResponse(response: RouterResponse): Classification {
     resetInMs,
     retryAt,
   }
-  const decision = decideWithoutError(response, status, reply) ?? decide(context)
+  const decision = decideWithoutError(response, status, completion) ?? decide(context)
   const midnight = decision.class === 'account_daily' ? startOfDay(addDays(dayOf(endedAt), 1)) : null
   const resetAt = reset ?? midnight
   return {
@@ -65,7 +65,7 @@ export function classifyResponse(response: RouterResponse): Classification {
     remaining: parseCount(headers['x-ratelimit-remaining']),
     resetAt,
     providerName: error?.providerName ?? null,
-    response: decision.class === 'answered' ? reply : null,
+    response: decision.class === 'answered' ? completion : null,
     preview: createPreview(response),
   }
 }
@@ -136,22 +136,22 @@ interface Decision {
 function decideWithoutError(
   { ending, body }: RouterResponse,
   status: number | null,
-  reply: ModelResponse | null,
+  completion: ModelResponse | null,
 ): Decision | null {
   if (ending === 'timeout') return { class: 'timeout', rule: 'no complete response in time' }
   if (ending === 'unreachable')
     return { class: 'ambiguous', rule: 'no connection', correlated: 'service_down' }
   if (status !== null) return null
   if (ending !== 'whole') return { class: 'invalid_answer', rule: `the answer was ${ending}` }
-  if (reply && !isEmptyReply(reply)) return { class: 'answered', rule: 'a message' }
-  if (reply?.finishReason === 'content_filter')
+  if (completion && !isEmptyCompletion(completion)) return { class: 'answered', rule: 'a message' }
+  if (completion?.finishReason === 'content_filter')
     return { class: 'refused', rule: 'an empty message, filtered' }
-  if (reply) return { class: 'invalid_answer', rule: 'an empty message' }
+  if (completion) return { class: 'invalid_answer', rule: 'an empty message' }
   return { class: 'invalid_answer', rule: body.trim() === '' ? 'an empty answer' : 'no message in a 200' }
 }
 
-/** Returns true for a reply without text and tool calls, unless reasoning used up all its tokens. */
-function isEmptyReply({ text, toolCalls, finishReason }: ModelResponse): boolean {
+/** Returns true for a completion without text and tool calls, unless reasoning used up all its tokens. */
+function isEmptyCompletion({ text, toolCalls, finishReason }: ModelResponse): boolean {
   return finishReason !== 'length' && toolCalls.length === 0 && text.trim() === ''
 }
 
