@@ -1,4 +1,4 @@
-# The image of docs/deployment.md: the program, what it needs to run, and nothing it was built with.
+# The image of docs/deployment.md: the program and its runtime dependencies, without build tools.
 FROM node:24.21.0-bookworm-slim AS build
 WORKDIR /build
 COPY package.json package-lock.json ./
@@ -31,6 +31,6 @@ EXPOSE 3000
 STOPSIGNAL SIGTERM
 HEALTHCHECK --interval=30s --timeout=10s --start-period=30s --retries=3 \
   CMD ["/usr/local/bin/node", "/opt/dash/dist/cli/main.js", "healthcheck", "--url", "http://127.0.0.1:3000"]
-# By absolute paths: a program named dash is the system's shell here.
+# Absolute paths: in this image the command dash is the system shell.
 ENTRYPOINT ["/usr/local/bin/node", "/opt/dash/dist/cli/main.js"]
 CMD ["serve"]

@@ -1,7 +1,7 @@
 /**
- * What the whole chat service adds to a provider, beside the provider asked directly in the same run: the time to `meta`
- * and to the first delta, what a held answer costs in memory, how long after a reader's reset the provider's connection
- * is closed, how long an answer takes that is kept, and how long a turn's admission takes.
+ * Measures the overhead of the whole chat service over direct requests to the same provider in the same run: time to `meta`
+ * and to the first delta, memory of an open answer, time from the reset of a client to the close of the provider's
+ * connection, time of a cached answer, and time of the admission of a turn.
  *
  *     npm run build && node bench/chat.mjs
  *
@@ -38,7 +38,7 @@ const HELD = 1_000
 const CACHED = 500
 const ADMISSIONS = 2_000
 
-/** What a server may take before it is looked at again; its memory has then settled. */
+/** Pause before the memory of a server is measured again, so that it has settled. */
 const REST_MS = 2_000
 
 const now = () => performance.timeOrigin + performance.now()

@@ -1,6 +1,6 @@
 /**
- * How long the server keeps its event loop from other work, at worst: a ledger of ten years (3,650 entries), every
- * request proving everything anew because the ledger was touched just before it, and a 250 KB object each.
+ * Measures the longest block of the event loop of the server in the worst case: a ledger of ten years (3,650 entries) that
+ * every request proves again because it was touched just before, and a 250 KB object each.
  *
  * Run: `npm run build && node bench/event-loop.mjs`. Needs nothing but Node. Goal: no block over 50 ms.
  */

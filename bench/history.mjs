@@ -1,7 +1,7 @@
 /**
- * How fast the server replays one publication of about 250 KB, beside two peers on the same machine in the
+ * Measures how fast the server replays one publication of about 250 KB, beside two peers on the same machine in the
  * same run: nginx (one worker, sendfile, no log) serving the same bytes as a file, and a bare `node:http`
- * server with the bytes in memory. Each is asked for the whole publication (200) and conditionally with its
+ * server with the bytes in memory. Each gets requests for the whole publication (200) and conditional ones with its
  * current entity tag (304), on loopback, by wrk with one thread and 16 connections; the servers take turns,
  * and the median counts. dash is measured as operators run it, logging every request to a file, and once more
  * without a log.

@@ -1,6 +1,6 @@
 /**
- * How fast, and in how much memory, `dash import signals` takes in a whole data set, and how fast the same
- * import again finds that nothing changed. The peer, in the same run, puts the same lines into a plain table
+ * Measures time and memory of `dash import signals` for a whole data set, and the time of the same import
+ * again, which changes nothing. The peer, in the same run, puts the same lines into a plain table
  * with the same driver and checks nothing (plain-insert.mjs). Three rounds, taking turns; the median counts.
  *
  *     npm run build && DASH_BENCH_DATA=FOLDER node bench/import.mjs

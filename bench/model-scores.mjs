@@ -1,8 +1,8 @@
 /**
- * How well the metadata score, each of its parts and the usual heuristic agree with published benchmark indices.
+ * Measures the agreement of the metadata score, of each part and of the usual heuristic with published benchmark indices.
  *
  * Kendall's tau-b over the models of recorded catalogues of the routing service that carry an index
- * (`benchmarks.artificial_analysis`), read from `DASH_BENCH_CATALOGUES`: `*.json` or `*.json.gz`, each a whole answer of
+ * (`benchmarks.artificial_analysis`), read from `DASH_BENCH_CATALOGUES`: `*.json` or `*.json.gz`, each a whole response of
  * `GET /api/v1/models`, with the day of its capture in its name. The indices are the yardstick and never part of a score.
  */
 import { readdirSync, readFileSync } from 'node:fs'
@@ -34,7 +34,7 @@ function kendall(xs, ys) {
 const total = (parts) => parts.reduce((sum, { points }) => sum + points, 0)
 
 /**
- * What is held against an index: each part, the whole, the whole without each part, and context alone.
+ * Values compared with an index: each part, the whole, the whole without each part, and context alone.
  *
  * @type {[string, (parts: any[], model: any) => number][]}
  */

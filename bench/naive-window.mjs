@@ -1,5 +1,5 @@
 /**
- * What publishing would read with: every event at its latest day, found by grouping all signals ever stored.
+ * Reads the window with the naive query: every event at its latest day, by grouping all signals ever stored.
  * A peer of the publish bench; it only reads, and neither ranks nor writes.
  *
  *     node bench/naive-window.mjs FEED.DB AS-OF-DAY    prints the number of eligible events

@@ -1,6 +1,6 @@
 /**
- * How fast the server gives its page to 32 clients on keep-alive connections, and what the history's readers notice of
- * it meanwhile: with the same query for every request, with a new valid query for each, and with a new address for each
+ * Measures how fast the server serves its page to 32 clients on keep-alive connections, and the latency of the history
+ * meanwhile: with the same query for every request, with a new valid query for each, and with a new address for each
  * besides. The peer is a bare
  * `node:http` server with the bytes of the same page in memory, under the same load in the same run.
  *
@@ -117,7 +117,7 @@ async function startPeer(file) {
   return firstLine(bare)
 }
 
-/** What is asked of whom, the bare server for its one file in place of the history. */
+/** Requests for each server; the bare server serves its one file instead of the history. */
 function loads(dash, peer) {
   const history = `${dash}${HISTORY}`
   return [

@@ -1,7 +1,7 @@
 /**
  * The provider of the provider bench, in a process of its own: streams a short answer of the Responses API at once, at
  * `/v1/responses`. A request for the model `hold` gets its first event and nothing more; `line` gets 200 MiB without a
- * line end. Tells its parent when the answer of a held request was closed.
+ * line end. Notifies its parent when the response of a held request was closed.
  *
  *     node bench/provider-upstream.mjs    prints its URL and serves until it is stopped
  */

@@ -1,5 +1,5 @@
 /**
- * What the provider adapter adds to a provider, beside the raw stream of the same provider in the same run: the time to
+ * Measures the overhead of the provider adapter over the raw stream of the same provider in the same run: the time to
  * the first delta, one request at a time over a connection that is kept; how long after an abort the provider's
  * connection is closed, one at a time and 1,000 at once; and how long the event loop is held while a line of 200 MiB
  * without an end arrives.

@@ -1,6 +1,6 @@
 /**
- * How long, and in how much memory, `dash publish-year` makes a publication, and how much of that grows with
- * the signals stored: of the same 40,000 events once 1,000,000 and once 2,000,000 daily signals of the last
+ * Measures time and memory of a publication by `dash publish-year`, and their growth with the number of stored
+ * signals: of the same 40,000 events once 1,000,000 and once 2,000,000 daily signals of the last
  * year are stored. A day is published once, so each of the three rounds works on a fresh copy of the data
  * folder, the two taking turns. The peer, in the same run on the same databases, only reads the window with
  * the query one would write first: a join with the greatest day of each event (naive-window.mjs).
@@ -124,7 +124,7 @@ function scattered(event) {
 async function publishCopy(name, folder) {
   const copy = join(folder, 'copy')
   cpSync(join(folder, name), copy, { recursive: true })
-  // What the copy left to write must not be charged to the first fsync of the publisher.
+  // Pending writes of the copy must not count towards the first fsync of the publisher.
   execFileSync('sync')
   const dash = await runDash(['publish-year', '--once', '--data-dir', copy], folder)
   const { asOfDay, coverage } = dash.report

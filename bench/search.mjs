@@ -1,6 +1,6 @@
 /**
- * How fast stored items are found, and for how long the server that answers keeps its event loop from other work: the
- * whole real data set, indexed, and thousands of questions drawn from it, asked of a running `dash serve` over HTTP.
+ * Measures the time of searches and the blocks of the server's event loop: thousands of queries drawn from the whole real
+ * data set, sent to a running `dash serve` over HTTP.
  *
  *     npm run build && DASH_BENCH_DATA=FOLDER node bench/search.mjs [QUESTIONS]
  *

@@ -1,4 +1,4 @@
-/** What the benches share: a temporary folder, children that never outlive them, and one table at the end. */
+/** Shared code of the benchmarks: a temporary folder, child processes that always end, and one table at the end. */
 import { spawn } from 'node:child_process'
 import { mkdtempSync, readFileSync, rmSync, statSync, writeFileSync } from 'node:fs'
 import { createServer } from 'node:net'
@@ -9,7 +9,7 @@ import { fileURLToPath } from 'node:url'
 const REPORT_USAGE = fileURLToPath(new URL('report-usage.mjs', import.meta.url))
 const DASH = fileURLToPath(new URL('../dist/cli/main.js', import.meta.url))
 
-/** How long a child may take to end when asked to. */
+/** Time in which a stopped child must end. */
 const STOP_MS = 5_000
 
 const DAY_MS = 86_400_000
@@ -250,7 +250,7 @@ export function percentilesOf(values) {
   return [50, 95, 99].map((percent) => percentile(values, percent))
 }
 
-/** What the percentiles of one exceed those of another by, as words. */
+/** Returns the differences of the percentiles of two series, as texts. */
 export function differences(values, others) {
   return [50, 95, 99].map((percent) => ms(percentile(values, percent) - percentile(others, percent)))
 }

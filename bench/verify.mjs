@@ -1,6 +1,6 @@
 /**
- * How fast `dash verify-archive` reads an archive of eleven years and one of 33, beside `sha256sum` on the very same object files in the
- * same run: with two processes (`xargs -P2`) and with one. The audit does more than the digests: both ledgers, the
+ * Measures how fast `dash verify-archive` reads an archive of eleven years and one of 33, beside `sha256sum` on the same
+ * object files in the same run: with two processes (`xargs -P2`) and with one. The audit does more than the digests: both ledgers, the
  * chain, every head, the selection, the identity of every envelope; with `--payloads` also every payload's schema. The
  * contenders take turns, and the median counts; all files are in the page cache.
  *

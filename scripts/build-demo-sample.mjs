@@ -4,7 +4,7 @@
  *     DASH_BENCH_DATA=<folder of the data set> node scripts/build-demo-sample.mjs
  *
  * The same input gives the same rows, in the same order; on one Node version it also gives the same bytes.
- * What is cut, and under which licences the sources stand, is told in `assets/demo/SOURCES.md`.
+ * `assets/demo/SOURCES.md` describes the selection and the licences of the sources.
  */
 import { mkdirSync, readFileSync, writeFileSync } from 'node:fs'
 import { join } from 'node:path'

@@ -99,7 +99,7 @@ const at = (instant: string): number => Date.parse(instant) / 1000
 describe('the timer', () => {
   interface Timer {
     child: ChildProcess
-    /** What was begun, with the time of the clock; waits until there is as much. */
+    /** Waits for a number of started runs and returns them, each with the time of the clock. */
     begun(count: number): Promise<string[]>
     output: { stdout: string; stderr: string }
   }

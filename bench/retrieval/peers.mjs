@@ -1,4 +1,4 @@
-/** What the product's search is measured against, over the same titles: plain BM25, and similarity of trigrams. */
+/** Peers of the search over the same titles: plain BM25, and similarity of trigrams. */
 import { createClient } from '@libsql/client'
 
 const WORDS = /[\p{L}\p{N}]+/gu

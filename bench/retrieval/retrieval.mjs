@@ -1,5 +1,5 @@
 /**
- * How well `similar` finds reposts and `search` finds mangled titles, on real data, beside plain BM25 and similarity of
+ * Measures how well `similar` finds reposts and `search` finds changed titles, on real data, beside plain BM25 and similarity of
  * trigrams in the same run. Truth is taken from the data itself (truth.mjs); sampling is seeded.
  *
  *     npm run build && DASH_BENCH_DATA=FOLDER node bench/retrieval/retrieval.mjs [QUESTIONS]

@@ -1,11 +1,11 @@
 #!/bin/sh
-# Starts dash at the times of a schedule, in UTC: the place of cron beside a server in a container.
+# Starts dash at the times of a schedule, in UTC; it replaces cron in a container.
 #
-#   timer.sh [SCHEDULE]          runs until it is told to stop
+#   timer.sh [SCHEDULE]          runs until a signal stops it
 #   timer.sh --next [SCHEDULE]   prints when each line is due next
 #
-# A run that is due while the one before it still goes on is left out, and one that came due while the machine slept
-# begins at once. On SIGTERM no further run begins, the one at work is told to stop, and its end is waited for.
+# A run that is due while the previous one is active is skipped; one that came due while the machine slept starts at once.
+# On SIGTERM the timer starts no further run, stops the current one and waits for its end.
 set -eu
 set -f
 
@@ -24,7 +24,7 @@ refuse() {
   exit 78
 }
 
-# check DAYS TIMES COMMAND: refuses a line that is none.
+# check DAYS TIMES COMMAND: refuses an invalid line.
 check() {
   [ -n "${3:-}" ] || refuse "the line '$*' names no command"
   case $1 in
@@ -68,7 +68,7 @@ next_run() {
   done
 }
 
-# wait_for PID: until it has ended, whatever signals come meanwhile; its exit code.
+# wait_for PID: waits until it has ended, despite signals; returns its exit code.
 wait_for() {
   code=0
   wait "$1" || code=$?
@@ -92,7 +92,7 @@ keep() {
     due=$(next_run "$days" "$times" "$after")
     left=$((due - $(now)))
     if [ "$left" -gt 0 ]; then
-      # Short, so that a machine that slept or whose clock was set notices.
+      # Short, so that the timer notices a sleep of the machine or a change of its clock.
       if [ "$left" -gt 60 ]; then left=60; fi
       sleep "$left" &
       child=$!

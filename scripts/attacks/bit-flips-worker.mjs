@@ -216,7 +216,7 @@ function restoreLedger() {
   writeFileSync(ledgerPath, ledgerBytes)
 }
 
-/** What a worker was at when it died. */
+/** Records the current step, for the report if the worker dies. */
 function note(step) {
   writeFileSync(statusFile, step)
 }

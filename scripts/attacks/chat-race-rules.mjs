@@ -1,4 +1,4 @@
-/** What `chat-race.mjs` and its processes share: the callers, the limits that hold each kind back, and how that shows. */
+/** Shared code of `chat-race.mjs` and its processes: the callers, the limit of each kind of caller, and the checks. */
 import { pathToFileURL } from 'node:url'
 import { database } from '../../dist/adapters/sqlite/database.js'
 import { libsqlChatLedger } from '../../dist/adapters/state/chat-ledger.js'
@@ -10,7 +10,7 @@ export const LEASE_MS = 3_600_000
 /** Micro-dollars: a thousand calls of all callers together, and no more; a turn has two. */
 export const PRICE = { call: 1_000, budget: 1_000_000 }
 
-/** What one address may take of it where the share is narrow, in millionths: nineteen calls and a half. */
+/** Share of the budget for one address under the small share, in millionths: nineteen and a half calls. */
 const SHARE = 19_500
 const PER_ADDRESS = (PRICE.budget * SHARE) / 1_000_000
 

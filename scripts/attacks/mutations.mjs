@@ -140,7 +140,7 @@ function copyRepository() {
   return copy
 }
 
-/** How a command ended, and what it printed; all its processes have ended. */
+/** Runs a command to its end, with all its processes; returns its exit code and output. */
 function run(args, cwd) {
   const options = { cwd, encoding: 'utf8', maxBuffer: 2 ** 30 }
   const { status, signal, stdout, stderr } = spawnSync(

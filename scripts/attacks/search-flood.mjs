@@ -45,7 +45,7 @@ async function ask(url, { agent, from, method = 'GET', headers = {}, body } = {}
   return { status: response.statusCode, ms: performance.now() - startedAt, text }
 }
 
-/** What attackers ask, by the name of their attack. */
+/** Requests of the attackers, by the name of the attack. */
 const ATTACKS = {
   words: (url, options) => search(url, words(2), { ...options, from: ATTACKER }),
   phrase: (url, options) => search(url, phraseOf(490), { ...options, from: ATTACKER }),

@@ -1,8 +1,8 @@
 /**
  * `npm run build`: compiles `src` to `dist` and bundles the program there.
  *
- * What is built already is left alone, and a new build takes the old one's place only when it is whole: programs that run
- * from `dist` meet no half of it, nor a file whose source is gone.
+ * A build of unchanged sources does nothing. A new build replaces the old one only when it is complete, so that programs
+ * that run from `dist` never see a part of it, nor a file whose source was removed.
  */
 import { execFileSync } from 'node:child_process'
 import { createHash } from 'node:crypto'
@@ -13,7 +13,7 @@ import { bundle } from './bundle.mjs'
 
 const ROOT = fileURLToPath(new URL('../..', import.meta.url))
 const DIST = join(ROOT, 'dist')
-/** Digest of all that a build depends on, written when it is whole. */
+/** Digest of all inputs of a build, written when it is complete. */
 const STAMP = join(DIST, '.built')
 
 const digest = digestOfInputs()
@@ -25,13 +25,13 @@ try {
   const options = ['-p', 'tsconfig.build.json', '--outDir', next]
   execFileSync(process.execPath, [compiler, ...options], { cwd: ROOT, stdio: 'inherit' })
   await bundle(next)
-  // npm makes it executable once, when it links the program; what is built later must be so by itself.
+  // npm makes the file executable only when it links the program; later builds must do it themselves.
   chmodSync(join(next, 'cli', 'main.js'), 0o755)
   writeFileSync(join(next, '.built'), digest)
   if (existsSync(DIST)) renameSync(DIST, old)
   renameSync(next, DIST)
 } catch (error) {
-  // The compiler has told what is wrong; anything else tells it now.
+  // The compiler has printed its errors; report any other error here.
   if (error.status === undefined) throw error
   process.exitCode = 1
 } finally {

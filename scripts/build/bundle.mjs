@@ -6,13 +6,13 @@ import { rolldown } from 'rolldown'
 const ROOT = fileURLToPath(new URL('../..', import.meta.url))
 const MAIN = join(ROOT, 'src', 'cli', 'main.ts')
 
-/** What every command waits for, or whatever opens a store. All other packages are loaded from where they are installed. */
+/** Packages in the bundle: every command or store needs them. All others are loaded from where they are installed. */
 const BUNDLED = new Set(['aws4fetch', 'commander', 'unstorage', 'zod'])
 
 const { dependencies } = JSON.parse(readFileSync(join(ROOT, 'package.json'), 'utf8'))
 const installed = Object.keys(dependencies).filter((name) => !BUNDLED.has(name))
 
-/** A module goes by the address it has outside the bundle: its workers, assets and migrations stand beside that one. */
+/** Keeps the address that a module has outside the bundle: its workers, assets and migrations are beside that one. */
 const ownAddress = {
   name: 'own-address',
   transform: {
@@ -20,7 +20,7 @@ const ownAddress = {
     handler(code, id) {
       const compiled = relative(join(ROOT, 'src'), id).replace(/\.ts$/, '.js')
       const address = `new URL('../${compiled}', import.meta.url).href`
-      // The lines stay as they are, and the source map with them.
+      // No line moves, so the source map stays valid.
       return { code: code.replaceAll('import.meta.url', address), map: null }
     },
   },
@@ -28,7 +28,7 @@ const ownAddress = {
 
 const CONFIGURED = ['settings/read-config', 'container'].map((name) => join(ROOT, 'src', 'cli', `${name}.ts`))
 
-/** A module of a graph, and everything it imports but when it runs. */
+/** Returns modules with everything they import statically. */
 function withImports(modules, graph) {
   const needed = new Set(modules)
   for (const module of needed)
@@ -37,9 +37,9 @@ function withImports(modules, graph) {
 }
 
 /**
- * One file holds what the program loads before it knows its command, so that help is quick; another what every command with a
- * configuration loads beside that. The first module is in neither: it waits for the command, and no other file may wait for
- * it in turn.
+ * Two files: `program` has the modules that are loaded before the command is known, so that help is quick; `configured` has
+ * the others that every command with a configuration loads. The entry module is in neither: it waits for the command, so no
+ * other file may wait for it.
  */
 const GROUPS = [
   { name: 'program', from: [MAIN], priority: 2 },
@@ -51,11 +51,11 @@ const GROUPS = [
 }))
 
 /**
- * Bundles the program (docs/decisions/0042-program-bundle.md): `cli/main.js`, which the compiler has written, is
- * replaced by one that loads a few files of `chunks` instead of some hundred modules. The other modules stay where they
- * are: worker threads and children are started from them.
+ * Bundles the program (docs/decisions/0042-program-bundle.md): it replaces the compiled
+ * `cli/main.js` by one that loads a few files of `chunks` instead of some hundred modules. The other modules stay where
+ * they are: worker threads and child processes start from them.
  *
- * @param {string} folder what the compiler has written
+ * @param {string} folder output of the compiler
  */
 export async function bundle(folder) {
   const program = await rolldown({

@@ -119,7 +119,7 @@ describe('a collection', () => {
   })
 })
 
-/** What one half of Hacker News cannot tell, the other still does. */
+/** Number of items of Hacker News if only the other of its two interfaces works. */
 const REST: Partial<Record<Replayed, number>> = { hn: 3, 'hn-search': 60 }
 
 const SERVERS = Object.keys(REPLAYED) as Replayed[]

@@ -228,7 +228,7 @@ describe('a source that is damaged', () => {
     (name: string, text: string) =>
     ({ objectsPath }: Workspace): void =>
       writeFileSync(join(objectsPath, 'heads', name), text)
-  /** What is done to a sound source, and what the refusal names. */
+  /** Name of each damage, the function that causes it, and the expected refusal. */
   const DAMAGES: [string, (source: Workspace) => void, RegExp][] = [
     [
       'an object',

@@ -52,7 +52,7 @@ async function effectsOfACleanRun(): Promise<string[]> {
   return plan.effects
 }
 
-/** What must hold at every moment: the archive proves, and is founded whole or not at all. */
+/** Expects the invariant of every moment: the archive is sound, and its founding is complete or absent. */
 async function expectWholeOrNothing(workspace: Workspace): Promise<number> {
   const { proved } = await workspace.year.read()
   expect([0, 6]).toContain(proved.timeline.length)
@@ -61,7 +61,7 @@ async function expectWholeOrNothing(workspace: Workspace): Promise<number> {
   return proved.timeline.length
 }
 
-/** What a publisher may do beside a broken import: refuse with nothing counted, or publish after all of it. */
+/** Expects a publisher beside an interrupted import to refuse without counting an attempt, or to publish after the whole import. */
 async function expectPublisherKeepsOut(workspace: Workspace): Promise<void> {
   const { proved } = await workspace.year.read()
   if (!proved.unfinished) return

@@ -31,7 +31,7 @@ function importFrom(...given: Parameters<typeof importPortsOf>): ReturnType<type
   return importArchive(importPortsOf(...given))
 }
 
-/** Nothing of an import is there: no row, no mark, no object, no head. */
+/** Expects no trace of an import: no row, no mark, no object, no head. */
 async function expectUntouched(workspace: Workspace): Promise<void> {
   expect(await workspace.ledger.read()).toEqual({ rows: [], legacy: [], founding: null })
   expect(readdirSync(workspace.objectsPath)).toEqual([])

@@ -50,7 +50,7 @@ async function runWith(workspace: Workspace, plan: FaultPlan): Promise<PublishRe
   }
 }
 
-/** What must hold at every moment, whatever was cut: the archive proves, and nothing acknowledged is gone. */
+/** Expects the invariant of every moment: the archive is sound, and no acknowledged publication is lost. */
 async function expectSound(workspace: Workspace, acknowledged: string | null): Promise<void> {
   const { proved } = await workspace.year.read()
   for (const { manifest } of proved.timeline)

@@ -102,7 +102,7 @@ function seenSound(day: string): ReadObject {
   return { found: 'bytes', ...summarizeBytes(new TextEncoder().encode(text)), byteSize, sha256 }
 }
 
-/** What the readings of an object give, one after the other; the last one again and again. */
+/** Results of the successive reads of each object; the last one repeats. */
 type Readings = Record<string, (ObjectOutcome | Error)[]>
 
 function fakeArchive(

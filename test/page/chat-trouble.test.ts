@@ -6,7 +6,7 @@ import { startProvider, startGatedProvider } from '../support/synthetic-provider
 import { picture, visit, WIDE } from './browser.ts'
 import { answers, ask, openChat, serveChat, status, troubles } from './chat-server.ts'
 
-/** Nothing listens there. */
+/** Base URL of a provider on a port without a listener. */
 const NOBODY = 'http://127.0.0.1:9/v1'
 
 describe('a refusal is explained, with its scope and the time on the clock', () => {

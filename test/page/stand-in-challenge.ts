@@ -6,7 +6,7 @@ export interface StandInChallenge {
   verifyUrl: string
   /** Tokens that were checked, in order. */
   checked: string[]
-  /** Whether the next checks say yes. */
+  /** True if the next checks succeed. */
   passes: boolean
 }
 

@@ -39,7 +39,7 @@ export function printFacts(title: string, facts: Readonly<Record<string, number 
   process.stdout.write(`${title}\n${lines.join('\n')}\n`)
 }
 
-/** How often each value occurs, most frequent first, as one line. */
+/** Returns the count of each value, most frequent first, as one line. */
 export function tally(values: readonly (string | number | null)[]): string {
   const counts = new Map<string, number>()
   for (const value of values) counts.set(String(value), (counts.get(String(value)) ?? 0) + 1)

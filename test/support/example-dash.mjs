@@ -1,7 +1,7 @@
 /**
- * What `dash` is in an example: the built program. A server is started on a free port and goes on; the command ends when
+ * The command `dash` of an example: the built program. A server starts on a free port and continues; the command ends when
  * it listens, as if it had been started in another terminal. `$EXAMPLES` is the folder of the run: `served` then holds the
- * server's address and `server.log` what it says; `pids` are the processes to end.
+ * server's address and `server.log` its output; `pids` lists the processes to end.
  */
 import { spawn, spawnSync } from 'node:child_process'
 import { appendFileSync, closeSync, openSync, readFileSync, rmSync, watch, writeFileSync } from 'node:fs'

@@ -170,10 +170,10 @@ export interface Behaviour {
   headers?: Record<string, string>
   /** The point at which it stops responding. */
   silent?: 'before-headers' | 'after-headers' | 'after-first-event' | 'comments-only'
-  /** How the connection ends; `hold`: not at all. */
+  /** End of the connection; `hold`: none. */
   ending?: 'end' | 'reset' | 'hold'
   lineEnd?: '\n' | '\r\n' | '\r'
-  /** Each byte is a chunk of its own. */
+  /** Sends each byte as a separate chunk. */
   byteByByte?: boolean
   /** Sent after the last event instead of two line ends; that event is then no `[DONE]`. */
   lastLineEnds?: string

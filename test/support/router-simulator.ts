@@ -24,7 +24,7 @@ type Fault =
   | { status: number; body: unknown; headers?: Record<string, string> }
   /** Half of a response, then a cut connection. */
   | 'cut'
-  /** Nothing, ever. */
+  /** No response. */
   | 'hang'
   /** A response without an end. */
   | 'endless'

@@ -12,7 +12,7 @@ interface Schema {
   enum?: unknown[]
 }
 
-/** What strict function schemas of the providers allow. */
+/** Keywords that providers allow in strict function schemas. */
 const STRICT_KEYWORDS =
   'type properties required additionalProperties items enum description minimum maximum maxItems'.split(' ')
 

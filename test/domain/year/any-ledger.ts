@@ -104,7 +104,7 @@ function cellOf(type: ColumnType): fc.Arbitrary<string | number | null> {
   return type.endsWith('?') ? fc.option(cell) : cell
 }
 
-/** What may be done to a list of rows: to one cell of one row, or to whole rows. */
+/** Generates damage to a list of rows: to one cell of one row, or to whole rows. */
 function listDamage(columns: Columns) {
   const [at, other] = [fc.nat(9), fc.nat(9)]
   const edits = Object.entries(columns).map(([column, type]) =>
@@ -141,7 +141,7 @@ function damaged<Row extends object>(rows: readonly Row[], change: ListDamage): 
   }
 }
 
-/** How much somebody who damaged the entries made fit again: nothing, numbers, leaves, the whole chain, all of that and seal and heads. */
+/** Generates the parts recomputed after the damage: nothing, numbers, leaves, the whole chain, or also seal and heads. */
 const repair = fc.constantFrom(
   'nothing' as const,
   'numbers' as const,

@@ -86,7 +86,7 @@ function headsOf(rows: readonly LedgerRow[]): AuditedHead[] {
 
 const HEADS = headsOf(SAMPLE.rows)
 
-/** What an audit finds, each as its code and path. */
+/** Returns the findings of an audit, each as its code and path. */
 function found(contents: Partial<LedgerContents>, heads = headsOf(contents.rows ?? [])): string[] {
   const whole = { rows: [], legacy: [], founding: null, ...contents }
   return auditLedger(whole, heads, null).findings.map(({ code, path }) => `${code} ${path}`)

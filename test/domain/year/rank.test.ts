@@ -72,7 +72,7 @@ const MIXED: Shape = {
 }
 const mixed = scenes(MIXED)
 
-/** Ranks, asking the truth for whatever is named, until the ranking is there. */
+/** Ranks, and looks up every requested title in the truth, until the ranking is complete. */
 function hydrateAndRank({ events, truth }: Scene): NaiveOutcome {
   const titles = new Map<string, VerifiedTitle>()
   for (let round = 0; round <= events.length; round += 1) {
@@ -86,7 +86,7 @@ function hydrateAndRank({ events, truth }: Scene): NaiveOutcome {
       titles.set(key, title)
     }
   }
-  throw new Error('still asking after a round for every event')
+  throw new Error('titles are still requested after a round for every event')
 }
 
 describe('a ranking', () => {
@@ -173,7 +173,7 @@ describe('coverage', () => {
     ALL_DAYS.filter((day) => seen.some((signal) => signal.day === day))
   const eventsOf = (seen: readonly Seen[]): number => new Set(seen.map(({ sourceId }) => sourceId)).size
 
-  /** What a store reports of its signals: days and events of each source inside the window. */
+  /** Returns the observations that a store reports: days and events of each source inside the window. */
   function observed(seen: readonly Seen[]): SourceObservation[] {
     const inside = seen.filter(({ day }) => ALL_DAYS.includes(day))
     return [...new Set(inside.map(({ source }) => source))].map((source) => {

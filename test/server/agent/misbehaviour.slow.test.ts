@@ -51,7 +51,7 @@ function endingOf(events: readonly AgentEvent[]): string {
   return last?.event === 'error' ? `${last.data.error} ${last.data.code}` : (last?.event ?? 'nothing')
 }
 
-/** How often each tool was begun less how often it was ended. */
+/** Returns the number of starts minus the number of ends of each tool. */
 function openTools(events: readonly AgentEvent[]): number[] {
   return TOOL_NAMES.map((name) =>
     events.reduce((open, each) => {

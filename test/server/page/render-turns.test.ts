@@ -46,7 +46,7 @@ test('a failing render rejects only for its caller, and the next one runs', asyn
 
 const idle = (): Promise<void> => new Promise(() => undefined)
 
-/** How many places an address takes until it is refused; jobs given up later are counted in `dropped`. */
+/** Returns the number of slots that an address takes until it is refused; jobs evicted later are added to `dropped`. */
 async function placesOf(turns: RenderQueue, address: string, dropped: string[] = []): Promise<number> {
   for (let taken = 0; ; taken += 1) {
     let refusal: unknown = null

@@ -80,9 +80,9 @@ function sourcesOf(shown: Shown, began: string[] = []): PageSources {
 interface Scene {
   app: H3
   shown: Shown
-  /** How many renders there were of each page. */
+  /** Number of renders of each page. */
   renders: Map<string, number>
-  /** The readings of sources, in the order in which they began. */
+  /** Reads of sources, in the order of their start. */
   began: string[]
   get(path: string, headers?: Record<string, string>): Promise<Response>
   read(path: string): Promise<string>
