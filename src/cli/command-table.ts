@@ -212,6 +212,19 @@ export const COMMANDS: readonly CommandSpec[] = [
     run: async (context, flags) =>
       (await import('./commands/publish-year.ts')).publishYearCommand(context, flags),
   }),
+  spec({
+    name: 'checkpoint',
+    description: 'sign the checkpoint of the ledger, if publish-year has not signed it',
+    run: async (context) => (await import('./commands/checkpoint.ts')).checkpointCommand(context),
+  }),
+  { name: 'log-key', description: 'make the key that signs checkpoints' },
+  spec({
+    name: 'log-key new',
+    description: 'make a new key in a file, and beside it the record of what it signed last',
+    argument: new Argument('[file]', 'file to write (default: DASH_LOG_KEY_FILE)'),
+    run: async (context, _flags, [file]) =>
+      (await import('./commands/log-key.ts')).newLogKeyCommand(context, file),
+  }),
   spec<{ discardLater: boolean }>({
     name: 'snapshot',
     description: 'rank the live periods now and store what /api/feed serves',

@@ -55,8 +55,10 @@ import type {
   YearWindow,
 } from './year/ledger.ts'
 import type { Founding } from './year/legacy-import.ts'
+import type { LogFile } from './year/log-history.ts'
 import type { PublishedAnswer } from './year/published-ledger.ts'
 import type { SourceObservation, VerifiedTitle, YearEvent } from './year/rank.ts'
+import type { Checkpoint, VerifierKey } from './year/signed-note.ts'
 
 /**
  * Everything the product asks of the outside, on one page. A port states its promise; every adapter and every in-memory
@@ -141,7 +143,7 @@ export interface Ledger extends LeaseKeeper {
   ping(): Promise<void>
 }
 
-/** The object store: objects by digest, heads, and recommendations. */
+/** The object store: objects by digest, heads, files of the signed log, and recommendations. */
 export interface Objects {
   /** The stored bytes, undecoded. null only when proved absent; any doubt throws. */
   get(sha256: string): Promise<Uint8Array | null>
@@ -167,6 +169,16 @@ export interface Objects {
   /** Resolves when the store can be reached. */
   ping(): Promise<void>
 
+  /** Signed checkpoints of the log, cosignatures and policies, each written once. */
+  logFiles: {
+    /** Every file of the log, in no order. */
+    list(): Promise<LogFile[]>
+    /** The stored bytes, whatever they are; null only when proved absent. */
+    get(file: LogFile): Promise<Uint8Array | null>
+    /** Durable and read back on return. The same bytes again are a no-op; others are refused. */
+    put(file: LogFile, bytes: Uint8Array): Promise<void>
+  }
+
   /** Recommendations, as sealed bytes: every run for good, and the one that is current. */
   recommendations: {
     /** The bytes of the current recommendation, whatever they are; null only when proved absent. */
@@ -182,6 +194,25 @@ export interface Objects {
     put(rankingVersion: string, bytes: Uint8Array): Promise<void>
     ping(): Promise<void>
   }
+}
+
+/** The private key of the log, and the record of what it signed last: files of the publisher's machine alone. */
+export interface LogSigner {
+  /** Its name is the origin of the log. */
+  key: VerifierKey
+  /**
+   * The newest checkpoint the key ever signed; its size is 0 before the first.
+   *
+   * @throws Refusal `storage_unavailable` when the record is not there, for then nothing tells what was signed
+   */
+  lastSigned(): Promise<Checkpoint>
+  /**
+   * Signs a checkpoint. The record is durable before the note leaves this function; signing the same again gives the
+   * same note.
+   *
+   * @throws Refusal `storage_damaged` for a smaller tree than the last, or another one of the same size
+   */
+  sign(checkpoint: Checkpoint): Promise<string>
 }
 
 /** Both ledgers and the newest head, read and proved together: of what {@link Ledger} and {@link Objects} hold. */

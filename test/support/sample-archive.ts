@@ -86,6 +86,7 @@ export function openSampleApp(archive: SampleArchive, changes: Partial<ServerPor
     keys: async () => [],
     prepare: async () => undefined,
     ping: async () => undefined,
+    logFiles: { list: async () => [], get: async () => null, put: refuse },
     recommendations: {
       current: async () => null,
       run: async () => null,

@@ -82,18 +82,7 @@ export const immutableFiles = defineDriver(({ root, fileClock }: { root: string;
     } catch (error) {
       throw notReadable(dirname(path), error)
     }
-    const temporary = join(dirname(path), `${TEMPORARY_PREFIX}${process.pid}-${randomUUID()}`)
-    try {
-      writeDurably(temporary, value)
-      if (replace) renameOver(temporary, path)
-      else linkUnlessThere(temporary, path)
-    } finally {
-      unlinkIfThere(temporary)
-    }
-    syncFolder(dirname(path))
-    if (!lstatSync(path).isFile() || Buffer.compare(readFileSync(path), value) !== 0) {
-      throw storageDamaged(`${path} holds other bytes than the ones written to it`)
-    }
+    storeFile(path, value, replace)
   },
 
   /** Paths of the files below a base, `a/b/c` from the root on; unfinished temporary files are none. */
@@ -133,6 +122,26 @@ export function requireWritableRoot(root: string): void {
     accessSync(root, constants.W_OK | constants.X_OK)
   } catch (error) {
     throw storageUnavailable(`the object store's folder ${root} may not be written to by this user`, error)
+  }
+}
+
+/**
+ * Writes a file whole, durable and read back on return.
+ *
+ * @param replace false: a file that is there must hold the same bytes
+ */
+export function storeFile(path: string, bytes: Uint8Array, replace: boolean): void {
+  const temporary = join(dirname(path), `${TEMPORARY_PREFIX}${process.pid}-${randomUUID()}`)
+  try {
+    writeDurably(temporary, bytes)
+    if (replace) renameOver(temporary, path)
+    else linkUnlessThere(temporary, path)
+  } finally {
+    unlinkIfThere(temporary)
+  }
+  syncFolder(dirname(path))
+  if (!lstatSync(path).isFile() || Buffer.compare(readFileSync(path), bytes) !== 0) {
+    throw storageDamaged(`${path} holds other bytes than the ones written to it`)
   }
 }
 

@@ -6,13 +6,15 @@ import { storageDamaged } from '../../domain/refusal.ts'
 import { objectPath } from '../../domain/year/examine.ts'
 import { formatHead, parseHead } from '../../domain/year/ledger.ts'
 import type { Head } from '../../domain/year/ledger.ts'
+import { logFileName, parseLogFileName } from '../../domain/year/log-history.ts'
+import type { LogFile } from '../../domain/year/log-history.ts'
 
 /** An object store that holds connections; whoever opens it closes it. */
 export type OpenObjects = Objects & { close(): Promise<void> }
 
 /**
- * The object store on an unstorage engine: objects under `sha256/<2 hex>/<64 hex>`, heads under `heads/<seq>`
- * (docs/publishing.md). Only raw reads and writes: unstorage's others re-parse JSON and change bytes. Keys are asked of
+ * The object store on an unstorage engine: objects under `sha256/<2 hex>/<64 hex>`, heads under `heads/<seq>`,
+ * files of the signed log under `tlog/year/<name>` (docs/publishing.md). Only raw reads and writes: unstorage's others re-parse JSON and change bytes. Keys are asked of
  * the driver itself, as the store names them: unstorage would take `heads/7?x` for `heads/7`.
  *
  * @param driver must refuse to overwrite an object with other bytes, but for writes with `replace`, which it does in one
@@ -41,6 +43,7 @@ export function unstorageObjects(driver: Driver, prepare: () => Promise<void>): 
   return {
     prepare,
     keys,
+    logFiles: logFilesIn(storage, driver, prepare),
     recommendations: recommendationsIn(storage, driver, prepare),
     close: async () => storage.dispose(),
 
@@ -104,6 +107,26 @@ function objectKey(sha256: string): string {
 
 function headKey(seq: number): string {
   return `heads:${seq}`
+}
+
+const LOG = 'tlog:year'
+
+/** Files of the signed log, under `tlog/year/<name>`. */
+function logFilesIn(storage: Storage, driver: Driver, prepare: () => Promise<void>): Objects['logFiles'] {
+  const keyOf = (file: LogFile): string => `${LOG}:${logFileName(file)}`
+  return {
+    async list() {
+      const keys: string[] = await driver.getKeys(LOG, {})
+      return keys.flatMap((key) => parseLogFileName(key.slice(LOG.length + 1)) ?? [])
+    },
+
+    get: (file) => storage.getItemRaw<Uint8Array>(keyOf(file)),
+
+    async put(file, bytes) {
+      await prepare()
+      await storage.setItemRaw(keyOf(file), bytes)
+    },
+  }
 }
 
 const CURRENT = 'free-llm:current'

@@ -40,7 +40,7 @@ export interface SignerKey extends VerifierKey {
 const KEY_NAME = /^[^\p{White_Space}\p{Cc}+]+$/u
 
 /** True for a text that can be the name of a key: not empty, without spaces, controls and plus signs. */
-function isKeyName(text: string): boolean {
+export function isKeyName(text: string): boolean {
   return KEY_NAME.test(text) && text.isWellFormed()
 }
 
