@@ -17,6 +17,7 @@ import {
   withCopy,
 } from '../support/attack.ts'
 import { dash, temporaryFolder } from '../support/dash.ts'
+import { logSettings } from '../support/signed-log.ts'
 import type { SyscallFault, SyscallPoint, PreparedFolder } from '../support/attack.ts'
 
 const publishIn = (folder: string): string[] => ['publish-year', '--once', '--json', '--data-dir', folder]
@@ -62,7 +63,7 @@ async function suffer({ folder, day }: PreparedFolder, attack: Attack, number: n
     const { fired, run } = await strike(publishIn(copy), copy, attack, freshFolder)
     // Proving a ledger rolls back what a crash left in its journal; the next run is to find it as it was left.
     const after = await withCopy(copy, 'audited', (audited) => audit(audited, day))
-    const next = await dash(publishIn(copy))
+    const next = await dash(publishIn(copy), { env: logSettings(copy) })
     return {
       attack,
       fired,
@@ -94,6 +95,8 @@ function breachesOf(outcome: Outcome, { day, earlier }: PreparedFolder): string[
     [nextOutcome === (published ? 'already-published' : 'published'), `the next run said ${nextOutcome}`],
     [afterNext.sound, `the archive is not sound after the next run: ${afterNext.why}`],
     [afterNext.publications.join() === [...earlier, day].join(), 'the next run left other publications'],
+    [afterNext.signed === earlier.length + 1, `the next run left a note of ${afterNext.signed} entries`],
+    [code !== 0 || after.signed === earlier.length + 1, 'the run ended well and signed nothing'],
   ]
   return rules.flatMap(([holds, breach]) =>
     holds ? [] : [`${attack.fault} at ${call} ${nth} (${place}), exit ${code}: ${breach}`],
@@ -118,6 +121,9 @@ async function attackAll(title: string, prepared: PreparedFolder, stride: number
     ),
     'published without acknowledgement': count(
       ({ acknowledged, after }) => !acknowledged && after.publications.includes(prepared.day),
+    ),
+    'published and not signed': count(
+      ({ after }) => after.publications.includes(prepared.day) && after.signed <= prepared.earlier.length,
     ),
     'attempts spent (0 or 1)': tally(outcomes.map(({ after }) => after.attempts)),
     'orphan objects left': outcomes.reduce((sum, { after }) => sum + after.orphans, 0),
@@ -170,7 +176,7 @@ test.each(SYSCALL_FAULTS)('three attempts spent by %s make a gap that nothing ev
     })
   }
   for (let later = 0; later < 3; later += 1) {
-    const run = await dash(publishIn(folder))
+    const run = await dash(publishIn(folder), { env: logSettings(folder) })
     expect([run.code, reportOf(run.stdout)]).toMatchObject([3, { outcome: 'gap', attempt: 3 }])
     expect(await audit(folder, day)).toMatchObject({ sound: true, publications: earlier, gaps: [day] })
   }

@@ -13,6 +13,7 @@ import type { Finished } from './dash.ts'
 import { addDays } from '../../src/domain/time.ts'
 import type { Day } from '../../src/domain/time.ts'
 import { lastCompleteDay } from '../../src/domain/year/ledger.ts'
+import { logSettings, signedLogIn } from './signed-log.ts'
 import { storiesOf } from './signals.ts'
 import { publishDays, reopenWorkspace } from './workspace.ts'
 
@@ -115,7 +116,7 @@ interface Struck {
  * main thread; strace counts per thread, so only that thread's calls can be named by a number.
  */
 export async function listSyscalls(args: readonly string[], folder: string): Promise<SyscallPoint[]> {
-  const { run, log } = await traced(args, FILE_CALLS, QUICK)
+  const { run, log } = await traced(args, folder, FILE_CALLS, QUICK)
   if (run.code !== 0) throw new Error(`the rehearsal ended with ${run.code}: ${run.stderr}`)
   return pointsOf(log, folder).filter(({ place }) => place !== OUTSIDE)
 }
@@ -136,7 +137,7 @@ export async function strike(
 ): Promise<Struck> {
   const run = async (options: readonly string[]): Promise<{ run: Finished; points: SyscallPoint[] }> => {
     freshFolder()
-    const { run: finished, log } = await traced(args, [point.call], options)
+    const { run: finished, log } = await traced(args, folder, [point.call], options)
     return { run: finished, points: pointsOf(log, folder).filter(({ call }) => call === point.call) }
   }
   const what = fault === 'KILL' ? 'signal=KILL' : `error=${fault}`
@@ -161,13 +162,14 @@ const QUICK = ['-f', '--seccomp-bpf']
 
 async function traced(
   args: readonly string[],
+  folder: string,
   calls: readonly string[],
   options: readonly string[],
 ): Promise<{ run: Finished; log: string }> {
   const logFile = join(temporaryFolder(), 'strace.log')
   // The first line of the log is the start of the program, and names its main thread.
   const trace = ['-y', '-o', logFile, '-e', `trace=execve,${calls.join(',')}`]
-  const run = await dash(args, { under: ['strace', '-qq', ...trace, ...options] })
+  const run = await dash(args, { env: logSettings(folder), under: ['strace', '-qq', ...trace, ...options] })
   return { run, log: readFileSync(logFile, 'utf8') }
 }
 
@@ -195,7 +197,7 @@ function placeOf(line: string, folder: string): string {
     .replace(/[0-9a-f]{64}/, 'digest')
 }
 
-/** A data folder on which the next publish is that of `day`. */
+/** A data folder with the key of its log, on which the next publish is that of `day`. */
 export interface PreparedFolder {
   folder: string
   day: Day
@@ -215,9 +217,10 @@ export async function preparedFolder(earlierDays = 0, stories = 200): Promise<Pr
   const stdin = storiesOf(earlier[0] ?? day, stories)
   const imported = await dash(['import', 'signals', '-', '--data-dir', folder], { stdin })
   expect(imported.code).toBe(0)
+  const log = signedLogIn(folder)
   if (earlier.length > 0) {
     const workspace = reopenWorkspace(folder)
-    await publishDays(workspace, earlier)
+    await publishDays({ ...workspace, log }, earlier)
     workspace.close()
   }
   return { folder, day, earlier }

@@ -2,6 +2,7 @@ import { createHash } from 'node:crypto'
 import { mkdirSync, readdirSync, readFileSync, statSync, writeFileSync } from 'node:fs'
 import { basename, dirname, join } from 'node:path'
 import { dash, temporaryFolder } from './dash.ts'
+import { logSettings } from './signed-log.ts'
 
 /**
  * A disk as POSIX promises it and no better. What was written to a file is on it after an fsync of that file, and a
@@ -358,7 +359,7 @@ export async function recordOperations(args: readonly string[], folder: string):
   const logFile = join(temporaryFolder(), 'strace.log')
   // Everything in hexadecimal, without limit: a log that left out bytes would replay another run.
   const trace = ['-qq', '-xx', '-y', '-s', '100000000', '-o', logFile, '-e', `trace=${CALLS.join(',')}`]
-  const run = await dash(args, { under: ['strace', ...trace] })
+  const run = await dash(args, { env: logSettings(folder), under: ['strace', ...trace] })
   if (run.code !== 0) throw new Error(`the recorded run ended with ${run.code}: ${run.stderr}`)
   return readFileSync(logFile, 'utf8')
     .split('\n')

@@ -1,5 +1,5 @@
-import { mkdirSync } from 'node:fs'
-import { join } from 'node:path'
+import { existsSync, mkdirSync } from 'node:fs'
+import { dirname, join } from 'node:path'
 import { createLogKey, openLogSigner } from '../../src/adapters/log-signer.ts'
 import type { Objects } from '../../src/domain/ports.ts'
 import type { LedgerRow } from '../../src/domain/year/ledger.ts'
@@ -12,19 +12,31 @@ import type { SignedLog } from '../../src/jobs/sign-checkpoint.ts'
 /** Name of the log in tests. */
 export const LOG_NAME = 'dash.example/tlog/year'
 
+const keyPathIn = (folder: string): string => join(folder, 'key', 'log.key')
+
 /** A log with a new key in a test's folder. */
 export function signedLogIn(folder: string, name = LOG_NAME): SignedLog & { keyPath: string } {
-  const keyPath = newLogKey(folder, name)
-  const signer = openLogSigner(keyPath)
-  return { signer, policy: formatPolicy(signer.key, `https://${name}`), keyPath }
+  const keyPath = keyPathIn(folder)
+  mkdirSync(dirname(keyPath))
+  createLogKey(keyPath, name, new Uint8Array(32).fill(7))
+  return { ...openSignedLog(keyPath), keyPath }
 }
 
-/** Path of a new key in the folder `key` of a folder. */
-function newLogKey(folder: string, name = LOG_NAME): string {
-  mkdirSync(join(folder, 'key'))
-  const keyPath = join(folder, 'key', 'log.key')
-  createLogKey(keyPath, name, new Uint8Array(32).fill(7))
-  return keyPath
+function openSignedLog(keyPath: string): SignedLog {
+  const signer = openLogSigner(keyPath)
+  return { signer, policy: formatPolicy(signer.key, `https://${signer.key.name}`) }
+}
+
+/** The log whose key {@link signedLogIn} made in a folder, or a copy of it; null when there is none. */
+export function signedLogOf(folder: string): SignedLog | null {
+  return existsSync(keyPathIn(folder)) ? openSignedLog(keyPathIn(folder)) : null
+}
+
+/** The settings with which the program signs with the key in a folder; none when there is none. */
+export function logSettings(folder: string): Record<string, string> {
+  return existsSync(keyPathIn(folder))
+    ? { DASH_LOG_KEY_FILE: keyPathIn(folder), DASH_BASE_URL: `https://${LOG_NAME.split('/')[0]}` }
+    : {}
 }
 
 /** The checkpoints of all stored notes, ascending by size. */
@@ -41,7 +53,7 @@ export async function storedCheckpoints(archive: Objects, key: VerifierKey): Pro
 }
 
 /** What is wrong with the checkpoints that were ever signed: each must fit the ledger, and every other one. */
-export function inconsistencies(checkpoints: readonly Checkpoint[], rows: readonly LedgerRow[]): string[] {
+function inconsistencies(checkpoints: readonly Checkpoint[], rows: readonly LedgerRow[]): string[] {
   const tree = ledgerTree(rows)
   const forks = checkpoints.flatMap((checkpoint) => {
     const fork = forkOf(tree, checkpoint)
@@ -54,4 +66,17 @@ export function inconsistencies(checkpoints: readonly Checkpoint[], rows: readon
       .filter((newer) => !isConsistent(older, newer, consistencyProof(tree, older.size, newer.size)))
       .map((newer) => `checkpoints ${older.size} and ${newer.size} are not consistent`),
   )
+}
+
+/** The size of the newest stored note, and what is wrong with anything that was signed. */
+export async function auditLog(
+  { signer }: SignedLog,
+  archive: Objects,
+  rows: readonly LedgerRow[],
+): Promise<{ newest: number; problems: string[] }> {
+  const stored = await storedCheckpoints(archive, signer.key)
+  const last = await signer.lastSigned()
+  const newest = stored.at(-1)?.size ?? 0
+  const unrecorded = last.size < newest ? [`note ${newest} was stored and ${last.size} recorded`] : []
+  return { newest, problems: [...inconsistencies([...stored, last], rows), ...unrecorded] }
 }
