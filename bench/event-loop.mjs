@@ -34,8 +34,8 @@ function openArchive(folder) {
     retryMs: 2_000,
   })
   const ledger = libsqlLedger(opened)
-  const archive = fileObjects(join(folder, 'objects'))
-  return { opened, ledger, archive, year: yearReader(ledger, archive) }
+  const objects = fileObjects(join(folder, 'objects'))
+  return { opened, ledger, objects, year: yearReader(ledger, objects) }
 }
 
 /** A publication of about 250 KB; the same ranking for every day. */
@@ -57,7 +57,7 @@ function sealDay(asOfDay, publishedAt) {
   return sealYear(window, year, coverageOf(window, [], year), publishedAt, publishedAt)
 }
 
-async function fill({ ledger, archive }) {
+async function fill({ ledger, objects }) {
   const grant = await ledger.takeLease(
     { name: 'bench', process: null },
     0,
@@ -70,7 +70,7 @@ async function fill({ ledger, archive }) {
     const publishedAt = startOfDay(addDays(asOfDay, 1)) + 600_000
     const gap = { kind: 'gap', asOfDay, reason: 'missed', attempts: 0 }
     const sealed = number % 50 === 0 ? sealDay(asOfDay, publishedAt) : null
-    if (sealed) await archive.put(sealed.manifest.sha256, sealed.bytes)
+    if (sealed) await objects.put(sealed.manifest.sha256, sealed.bytes)
     const content = sealed ? { kind: 'publication', manifest: sealed.manifest } : gap
     const row = sealEntry(content, number + 1, publishedAt, previousLeaf)
     const refused = await ledger.append(row, {
@@ -81,7 +81,7 @@ async function fill({ ledger, archive }) {
     if (refused) throw new Error(`entry ${row.seq}: ${refused}`)
     previousLeaf = row.leaf
   }
-  await archive.putHead({ seq: ENTRIES, leaf: previousLeaf, time: 0 })
+  await objects.putHead({ seq: ENTRIES, leaf: previousLeaf, time: 0 })
 }
 
 async function measure(stores, folder) {

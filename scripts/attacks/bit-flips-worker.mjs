@@ -122,11 +122,11 @@ function openServer(fileClock) {
     retryMs: 100,
   })
   const ledger = libsqlLedger(store, fileClock)
-  const archive = openObjects({ kind: 'file', path: objectsPath }, fileClock)
+  const objects = openObjects({ kind: 'file', path: objectsPath }, fileClock)
   const app = createApp({
     ledger,
-    archive,
-    year: yearReader(ledger, archive),
+    objects,
+    year: yearReader(ledger, objects),
     search: { by: () => null },
     trustedProxies: [],
     agent: { routes: [] },
@@ -141,7 +141,7 @@ function openServer(fileClock) {
     app,
     async close() {
       store.close()
-      await archive.close()
+      await objects.close()
     },
   }
 }
@@ -158,8 +158,8 @@ async function ask({ app }, { place, at }) {
 async function runAudit() {
   const config = readConfig({ dataDir: folder }, {}, folder)
   const container = new Container({ config, version: '0' })
-  const { ledger, archive } = await container.auditors()
-  const ports = { ledger, archive, clock: Date.now, random: Math.random, onProgress() {}, onNote() {} }
+  const { ledger, objects } = await container.auditors()
+  const ports = { ledger, objects, clock: Date.now, random: Math.random, onProgress() {}, onNote() {} }
   const options = { sample: null, since: null, expectedHead: null, payloads: false, jobs: 1 }
   const { report, cause } = await verifyArchive(ports, { ...options, signal: new AbortController().signal })
   await container.close()

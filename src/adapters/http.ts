@@ -1,7 +1,7 @@
 import type { IncomingHttpHeaders } from 'node:http'
 import type { Agent, Dispatcher, request as undiciRequest } from 'undici'
 import { networkReason } from '../domain/refusal.ts'
-import type { Reach, Reached } from '../domain/ports.ts'
+import type { HttpProbe, ProbeResult } from '../domain/ports.ts'
 import type { Instant } from '../domain/time.ts'
 
 /** The status and headers of a response, and its body, unread. */
@@ -208,10 +208,10 @@ export async function withTimeLimit<T>(
 const REACH_MAX_BYTES = 4 * 1024 * 1024
 
 /** Asks addresses whether they answer; `close` ends the connections. */
-export function openReach(): Reach & { close: () => Promise<void> } {
+export function openReach(): HttpProbe & { close: () => Promise<void> } {
   const connections = openConnections({})
   return {
-    async ask(asked, signal) {
+    async send(asked, signal) {
       try {
         return await connections.exchange({ ...asked, signal }, reached)
       } catch (error) {
@@ -225,7 +225,7 @@ export function openReach(): Reach & { close: () => Promise<void> } {
   }
 }
 
-async function reached({ statusCode, headers, body }: HttpResponse): Promise<Reached> {
+async function reached({ statusCode, headers, body }: HttpResponse): Promise<ProbeResult> {
   const date = Date.parse(String(headers['date']))
   return {
     status: statusCode,

@@ -1,5 +1,5 @@
 import type { Job } from '../domain/job-run.ts'
-import type { JobWatch } from '../domain/ports.ts'
+import type { JobMonitor } from '../domain/ports.ts'
 import { openConnections } from './http.ts'
 import type { Connections } from './http.ts'
 
@@ -24,13 +24,13 @@ export interface JobPingsOptions {
  * A service of the kind of healthchecks.io: `/start`, `/<exit status>`, `/log`, by POST with the message as the body
  * (docs/monitoring.md#pings). Redirections are not followed.
  */
-export function openJobPings({ url, pingMs = PING_MS }: JobPingsOptions): JobWatch {
+export function openJobPings({ url, pingMs = PING_MS }: JobPingsOptions): JobMonitor {
   const connections = openConnections({ connect: { timeout: CONNECT_TIMEOUT_MS } })
   const ping = (job: Job, what: string, message: string): Promise<void> =>
     send(connections, pingUrl(url, job, what), cut(message), pingMs)
   return {
     started: (job) => ping(job, 'start', ''),
-    told: (job, message) => ping(job, 'log', message),
+    notify: (job, message) => ping(job, 'log', message),
     async ended(job, exitCode, message) {
       for (let tried = 1; ; tried += 1) {
         try {

@@ -1,6 +1,6 @@
 import { createHash } from 'node:crypto'
 import type { PublicHost } from '../domain/ports.ts'
-import type { PublishedAnswer, PublishedRefusal } from '../domain/year/published-ledger.ts'
+import type { PublishedResponse, PublishedRefusal } from '../domain/year/published-ledger.ts'
 import { HOW_TO_REACH, OBJECT_MAX_BYTES, Refusal, networkReason } from '../domain/refusal.ts'
 import { formatInstant } from '../domain/time.ts'
 import { ENDS_BYTES, readIdentity, seeBytes } from '../domain/year/examine.ts'
@@ -60,7 +60,7 @@ export function openPublishedHistory(
     path: string,
     ifNoneMatch: string,
     signal: AbortSignal,
-  ): Promise<PublishedAnswer> => {
+  ): Promise<PublishedResponse> => {
     const asked = {
       url: `${root}${path}`,
       headers: headersOf(ifNoneMatch),
@@ -108,7 +108,7 @@ function headersOf(ifNoneMatch: string): Record<string, string> {
 async function answerOf(
   { statusCode, headers, body }: HttpResponse,
   kind: BodyKind,
-): Promise<PublishedAnswer> {
+): Promise<PublishedResponse> {
   const encoding = plain(headers['content-encoding'])
   const what = statusCode >= 400 ? 'refusal' : kind
   const read = await hashBody(body, what)
@@ -137,7 +137,7 @@ async function answerOf(
 async function hashBody(
   body: AsyncIterable<Uint8Array>,
   what: BodyKind | 'refusal',
-): Promise<Pick<PublishedAnswer, 'bytes' | 'seen'> | null> {
+): Promise<Pick<PublishedResponse, 'bytes' | 'seen'> | null> {
   const maxBytes = MOST_BYTES[what]
   const keptMax = what === 'publication' ? KEPT_MAX_BYTES : maxBytes
   const hash = createHash('sha256')

@@ -9,18 +9,18 @@ import type {
   Clock,
   FeedSearch,
   HumanVerifier,
-  JobWatch,
+  JobMonitor,
   LineSource,
   LiveSource,
   Objects,
   PublicHost,
-  Reach,
+  HttpProbe,
   State,
 } from '../domain/ports.ts'
 import type { DamageSample } from '../domain/year/finding.ts'
 import { Refusal } from '../domain/refusal.ts'
 import type { DatabaseLocation } from '../domain/refusal.ts'
-import type { FeedFacts, LedgerFacts, StateFacts, Survey } from '../domain/survey.ts'
+import type { FeedFacts, LedgerFacts, StateFacts, Inspection } from '../domain/inspection.ts'
 import type { EvaluatePorts } from '../jobs/models/evaluation-run.ts'
 import type { PublishPorts } from '../jobs/publish-year.ts'
 import type { SignedLog } from '../jobs/sign-checkpoint.ts'
@@ -33,7 +33,7 @@ import type { Config } from './settings/config.ts'
 const BUSY = {
   server: { nativeBusyMs: 10, retryMs: 2_000 },
   batch: { nativeBusyMs: 5_000, retryMs: 10_000 },
-  survey: { nativeBusyMs: 1_000, retryMs: 5_000 },
+  inspection: { nativeBusyMs: 1_000, retryMs: 5_000 },
 }
 
 /** A server bounds each of its callers; a command has one. */
@@ -45,10 +45,10 @@ const SEARCH_LIMITS = {
 const SOURCE_AT_ONCE = 4
 
 /** How long a source may take for a response, and how long it may be waited for when it asks for a pause. */
-const COLLECT_PATIENCE = { answerMs: 20_000, longestWaitMs: 120_000 }
+const COLLECT_RETRIES = { answerMs: 20_000, longestWaitMs: 120_000 }
 
 /** A publication asks for single items, and has attempts of its own. */
-const PUBLISH_PATIENCE = { answerMs: 10_000, longestWaitMs: 10_000 }
+const PUBLISH_RETRIES = { answerMs: 10_000, longestWaitMs: 10_000 }
 
 const IN_MEMORY: DatabaseLocation = { url: ':memory:', authToken: null }
 
@@ -114,13 +114,13 @@ export class Container {
     (await import('../adapters/ledger/ledger.ts')).libsqlLedger(await this.#ledgerDatabase()),
   )
 
-  readonly archive = once(async (): Promise<Objects> => {
+  readonly objects = once(async (): Promise<Objects> => {
     const { openObjects } = await import('../adapters/objects/open.ts')
     return this.#closing(openObjects(this.config.store))
   })
 
   readonly year = once(async () =>
-    (await import('../adapters/ledger/ledger.ts')).yearReader(await this.ledger(), await this.archive()),
+    (await import('../adapters/ledger/ledger.ts')).yearReader(await this.ledger(), await this.objects()),
   )
 
   /** The log that a publisher signs; null: no key is set. */
@@ -154,11 +154,11 @@ export class Container {
           return ledgerAuditor(ledger, BUSY.batch).read()
         },
       },
-      archive: openObjectsAuditor(store, await this.archive()),
+      objects: openObjectsAuditor(store, await this.objects()),
     }
   })
 
-  readonly recommendations = once(async () => (await this.archive()).recommendations)
+  readonly recommendations = once(async () => (await this.objects()).recommendations)
 
   // The feed
 
@@ -201,19 +201,19 @@ export class Container {
     const { libsqlFeed } = await import('../adapters/feed/feed.ts')
     const ledger = libsqlLedger(await this.#readOnly(this.config.ledger, await this.#ledgerDatabase()))
     const feed = await this.#readOnly(this.config.feed, await this.#feedDatabase())
-    const objects = await this.archive()
-    const archive: AgentReads['archive'] = {
-      get: (sha256) => objects.get(sha256),
-      newestHead: () => objects.newestHead(),
-      objectWitness: (sha256) => objects.objectWitness(sha256),
-      headWitness: (newest) => objects.headWitness(newest),
+    const store = await this.objects()
+    const objects: AgentReads['objects'] = {
+      get: (sha256) => store.get(sha256),
+      newestHead: () => store.newestHead(),
+      objectChangeToken: (sha256) => store.objectChangeToken(sha256),
+      headChangeToken: (newest) => store.headChangeToken(newest),
     }
     return {
       feed: libsqlFeed(feed),
       search: await this.#search(this.#readLocation(this.config.feed), feed),
-      ledger: { witness: () => ledger.witness() },
-      archive,
-      year: yearReader(ledger, archive),
+      ledger: { changeToken: () => ledger.changeToken() },
+      objects,
+      year: yearReader(ledger, objects),
     }
   })
 
@@ -254,12 +254,12 @@ export class Container {
 
   readonly liveSources = once(async (): Promise<LiveSource[]> => {
     const { liveSources } = await import('../adapters/sources/live-sources.ts')
-    return liveSources(await this.#sources(COLLECT_PATIENCE, await this.feed()), this.config)
+    return liveSources(await this.#sources(COLLECT_RETRIES, await this.feed()), this.config)
   })
 
   readonly articleTexts = once(async (): Promise<ArticleTexts> => {
     const { openArticleTexts } = await import('../adapters/articles/open.ts')
-    const client = await this.#sources(COLLECT_PATIENCE)
+    const client = await this.#sources(COLLECT_RETRIES)
     const texts = openArticleTexts({
       urls: this.config.sourceUrls,
       askJson: (request, signal) =>
@@ -273,7 +273,7 @@ export class Container {
 
   readonly titles = once(async () =>
     (await import('../adapters/sources/news-items.ts')).sourceTitles(
-      await this.#sources(PUBLISH_PATIENCE),
+      await this.#sources(PUBLISH_RETRIES),
       this.config.sourceUrls,
     ),
   )
@@ -281,7 +281,7 @@ export class Container {
   /** The shortlist of free models that another host serves. */
   async publishedShortlist(base: string): Promise<PublicHost['shortlist']> {
     const { publishedShortlist } = await import('../adapters/sources/live-sources.ts')
-    return publishedShortlist(await this.#sources(PUBLISH_PATIENCE), base)
+    return publishedShortlist(await this.#sources(PUBLISH_RETRIES), base)
   }
 
   /** The public history of another host. */
@@ -290,13 +290,13 @@ export class Container {
   }
 
   /** Asks addresses whether they respond. */
-  readonly reach = once(async (): Promise<Reach> => {
+  readonly probe = once(async (): Promise<HttpProbe> => {
     const { openReach } = await import('../adapters/http.ts')
     return this.#closing(openReach())
   })
 
   /** The service at a URL that watches jobs. */
-  async jobWatch(url: string): Promise<JobWatch> {
+  async jobWatch(url: string): Promise<JobMonitor> {
     return this.#closing((await import('../adapters/job-pings.ts')).openJobPings({ url }))
   }
 
@@ -328,22 +328,24 @@ export class Container {
 
   // The databases as `dash doctor` looks at them: nothing is changed
 
-  async surveyLedger(): Promise<Survey<LedgerFacts>> {
-    const { surveyDatabase } = await import('../adapters/sqlite/untouched.ts')
+  async inspectLedger(): Promise<Inspection<LedgerFacts>> {
+    const { inspectDatabase } = await import('../adapters/sqlite/read-only-copy.ts')
     const { ledgerFacts } = await import('../adapters/ledger/auditor.ts')
-    return surveyDatabase(this.config.ledger, 'ledger', BUSY.survey, ledgerFacts)
+    return inspectDatabase(this.config.ledger, 'ledger', BUSY.inspection, ledgerFacts)
   }
 
-  async surveyFeed(): Promise<Survey<FeedFacts>> {
-    const { surveyDatabase } = await import('../adapters/sqlite/untouched.ts')
+  async inspectFeed(): Promise<Inspection<FeedFacts>> {
+    const { inspectDatabase } = await import('../adapters/sqlite/read-only-copy.ts')
     const { feedFacts } = await import('../adapters/feed/feed.ts')
-    return surveyDatabase(this.config.feed, 'feed', BUSY.survey, (reader) => feedFacts(reader, Date.now()))
+    return inspectDatabase(this.config.feed, 'feed', BUSY.inspection, (reader) =>
+      feedFacts(reader, Date.now()),
+    )
   }
 
-  async surveyState(): Promise<Survey<StateFacts>> {
-    const { surveyDatabase } = await import('../adapters/sqlite/untouched.ts')
+  async inspectState(): Promise<Inspection<StateFacts>> {
+    const { inspectDatabase } = await import('../adapters/sqlite/read-only-copy.ts')
     const { stateFacts } = await import('../adapters/state/job-log.ts')
-    return surveyDatabase(this.config.state, 'state', BUSY.survey, stateFacts)
+    return inspectDatabase(this.config.state, 'state', BUSY.inspection, stateFacts)
   }
 
   // Ports of jobs that more than one command runs
@@ -352,7 +354,7 @@ export class Container {
     return {
       ledger: await this.ledger(),
       year: await this.year(),
-      archive: await this.archive(),
+      objects: await this.objects(),
       feed: await this.feed(),
       titles: await this.titles(),
       log: await this.signedLog(),
@@ -419,7 +421,7 @@ export class Container {
   }
 
   async #sources(
-    { answerMs, longestWaitMs }: typeof COLLECT_PATIENCE,
+    { answerMs, longestWaitMs }: typeof COLLECT_RETRIES,
     memory: SourceMemory | null = null,
   ): Promise<SourceClient> {
     const { openSourceClient } = await import('../adapters/sources/source-client.ts')

@@ -4,7 +4,7 @@ import type { ConfigFlags } from './settings/flags.ts'
 import type { Streams, Terminal } from './terminal.ts'
 
 /** What the process gives a command line. */
-export interface Surroundings extends Streams {
+export interface ProcessContext extends Streams {
   stdin: NodeJS.ReadStream
   /** Folder that relative paths start from. */
   cwd: string
@@ -13,7 +13,7 @@ export interface Surroundings extends Streams {
 }
 
 /** Context of commands that must run even when the configuration is invalid. */
-export interface BareContext extends Surroundings {
+export interface BareContext extends ProcessContext {
   /** Those that say where the configuration is, and what wins over it. */
   flags: ConfigFlags
   terminal: Terminal

@@ -31,7 +31,7 @@ export function prepareFolders(config: Config, creates: boolean): void {
  * @throws Refusal `configuration`, `usage` for a folder that a flag named
  */
 export function requireFolders(config: Config): void {
-  if (lacksDefaultFolder(config)) return prepareFolders(config, false)
+  if (isDefaultFolderMissing(config)) return prepareFolders(config, false)
   if (config.dataDirUsed) requireFolder(config.dataDir, 'data folder', config, 'DASH_DATA_DIR')
   requireNamed(config, 'objects')
 }
@@ -61,9 +61,9 @@ export function existingStores(config: Config): Record<'ledger' | 'feed' | 'stat
   requireNamed(config, 'objects')
   const { ledger, feed, state, store } = config
   return {
-    ledger: !lacksFile(ledger),
-    feed: !lacksFile(feed),
-    state: !lacksFile(state),
+    ledger: !isFileMissing(ledger),
+    feed: !isFileMissing(feed),
+    state: !isFileMissing(state),
     objects: store.kind !== 'file' || existsSync(store.path),
   }
 }
@@ -92,7 +92,7 @@ export function rehearsalConfig(config: Config): { config: Config; remove: () =>
 
 /** True when the ledger belongs into the default data folder and there is none: nothing was ever kept here. */
 export function isUnfounded(config: Config): boolean {
-  return lacksDefaultFolder(config) && isInDataDir(config.ledger, config)
+  return isDefaultFolderMissing(config) && isInDataDir(config.ledger, config)
 }
 
 /**
@@ -101,8 +101,8 @@ export function isUnfounded(config: Config): boolean {
  * @throws Refusal `configuration` or `usage` when a folder that was named is not there; `storage_unavailable` without a feed
  */
 export function requireFeed(config: Config): void {
-  if (!lacksDefaultFolder(config)) requireFolders(config)
-  if (!lacksFile(config.feed)) return
+  if (!isDefaultFolderMissing(config)) requireFolders(config)
+  if (!isFileMissing(config.feed)) return
   const advice = 'dash import signals makes one, or correct --data-dir'
   throw storageUnavailable(`there is no feed at ${fileOf(config.feed)}; ${advice}`)
 }
@@ -118,7 +118,7 @@ export function fileOf({ url }: DatabaseLocation): string | null {
 }
 
 /** True for a database that is a file and is not there yet. */
-export function lacksFile(location: DatabaseLocation): boolean {
+export function isFileMissing(location: DatabaseLocation): boolean {
   const path = fileOf(location)
   return path !== null && !existsSync(path)
 }
@@ -128,7 +128,7 @@ export function isInDataDir(location: DatabaseLocation, { dataDir }: Config): bo
   return path !== null && dirname(path) === dataDir
 }
 
-function lacksDefaultFolder({ dataDir, dataDirNamed, dataDirUsed }: Config): boolean {
+function isDefaultFolderMissing({ dataDir, dataDirNamed, dataDirUsed }: Config): boolean {
   return dataDirUsed && !dataDirNamed && !existsSync(dataDir)
 }
 

@@ -196,9 +196,9 @@ async function auditDemo(
   signal: AbortSignal,
   note: (message: string) => void,
 ): Promise<void> {
-  const { ledger, archive } = await container.auditors()
+  const { ledger, objects } = await container.auditors()
   const options = { sample: null, since: null, expectedHead: null, payloads: false, jobs: 1, signal }
-  const ports = { ledger, archive, clock: Date.now, random: Math.random, ...SILENT }
+  const ports = { ledger, objects, clock: Date.now, random: Math.random, ...SILENT }
   await leaveAuditRecord(container, await verifyArchive(ports, options), options, { note })
 }
 

@@ -3,13 +3,13 @@ import { chmod, readFile, rename, rm, writeFile } from 'node:fs/promises'
 import { join } from 'node:path'
 import { afterRun } from '../domain/job-run.ts'
 import type { Job, JobRun } from '../domain/job-run.ts'
-import type { JobWatch } from '../domain/ports.ts'
+import type { JobMonitor } from '../domain/ports.ts'
 import { messageOf } from '../domain/refusal.ts'
 import { auditRecord } from '../domain/year/finding.ts'
 import type { VerifyOptions, VerifyResult } from '../jobs/verify-archive.ts'
 import { Container } from './container.ts'
 import type { BareContext, Run } from './context.ts'
-import { fileOf, lacksFile } from './data-folder.ts'
+import { fileOf, isFileMissing } from './data-folder.ts'
 import { describeError, EXIT, exitCodeOfStop } from './exit-codes.ts'
 import type { Config } from './settings/config.ts'
 import type { Terminal } from './terminal.ts'
@@ -36,7 +36,7 @@ export async function runWatched(
   const { pingUrl, textfileDir } = config.monitoring
   const watch = pingUrl === null ? null : await container.jobWatch(pingUrl)
   const output = recordOutput(terminal)
-  const ping = async (send: (watch: JobWatch) => Promise<void>): Promise<void> => {
+  const ping = async (send: (watch: JobMonitor) => Promise<void>): Promise<void> => {
     if (watch === null) return
     try {
       await send(watch)
@@ -53,7 +53,7 @@ export async function runWatched(
     const code = await run({ ...context, terminal: output.terminal })
     const exitCode = code === EXIT.terminated ? exitCodeOfStop(signal) : code
     if (exitCode === EXIT.leaseHeld) {
-      await ping((to) => to.told(job, output.message()))
+      await ping((to) => to.notify(job, output.message()))
       return code
     }
     const ended: JobRun = { job, startedAt, endedAt: Date.now(), exitCode }
@@ -122,7 +122,7 @@ async function leaveRecord(
   record: () => Promise<void>,
   note: Terminal['note'],
 ): Promise<'recorded' | 'failed' | 'no-database'> {
-  if (lacksFile(state)) return 'no-database'
+  if (isFileMissing(state)) return 'no-database'
   try {
     await record()
     return 'recorded'

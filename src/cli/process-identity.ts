@@ -67,7 +67,7 @@ export function currentUser(): { uid: number; name: string } {
 }
 
 /** A user with the group of their login, as chown takes it; a number without a name has no such group. */
-export function ownerWord(user: string): string {
+export function ownerName(user: string): string {
   return /^\d+$/.test(user) ? user : `${user}:`
 }
 

@@ -6,7 +6,7 @@ import { COMMANDS, sharedOptions } from './command-table.ts'
 import type { CommandSpec, SharedFlags } from './command-table.ts'
 import { causesOf, describeError, EXIT, exitCodeOf, exitCodeOfStop } from './exit-codes.ts'
 import { openTerminal } from './terminal.ts'
-import type { BareContext, Run, Surroundings } from './context.ts'
+import type { BareContext, Run, ProcessContext } from './context.ts'
 import type { Terminal } from './terminal.ts'
 
 function releaseVersion(): string {
@@ -20,15 +20,15 @@ function releaseVersion(): string {
  * @param argv arguments after the program's name
  * @returns the exit code (docs/troubleshooting.md)
  */
-export async function runProgram(argv: readonly string[], surroundings: Surroundings): Promise<number> {
+export async function runProgram(argv: readonly string[], host: ProcessContext): Promise<number> {
   let exitCode: number = EXIT.done
   const json = argv.includes('--json')
   const version = releaseVersion()
   // The version ends the command line before other flags are parsed.
-  const program = describeProgram(surroundings, json ? JSON.stringify({ version }) : version)
+  const program = describeProgram(host, json ? JSON.stringify({ version }) : version)
   for (const spec of COMMANDS)
     addCommand(program, spec, async (command) => {
-      exitCode = await runCommand(spec, command, program, { ...surroundings, version })
+      exitCode = await runCommand(spec, command, program, { ...host, version })
     })
   try {
     await program.parseAsync([...argv], { from: 'user' })
@@ -36,7 +36,7 @@ export async function runProgram(argv: readonly string[], surroundings: Surround
   } catch (error) {
     if (!(error instanceof CommanderError)) throw error
     if (error.exitCode === 0) return EXIT.done
-    openTerminal({ json, quiet: false, verbose: false, color: false }, surroundings).failure(
+    openTerminal({ json, quiet: false, verbose: false, color: false }, host).failure(
       commandLineMessage(error),
       EXIT.usage,
     )
@@ -44,7 +44,7 @@ export async function runProgram(argv: readonly string[], surroundings: Surround
   }
 }
 
-function describeProgram({ stdout, stderr }: Surroundings, version: string): Command {
+function describeProgram({ stdout, stderr }: ProcessContext, version: string): Command {
   return shared(new Command('dash'))
     .description('Publishes a Top Year of news that anyone can replay and prove.')
     .version(version, '--version')
@@ -91,13 +91,13 @@ function runCommand(
   spec: CommandSpec,
   command: Command,
   program: Command,
-  surroundings: Surroundings & { version: string },
+  host: ProcessContext & { version: string },
 ): Promise<number> {
   const flags = command.optsWithGlobals<SharedFlags>()
   const args = command.processedArgs.flat() as string[]
   const { json = false, quiet = false, verbose = false, color = true } = flags
-  const terminal = openTerminal({ json, quiet, verbose, color }, surroundings)
-  return runToEnd({ ...surroundings, flags, terminal }, async (context) => {
+  const terminal = openTerminal({ json, quiet, verbose, color }, host)
+  return runToEnd({ ...host, flags, terminal }, async (context) => {
     if (spec.runBare) return spec.runBare(context, flags, args, program)
     const run: Run = async (full) => (await spec.run?.(full, flags, args)) ?? EXIT.done
     return runConfigured(context, run, spec.job?.(flags) ?? null)

@@ -37,7 +37,7 @@ export interface StartedServer {
   close(graceMs: number): Promise<void>
 }
 
-export interface ServerSurroundings {
+export interface ServerContext {
   log: Log
   /** Release of dash. */
   version: string
@@ -47,7 +47,7 @@ export interface ServerSurroundings {
   isDraining: () => boolean
 }
 
-interface Parts extends ServerSurroundings {
+interface Parts extends ServerContext {
   container: Container
   sources: AgentSources
   requests: ReturnType<typeof requestMeter>
@@ -61,8 +61,8 @@ interface Parts extends ServerSurroundings {
  *
  * @throws Refusal `port_taken` or `address_unavailable`; nothing stays open then
  */
-export async function startServer(config: Config, surroundings: ServerSurroundings): Promise<StartedServer> {
-  const { log, version, isDraining } = surroundings
+export async function startServer(config: Config, context: ServerContext): Promise<StartedServer> {
+  const { log, version, isDraining } = context
   const container = new Container({ config, version, kind: 'server' })
   const closers: (() => unknown)[] = [() => container.close()]
   const closeAll = async (): Promise<void> => {
@@ -70,7 +70,7 @@ export async function startServer(config: Config, surroundings: ServerSurroundin
   }
   try {
     const parts: Parts = {
-      ...surroundings,
+      ...context,
       container,
       sources: agentSources({ ...(await container.agentReads()), clock: Date.now }),
       requests: requestMeter(),
@@ -115,17 +115,17 @@ async function openApp(
   const clock = Date.now
   const { config } = container
   const { trustedProxies, mcpRequestsPerMinute: requestsPerMinute } = config
-  const [ledger, archive] = [await container.ledger(), await container.archive()]
+  const [ledger, objects] = [await container.ledger(), await container.objects()]
   const [feed, audits] = [await container.feed(), await container.audits()]
   const checks = boundedChecks({
     ledger: () => ledger.ping(),
-    archive: () => archive.ping(),
+    archive: () => objects.ping(),
     feed: () => feed.ping(),
     state: () => chat.agent.ping(),
   })
   const served = {
     ledger,
-    archive,
+    objects,
     year: await container.year(),
     feed,
     recommendations: await container.recommendations(),

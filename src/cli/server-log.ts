@@ -6,7 +6,7 @@ import { TURN_MESSAGE } from '../server/route.ts'
 import type { Log } from '../server/route.ts'
 import { escaped, printable } from './terminal.ts'
 
-interface Out {
+interface Output {
   write(line: string): void
 }
 
@@ -25,7 +25,7 @@ interface LogLine extends Record<string, unknown> {
 }
 
 /** Log lines for a person at a terminal: one a line of JSON, with the stack of an error below it. */
-export function readableLog(out: Out, colored: boolean): Out {
+export function readableLog(out: Output, colored: boolean): Output {
   return { write: (line) => out.write(readableLine(JSON.parse(line) as LogLine, colored)) }
 }
 
@@ -82,7 +82,7 @@ export interface ServerLog extends Log {
  * The log of a server. The first of several lines that differ only in their request is written at once; those that follow
  * within a second become one line with their `count` and the fields they have in common.
  */
-export function openServerLog(out: Out, { level, readable, colored }: ServerLogOptions): ServerLog {
+export function openServerLog(out: Output, { level, readable, colored }: ServerLogOptions): ServerLog {
   const lines = pino({ level, serializers: { err: errorFields } }, readable ? readableLog(out, colored) : out)
   const groups = new Map<string, Group>()
   let timer: NodeJS.Timeout | undefined
@@ -162,7 +162,7 @@ const WAITING_MAX_BYTES = 1024 * 1024
 const RETRY_MS = 50
 
 /** Where log lines go. */
-export interface LogStream extends Out {
+export interface LogStream extends Output {
   /** Resolves when the waiting lines are written, or after `withinMs`. */
   flush(withinMs: number): Promise<void>
 }

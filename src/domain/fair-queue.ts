@@ -6,7 +6,7 @@ import { networkOf } from './client-address.ts'
  */
 
 /** How many places callers may hold at once. */
-export interface PlaceBounds {
+export interface SlotBounds {
   /** One address, as `clientAddress` gives it. */
   perAddress: number
   /** The addresses of one network (`networkOf`). */
@@ -17,15 +17,15 @@ export interface PlaceBounds {
 /** `address_full`: the caller's address or network holds too many places; `all_full`: every place is taken. */
 type Admission = 'admitted' | 'address_full' | 'all_full'
 
-export interface OpenPlaces {
+export interface OpenSlots {
   /** Takes a place for an address. An admitted caller must call `leave` once. */
   enter(address: string): Admission
   leave(address: string): void
   /** What an address and its network hold; it stays current while the address holds a place. */
-  held(address: string): HeldPlaces
+  held(address: string): HeldSlots
 }
 
-export interface HeldPlaces {
+export interface HeldSlots {
   address: Readonly<Tally>
   /** The same object for all addresses of a network. */
   network: Readonly<Tally>
@@ -35,7 +35,7 @@ interface Tally {
   count: number
 }
 
-export function openPlaces({ perAddress, perNetwork, all }: PlaceBounds): OpenPlaces {
+export function openSlots({ perAddress, perNetwork, all }: SlotBounds): OpenSlots {
   const byAddress = new Map<string, Tally>()
   const byNetwork = new Map<string, Tally>()
   let taken = 0
@@ -79,7 +79,7 @@ function tallyOf(tallies: ReadonlyMap<string, Tally>, key: string): Tally {
 }
 
 /** Jobs that wait for their turn: addresses take turns, and the jobs of one address keep their order. */
-export interface FairQueue<Job> extends OpenPlaces {
+export interface FairQueue<Job> extends OpenSlots {
   /** Takes a place for a job and queues it. The place is held until `leave`, while the job waits and while it runs. */
   add(address: string, job: Job): Admission
   /** Removes and returns the next job; undefined when none waits. */
@@ -93,8 +93,8 @@ export interface FairQueue<Job> extends OpenPlaces {
   displace(address: string): Job | null
 }
 
-export function fairQueue<Job>(bounds: PlaceBounds): FairQueue<Job> {
-  const places = openPlaces(bounds)
+export function fairQueue<Job>(bounds: SlotBounds): FairQueue<Job> {
+  const places = openSlots(bounds)
   /** Waiting jobs by address; the first address of the map has the turn. */
   const waiting = new Map<string, Job[]>()
   let served: string | null = null

@@ -3,17 +3,17 @@ import type { ModelCall, ModelEvent } from './agent/model-call.ts'
 import type { AgentSession, AgentStatus, ServedConfig, ServedEvent } from './agent/schema.ts'
 import type { Article, ArticleReading, ArticleWish, FailedTry, WantedItem } from './feed/article.ts'
 import type { FeedEvent } from './feed/columns.ts'
-import type { ItemDetails, KeptAnswer, LiveSourceName, SourceBatch } from './feed/live-source.ts'
+import type { ItemDetails, KeptResponse, LiveSourceName, SourceBatch } from './feed/live-source.ts'
 import type {
   IndexProgress,
   ItemTrend,
   SearchCaller,
   SearchPage,
-  SearchQuestion,
+  SearchQuery,
   SimilarItem,
   StoredItem,
   TermTrend,
-  TermTrendQuestion,
+  TermTrendQuery,
 } from './feed/search.ts'
 import type { ImportCounts, Signal } from './feed/signal.ts'
 import type { SealedSnapshot, Snapshot, SnapshotFeed, SnapshotSaving } from './feed/snapshot.ts'
@@ -56,7 +56,7 @@ import type {
 } from './year/ledger.ts'
 import type { Founding } from './year/legacy-import.ts'
 import type { LogFile } from './year/log-history.ts'
-import type { PublishedAnswer } from './year/published-ledger.ts'
+import type { PublishedResponse } from './year/published-ledger.ts'
 import type { SourceObservation, VerifiedTitle, YearEvent } from './year/rank.ts'
 import type { Checkpoint, VerifierKey } from './year/signed-note.ts'
 
@@ -75,7 +75,7 @@ export type Clock = () => Instant
  * A token that differs whenever what it stands for may have changed, or null while the store cannot tell (the change
  * would be too recent for its timestamps, or the engine has none). Equal tokens prove equal content.
  */
-export type Witness = string | null
+export type ChangeToken = string | null
 
 /** A lease kept in a store: one holder at a time. */
 export interface LeaseKeeper {
@@ -95,8 +95,8 @@ export interface LeaseKeeper {
 export interface Ledger extends LeaseKeeper {
   /** Both ledgers in one consistent reading. Damaged text refuses; it never ends the process. */
   read(): Promise<LedgerContents>
-  /** Witness of `read()`. */
-  witness(): Promise<Witness>
+  /** Change token of `read()`. */
+  changeToken(): Promise<ChangeToken>
   /** The counted attempts of a day, ascending. */
   attempts(asOfDay: Day): Promise<Attempt[]>
   /** Every counted attempt, ascending by day and number. */
@@ -155,10 +155,10 @@ export interface Objects {
   headFile(seq: number): Promise<Uint8Array | null>
   /** Durable on return. The same head again is a no-op; a different one for the same sequence is refused. */
   putHead(head: Head): Promise<void>
-  /** Witness of one object's bytes. */
-  objectWitness(sha256: string): Promise<Witness>
-  /** Witness of `newestHead()`, given the head it returned last. */
-  headWitness(newest: Head | null): Promise<Witness>
+  /** Change token of one object's bytes. */
+  objectChangeToken(sha256: string): Promise<ChangeToken>
+  /** Change token of `newestHead()`, given the head it returned last. */
+  headChangeToken(newest: Head | null): Promise<ChangeToken>
   /**
    * Every key below `sha256` or `heads` as the store names it, with `/` and from the store's root on, in no order; what
    * was not put there by this port too. Files a killed writer left unfinished are not among them.
@@ -228,7 +228,7 @@ export interface Auditors {
     read(): Promise<AuditedContents | null>
   }
   /** Read errors are told apart from damage. */
-  archive: {
+  objects: {
     /** Every head, ascending. */
     heads(): Promise<AuditedHead[]>
     /** Key of every object below `sha256/`, whatever its name. */
@@ -322,9 +322,9 @@ export interface FeedStore {
    * The response kept for a URL, or null when there is none that was kept after `since` and not later than `now`. This,
    * as everything remembered of sources from one run to the next, costs only requests when it is lost.
    */
-  keptAnswer(url: string, since: Instant, now: Instant): Promise<KeptAnswer | null>
+  keptResponse(url: string, since: Instant, now: Instant): Promise<KeptResponse | null>
   /** Keeps a response instead of the one before, and drops every one kept at or before `since`. */
-  keepAnswer(url: string, answer: KeptAnswer, since: Instant): Promise<void>
+  keepResponse(url: string, answer: KeptResponse, since: Instant): Promise<void>
   /** Until when a host asked not to be asked, over or not; null when it never did. */
   pausedUntil(host: string): Promise<Instant | null>
   /** Remembers what a host asked for; the later of two times stays. */
@@ -361,13 +361,13 @@ export interface CallerSearch {
    *
    * @throws Refusal `invalid_cursor` for a cursor that belongs to no earlier answer to the same question
    */
-  search(question: SearchQuestion): Promise<SearchPage>
+  search(question: SearchQuery): Promise<SearchPage>
   /** Items like the one of a save key, most alike first, itself left out; `limit` is 1 to {@link LIMIT_MAX}. */
   similar(key: string, limit: number): Promise<SimilarItem[]>
   /** Points and rank of an item on every day it was observed. */
   itemTrend(key: string): Promise<ItemTrend>
   /** How many items of each day mention a term; every text is a term. */
-  termTrend(question: TermTrendQuestion): Promise<TermTrend>
+  termTrend(question: TermTrendQuery): Promise<TermTrend>
 }
 
 /** The state database: what servers and runs remember apart from the archive and the feed, a section for each topic. */
@@ -478,7 +478,7 @@ export interface State {
 export interface LiveSource {
   source: LiveSourceName
   /** Names of the settings it cannot be read without and that are not set; nobody may ask it then. */
-  lacks: readonly string[]
+  missingSettings: readonly string[]
   /**
    * What the source shows today, in batches as they are read; every signal is of `day`, whatever the clock says by then.
    * What cannot be had is told in the batches; it throws for the signal and for stores that fail, and for nothing a source
@@ -567,15 +567,15 @@ export interface PublicHost {
   history: {
     /** Base URL of the host, as a person would name it. */
     base: string
-    ledger(signal: AbortSignal): Promise<PublishedAnswer>
-    legacyLedger(signal: AbortSignal): Promise<PublishedAnswer>
-    head(signal: AbortSignal): Promise<PublishedAnswer>
+    ledger(signal: AbortSignal): Promise<PublishedResponse>
+    legacyLedger(signal: AbortSignal): Promise<PublishedResponse>
+    head(signal: AbortSignal): Promise<PublishedResponse>
     /**
      * The publication that was current at an instant.
      *
      * @param held digests of publications the asker holds, for `If-None-Match`; none: the body is wanted in any case
      */
-    at(instant: Instant, held: readonly string[], signal: AbortSignal): Promise<PublishedAnswer>
+    at(instant: Instant, held: readonly string[], signal: AbortSignal): Promise<PublishedResponse>
   }
   shortlist: {
     /**
@@ -601,14 +601,14 @@ export interface PublicHost {
 }
 
 /** Asks addresses whether they answer. */
-export interface Reach {
+export interface HttpProbe {
   /**
    * Sends one request, without a body, and follows no redirect. An address that does not answer is no error: why is told.
    *
    * @param asked `timeoutMs`: for the whole response
    * @throws only the signal's own reason
    */
-  ask(
+  send(
     asked: {
       url: string
       method: 'GET' | 'HEAD'
@@ -616,11 +616,11 @@ export interface Reach {
       timeoutMs: number
     },
     signal: AbortSignal,
-  ): Promise<Reached | { unreachable: string }>
+  ): Promise<ProbeResult | { unreachable: string }>
 }
 
 /** That an address answered. */
-export interface Reached {
+export interface ProbeResult {
   status: number
   /** The time of its `Date` header; null without a readable one. */
   date: Instant | null
@@ -632,12 +632,12 @@ export interface Reached {
  * A service that watches jobs, and tells somebody when one fails or does not come. All of it throws when the service has
  * not taken what it was told in the time there is.
  */
-export interface JobWatch {
+export interface JobMonitor {
   started(job: Job): Promise<void>
   /** @param message what the run said, for a person */
   ended(job: Job, exitCode: number, message: string): Promise<void>
   /** Says something of a job that is neither an end nor a success. */
-  told(job: Job, message: string): Promise<void>
+  notify(job: Job, message: string): Promise<void>
   close(): Promise<void>
 }
 

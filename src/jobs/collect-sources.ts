@@ -86,8 +86,8 @@ async function collectSource(
   signal: AbortSignal,
 ): Promise<SourceReport> {
   const report = emptyReport()
-  if (live.lacks.length > 0)
-    return { ...report, outcome: 'skipped', reason: `${live.lacks.join(' and ')} not set` }
+  if (live.missingSettings.length > 0)
+    return { ...report, outcome: 'skipped', reason: `${live.missingSettings.join(' and ')} not set` }
   const failures: SourceFailure[] = []
   for await (const batch of live.read(day, signal)) {
     signal.throwIfAborted()

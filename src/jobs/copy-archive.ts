@@ -17,7 +17,7 @@ import type { VerifyReport } from './verify-archive.ts'
 /** One archive: its two stores, and how an audit reads them. */
 export interface ArchivePlace {
   ledger: Ledger
-  archive: Objects
+  objects: Objects
   year: YearReader
   auditors: Auditors
 }
@@ -61,25 +61,25 @@ const AT_A_TIME = 8
 export async function copyArchive(ports: CopyPorts, signal: AbortSignal): Promise<CopyReport> {
   const { source, target, clock } = ports
   const startedAt = clock()
-  await target.archive.prepare()
+  await target.objects.prepare()
   const lease = { ...ports, ledger: target.ledger, onProgress: ports.onNote }
   // A crash from here on: the lease runs out by itself.
   return withPublisherLease(lease, async (token) => {
     const { contents, proved, heads: sourceHeads } = await readSource(source)
     const before = await target.ledger.read()
     requireBeginning(before, contents)
-    await requireOwnHeads(target.archive, contents.rows)
+    await requireOwnHeads(target.objects, contents.rows)
     // A crash among them: objects that nothing refers to.
     const objects = await copyObjects(ports, proved, signal)
     // A crash from here on: heads without their entries, with which the target serves nothing.
-    const heads = await copyHeads(sourceHeads, target.archive)
+    const heads = await copyHeads(sourceHeads, target.objects)
     const attempts = await source.ledger.everyAttempt()
     // The commit point: all rows or none.
     const refusal = await target.ledger.adopt(contents, attempts, before, { token, now: clock() })
     if (refusal === 'lease-lost') throw leaseLost()
     if (refusal !== null) throw copyRefused('its ledger was written to meanwhile; run the command again')
     // A crash among them: the copy lacks notes, which the next copy adds.
-    const logFiles = await copyLogFiles(source.archive, target.archive, contents.rows.length)
+    const logFiles = await copyLogFiles(source.objects, target.objects, contents.rows.length)
     return {
       objects,
       heads,
@@ -118,7 +118,7 @@ async function readSource(source: ArchivePlace): Promise<{
 }> {
   const { contents, proved } = await source.year.read()
   // A publisher at work may have gone on since; what it adds is in the next copy.
-  const heads = (await source.auditors.archive.heads()).filter(({ seq }) => seq <= contents.rows.length)
+  const heads = (await source.auditors.objects.heads()).filter(({ seq }) => seq <= contents.rows.length)
   if (proved.unfinished)
     throw new Refusal('usage', 'an import into the archive to copy was begun and has not ended')
   if (contents.rows.length === 0) throw emptyArchive()
@@ -139,8 +139,8 @@ function requireBeginning(target: LedgerContents, source: LedgerContents): void 
     throw copyRefused('an import of another archive was begun there')
 }
 
-async function requireOwnHeads(archive: Objects, rows: readonly LedgerRow[]): Promise<void> {
-  const newest = await archive.newestHead()
+async function requireOwnHeads(objects: Objects, rows: readonly LedgerRow[]): Promise<void> {
+  const newest = await objects.newestHead()
   if (newest === null || rows[newest.seq - 1]?.leaf === newest.leaf) return
   throw copyRefused(`its head ${newest.seq} is not one of the archive to copy`)
 }
@@ -150,15 +150,15 @@ async function copyObjects(
   { timeline }: ProvedLedger,
   signal: AbortSignal,
 ): Promise<CopyReport['objects']> {
-  const there = new Set(await target.archive.keys('sha256'))
+  const there = new Set(await target.objects.keys('sha256'))
   const result = { copied: 0, unchanged: 0, bytes: 0 }
   const copy = async (manifest: Manifest): Promise<void> => {
     if (there.has(objectPath(manifest.sha256))) {
       result.unchanged += 1
       return
     }
-    const bytes = proveBytes(manifest, await source.archive.get(manifest.sha256))
-    await target.archive.put(manifest.sha256, bytes)
+    const bytes = proveBytes(manifest, await source.objects.get(manifest.sha256))
+    await target.objects.put(manifest.sha256, bytes)
     result.copied += 1
     result.bytes += bytes.byteLength
   }

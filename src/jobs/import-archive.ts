@@ -29,7 +29,7 @@ export interface ArchiveImportReport {
 export interface ArchiveImportPorts extends LeasePorts {
   folder: ArchiveFolder
   ledger: Ledger
-  archive: Pick<Objects, 'put' | 'putHead'>
+  objects: Pick<Objects, 'put' | 'putHead'>
   year: YearReader
   /** Makes the folders of the stores; called once everything is verified, before the stores are used. */
   prepare: () => void
@@ -70,13 +70,13 @@ async function found(
   token: string,
   report: ArchiveImportReport,
 ): Promise<void> {
-  const { ledger, archive, clock } = ports
+  const { ledger, objects, clock } = ports
   const founding = planFounding(listed)
   const { proved, head } = await ports.year.read()
   const lastEntry = proved.entries.at(-1)
   if (beganWith(proved.entries, founding)) {
     // The head that a crash after the commit left unwritten.
-    if (lastEntry && headIsBehind(proved.entries, head)) await putHead(archive, lastEntry, clock())
+    if (lastEntry && headIsBehind(proved.entries, head)) await putHead(objects, lastEntry, clock())
     report.unchanged = listed.length
     return
   }
@@ -91,13 +91,13 @@ async function found(
     const mark = unfinished ?? { seq: last.seq, leaf: last.leaf, beganAt: clock() }
     // A crash from here on: nothing but this very import may write to the archive.
     requireDone(await ledger.beginFounding(mark, { token, now: clock() }))
-    await putHead(archive, last, mark.beganAt)
+    await putHead(objects, last, mark.beganAt)
   }
   const now = clock()
   const seal = sealFounding(founding, now)
   // The commit point. A crash after it: the next import, or publication, writes the head.
   requireDone(await ledger.found(founding, seal, { token, now }))
-  await putHead(archive, seal, clock())
+  await putHead(objects, seal, clock())
   report.imported = listed.length
 }
 
@@ -108,11 +108,11 @@ const OTHER_BEGUN =
   'the import of another archive was begun and has not ended; run it again, or found this one in a new data folder'
 
 async function putHead(
-  archive: ArchiveImportPorts['archive'],
+  objects: ArchiveImportPorts['objects'],
   { seq, leaf }: { seq: number; leaf: string },
   time: number,
 ): Promise<void> {
-  await archive.putHead({ seq, leaf, time })
+  await objects.putHead({ seq, leaf, time })
 }
 
 function requireDone(refused: FoundingRefusal | null): void {
@@ -179,7 +179,7 @@ async function storeObjects(ports: ArchiveImportPorts, listed: readonly ListedPu
       const changed = `line ${line}: ${file} changed while it was imported: ${cause.detail ?? cause.code}`
       throw new Refusal('input_unreadable', changed, { cause })
     })
-    await ports.archive.put(manifest.sha256, bytes)
+    await ports.objects.put(manifest.sha256, bytes)
     ports.onPublication('stored', index + 1, listed.length)
   }
 }

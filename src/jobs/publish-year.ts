@@ -30,7 +30,7 @@ import type { SignPorts } from './sign-checkpoint.ts'
 export interface PublishPorts extends LeasePorts, SignPorts {
   ledger: Ledger
   year: YearReader
-  archive: Objects
+  objects: Objects
   feed: FeedStore
   titles: TitleSource
   /** Waits between attempts; rejects when the signal is aborted. */
@@ -96,7 +96,7 @@ export async function publishYear(ports: PublishPorts, options: PublishOptions):
 }
 
 async function publish(run: Run): Promise<PublishResult> {
-  const { ledger, archive, clock, asOfDay, token, once, signal } = run
+  const { ledger, objects, clock, asOfDay, token, once, signal } = run
   const reason = forbidden(run)
   if (reason !== null) return resultOf(run, 'failed', { reason })
   // The head that a crash after a commit left unwritten.
@@ -120,7 +120,7 @@ async function publish(run: Run): Promise<PublishResult> {
       const { found, problem } = await readWindow(run)
       if (problem !== null) return resultOf(run, 'failed', { reason: problem })
       // A store that would take no object must not cost an attempt.
-      await archive.prepare()
+      await objects.prepare()
       // A crash from here on: the attempt stays spent.
       if (!(await ledger.countAttempt(asOfDay, plan.attempt, clock(), token))) throw leaseLost()
       const attempted = await attempt(run, found, plan.attempt)
@@ -176,7 +176,7 @@ async function commit(run: Run, found: FoundWindow): Promise<void> {
     run.sealed = sealed
     const { manifest, bytes } = sealed
     // A crash after this: an object that nothing refers to.
-    await run.archive.put(manifest.sha256, bytes)
+    await run.objects.put(manifest.sha256, bytes)
     // The commit point: a crash after it leaves a published day.
     const refusal = await append(run, { kind: 'publication', manifest }, manifest.publishedAt)
     if (refusal === null) return
@@ -286,8 +286,8 @@ async function append(run: Run, content: EntryContent, recordedAt: Instant): Pro
   return null
 }
 
-async function putHead({ archive, clock, end: { seq, leaf } }: Run): Promise<void> {
-  await archive.putHead({ seq, leaf, time: clock() })
+async function putHead({ objects, clock, end: { seq, leaf } }: Run): Promise<void> {
+  await objects.putHead({ seq, leaf, time: clock() })
 }
 
 function appendFailure(refusal: AppendRefusal): Error {

@@ -23,7 +23,7 @@ export interface SignedLog {
 }
 
 export interface SignPorts {
-  archive: Pick<Objects, 'logFiles'>
+  objects: Pick<Objects, 'logFiles'>
   /** null: no key is set, and nothing is signed. */
   log: SignedLog | null
 }
@@ -32,14 +32,14 @@ export interface SignPorts {
 export type SignedBefore = { checkpoint: Checkpoint; where: string }[]
 
 /** Reads what was signed before. To be read before the ledger, which then is at least as long. */
-export async function readSigned({ archive, log }: SignPorts): Promise<SignedBefore> {
+export async function readSigned({ objects, log }: SignPorts): Promise<SignedBefore> {
   if (log === null) return []
   const { key } = log.signer
   const last = { checkpoint: await log.signer.lastSigned(), where: "the record of the log's key" }
-  const size = newestNoteSize(await archive.logFiles.list())
+  const size = newestNoteSize(await objects.logFiles.list())
   if (size === 0) return [last]
   const where = `the note tlog/year/${size}`
-  const read = readStoredNote(await archive.logFiles.get({ kind: 'note', size }), size, key)
+  const read = readStoredNote(await objects.logFiles.get({ kind: 'note', size }), size, key)
   if (read.problem !== null) throw storageDamaged(`${where} ${read.problem}`)
   return [last, { checkpoint: read.checkpoint, where }]
 }
@@ -66,7 +66,7 @@ export function requireOneHistory(signed: SignedBefore, rows: readonly LedgerRow
  * to its end must be written.
  */
 export async function signCheckpoint(
-  { archive: { logFiles }, log }: SignPorts,
+  { objects: { logFiles }, log }: SignPorts,
   rows: readonly LedgerRow[],
 ): Promise<void> {
   if (log === null || rows.length === 0) return
@@ -95,7 +95,7 @@ async function storePolicy(
 
 export interface CheckpointPorts extends LeasePorts {
   year: YearReader
-  archive: Pick<Objects, 'logFiles' | 'putHead'>
+  objects: Pick<Objects, 'logFiles' | 'putHead'>
   log: SignedLog
 }
 
@@ -115,7 +115,7 @@ export interface CheckpointReport {
  *   history
  */
 export async function signLedger(ports: CheckpointPorts): Promise<CheckpointReport> {
-  const { archive, year, log, clock } = ports
+  const { objects, year, log, clock } = ports
   // A crash from here on: the lease runs out by itself.
   return withPublisherLease(ports, async () => {
     const signed = await readSigned(ports)
@@ -124,7 +124,7 @@ export async function signLedger(ports: CheckpointPorts): Promise<CheckpointRepo
     requireOneHistory(signed, rows)
     // The head that a crash after a commit left unwritten.
     if (headIsBehind(proved.entries, head))
-      await archive.putHead({ seq: rows.length, leaf: proved.lastLeaf, time: clock() })
+      await objects.putHead({ seq: rows.length, leaf: proved.lastLeaf, time: clock() })
     await signCheckpoint(ports, rows)
     const root = Buffer.from(rootAt(ledgerTree(rows), rows.length)).toString('hex')
     return { origin: log.signer.key.name, size: rows.length, root }

@@ -87,7 +87,7 @@ export const NOTHING_READ: LedgerAudit = {
  * what no entry names. Reads only. Whatever happens there is a report: what ended it early is its `cause`.
  */
 export async function verifyArchive(ports: VerifyPorts, options: VerifyOptions): Promise<VerifyResult> {
-  const { archive, clock } = ports
+  const { objects, clock } = ports
   const { sample, since, payloads, jobs } = options
   const startedAt = clock()
   const run: Run = { ports, options, findings: [], objects: 0, bytes: 0 }
@@ -96,10 +96,10 @@ export async function verifyArchive(ports: VerifyPorts, options: VerifyOptions):
   let cause: unknown = null
   try {
     // When all objects are to be read, threads begin with them before it is known what each should be.
-    if (sample === null && since === null && !payloads) ahead = archive.readAhead(jobs)
+    if (sample === null && since === null && !payloads) ahead = objects.readAhead(jobs)
     // Listed before the ledger is read: what is published in between is then no orphan. Everything else can be audited
     // without the list; that it is missing still ends the audit as incomplete.
-    const listed = unlessDamaged(run, 'object_unreadable', 'sha256', () => archive.objectKeys())
+    const listed = unlessDamaged(run, 'object_unreadable', 'sha256', () => objects.objectKeys())
     const keys = await listed.catch((error: unknown) => {
       cause = error
       return null
@@ -121,13 +121,16 @@ export async function verifyArchive(ports: VerifyPorts, options: VerifyOptions):
   } finally {
     await ahead?.close()
   }
-  const { findings, objects, bytes } = run
+  const { findings, bytes } = run
   const complete = cause === null
   const publications = audit.timeline.length
   const { gaps, head } = audit
   const ok = complete && isSound(findings)
   const durationMs = clock() - startedAt
-  return { report: { ok, complete, publications, objects, bytes, gaps, head, findings, durationMs }, cause }
+  return {
+    report: { ok, complete, publications, objects: run.objects, bytes, gaps, head, findings, durationMs },
+    cause,
+  }
 }
 
 /** Damage that keeps a whole store from being read is a finding, and the result null; everything else ends the audit. */
@@ -152,13 +155,13 @@ const READINGS = 5
 const NO_LEDGER: LedgerContents = { rows: [], legacy: [], founding: null }
 
 /** Heads first: a commit in between leaves the ledger one entry ahead, which is sound. */
-async function readLedgers({ ports: { ledger, archive }, options }: Run): Promise<LedgerAudit> {
-  let heads = await archive.heads()
+async function readLedgers({ ports: { ledger, objects }, options }: Run): Promise<LedgerAudit> {
+  let heads = await objects.heads()
   for (let reading = 1; ; reading += 1) {
     const contents = (await ledger.read()) ?? NO_LEDGER
     const audit = auditLedger(contents, heads, options.expectedHead)
     if (audit.findings.length === 0 || reading === READINGS) return audit
-    const again = await archive.heads()
+    const again = await objects.heads()
     if (newestOf(again) === newestOf(heads)) return audit
     heads = again
   }
@@ -182,7 +185,7 @@ async function examineObjects(
   examination: Examination,
   ahead: ReadAhead | null,
 ): Promise<void> {
-  const { archive, onNote, onProgress } = run.ports
+  const { objects, onNote, onProgress } = run.ports
   const { jobs, signal } = run.options
   const ofObjects = run.objects + manifests.length
   const findings = new Map<number, Finding[]>()
@@ -194,12 +197,16 @@ async function examineObjects(
         run.objects += 1
         if (outcome.found === 'bytes') run.bytes += outcome.byteSize
       }
-      const { objects, bytes } = run
-      onProgress({ objects, ofObjects, bytes, findings: run.findings.length + findings.size })
+      onProgress({
+        objects: run.objects,
+        ofObjects,
+        bytes: run.bytes,
+        findings: run.findings.length + findings.size,
+      })
     }
     const failed = [...findings.keys()].sort((a, b) => a - b)
     const again = failed.map((index) => manifests[index] as Manifest)
-    for await (const batch of archive.examine(again, examination, jobs, signal)) {
+    for await (const batch of objects.examine(again, examination, jobs, signal)) {
       for (const { index: place, outcome } of batch) {
         const [index, manifest] = [failed[place] as number, again[place] as Manifest]
         const code = findings.get(index)?.[0]?.code
@@ -221,7 +228,7 @@ type Outcomes = { index: number; manifest: Manifest; outcome: ObjectOutcome }[]
 
 /** Each object once: by what was seen of it ahead where that tells, all others with their manifests. */
 async function* readOnce(
-  { ports: { archive }, options: { jobs, signal } }: Run,
+  { ports: { objects }, options: { jobs, signal } }: Run,
   manifests: readonly Manifest[],
   examination: Examination,
   ahead: ReadAhead | null,
@@ -249,7 +256,7 @@ async function* readOnce(
   }
   const rest = [...open]
   const asked = rest.map(([, manifest]) => manifest)
-  for await (const batch of archive.examine(asked, examination, jobs, signal)) {
+  for await (const batch of objects.examine(asked, examination, jobs, signal)) {
     yield batch.map(({ index: place, outcome }) => {
       const [index, manifest] = rest[place] as [number, Manifest]
       return { index, manifest, outcome }

@@ -6,12 +6,12 @@ import { isSound } from '../domain/year/finding.ts'
 import type { Finding } from '../domain/year/finding.ts'
 import type { LedgerContents, Manifest } from '../domain/year/ledger.ts'
 import {
-  examineAnswer,
-  questionAboutEnd,
-  questionsAbout,
-  unanswered,
-} from '../domain/year/published-answer.ts'
-import type { Question } from '../domain/year/published-answer.ts'
+  examineResponse,
+  queryAboutEnd,
+  queriesAbout,
+  withoutResponse,
+} from '../domain/year/published-response.ts'
+import type { SelectionQuery } from '../domain/year/published-response.ts'
 import {
   auditPublishedLedger,
   hasTooManyLines,
@@ -102,13 +102,13 @@ export async function verifyPublished(
           `the archive in the data folder shares no entry and no publication with ${published.base}: the host was audited alone`,
         )
       // Our own ledger may be an older copy of theirs; theirs must list whatever they answer with.
-      rounds.push(() => ({ questions: [questionAboutEnd(audit.timeline, startedAt)], findings: [] }))
+      rounds.push(() => ({ questions: [queryAboutEnd(audit.timeline, startedAt)], findings: [] }))
     }
     addFindings(run, audit.findings)
     // Each publication is asked for at its own time and a millisecond before and after; the end of the ledger last.
     const some = new Set(chosen(audit.timeline.map(({ manifest }) => manifest)))
     const items = audit.timeline.filter(({ manifest }) => some.has(manifest))
-    rounds.unshift(...items.map((item) => () => questionsAbout(item, audit.timeline, startedAt)))
+    rounds.unshift(...items.map((item) => () => queriesAbout(item, audit.timeline, startedAt)))
     await askAll(run, rounds)
   } catch (error) {
     if (error instanceof Refusal && error.code === 'usage') throw error
@@ -181,7 +181,7 @@ function tooManyFindings(): Refusal<PublishedRefusal> {
 }
 
 /** What to ask about one publication, made when its turn comes. */
-type Round = () => { questions: readonly Question[]; findings: readonly Finding[] }
+type Round = () => { questions: readonly SelectionQuery[]; findings: readonly Finding[] }
 
 /** Asks every question and adds to the run what the answers say, however far it came. */
 async function askAll(run: Run, rounds: readonly Round[]): Promise<void> {
@@ -231,7 +231,7 @@ function distinct(findings: readonly Finding[]): Finding[] {
  */
 async function ask(
   run: Run,
-  question: Question,
+  question: SelectionQuery,
   state: { unansweredInARow: number },
   signal: AbortSignal,
 ): Promise<Finding[]> {
@@ -241,12 +241,12 @@ async function ask(
     state.unansweredInARow = 0
     if (answer.status === 200) run.objects += 1
     run.bytes += answer.seen.byteSize
-    return examineAnswer(question, answer)
+    return examineResponse(question, answer)
   } catch (error) {
     signal.throwIfAborted()
     if (!(error instanceof Refusal) || error.code !== 'source_unavailable') throw error
     state.unansweredInARow += 1
     if (state.unansweredInARow >= UNANSWERED_MAX) throw error
-    return [unanswered(question, error.detail ?? error.code)]
+    return [withoutResponse(question, error.detail ?? error.code)]
   }
 }

@@ -29,7 +29,7 @@ import { servePages } from './page/rendered-pages.ts'
 import { statusPanel } from './page/status-panel.ts'
 import { NO_STORE, addHeader, requestId, respondJson } from './respond.ts'
 import type { Log, Route } from './route.ts'
-import { coalesce, withinTime } from './single-flight.ts'
+import { singleFlight, withTimeout } from './single-flight.ts'
 import { history } from './year/history.ts'
 import { ledgerRoutes } from './year/ledger-routes.ts'
 import { provedPublications } from './year/proved-publications.ts'
@@ -105,8 +105,8 @@ function pageSources({ clock, agent, audits, search }: ServerPorts, readers: Rea
     ...readers,
     clock,
     search,
-    agent: { config: coalesce(() => agent.config()), status: coalesce(() => agent.shownStatus()) },
-    audits: { newest: coalesce(() => audits.newest()) },
+    agent: { config: singleFlight(() => agent.config()), status: singleFlight(() => agent.shownStatus()) },
+    audits: { newest: singleFlight(() => audits.newest()) },
   })
 }
 
@@ -147,7 +147,7 @@ const CHECK_MS = 2_000
 /** The same checks, each of which fails when its store has not answered in time: a store may accept and stay silent. */
 export function boundedChecks(checks: ReadinessChecks, limitMs = CHECK_MS): ReadinessChecks {
   return Object.fromEntries(
-    Object.entries(checks).map(([name, check]) => [name, () => withinTime(check(), limitMs)]),
+    Object.entries(checks).map(([name, check]) => [name, () => withTimeout(check(), limitMs)]),
   )
 }
 
@@ -157,7 +157,7 @@ export function boundedChecks(checks: ReadinessChecks, limitMs = CHECK_MS): Read
  */
 export function mountHealth(app: H3, checks: ReadinessChecks, isDraining: () => boolean, log: Log): void {
   app.get('/healthz', (event) => respondJson(event, 200, NO_STORE, { status: 'ok' }))
-  const look = coalesce(() => runChecks(checks, log))
+  const look = singleFlight(() => runChecks(checks, log))
   app.get('/readyz', async (event) => answerChecks(event, await look(), isDraining()))
 }
 

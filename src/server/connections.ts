@@ -1,8 +1,8 @@
 import type { IncomingMessage, Server, ServerResponse } from 'node:http'
 import type { Socket } from 'node:net'
 import { peerOf } from '../domain/client-address.ts'
-import { openPlaces } from '../domain/fair-queue.ts'
-import type { HeldPlaces } from '../domain/fair-queue.ts'
+import { openSlots } from '../domain/fair-queue.ts'
+import type { HeldSlots } from '../domain/fair-queue.ts'
 import type { IpRange } from '../domain/address.ts'
 import { notesOf } from './respond.ts'
 import type { Log } from './route.ts'
@@ -47,7 +47,7 @@ interface Connection {
   /** Null for a trusted proxy. */
   peer: string | null
   /** By its peer and network, itself included; null for a trusted proxy. */
-  held: HeldPlaces | null
+  held: HeldSlots | null
   /** In order; the first one has begun. */
   requests: OpenRequest[]
   /** The request that arrived last, perhaps without all of its body. */
@@ -87,7 +87,7 @@ export function boundConnections(
   log: Log,
 ): Connections {
   const open = new Map<Socket, Connection>()
-  const places = openPlaces({ perAddress: bounds.perPeer, perNetwork: bounds.perNetwork, all: Infinity })
+  const places = openSlots({ perAddress: bounds.perPeer, perNetwork: bounds.perNetwork, all: Infinity })
   const forget = (socket: Socket): void => {
     const peer = open.get(socket)?.peer ?? null
     if (open.delete(socket) && peer !== null) places.leave(peer)
@@ -158,7 +158,7 @@ export function boundConnections(
   }
 }
 
-function newConnection(socket: Socket, peer: string | null, held: HeldPlaces | null): Connection {
+function newConnection(socket: Socket, peer: string | null, held: HeldSlots | null): Connection {
   const quietSince = performance.now()
   return {
     socket,
@@ -181,7 +181,7 @@ function newConnection(socket: Socket, peer: string | null, held: HeldPlaces | n
  *
  * @param own what the peer of the new connection holds with it; null for a trusted proxy
  */
-function connectionToGiveUp(open: Iterable<Connection>, own: HeldPlaces | null): Connection | null {
+function connectionToGiveUp(open: Iterable<Connection>, own: HeldSlots | null): Connection | null {
   let found: Connection | null = null
   for (const connection of open) {
     if (connection.held === null || !mayGiveWay(connection, connection.held, own)) continue
@@ -190,11 +190,7 @@ function connectionToGiveUp(open: Iterable<Connection>, own: HeldPlaces | null):
   return found
 }
 
-function mayGiveWay(
-  connection: Connection,
-  { network, address }: HeldPlaces,
-  own: HeldPlaces | null,
-): boolean {
+function mayGiveWay(connection: Connection, { network, address }: HeldSlots, own: HeldSlots | null): boolean {
   const more =
     network === own?.network ? address.count - own.address.count : network.count - (own?.network.count ?? 1)
   return more > 0 || (more === 0 && useOf(connection) !== IN_USE)

@@ -4,7 +4,7 @@ import { setImmediate as nextTurn } from 'node:timers/promises'
  * Shares one costly reading among callers that arrive while it may still serve them: a caller never gets a reading
  * that began before it asked. At most one reading runs and one more waits.
  */
-export function coalesce<T>(read: () => Promise<T>): () => Promise<T> {
+export function singleFlight<T>(read: () => Promise<T>): () => Promise<T> {
   let running: Promise<T> | null = null
   let waiting: Promise<T> | null = null
 
@@ -32,7 +32,7 @@ export function coalesce<T>(read: () => Promise<T>): () => Promise<T> {
  * Shares one piece of work among the callers of one turn of the event loop. It begins when the turn is over, so after
  * every caller asked.
  */
-export function together<T>(work: () => T): () => Promise<T> {
+export function batchPerTick<T>(work: () => T): () => Promise<T> {
   let pending: Promise<T> | null = null
   const begin = (): T => {
     pending = null
@@ -58,7 +58,7 @@ export function onceFor<Key extends object, T>(make: (key: Key) => T): (key: Key
 }
 
 /** What a promise comes to, or the signal's reason as soon as it is aborted, whatever the promise does then. */
-export async function orStopped<T>(promise: Promise<T>, signal: AbortSignal): Promise<T> {
+export async function abortable<T>(promise: Promise<T>, signal: AbortSignal): Promise<T> {
   let give: () => void = () => undefined
   const stopped = new Promise<never>((_resolve, reject) => {
     give = () => reject(signal.reason as Error)
@@ -82,7 +82,7 @@ class ReadingTooLong extends Error {
  *
  * @throws ReadingTooLong, or the signal's reason
  */
-export async function withinTime<T>(
+export async function withTimeout<T>(
   reading: Promise<T>,
   timeoutMs: number,
   signal?: AbortSignal,
@@ -91,7 +91,7 @@ export async function withinTime<T>(
   const giveUp = (): void => late.abort(new ReadingTooLong(`nothing was read within ${timeoutMs} ms`))
   const timer = setTimeout(giveUp, timeoutMs)
   try {
-    return await orStopped(reading, signal ? AbortSignal.any([late.signal, signal]) : late.signal)
+    return await abortable(reading, signal ? AbortSignal.any([late.signal, signal]) : late.signal)
   } finally {
     clearTimeout(timer)
   }

@@ -1,9 +1,9 @@
 import { describe, expect, onTestFinished, test } from 'vitest'
 import { openJobPings } from '../../src/adapters/job-pings.ts'
-import type { JobWatch } from '../../src/domain/ports.ts'
+import type { JobMonitor } from '../../src/domain/ports.ts'
 import { startPingService } from '../support/local-source.ts'
 
-function watchAt(url: string, pingMs = 60_000): JobWatch {
+function watchAt(url: string, pingMs = 60_000): JobMonitor {
   const watch = openJobPings({ url, pingMs })
   onTestFinished(() => watch.close())
   return watch
@@ -15,7 +15,7 @@ describe('a service that watches jobs', () => {
     const watch = watchAt(`${url}/ping/0c9a/`)
     await watch.started('collect')
     await watch.ended('collect', 69, 'lobsters failed: é')
-    await watch.told('collect', 'another works')
+    await watch.notify('collect', 'another works')
     expect(pings).toEqual([
       { what: 'POST /ping/0c9a/start', said: '' },
       { what: 'POST /ping/0c9a/69', said: 'lobsters failed: é' },

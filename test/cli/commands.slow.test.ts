@@ -75,13 +75,13 @@ test('the demo is ready by itself, says that it is one, and cleans up after itse
   const folder = /filling (\S+) with/.exec(output.stderr)?.[1] ?? ''
   expect(output.stdout).toContain('DEMO')
   expect(existsSync(join(folder, 'ledger.db'))).toBe(true)
-  const answer = await fetch(`${url}/api/feed/history?sort=year`)
-  const envelope = (await answer.json()) as {
+  const response = await fetch(`${url}/api/feed/history?sort=year`)
+  const envelope = (await response.json()) as {
     asOfDay: string
     coverage: { complete: boolean }
     feed: { popular: unknown[] }
   }
-  expect(answer.headers.get('x-dash-demo')).toBe('true')
+  expect(response.headers.get('x-dash-demo')).toBe('true')
   expect(envelope).toMatchObject({ asOfDay: lastCompleteDay(Date.now()), coverage: { complete: true } })
   expect(envelope.feed.popular).toHaveLength(100)
   const asOfDays = new Set<string>()

@@ -19,7 +19,7 @@ async function openServer(): Promise<{ container: Container; folder: string }> {
 test('the agent reads through handles that cannot write', async () => {
   const { container } = await openServer()
   const reads = await container.agentReads()
-  expect(Object.keys(reads.archive)).toEqual(['get', 'newestHead', 'objectWitness', 'headWitness'])
+  expect(Object.keys(reads.objects)).toEqual(['get', 'newestHead', 'objectChangeToken', 'headChangeToken'])
   const writer = reads.feed as unknown as FeedStore
   const saving = writer.saveSnapshot(
     { snapshot: { id: 'feed-x', generatedAt: 0, feeds: [] }, payloads: new Map(), feeds: [] },

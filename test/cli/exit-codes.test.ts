@@ -1,6 +1,6 @@
 import { readdirSync, readFileSync } from 'node:fs'
 import { describe, expect, test } from 'vitest'
-import { declinedWords } from '../../src/cli/commands/chat/words.ts'
+import { refusalMessage } from '../../src/cli/commands/chat/messages.ts'
 import { describeError, exitCodeOf, exitCodeOfStop } from '../../src/cli/exit-codes.ts'
 import type { ChatApiRefusal, AGENT_ERRORS } from '../../src/domain/agent/schema.ts'
 import { Refusal, StorageFault } from '../../src/domain/refusal.ts'
@@ -77,7 +77,7 @@ describe('the exit code of a command', () => {
 
   test.each(Object.entries(OF_CHAT))('of dash chat that is declined with %s is %i', (code, exitCode) => {
     const refusal = new Refusal(code as ChatApiRefusal, 'why')
-    expect(declinedWords(refusal, 'http://dash.test', 0, { isTalk: false, quota: null }).exitCode).toBe(
+    expect(refusalMessage(refusal, 'http://dash.test', 0, { isTalk: false, quota: null }).exitCode).toBe(
       exitCode,
     )
   })

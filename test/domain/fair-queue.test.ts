@@ -1,13 +1,13 @@
 import { describe, expect, test } from 'vitest'
-import { fairQueue, openPlaces } from '../../src/domain/fair-queue.ts'
+import { fairQueue, openSlots } from '../../src/domain/fair-queue.ts'
 
 const BOUNDS = { perAddress: 4, perNetwork: 16, all: 64 }
-const enterTimes = (places: ReturnType<typeof openPlaces>, address: string, times: number): string[] =>
+const enterTimes = (places: ReturnType<typeof openSlots>, address: string, times: number): string[] =>
   Array.from({ length: times }, () => places.enter(address))
 
 describe('the open places of callers', () => {
   test('are sixteen for the addresses of one IPv6 /48, and another /48 has its own', () => {
-    const places = openPlaces(BOUNDS)
+    const places = openSlots(BOUNDS)
     const admitted = Array.from({ length: 20 }, (_, at) => places.enter(`2001:db8:7:${at.toString(16)}::/64`))
     expect(admitted.filter((each) => each === 'admitted')).toHaveLength(16)
     expect(admitted.at(-1)).toBe('address_full')
@@ -15,13 +15,13 @@ describe('the open places of callers', () => {
   })
 
   test('of neighbouring IPv4 addresses belong to no common network', () => {
-    const places = openPlaces(BOUNDS)
+    const places = openSlots(BOUNDS)
     const admitted = Array.from({ length: 20 }, (_, at) => places.enter(`192.0.2.${at}`))
     expect(new Set(admitted)).toEqual(new Set(['admitted']))
   })
 
   test('are all taken at 64, which only callers below their own bound are refused for', () => {
-    const places = openPlaces(BOUNDS)
+    const places = openSlots(BOUNDS)
     for (let at = 0; at < 16; at += 1) enterTimes(places, `192.0.2.${at}`, 4)
     expect(places.enter('198.51.100.1')).toBe('all_full')
     expect(places.enter('192.0.2.1')).toBe('address_full')

@@ -36,7 +36,7 @@ test(`${PUBLISHERS} publishers of one day have one winner`, SLOW, async () => {
   })
   const workspace = reopenWorkspace(folder)
   expect((await workspace.ledger.read()).rows).toHaveLength(1)
-  expect(await workspace.archive.newestHead()).toMatchObject({ seq: 1 })
+  expect(await workspace.objects.newestHead()).toMatchObject({ seq: 1 })
 })
 
 /** What a server answered: the as-of day of a proved body, or null for "none yet". */

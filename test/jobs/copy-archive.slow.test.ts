@@ -42,16 +42,16 @@ async function filledWorkspace(firstDay = FIRST_DAY): Promise<Workspace> {
 function placeOf(
   workspace: Workspace,
   ledger: Ledger = workspace.ledger,
-  archive: Objects = workspace.archive,
+  objects: Objects = workspace.objects,
 ) {
   const location = { url: pathToFileURL(workspace.ledgerPath).href, authToken: null }
   return {
     ledger,
-    archive,
-    year: yearReader(ledger, archive),
+    objects,
+    year: yearReader(ledger, objects),
     auditors: {
       ledger: ledgerAuditor(location, { nativeBusyMs: 20, retryMs: 5_000 }),
-      archive: streamingAuditor(archive),
+      objects: streamingAuditor(objects),
     },
   } satisfies ArchivePlace
 }
@@ -193,7 +193,7 @@ describe('a copy is refused', () => {
 
   test('by a target with the heads of another archive', async () => {
     const [source, target] = [await filledWorkspace(), await openWorkspace()]
-    await target.archive.putHead({ seq: 3, leaf: 'a'.repeat(64), time: 1 })
+    await target.objects.putHead({ seq: 3, leaf: 'a'.repeat(64), time: 1 })
     await expect(copyOf(source, target)).rejects.toMatchObject(refused(/head 3 is not one/))
     expect((await target.ledger.read()).rows).toEqual([])
   })
@@ -252,7 +252,7 @@ describe('a source that is damaged', () => {
       detail: expect.stringMatching(why) as unknown,
     })
     expect((await target.ledger.read()).rows).toEqual([])
-    expect(await target.archive.keys('heads')).toEqual([])
+    expect(await target.objects.keys('heads')).toEqual([])
   })
 })
 
@@ -272,7 +272,7 @@ describe('a target with other bytes in the place of an object', () => {
 
 describe('a copy cut at any effect', () => {
   const run = async (source: Workspace, target: Workspace, plan: FaultPlan): Promise<CopyReport | null> => {
-    const place = placeOf(target, plan.wrap('ledger', target.ledger), plan.wrap('archive', target.archive))
+    const place = placeOf(target, plan.wrap('ledger', target.ledger), plan.wrap('archive', target.objects))
     return copy(placeOf(source), place).catch((error: unknown) => {
       if (!(error instanceof InjectedFault)) throw error
       return null
@@ -315,14 +315,14 @@ test('a copy has the notes of the log up to its last entry, and refuses others i
   const { logFiles } = await copy(placeOf(source), placeOf(target))
   expect(logFiles).toEqual({ copied: 4, unchanged: 0 })
   const { key } = source.log.signer
-  expect((await storedCheckpoints(target.archive, key)).map(({ size }) => size)).toEqual([1, 4, 5])
+  expect((await storedCheckpoints(target.objects, key)).map(({ size }) => size)).toEqual([1, 4, 5])
   const again = await copy(placeOf(source), placeOf(target))
   expect(again.logFiles).toEqual({ copied: 0, unchanged: 4 })
   const note = { kind: 'note', size: 5 } as const
-  const changed = { ...source.archive.logFiles, get: () => Promise.resolve(new Uint8Array(9)) }
-  const archive = { ...source.archive, logFiles: changed }
-  await expect(copy(placeOf(source, source.ledger, archive), placeOf(target))).rejects.toMatchObject({
+  const changed = { ...source.objects.logFiles, get: () => Promise.resolve(new Uint8Array(9)) }
+  const objects = { ...source.objects, logFiles: changed }
+  await expect(copy(placeOf(source, source.ledger, objects), placeOf(target))).rejects.toMatchObject({
     code: 'storage_damaged',
   })
-  expect(await target.archive.logFiles.get(note)).toEqual(await source.archive.logFiles.get(note))
+  expect(await target.objects.logFiles.get(note)).toEqual(await source.objects.logFiles.get(note))
 })

@@ -34,7 +34,7 @@ async function runWith(
 ): Promise<ArchiveImportReport | null> {
   const ports = importPortsOf(workspace, archive, {
     ledger: plan.wrap('ledger', workspace.ledger),
-    archive: plan.wrap('archive', workspace.archive),
+    objects: plan.wrap('archive', workspace.objects),
     year: plan.wrap('year', workspace.year),
     folder: plan.wrap('folder', archiveFolder(archive)),
   })
@@ -57,7 +57,7 @@ async function expectWholeOrNothing(workspace: Workspace): Promise<number> {
   const { proved } = await workspace.year.read()
   expect([0, 6]).toContain(proved.timeline.length)
   for (const { manifest } of proved.timeline)
-    proveBytes(manifest, await workspace.archive.get(manifest.sha256))
+    proveBytes(manifest, await workspace.objects.get(manifest.sha256))
   return proved.timeline.length
 }
 

@@ -72,7 +72,7 @@ describe('an older archive', () => {
     )
     expect(head?.leaf).toBe(proved.lastLeaf)
     for (const { manifest } of proved.timeline) {
-      const bytes = proveBytes(manifest, await workspace.archive.get(manifest.sha256))
+      const bytes = proveBytes(manifest, await workspace.objects.get(manifest.sha256))
       expect(sha256Hex(bytes)).toBe(manifest.sha256)
     }
   })
@@ -248,7 +248,7 @@ describe('an import that was begun', () => {
     const losing = { ledger: losingItsLease(workspace) }
     await expect(importFrom(workspace, recentArchive(), losing)).rejects.toMatchObject({ code: 'lease_lost' })
     const begun = await workspace.ledger.read()
-    const objects = await workspace.archive.keys('sha256')
+    const objects = await workspace.objects.keys('sha256')
     const other = writeArchive([
       oldPublication('v1', addDays(AS_OF, -5)),
       oldPublication('versioned', addDays(AS_OF, -4)),
@@ -259,7 +259,7 @@ describe('an import that was begun', () => {
     ])
     expect(begun.founding).toMatchObject({ seq: 1 })
     expect(await workspace.ledger.read()).toEqual(begun)
-    expect(await workspace.archive.keys('sha256')).toEqual(objects)
+    expect(await workspace.objects.keys('sha256')).toEqual(objects)
     expect(await importFrom(workspace, recentArchive())).toMatchObject({ imported: 2 })
   })
 })
@@ -271,7 +271,7 @@ describe('an import ends without a result', () => {
       importFrom(workspace, SAMPLE_ARCHIVE, { ledger: losingItsLease(workspace) }),
     ).rejects.toMatchObject({ code: 'lease_lost' })
     expect(await workspace.ledger.read()).toMatchObject({ rows: [], legacy: [] })
-    expect(await workspace.archive.keys('heads')).toEqual(['heads/3'])
+    expect(await workspace.objects.keys('heads')).toEqual(['heads/3'])
   })
 
   test('while a publisher has the lease', async () => {

@@ -42,10 +42,10 @@ const answering: PublishPorts['titles'] = {
 }
 
 async function runWith(workspace: Prepared, plan: FaultPlan): Promise<PublishReport | null> {
-  const logFiles = plan.wrap('logFiles', workspace.archive.logFiles)
+  const logFiles = plan.wrap('logFiles', workspace.objects.logFiles)
   const ports = publishPortsOf(workspace, {
     ledger: plan.wrap('ledger', workspace.ledger),
-    archive: { ...plan.wrap('archive', workspace.archive), logFiles },
+    objects: { ...plan.wrap('archive', workspace.objects), logFiles },
     log: { ...workspace.log, signer: plan.wrap('signer', workspace.log.signer) },
     feed: plan.wrap('feed', workspace.feed),
     year: plan.wrap('year', workspace.year),
@@ -62,9 +62,9 @@ async function runWith(workspace: Prepared, plan: FaultPlan): Promise<PublishRep
 /** What must hold at every moment, whatever was cut: the archive proves, and nothing acknowledged is gone. */
 async function expectSound(workspace: Prepared, acknowledged: string | null): Promise<void> {
   const { proved, contents } = await workspace.year.read()
-  expect((await auditLog(workspace.log, workspace.archive, contents.rows)).problems).toEqual([])
+  expect((await auditLog(workspace.log, workspace.objects, contents.rows)).problems).toEqual([])
   for (const { manifest } of proved.timeline)
-    proveBytes(manifest, await workspace.archive.get(manifest.sha256))
+    proveBytes(manifest, await workspace.objects.get(manifest.sha256))
   const days = proved.timeline.map((item) => item.manifest.asOfDay)
   expect(new Set(days).size).toBe(days.length)
   const digests = proved.timeline.map((item) => item.manifest.sha256)
@@ -100,7 +100,7 @@ async function expectRecovery(fault: Fault): Promise<void> {
   const { proved, head } = await workspace.year.read()
   expect(headIsBehind(proved.entries, head)).toBe(false)
   expect(proved.entries.map((entry) => entry.kind)).toEqual(['publication', 'gap', 'publication'])
-  expect((await storedCheckpoints(workspace.archive, workspace.log.signer.key)).at(-1)?.size).toBe(3)
+  expect((await storedCheckpoints(workspace.objects, workspace.log.signer.key)).at(-1)?.size).toBe(3)
   expect((await workspace.ledger.attempts(AS_OF)).length).toBeLessThanOrEqual(2)
 }
 

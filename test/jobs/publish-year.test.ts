@@ -109,7 +109,7 @@ describe('a day that can be published', () => {
     expect(head).toMatchObject({ seq: 1, leaf: proved.lastLeaf })
     const manifest = proved.timeline[0]?.manifest
     expect(manifest).toMatchObject({ asOfDay: AS_OF, sha256: report.sha256, byteSize: report.byteSize })
-    if (manifest) proveBytes(manifest, await workspace.archive.get(manifest.sha256))
+    if (manifest) proveBytes(manifest, await workspace.objects.get(manifest.sha256))
   })
 
   test('has the same bytes for the same signals, titles and clock, whatever was observed after it', async () => {
@@ -317,7 +317,7 @@ describe('titles nobody vouched for', () => {
     await publish(publishPortsOf(workspace, { titles }))
     const { report } = await publish(publishPortsOf(workspace, { clock: tickingClock(NEXT_RUN_AT), titles }))
     expect([report.outcome, asked()]).toEqual(['published', 1])
-    const bytes = await workspace.archive.get(report.sha256 ?? '')
+    const bytes = await workspace.objects.get(report.sha256 ?? '')
     const envelope: unknown = JSON.parse(new TextDecoder().decode(bytes ?? new Uint8Array()))
     expect(envelope).toHaveProperty('feed.hackerNews.0.title', 'asked hn legacy')
     expect(envelope).toHaveProperty('feed.hackerNews.0.title_provenance', 'hn:asked')
@@ -421,13 +421,13 @@ describe('the clock', () => {
     const workspace = await filledWorkspace()
     const ticking = tickingClock(RUN_AT)
     let [late, puts] = [0, 0]
-    const put: typeof workspace.archive.put = async (sha256, bytes) => {
-      await workspace.archive.put(sha256, bytes)
+    const put: typeof workspace.objects.put = async (sha256, bytes) => {
+      await workspace.objects.put(sha256, bytes)
       late = COMMIT_WITHIN_MS + 1
       puts += 1
     }
     const ports = publishPortsOf(workspace, {
-      archive: { ...workspace.archive, put },
+      objects: { ...workspace.objects, put },
       clock: () => ticking() + late,
     })
     const { report } = await publish(ports)
@@ -493,8 +493,8 @@ describe('a publisher that was overtaken', () => {
 describe('a head that could not be written', () => {
   test('leaves the day published, says so, and is written by the next run', async () => {
     const workspace = await filledWorkspace()
-    const archive = { ...workspace.archive, putHead: () => Promise.reject(new Error('no room for heads')) }
-    const { report, cause } = await publish(publishPortsOf(workspace, { archive }))
+    const objects = { ...workspace.objects, putHead: () => Promise.reject(new Error('no room for heads')) }
+    const { report, cause } = await publish(publishPortsOf(workspace, { objects }))
     expect(report).toMatchObject({
       outcome: 'published',
       reason: expect.stringContaining('the next run writes it'),

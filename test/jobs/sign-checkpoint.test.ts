@@ -47,13 +47,13 @@ function publishDay(
 /** The clock of a second run of that day. */
 const later = (index: number) => ({ clock: tickingClock(RUN_AT + index * DAY_MS + 3_600_000) })
 
-async function sizes({ archive }: Workspace, log: SignedLog): Promise<number[]> {
-  return (await storedCheckpoints(archive, log.signer.key)).map(({ size }) => size)
+async function sizes({ objects }: Workspace, log: SignedLog): Promise<number[]> {
+  return (await storedCheckpoints(objects, log.signer.key)).map(({ size }) => size)
 }
 
 async function expectOneHistory(workspace: Workspace, log: SignedLog): Promise<void> {
   const { rows } = await workspace.ledger.read()
-  expect((await auditLog(log, workspace.archive, rows)).problems).toEqual([])
+  expect((await auditLog(log, workspace.objects, rows)).problems).toEqual([])
 }
 
 function checkpointPorts(workspace: Workspace, log: SignedLog) {
@@ -74,10 +74,10 @@ describe('a publisher with a key', () => {
     const { workspace, log } = await signedWorkspace()
     const policyOf = async (number: number): Promise<string> =>
       new TextDecoder().decode(
-        (await workspace.archive.logFiles.get({ kind: 'policy', number })) ?? undefined,
+        (await workspace.objects.logFiles.get({ kind: 'policy', number })) ?? undefined,
       )
     for (const index of [0, 1]) await publishDay(workspace, log, index)
-    expect(newestPolicyNumber(await workspace.archive.logFiles.list())).toBe(1)
+    expect(newestPolicyNumber(await workspace.objects.logFiles.list())).toBe(1)
     expect(await policyOf(1)).toBe(log.policy)
     await publishDay(workspace, { ...log, policy: `# moved\n${log.policy}` }, 2)
     expect(await policyOf(2)).toBe(`# moved\n${log.policy}`)
@@ -85,7 +85,7 @@ describe('a publisher with a key', () => {
 
   test('signs the gap that its last attempt leaves', async () => {
     const { workspace, log } = await signedWorkspace()
-    const failing = { archive: { ...workspace.archive, put: () => Promise.reject(new Error('no room')) } }
+    const failing = { objects: { ...workspace.objects, put: () => Promise.reject(new Error('no room')) } }
     for (const _attempt of [1, 2, 3]) await publishDay(workspace, log, 0, failing)
     expect((await workspace.ledger.read()).rows.map(({ kind }) => kind)).toEqual(['gap'])
     expect(await sizes(workspace, log)).toEqual([1])
@@ -94,18 +94,18 @@ describe('a publisher with a key', () => {
   test('makes an archive that was published without a key a signed log', async () => {
     const { workspace, log } = await signedWorkspace()
     for (const index of [0, 1]) await publishDay(workspace, null, index)
-    expect(await workspace.archive.logFiles.list()).toEqual([])
+    expect(await workspace.objects.logFiles.list()).toEqual([])
     expect((await publishDay(workspace, log, 1, later(1))).report.outcome).toBe('already-published')
     expect(await sizes(workspace, log)).toEqual([2])
   })
 
   test('reports a note that cannot be stored, and the next run stores it', async () => {
     const { workspace, log } = await signedWorkspace()
-    const { logFiles } = workspace.archive
+    const { logFiles } = workspace.objects
     const put: typeof logFiles.put = (file, bytes) =>
       file.kind === 'note' ? Promise.reject(new Error('no room')) : logFiles.put(file, bytes)
-    const archive = { ...workspace.archive, logFiles: { ...logFiles, put } }
-    const { report, cause } = await publishDay(workspace, log, 0, { archive })
+    const objects = { ...workspace.objects, logFiles: { ...logFiles, put } }
+    const { report, cause } = await publishDay(workspace, log, 0, { objects })
     expect(report).toMatchObject({
       outcome: 'published',
       reason: 'published, but its checkpoint could not be written (no room); the next run writes it',
@@ -119,7 +119,7 @@ describe('a publisher with a key', () => {
   test('writes nothing in a rehearsal', async () => {
     const { workspace, log } = await signedWorkspace()
     await publish(publishPortsOf(workspace, { log }), { dryRun: true })
-    expect(await workspace.archive.logFiles.list()).toEqual([])
+    expect(await workspace.objects.logFiles.list()).toEqual([])
     expect(await log.signer.lastSigned()).toMatchObject({ size: 0 })
   })
 })
@@ -147,7 +147,7 @@ describe('an older copy of database and objects, put back together', () => {
     await publishDay(workspace, log, 2)
     const record = readFileSync(`${log.keyPath}.signed`, 'utf8')
     const restored = restore()
-    const files = await restored.archive.logFiles.list()
+    const files = await restored.objects.logFiles.list()
     for (const index of [2, 3, 3]) {
       await expect(publishDay(restored, log, index)).rejects.toMatchObject({
         ...DAMAGED,
@@ -160,7 +160,7 @@ describe('an older copy of database and objects, put back together', () => {
     }
     expect((await restored.ledger.read()).rows).toHaveLength(2)
     expect(await restored.ledger.attempts(dayAfter(2))).toEqual([])
-    expect(await restored.archive.logFiles.list()).toEqual(files)
+    expect(await restored.objects.logFiles.list()).toEqual(files)
     expect(readFileSync(`${log.keyPath}.signed`, 'utf8')).toBe(record)
   })
 
@@ -196,13 +196,13 @@ describe('an older copy of database and objects, put back together', () => {
 test('a stored note that is damaged ends a run before an attempt is counted', async () => {
   const { workspace, log } = await signedWorkspace()
   await publishDay(workspace, log, 0)
-  const { logFiles } = workspace.archive
+  const { logFiles } = workspace.objects
   const get: typeof logFiles.get = async (file) => {
     const text = new TextDecoder().decode((await logFiles.get(file)) ?? undefined)
     return new TextEncoder().encode(text.replace('\n1\n', '\n1\nmore\n'))
   }
-  const archive = { ...workspace.archive, logFiles: { ...logFiles, get } }
-  await expect(publishDay(workspace, log, 1, { archive })).rejects.toMatchObject({
+  const objects = { ...workspace.objects, logFiles: { ...logFiles, get } }
+  await expect(publishDay(workspace, log, 1, { objects })).rejects.toMatchObject({
     ...DAMAGED,
     detail: 'the note tlog/year/1 is not a signed checkpoint',
   })
@@ -213,31 +213,31 @@ describe('a checkpoint', () => {
   test('of an empty ledger signs nothing', async () => {
     const { workspace, log } = await signedWorkspace()
     expect(await signLedger(checkpointPorts(workspace, log))).toMatchObject({ origin: LOG_NAME, size: 0 })
-    expect(await workspace.archive.logFiles.list()).toEqual([])
+    expect(await workspace.objects.logFiles.list()).toEqual([])
   })
 
   test('of a ledger that was never signed is signed, with its policy, and again changes nothing', async () => {
     const { workspace, log } = await signedWorkspace()
     await publishDay(workspace, null, 0)
     const report = await signLedger(checkpointPorts(workspace, log))
-    const [stored] = await storedCheckpoints(workspace.archive, log.signer.key)
+    const [stored] = await storedCheckpoints(workspace.objects, log.signer.key)
     expect(report).toEqual({
       origin: LOG_NAME,
       size: 1,
       root: Buffer.from(stored?.root ?? []).toString('hex'),
     })
-    const files = await workspace.archive.logFiles.list()
+    const files = await workspace.objects.logFiles.list()
     expect(await signLedger(checkpointPorts(workspace, log))).toEqual(report)
-    expect(await workspace.archive.logFiles.list()).toEqual(files)
+    expect(await workspace.objects.logFiles.list()).toEqual(files)
   })
 
   test('comes after the head that a crash left unwritten', async () => {
     const { workspace, log } = await signedWorkspace()
     const putHead = (): Promise<void> => Promise.reject(new Error('no room'))
-    await publishDay(workspace, null, 0, { archive: { ...workspace.archive, putHead } })
-    expect(await workspace.archive.newestHead()).toBeNull()
+    await publishDay(workspace, null, 0, { objects: { ...workspace.objects, putHead } })
+    expect(await workspace.objects.newestHead()).toBeNull()
     await signLedger(checkpointPorts(workspace, log))
-    expect(await workspace.archive.newestHead()).toMatchObject({ seq: 1 })
+    expect(await workspace.objects.newestHead()).toMatchObject({ seq: 1 })
     expect(await sizes(workspace, log)).toEqual([1])
   })
 

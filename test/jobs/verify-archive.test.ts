@@ -86,7 +86,7 @@ function readingAhead(objects: Record<string, SeenObject>, batches = 2) {
       close: () => Promise.resolve(void (told.closed += 1)),
     }
   }
-  return { told, archive: { readAhead } }
+  return { told, objects: { readAhead } }
 }
 
 /** The object of a day as it was sealed, seen without its manifest. */
@@ -107,7 +107,7 @@ type Readings = Record<string, (ObjectOutcome | Error)[]>
 
 function fakeArchive(
   readings: Readings = {},
-  changes: { ledger?: Partial<Auditors['ledger']>; archive?: Partial<Auditors['archive']> } = {},
+  changes: { ledger?: Partial<Auditors['ledger']>; objects?: Partial<Auditors['objects']> } = {},
 ): FakeArchive {
   const asked: Asked[] = []
   const notes: string[] = []
@@ -120,7 +120,7 @@ function fakeArchive(
     if (outcome instanceof Error) throw outcome
     return outcome
   }
-  const archive: Auditors['archive'] = {
+  const objects: Auditors['objects'] = {
     heads: () => Promise.resolve(headsOf(CONTENTS.rows, 7)),
     objectKeys: () => Promise.resolve(MANIFESTS.map(({ sha256 }) => objectPath(sha256))),
     readAhead: () => null,
@@ -132,13 +132,13 @@ function fakeArchive(
         yield [{ index, outcome: outcomeOf(day) }]
       }
     },
-    ...changes.archive,
+    ...changes.objects,
   }
   const ledger = { read: () => Promise.resolve(audited(CONTENTS)), ...changes.ledger }
   let now = 1_000
   const ports: VerifyPorts = {
     ledger,
-    archive,
+    objects,
     clock: () => (now += 5),
     random: () => 0,
     onProgress: () => undefined,
@@ -163,8 +163,8 @@ const NEWEST = '2026-01-07'
 
 describe('an audit', () => {
   test('of a sound archive reads every object and reports no finding', async () => {
-    const archive = fakeArchive()
-    expect(await verify(archive)).toEqual({
+    const objects = fakeArchive()
+    expect(await verify(objects)).toEqual({
       cause: null,
       report: {
         ok: true,
@@ -178,7 +178,7 @@ describe('an audit', () => {
         durationMs: 5,
       },
     })
-    expect(archive.notes).toEqual([])
+    expect(objects.notes).toEqual([])
   })
 
   test('names everything that is wrong, not only the first', async () => {
@@ -199,7 +199,7 @@ describe('an audit', () => {
   test('of an archive that was never written to is sound and empty', async () => {
     const none = (): Promise<[]> => Promise.resolve([])
     const ledger = { read: () => Promise.resolve(null) }
-    const { report } = await verify(fakeArchive({}, { ledger, archive: { heads: none, objectKeys: none } }))
+    const { report } = await verify(fakeArchive({}, { ledger, objects: { heads: none, objectKeys: none } }))
     expect(report).toMatchObject({
       ok: true,
       complete: true,
@@ -211,7 +211,7 @@ describe('an audit', () => {
 
   test('tells objects no entry names as orphans, which harm nothing', async () => {
     const keys = [...MANIFESTS.map(({ sha256 }) => objectPath(sha256)), 'sha256/zz', 'sha256/aa/left']
-    const { report } = await verify(fakeArchive({}, { archive: { objectKeys: () => Promise.resolve(keys) } }))
+    const { report } = await verify(fakeArchive({}, { objects: { objectKeys: () => Promise.resolve(keys) } }))
     const orphan = { code: 'orphan_object', publicationId: null, expected: null, actual: null }
     expect(report).toMatchObject({ ok: true })
     expect(report.findings).toEqual(['sha256/aa/left', 'sha256/zz'].map((path) => ({ ...orphan, path })))
@@ -225,10 +225,10 @@ describe('an object that does not hold', () => {
     ['differs and is the newest', NEWEST, DIFFERING, 'digest_mismatch'],
   ])('because it %s, and holds when it is read again, is a note and no finding', async (...given) => {
     const [, day, first, code] = given
-    const archive = fakeArchive({ [day]: [first, SOUND] })
-    const { report } = await verify(archive)
+    const objects = fakeArchive({ [day]: [first, SOUND] })
+    const { report } = await verify(objects)
     expect(report).toMatchObject({ ok: true, complete: true, objects: 7, findings: [] })
-    expect(archive.notes).toEqual([
+    expect(objects.notes).toEqual([
       expect.stringMatching(
         new RegExp(String.raw`sha256/20/\w+ is sound at the second reading.*\(${code}\)`),
       ),
@@ -236,10 +236,10 @@ describe('an object that does not hold', () => {
   })
 
   test('is read twice and reported as the second reading found it', async () => {
-    const archive = fakeArchive({ '2026-01-02': [DIFFERING, GONE, SOUND] })
-    const { report } = await verify(archive)
+    const objects = fakeArchive({ '2026-01-02': [DIFFERING, GONE, SOUND] })
+    const { report } = await verify(objects)
     expect(report.findings).toMatchObject([{ code: 'object_missing' }])
-    expect(archive.asked.filter(({ day }) => day === '2026-01-02')).toHaveLength(2)
+    expect(objects.asked.filter(({ day }) => day === '2026-01-02')).toHaveLength(2)
   })
 
   test('for a read error that stays is unreadable, leaves the archive unproved, and is no damage', async () => {
@@ -262,9 +262,9 @@ describe('what is read', () => {
     asked.filter((one) => one.examination === examination).map(({ day }) => day)
 
   test('is limited by a day or a sample', async () => {
-    const archive = fakeArchive()
-    const { report } = await verify(archive, { since: '2026-01-03' })
-    expect(archive.asked.map(({ day }) => day)).toEqual([NEWEST, '2026-01-03', '2026-01-06'])
+    const objects = fakeArchive()
+    const { report } = await verify(objects, { since: '2026-01-03' })
+    expect(objects.asked.map(({ day }) => day)).toEqual([NEWEST, '2026-01-03', '2026-01-06'])
     expect(report).toMatchObject({ ok: true, publications: 7, objects: 3, bytes: 3 * 12_345 })
     const sampled = fakeArchive()
     await verify(sampled, { sample: { by: 'share', percent: 30 } })
@@ -290,10 +290,10 @@ describe('what is read', () => {
   })
 
   test('is proved whole for every publication when asked for, and the newest not twice', async () => {
-    const archive = fakeArchive()
-    await verify(archive, { payloads: true })
-    expect(daysRead(archive, 'whole').sort()).toEqual(DAYS)
-    expect(archive.asked).toHaveLength(7)
+    const objects = fakeArchive()
+    await verify(objects, { payloads: true })
+    expect(daysRead(objects, 'whole').sort()).toEqual(DAYS)
+    expect(objects.asked).toHaveLength(7)
   })
 })
 
@@ -302,8 +302,8 @@ describe('objects that are read ahead', () => {
     Object.fromEntries(DAYS.map((day) => [day, seenSound(day)]))
 
   test('are not read again, but for the newest', async () => {
-    const { told, archive } = readingAhead(allSound())
-    const fake = fakeArchive({}, { archive })
+    const { told, objects } = readingAhead(allSound())
+    const fake = fakeArchive({}, { objects })
     const { report, cause } = await verify(fake)
     expect(cause).toBeNull()
     expect(report).toMatchObject({ ok: true, complete: true, objects: 7, bytes: 7 * 12_345, findings: [] })
@@ -313,12 +313,12 @@ describe('objects that are read ahead', () => {
 
   test('are examined as any other where they were not seen, or where that does not tell', async () => {
     const { '2025-12-30': _unseen, ...seen } = allSound()
-    const { archive } = readingAhead({
+    const { objects } = readingAhead({
       ...seen,
       '2026-01-02': { ...seenSound('2026-01-02'), identity: null } as SeenObject,
       '2026-01-03': { ...seenSound('2026-01-06'), sha256: MANIFESTS[4]?.sha256 } as SeenObject,
     })
-    const fake = fakeArchive({ '2026-01-03': [DIFFERING] }, { archive })
+    const fake = fakeArchive({ '2026-01-03': [DIFFERING] }, { objects })
     const { report } = await verify(fake)
     const again = ['2025-12-30', '2026-01-02', '2026-01-03', '2026-01-03']
     expect(fake.asked.map(({ day }) => day)).toEqual([NEWEST, ...again])
@@ -326,13 +326,13 @@ describe('objects that are read ahead', () => {
   })
 
   test('count as the first of two readings when they do not hold', async () => {
-    const { archive } = readingAhead({
+    const { objects } = readingAhead({
       ...allSound(),
       '2026-01-06': GONE,
       '2026-01-03': { ...seenSound('2026-01-03'), sha256: 'f'.repeat(64) } as SeenObject,
       '2026-01-02': BROKEN,
     })
-    const fake = fakeArchive({ '2026-01-03': [DIFFERING] }, { archive })
+    const fake = fakeArchive({ '2026-01-03': [DIFFERING] }, { objects })
     const { report } = await verify(fake)
     expect(fake.asked.map(({ day }) => day)).toEqual([NEWEST, '2026-01-02', '2026-01-03', '2026-01-06'])
     expect(report.findings).toMatchObject([{ code: 'digest_mismatch' }])
@@ -343,11 +343,11 @@ describe('objects that are read ahead', () => {
   })
 
   test('are no finding and are not counted when no entry names them', async () => {
-    const { archive } = readingAhead({
+    const { objects } = readingAhead({
       ...allSound(),
       '1999-01-01': { found: 'something else', why: 'a link' },
     })
-    const { report } = await verify(fakeArchive({}, { archive }))
+    const { report } = await verify(fakeArchive({}, { objects }))
     expect(report).toMatchObject({ ok: true, objects: 7, findings: [] })
   })
 
@@ -356,8 +356,8 @@ describe('objects that are read ahead', () => {
     ['from a day on', { since: '2026-01-03' }],
     ['with whole payloads', { payloads: true }],
   ])('are not asked for by an audit %s', async (_which, changes) => {
-    const { told, archive } = readingAhead(allSound())
-    expect((await verify(fakeArchive({}, { archive }), changes)).report.ok).toBe(true)
+    const { told, objects } = readingAhead(allSound())
+    expect((await verify(fakeArchive({}, { objects }), changes)).report.ok).toBe(true)
     expect(told).toEqual({ begun: 0, closed: 0 })
   })
 
@@ -365,15 +365,15 @@ describe('objects that are read ahead', () => {
     ['the ledger cannot be read', { ledger: { read: () => Promise.reject(new Error('EIO')) } }],
     ['the ledger is damaged', { ledger: { read: () => Promise.reject(storageDamaged('no database')) } }],
   ])('are given up when %s', async (_what, changes) => {
-    const { told, archive } = readingAhead(allSound())
-    const { report } = await verify(fakeArchive({}, { ...changes, archive }))
+    const { told, objects } = readingAhead(allSound())
+    const { report } = await verify(fakeArchive({}, { ...changes, objects }))
     expect(report).toMatchObject({ ok: false, objects: 0 })
     expect(told).toEqual({ begun: 1, closed: 1 })
   })
 
   test('are reported as far as they were seen when a signal ends the audit', async () => {
-    const { told, archive } = readingAhead({ ...allSound(), '2025-12-30': GONE })
-    const fake = fakeArchive({}, { archive })
+    const { told, objects } = readingAhead({ ...allSound(), '2025-12-30': GONE })
+    const fake = fakeArchive({}, { objects })
     const { report, cause } = await verify(fake, { signal: stoppedAfter(5, fake) })
     expect(cause).toBe(STOPPED)
     expect(report).toMatchObject({ complete: false, objects: 5, findings: [{ code: 'object_missing' }] })
@@ -410,7 +410,7 @@ describe('an audit that ends early', () => {
 
   test.each<[string, Error, Parameters<typeof fakeArchive>[1]]>([
     ['the ledger cannot be read', broken, { ledger: { read: () => Promise.reject(broken) } }],
-    ['the heads cannot be read', broken, { archive: { heads: () => Promise.reject(broken) } }],
+    ['the heads cannot be read', broken, { objects: { heads: () => Promise.reject(broken) } }],
     ['the store cannot be reached', unreachable, { ledger: { read: () => Promise.reject(unreachable) } }],
   ])('because %s is not ok and has no finding', async (_what, reason, changes) => {
     const { report, cause } = await verify(fakeArchive({}, changes))
@@ -419,7 +419,7 @@ describe('an audit that ends early', () => {
   })
 
   test('audits all but the orphans when the objects cannot be listed', async () => {
-    const archive = fakeArchive({}, { archive: { objectKeys: () => Promise.reject(broken) } })
+    const archive = fakeArchive({}, { objects: { objectKeys: () => Promise.reject(broken) } })
     const { report, cause } = await verify(archive)
     expect(cause).toBe(broken)
     expect(report).toMatchObject({ ok: false, complete: false, publications: 7, objects: 7, findings: [] })
@@ -448,7 +448,7 @@ describe('a whole store that cannot be what was written', () => {
 
   test('is a finding when it is the list of objects, and the rest is audited all the same', async () => {
     const objectKeys = (): Promise<never> => Promise.reject(storageDamaged('sha256 is a file'))
-    const { report } = await verify(fakeArchive({}, { archive: { objectKeys } }))
+    const { report } = await verify(fakeArchive({}, { objects: { objectKeys } }))
     expect(report).toMatchObject({ ok: false, complete: true, objects: 7 })
     expect(report.findings).toMatchObject([
       { code: 'object_unreadable', path: 'sha256', actual: 'sha256 is a file' },
@@ -463,11 +463,11 @@ describe('a publisher at work', () => {
   function growing(entries: number, headsSeen: number[]) {
     const looks = { ledger: 0, heads: 0 }
     const contents = audited({ rows: rows.slice(0, entries), legacy: [], founding: null })
-    const archive = {
+    const objects = {
       heads: () => Promise.resolve(headsOf(rows, headsSeen[looks.heads++] ?? headsSeen.at(-1) ?? 0)),
       objectKeys: () => Promise.resolve([]),
     }
-    return { looks, ledger: { read: () => Promise.resolve((looks.ledger++, contents)) }, archive }
+    return { looks, ledger: { read: () => Promise.resolve((looks.ledger++, contents)) }, objects }
   }
 
   test.each([
@@ -489,9 +489,9 @@ describe('a publisher at work', () => {
   test('makes no orphan of an object it names while the audit runs', async () => {
     const order: string[] = []
     const archive = fakeArchive()
-    const { objectKeys } = archive.ports.archive
+    const { objectKeys } = archive.ports.objects
     const { read } = archive.ports.ledger
-    archive.ports.archive.objectKeys = () => (order.push('objects'), objectKeys())
+    archive.ports.objects.objectKeys = () => (order.push('objects'), objectKeys())
     archive.ports.ledger.read = () => (order.push('ledger'), read())
     await verify(archive)
     expect(order).toEqual(['objects', 'ledger'])

@@ -181,7 +181,7 @@ describe('a sound host', () => {
     await publishDays(workspace, [AS_OF, addDays(AS_OF, 1)])
     const published = await served(openApp(workspace))
     const progress: [number, number][] = []
-    const head = await workspace.archive.newestHead()
+    const head = await workspace.objects.newestHead()
     const report = await verify(
       published,
       { expectedHead: head && { ...head, path: 'kept.json' } },

@@ -45,7 +45,7 @@ let prefixes = 0
 objectsContract('an S3 server', () => {
   prefixes += 1
   const prefix = `of-test-${prefixes}/archive`
-  const archive = openObjects(s3.location({ prefix }))
-  onTestFinished(() => archive.close())
-  return Promise.resolve({ archive, plant: (path, bytes) => s3.plant(`${prefix}/${path}`, bytes) })
+  const objects = openObjects(s3.location({ prefix }))
+  onTestFinished(() => objects.close())
+  return Promise.resolve({ objects, plant: (path, bytes) => s3.plant(`${prefix}/${path}`, bytes) })
 })

@@ -38,39 +38,39 @@ const prefix = (): string => `of-test-${prefixes}`
 
 function open(changes: Partial<S3Location> = {}, patience = PATIENCE): OpenObjects {
   const { driver, prepare } = s3Objects(server.location({ prefix: prefix(), ...changes }), patience)
-  const archive = unstorageObjects(driver, prepare)
-  onTestFinished(() => archive.close())
-  return archive
+  const objects = unstorageObjects(driver, prepare)
+  onTestFinished(() => objects.close())
+  return objects
 }
 
 /** An archive that holds the object, with no questions asked of the server so far. */
 async function openWithObject(patience = PATIENCE): Promise<OpenObjects> {
   await server.plant(`${prefix()}/${KEY}`, BYTES)
-  const archive = open({}, patience)
-  await archive.prepare()
+  const objects = open({}, patience)
+  await objects.prepare()
   server.reset()
-  return archive
+  return objects
 }
 
 async function openPrepared(patience = PATIENCE): Promise<OpenObjects> {
-  const archive = open({}, patience)
-  await archive.prepare()
+  const objects = open({}, patience)
+  await objects.prepare()
   server.reset()
-  return archive
+  return objects
 }
 
 const asked = (method: string, target: RegExp): number =>
   server.questions.filter((question) => question.method === method && target.test(question.target)).length
 
 /** Everything an archive is asked for. */
-const QUESTIONS: Record<string, (archive: OpenObjects) => Promise<unknown>> = {
-  get: (archive) => archive.get(DIGEST),
-  put: (archive) => archive.put(DIGEST, BYTES),
-  newestHead: (archive) => archive.newestHead(),
-  putHead: (archive) => archive.putHead(headOf(1)),
-  keys: (archive) => archive.keys('sha256'),
-  prepare: (archive) => archive.prepare(),
-  ping: (archive) => archive.ping(),
+const QUESTIONS: Record<string, (objects: OpenObjects) => Promise<unknown>> = {
+  get: (objects) => objects.get(DIGEST),
+  put: (objects) => objects.put(DIGEST, BYTES),
+  newestHead: (objects) => objects.newestHead(),
+  putHead: (objects) => objects.putHead(headOf(1)),
+  keys: (objects) => objects.keys('sha256'),
+  prepare: (objects) => objects.prepare(),
+  ping: (objects) => objects.ping(),
 }
 
 const each = Object.entries(QUESTIONS)
@@ -139,13 +139,13 @@ describe('an S3 store that cannot be used', () => {
 
 describe('an S3 store that ignores If-None-Match', () => {
   test.each(['prepare', 'put', 'putHead'])('is refused by %s, before anything is written', async (name) => {
-    const archive = open({ endpoint: server.bareUrl })
-    await expect(QUESTIONS[name]?.(archive)).rejects.toMatchObject({
+    const objects = open({ endpoint: server.bareUrl })
+    await expect(QUESTIONS[name]?.(objects)).rejects.toMatchObject({
       ...UNAVAILABLE,
       detail: `the object store ${server.bareUrl} ignores If-None-Match: *, by which objects are kept from being overwritten; use a store that honours conditional writes`,
     })
-    expect(await archive.keys('sha256')).toEqual([])
-    expect(await archive.keys('heads')).toEqual([])
+    expect(await objects.keys('sha256')).toEqual([])
+    expect(await objects.keys('heads')).toEqual([])
   })
 
   test('is refused when it says that it does not know conditional writes', async () => {
@@ -155,9 +155,9 @@ describe('an S3 store that ignores If-None-Match', () => {
 
   test('can be read', async () => {
     await server.plant(`${prefix()}/${KEY}`, BYTES)
-    const archive = open({ endpoint: server.bareUrl })
-    await archive.ping()
-    expect(await archive.get(DIGEST)).toEqual(Buffer.from(BYTES))
+    const objects = open({ endpoint: server.bareUrl })
+    await objects.ping()
+    expect(await objects.get(DIGEST)).toEqual(Buffer.from(BYTES))
   })
 })
 
@@ -173,16 +173,16 @@ describe('an S3 store that honours If-None-Match', () => {
   })
 
   test('is asked again after it could not be reached', async () => {
-    const archive = open()
+    const objects = open()
     server.fail('GET', /list-type/, s3Error(403, 'AccessDenied'))
-    await expect(archive.prepare()).rejects.toMatchObject(UNAVAILABLE)
-    await expect(archive.prepare()).resolves.toBeUndefined()
+    await expect(objects.prepare()).rejects.toMatchObject(UNAVAILABLE)
+    await expect(objects.prepare()).resolves.toBeUndefined()
   })
 
   test('is sent the digest of the body and the condition with every write, signed', async () => {
-    const archive = open()
-    await archive.put(DIGEST, BYTES)
-    await archive.putHead(headOf(1))
+    const objects = open()
+    await objects.put(DIGEST, BYTES)
+    await objects.putHead(headOf(1))
     const writes = server.questions.filter(({ method }) => method === 'PUT')
     expect(writes).toHaveLength(4)
     for (const { headers, body } of writes) {
@@ -199,20 +199,20 @@ describe('an S3 store that honours If-None-Match', () => {
   })
 
   test('keeps objects below the prefix, and does not see those of another that begins the same', async () => {
-    const archive = open()
-    await archive.put(DIGEST, BYTES)
+    const objects = open()
+    await objects.put(DIGEST, BYTES)
     await server.plant(`${prefix()}-2/heads/1`, BYTES)
     await server.plant(`${prefix()}/heads-2/1`, BYTES)
     expect(server.questions.at(-1)?.target).toBe(`/dash-archive/${prefix()}/${KEY}`)
-    expect(await archive.keys('heads')).toEqual([])
+    expect(await objects.keys('heads')).toEqual([])
   })
 
   test('may be a whole bucket', async () => {
-    const archive = openObjects(server.location({ prefix: '' }))
-    onTestFinished(() => archive.close())
-    await archive.put(DIGEST, BYTES)
-    expect(await archive.keys('sha256')).toContain(KEY)
-    expect(await archive.get(DIGEST)).toEqual(Buffer.from(BYTES))
+    const objects = openObjects(server.location({ prefix: '' }))
+    onTestFinished(() => objects.close())
+    await objects.put(DIGEST, BYTES)
+    expect(await objects.keys('sha256')).toContain(KEY)
+    expect(await objects.get(DIGEST)).toEqual(Buffer.from(BYTES))
   })
 
   test('lets one of two processes win that write different heads at once', async () => {
@@ -223,10 +223,10 @@ describe('an S3 store that honours If-None-Match', () => {
     expect(await open().newestHead()).toEqual(winner)
   })
 
-  test('has no witness: every use is proved anew', async () => {
-    const archive = await openWithObject()
-    expect(await archive.objectWitness(DIGEST)).toBeNull()
-    expect(await archive.headWitness(null)).toBeNull()
+  test('has no change token: every use is proved anew', async () => {
+    const objects = await openWithObject()
+    expect(await objects.objectChangeToken(DIGEST)).toBeNull()
+    expect(await objects.headChangeToken(null)).toBeNull()
   })
 })
 
@@ -245,12 +245,12 @@ describe('a read from an S3 store', () => {
   ]
 
   test.each(readFaults)('is repeated after %s, and is a fault after three times', async (_what, fault) => {
-    const archive = await openWithObject()
+    const objects = await openWithObject()
     server.fail('GET', /sha256/, fault, fault)
-    expect(await archive.get(DIGEST)).toEqual(Buffer.from(BYTES))
+    expect(await objects.get(DIGEST)).toEqual(Buffer.from(BYTES))
     server.reset()
     server.fail('GET', /sha256/, fault, fault, fault)
-    expect(await faultOf(archive.get(DIGEST))).toMatch(/3 times over/)
+    expect(await faultOf(objects.get(DIGEST))).toMatch(/3 times over/)
     expect(asked('GET', /sha256/)).toBe(3)
   })
 
@@ -258,9 +258,9 @@ describe('a read from an S3 store', () => {
     ['is never answered', 'silence'],
     ['stands still in the middle of its body', 'drip'],
   ])('is a fault when it %s', async (_what, fault) => {
-    const archive = await openWithObject(IMPATIENCE)
+    const objects = await openWithObject(IMPATIENCE)
     server.fail('GET', /sha256/, fault, fault, fault)
-    expect(await faultOf(archive.get(DIGEST))).toMatch(/3 times over: no whole answer within 100 ms/)
+    expect(await faultOf(objects.get(DIGEST))).toMatch(/3 times over: no whole answer within 100 ms/)
   })
 
   test.each<[string, S3Fault]>([
@@ -269,9 +269,9 @@ describe('a read from an S3 store', () => {
     ['another code', s3Error(404, 'NoSuchVersion')],
     ['a missing bucket', s3Error(404, 'NoSuchBucket')],
   ])('proves nothing absent by a 404 with %s', async (_what, fault) => {
-    const archive = await openWithObject()
+    const objects = await openWithObject()
     server.fail('GET', /sha256/, fault)
-    await expect(archive.get(DIGEST)).rejects.toMatchObject(UNAVAILABLE)
+    await expect(objects.get(DIGEST)).rejects.toMatchObject(UNAVAILABLE)
   })
 
   test.each<[string, S3Fault]>([
@@ -280,16 +280,16 @@ describe('a read from an S3 store', () => {
     ['not modified to a question without a condition', s3Error(412, 'PreconditionFailed')],
     ['a bad request', s3Error(400, 'InvalidRequest')],
   ])('is a fault when the answer is %s', async (_what, fault) => {
-    const archive = await openWithObject()
+    const objects = await openWithObject()
     server.fail('GET', /sha256/, fault)
-    expect(await faultOf(archive.get(DIGEST))).toMatch(/answered (?:206|204|412|400) /)
+    expect(await faultOf(objects.get(DIGEST))).toMatch(/answered (?:206|204|412|400) /)
   })
 
   test('is damage when the object is larger than any', async () => {
-    const archive = await openWithObject()
+    const objects = await openWithObject()
     const length = { 'content-length': String(64 * 1024 * 1024 + 1) }
     server.fail('GET', /sha256/, { status: 200, headers: length, body: 'x' })
-    await expect(archive.get(DIGEST)).rejects.toMatchObject(DAMAGED)
+    await expect(objects.get(DIGEST)).rejects.toMatchObject(DAMAGED)
   })
 })
 
@@ -300,45 +300,45 @@ describe('a write to an S3 store', () => {
   ]
 
   test.each(writeFaults)('is repeated after %s', async (_what, fault) => {
-    const archive = await openPrepared()
+    const objects = await openPrepared()
     server.fail('PUT', /sha256/, fault, fault)
-    await archive.put(DIGEST, BYTES)
-    expect(await archive.get(DIGEST)).toEqual(Buffer.from(BYTES))
-    expect(await archive.keys('sha256')).toEqual([KEY])
+    await objects.put(DIGEST, BYTES)
+    expect(await objects.get(DIGEST)).toEqual(Buffer.from(BYTES))
+    expect(await objects.keys('sha256')).toEqual([KEY])
   })
 
   test.each(writeFaults)('is a fault after three times %s', async (_what, fault) => {
-    const archive = await openPrepared()
+    const objects = await openPrepared()
     server.fail('PUT', /sha256/, fault, fault, fault)
-    expect(await faultOf(archive.put(DIGEST, BYTES))).toMatch(/3 times over/)
+    expect(await faultOf(objects.put(DIGEST, BYTES))).toMatch(/3 times over/)
     expect(asked('PUT', /sha256/)).toBe(3)
   })
 
   test('that is done although its answer was lost is found done by the next', async () => {
-    const archive = await openPrepared()
+    const objects = await openPrepared()
     server.fail('PUT', /sha256/, 'lost-answer', 'lost-answer', 'lost-answer')
-    expect(await faultOf(archive.put(DIGEST, BYTES))).toMatch(/3 times over/)
-    await archive.put(DIGEST, BYTES)
-    expect(await archive.get(DIGEST)).toEqual(Buffer.from(BYTES))
+    expect(await faultOf(objects.put(DIGEST, BYTES))).toMatch(/3 times over/)
+    await objects.put(DIGEST, BYTES)
+    expect(await objects.get(DIGEST)).toEqual(Buffer.from(BYTES))
   })
 
   test('of a head that is done although its answer was lost is done', async () => {
-    const archive = await openPrepared()
+    const objects = await openPrepared()
     server.fail('PUT', /heads/, 'lost-answer')
-    await archive.putHead(headOf(1))
-    expect(await archive.newestHead()).toEqual(headOf(1))
+    await objects.putHead(headOf(1))
+    expect(await objects.newestHead()).toEqual(headOf(1))
   })
 
   test('is damage when the store says it is done and has nothing', async () => {
-    const archive = await openPrepared()
+    const objects = await openPrepared()
     server.fail('PUT', /sha256/, { status: 200 })
-    await expect(archive.put(DIGEST, BYTES)).rejects.toMatchObject(DAMAGED)
+    await expect(objects.put(DIGEST, BYTES)).rejects.toMatchObject(DAMAGED)
   })
 
   test('is damage when it reads back as other bytes', async () => {
-    const archive = await openPrepared()
+    const objects = await openPrepared()
     server.fail('GET', /sha256/, { status: 200, body: '{"an":"Object"}' })
-    await expect(archive.put(DIGEST, BYTES)).rejects.toMatchObject(DAMAGED)
+    await expect(objects.put(DIGEST, BYTES)).rejects.toMatchObject(DAMAGED)
   })
 
   test.each([
@@ -346,10 +346,10 @@ describe('a write to an S3 store', () => {
     ['a 404 of any kind', { status: 404 }],
     ['a right that is missing', s3Error(403, 'AccessDenied')],
   ])('is unavailable after %s', async (_what, fault) => {
-    const archive = await openPrepared()
+    const objects = await openPrepared()
     server.fail('PUT', /sha256/, fault)
-    await expect(archive.put(DIGEST, BYTES)).rejects.toMatchObject(UNAVAILABLE)
-    expect(await archive.get(DIGEST)).toBeNull()
+    await expect(objects.put(DIGEST, BYTES)).rejects.toMatchObject(UNAVAILABLE)
+    expect(await objects.get(DIGEST)).toBeNull()
   })
 })
 

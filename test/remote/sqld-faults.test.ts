@@ -260,10 +260,10 @@ test('no pragma is sent to a server, nor an interactive transaction begun', asyn
   expect(gate.bodies.filter((body) => !body.includes('"type":"close"'))).toEqual([])
 })
 
-test('no witness is given for what a server holds', async () => {
+test('no change token is given for what a server holds', async () => {
   const { ledger } = connectLedger(sqld.url)
   await ledger.ping()
-  expect(await ledger.witness()).toBeNull()
+  expect(await ledger.changeToken()).toBeNull()
 })
 
 test('a table that is gone while the server runs is damage', async () => {

@@ -93,12 +93,12 @@ test('every public route answers a preflight without any store, and refuses each
     throw new Error('the storage is down')
   }
   const down = <Port extends object>(port: Port): Port => new Proxy(port, { get: () => fail })
-  const { year, ledger, archive, feed, search, recommendations } = workspace
+  const { year, ledger, objects, feed, search, recommendations } = workspace
   const app = openApp({
     ...workspace,
     year: down(year),
     ledger: down(ledger),
-    archive: down(archive),
+    objects: down(objects),
     feed: down(feed),
     search: { ...search, by: (caller) => down(search.by(caller)) },
     recommendations: down(recommendations),

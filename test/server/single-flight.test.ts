@@ -1,5 +1,5 @@
 import { describe, expect, test } from 'vitest'
-import { coalesce, together } from '../../src/server/single-flight.ts'
+import { singleFlight, batchPerTick } from '../../src/server/single-flight.ts'
 
 /** Work that ends when it is told to, and counts how often it was begun. */
 function controlled(): { work: () => Promise<number>; begun: () => number; finish: () => void } {
@@ -19,7 +19,7 @@ const turn = (): Promise<void> => new Promise((resolve) => setImmediate(resolve)
 describe('a coalesced reading', () => {
   test('is never one that began before its caller asked', async () => {
     const { work, finish } = controlled()
-    const read = coalesce(work)
+    const read = singleFlight(work)
     const first = read()
     const second = read()
     const third = read()
@@ -32,7 +32,7 @@ describe('a coalesced reading', () => {
 
   test('begins anew for who asks after it ended', async () => {
     const { work, finish } = controlled()
-    const read = coalesce(work)
+    const read = singleFlight(work)
     const first = read()
     finish()
     await first
@@ -43,7 +43,7 @@ describe('a coalesced reading', () => {
 
   test('that fails fails for its own callers, and not for those who wait for the next', async () => {
     let calls = 0
-    const read = coalesce(async () => {
+    const read = singleFlight(async () => {
       calls += 1
       await turn()
       if (calls === 1) throw new Error('the first fails')
@@ -58,7 +58,7 @@ describe('a coalesced reading', () => {
 describe('work done together', () => {
   test('begins only after every caller of the turn has asked, once for all of them', async () => {
     const events: string[] = []
-    const look = together(() => events.push('looked'))
+    const look = batchPerTick(() => events.push('looked'))
     events.push('first asks')
     const first = look()
     events.push('second asks')
@@ -69,7 +69,7 @@ describe('work done together', () => {
 
   test('is done again for who asks once it began', async () => {
     let looks = 0
-    const look = together(() => (looks += 1))
+    const look = batchPerTick(() => (looks += 1))
     const first = await look()
     const again = look()
     expect([first, await again]).toEqual([1, 2])
@@ -77,7 +77,7 @@ describe('work done together', () => {
 
   test('that fails fails for all its callers, and the next turn starts afresh', async () => {
     let looks = 0
-    const look = together(() => {
+    const look = batchPerTick(() => {
       looks += 1
       if (looks === 1) throw new Error('cannot look')
       return looks

@@ -18,7 +18,7 @@ import type { Workspace } from './workspace.ts'
 
 /** A workspace as the agent reads it, through handles that cannot write. */
 export function readAsAgent(
-  { ledgerPath, feedPath, archive }: Workspace,
+  { ledgerPath, feedPath, objects }: Workspace,
   now: Instant,
 ): { reads: AgentReads; sources: AgentSources } {
   const busy = { nativeBusyMs: 20, retryMs: 2_000 }
@@ -45,8 +45,8 @@ export function readAsAgent(
     feed: libsqlFeed(feed),
     search,
     ledger,
-    archive,
-    year: yearReader(ledger, archive),
+    objects,
+    year: yearReader(ledger, objects),
     clock: () => now,
   }
   return { reads, sources: agentSources(reads) }

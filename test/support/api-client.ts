@@ -7,7 +7,7 @@ import { listenOn } from '../../src/server/listen.ts'
 import type { ListenOptions, RunningServer } from '../../src/server/listen.ts'
 import type { Log } from '../../src/server/route.ts'
 import type { Agent } from '../../src/server/agent/routes.ts'
-import type { PublishedAnswer } from '../../src/domain/year/published-ledger.ts'
+import type { PublishedResponse } from '../../src/domain/year/published-ledger.ts'
 import type { PublicHost } from '../../src/domain/ports.ts'
 import { formatInstant } from '../../src/domain/time.ts'
 import { seeBytes } from '../../src/domain/year/examine.ts'
@@ -37,9 +37,9 @@ export async function listenLocally(app: H3, changes: Partial<ListenOptions> = {
 /** The stores of an application. */
 type Stores = Pick<
   ServerPorts,
-  'ledger' | 'archive' | 'year' | 'feed' | 'search' | 'recommendations' | 'audits'
+  'ledger' | 'objects' | 'year' | 'feed' | 'search' | 'recommendations' | 'audits'
 > &
-  Record<'ledger' | 'archive', { ping(): Promise<void> }>
+  Record<'ledger' | 'objects', { ping(): Promise<void> }>
 
 /** The whole application over stores, without a socket. */
 export function openApp(stores: Stores, changes: Partial<ServerPorts> = {}): H3 {
@@ -51,7 +51,7 @@ export function openApp(stores: Stores, changes: Partial<ServerPorts> = {}): H3 
     widgetUrl: null,
     clock: Date.now,
     log: silentLog,
-    checks: { ledger: () => stores.ledger.ping(), archive: () => stores.archive.ping() },
+    checks: { ledger: () => stores.ledger.ping(), archive: () => stores.objects.ping() },
     isDraining: () => false,
     demo: false,
     publishedBaseUrl: BASE_URL,
@@ -95,17 +95,21 @@ export const NO_CHAT: Pick<Agent, 'routes' | 'config' | 'shownStatus'> = {
 }
 
 /** An answer with its whole body. */
-type WholeAnswer = Omit<PublishedAnswer, 'bytes' | 'seen'> & { bytes: Uint8Array }
+type WholeAnswer = Omit<PublishedResponse, 'bytes' | 'seen'> & { bytes: Uint8Array }
 
 /** What a lying host makes of an honest answer. `at` is null for its ledgers and its head. */
 export type Lie = (
   answer: WholeAnswer,
   question: { path: string; at: number | null; held: readonly string[] },
-) => Omit<PublishedAnswer, 'seen'>
+) => Omit<PublishedResponse, 'seen'>
 
 /** The public answers of an application without a socket, as an auditor asks for them. */
 export function publishedBy(app: Pick<H3, 'request'>, lie: Lie = (answer) => answer): PublicHost['history'] {
-  const ask = async (path: string, at: number | null, held: readonly string[]): Promise<PublishedAnswer> => {
+  const ask = async (
+    path: string,
+    at: number | null,
+    held: readonly string[],
+  ): Promise<PublishedResponse> => {
     const ifNoneMatch = held.map((sha256) => `"${sha256}"`).join(', ')
     const response = await app.request(`http://dash.test${path}`, {
       headers: ifNoneMatch === '' ? {} : { 'if-none-match': ifNoneMatch },

@@ -82,8 +82,8 @@ export function openSampleApp(archive: SampleArchive, changes: Partial<ServerPor
     newestHead: async () => archive.head,
     headFile: async () => null,
     putHead: refuse,
-    objectWitness: async () => null,
-    headWitness: async () => null,
+    objectChangeToken: async () => null,
+    headChangeToken: async () => null,
     keys: async () => [],
     prepare: async () => undefined,
     ping: async () => undefined,
@@ -102,7 +102,7 @@ export function openSampleApp(archive: SampleArchive, changes: Partial<ServerPor
   }
   const ledger = {
     read: async () => archive.contents,
-    witness: async () => null,
+    changeToken: async () => null,
     attempts: async () => [],
     firstAttemptDay: async () => null,
     takeLease: refuse,
@@ -119,7 +119,7 @@ export function openSampleApp(archive: SampleArchive, changes: Partial<ServerPor
   }
   const stores = {
     ledger,
-    archive: store,
+    objects: store,
     year: { read },
     feed: { newestSnapshot: async () => null, snapshotFeed: async () => null },
     search: { by: () => ({ search: refuse, similar: refuse, itemTrend: refuse, termTrend: refuse }) },
@@ -175,7 +175,7 @@ export async function audit(folder: string, asOfDay: Day): Promise<Standing> {
     const findings = await findingsIn(folder)
     const damage = findings.filter(({ code }) => code !== 'orphan_object')
     const key = signedLogOf(folder)
-    const log = key ? await auditLog(key, workspace.archive, rows) : { newest: 0, problems: [] }
+    const log = key ? await auditLog(key, workspace.objects, rows) : { newest: 0, problems: [] }
     const problems = [
       ...damage.map(({ code, path, actual }) => `${code} ${path}: ${actual}`),
       ...log.problems,
@@ -201,10 +201,10 @@ export async function audit(folder: string, asOfDay: Day): Promise<Standing> {
 
 async function findingsIn(folder: string): Promise<Finding[]> {
   const container = new Container({ config: readConfig({ dataDir: folder }, {}, '/'), version: '0' })
-  const { ledger, archive } = await container.auditors()
+  const { ledger, objects } = await container.auditors()
   const ports = {
     ledger,
-    archive,
+    objects,
     clock: Date.now,
     random: Math.random,
     onProgress: () => undefined,

@@ -40,12 +40,12 @@ export function logSettings(folder: string): Record<string, string> {
 }
 
 /** The checkpoints of all stored notes, ascending by size. */
-export async function storedCheckpoints(archive: Objects, key: VerifierKey): Promise<Checkpoint[]> {
-  const files = await archive.logFiles.list()
+export async function storedCheckpoints(objects: Objects, key: VerifierKey): Promise<Checkpoint[]> {
+  const files = await objects.logFiles.list()
   const checkpoints: Checkpoint[] = []
   for (const file of files) {
     if (file.kind !== 'note') continue
-    const read = readStoredNote(await archive.logFiles.get(file), file.size, key)
+    const read = readStoredNote(await objects.logFiles.get(file), file.size, key)
     if (read.problem !== null) throw new Error(`${logFileName(file)} ${read.problem}`)
     checkpoints.push(read.checkpoint)
   }
@@ -71,10 +71,10 @@ function inconsistencies(checkpoints: readonly Checkpoint[], rows: readonly Ledg
 /** The size of the newest stored note, and what is wrong with anything that was signed. */
 export async function auditLog(
   { signer }: SignedLog,
-  archive: Objects,
+  objects: Objects,
   rows: readonly LedgerRow[],
 ): Promise<{ newest: number; problems: string[] }> {
-  const stored = await storedCheckpoints(archive, signer.key)
+  const stored = await storedCheckpoints(objects, signer.key)
   const last = await signer.lastSigned()
   const newest = stored.at(-1)?.size ?? 0
   const unrecorded = last.size < newest ? [`note ${newest} was stored and ${last.size} recorded`] : []

@@ -6,7 +6,7 @@ import type {
   SourceMemory,
 } from '../../src/adapters/sources/source-client.ts'
 import type { Clock } from '../../src/domain/ports.ts'
-import type { KeptAnswer } from '../../src/domain/feed/live-source.ts'
+import type { KeptResponse } from '../../src/domain/feed/live-source.ts'
 
 export const USER_AGENT = 'dash/1.2.3 (+https://dash.example)'
 
@@ -46,16 +46,16 @@ export function sleepingClock(from: number): {
 }
 
 /** What is remembered of sources, in memory. */
-export function memoryOfSources(): SourceMemory & { kept: Map<string, KeptAnswer> } {
-  const kept = new Map<string, KeptAnswer>()
+export function memoryOfSources(): SourceMemory & { kept: Map<string, KeptResponse> } {
+  const kept = new Map<string, KeptResponse>()
   const pauses = new Map<string, number>()
   return {
     kept,
-    keptAnswer(url, since, now) {
+    keptResponse(url, since, now) {
       const answer = kept.get(url)
       return Promise.resolve(answer && answer.keptAt > since && answer.keptAt <= now ? answer : null)
     },
-    keepAnswer(url, answer) {
+    keepResponse(url, answer) {
       kept.set(url, answer)
       return Promise.resolve()
     },

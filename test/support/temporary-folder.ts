@@ -68,7 +68,7 @@ export const laterClock: Clock = () => Date.now() + 10_000
 
 /**
  * Resolves once the file system would stamp a later time than the last one it stamped on `path`. Its clock ticks every
- * few milliseconds; two changes within a tick are what the two settling seconds of a witness are for.
+ * few milliseconds; two changes within a tick are what the two settling seconds of a change token are for.
  */
 export async function fileSystemClockMovedOn(path: string): Promise<void> {
   const { ctimeNs } = lstatSync(path, { bigint: true })

@@ -35,7 +35,7 @@ export interface Workspace {
   ledger: Ledger
   feed: FeedStore
   search: FeedSearch
-  archive: Objects
+  objects: Objects
   year: YearReader
   recommendations: Objects['recommendations']
   audits: State['audits']
@@ -75,7 +75,7 @@ export function reopenWorkspace(folder: string, fileClock: Clock = Date.now, ret
   const close = (): void => [stateDatabase, ledgerDatabase, feedDatabase].forEach((each) => each.close())
   onTestFinished(close)
   const ledger = libsqlLedger(ledgerDatabase, fileClock)
-  const archive = fileObjects(objectsPath, fileClock)
+  const objects = fileObjects(objectsPath, fileClock)
   const feed = libsqlFeed(feedDatabase)
   const search = openFeedSearch({
     location,
@@ -93,9 +93,9 @@ export function reopenWorkspace(folder: string, fileClock: Clock = Date.now, ret
     ledger,
     feed,
     search,
-    archive,
-    year: yearReader(ledger, archive),
-    recommendations: archive.recommendations,
+    objects,
+    year: yearReader(ledger, objects),
+    recommendations: objects.recommendations,
     audits: libsqlAudits(stateDatabase),
     close,
   }

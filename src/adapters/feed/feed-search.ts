@@ -1,5 +1,5 @@
 import { fairQueue } from '../../domain/fair-queue.ts'
-import type { FairQueue, PlaceBounds } from '../../domain/fair-queue.ts'
+import type { FairQueue, SlotBounds } from '../../domain/fair-queue.ts'
 import { PAGES_CALLER, SEARCH_RETRY_AFTER_SECONDS } from '../../domain/feed/search.ts'
 import type {
   FeedSearchRefusal,
@@ -23,7 +23,7 @@ export interface FeedSearchOptions {
   /** The feed's own database, which migrates what the process reads. */
   database: Database
   /** Bounds of open queries; those of the chat, of pages and of all others are counted separately. */
-  bounds: PlaceBounds
+  bounds: SlotBounds
   /** Longest time of a query, from its turn on. */
   timeoutMs: number
   /** The program of the process; that of the build when it is absent. */
@@ -107,7 +107,7 @@ interface Job {
 }
 
 /** @param lanes how many queries run at a time */
-export function searchTurns(bounds: PlaceBounds, lanes: number): SearchTurns {
+export function searchTurns(bounds: SlotBounds, lanes: number): SearchTurns {
   // None takes a place from another. The chat goes first; pages and clients take turns.
   const chat = fairQueue<Job>(bounds)
   const pages = fairQueue<Job>(bounds)

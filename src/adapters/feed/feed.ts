@@ -1,6 +1,6 @@
-import type { KeptAnswer } from '../../domain/feed/live-source.ts'
+import type { KeptResponse } from '../../domain/feed/live-source.ts'
 import type { FeedStore } from '../../domain/ports.ts'
-import type { FeedFacts } from '../../domain/survey.ts'
+import type { FeedFacts } from '../../domain/inspection.ts'
 import type { Instant } from '../../domain/time.ts'
 import { lastCompleteDay, windowEnding } from '../../domain/year/ledger.ts'
 import { windowProblem, withoutProvenance } from '../../domain/year/plan.ts'
@@ -47,8 +47,8 @@ export function libsqlFeed(database: Database): FeedStore {
     storedItems: on(storedItems),
     item: on(readItem),
     revision: on(readRevision),
-    keptAnswer: on(readKeptAnswer),
-    keepAnswer: on(keepAnswer),
+    keptResponse: on(readKeptAnswer),
+    keepResponse: on(keepAnswer),
     pausedUntil: on(readPause),
     pauseUntil: on(pauseUntil),
     ping: on(async (client) => void (await client.execute('SELECT 1 FROM verified_titles LIMIT 1'))),
@@ -82,16 +82,22 @@ async function readKeptAnswer(
   url: string,
   since: Instant,
   now: Instant,
-): Promise<KeptAnswer | null> {
+): Promise<KeptResponse | null> {
   const members = ['etag', 'lastModified', 'body', 'keptAt'] as const
-  const [kept] = await selectObjects<KeptAnswer>(reader, members, KEPT, [url, since, now], 'the kept answers')
+  const [kept] = await selectObjects<KeptResponse>(
+    reader,
+    members,
+    KEPT,
+    [url, since, now],
+    'the kept answers',
+  )
   return kept ?? null
 }
 
 async function keepAnswer(
   client: StoreClient,
   url: string,
-  { etag, lastModified, body, keptAt }: KeptAnswer,
+  { etag, lastModified, body, keptAt }: KeptResponse,
   since: Instant,
 ): Promise<void> {
   await client.batch(

@@ -3,10 +3,10 @@ import { TREND_MAX_DAYS } from '../../domain/feed/search.ts'
 import type {
   ItemTrend,
   SearchPage,
-  SearchQuestion,
+  SearchQuery,
   SimilarItem,
   TermTrend,
-  TermTrendQuestion,
+  TermTrendQuery,
 } from '../../domain/feed/search.ts'
 import { itemsOfKey } from '../../domain/feed/source.ts'
 import { selectObjects } from '../sqlite/rows.ts'
@@ -18,10 +18,10 @@ import { REVISION } from './window.ts'
 
 /** A query as it travels to the process that runs it. */
 export type FeedQuery =
-  | { ask: 'search'; query: SearchQuestion }
+  | { ask: 'search'; query: SearchQuery }
   | { ask: 'similar'; key: string; limit: number }
   | { ask: 'item-trend'; key: string }
-  | { ask: 'term-trend'; query: TermTrendQuestion }
+  | { ask: 'term-trend'; query: TermTrendQuery }
 
 export type FeedResult = SearchPage | SimilarItem[] | ItemTrend | TermTrend
 
@@ -71,7 +71,7 @@ async function itemTrend(reader: Reader, key: string): Promise<ItemTrend> {
 }
 
 /** Items that mention a term, by their day (docs/api.md). */
-async function termTrend(reader: Reader, { term, from, to }: TermTrendQuestion): Promise<TermTrend> {
+async function termTrend(reader: Reader, { term, from, to }: TermTrendQuery): Promise<TermTrend> {
   const units = parseSearchText(term)
   if (units.length === 0) return { mentions: 0, days: [] }
   const { active } = await readAnsweringState(reader)

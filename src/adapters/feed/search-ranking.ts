@@ -14,7 +14,7 @@ import type {
   Match,
   SearchHit,
   SearchPage,
-  SearchQuestion,
+  SearchQuery,
   SimilarItem,
 } from '../../domain/feed/search.ts'
 import { itemsOfKey } from '../../domain/feed/source.ts'
@@ -37,7 +37,7 @@ const PARTIAL_MAX = 200
 const PARTIAL_MIN_SHARE = 0.5
 
 /** Items with every word, then those with the last word begun, then those with some words (docs/api.md). */
-export async function search(reader: Reader, query: SearchQuestion): Promise<SearchPage> {
+export async function search(reader: Reader, query: SearchQuery): Promise<SearchPage> {
   const offset = offsetOf(query)
   const wanted = Math.min(offset + query.limit, REACH_MAX)
   const units = parseSearchText(query.query)
@@ -63,7 +63,7 @@ export async function search(reader: Reader, query: SearchQuestion): Promise<Sea
 }
 
 /** Where in the ranking a page begins. */
-function offsetOf(query: SearchQuestion): number {
+function offsetOf(query: SearchQuery): number {
   if (query.cursor === null) return 0
   const [, digest, offset] = /^([\w-]{16})\.(\d{1,4})$/.exec(query.cursor) ?? []
   if (digest !== digestOf(query) || Number(offset) >= REACH_MAX) {
@@ -72,7 +72,7 @@ function offsetOf(query: SearchQuestion): number {
   return Number(offset)
 }
 
-function digestOf({ query, sources, from, to }: SearchQuestion): string {
+function digestOf({ query, sources, from, to }: SearchQuery): string {
   const text = JSON.stringify([query, sources, from, to])
   return createHash('sha256').update(text).digest('base64url').slice(0, 16)
 }
@@ -203,7 +203,7 @@ function ranked(set: IndexSet, words: 'titles' | 'texts', limit: number): string
     ORDER BY score DESC, id DESC LIMIT ${limit}`
 }
 
-type Scope = Pick<SearchQuestion, 'sources' | 'from' | 'to'>
+type Scope = Pick<SearchQuery, 'sources' | 'from' | 'to'>
 
 const EVERYTHING: Scope = { sources: [], from: null, to: null }
 

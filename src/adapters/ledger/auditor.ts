@@ -5,12 +5,12 @@ import { getTableColumns } from 'drizzle-orm/utils'
 import type { Auditors } from '../../domain/ports.ts'
 import { storageDamaged } from '../../domain/refusal.ts'
 import type { DatabaseLocation } from '../../domain/refusal.ts'
-import type { LedgerFacts } from '../../domain/survey.ts'
+import type { LedgerFacts } from '../../domain/inspection.ts'
 import type { AuditedContents, UnreadableRow } from '../../domain/year/ledger.ts'
 import { readLease } from '../sqlite/lease.ts'
 import { asJsonRows, decodeJsonRows, selectJsonRows } from '../sqlite/rows.ts'
 import type { Reader } from '../sqlite/rows.ts'
-import { untouchedDatabase } from '../sqlite/untouched.ts'
+import { openReadOnlyCopy } from '../sqlite/read-only-copy.ts'
 import { entries, founding, lease, legacyPublications, markOf } from './schema.ts'
 
 /**
@@ -22,7 +22,7 @@ export function ledgerAuditor(
   location: DatabaseLocation,
   waiting: { nativeBusyMs: number; retryMs: number },
 ): Auditors['ledger'] {
-  const ledger = untouchedDatabase(location, waiting)
+  const ledger = openReadOnlyCopy(location, waiting)
   return { read: () => ledger.read(readForAudit) }
 }
 

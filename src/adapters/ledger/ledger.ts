@@ -22,7 +22,7 @@ import { attempts, entries, founding, lease, legacyPublications, markOf } from '
  * The ledger on libSQL. Every write is one statement or one batch, so that it happens whole or not at all on every
  * engine, and each carries the conditions it depends on, so that nothing can come between a look and a write.
  *
- * @param fileClock the clock the file system stamps with; see {@link Database.witness}
+ * @param fileClock the clock the file system stamps with; see {@link Database.changeToken}
  */
 export function libsqlLedger(database: Database, fileClock: Clock = Date.now): Ledger {
   return {
@@ -45,7 +45,7 @@ export function libsqlLedger(database: Database, fileClock: Clock = Date.now): L
         }
       }),
 
-    witness: () => Promise.resolve(database.witness(fileClock)),
+    changeToken: () => Promise.resolve(database.changeToken(fileClock)),
 
     attempts: (asOfDay) =>
       database.use(({ orm }) => selectRows(orm, attempts, 'attempt', eq(attempts.asOfDay, asOfDay))),
@@ -302,10 +302,10 @@ const READINGS = 5
  * ledger one entry ahead, which is sound. Several commits in between would look like lost heads, so a reading that
  * does not hold counts only if the head is still the same afterwards.
  */
-export function yearReader(ledger: Pick<Ledger, 'read'>, archive: Pick<Objects, 'newestHead'>): YearReader {
+export function yearReader(ledger: Pick<Ledger, 'read'>, objects: Pick<Objects, 'newestHead'>): YearReader {
   return {
     async read() {
-      let head = await archive.newestHead()
+      let head = await objects.newestHead()
       for (let reading = 1; ; reading += 1) {
         const contents = await ledger.read()
         // Reading and proving ten years take some twenty milliseconds each: a server must get to other work between.
@@ -313,7 +313,7 @@ export function yearReader(ledger: Pick<Ledger, 'read'>, archive: Pick<Objects, 
         try {
           return { proved: proveLedger(contents, head), contents, head }
         } catch (error) {
-          const newest = await archive.newestHead()
+          const newest = await objects.newestHead()
           if (newest?.seq === head?.seq || reading === READINGS) throw error
           head = newest
         }

@@ -12,24 +12,24 @@ import { examinationOf } from './examine-file.ts'
 const HEADS_AT_A_TIME = 16
 
 /** The auditor of an archive whose objects come over the network, or from memory. */
-export function streamingAuditor(archive: Pick<Objects, 'keys' | 'headFile' | 'get'>): Auditors['archive'] {
+export function streamingAuditor(objects: Pick<Objects, 'keys' | 'headFile' | 'get'>): Auditors['objects'] {
   return {
     async heads() {
-      const keys = await archive.keys('heads')
+      const keys = await objects.keys('heads')
       const limit = pLimit(HEADS_AT_A_TIME)
       // After a failure no more are asked for: the process would wait for all of them before it ends.
-      const read = limit.map(keys, (key) => readHead(archive, key)).finally(() => limit.clearQueue())
+      const read = limit.map(keys, (key) => readHead(objects, key)).finally(() => limit.clearQueue())
       const heads = await read
       return heads.sort((a, b) => a.seq - b.seq)
     },
-    objectKeys: () => archive.keys('sha256'),
+    objectKeys: () => objects.keys('sha256'),
     // Reading what no entry names costs a request each.
     readAhead: () => null,
     async *examine(manifests, examination, jobs, signal) {
       const examine = await examinationOf(examination)
       const look = async (index: number, manifest: Manifest) => ({
         index,
-        outcome: await outcomeOf(archive, manifest, examine),
+        outcome: await outcomeOf(objects, manifest, examine),
       })
       for (let start = 0; start < manifests.length; start += jobs) {
         signal.throwIfAborted()
@@ -41,10 +41,10 @@ export function streamingAuditor(archive: Pick<Objects, 'keys' | 'headFile' | 'g
   }
 }
 
-async function readHead(archive: Pick<Objects, 'headFile'>, path: string): Promise<AuditedHead> {
+async function readHead(objects: Pick<Objects, 'headFile'>, path: string): Promise<AuditedHead> {
   const seq = headSeq(path)
   try {
-    return auditedHead(path, seq === 0 ? null : await headBytes(archive, seq))
+    return auditedHead(path, seq === 0 ? null : await headBytes(objects, seq))
   } catch (error) {
     if (!(error instanceof StorageFault)) throw error
     return { path, seq, head: null, readError: READ_ERROR + error.message }
@@ -64,9 +64,9 @@ function headSeq(path: string): number {
 }
 
 /** The bytes of a head file; null also for something in its place that is no file, which spoils this head alone. */
-async function headBytes(archive: Pick<Objects, 'headFile'>, seq: number): Promise<Uint8Array | null> {
+async function headBytes(objects: Pick<Objects, 'headFile'>, seq: number): Promise<Uint8Array | null> {
   try {
-    return await archive.headFile(seq)
+    return await objects.headFile(seq)
   } catch (error) {
     if (error instanceof Refusal && error.code === 'storage_damaged') return null
     throw error
@@ -74,12 +74,12 @@ async function headBytes(archive: Pick<Objects, 'headFile'>, seq: number): Promi
 }
 
 async function outcomeOf(
-  archive: Pick<Objects, 'get'>,
+  objects: Pick<Objects, 'get'>,
   manifest: Manifest,
   examine: typeof examineBytes,
 ): Promise<ObjectOutcome> {
   try {
-    const bytes = await archive.get(manifest.sha256)
+    const bytes = await objects.get(manifest.sha256)
     if (bytes === null) return { found: 'nothing' }
     return { found: 'bytes', byteSize: bytes.byteLength, problems: examine(manifest, bytes) }
   } catch (error) {

@@ -26,15 +26,15 @@ const WORTH_READING_AHEAD = 100
  *
  * @param root folder of the store
  */
-export function fileAuditor(archive: Pick<Objects, 'keys'>, root: string): Auditors['archive'] {
+export function fileAuditor(objects: Pick<Objects, 'keys'>, root: string): Auditors['objects'] {
   return {
     async heads() {
       const readFile = fileReader()
-      const names = [...(await archive.keys('heads')), ...foldersAmongHeads(root)]
+      const names = [...(await objects.keys('heads')), ...foldersAmongHeads(root)]
       // Thousands of small files: read here and now, they take a tenth of the time.
       return names.map((path) => readHead(root, path, readFile)).sort((a, b) => a.seq - b.seq)
     },
-    objectKeys: () => archive.keys('sha256'),
+    objectKeys: () => objects.keys('sha256'),
     async *examine(manifests, examination, jobs, signal) {
       const work = manifests.map((manifest) => ({ path: `${root}/${objectPath(manifest.sha256)}`, manifest }))
       const examined =

@@ -20,7 +20,7 @@ import { defineDriver } from 'unstorage'
 import type { TransactionOptions } from 'unstorage'
 import type { Clock } from '../../domain/ports.ts'
 import { OBJECT_MAX_BYTES, storageDamaged, storageUnavailable } from '../../domain/refusal.ts'
-import { ABSENT, fileWitness } from '../file-witness.ts'
+import { ABSENT, fileChangeToken } from '../change-token.ts'
 
 const TEMPORARY_PREFIX = '.writing-'
 
@@ -33,7 +33,7 @@ const TEMPORARY_PREFIX = '.writing-'
  * Writes are synchronous on purpose: they belong to batch jobs, and each step must happen before the next is begun.
  *
  * @param root folder of the store; must exist
- * @param fileClock the clock the file system stamps with; see {@link fileWitness}
+ * @param fileClock the clock the file system stamps with; see {@link fileChangeToken}
  */
 export const immutableFiles = defineDriver(({ root, fileClock }: { root: string; fileClock: Clock }) => ({
   name: 'immutable-files',
@@ -101,11 +101,11 @@ export const immutableFiles = defineDriver(({ root, fileClock }: { root: string;
     }
   },
 
-  /** `witness` of the file or folder itself: see {@link fileWitness}. */
-  async getMeta(key: string): Promise<{ witness: string | null }> {
-    const witness = fileWitness([pathOf(root, key)], fileClock)
+  /** `changeToken` of the file or folder itself: see {@link fileChangeToken}. */
+  async getMeta(key: string): Promise<{ changeToken: string | null }> {
+    const changeToken = fileChangeToken([pathOf(root, key)], fileClock)
     // Absence in a store that is not there proves nothing.
-    return { witness: witness === ABSENT && !isFolder(root) ? null : witness }
+    return { changeToken: changeToken === ABSENT && !isFolder(root) ? null : changeToken }
   },
 }))
 

@@ -1,7 +1,7 @@
 import { createStorage } from 'unstorage'
 import type { Driver, Storage } from 'unstorage'
 import { isSha256Hex, sha256Hex } from '../../domain/digest.ts'
-import type { Objects, Witness } from '../../domain/ports.ts'
+import type { Objects, ChangeToken } from '../../domain/ports.ts'
 import { storageDamaged } from '../../domain/refusal.ts'
 import { objectPath } from '../../domain/year/examine.ts'
 import { formatHead, parseHead } from '../../domain/year/ledger.ts'
@@ -33,9 +33,9 @@ export function unstorageObjects(driver: Driver, prepare: () => Promise<void>): 
     return head
   }
 
-  const witnessOf = async (key: string): Promise<Witness> => {
-    const meta = (await storage.getMeta(key, { nativeOnly: true })) as { witness?: unknown }
-    return typeof meta.witness === 'string' ? meta.witness : null
+  const changeTokenOf = async (key: string): Promise<ChangeToken> => {
+    const meta = (await storage.getMeta(key, { nativeOnly: true })) as { changeToken?: unknown }
+    return typeof meta.changeToken === 'string' ? meta.changeToken : null
   }
 
   const keys = async (area: 'sha256' | 'heads'): Promise<string[]> => driver.getKeys(area, {})
@@ -83,12 +83,12 @@ export function unstorageObjects(driver: Driver, prepare: () => Promise<void>): 
       }
     },
 
-    objectWitness: async (sha256) => witnessOf(objectKey(sha256)),
+    objectChangeToken: async (sha256) => changeTokenOf(objectKey(sha256)),
 
-    async headWitness(newest) {
-      const folder = await witnessOf('heads')
+    async headChangeToken(newest) {
+      const folder = await changeTokenOf('heads')
       if (newest === null || folder === null) return folder
-      const file = await witnessOf(headKey(newest.seq))
+      const file = await changeTokenOf(headKey(newest.seq))
       return file === null ? null : `${folder}/${file}`
     },
 

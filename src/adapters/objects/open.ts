@@ -36,6 +36,6 @@ export function fileObjects(root: string, fileClock: Clock = Date.now): OpenObje
 }
 
 /** The auditor of an object store at a location. It writes nothing, and asks nothing of the store before its first use. */
-export function openObjectsAuditor(location: StoreLocation, archive: Objects): Auditors['archive'] {
-  return location.kind === 'file' ? fileAuditor(archive, location.path) : streamingAuditor(archive)
+export function openObjectsAuditor(location: StoreLocation, objects: Objects): Auditors['objects'] {
+  return location.kind === 'file' ? fileAuditor(objects, location.path) : streamingAuditor(objects)
 }

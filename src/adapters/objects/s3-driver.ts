@@ -83,7 +83,7 @@ export function s3Objects(location: S3Location, patience: S3Patience = S3_PATIEN
     },
 
     /** Nothing short of reading an object tells that it is unchanged. */
-    getMeta: (): { witness: null } => ({ witness: null }),
+    getMeta: (): { changeToken: null } => ({ changeToken: null }),
 
     dispose: () => client.close(),
   }))(undefined)

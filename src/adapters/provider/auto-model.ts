@@ -1,21 +1,21 @@
 import { requestShareOf } from '../../domain/agent/budget.ts'
 import type { ModelCall, ModelEvent } from '../../domain/agent/model-call.ts'
-import { DAILY_LIMIT_UNTOLD } from '../../domain/models/quota.ts'
+import { DEFAULT_DAILY_LIMIT } from '../../domain/models/quota.ts'
 import { chatCandidates } from '../../domain/models/ranking.ts'
 import type { ChatCandidate } from '../../domain/models/ranking.ts'
 import { proveRun } from '../../domain/models/stored-run.ts'
 import type { ChatModel, Clock, ModelRouter, Objects, State } from '../../domain/ports.ts'
 import type { Instant } from '../../domain/time.ts'
 import { TimeLimitExceeded, withTimeLimit } from '../http.ts'
-import { classifyAnswer } from '../router/classify.ts'
+import { classifyResponse } from '../router/classify.ts'
 import { openRouter } from '../router/router.ts'
 import { chatFormat } from './chat-completions.ts'
 import { askOnce, published } from './chat-model.ts'
-import type { SilenceLimits } from './reply.ts'
+import type { IdleTimeouts } from './provider-stream.ts'
 import { failedUpstream, openUpstream } from './upstream.ts'
 import type { FailedRound } from './upstream.ts'
 
-export interface AutoModelOptions extends SilenceLimits {
+export interface AutoModelOptions extends IdleTimeouts {
   /** API base of the routing service, without a slash at its end. The key is sent to nowhere else. */
   base: string
   key: string
@@ -110,7 +110,7 @@ export function openAutoModel(options: AutoModelOptions): ChatModel {
 /** When a model that met its own rate limit may be asked again; null for every other failure. */
 function rateLimitEnd({ evidence }: FailedRound, now: Instant): Instant | null {
   if (evidence === null) return null
-  const { class: kind, status, retryAt } = classifyAnswer({ ...evidence, ending: 'whole', endedAt: now })
+  const { class: kind, status, retryAt } = classifyResponse({ ...evidence, ending: 'whole', endedAt: now })
   const own = kind === 'model_rate_limit' || (kind === 'ambiguous' && status === 429)
   return own ? Math.min(Math.max(retryAt ?? now + BUSY_MS, now), now + MAX_BUSY_MS) : null
 }
@@ -185,7 +185,7 @@ function dailyLimit(router: Pick<ModelRouter, 'key'>, clock: Clock): DailyLimit 
   const current = async (signal: AbortSignal): Promise<number> => {
     const at = clock()
     if (known !== null && at >= known.at && at - known.at < LIMIT_KEPT_MS) return known.limit
-    const limit = (await askKey(router, signal)) ?? known?.limit ?? DAILY_LIMIT_UNTOLD
+    const limit = (await askKey(router, signal)) ?? known?.limit ?? DEFAULT_DAILY_LIMIT
     known = { limit, at }
     return limit
   }
@@ -193,7 +193,7 @@ function dailyLimit(router: Pick<ModelRouter, 'key'>, clock: Clock): DailyLimit 
     current,
     async latest() {
       refreshing ??= current(new AbortController().signal)
-        .catch(() => known?.limit ?? DAILY_LIMIT_UNTOLD)
+        .catch(() => known?.limit ?? DEFAULT_DAILY_LIMIT)
         .finally(() => (refreshing = null))
       return known?.limit ?? refreshing
     },
@@ -204,7 +204,7 @@ function dailyLimit(router: Pick<ModelRouter, 'key'>, clock: Clock): DailyLimit 
 async function askKey(router: Pick<ModelRouter, 'key'>, signal: AbortSignal): Promise<number | null> {
   try {
     const key = await withTimeLimit(ANSWER_MS, signal, (limited) => router.key(limited))
-    return 'facts' in key ? (key.facts?.limit ?? DAILY_LIMIT_UNTOLD) : null
+    return 'facts' in key ? (key.facts?.limit ?? DEFAULT_DAILY_LIMIT) : null
   } catch (error) {
     if (error instanceof TimeLimitExceeded) return null
     throw error

@@ -2,14 +2,14 @@ import type { ModelCall, ModelEvent } from '../../domain/agent/model-call.ts'
 import type { ChatModel } from '../../domain/ports.ts'
 import type { StreamBounds } from '../sse-parser.ts'
 import { chatFormat } from './chat-completions.ts'
-import { Reply } from './reply.ts'
-import type { SilenceLimits } from './reply.ts'
+import { ProviderStream } from './provider-stream.ts'
+import type { IdleTimeouts } from './provider-stream.ts'
 import { responsesFormat } from './responses.ts'
 import { ProviderFailure, openUpstream } from './upstream.ts'
 import type { Upstream } from './upstream.ts'
 import type { RoundEnd, Target, WireFormat } from './wire-format.ts'
 
-export interface ChatModelOptions extends SilenceLimits {
+export interface ChatModelOptions extends IdleTimeouts {
   /** API base, without a slash at its end. The key is sent to nowhere else. */
   base: string
   /** null for a provider that wants none. */
@@ -62,13 +62,13 @@ export type RoundEvent = { kind: 'text'; text: string } | RoundEnd
 export async function* askOnce(
   upstream: Upstream,
   format: WireFormat,
-  limits: SilenceLimits,
+  limits: IdleTimeouts,
   to: Target,
   call: ModelCall,
   signal: AbortSignal,
 ): AsyncGenerator<RoundEvent> {
   signal.throwIfAborted()
-  const reply = new Reply(upstream, limits, boundsOf(call), signal)
+  const reply = new ProviderStream(upstream, limits, boundsOf(call), signal)
   let whole = false
   try {
     await reply.open((ended) => format.send(upstream, to, call, ended))

@@ -14,13 +14,13 @@ export interface UpstreamOptions {
 }
 
 /** Bytes of an answer's body, as the connection gives them. */
-export type AnswerBody = AsyncIterable<Uint8Array> & { destroy: () => unknown }
+export type ResponseBody = AsyncIterable<Uint8Array> & { destroy: () => unknown }
 
 /** A provider's API: the client makes requests, {@link Upstream.bodyOf} gives what came back, unread. */
 export interface Upstream {
   client: OpenAI
   /** The body of a successful answer of the client's (`asResponse()`). */
-  bodyOf(response: Response): AnswerBody
+  bodyOf(response: Response): ResponseBody
   close(): Promise<void>
 }
 
@@ -40,7 +40,7 @@ const NO_TIMEOUT_MS = 2 ** 31 - 1
  */
 export function openUpstream({ base, key, headers = {} }: UpstreamOptions): Upstream {
   const connections = openConnections({ connect: { timeout: 10_000 } })
-  const bodies = new WeakMap<Response, AnswerBody>()
+  const bodies = new WeakMap<Response, ResponseBody>()
   const sent = {
     ...headers,
     accept: 'text/event-stream',
@@ -74,7 +74,7 @@ export function openUpstream({ base, key, headers = {} }: UpstreamOptions): Upst
 
 async function post(
   connections: Connections,
-  bodies: WeakMap<Response, AnswerBody>,
+  bodies: WeakMap<Response, ResponseBody>,
   headers: Readonly<Record<string, string>>,
   target: string | URL | Request,
   init: RequestInit | undefined,
@@ -111,7 +111,7 @@ function sentOnce(text: string): Readable {
 }
 
 /** As much of an error's body as comes at once. */
-async function readError(body: AnswerBody): Promise<string> {
+async function readError(body: ResponseBody): Promise<string> {
   const chunks: Uint8Array[] = []
   const timer = setTimeout(() => body.destroy(), ERROR_BODY_MS)
   try {

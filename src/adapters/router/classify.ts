@@ -1,10 +1,10 @@
-import type { AnswerClass, Suspicion, Verdict } from '../../domain/models/evaluation.ts'
-import type { ModelReply } from '../../domain/models/lite/suite.ts'
+import type { ResponseClass, CorrelatedFailure, Classification } from '../../domain/models/evaluation.ts'
+import type { ModelResponse } from '../../domain/models/lite/suite.ts'
 import { DAY_MS, addDays, dayOf, startOfDay } from '../../domain/time.ts'
 import type { Instant } from '../../domain/time.ts'
 import { parseRetryAfter } from '../http.ts'
-import { describeError, readAnswerBody } from './answer-body.ts'
-import type { ErrorFacts } from './answer-body.ts'
+import { describeError, readResponseBody } from './response-body.ts'
+import type { ErrorFacts } from './response-body.ts'
 
 /** A response of the routing service, or why there is none. */
 export interface RouterResponse {
@@ -29,9 +29,9 @@ const LONGEST_WAIT_SECONDS = 172_800
  * Classifies a response by status, headers and body, whether the body is JSON, HTML, an event stream or a part of one,
  * and also an error inside a 200 (docs/model-errors.md). The most specific evidence decides.
  */
-export function classifyAnswer(response: RouterResponse): Verdict {
+export function classifyResponse(response: RouterResponse): Classification {
   const { endedAt } = response
-  const { error, reply, readable } = readAnswerBody(response.body)
+  const { error, reply, readable } = readResponseBody(response.body)
   const headers = { ...error?.headers, ...response.headers }
   const reset = instantOfReset(headers['x-ratelimit-reset'], endedAt)
   const limit = countOf(headers['x-ratelimit-limit'])
@@ -57,7 +57,7 @@ export function classifyAnswer(response: RouterResponse): Verdict {
   const midnight = decision.class === 'account_daily' ? startOfDay(addDays(dayOf(endedAt), 1)) : null
   const resetAt = reset ?? midnight
   return {
-    suspicion: null,
+    correlated: null,
     ...decision,
     status,
     retryAt: latestOf([retryAt, resetAt], endedAt),
@@ -124,20 +124,20 @@ interface Facts extends Omit<ErrorFacts, 'status'> {
 }
 
 interface Decision {
-  class: AnswerClass
+  class: ResponseClass
   because: string
-  suspicion?: Suspicion
+  correlated?: CorrelatedFailure
 }
 
 /** Decides replies, and responses that did not come whole. */
 function decideEnding(
   { ending, body }: RouterResponse,
   status: number | null,
-  reply: ModelReply | null,
+  reply: ModelResponse | null,
 ): Decision | null {
   if (ending === 'timeout') return { class: 'timeout', because: 'no whole answer in time' }
   if (ending === 'unreachable')
-    return { class: 'ambiguous', because: 'no connection', suspicion: 'service_down' }
+    return { class: 'ambiguous', because: 'no connection', correlated: 'service_down' }
   if (status !== null) return null
   if (ending !== 'whole') return { class: 'invalid_answer', because: `the answer was ${ending}` }
   if (reply && !saysNothing(reply)) return { class: 'answered', because: 'a message' }
@@ -148,7 +148,7 @@ function decideEnding(
 }
 
 /** A model that reasoned until its tokens were used up was cut short; any other says something, or was not served. */
-function saysNothing({ text, toolCalls, finishReason }: ModelReply): boolean {
+function saysNothing({ text, toolCalls, finishReason }: ModelResponse): boolean {
   return finishReason !== 'length' && toolCalls.length === 0 && text.trim() === ''
 }
 
@@ -167,7 +167,7 @@ function decide(facts: Facts): Decision {
 }
 
 /** Causes that the service names, each by its field and its value. */
-const NAMED: Readonly<Record<string, AnswerClass>> = {
+const NAMED: Readonly<Record<string, ResponseClass>> = {
   'limit_source openrouter_free_tier_daily': 'account_daily',
   'limit_source openrouter_free_tier_minute': 'account_minute',
   'limit_source openrouter_in_flight_budget': 'account_busy',
@@ -204,7 +204,7 @@ function named(cause: string): Decision | null {
 }
 
 /** The service's own words for an error of a status; no provider's count. */
-const MESSAGES: readonly { of: readonly number[]; says: RegExp; class: AnswerClass; because: string }[] = [
+const MESSAGES: readonly { of: readonly number[]; says: RegExp; class: ResponseClass; because: string }[] = [
   { of: [404], says: /data policy/i, class: 'account_policy', because: 'message data policy' },
   { of: [402, 403], says: /key limit exceeded/i, class: 'account_key_limit', because: 'message key limit' },
   {
@@ -236,7 +236,7 @@ function byHeaders({ fromProvider, limit, status, resetInMs }: Facts): Decision 
 }
 
 /** A provider's own status, as it describes its model. */
-const OF_PROVIDER: Readonly<Record<number, AnswerClass>> = {
+const OF_PROVIDER: Readonly<Record<number, ResponseClass>> = {
   400: 'model_unsupported',
   403: 'refused',
   404: 'model_gone',
@@ -255,7 +255,7 @@ function byProvider({ fromProvider, status, within200 }: Facts): Decision | null
 }
 
 /** A status of the service in a body of JSON; of 500 and above: `provider_down`. */
-const OF_SERVICE: Readonly<Record<number, AnswerClass>> = {
+const OF_SERVICE: Readonly<Record<number, ResponseClass>> = {
   400: 'model_unsupported',
   401: 'account_key',
   402: 'account_balance',
@@ -277,7 +277,7 @@ function byStatus({ errorType, status, readable, retryAt }: Facts): Decision {
   // A key that is not taken is a 401; a 403 in JSON says in its own words what it forbids.
   const isOfKey = status === 401 || status === 402 || (status === 403 && !readable)
   const other = isOfKey ? 'account_key' : 'service_down'
-  return { class: 'ambiguous', because, suspicion: status === 429 ? 'account_minute' : other }
+  return { class: 'ambiguous', because, correlated: status === 429 ? 'account_minute' : other }
 }
 
 /**
@@ -288,11 +288,11 @@ function byStatusWithin200({ errorType, status }: Facts): Decision {
   const typed = named(`error_type ${errorType}`)
   if (typed && ['provider_down', 'timeout', 'refused'].includes(typed.class)) return typed
   const because = `status ${status} in a 200`
-  if (status === 429) return { class: 'ambiguous', because, suspicion: 'account_minute' }
+  if (status === 429) return { class: 'ambiguous', because, correlated: 'account_minute' }
   return { class: classWithin200(status), because }
 }
 
-function classWithin200(status: number): AnswerClass {
+function classWithin200(status: number): ResponseClass {
   const own = OF_PROVIDER[status]
   return own === 'model_rate_limit' || own === 'timeout' ? own : 'provider_down'
 }

@@ -4,7 +4,7 @@ import type { Clock, ModelRouter } from '../../domain/ports.ts'
 import { Refusal } from '../../domain/refusal.ts'
 import { TimeLimitExceeded, headerTexts, openConnections, readInto } from '../http.ts'
 import type { Connections, HttpExchange } from '../http.ts'
-import { classifyAnswer } from './classify.ts'
+import { classifyResponse } from './classify.ts'
 import type { RouterResponse } from './classify.ts'
 import { parseCatalogue, parseEndpoints, parseKeyRequests } from './facts.ts'
 
@@ -52,7 +52,7 @@ export function openRouter(options: RouterOptions): ModelRouter & { close: () =>
       const response = await facts('/key', signal)
       return response.status === 200
         ? { facts: parseKeyRequests(response.body) }
-        : { failed: classifyAnswer(response) }
+        : { failed: classifyResponse(response) }
     },
     endpoints: async (model, signal) =>
       endpointsOf(await facts(`/models/${pathOf(model)}/endpoints`, signal), model),
@@ -68,7 +68,7 @@ export function openRouter(options: RouterOptions): ModelRouter & { close: () =>
         },
         RESPONSE_MAX_BYTES,
       )
-      return { ...classifyAnswer(response), endedAt: response.endedAt, latencyMs: response.latencyMs }
+      return { ...classifyResponse(response), endedAt: response.endedAt, latencyMs: response.latencyMs }
     },
     close: () => connections.close(),
   }
@@ -92,7 +92,7 @@ function unavailable(detail: string): Refusal {
 /** A model the service does not know has no usable endpoint. */
 function endpointsOf(response: RouterResponse, model: string): RouterFacts<EndpointRecord> {
   const { status, ending, body, endedAt: checkedAt } = response
-  if (status === 401) return { failed: classifyAnswer(response) }
+  if (status === 401) return { failed: classifyResponse(response) }
   if (status === 404) return { facts: { model, checkedAt, usable: false, latencyMs: null } }
   const health = status === 200 && ending === 'whole' ? parseEndpoints(body) : null
   return { facts: health && { model, checkedAt, ...health } }

@@ -60,11 +60,11 @@ export interface RedditClient {
 
 /** Reddit: the week's top posts of the subreddits on machine learning, as an application without a user. */
 export function reddit(client: SourceClient, base: string, { id, secret }: RedditClient): LiveSource {
-  const lacks = [
+  const missing = [
     ...(id === null ? ['REDDIT_CLIENT_ID'] : []),
     ...(secret === null ? ['REDDIT_CLIENT_SECRET'] : []),
   ]
-  return liveSource(client, 'hype:reddit', lacks, async function* (batch) {
+  return liveSource(client, 'hype:reddit', missing, async function* (batch) {
     const application = Buffer.from(`${id ?? ''}:${secret ?? ''}`).toString('base64')
     const { access_token: token } = await batch.ask({
       url: `${base}/api/v1/access_token`,

@@ -36,8 +36,8 @@ const model = z
 
 /** Replicate: the public models with the newest versions. Needs a token. */
 export function replicate(client: SourceClient, base: string, token: string | null): LiveSource {
-  const lacks = token === null ? ['REPLICATE_API_TOKEN'] : []
-  return liveSource(client, 'hype:replicate', lacks, async function* (batch) {
+  const missing = token === null ? ['REPLICATE_API_TOKEN'] : []
+  return liveSource(client, 'hype:replicate', missing, async function* (batch) {
     let cursor: string | null = ''
     for (let number = 1; number <= PAGES && cursor !== null; number += 1) {
       const url: string = `${base}/models${cursor === '' ? '' : `?cursor=${encodeURIComponent(cursor)}`}`

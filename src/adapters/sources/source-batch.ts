@@ -177,17 +177,17 @@ function emptyBatch(): SourceBatch {
 /**
  * A live source that is read in steps, with a batch after each.
  *
- * @param lacks settings that are missing
+ * @param missing settings that are missing
  */
 export function liveSource(
   client: SourceClient,
   source: LiveSourceName,
-  lacks: readonly string[],
+  missing: readonly string[],
   steps: (batch: BatchWriter) => AsyncIterable<unknown>,
 ): LiveSource {
   return {
     source,
-    lacks,
+    missingSettings: missing,
     async *read(day, signal) {
       const batch = new BatchWriter(client, source, day, signal)
       try {

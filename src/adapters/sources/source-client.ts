@@ -1,6 +1,6 @@
 import type { IncomingHttpHeaders } from 'node:http'
 import { SourceUnavailable } from '../../domain/feed/live-source.ts'
-import type { KeptAnswer } from '../../domain/feed/live-source.ts'
+import type { KeptResponse } from '../../domain/feed/live-source.ts'
 import { HOW_TO_REACH, networkReason } from '../../domain/refusal.ts'
 import type { Clock, FeedStore } from '../../domain/ports.ts'
 import { isUsedUp, openConnections, readBody, retryAt } from '../http.ts'
@@ -52,7 +52,7 @@ export interface RequestCounts {
 }
 
 /** What a client remembers of sources from one run to the next. */
-export type SourceMemory = Pick<FeedStore, 'keptAnswer' | 'keepAnswer' | 'pausedUntil' | 'pauseUntil'>
+export type SourceMemory = Pick<FeedStore, 'keptResponse' | 'keepResponse' | 'pausedUntil' | 'pauseUntil'>
 
 export interface SourceClientOptions {
   /** `dash/<version> (+<URL>)` */
@@ -109,7 +109,7 @@ async function ask<T>(context: RequestContext<T>): Promise<T> {
   const { request, clock, counts } = context
   const { url, absent } = request
   const memory = request.conditional === true ? context.memory : null
-  const reusable = memory && readKept(request, await memory.keptAnswer(url, clock() - KEPT_FOR_MS, clock()))
+  const reusable = memory && readKept(request, await memory.keptResponse(url, clock() - KEPT_FOR_MS, clock()))
   const response = await fetchWithRetry(context, reusable?.kept ?? null)
   const { status } = response
   if (status === 304 && reusable) {
@@ -120,15 +120,15 @@ async function ask<T>(context: RequestContext<T>): Promise<T> {
   if (status !== 200) throw new SourceUnavailable(`${url}: ${refusalOf(response, request)}`)
   const value = readValue(request, response)
   const kept = keepable(response, clock())
-  if (memory && kept) await memory.keepAnswer(url, kept, kept.keptAt - KEPT_FOR_MS)
+  if (memory && kept) await memory.keepResponse(url, kept, kept.keptAt - KEPT_FOR_MS)
   return value
 }
 
 /** A kept response and its value; null when its value is no longer what `read` takes. */
 function readKept<T>(
   request: SourceRequest<T>,
-  kept: KeptAnswer | null,
-): { kept: KeptAnswer; value: T } | null {
+  kept: KeptResponse | null,
+): { kept: KeptResponse; value: T } | null {
   if (kept === null) return null
   try {
     return { kept, value: readValue(request, { text: kept.body, headers: {} }) }
@@ -139,7 +139,10 @@ function readKept<T>(
 }
 
 /** Sends a request until its source is no longer busy, as often and as long as the limits allow. */
-async function fetchWithRetry(context: RequestContext<unknown>, kept: KeptAnswer | null): Promise<Response> {
+async function fetchWithRetry(
+  context: RequestContext<unknown>,
+  kept: KeptResponse | null,
+): Promise<Response> {
   const { gates, clock, memory, counts, signal, answerMs, connections, request } = context
   const { url, maxBytes = ITEM_MAX_BYTES } = request
   const headers = headersOf(context, kept)
@@ -168,7 +171,7 @@ function isBusy({ status, headers }: Response): boolean {
 
 function headersOf(
   { request: { body, form, headers }, userAgent }: RequestContext<unknown>,
-  kept: KeptAnswer | null,
+  kept: KeptResponse | null,
 ): Record<string, string> {
   return {
     accept: 'application/json',
@@ -186,7 +189,7 @@ function bodyOf({ body, form }: SourceRequest<unknown>): string | null {
   return body === undefined ? null : JSON.stringify(body)
 }
 
-function keepable({ headers, text }: Response, keptAt: number): KeptAnswer | null {
+function keepable({ headers, text }: Response, keptAt: number): KeptResponse | null {
   const etag = headers['etag'] ?? null
   const lastModified = headers['last-modified'] ?? null
   if ((etag === null && lastModified === null) || text.length > KEPT_MAX_LENGTH) return null

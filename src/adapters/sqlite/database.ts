@@ -1,7 +1,7 @@
 import { drizzle } from 'drizzle-orm/libsql'
 import type { LibSQLDatabase } from 'drizzle-orm/libsql'
 import type { Client } from '@libsql/client'
-import type { Clock, Witness } from '../../domain/ports.ts'
+import type { Clock, ChangeToken } from '../../domain/ports.ts'
 import type { DatabaseLocation } from '../../domain/refusal.ts'
 import { engineOf, readOnlyClient } from './engine.ts'
 import type { Engine } from './engine.ts'
@@ -47,11 +47,11 @@ export interface Database {
    */
   use<T>(work: (open: OpenDatabase) => Promise<T>): Promise<T>
   /**
-   * Witness of everything the database holds; always null where the engine cannot give one.
+   * Change token of everything the database holds; always null where the engine cannot give one.
    *
    * @param fileClock the clock the file system stamps with
    */
-  witness(fileClock: Clock): Witness
+  changeToken(fileClock: Clock): ChangeToken
   close(): void
 }
 
@@ -111,7 +111,7 @@ function openedAtFirstUse(engine: Engine, openClient: () => Promise<StoreClient>
   }
 
   return {
-    witness: (fileClock) => engine.witness(fileClock),
+    changeToken: (fileClock) => engine.changeToken(fileClock),
     async use(work) {
       try {
         if (opened && !engine.isCurrent()) forget()

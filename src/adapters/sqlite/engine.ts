@@ -3,10 +3,10 @@ import { dirname } from 'node:path'
 import { fileURLToPath } from 'node:url'
 import type { InStatement } from '@libsql/client'
 import { createClient } from '@libsql/client/sqlite3'
-import type { Clock, Witness } from '../../domain/ports.ts'
+import type { Clock, ChangeToken } from '../../domain/ports.ts'
 import { storageUnavailable } from '../../domain/refusal.ts'
 import type { DatabaseLocation } from '../../domain/refusal.ts'
-import { ABSENT, fileWitness } from '../file-witness.ts'
+import { ABSENT, fileChangeToken } from '../change-token.ts'
 import { guardClient, logOf } from './guard.ts'
 import type { Journal } from './guard.ts'
 import type { Reader, StoreClient } from './rows.ts'
@@ -23,8 +23,8 @@ export interface Engine {
   isCurrent(): boolean
   /** @throws Refusal `storage_unavailable` when a database that was there is no more */
   requireThere(): void
-  /** Witness of everything the database holds. */
-  witness(fileClock: Clock): Witness
+  /** Change token of everything the database holds. */
+  changeToken(fileClock: Clock): ChangeToken
 }
 
 interface EngineOptions {
@@ -76,10 +76,10 @@ function fileEngine(url: string, options: EngineOptions): Engine {
       // Opening creates a missing file: right for the first start, but an empty stand-in for one that was there.
       if (existed && inode() === null) throw storageUnavailable(`${name} has disappeared`)
     },
-    witness(fileClock) {
+    changeToken(fileClock) {
       // Held open or about to be rolled back, the journal means that the file alone does not tell the state.
-      const journals = fileWitness([`${path}-journal`, `${path}-wal`], fileClock)
-      return journals === `${ABSENT}|${ABSENT}` ? fileWitness([path], fileClock) : null
+      const journals = fileChangeToken([`${path}-journal`, `${path}-wal`], fileClock)
+      return journals === `${ABSENT}|${ABSENT}` ? fileChangeToken([path], fileClock) : null
     },
   }
 }
@@ -93,7 +93,7 @@ export function requireFolder(folder: string): void {
   }
 }
 
-/** No witness: a server says nothing by which an unchanged ledger could be told without reading it. */
+/** No change token: a server says nothing by which an unchanged ledger could be told without reading it. */
 function serverEngine(location: DatabaseLocation, { retryMs }: EngineOptions): Engine {
   const { protocol, host, pathname } = new URL(location.url)
   // Without user, password or query, which may hold secrets.
@@ -116,7 +116,7 @@ const UNWATCHED = {
   ready: (): void => undefined,
   isCurrent: (): boolean => true,
   requireThere: (): void => undefined,
-  witness: (): Witness => null,
+  changeToken: (): ChangeToken => null,
 }
 
 /**

@@ -3,8 +3,8 @@ import { and, eq, gte, isNotNull } from 'drizzle-orm'
 import type { SQL } from 'drizzle-orm'
 import type { SQLiteTable } from 'drizzle-orm/sqlite-core'
 import { z } from 'zod'
-import { ANSWER_CLASSES, EVALUATIONS_KEPT_DAYS } from '../../domain/models/evaluation.ts'
-import type { AnswerClass, AttemptEnd, ModelAttempt } from '../../domain/models/evaluation.ts'
+import { RESPONSE_CLASSES, EVALUATIONS_KEPT_DAYS } from '../../domain/models/evaluation.ts'
+import type { ResponseClass, AttemptEnd, ModelAttempt } from '../../domain/models/evaluation.ts'
 import { taskSchema } from '../../domain/models/lite/suite.ts'
 import type { TaskResult } from '../../domain/models/lite/suite.ts'
 import { RESERVED_REQUESTS } from '../../domain/models/quota.ts'
@@ -238,7 +238,7 @@ function attemptOf(row: typeof evaluationAttempts.$inferSelect): ModelAttempt {
 
 function classOf(name: string | null): AttemptEnd['class'] {
   if (name === 'abandoned') return name
-  if (name !== null && Object.hasOwn(ANSWER_CLASSES, name)) return name as AnswerClass
+  if (name !== null && Object.hasOwn(RESPONSE_CLASSES, name)) return name as ResponseClass
   throw damaged(`an attempt of class ${JSON.stringify(name)}`)
 }
 

@@ -21,7 +21,7 @@ export async function checkpointCommand({ config, container, terminal }: Command
   const report = await signLedger({
     ledger: await container.ledger(),
     year: await container.year(),
-    archive: await container.archive(),
+    objects: await container.objects(),
     log,
     clock: Date.now,
     holder: thisProcess(),

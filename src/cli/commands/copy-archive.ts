@@ -55,7 +55,7 @@ export async function copyArchiveCommand(
 async function placeIn(container: Container): Promise<ArchivePlace> {
   return {
     ledger: await container.ledger(),
-    archive: await container.archive(),
+    objects: await container.objects(),
     year: await container.year(),
     auditors: await container.auditors(),
   }

@@ -21,18 +21,18 @@ export async function healthcheckCommand(context: CommandContext, url: string | 
   const { terminal, signal, config, container } = context
   const asked = `${baseOf(url, config)}/readyz`
   const shown = withoutSecrets(asked)
-  const reach = await container.reach()
-  const answer = await reach.ask({ url: asked, method: 'GET', timeoutMs: TIMEOUT_MS }, signal)
-  const { ready, status, words } =
-    'unreachable' in answer
-      ? { ready: false, status: null, words: `does not answer (${answer.unreachable})` }
-      : readinessOf(answer)
+  const probe = await container.probe()
+  const response = await probe.send({ url: asked, method: 'GET', timeoutMs: TIMEOUT_MS }, signal)
+  const { ready, status, message } =
+    'unreachable' in response
+      ? { ready: false, status: null, message: `does not answer (${response.unreachable})` }
+      : readinessOf(response)
   const result = { job: 'healthcheck', ready, url: shown, status }
   if (ready) {
-    terminal.result(result, escaped(`${shown} ${words}`))
+    terminal.result(result, escaped(`${shown} ${message}`))
     return EXIT.done
   }
-  terminal.error(`${shown} ${words}; look at the log of the server, or name another with --url`)
+  terminal.error(`${shown} ${message}; look at the log of the server, or name another with --url`)
   if (terminal.json) terminal.result(result, '')
   return EXIT.unavailable
 }
@@ -55,15 +55,15 @@ export interface Readiness {
   /** null for whatever else answered. */
   status: 'ready' | 'unavailable' | 'draining' | null
   /** As a person would say it, after the address. */
-  words: string
+  message: string
 }
 
 /** The judgement of an answer of `/readyz`; only a server of ours that says so is ready. */
 export function readinessOf({ status: code, body }: { status: number; body: string }): Readiness {
   const status = statusIn(body)
-  if (code === 200 && status === 'ready') return { ready: true, status, words: 'is ready' }
-  const words = status === null ? `answers ${code}, as no server of dash does` : `says that it is ${status}`
-  return { ready: false, status, words }
+  if (code === 200 && status === 'ready') return { ready: true, status, message: 'is ready' }
+  const message = status === null ? `answers ${code}, as no server of dash does` : `says that it is ${status}`
+  return { ready: false, status, message }
 }
 
 function statusIn(body: string): Readiness['status'] {

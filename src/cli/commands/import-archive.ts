@@ -21,7 +21,7 @@ export async function importArchiveCommand(
   const report = await importArchive({
     folder: await container.archiveFolder(folder),
     ledger: await container.ledger(),
-    archive: await container.archive(),
+    objects: await container.objects(),
     year: await container.year(),
     clock: Date.now,
     holder: thisProcess(),

@@ -1,6 +1,6 @@
 import { LIVE_SOURCES } from '../../domain/feed/live-source.ts'
 import { LOCAL_CALLER, parseSearchRequest } from '../../domain/feed/search.ts'
-import type { SearchHit, SearchQuestion } from '../../domain/feed/search.ts'
+import type { SearchHit, SearchQuery } from '../../domain/feed/search.ts'
 import { Refusal } from '../../domain/refusal.ts'
 import { requireFeed } from '../data-folder.ts'
 import { EXIT } from '../exit-codes.ts'
@@ -34,10 +34,10 @@ export async function searchCommand(
   flags: SearchFlags,
 ): Promise<number> {
   if (flags.source !== undefined) refuseStraySource(words)
-  const question = readQuestion(words, flags)
+  const query = parseQuery(words, flags)
   requireFeed(config)
   const search = await container.search()
-  const page = await search.by(LOCAL_CALLER).search(question)
+  const page = await search.by(LOCAL_CALLER).search(query)
   terminal.result(page, page.items.length === 0 ? 'nothing found' : page.items.map(describe).join('\n'))
   return EXIT.done
 }
@@ -50,7 +50,7 @@ function refuseStraySource(words: readonly string[]): void {
   throw new Refusal('usage', `${stray} is a source but stands among the words: ${mend}`)
 }
 
-function readQuestion(words: readonly string[], flags: SearchFlags): SearchQuestion {
+function parseQuery(words: readonly string[], flags: SearchFlags): SearchQuery {
   const params = new URLSearchParams({ q: words.join(' ') })
   for (const name of ['source', 'from', 'to', 'limit'] as const) {
     const value = flags[name]

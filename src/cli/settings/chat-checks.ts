@@ -6,7 +6,7 @@ import {
   shareOf,
   shortestCallCost,
 } from '../../domain/agent/budget.ts'
-import { DAILY_LIMIT_UNTOLD } from '../../domain/models/quota.ts'
+import { DEFAULT_DAILY_LIMIT } from '../../domain/models/quota.ts'
 import type { Prices } from '../../domain/agent/model-call.ts'
 import type { Log } from '../../server/route.ts'
 import type { Config } from './config.ts'
@@ -56,11 +56,11 @@ export function chatWarnings(config: Config): ChatWarning[] {
 function requestShareIn({ chat }: Config): ChatWarning | null {
   if (chat.provider.model !== 'auto') return null
   const { budgetShare } = chat.limits
-  const requests = requestShareOf(DAILY_LIMIT_UNTOLD, budgetShare)
+  const requests = requestShareOf(DEFAULT_DAILY_LIMIT, budgetShare)
   return {
     check: 'chat.requests',
     problem:
-      `with DASH_CHAT_MODEL=auto one address may send ${requests} of the ${DAILY_LIMIT_UNTOLD} requests a day ` +
+      `with DASH_CHAT_MODEL=auto one address may send ${requests} of the ${DEFAULT_DAILY_LIMIT} requests a day ` +
       `of an account without credits (DASH_CHAT_BUDGET_SHARE=${budgetShare / 1_000_000}); a turn takes up to ${MAX_ROUNDS}`,
     mend: 'raise DASH_CHAT_BUDGET_SHARE, or buy credits at the routing service, which allow more requests a day',
   }

@@ -53,7 +53,7 @@ export interface SourceBatch {
 }
 
 /** An answer of a source, kept so that it need not be sent again while it is unchanged. */
-export interface KeptAnswer {
+export interface KeptResponse {
   etag: string | null
   lastModified: string | null
   /** The body, as text. */

@@ -1,5 +1,5 @@
 import { z } from 'zod'
-import type { PlaceBounds } from '../fair-queue.ts'
+import type { SlotBounds } from '../fair-queue.ts'
 import { parseQuery } from '../query.ts'
 import { Refusal } from '../refusal.ts'
 import { parseDay } from '../time.ts'
@@ -26,7 +26,7 @@ export const TREND_MAX_DAYS = 3_660
 const SOURCES_MAX = 20
 
 /** Open queries: of one address, of one network, and in all (docs/api.md). */
-export const SEARCH_PLACES: PlaceBounds = { perAddress: 4, perNetwork: 16, all: 64 }
+export const SEARCH_PLACES: SlotBounds = { perAddress: 4, perNetwork: 16, all: 64 }
 
 /** Longest time of a query, from its turn on. */
 export const QUERY_TIMEOUT_MS = 2_000
@@ -155,14 +155,14 @@ const CODES = {
 } satisfies Record<string, SearchRefusal>
 
 /** A search as {@link CallerSearch} takes it; `query` and `sources` are `q` and `source` of the route. */
-export interface SearchQuestion extends Omit<z.infer<typeof searchQuery>, 'q' | 'source'> {
+export interface SearchQuery extends Omit<z.infer<typeof searchQuery>, 'q' | 'source'> {
   /** Text as a person typed it; no text is an error (docs/api.md). */
   query: string
   /** As in a signal; none: all. */
   sources: readonly string[]
 }
 
-export interface TermTrendQuestion {
+export interface TermTrendQuery {
   term: string
   /** Days of items, both included. */
   from: Day | null
@@ -170,7 +170,7 @@ export interface TermTrendQuestion {
 }
 
 /** @throws Refusal for the first of q, source, from, to, limit that is wrong */
-export function parseSearchRequest(params: URLSearchParams): SearchQuestion {
+export function parseSearchRequest(params: URLSearchParams): SearchQuery {
   const { q, source, ...rest } = parseQuery(searchQuery, params, CODES)
   return { query: q, sources: source, ...rest }
 }
@@ -181,7 +181,7 @@ export function parseSimilarRequest(params: URLSearchParams): z.infer<typeof sim
 }
 
 /** @throws Refusal `invalid_trend` unless exactly one of `key` and `term` is given, and no time with `key` */
-export function parseTrendRequest(params: URLSearchParams): { key: string } | TermTrendQuestion {
+export function parseTrendRequest(params: URLSearchParams): { key: string } | TermTrendQuery {
   const isItem = params.has('key')
   if (isItem === params.has('term') || (isItem && (params.has('from') || params.has('to'))))
     throw new Refusal<SearchRefusal>('invalid_trend')

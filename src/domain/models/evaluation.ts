@@ -1,6 +1,6 @@
 import { DAY_MS, dayOf, formatInstant, startOfDay } from '../time.ts'
 import type { Day, Instant } from '../time.ts'
-import type { LiteKind, LiteQuestion, ModelReply, TaskResult } from './lite/suite.ts'
+import type { LiteKind, LiteQuestion, ModelResponse, TaskResult } from './lite/suite.ts'
 import { publishedText } from './schema.ts'
 import type { RankedModel } from './schema.ts'
 
@@ -55,16 +55,16 @@ const CLASSES = {
   ambiguous: { scope: 'unknown', retries: true, ownFailure: true },
 } as const satisfies Record<string, Meaning>
 
-export type AnswerClass = keyof typeof CLASSES
+export type ResponseClass = keyof typeof CLASSES
 
-export const ANSWER_CLASSES: Readonly<Record<AnswerClass, Meaning>> = CLASSES
+export const RESPONSE_CLASSES: Readonly<Record<ResponseClass, Meaning>> = CLASSES
 
 /** The class of an ambiguous response once models of different vendors got it too. */
-export type Suspicion = 'account_minute' | 'account_key' | 'service_down'
+export type CorrelatedFailure = 'account_minute' | 'account_key' | 'service_down'
 
 /** The classification of a response. */
-export interface Verdict {
-  class: AnswerClass
+export interface Classification {
+  class: ResponseClass
   /** The rule that decided. */
   because: string
   /** HTTP status of the error, in a 200 too; null when there is none. */
@@ -78,16 +78,16 @@ export interface Verdict {
   resetAt: Instant | null
   providerName: string | null
   /** For `ambiguous`. */
-  suspicion: Suspicion | null
+  correlated: CorrelatedFailure | null
   /** For `answered`. */
-  reply: ModelReply | null
+  reply: ModelResponse | null
   /** The beginning of the body, on one line. */
   preview: string
 }
 
 /** Whose rate limit a response was. */
-export function rateLimitKind(kind: AnswerClass): RankedModel['rateLimitKind'] {
-  return ANSWER_CLASSES[kind].rateLimit ?? 'none'
+export function rateLimitKind(kind: ResponseClass): RankedModel['rateLimitKind'] {
+  return RESPONSE_CLASSES[kind].rateLimit ?? 'none'
 }
 
 /**
@@ -96,7 +96,7 @@ export function rateLimitKind(kind: AnswerClass): RankedModel['rateLimitKind'] {
  * @param failure a whole verdict, or the stored part of one
  */
 export function failureDetails(
-  failure: Pick<Verdict, 'class' | 'status'> & Partial<Verdict>,
+  failure: Pick<Classification, 'class' | 'status'> & Partial<Classification>,
 ): Record<string, unknown> {
   const {
     status,
@@ -205,7 +205,7 @@ export interface AttemptStart {
 export interface AttemptEnd {
   settledAt: Instant
   /** `abandoned`: its run was killed before it ended. */
-  class: AnswerClass | 'abandoned'
+  class: ResponseClass | 'abandoned'
   /** HTTP status of the error, or null. */
   status: number | null
   latencyMs: number | null
@@ -284,7 +284,7 @@ export interface ChatCall {
 }
 
 /** The verdict on a chat call. */
-export interface ChatOutcome extends Verdict {
+export interface ChatOutcome extends Classification {
   /** When the response was whole, or given up. */
   endedAt: Instant
   /** From the call to the end of its response, in milliseconds. */
@@ -292,4 +292,4 @@ export interface ChatOutcome extends Verdict {
 }
 
 /** The facts in a response, null when none can be read; or the verdict on a call that failed. */
-export type RouterFacts<T> = { facts: T | null } | { failed: Verdict }
+export type RouterFacts<T> = { facts: T | null } | { failed: Classification }

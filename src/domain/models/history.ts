@@ -2,7 +2,7 @@ import { compareCodeUnits } from '../text.ts'
 import { DAY_MS, dayOf } from '../time.ts'
 import type { Day, Instant } from '../time.ts'
 import {
-  ANSWER_CLASSES,
+  RESPONSE_CLASSES,
   failureDetails,
   hasAnswer,
   isComplete,
@@ -10,7 +10,7 @@ import {
   toolUseOf,
 } from './evaluation.ts'
 import type {
-  AnswerClass,
+  ResponseClass,
   AttemptEnd,
   DayScore,
   EndpointRecord,
@@ -93,7 +93,7 @@ export function historyOf(
   const last = evaluations.findLast(isComplete) ?? evaluations.findLast(hasAnswer) ?? evaluations.at(-1)
   const failure = today && !hasAnswer(today) ? today : null
   const failures = settled.filter(({ sentAt, end }) => {
-    return now - sentAt <= FAILURES_MS && ANSWER_CLASSES[end.class].ownFailure
+    return now - sentAt <= FAILURES_MS && RESPONSE_CLASSES[end.class].ownFailure
   })
   return {
     sentToday: own.filter((attempt) => attempt.day === day).length,
@@ -109,7 +109,7 @@ export function historyOf(
   }
 }
 
-type SettledAttempt = ModelAttempt & { end: AttemptEnd & { class: AnswerClass } }
+type SettledAttempt = ModelAttempt & { end: AttemptEnd & { class: ResponseClass } }
 
 function isSettled(attempt: ModelAttempt): attempt is SettledAttempt {
   return attempt.end !== null && attempt.end.class !== 'abandoned'
@@ -135,7 +135,7 @@ function healthByProbes(
   now: Instant,
 ): Pick<Measurements, 'health' | 'gone'> {
   const recent = settled.filter(({ end }) => now - end.settledAt <= HEALTH_MS)
-  const probes = recent.filter(({ end }) => ANSWER_CLASSES[end.class].scope !== 'account')
+  const probes = recent.filter(({ end }) => RESPONSE_CLASSES[end.class].scope !== 'account')
   const limit = rateLimitKind(recent.at(-1)?.end.class ?? 'answered')
   const last = probes.at(-1)
   if (!last) return { health: { ...NOT_PROBED, rateLimitKind: limit }, gone: false }
@@ -209,7 +209,7 @@ function measured(
     const ends = attempts.filter((attempt) => attempt.kind === kind).map(({ end }) => end)
     const answer = ends.findLast((end) => end.tasks !== null)?.tasks ?? tasksOfKind(kind, kept?.tasks ?? [])
     const last = ends.at(-1)
-    const failed = last && last.tasks === null && ANSWER_CLASSES[last.class].scope !== 'account'
+    const failed = last && last.tasks === null && RESPONSE_CLASSES[last.class].scope !== 'account'
     return answer.length === 0 && failed ? unansweredTasks(kind, day, failureDetails(last)) : answer
   })
   if (tasks.some((each) => each.length === 0)) return null

@@ -9,7 +9,7 @@ export const RESERVED_REQUESTS = 10
 export const REQUESTS_A_MODEL = 3
 
 /** What an account has that never bought credits, for a service that does not tell. */
-export const DAILY_LIMIT_UNTOLD = 50
+export const DEFAULT_DAILY_LIMIT = 50
 
 /** The service may answer for the key with numbers this old, and so may miss what was sent since. */
 export const KEY_STALE_MS = 90_000
@@ -29,7 +29,7 @@ export interface KeyRequests {
  * @param countedLately of these, those of the last {@link KEY_STALE_MS}
  */
 export function requestsLeft(key: KeyRequests | null, countedToday: number, countedLately: number): number {
-  const limit = key?.limit ?? DAILY_LIMIT_UNTOLD
+  const limit = key?.limit ?? DEFAULT_DAILY_LIMIT
   const spent = Math.max(countedToday, (key?.used ?? 0) + countedLately)
   return Math.max(0, limit - RESERVED_REQUESTS - spent)
 }

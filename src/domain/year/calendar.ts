@@ -18,7 +18,7 @@ export interface GapStop {
 }
 
 /** A place to stop at on the way through the history. */
-export type Stop = { kind: 'publication'; item: TimelineItem } | GapStop
+export type TimelineStop = { kind: 'publication'; item: TimelineItem } | GapStop
 
 /** What a time falls on. */
 export interface Moment {
@@ -38,7 +38,7 @@ export interface Moment {
  * Every publication that can be selected and every gap, by as-of day. Days between two publications that no entry names
  * are a gap as well, one stop together.
  */
-export function stopsOf({ entries, timeline }: ProvedLedger): Stop[] {
+export function timelineStops({ entries, timeline }: ProvedLedger): TimelineStop[] {
   const published = new Map<Day, TimelineItem[]>()
   for (const item of timeline) {
     const { asOfDay } = item.manifest
@@ -53,10 +53,10 @@ export function stopsOf({ entries, timeline }: ProvedLedger): Stop[] {
   }
   const selectable = new Set(timeline.filter((item, index) => !isHidden(item, timeline[index + 1])))
   const days = [...new Set([...published.keys(), ...gaps.keys()])].sort()
-  return days.flatMap((day, index): Stop[] => {
+  return days.flatMap((day, index): TimelineStop[] => {
     const previous = days[index - 1]
     const firstDay = previous === undefined ? day : addDays(previous, 1)
-    const hole: Stop[] =
+    const hole: TimelineStop[] =
       firstDay < day ? [{ kind: 'gap', firstDay, lastDay: addDays(day, -1), recorded: null }] : []
     const gap = gaps.get(day)
     if (gap) return [...hole, gap]
@@ -66,7 +66,11 @@ export function stopsOf({ entries, timeline }: ProvedLedger): Stop[] {
 }
 
 /** What a time falls on. A publication's own time always stops at that publication. */
-export function momentAt(timeline: readonly TimelineItem[], stops: readonly Stop[], at: Instant): Moment {
+export function momentAt(
+  timeline: readonly TimelineItem[],
+  stops: readonly TimelineStop[],
+  at: Instant,
+): Moment {
   const dueDay = lastCompleteDay(at)
   const selected = latestAt(timeline, at)
   const due = dueAt(stops, selected, dueDay)
@@ -77,7 +81,7 @@ export function momentAt(timeline: readonly TimelineItem[], stops: readonly Stop
   return { at, dueDay, selected, due, place }
 }
 
-function dueAt(stops: readonly Stop[], selected: TimelineItem | null, dueDay: Day): Moment['due'] {
+function dueAt(stops: readonly TimelineStop[], selected: TimelineItem | null, dueDay: Day): Moment['due'] {
   if (selected && selected.manifest.asOfDay >= dueDay) return { is: 'published' }
   const stop = stops.find((one) => firstDayOf(one) <= dueDay && dueDay <= lastDayOf(one))
   if (!stop) return { is: 'open' }
@@ -88,23 +92,23 @@ function dueAt(stops: readonly Stop[], selected: TimelineItem | null, dueDay: Da
  * The `at` that leads to a stop: a publication's own time, or the end of the day on which a gap's publication was due,
  * as text of the form that the history takes.
  */
-export function atOfStop(stop: Stop, now: Instant): string {
+export function atOfStop(stop: TimelineStop, now: Instant): string {
   return stop.kind === 'publication'
     ? formatInstant(stop.item.manifest.publishedAt)
     : atOfDueDay(stop.lastDay, now)
 }
 
 /** The `at` that leads to a day: to its last publication where it has one, else to the end of the day after it. */
-export function atOfDay(stops: readonly Stop[], day: Day, now: Instant): string {
+export function atOfDay(stops: readonly TimelineStop[], day: Day, now: Instant): string {
   const stop = stops.findLast((one) => one.kind === 'publication' && firstDayOf(one) === day)
   return stop ? atOfStop(stop, now) : atOfDueDay(day, now)
 }
 
-export function firstDayOf(stop: Stop): Day {
+export function firstDayOf(stop: TimelineStop): Day {
   return stop.kind === 'gap' ? stop.firstDay : stop.item.manifest.asOfDay
 }
 
-export function lastDayOf(stop: Stop): Day {
+export function lastDayOf(stop: TimelineStop): Day {
   return stop.kind === 'gap' ? stop.lastDay : stop.item.manifest.asOfDay
 }
 

@@ -9,7 +9,7 @@ import type { AuditedContents, Head, KeptHead, LedgerContents, LedgerRow, Unread
 /** The rules by which the ledgers that a host publishes are audited (docs/auditing.md). */
 
 /** What a host answered to one question. Its header values are plain ASCII, or null. */
-export interface PublishedAnswer {
+export interface PublishedResponse {
   status: number
   etag: string | null
   lastModified: string | null
@@ -47,7 +47,7 @@ export interface PublishedDocument {
 }
 
 /** True when a host says itself that its archive is damaged. */
-export function admitsDamage({ status, error }: PublishedAnswer): boolean {
+export function admitsDamage({ status, error }: PublishedResponse): boolean {
   return status === 503 && error === 'year_history_archive_corrupt'
 }
 
@@ -56,7 +56,7 @@ export function admitsDamage({ status, error }: PublishedAnswer): boolean {
  *
  * @returns null for an answer that is neither the text nor its absence
  */
-export function publishedDocument(path: string, answer: PublishedAnswer): PublishedDocument | null {
+export function publishedDocument(path: string, answer: PublishedResponse): PublishedDocument | null {
   const { status, etag, bytes, seen } = answer
   if (status === 404) return { path, bytes: null, findings: [] }
   if (admitsDamage(answer)) {

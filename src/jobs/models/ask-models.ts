@@ -1,16 +1,21 @@
 import { CallQueue, SHORT_PAUSE_MS, STARTS_A_MINUTE, WINDOW_MS } from '../../domain/models/call-queue.ts'
 import type { NextStart, QueuedCall } from '../../domain/models/call-queue.ts'
-import { ANSWER_CLASSES, failureDetails, isComplete } from '../../domain/models/evaluation.ts'
-import type { AttemptEnd, ChatCall, Suspicion, Verdict } from '../../domain/models/evaluation.ts'
+import { RESPONSE_CLASSES, failureDetails, isComplete } from '../../domain/models/evaluation.ts'
+import type {
+  AttemptEnd,
+  ChatCall,
+  CorrelatedFailure,
+  Classification,
+} from '../../domain/models/evaluation.ts'
 import { answeredAsAsked, isCutShort } from '../../domain/models/lite/answer.ts'
 import { unansweredTasks } from '../../domain/models/lite/suite.ts'
-import type { LiteKind, LiteSuite, ModelReply, TaskResult } from '../../domain/models/lite/suite.ts'
+import type { LiteKind, LiteSuite, ModelResponse, TaskResult } from '../../domain/models/lite/suite.ts'
 import { requestsLeftOfModel } from '../../domain/models/quota.ts'
 import { Refusal } from '../../domain/refusal.ts'
 import { DAY_MS, addDays, dayOf, startOfDay } from '../../domain/time.ts'
 import type { Instant } from '../../domain/time.ts'
 import type { LeaseRefusal } from '../lease.ts'
-import type { EvaluatePorts, EvaluationRun, Stop } from './evaluation-run.ts'
+import type { EvaluatePorts, EvaluationRun, EarlyEnd } from './evaluation-run.ts'
 
 /** The run as it is recorded, and what ends it. */
 export interface RecordedRun {
@@ -47,7 +52,7 @@ interface SentCall extends QueuedCall {
 interface Suspect {
   call: SentCall
   end: AttemptEnd
-  suspicion: Suspicion
+  correlated: CorrelatedFailure
   at: number
 }
 
@@ -179,20 +184,20 @@ function noteFault(asking: Asking, work: Promise<void>): Promise<void> {
 async function sendCall(asking: Asking, call: SentCall): Promise<void> {
   const { ports, run, signal, queue } = asking
   const outcome = await ports.router.chat(chatCallOf(asking, call), signal)
-  const verdict = judgeReply(outcome, call.kind)
-  const { reply } = verdict
-  const { scope } = ANSWER_CLASSES[verdict.class]
+  const classification = judgeReply(outcome, call.kind)
+  const { reply } = classification
+  const { scope } = RESPONSE_CLASSES[classification.class]
   if (scope === 'none' || scope === 'model') queue.passed(call.startedAt)
   const end: AttemptEnd = {
     // Scores belong to the day of the run, whose suite they were graded by.
     settledAt: Math.min(outcome.endedAt, startOfDay(addDays(run.day, 1)) - 1),
-    class: verdict.class,
-    status: verdict.status,
+    class: classification.class,
+    status: classification.status,
     latencyMs: reply && outcome.latencyMs,
     asAsked: reply && answeredAsAsked(call.kind, reply),
     tasks: null,
   }
-  if (!reply) return settleFailure(asking, call, verdict, end)
+  if (!reply) return settleFailure(asking, call, classification, end)
   // A reply refutes what was suspected before its call started.
   asking.suspects = asking.suspects.filter(({ at }) => at > call.startedAt)
   // Grading runs commands, one after the other, and the vendor need not wait for it.
@@ -203,7 +208,7 @@ async function sendCall(asking: Asking, call: SentCall): Promise<void> {
 async function settleReply(
   asking: Asking,
   call: SentCall,
-  reply: ModelReply,
+  reply: ModelResponse,
   end: AttemptEnd,
 ): Promise<void> {
   const tasks = await asking.suite.grade(call.kind, reply)
@@ -214,25 +219,25 @@ async function settleReply(
 async function settleFailure(
   asking: Asking,
   call: SentCall,
-  verdict: Verdict,
+  classification: Classification,
   end: AttemptEnd,
 ): Promise<void> {
   const { ports, run, queue } = asking
   await ports.evaluations.settleAttempt(call.attempt, end)
-  const mistaken = await correlate(asking, call, verdict.suspicion, end)
-  const kind = mistaken && verdict.suspicion ? verdict.suspicion : verdict.class
-  const { scope, retries, rateLimit } = ANSWER_CLASSES[kind]
+  const mistaken = await correlate(asking, call, classification.correlated, end)
+  const kind = mistaken && classification.correlated ? classification.correlated : classification.class
+  const { scope, retries, rateLimit } = RESPONSE_CLASSES[kind]
   if (rateLimit) run.limits[rateLimit] = true
-  if (rateLimit === 'account') run.limits.resetAt = verdict.resetAt ?? run.limits.resetAt
-  const waitMs = verdict.retryAt === null ? null : Math.max(0, verdict.retryAt - ports.clock())
+  if (rateLimit === 'account') run.limits.resetAt = classification.resetAt ?? run.limits.resetAt
+  const waitMs = classification.retryAt === null ? null : Math.max(0, classification.retryAt - ports.clock())
   if (scope === 'account') {
-    const stop: Stop = { reason: kind, resetAt: verdict.resetAt, preview: verdict.preview }
-    if (!retries || !waitForAccount(asking, call, kind, verdict.limit, waitMs)) run.stop ??= stop
+    const stop: EarlyEnd = { reason: kind, resetAt: classification.resetAt, preview: classification.preview }
+    if (!retries || !waitForAccount(asking, call, kind, classification.limit, waitMs)) run.stop ??= stop
     for (const other of mistaken ?? []) forgive(asking, other.call)
     return
   }
   if (retries && queue.retry(call, waitMs ?? 0)) return
-  await giveUp(asking, call, { ...verdict, class: kind }, end.settledAt)
+  await giveUp(asking, call, { ...classification, class: kind }, end.settledAt)
 }
 
 /**
@@ -244,16 +249,16 @@ async function settleFailure(
 async function correlate(
   asking: Asking,
   call: SentCall,
-  suspicion: Suspicion | null,
+  correlated: CorrelatedFailure | null,
   end: AttemptEnd,
 ): Promise<Suspect[] | null> {
-  if (suspicion === null) return null
-  const suspect = { call, end, suspicion, at: asking.ports.monotonic() }
+  if (correlated === null) return null
+  const suspect = { call, end, correlated, at: asking.ports.monotonic() }
   asking.suspects.push(suspect)
-  const alike = asking.suspects.filter((each) => each.suspicion === suspicion)
+  const alike = asking.suspects.filter((each) => each.correlated === correlated)
   if (new Set(alike.map((each) => each.call.vendor)).size < 2) return null
-  const mistaken = alike.filter((each) => each.end.class !== suspicion)
-  for (const each of mistaken) each.end = { ...each.end, class: suspicion }
+  const mistaken = alike.filter((each) => each.end.class !== correlated)
+  for (const each of mistaken) each.end = { ...each.end, class: correlated }
   for (const each of mistaken) await asking.ports.evaluations.settleAttempt(each.call.attempt, each.end)
   return mistaken.filter((each) => each !== suspect)
 }
@@ -266,7 +271,7 @@ async function correlate(
 function waitForAccount(
   { queue }: Asking,
   call: SentCall,
-  kind: Verdict['class'],
+  kind: Classification['class'],
   limit: number | null,
   waitMs: number | null,
 ): boolean {
@@ -283,10 +288,15 @@ function forgive({ open, results, queue }: Asking, call: SentCall): void {
   queue.putBack(call)
 }
 
-async function giveUp(asking: Asking, call: QueuedCall, verdict: Verdict, at: Instant): Promise<void> {
-  const why = failureDetails(verdict)
+async function giveUp(
+  asking: Asking,
+  call: QueuedCall,
+  classification: Classification,
+  at: Instant,
+): Promise<void> {
+  const why = failureDetails(classification)
   // Nobody serves it: the other question would get the same response.
-  const others = verdict.class === 'model_gone' ? asking.queue.drop(call.model) : []
+  const others = classification.class === 'model_gone' ? asking.queue.drop(call.model) : []
   for (const each of [call, ...others])
     await noteResult(asking, each, unansweredTasks(each.kind, asking.run.day, why), at)
 }
@@ -325,7 +335,7 @@ function chatCallOf({ run, suite }: Asking, { model, kind }: QueuedCall): ChatCa
 }
 
 /** A reply that was cut before it answered the question counts as none. */
-function judgeReply(verdict: Verdict, kind: LiteKind): Verdict {
-  if (verdict.reply === null || !isCutShort(kind, verdict.reply)) return verdict
-  return { ...verdict, class: 'cut_answer', because: 'cut at its limit of tokens', reply: null }
+function judgeReply(classification: Classification, kind: LiteKind): Classification {
+  if (classification.reply === null || !isCutShort(kind, classification.reply)) return classification
+  return { ...classification, class: 'cut_answer', because: 'cut at its limit of tokens', reply: null }
 }

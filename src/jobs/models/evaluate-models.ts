@@ -1,5 +1,5 @@
 import { filterCatalogue } from '../../domain/models/catalogue.ts'
-import { ANSWER_CLASSES, hasAnswer, toolUseOf } from '../../domain/models/evaluation.ts'
+import { RESPONSE_CLASSES, hasAnswer, toolUseOf } from '../../domain/models/evaluation.ts'
 import type { EndpointRecord, RunOutcome } from '../../domain/models/evaluation.ts'
 import { FAILURES_MS, historyOf } from '../../domain/models/history.ts'
 import type { EvaluationRows, ModelHistory } from '../../domain/models/history.ts'
@@ -22,7 +22,7 @@ import type {
   EvaluatePorts,
   EvaluationReport,
   EvaluationRun,
-  Stop,
+  EarlyEnd,
 } from './evaluation-run.ts'
 
 export interface EvaluateResult {
@@ -179,7 +179,7 @@ async function planQuestions(ports: EvaluatePorts, run: EvaluationRun, signal: A
   if (!asksModels(mode)) return
   const chatRequests = await ports.evaluations.chatRequestsSince(startOfDay(day))
   const answer = await ports.router.key(signal)
-  if ('failed' in answer && ANSWER_CLASSES[answer.failed.class].setting !== undefined) {
+  if ('failed' in answer && RESPONSE_CLASSES[answer.failed.class].setting !== undefined) {
     run.stop = { reason: answer.failed.class, resetAt: null, preview: answer.failed.preview }
     return
   }
@@ -308,14 +308,14 @@ function failure(
   }
 }
 
-function stoppedBy(ports: EvaluatePorts, run: EvaluationRun, stop: Stop): EvaluateResult {
-  const isSetting = stop.reason !== 'day_ended' && ANSWER_CLASSES[stop.reason].setting !== undefined
+function stoppedBy(ports: EvaluatePorts, run: EvaluationRun, stop: EarlyEnd): EvaluateResult {
+  const isSetting = stop.reason !== 'day_ended' && RESPONSE_CLASSES[stop.reason].setting !== undefined
   return failure(ports, run, stopSentence(stop), isSetting ? 'settings' : 'service')
 }
 
 /** Stops after which older scores make a recommendation although nothing was measured. */
-function isPassing({ reason }: Stop): boolean {
-  return reason === 'day_ended' || ANSWER_CLASSES[reason].limit !== undefined
+function isPassing({ reason }: EarlyEnd): boolean {
+  return reason === 'day_ended' || RESPONSE_CLASSES[reason].limit !== undefined
 }
 
 function success(

@@ -1,6 +1,11 @@
 import type { Candidates } from '../../domain/models/catalogue.ts'
-import { ANSWER_CLASSES } from '../../domain/models/evaluation.ts'
-import type { AnswerClass, LiteEvaluation, ModelAttempt, RunOutcome } from '../../domain/models/evaluation.ts'
+import { RESPONSE_CLASSES } from '../../domain/models/evaluation.ts'
+import type {
+  ResponseClass,
+  LiteEvaluation,
+  ModelAttempt,
+  RunOutcome,
+} from '../../domain/models/evaluation.ts'
 import type { ModelHistory } from '../../domain/models/history.ts'
 import type { LiteSuite } from '../../domain/models/lite/suite.ts'
 import type { CallPlan } from '../../domain/models/quota.ts'
@@ -35,8 +40,8 @@ export interface EvaluateOptions {
 }
 
 /** Why no more models were asked, although more were planned. */
-export interface Stop {
-  reason: AnswerClass | 'day_ended'
+export interface EarlyEnd {
+  reason: ResponseClass | 'day_ended'
   resetAt: Instant | null
   preview: string
 }
@@ -66,7 +71,7 @@ export interface EvaluationRun extends Candidates {
 
   /** Chat requests sent. */
   requests: number
-  stop: Stop | null
+  stop: EarlyEnd | null
   /** The rate a minute that was learned by meeting the account's limit. */
   learned: number | null
   /** Whose limits were met. */
@@ -177,9 +182,9 @@ function rateLimitOf({ account, model, resetAt }: EvaluationRun['limits']): Eval
 }
 
 /** One sentence on why no more models were asked. */
-export function stopSentence({ reason, preview }: Stop): string {
+export function stopSentence({ reason, preview }: EarlyEnd): string {
   if (reason === 'day_ended') return 'the UTC day ended, and with it the suite of the day'
-  const { setting, limit } = ANSWER_CLASSES[reason]
+  const { setting, limit } = RESPONSE_CLASSES[reason]
   return setting ?? limit ?? `the service cannot be asked: ${preview}`
 }
 

@@ -1,7 +1,7 @@
 import { readAnswer } from '../../domain/models/lite/answer.ts'
 import { gradeClock } from '../../domain/models/lite/clock-task.ts'
 import { gradeFiles } from '../../domain/models/lite/file-task.ts'
-import { drawItems, solutions, worthlessReplies } from '../../domain/models/lite/items.ts'
+import { drawItems, solutions, worthlessResponses } from '../../domain/models/lite/items.ts'
 import type { LiteItems } from '../../domain/models/lite/items.ts'
 import { SHELL_LIMITS, gradeShell } from '../../domain/models/lite/shell-task.ts'
 import type { ShellRuns } from '../../domain/models/lite/shell-task.ts'
@@ -26,7 +26,7 @@ export function makeLiteSuite(day: Day, shell: Shell): Promise<LiteSuite> {
 export async function provedSuite(items: LiteItems, shell: Shell): Promise<LiteSuite> {
   const suite = suiteOf(items, shell)
   const solved = solutions(items)
-  const worthless = worthlessReplies(items)
+  const worthless = worthlessResponses(items)
   for (const kind of ['tool', 'text'] as const) {
     for (const result of await suite.grade(kind, solved[kind])) {
       if (result.points < result.maxPoints || 'sandboxUnsupported' in result.details)

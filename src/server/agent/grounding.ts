@@ -17,7 +17,7 @@ import { visibleText } from '../../domain/text.ts'
 import { dayOf, formatInstant } from '../../domain/time.ts'
 import { sourcesFor, snapshotFacts, snapshotLists } from './tool-answers.ts'
 import type { AgentSources, CallerSources } from './tool-answers.ts'
-import { onceFor, withinTime } from '../single-flight.ts'
+import { onceFor, withTimeout } from '../single-flight.ts'
 
 /** Items shown of each list of the feed, before whatever does not fit is left out. */
 const LIST_LENGTH = 10
@@ -52,7 +52,7 @@ export async function groundingOf(
   const over = new AbortController()
   try {
     const reads = sourcesFor({ address, isChat: true, signal: over.signal }, sources)
-    return { ...(await withinTime(read(request, reads), timeoutMs, signal)), day }
+    return { ...(await withTimeout(read(request, reads), timeoutMs, signal)), day }
   } catch (error) {
     signal.throwIfAborted()
     onFault(error)

@@ -13,7 +13,7 @@ import type { Callers } from '../callers.ts'
 import { NO_STORE, respondJson } from '../respond.ts'
 import { readBody, route } from '../route.ts'
 import type { Contract, Route } from '../route.ts'
-import { withinTime } from '../single-flight.ts'
+import { withTimeout } from '../single-flight.ts'
 import {
   SESSION_BODY_MAX_BYTES,
   chatContract,
@@ -99,7 +99,7 @@ async function status(
   timeoutMs: number,
 ): Promise<AgentStatus> {
   const { settings, provider, log } = ports
-  const spending = await withinTime(spendingOf(ports, probe), timeoutMs).catch((error: unknown) => {
+  const spending = await withTimeout(spendingOf(ports, probe), timeoutMs).catch((error: unknown) => {
     log.warn({ err: error }, 'the chat budget cannot be read and written')
     return null
   })

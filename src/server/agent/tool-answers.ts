@@ -190,8 +190,8 @@ type AgentItems = Pick<FeedStore, 'item' | 'revision' | 'article'>
 export interface AgentReads {
   feed: AgentItems & SnapshotReader
   search: Pick<FeedSearch, 'by'>
-  ledger: Pick<Ledger, 'witness'>
-  archive: Pick<Objects, 'get' | 'newestHead' | 'objectWitness' | 'headWitness'>
+  ledger: Pick<Ledger, 'changeToken'>
+  objects: Pick<Objects, 'get' | 'newestHead' | 'objectChangeToken' | 'headChangeToken'>
   year: YearReader
   clock: Clock
 }

@@ -4,7 +4,7 @@ import { withoutMarkers } from '../../domain/agent/prompt.ts'
 import { readCall } from '../../domain/agent/tools.ts'
 import type { FeedSearchRefusal, SearchCaller } from '../../domain/feed/search.ts'
 import { Refusal } from '../../domain/refusal.ts'
-import { withinTime } from '../single-flight.ts'
+import { withTimeout } from '../single-flight.ts'
 import { ToolProblem, answerCall, sourcesFor } from './tool-answers.ts'
 import type { AgentSources } from './tool-answers.ts'
 
@@ -45,7 +45,7 @@ export async function runCall(
   const over = new AbortController()
   try {
     const answer = answerCall(read.call, sourcesFor({ ...caller, signal: over.signal }, sources), maxBytes)
-    const output = withoutMarkers(await withinTime(answer, timeoutMs, signal))
+    const output = withoutMarkers(await withTimeout(answer, timeoutMs, signal))
     const isYear = read.call.name === 'get_period_top' && read.call.arguments.period === 'year'
     return { output, failed: false, cacheable: !isYear }
   } catch (error) {

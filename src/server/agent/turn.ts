@@ -6,11 +6,11 @@ import { INSTRUCTIONS, cacheKey, largestInputBytes, turnInput } from '../../doma
 import { isLast } from '../../domain/agent/schema.ts'
 import type { AgentEvent, LastEvent } from '../../domain/agent/schema.ts'
 import { TOOL_DEFINITIONS } from '../../domain/agent/tools.ts'
-import { openPlaces } from '../../domain/fair-queue.ts'
+import { openSlots } from '../../domain/fair-queue.ts'
 import type { Callers } from '../callers.ts'
 import { requestId, respondStream } from '../respond.ts'
 import { TURN_MESSAGE } from '../route.ts'
-import { orStopped } from '../single-flight.ts'
+import { abortable } from '../single-flight.ts'
 import { admitTurn, checkRequest, rateLimited } from './admit-turn.ts'
 import type { AdmittedTurn } from './admit-turn.ts'
 import { Tally, makeAnswer } from './answer.ts'
@@ -49,7 +49,7 @@ export function openTurns(ports: AgentPorts, callers: Callers): Turns {
   const { pingMs, turnMs, limits } = ports.settings
   // Quotas count the turns of all networks, in the store that servers share.
   const most = Math.max(1, Math.floor(limits.maxOpenTurns * NETWORK_SHARE))
-  const places = openPlaces({ perAddress: most, perNetwork: most, all: Infinity })
+  const places = openSlots({ perAddress: most, perNetwork: most, all: Infinity })
   const answers = new SharedAnswers(turnMs)
   const open = new Map<Promise<void>, AbortController>()
   let isEnding = false
@@ -158,10 +158,10 @@ async function answerTurn(ports: AgentPorts, answers: SharedAnswers, turn: Turn)
     ports.log.error({ turn: turn.admission.turn, err }, 'the chat could not read what is stored')
   const grounding = await groundingOf(request, sources, address, signal, onFault)
   turn.scope = grounding.scope
-  const model = await orStopped(provider.model.name(), signal)
+  const model = await abortable(provider.model.name(), signal)
   const shaping = { model, instructions: INSTRUCTIONS, tools: TOOL_DEFINITIONS, maxOutputTokens }
   const key = cacheKey({ ...shaping, request, grounding })
-  const kept = key === null ? null : await orStopped(cache.get(key, clock()), signal)
+  const kept = key === null ? null : await abortable(cache.get(key, clock()), signal)
   if (kept) {
     turn.source = 'cache'
     turn.firstDeltaMs = performance.now() - turn.startedAt
@@ -214,7 +214,7 @@ async function sendAnswer(turn: Turn, answer: SharedAnswer): Promise<LastEvent |
       sent = { event: 'delta', data: { text: gap + event.data.text } }
       gap = ''
     }
-    await orStopped(stream.send(sent), signal)
+    await abortable(stream.send(sent), signal)
   }
   return null
 }

@@ -3,7 +3,7 @@ import type { H3Event } from 'h3'
 import type { NewsSource } from '../../domain/feed/source.ts'
 import { drawItems, solutions } from '../../domain/models/lite/items.ts'
 import type { LiteItems } from '../../domain/models/lite/items.ts'
-import type { ModelReply } from '../../domain/models/lite/suite.ts'
+import type { ModelResponse } from '../../domain/models/lite/suite.ts'
 import type { Clock } from '../../domain/ports.ts'
 import { dayOf } from '../../domain/time.ts'
 import { respondJson } from '../respond.ts'
@@ -142,11 +142,11 @@ function completionOf(models: readonly ScriptedModel[], body: string, clock: Clo
 }
 
 /** What every model says to whatever the suite does not ask, such as the question of the lines that the page has to copy. */
-const GREETING: ModelReply = { text: 'Hello.', toolCalls: [], finishReason: 'stop' }
+const GREETING: ModelResponse = { text: 'Hello.', toolCalls: [], finishReason: 'stop' }
 
-function replyOf(character: Character, kind: 'tool' | 'text', items: LiteItems): ModelReply {
+function replyOf(character: Character, kind: 'tool' | 'text', items: LiteItems): ModelResponse {
   const solved = solutions(items)[kind]
-  const said = (text: string): ModelReply => ({ text, toolCalls: [], finishReason: 'stop' })
+  const said = (text: string): ModelResponse => ({ text, toolCalls: [], finishReason: 'stop' })
   if (character === 'solver') return solved
   if (character === 'silent') return said('I would rather talk about the weather.')
   if (character === 'talker') return kind === 'tool' ? said(JSON.stringify(solved.toolCalls)) : solved

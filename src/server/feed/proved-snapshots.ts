@@ -5,7 +5,7 @@ import type { Snapshot, SnapshotFeed } from '../../domain/feed/snapshot.ts'
 import type { LiveSort } from '../../domain/feed/live-sort.ts'
 import type { FeedStore } from '../../domain/ports.ts'
 import { storageDamaged } from '../../domain/refusal.ts'
-import { coalesce } from '../single-flight.ts'
+import { singleFlight } from '../single-flight.ts'
 import { published } from '../respond.ts'
 import type { Published } from '../respond.ts'
 
@@ -46,7 +46,7 @@ export function publishedFrom(
  */
 export function provedSnapshots(store: SnapshotReader): ProvedSnapshots {
   const kept = new Map<LiveSort, { name: string; proved: Promise<ProvedFeed> }>()
-  const newestSnapshot = coalesce(() => store.newestSnapshot())
+  const newestSnapshot = singleFlight(() => store.newestSnapshot())
 
   const read = async (snapshot: Snapshot, feed: SnapshotFeed): Promise<ProvedFeed> => {
     const bytes = proveFeed(snapshot.id, feed, await store.snapshotFeed(snapshot.id, feed))

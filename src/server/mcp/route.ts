@@ -2,8 +2,8 @@ import type { H3Event } from 'h3'
 import { z } from 'zod'
 import { BODY_MAX_BYTES } from '../../domain/agent/bounds.ts'
 import { parseJson } from '../../domain/text.ts'
-import { openPlaces } from '../../domain/fair-queue.ts'
-import type { PlaceBounds } from '../../domain/fair-queue.ts'
+import { openSlots } from '../../domain/fair-queue.ts'
+import type { SlotBounds } from '../../domain/fair-queue.ts'
 import type { Clock } from '../../domain/ports.ts'
 import { Refusal } from '../../domain/refusal.ts'
 import { callersOf, requestRate } from '../callers.ts'
@@ -28,7 +28,7 @@ export const MCP_REFUSALS = [
 export type McpRefusal = (typeof MCP_REFUSALS)[number]
 
 /** Requests that one server answers at the same time: of one address, of one network, and in all. */
-export const MCP_OPEN: PlaceBounds = { perAddress: 4, perNetwork: 16, all: 64 }
+export const MCP_OPEN: SlotBounds = { perAddress: 4, perNetwork: 16, all: 64 }
 
 export interface McpPorts extends Omit<ToolServerPorts, 'address'>, KnownCallers {
   /** Requests of one address a minute. */
@@ -40,7 +40,7 @@ export interface McpPorts extends Omit<ToolServerPorts, 'address'>, KnownCallers
 export function mcpRoute(ports: McpPorts): Route {
   const callers = callersOf(ports)
   const countRequest = requestRate(ports.requestsPerMinute, ports.clock)
-  const places = openPlaces(MCP_OPEN)
+  const places = openSlots(MCP_OPEN)
   const handle = async (event: H3Event): Promise<Response> => {
     // Clients that are no pages send none; a page always does, and cannot choose it.
     if (event.req.headers.has('origin')) callers.origin(event)

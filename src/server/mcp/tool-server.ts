@@ -13,7 +13,7 @@ import { TOOL_DEFINITIONS, TOOL_TITLES } from '../../domain/agent/tools.ts'
 import type { AgentSources } from '../agent/tool-answers.ts'
 import { failure, runCall } from '../agent/tools.ts'
 import type { CallOptions, ToolRun } from '../agent/tools.ts'
-import { withinTime } from '../single-flight.ts'
+import { withTimeout } from '../single-flight.ts'
 
 export interface ToolServerPorts {
   sources: AgentSources
@@ -143,7 +143,7 @@ export async function answerMessage(
   try {
     // A client that went away is not looked for: what it asked costs the same, and is over soon.
     const handled = transport.handleRequest(request, { parsedBody: message })
-    const response = await withinTime(handled, ANSWER_TIMEOUT_MS)
+    const response = await withTimeout(handled, ANSWER_TIMEOUT_MS)
     return { status: response.status, body: await response.text() }
   } finally {
     await server.close()

@@ -6,7 +6,7 @@ import type { AuditRecord } from '../../domain/year/finding.ts'
 import type { Readers, ReadinessChecks } from '../app.ts'
 import { NO_STORE, respondJson, respondText } from '../respond.ts'
 import type { Log } from '../route.ts'
-import { coalesce, withinTime } from '../single-flight.ts'
+import { singleFlight, withTimeout } from '../single-flight.ts'
 import { exposition, jobMetrics } from './catalogue.ts'
 import type { Reading } from './catalogue.ts'
 import type { Meter } from './instruments.ts'
@@ -32,7 +32,7 @@ export function scraper({ meters, sources, sourceMs, log }: ScrapePorts): () => 
   const readSource = async ([source, read]: [string, MetricSource]): Promise<Reading[]> => {
     const up = (value: number): Reading => ['dash_scrape_source_up', value, { source }]
     try {
-      const readings = await withinTime(read(), sourceMs)
+      const readings = await withTimeout(read(), sourceMs)
       const wrong = readings.find(([, value]) => !Number.isFinite(value))
       if (wrong) throw new Error(`${wrong[0]} reads ${wrong[1]}`)
       failing.delete(source)
@@ -44,7 +44,7 @@ export function scraper({ meters, sources, sourceMs, log }: ScrapePorts): () => 
       return [up(0)]
     }
   }
-  return coalesce(async () => {
+  return singleFlight(async () => {
     const readings = await Promise.all(Object.entries(sources).map(readSource))
     const texts = [...meters.map((meter) => meter.metrics()), exposition(readings.flat())]
     return (await Promise.all(texts)).join('\n')

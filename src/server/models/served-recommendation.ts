@@ -5,7 +5,7 @@ import { proveRun } from '../../domain/models/stored-run.ts'
 import type { Objects } from '../../domain/ports.ts'
 import { Refusal } from '../../domain/refusal.ts'
 import type { Log } from '../route.ts'
-import { coalesce } from '../single-flight.ts'
+import { singleFlight } from '../single-flight.ts'
 
 /** Reads the recommendation that is served now. */
 export type ServedRecommendation = () => Promise<Served>
@@ -25,7 +25,7 @@ export function servedRecommendation(
   const seed = (storeAnswers: boolean): Served => ({ run: seedRunHere, seed: true, storeAnswers })
   // The same bytes are proved once: between two runs nothing else is read.
   let proved: { bytes: Uint8Array; run: StoredRun } | null = null
-  return coalesce(async (): Promise<Served> => {
+  return singleFlight(async (): Promise<Served> => {
     let bytes: Uint8Array | null | undefined
     try {
       bytes = await store.current()

@@ -18,7 +18,7 @@ interface Rendered {
 }
 
 /** The rooms of a page, and the status it answers with. */
-export interface Rooms {
+export interface Sections {
   sections: readonly Html[]
   status: number
   /** Headers of the refusal that the status is of. */
@@ -32,13 +32,13 @@ export interface Rooms {
  *
  * @param lead the panel a visitor came for: the page answers with its status, unless a question cannot be asked at all
  */
-export async function renderRooms(
+export async function renderSections(
   event: H3Event,
   panels: readonly Panel[],
   lead: Panel,
   view: View,
   log: Log,
-): Promise<Rooms> {
+): Promise<Sections> {
   const onFault = (panel: Panel, code: string, error: unknown): void =>
     log.error({ requestId: requestId(event.req.headers), code, panel: panel.id, err: error }, 'panel refused')
   const rendered = await Promise.all(panels.map((panel) => renderPanel(panel, view, onFault)))
@@ -115,7 +115,7 @@ export function mountHome(mount: MountPage, { frame, panels, lead, headers, log 
       const view = { sources, now: sources.clock(), query }
       const forwarded = await addressInstead(panels, view)
       if (forwarded !== null) return { status: 303, headers: { ...headers, location: forwarded }, text: '' }
-      const { sections, status, title } = await renderRooms(event, panels, lead, view, log)
+      const { sections, status, title } = await renderSections(event, panels, lead, view, log)
       const main = html`<h1>dash</h1>
         ${INTRODUCTION} ${sections}`
       const name = title === null ? 'dash' : `${title} · dash`

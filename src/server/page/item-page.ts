@@ -5,7 +5,7 @@ import { nameOfSource, unitOf } from '../../domain/feed/subscription.ts'
 import { addDays } from '../../domain/time.ts'
 import type { Day, Instant } from '../../domain/time.ts'
 import { atOfStop, momentAt, standingsOf } from '../../domain/year/calendar.ts'
-import type { Stop, YearStanding } from '../../domain/year/calendar.ts'
+import type { TimelineStop, YearStanding } from '../../domain/year/calendar.ts'
 import type { YearFeed } from '../../domain/year/schema.ts'
 import { trendContract } from '../feed/search-routes.ts'
 import { codeOf } from '../route.ts'
@@ -13,7 +13,7 @@ import type { Log } from '../route.ts'
 import { onceFor } from '../single-flight.ts'
 import type { ProvedPublication } from '../year/proved-publications.ts'
 import { linkedTitle } from './feed-items.ts'
-import { renderRooms } from './home.ts'
+import { renderSections } from './home.ts'
 import { NOTHING, counted, formatCount, html } from './html.ts'
 import type { Html } from './html.ts'
 import { HTML_TYPE, ITEM_PATH, PAGE_HEADERS, layout, refusalsOf } from './layout.ts'
@@ -29,7 +29,7 @@ export function mountItemPage(mount: MountPage, frame: Frame, log: Log): void {
     query: { known: ['key', 'at'] },
     async render(sources, query, event) {
       const view = { sources, now: sources.clock(), query }
-      const { sections, status, headers } = await renderRooms(event, panels, ITEM_PANEL, view, log)
+      const { sections, status, headers } = await renderSections(event, panels, ITEM_PANEL, view, log)
       const main = html`<h1>Rank over time</h1>
         ${sections}`
       const head = html`<link rel="stylesheet" href="${frame.assets.href('uPlot.min.css')}" />
@@ -217,7 +217,7 @@ function rankRow(publication: ProvedPublication, key: string): ChartRow<YearStan
   return standing ? { day: asOfDay, row: standing } : { days: asOfDay, absent: 'not in the first hundred' }
 }
 
-function gapRow(stop: Stop): ChartRow<YearStanding> {
+function gapRow(stop: TimelineStop): ChartRow<YearStanding> {
   return { days: daysOf(stop), absent: 'gap: nothing was published' }
 }
 
@@ -237,10 +237,10 @@ function table(rows: readonly ChartRow<YearStanding>[]): Html {
 }
 
 /** Ways to earlier and later publications than those shown. */
-function pages(stops: readonly Stop[], place: number, query: PageQuery, now: Instant): Html {
+function pages(stops: readonly TimelineStop[], place: number, query: PageQuery, now: Instant): Html {
   const earlier = stops[place - STOPS_SHOWN]
   const later = place < stops.length - 1 ? stops[Math.min(place + STOPS_SHOWN, stops.length - 1)] : undefined
-  const link = (stop: Stop | undefined, text: string) =>
+  const link = (stop: TimelineStop | undefined, text: string) =>
     stop ? query.roomLink('year-ranks', { at: atOfStop(stop, now) }, text) : NOTHING
   return html`<p>${link(earlier, 'Earlier')} ${link(later, 'Later')}</p>`
 }

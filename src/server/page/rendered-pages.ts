@@ -7,13 +7,13 @@ import type { IpRange } from '../../domain/address.ts'
 import { networkOf } from '../../domain/client-address.ts'
 import { sha256Hex } from '../../domain/digest.ts'
 import { fairQueue } from '../../domain/fair-queue.ts'
-import type { PlaceBounds } from '../../domain/fair-queue.ts'
+import type { SlotBounds } from '../../domain/fair-queue.ts'
 import type { Clock } from '../../domain/ports.ts'
 import { Refusal } from '../../domain/refusal.ts'
 import { addressOf, requestRate } from '../callers.ts'
 import { NO_STORE, respond, respondCompressed } from '../respond.ts'
 import { heldBack, retryAfter } from '../route.ts'
-import { coalesce, once } from '../single-flight.ts'
+import { singleFlight, once } from '../single-flight.ts'
 import { NOTHING, codeSpans, html } from './html.ts'
 import { HTML_TYPE, PAGE_HEADERS, layout, pageQuery } from './layout.ts'
 import type { Frame, PageQuery, QueryRules } from './layout.ts'
@@ -24,7 +24,7 @@ import type { PageSources, RecordedReads } from './page-sources.ts'
 const PER_MINUTE = { address: 120, network: 240 }
 
 /** Renders that may wait. */
-const WAITING: PlaceBounds = { perAddress: 12, perNetwork: 12, all: 32 }
+const WAITING: SlotBounds = { perAddress: 12, perNetwork: 12, all: 32 }
 
 /** Pause after a render, in its own durations: a tenth of the time at most is spent on rendering. */
 const PAUSE_SHARE = 9
@@ -142,7 +142,7 @@ export function keptPages(maxBytes = MAX_BYTES, maxPages = MAX_PAGES): KeptPages
       return found && (await found.isUnchanged()) ? found.page : null
     },
     keep: (key, page, reads) =>
-      void kept.set(key, { page, isUnchanged: coalesce(() => reads.isUnchanged()) }),
+      void kept.set(key, { page, isUnchanged: singleFlight(() => reads.isUnchanged()) }),
   }
 }
 

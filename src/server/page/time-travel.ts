@@ -1,8 +1,8 @@
 import { Refusal } from '../../domain/refusal.ts'
 import { DAY_MS, parseDay, startOfDay } from '../../domain/time.ts'
 import type { Day, Instant } from '../../domain/time.ts'
-import { atOfDay, atOfStop, firstDayOf, lastDayOf, stopsOf } from '../../domain/year/calendar.ts'
-import type { GapStop, Moment, Stop } from '../../domain/year/calendar.ts'
+import { atOfDay, atOfStop, firstDayOf, lastDayOf, timelineStops } from '../../domain/year/calendar.ts'
+import type { GapStop, Moment, TimelineStop } from '../../domain/year/calendar.ts'
 import type { ProvedLedger } from '../../domain/year/chain.ts'
 import { parsePastInstant } from '../../domain/year/history.ts'
 import { lastCompleteDay } from '../../domain/year/ledger.ts'
@@ -69,7 +69,7 @@ export function parseTime(params: URLSearchParams, name: string, code: string, n
 export function addressOfDays(
   moments: Moments,
   query: PageQuery,
-  stops: readonly Stop[],
+  stops: readonly TimelineStop[],
   now: Instant,
 ): string | null {
   const changes = Object.entries(moments).flatMap(([name, moment]) =>
@@ -139,7 +139,7 @@ function dayForm(query: PageQuery, { name, label, button, value, first, now }: D
 /** What the controls need to know of where they stand. */
 export interface Travel {
   moment: Moment
-  stops: readonly Stop[]
+  stops: readonly TimelineStop[]
   query: PageQuery
   now: Instant
   /** Day of the publication it is compared with; empty for none. */
@@ -178,7 +178,12 @@ export function travelControls({ moment, stops, query, now, comparedWith }: Trav
 /** A link to the Year of another time; null is the newest. */
 type LinkTo = (at: string | null, text: Html, attributes: Html) => Html
 
-function step(direction: 'previous' | 'next', stop: Stop | undefined, to: LinkTo, now: Instant): Html {
+function step(
+  direction: 'previous' | 'next',
+  stop: TimelineStop | undefined,
+  to: LinkTo,
+  now: Instant,
+): Html {
   const isBack = direction === 'previous'
   const [before, after] = isBack ? [ARROW_BACK, NOTHING] : [NOTHING, ARROW_ON]
   const name = isBack ? 'Previous' : 'Next'
@@ -191,7 +196,12 @@ const ARROW_BACK = html`<span aria-hidden="true">← </span>`
 const ARROW_ON = html`<span aria-hidden="true"> →</span>`
 
 /** A position a day from the first to the last, with the gaps below it; only scripts can make it move. */
-function slider(stops: readonly Stop[], firstDay: Day, lastDay: Day, current: Stop | undefined): Html {
+function slider(
+  stops: readonly TimelineStop[],
+  firstDay: Day,
+  lastDay: Day,
+  current: TimelineStop | undefined,
+): Html {
   const place = (at: Day): number => Math.round((startOfDay(at) - startOfDay(firstDay)) / DAY_MS)
   const last = place(lastDay)
   // The script of the slider says the same of a day while it is moved.
@@ -228,7 +238,7 @@ function slider(stops: readonly Stop[], firstDay: Day, lastDay: Day, current: St
   </div>`
 }
 
-function whatStands(stop: Stop): string {
+function whatStands(stop: TimelineStop): string {
   return stop.kind === 'gap' ? 'a gap' : `published ${readable(stop.item.manifest.publishedAt)}`
 }
 
@@ -262,10 +272,10 @@ function reasonOf({ recorded }: GapStop): string {
 }
 
 /** The days of a stop, `2026-03-02` or `2026-03-02 to 2026-03-05`. */
-export function daysOf(stop: Stop): string {
+export function daysOf(stop: TimelineStop): string {
   const [first, last] = [firstDayOf(stop), lastDayOf(stop)]
   return first === last ? first : `${first} to ${last}`
 }
 
 /** The stops of a proved ledger, made once for each. */
-export const stopsOnce = onceFor((proved: ProvedLedger): readonly Stop[] => stopsOf(proved))
+export const stopsOnce = onceFor((proved: ProvedLedger): readonly TimelineStop[] => timelineStops(proved))

@@ -3,7 +3,7 @@ import { nameOfSource } from '../../domain/feed/subscription.ts'
 import { formatInstant } from '../../domain/time.ts'
 import type { Instant } from '../../domain/time.ts'
 import { atOfDay, compareLists, momentAt } from '../../domain/year/calendar.ts'
-import type { Comparison, Moment, Stop } from '../../domain/year/calendar.ts'
+import type { Comparison, Moment, TimelineStop } from '../../domain/year/calendar.ts'
 import type { ProvedLedger, TimelineItem } from '../../domain/year/chain.ts'
 import type { Head } from '../../domain/year/ledger.ts'
 import { yearEnvelopeSchema } from '../../domain/year/schema.ts'
@@ -214,7 +214,7 @@ export function yearView(baseUrl: () => string): YearView {
   }
 }
 
-function instantAsked(asked: Moments['at'], stops: readonly Stop[], now: Instant): Instant {
+function instantAsked(asked: Moments['at'], stops: readonly TimelineStop[], now: Instant): Instant {
   if (asked === null) return now
   return typeof asked === 'number' ? asked : Date.parse(atOfDay(stops, asked, now))
 }

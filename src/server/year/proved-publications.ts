@@ -1,5 +1,5 @@
 import { LRUCache } from 'lru-cache'
-import type { Objects, Clock, Ledger, Witness, YearReader } from '../../domain/ports.ts'
+import type { Objects, Clock, Ledger, ChangeToken, YearReader } from '../../domain/ports.ts'
 import type { Instant } from '../../domain/time.ts'
 import { latestAt } from '../../domain/year/chain.ts'
 import type { ProvedLedger } from '../../domain/year/chain.ts'
@@ -9,7 +9,7 @@ import { formatHead, leafText, legacyText } from '../../domain/year/ledger.ts'
 import type { Head, LedgerContents, Manifest } from '../../domain/year/ledger.ts'
 import { published } from '../respond.ts'
 import type { Published } from '../respond.ts'
-import { coalesce, once, together } from '../single-flight.ts'
+import { singleFlight, once, batchPerTick } from '../single-flight.ts'
 
 /** Proved bytes kept in memory, all publications together. */
 const MEMORY_MAX_BYTES = 64 * 1024 * 1024
@@ -24,8 +24,8 @@ export interface ProvedPublication {
 }
 
 export interface PublicationPorts {
-  ledger: Pick<Ledger, 'witness'>
-  archive: Pick<Objects, 'get' | 'newestHead' | 'objectWitness' | 'headWitness'>
+  ledger: Pick<Ledger, 'changeToken'>
+  objects: Pick<Objects, 'get' | 'newestHead' | 'objectChangeToken' | 'headChangeToken'>
   year: YearReader
   clock: Clock
 }
@@ -51,62 +51,62 @@ interface LedgerProof {
   published: PublishedLedger
 }
 
-/** Something proved, and the witnesses under which it stays proved. */
+/** Something proved, and the change tokens under which it stays proved. */
 interface Kept<T> {
   value: T
-  witness: string
+  changeToken: string
   provedAt: number
 }
 
-/** One look at the witnesses, each taken at most once, and only after every request that uses it had arrived. */
+/** One look at the change tokens, each taken at most once, and only after every request that uses it had arrived. */
 interface Look {
-  ledger: () => Promise<Witness>
-  object: (sha256: string) => Promise<Witness>
+  ledger: () => Promise<ChangeToken>
+  object: (sha256: string) => Promise<ChangeToken>
 }
 
 /**
- * Proves ledger, head and object for every question. What was proved stays in memory only under witnesses taken
+ * Proves ledger, head and object for every question. What was proved stays in memory only under change tokens taken
  * before and after the reading, and is used again only while they are still the same: any change of the ledger, the
  * head or the object is noticed by the next request (docs/decisions/0002-caching-verified-publications.md).
  *
  * @param memoryMaxBytes proved bytes kept, all publications together
  */
 export function provedPublications(
-  { ledger, archive, year, clock }: PublicationPorts,
+  { ledger, objects, year, clock }: PublicationPorts,
   memoryMaxBytes = MEMORY_MAX_BYTES,
 ): ProvedPublications {
   let ledgerKept: Kept<LedgerProof> | null = null
-  const objects = new LRUCache<string, Kept<ProvedPublication>>({
+  const publicationsKept = new LRUCache<string, Kept<ProvedPublication>>({
     maxSize: memoryMaxBytes,
     sizeCalculation: ({ value }) => value.published.body.byteLength,
   })
   const proofs = new Map<string, () => Promise<ProvedPublication>>()
 
-  const ledgerWitness = async (head: Head | null): Promise<Witness> => {
-    const [own, heads] = await Promise.all([ledger.witness(), archive.headWitness(head)])
+  const ledgerChangeToken = async (head: Head | null): Promise<ChangeToken> => {
+    const [own, heads] = await Promise.all([ledger.changeToken(), objects.headChangeToken(head)])
     return own === null || heads === null ? null : `${own}/${heads}`
   }
 
-  const look = together((): Look => {
-    const seen = new Map<string, Promise<Witness>>()
-    const takeOnce = (key: string, take: () => Promise<Witness>): Promise<Witness> => {
+  const look = batchPerTick((): Look => {
+    const seen = new Map<string, Promise<ChangeToken>>()
+    const takeOnce = (key: string, take: () => Promise<ChangeToken>): Promise<ChangeToken> => {
       const taken = seen.get(key) ?? take()
       seen.set(key, taken)
       return taken
     }
     return {
-      ledger: () => takeOnce('ledger', () => ledgerWitness(ledgerKept?.value.proved.head ?? null)),
-      object: (sha256) => takeOnce(sha256, () => archive.objectWitness(sha256)),
+      ledger: () => takeOnce('ledger', () => ledgerChangeToken(ledgerKept?.value.proved.head ?? null)),
+      object: (sha256) => takeOnce(sha256, () => objects.objectChangeToken(sha256)),
     }
   })
 
-  const readLedger = coalesce(async (): Promise<LedgerProof> => {
-    const before = await ledgerWitness(await archive.newestHead())
+  const readLedger = singleFlight(async (): Promise<LedgerProof> => {
+    const before = await ledgerChangeToken(await objects.newestHead())
     const { proved, contents, head } = await year.read()
-    const after = await ledgerWitness(head)
+    const after = await ledgerChangeToken(head)
     const value = { proved: { ...proved, head }, published: publishedLedger(proved, contents, head) }
     const settled = before !== null && before === after
-    ledgerKept = settled ? { value, witness: before, provedAt: clock() } : null
+    ledgerKept = settled ? { value, changeToken: before, provedAt: clock() } : null
     return value
   })
 
@@ -116,28 +116,30 @@ export function provedPublications(
   }
 
   const proveNow = async (manifest: Manifest): Promise<ProvedPublication> => {
-    const before = await archive.objectWitness(manifest.sha256)
-    const bytes = proveBytes(manifest, await archive.get(manifest.sha256))
-    const after = await archive.objectWitness(manifest.sha256)
+    const before = await objects.objectChangeToken(manifest.sha256)
+    const bytes = proveBytes(manifest, await objects.get(manifest.sha256))
+    const after = await objects.objectChangeToken(manifest.sha256)
     const publication = describe(manifest, Buffer.from(bytes.buffer, bytes.byteOffset, bytes.byteLength))
     const { publicationId } = manifest
     if (before !== null && before === after)
-      objects.set(publicationId, { value: publication, witness: before, provedAt: clock() })
-    else objects.delete(publicationId)
+      publicationsKept.set(publicationId, { value: publication, changeToken: before, provedAt: clock() })
+    else publicationsKept.delete(publicationId)
     return publication
   }
 
   const prove = (manifest: Manifest): Promise<ProvedPublication> => {
-    const proof = proofs.get(manifest.publicationId) ?? coalesce(() => proveNow(manifest))
+    const proof = proofs.get(manifest.publicationId) ?? singleFlight(() => proveNow(manifest))
     proofs.set(manifest.publicationId, proof)
     return proof()
   }
 
   const publicationSeen = async (manifest: Manifest, seen: Look): Promise<ProvedPublication> => {
-    const kept = objects.get(manifest.publicationId)
+    const found = publicationsKept.get(manifest.publicationId)
     // A proof holds for the very manifest it was made for.
-    const isSame = kept?.value.manifest.sha256 === manifest.sha256
-    return isSame && isCurrent(kept, await seen.object(manifest.sha256), clock) ? kept.value : prove(manifest)
+    const isSame = found?.value.manifest.sha256 === manifest.sha256
+    return isSame && isCurrent(found, await seen.object(manifest.sha256), clock)
+      ? found.value
+      : prove(manifest)
   }
 
   return {
@@ -153,8 +155,8 @@ export function provedPublications(
   }
 }
 
-function isCurrent(kept: Kept<unknown>, witness: Witness, clock: Clock): boolean {
-  return witness === kept.witness && Math.abs(clock() - kept.provedAt) < PROOF_MAX_AGE_MS
+function isCurrent(kept: Kept<unknown>, changeToken: ChangeToken, clock: Clock): boolean {
+  return changeToken === kept.changeToken && Math.abs(clock() - kept.provedAt) < PROOF_MAX_AGE_MS
 }
 
 function describe(manifest: Manifest, bytes: Buffer): ProvedPublication {

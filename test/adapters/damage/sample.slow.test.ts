@@ -50,12 +50,12 @@ function stateOf(folder: string): Map<string, string> {
 
 describe('the sample', () => {
   test('is an archive that proves itself as a server proves it, down to every payload', async () => {
-    const { ledger, archive, year } = reopenWorkspace(await sample.restored())
+    const { ledger, objects, year } = reopenWorkspace(await sample.restored())
     const { proved, head } = await year.read()
     expect(head).toMatchObject({ seq: sample.keptHead.seq, leaf: sample.keptHead.leaf })
     expect(proveLedger(await ledger.read(), sample.keptHead).timeline).toHaveLength(9)
     for (const { manifest } of proved.timeline) {
-      expect(proveBytes(manifest, await archive.get(manifest.sha256)).byteLength).toBe(manifest.byteSize)
+      expect(proveBytes(manifest, await objects.get(manifest.sha256)).byteLength).toBe(manifest.byteSize)
     }
   })
 
@@ -116,9 +116,9 @@ async function audit(folder: string, expectedHead: KeptHead | null): Promise<Ver
 /** Both ledgers and every head, when all of them can be read. */
 type Read = { contents: LedgerContents; heads: Head[] } | null
 
-async function readable({ ledger, archive }: Auditors): Promise<Read> {
+async function readable({ ledger, objects }: Auditors): Promise<Read> {
   try {
-    const [contents, audited] = [await ledger.read(), await archive.heads()]
+    const [contents, audited] = [await ledger.read(), await objects.heads()]
     const heads = audited.flatMap(({ head }) => head ?? [])
     return contents?.unreadable.length === 0 && heads.length === audited.length ? { contents, heads } : null
   } catch {
@@ -170,10 +170,10 @@ describe('every mutation', () => {
     for (const mutation of all.mutations.filter(({ needsKeptHead }) => needsKeptHead)) {
       const folder = await all.restored()
       await mutation.apply(folder)
-      const { year, archive } = reopenWorkspace(folder)
+      const { year, objects } = reopenWorkspace(folder)
       const { proved } = await year.read()
       for (const { manifest } of proved.timeline) {
-        const bytes = await archive.get(manifest.sha256)
+        const bytes = await objects.get(manifest.sha256)
         expect(proveBytes(manifest, bytes), mutation.name).toBe(bytes)
       }
     }
@@ -183,7 +183,7 @@ describe('every mutation', () => {
     const folder = await sample.restored()
     rmSync(join(folder, 'objects', 'heads', String(sample.keptHead.seq)))
     await expect(reopenWorkspace(folder).year.read()).resolves.toBeDefined()
-    const archive = openObjects({ kind: 'file', path: join(folder, 'objects') })
-    expect((await archive.newestHead())?.seq).toBe(sample.keptHead.seq - 1)
+    const objects = openObjects({ kind: 'file', path: join(folder, 'objects') })
+    expect((await objects.newestHead())?.seq).toBe(sample.keptHead.seq - 1)
   })
 })

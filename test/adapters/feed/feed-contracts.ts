@@ -5,7 +5,7 @@ import { itemsContract, detailsContract, titlesContract } from './items-contract
 import { liveFeedContract, snapshotContract } from './live-feed-contract.ts'
 import { searchContract } from './search-contract.ts'
 import { windowContract } from './window-contract.ts'
-import type { KeptAnswer } from '../../../src/domain/feed/live-source.ts'
+import type { KeptResponse } from '../../../src/domain/feed/live-source.ts'
 import { DAMAGED } from '../../support/refusals.ts'
 import type { FeedOpener } from './open-feed.ts'
 
@@ -27,7 +27,7 @@ const URL_ASKED = 'https://example.org/list.json?q=created%3A%3E%3D2026'
 
 const NOW = 10_000
 
-function answer(changes: Partial<KeptAnswer> = {}): KeptAnswer {
+function answer(changes: Partial<KeptResponse> = {}): KeptResponse {
   return { etag: 'W/"1"', lastModified: null, body: '["ä 😀 \u2028"]', keptAt: 1_000, ...changes }
 }
 
@@ -36,52 +36,52 @@ function sourceMemoryContract(name: string, engine: FeedOpener): void {
   describe(`kept answers in ${name}`, () => {
     test('come back as they were, by their URL alone', async () => {
       const { feed, another } = await engine.open()
-      expect(await feed.keptAnswer(URL_ASKED, 0, NOW)).toBeNull()
+      expect(await feed.keptResponse(URL_ASKED, 0, NOW)).toBeNull()
       const second = answer({ etag: null, lastModified: 'Sat, 21 Nov 2026 10:00:00 GMT', body: '{}' })
-      await feed.keepAnswer(URL_ASKED, answer(), 0)
-      await feed.keepAnswer(`${URL_ASKED}#2`, second, 0)
-      expect(await another().feed.keptAnswer(URL_ASKED, 0, NOW)).toEqual(answer())
-      expect(await feed.keptAnswer(`${URL_ASKED}#2`, 0, NOW)).toEqual(second)
-      expect(await feed.keptAnswer('https://example.org/', 0, NOW)).toBeNull()
+      await feed.keepResponse(URL_ASKED, answer(), 0)
+      await feed.keepResponse(`${URL_ASKED}#2`, second, 0)
+      expect(await another().feed.keptResponse(URL_ASKED, 0, NOW)).toEqual(answer())
+      expect(await feed.keptResponse(`${URL_ASKED}#2`, 0, NOW)).toEqual(second)
+      expect(await feed.keptResponse('https://example.org/', 0, NOW)).toBeNull()
     })
 
     test('are replaced by the next one', async () => {
       const { feed } = await engine.open()
       const next = answer({ etag: null, lastModified: 'x', body: '[2]', keptAt: 2_000 })
-      await feed.keepAnswer(URL_ASKED, answer(), 0)
-      await feed.keepAnswer(URL_ASKED, next, 0)
-      expect(await feed.keptAnswer(URL_ASKED, 0, NOW)).toEqual(next)
+      await feed.keepResponse(URL_ASKED, answer(), 0)
+      await feed.keepResponse(URL_ASKED, next, 0)
+      expect(await feed.keptResponse(URL_ASKED, 0, NOW)).toEqual(next)
     })
 
     test('are not given once they are too old, and dropped when the next is kept', async () => {
       const { feed, raw } = await engine.open()
-      await feed.keepAnswer(URL_ASKED, answer(), 0)
-      expect(await feed.keptAnswer(URL_ASKED, 999, NOW)).toEqual(answer())
-      expect(await feed.keptAnswer(URL_ASKED, 1_000, NOW)).toBeNull()
-      await feed.keepAnswer('https://example.org/other', answer({ keptAt: 5_000 }), 1_000)
+      await feed.keepResponse(URL_ASKED, answer(), 0)
+      expect(await feed.keptResponse(URL_ASKED, 999, NOW)).toEqual(answer())
+      expect(await feed.keptResponse(URL_ASKED, 1_000, NOW)).toBeNull()
+      await feed.keepResponse('https://example.org/other', answer({ keptAt: 5_000 }), 1_000)
       const { rows } = await raw().execute('SELECT count(*) AS n FROM kept_answers')
       expect(rows[0]?.['n']).toBe(1)
     })
 
     test('are not given before they were kept, as after a clock was set back', async () => {
       const { feed } = await engine.open()
-      await feed.keepAnswer(URL_ASKED, answer({ keptAt: 2_000 }), 0)
-      expect(await feed.keptAnswer(URL_ASKED, 0, 1_999)).toBeNull()
-      expect(await feed.keptAnswer(URL_ASKED, 0, 2_000)).toEqual(answer({ keptAt: 2_000 }))
+      await feed.keepResponse(URL_ASKED, answer({ keptAt: 2_000 }), 0)
+      expect(await feed.keptResponse(URL_ASKED, 0, 1_999)).toBeNull()
+      expect(await feed.keptResponse(URL_ASKED, 0, 2_000)).toEqual(answer({ keptAt: 2_000 }))
     })
 
     test('may be a million characters long', async () => {
       const { feed } = await engine.open()
       const long = answer({ body: JSON.stringify('漢"'.repeat(300_000)) })
-      await feed.keepAnswer(URL_ASKED, long, 0)
-      expect(await feed.keptAnswer(URL_ASKED, 0, NOW)).toEqual(long)
+      await feed.keepResponse(URL_ASKED, long, 0)
+      expect(await feed.keptResponse(URL_ASKED, 0, NOW)).toEqual(long)
     })
 
     test('are refused when one is not valid UTF-8', async () => {
       const { feed, raw } = await engine.open()
-      await feed.keepAnswer(URL_ASKED, answer(), 0)
+      await feed.keepResponse(URL_ASKED, answer(), 0)
       await raw().execute("UPDATE kept_answers SET body = CAST(x'ff' AS TEXT)")
-      await expect(feed.keptAnswer(URL_ASKED, 0, NOW)).rejects.toMatchObject(DAMAGED)
+      await expect(feed.keptResponse(URL_ASKED, 0, NOW)).rejects.toMatchObject(DAMAGED)
     })
   })
 

@@ -44,3 +44,34 @@ test('a refresh that cannot write ends with the cause, even one that sounds like
   await raw().execute("CREATE TRIGGER broken BEFORE INSERT ON search_documents_a BEGIN SELECT json('{'); END")
   await expect(refresh(index)).rejects.toThrow(/malformed JSON/)
 })
+
+/** A database whose steps of merging each change as many rows as `changes` says in turn, then none. */
+function merging(real: Database, changes: number[], merged: string[]): Database {
+  return {
+    ...real,
+    use: (work) =>
+      real.use((opened) => {
+        const { client } = opened
+        const batch: typeof client.batch = async (statements, mode) => {
+          const results = await client.batch(statements, mode)
+          const command = statements[1]
+          if (typeof command !== 'string' || !command.includes("VALUES ('merge'")) return results
+          merged.push(/search_[a-z]+/.exec(command)?.[0] ?? command)
+          const counted = (count: number) =>
+            ({ rows: [{ changes: count }] }) as unknown as (typeof results)[number]
+          return [counted(0), ...results.slice(1, 2), counted(changes.shift() ?? 0)]
+        }
+        return work({ ...opened, client: { ...client, batch } })
+      }),
+  }
+}
+
+test('a rebuild merges a table until a step changes fewer than two rows', async () => {
+  const { feed, path } = await openFeed()
+  await feed.importSignals([signal()])
+  const merged: string[] = []
+  const index = searchIndex(merging(openStore('feed', pathToFileURL(path).href), [2, 1], merged))
+  const build = await index.beginRebuild()
+  while (!(await index.rebuild(build)).done) continue
+  expect(merged).toEqual(['search_titles', 'search_titles', 'search_texts'])
+})

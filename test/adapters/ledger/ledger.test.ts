@@ -46,17 +46,17 @@ describe('a ledger file that another process holds', () => {
   })
 })
 
-describe('a witness of the ledger', () => {
+describe('a change token of the ledger', () => {
   test('stays equal while nothing is written, reading included', async () => {
     const opened = await openLedger(laterClock)
     await fill(opened, sampleLedger())
-    const before = await opened.ledger.witness()
+    const before = await opened.ledger.changeToken()
     await opened.ledger.read()
     await opened.ledger.ping()
     await opened.ledger.attempts('2026-03-01')
     await opened.another().ledger.read()
     expect(before).not.toBeNull()
-    expect(await opened.ledger.witness()).toBe(before)
+    expect(await opened.ledger.changeToken()).toBe(before)
   })
 
   test('changes after every kind of write, whoever wrote', async () => {
@@ -73,11 +73,11 @@ describe('a witness of the ledger', () => {
       ['an entry appended', () => appendNow(other, next(), token)],
     ]
     for (const [what, write] of writes) {
-      const before = await ledger.witness()
+      const before = await ledger.changeToken()
       await fileSystemClockMovedOn(path)
       await write()
       expect(before, what).not.toBeNull()
-      expect(await ledger.witness(), what).not.toBe(before)
+      expect(await ledger.changeToken(), what).not.toBe(before)
     }
     expect((await ledger.read()).rows).toHaveLength(2)
   })
@@ -85,23 +85,23 @@ describe('a witness of the ledger', () => {
   test('is null just after a write', async () => {
     const opened = await openLedger()
     await fill(opened, { legacy: [], rows: [LAST] })
-    expect(await opened.ledger.witness()).toBeNull()
+    expect(await opened.ledger.changeToken()).toBeNull()
   })
 
   test('is null while a writer has its journal open, and given again afterwards', async () => {
     const opened = await openLedger(laterClock)
     await fill(opened, { legacy: [], rows: [LAST] })
     const release = await holdLock(opened.url, 'writing', ['PRAGMA user_version = 7'])
-    expect(await opened.ledger.witness()).toBeNull()
+    expect(await opened.ledger.changeToken()).toBeNull()
     await release()
-    expect(await opened.ledger.witness()).not.toBeNull()
+    expect(await opened.ledger.changeToken()).not.toBeNull()
   })
 
   test.each(['-journal', '-wal'])('is null while a file %s was left behind', async (suffix) => {
     const opened = await openLedger(laterClock)
     await fill(opened, { legacy: [], rows: [LAST] })
     writeFileSync(`${opened.path}${suffix}`, '')
-    expect(await opened.ledger.witness()).toBeNull()
+    expect(await opened.ledger.changeToken()).toBeNull()
   })
 })
 

@@ -56,7 +56,7 @@ function smallObject(asOfDay: string, size = 0): { manifest: Manifest; bytes: Bu
 interface Store {
   root: string
   manifests: Manifest[]
-  auditor: Auditors['archive']
+  auditor: Auditors['objects']
   pathOf: (index: number) => string
 }
 
@@ -326,23 +326,23 @@ describe('the heads of a folder', () => {
   test('are no damaged ones in a store that goes away after they were listed: it is unavailable', async () => {
     const { root } = await openStore(1)
     const location = { kind: 'file' as const, path: root }
-    const archive = openObjects(location)
-    await archive.putHead({ seq: 1, leaf: '1'.repeat(64), time: 1 })
+    const objects = openObjects(location)
+    await objects.putHead({ seq: 1, leaf: '1'.repeat(64), time: 1 })
     const keys = async (area: 'sha256' | 'heads'): Promise<string[]> => {
-      const listed = await archive.keys(area)
+      const listed = await objects.keys(area)
       renameSync(root, `${root}-away`)
       return listed
     }
-    const auditor = openObjectsAuditor(location, { ...archive, keys })
+    const auditor = openObjectsAuditor(location, { ...objects, keys })
     await expect(auditor.heads()).rejects.toMatchObject(UNAVAILABLE)
     renameSync(`${root}-away`, root)
   })
 
   test('are told one by one: what is no head spoils no other', async () => {
     const { root, auditor } = await openStore(1)
-    const archive = openObjects({ kind: 'file', path: root })
+    const objects = openObjects({ kind: 'file', path: root })
     const heads = [1, 2, 3, 4, 10].map((seq) => ({ seq, leaf: String(seq).padStart(64, '0'), time: seq }))
-    for (const head of heads) await archive.putHead(head)
+    for (const head of heads) await objects.putHead(head)
     rmSync(join(root, 'heads', '2'))
     symlinkSync('1', join(root, 'heads', '2'))
     writeFileSync(join(root, 'heads', '3'), '{"seq":4}')

@@ -27,9 +27,9 @@ const BYTES = new TextEncoder().encode('{"an":"object"}')
 const DIGEST = sha256Hex(BYTES)
 const OTHER_BYTES = new TextEncoder().encode('{"an":"Object"}')
 
-async function openRoot(): Promise<{ root: string; archive: Objects; path: string }> {
+async function openRoot(): Promise<{ root: string; objects: Objects; path: string }> {
   const root = await temporaryFolder()
-  return { root, archive: fileObjects(root, laterClock), path: pathOf(root, DIGEST) }
+  return { root, objects: fileObjects(root, laterClock), path: pathOf(root, DIGEST) }
 }
 
 function pathOf(root: string, digest: string): string {
@@ -64,9 +64,9 @@ const NOT_FILES: Record<string, (path: string) => void> = {
 
 describe('an archive in a folder', () => {
   test('keeps an object by its digest and a head as one line of JSON by its number, as files nobody may write to', async () => {
-    const { root, archive, path } = await openRoot()
-    await archive.put(DIGEST, BYTES)
-    await archive.putHead(headOf(12))
+    const { root, objects, path } = await openRoot()
+    await objects.put(DIGEST, BYTES)
+    await objects.putHead(headOf(12))
     expect(filesBelow(root)).toEqual(['heads/12', `sha256/${DIGEST.slice(0, 2)}/${DIGEST}`])
     expect(readFileSync(join(root, 'heads/12'), 'utf8')).toBe(
       `{"seq":12,"leaf":"${'a'.repeat(64)}","time":"2026-03-01T00:10:00.012Z"}\n`,
@@ -75,23 +75,23 @@ describe('an archive in a folder', () => {
   })
 
   test('leaves no temporary file behind, whether a write is done, repeated or refused', async () => {
-    const { root, archive, path } = await openRoot()
-    await archive.put(DIGEST, BYTES)
-    await archive.put(DIGEST, BYTES)
+    const { root, objects, path } = await openRoot()
+    await objects.put(DIGEST, BYTES)
+    await objects.put(DIGEST, BYTES)
     expect(filesBelow(root)).toEqual([path.slice(root.length + 1)])
     rmSync(path)
     writeFileSync(path, OTHER_BYTES)
-    await expect(archive.put(DIGEST, BYTES)).rejects.toMatchObject(DAMAGED)
+    await expect(objects.put(DIGEST, BYTES)).rejects.toMatchObject(DAMAGED)
     expect(filesBelow(root)).toEqual([path.slice(root.length + 1)])
   })
 
   test('takes an unfinished file of a killed writer for neither an object nor a head', async () => {
-    const { root, archive } = await openRoot()
-    await archive.putHead(headOf(1))
+    const { root, objects } = await openRoot()
+    await objects.putHead(headOf(1))
     writeFileSync(join(root, 'heads/.writing-1-x'), '{"seq":2')
-    expect(await archive.newestHead()).toEqual(headOf(1))
-    await archive.putHead(headOf(2))
-    expect(await archive.newestHead()).toEqual(headOf(2))
+    expect(await objects.newestHead()).toEqual(headOf(1))
+    await objects.putHead(headOf(2))
+    expect(await objects.newestHead()).toEqual(headOf(2))
     const keys = await createStorage({ driver: immutableFiles({ root, fileClock: laterClock }) }).getKeys(
       'heads',
     )
@@ -99,21 +99,21 @@ describe('an archive in a folder', () => {
   })
 
   test('does not touch the file of an object that is put again', async () => {
-    const { archive, path } = await openRoot()
-    await archive.put(DIGEST, BYTES)
+    const { objects, path } = await openRoot()
+    await objects.put(DIGEST, BYTES)
     const { ino, mtimeMs } = lstatSync(path)
     await fileSystemClockMovedOn(path)
-    await archive.put(DIGEST, BYTES)
+    await objects.put(DIGEST, BYTES)
     expect(lstatSync(path)).toMatchObject({ ino, mtimeMs })
   })
 
   test.each(Object.entries(NOT_FILES))('refuses %s in the place of an object', async (_what, put) => {
-    const { root, archive, path } = await openRoot()
+    const { root, objects, path } = await openRoot()
     inPlace(path, put)
     const before = lstatSync(path)
     const files = filesBelow(root)
-    await expect(archive.get(DIGEST)).rejects.toMatchObject(DAMAGED)
-    await expect(archive.put(DIGEST, BYTES)).rejects.toMatchObject(DAMAGED)
+    await expect(objects.get(DIGEST)).rejects.toMatchObject(DAMAGED)
+    await expect(objects.put(DIGEST, BYTES)).rejects.toMatchObject(DAMAGED)
     expect(lstatSync(path)).toMatchObject({ ino: before.ino, mode: before.mode })
     expect(filesBelow(root), 'nothing is written through a link').toEqual(files)
   })
@@ -121,42 +121,42 @@ describe('an archive in a folder', () => {
   test.each(['sha256', `sha256/${DIGEST.slice(0, 2)}`])(
     'refuses to read and to write below a file called %s',
     async (name) => {
-      const { root, archive } = await openRoot()
+      const { root, objects } = await openRoot()
       inPlace(join(root, name), (path) => writeFileSync(path, 'not a folder'))
-      await expect(archive.get(DIGEST)).rejects.toMatchObject(DAMAGED)
-      await expect(archive.put(DIGEST, BYTES)).rejects.toMatchObject(DAMAGED)
+      await expect(objects.get(DIGEST)).rejects.toMatchObject(DAMAGED)
+      await expect(objects.put(DIGEST, BYTES)).rejects.toMatchObject(DAMAGED)
       expect(filesBelow(root)).toEqual([name])
     },
   )
 
   test('refuses a file where the folder of heads should be', async () => {
-    const { root, archive } = await openRoot()
+    const { root, objects } = await openRoot()
     writeFileSync(join(root, 'heads'), 'not a folder')
-    await expect(archive.newestHead()).rejects.toMatchObject(DAMAGED)
-    await expect(archive.putHead(headOf(1))).rejects.toMatchObject(DAMAGED)
+    await expect(objects.newestHead()).rejects.toMatchObject(DAMAGED)
+    await expect(objects.putHead(headOf(1))).rejects.toMatchObject(DAMAGED)
   })
 
   test.each(Object.entries(NOT_FILES))('refuses %s in the place of the newest head', async (what, put) => {
-    const { root, archive } = await openRoot()
-    await archive.putHead(headOf(1))
+    const { root, objects } = await openRoot()
+    await objects.putHead(headOf(1))
     inPlace(join(root, 'heads/2'), put)
-    await expect(archive.putHead(headOf(2))).rejects.toMatchObject(DAMAGED)
+    await expect(objects.putHead(headOf(2))).rejects.toMatchObject(DAMAGED)
     // A folder is not a name of the list at all: it can only hide a head that was removed, which the ledger tells.
-    if (what === 'a folder') expect(await archive.newestHead()).toEqual(headOf(1))
-    else await expect(archive.newestHead()).rejects.toMatchObject(DAMAGED)
+    if (what === 'a folder') expect(await objects.newestHead()).toEqual(headOf(1))
+    else await expect(objects.newestHead()).rejects.toMatchObject(DAMAGED)
   })
 
   test('refuses a file larger than any object without reading it', async () => {
-    const { archive, path } = await openRoot()
+    const { objects, path } = await openRoot()
     inPlace(path, () => {
       writeFileSync(path, '')
       truncateSync(path, 64 * 1024 * 1024 + 1)
     })
-    await expect(archive.get(DIGEST)).rejects.toMatchObject(DAMAGED)
+    await expect(objects.get(DIGEST)).rejects.toMatchObject(DAMAGED)
   })
 
   test('stores one file when two processes put the same object at once', async () => {
-    const { root, archive } = await openRoot()
+    const { root, objects } = await openRoot()
     const bytes = Buffer.alloc(3 * 1024 * 1024, 'dash')
     const script = `
       import { createHash } from 'node:crypto'
@@ -178,7 +178,7 @@ describe('an archive in a folder', () => {
       expect(await writer.ended).toMatchObject({ code: 0, errors: '' })
     }
     expect(filesBelow(root)).toEqual([pathOf(root, sha256Hex(bytes)).slice(root.length + 1)])
-    expect(Buffer.compare((await archive.get(sha256Hex(bytes))) ?? new Uint8Array(), bytes)).toBe(0)
+    expect(Buffer.compare((await objects.get(sha256Hex(bytes))) ?? new Uint8Array(), bytes)).toBe(0)
   })
 })
 
@@ -188,87 +188,87 @@ describe('an archive whose folder is not there', () => {
     async (place) => {
       const folder = await temporaryFolder()
       writeFileSync(join(folder, 'file'), '')
-      const archive = fileObjects(join(folder, place))
-      await expect(archive.get(DIGEST)).rejects.toMatchObject(UNAVAILABLE)
-      await expect(archive.put(DIGEST, BYTES)).rejects.toMatchObject(UNAVAILABLE)
-      await expect(archive.newestHead()).rejects.toMatchObject(UNAVAILABLE)
-      await expect(archive.putHead(headOf(1))).rejects.toMatchObject(UNAVAILABLE)
-      await expect(archive.ping()).rejects.toMatchObject(UNAVAILABLE)
+      const objects = fileObjects(join(folder, place))
+      await expect(objects.get(DIGEST)).rejects.toMatchObject(UNAVAILABLE)
+      await expect(objects.put(DIGEST, BYTES)).rejects.toMatchObject(UNAVAILABLE)
+      await expect(objects.newestHead()).rejects.toMatchObject(UNAVAILABLE)
+      await expect(objects.putHead(headOf(1))).rejects.toMatchObject(UNAVAILABLE)
+      await expect(objects.ping()).rejects.toMatchObject(UNAVAILABLE)
       expect(readdirSync(folder)).toEqual(['file'])
     },
   )
 
   test('is available again once its folder is back', async () => {
     const root = join(await temporaryFolder(), 'mounted-later')
-    const archive = fileObjects(root)
-    await expect(archive.ping()).rejects.toMatchObject(UNAVAILABLE)
+    const objects = fileObjects(root)
+    await expect(objects.ping()).rejects.toMatchObject(UNAVAILABLE)
     mkdirSync(root)
-    await archive.ping()
-    await archive.put(DIGEST, BYTES)
-    expect(await archive.get(DIGEST)).toEqual(Buffer.from(BYTES))
+    await objects.ping()
+    await objects.put(DIGEST, BYTES)
+    expect(await objects.get(DIGEST)).toEqual(Buffer.from(BYTES))
   })
 })
 
-describe('a witness of the archive', () => {
+describe('a change token of the archive', () => {
   test('is null for an object just written, even when its times are set back', async () => {
     const { root, path } = await openRoot()
-    const archive = fileObjects(root)
-    await archive.put(DIGEST, BYTES)
-    expect(await archive.objectWitness(DIGEST)).toBeNull()
+    const objects = fileObjects(root)
+    await objects.put(DIGEST, BYTES)
+    expect(await objects.objectChangeToken(DIGEST)).toBeNull()
     utimesSync(path, new Date(2020, 1), new Date(2020, 1))
-    expect(await archive.objectWitness(DIGEST)).toBeNull()
+    expect(await objects.objectChangeToken(DIGEST)).toBeNull()
   })
 
   test('stays equal while the object does', async () => {
-    const { archive } = await openRoot()
-    await archive.put(DIGEST, BYTES)
-    const witness = await archive.objectWitness(DIGEST)
-    await archive.get(DIGEST)
-    await archive.put(sha256Hex(OTHER_BYTES), OTHER_BYTES)
-    expect(witness).not.toBeNull()
-    expect(await archive.objectWitness(DIGEST)).toBe(witness)
+    const { objects } = await openRoot()
+    await objects.put(DIGEST, BYTES)
+    const changeToken = await objects.objectChangeToken(DIGEST)
+    await objects.get(DIGEST)
+    await objects.put(sha256Hex(OTHER_BYTES), OTHER_BYTES)
+    expect(changeToken).not.toBeNull()
+    expect(await objects.objectChangeToken(DIGEST)).toBe(changeToken)
   })
 
   test('changes when an absent object arrives and when it goes again', async () => {
-    const { archive, path } = await openRoot()
-    const absent = await archive.objectWitness(DIGEST)
-    await archive.put(DIGEST, BYTES)
-    const present = await archive.objectWitness(DIGEST)
+    const { objects, path } = await openRoot()
+    const absent = await objects.objectChangeToken(DIGEST)
+    await objects.put(DIGEST, BYTES)
+    const present = await objects.objectChangeToken(DIGEST)
     expect(present).not.toBe(absent)
     rmSync(path)
-    expect(await archive.objectWitness(DIGEST)).not.toBe(present)
+    expect(await objects.objectChangeToken(DIGEST)).not.toBe(present)
   })
 
   test('of the head changes when a newer head arrives', async () => {
-    const { root, archive } = await openRoot()
-    const none = await archive.headWitness(null)
-    await archive.putHead(headOf(1))
-    const first = await archive.headWitness(headOf(1))
+    const { root, objects } = await openRoot()
+    const none = await objects.headChangeToken(null)
+    await objects.putHead(headOf(1))
+    const first = await objects.headChangeToken(headOf(1))
     expect(first).not.toBe(none)
-    expect(await archive.headWitness(headOf(1))).toBe(first)
+    expect(await objects.headChangeToken(headOf(1))).toBe(first)
     await fileSystemClockMovedOn(join(root, 'heads'))
-    await archive.putHead(headOf(2))
-    expect(await archive.headWitness(headOf(1))).not.toBe(first)
+    await objects.putHead(headOf(2))
+    expect(await objects.headChangeToken(headOf(1))).not.toBe(first)
   })
 
   test('of the head changes when the newest head is edited in place', async () => {
-    const { root, archive } = await openRoot()
-    await archive.putHead(headOf(1))
+    const { root, objects } = await openRoot()
+    await objects.putHead(headOf(1))
     const path = join(root, 'heads/1')
-    const before = await archive.headWitness(headOf(1))
+    const before = await objects.headChangeToken(headOf(1))
     await fileSystemClockMovedOn(path)
     chmodSync(path, 0o644)
     writeFileSync(path, readFileSync(path, 'utf8').replaceAll('a', 'b'))
     chmodSync(path, 0o444)
-    expect(await archive.headWitness(headOf(1))).not.toBe(before)
+    expect(await objects.headChangeToken(headOf(1))).not.toBe(before)
   })
 
   test('of a missing head changes when the folder of the archive goes away', async () => {
-    const { root, archive } = await openRoot()
-    const before = await archive.headWitness(await archive.newestHead())
+    const { root, objects } = await openRoot()
+    const before = await objects.headChangeToken(await objects.newestHead())
     expect(before).not.toBeNull()
     rmSync(root, { recursive: true })
-    await expect(archive.newestHead()).rejects.toMatchObject(UNAVAILABLE)
-    expect(await archive.headWitness(null).catch(() => null)).not.toBe(before)
+    await expect(objects.newestHead()).rejects.toMatchObject(UNAVAILABLE)
+    expect(await objects.headChangeToken(null).catch(() => null)).not.toBe(before)
   })
 })

@@ -11,7 +11,7 @@ import { storageDamaged } from '../../../src/domain/refusal.ts'
 
 /** An empty archive, and a way past it. */
 interface ArchiveUnderTest {
-  archive: Objects
+  objects: Objects
   /** Puts bytes under a path of the store (`heads/1`), as somebody else would who can write to it. */
   plant(path: string, bytes: Uint8Array): Promise<void>
 }
@@ -71,142 +71,142 @@ export function objectsContract(engine: string, open: ArchiveOpener): void {
 function archiveContract(engine: string, open: ArchiveOpener): void {
   describe(`an archive on ${engine}`, () => {
     test.each(Object.entries(OBJECTS))('gives back %s exactly as it was put', async (_what, bytes) => {
-      const { archive } = await open()
+      const { objects } = await open()
       const before = Uint8Array.from(bytes)
-      await archive.put(sha256Hex(bytes), bytes)
-      const stored = await archive.get(sha256Hex(bytes))
+      await objects.put(sha256Hex(bytes), bytes)
+      const stored = await objects.get(sha256Hex(bytes))
       expect(stored).toBeInstanceOf(Uint8Array)
       expect(Buffer.compare(stored ?? new Uint8Array(1), before)).toBe(0)
     })
 
     test('gives null for an object that was never put', async () => {
-      const { archive } = await open()
-      expect(await archive.get(sha256Hex('never'))).toBeNull()
-      await archive.put(sha256Hex('another'), utf8('another'))
-      expect(await archive.get(sha256Hex('never'))).toBeNull()
+      const { objects } = await open()
+      expect(await objects.get(sha256Hex('never'))).toBeNull()
+      await objects.put(sha256Hex('another'), utf8('another'))
+      expect(await objects.get(sha256Hex('never'))).toBeNull()
     })
 
     test.each(Object.entries(INVALID_DIGESTS))('refuses %s where a digest belongs', async (_what, digest) => {
-      const { archive } = await open()
-      await expect(async () => archive.get(digest)).rejects.toMatchObject(DAMAGED)
-      await expect(async () => archive.objectWitness(digest)).rejects.toMatchObject(DAMAGED)
-      await expect(async () => archive.put(digest, utf8('x'))).rejects.toThrow()
+      const { objects } = await open()
+      await expect(async () => objects.get(digest)).rejects.toMatchObject(DAMAGED)
+      await expect(async () => objects.objectChangeToken(digest)).rejects.toMatchObject(DAMAGED)
+      await expect(async () => objects.put(digest, utf8('x'))).rejects.toThrow()
     })
 
     test('throws when the bytes have another digest, and stores nothing', async () => {
-      const { archive } = await open()
+      const { objects } = await open()
       const digest = sha256Hex('these bytes')
-      await expect(archive.put(digest, utf8('other bytes'))).rejects.toThrow('another digest')
-      expect(await archive.get(digest)).toBeNull()
-      expect(await archive.get(sha256Hex('other bytes'))).toBeNull()
+      await expect(objects.put(digest, utf8('other bytes'))).rejects.toThrow('another digest')
+      expect(await objects.get(digest)).toBeNull()
+      expect(await objects.get(sha256Hex('other bytes'))).toBeNull()
     })
 
     test.each([
       [[9, 10], 10],
       [[999, 1000, 2], 1000],
     ])('of the heads %j the newest is %i', async (seqs, newest) => {
-      const { archive } = await open()
-      for (const seq of seqs) await archive.putHead(headOf(seq))
-      expect(await archive.newestHead()).toEqual(headOf(newest))
+      const { objects } = await open()
+      for (const seq of seqs) await objects.putHead(headOf(seq))
+      expect(await objects.newestHead()).toEqual(headOf(newest))
     })
 
     test('takes the same head twice, and keeps the time of the first', async () => {
-      const { archive } = await open()
-      await archive.putHead(headOf(4))
-      await archive.putHead(headOf(4, { time: Date.UTC(2027, 0, 1) }))
-      expect(await archive.newestHead()).toEqual(headOf(4))
+      const { objects } = await open()
+      await objects.putHead(headOf(4))
+      await objects.putHead(headOf(4, { time: Date.UTC(2027, 0, 1) }))
+      expect(await objects.newestHead()).toEqual(headOf(4))
     })
 
     test('refuses another leaf for a head that exists, and keeps the first', async () => {
-      const { archive } = await open()
-      await archive.putHead(headOf(4))
-      await expect(archive.putHead(headOf(4, { leaf: leaf('b') }))).rejects.toMatchObject(DAMAGED)
-      expect(await archive.newestHead()).toEqual(headOf(4))
+      const { objects } = await open()
+      await objects.putHead(headOf(4))
+      await expect(objects.putHead(headOf(4, { leaf: leaf('b') }))).rejects.toMatchObject(DAMAGED)
+      expect(await objects.newestHead()).toEqual(headOf(4))
     })
 
     test('reads a head another program wrote with the same fields', async () => {
-      const { archive, plant } = await open()
+      const { objects, plant } = await open()
       await plant('heads/7', utf8(formatHead()))
-      expect(await archive.newestHead()).toEqual(headOf(7))
+      expect(await objects.newestHead()).toEqual(headOf(7))
     })
 
     test.each(Object.entries(DAMAGED_HEADS))('refuses a head file with %s', async (_what, bytes) => {
-      const { archive, plant } = await open()
-      await archive.putHead(headOf(6))
+      const { objects, plant } = await open()
+      await objects.putHead(headOf(6))
       await plant('heads/7', bytes)
-      await expect(archive.newestHead()).rejects.toMatchObject(DAMAGED)
-      await expect(archive.putHead(headOf(7))).rejects.toMatchObject(DAMAGED)
+      await expect(objects.newestHead()).rejects.toMatchObject(DAMAGED)
+      await expect(objects.putHead(headOf(7))).rejects.toMatchObject(DAMAGED)
     })
 
     test('takes no other name for a head', async () => {
-      const { archive, plant } = await open()
-      await archive.putHead(headOf(2))
+      const { objects, plant } = await open()
+      await objects.putHead(headOf(2))
       for (const name of ['0', '07', '8.json', 'x', '-9', '1e1', '9007199254740993', '7?x', '7:1']) {
         await plant(`heads/${name}`, utf8(formatHead()))
       }
-      expect(await archive.newestHead()).toEqual(headOf(2))
+      expect(await objects.newestHead()).toEqual(headOf(2))
     })
 
     test('refuses to put an object in the place of other bytes, and leaves them as evidence', async () => {
-      const { archive, plant } = await open()
+      const { objects, plant } = await open()
       const digest = sha256Hex('an object')
       await plant(pathOf(digest), utf8('other bytes'))
-      await expect(archive.put(digest, utf8('an object'))).rejects.toMatchObject(DAMAGED)
-      expect(textOf(await archive.get(digest))).toBe('other bytes')
+      await expect(objects.put(digest, utf8('an object'))).rejects.toMatchObject(DAMAGED)
+      expect(textOf(await objects.get(digest))).toBe('other bytes')
     })
 
     test('stores one object when it is put several times at once', async () => {
-      const { archive } = await open()
+      const { objects } = await open()
       const digest = sha256Hex('an object')
-      await Promise.all([1, 2, 3, 4].map(() => archive.put(digest, utf8('an object'))))
-      expect(textOf(await archive.get(digest))).toBe('an object')
-      expect(await archive.keys('sha256')).toEqual([pathOf(digest)])
+      await Promise.all([1, 2, 3, 4].map(() => objects.put(digest, utf8('an object'))))
+      expect(textOf(await objects.get(digest))).toBe('an object')
+      expect(await objects.keys('sha256')).toEqual([pathOf(digest)])
     })
 
     test('lets one of two different heads written at once win', async () => {
-      const { archive } = await open()
+      const { objects } = await open()
       const heads = ['a', 'b', 'c'].map((digit) => headOf(3, { leaf: leaf(digit) }))
-      const written = await Promise.allSettled(heads.map((head) => archive.putHead(head)))
+      const written = await Promise.allSettled(heads.map((head) => objects.putHead(head)))
       const winners = heads.filter((_head, index) => written[index]?.status === 'fulfilled')
       expect(winners).toHaveLength(1)
-      expect(await archive.newestHead()).toEqual(winners[0])
+      expect(await objects.newestHead()).toEqual(winners[0])
       for (const loser of written.filter(({ status }) => status === 'rejected'))
         expect(loser).toMatchObject({ reason: DAMAGED })
     })
 
     test('lists what it holds, with everything somebody else put there', async () => {
-      const { archive, plant } = await open()
-      expect(await archive.keys('sha256')).toEqual([])
-      expect(await archive.keys('heads')).toEqual([])
-      await archive.put(sha256Hex('an object'), utf8('an object'))
-      await archive.putHead(headOf(1))
+      const { objects, plant } = await open()
+      expect(await objects.keys('sha256')).toEqual([])
+      expect(await objects.keys('heads')).toEqual([])
+      await objects.put(sha256Hex('an object'), utf8('an object'))
+      await objects.putHead(headOf(1))
       const strays = ['sha256/readme.txt', 'sha256/ab/deep/er', 'sha256/ab/a b?c%41+é', 'heads/1.bak']
       for (const path of [...strays, 'elsewhere/1']) await plant(path, utf8('x'))
-      expect((await archive.keys('sha256')).sort()).toEqual(
+      expect((await objects.keys('sha256')).sort()).toEqual(
         [...strays.slice(0, 3), pathOf(sha256Hex('an object'))].sort(),
       )
-      expect((await archive.keys('heads')).sort()).toEqual(['heads/1', 'heads/1.bak'])
+      expect((await objects.keys('heads')).sort()).toEqual(['heads/1', 'heads/1.bak'])
     })
 
     test('finds the newest of more heads than one answer of a server lists', async () => {
-      const { archive, plant } = await open()
+      const { objects, plant } = await open()
       const seqs = Array.from({ length: 1_005 }, (_, index) => index + 1)
       for (let first = 0; first < seqs.length; first += 50) {
         await Promise.all(
           seqs.slice(first, first + 50).map((seq) => plant(`heads/${seq}`, utf8(formatHead({ seq })))),
         )
       }
-      expect(await archive.keys('heads')).toHaveLength(1_005)
-      expect(await archive.newestHead()).toMatchObject({ seq: 1_005 })
+      expect(await objects.keys('heads')).toHaveLength(1_005)
+      expect(await objects.newestHead()).toMatchObject({ seq: 1_005 })
     })
 
     test('can be reached and trusted with writes, however often it is asked', async () => {
-      const { archive } = await open()
-      await archive.prepare()
-      await archive.prepare()
-      await archive.ping()
-      expect(await archive.keys('sha256')).toEqual([])
-      expect(await archive.newestHead()).toBeNull()
+      const { objects } = await open()
+      await objects.prepare()
+      await objects.prepare()
+      await objects.ping()
+      expect(await objects.keys('sha256')).toEqual([])
+      expect(await objects.newestHead()).toBeNull()
     })
   })
 }
@@ -218,34 +218,34 @@ function logFilesContract(engine: string, open: ArchiveOpener): void {
     const policy: LogFile = { kind: 'policy', number: 1 }
 
     test('are none at first', async () => {
-      const { archive } = await open()
-      expect(await archive.logFiles.list()).toEqual([])
-      expect(await archive.logFiles.get(note)).toBeNull()
+      const { objects } = await open()
+      expect(await objects.logFiles.list()).toEqual([])
+      expect(await objects.logFiles.get(note)).toBeNull()
     })
 
     test('are given back byte for byte and listed', async () => {
-      const { archive } = await open()
+      const { objects } = await open()
       for (const [index, file] of [note, cosignature, policy].entries())
-        await archive.logFiles.put(file, Uint8Array.of(0, 255, index))
-      expect([...((await archive.logFiles.get(cosignature)) ?? [])]).toEqual([0, 255, 1])
-      const names = (await archive.logFiles.list()).map(logFileName)
+        await objects.logFiles.put(file, Uint8Array.of(0, 255, index))
+      expect([...((await objects.logFiles.get(cosignature)) ?? [])]).toEqual([0, 255, 1])
+      const names = (await objects.logFiles.list()).map(logFileName)
       expect(names.sort()).toEqual(['30', '30.df1c0a35.1792800601', 'policy.1'])
     })
 
     test('are written once: the same bytes again change nothing, others are refused', async () => {
-      const { archive } = await open()
-      await archive.logFiles.put(note, utf8('signed'))
-      await archive.logFiles.put(note, utf8('signed'))
-      await expect(archive.logFiles.put(note, utf8('another'))).rejects.toMatchObject(DAMAGED)
-      expect(textOf(await archive.logFiles.get(note))).toBe('signed')
+      const { objects } = await open()
+      await objects.logFiles.put(note, utf8('signed'))
+      await objects.logFiles.put(note, utf8('signed'))
+      await expect(objects.logFiles.put(note, utf8('another'))).rejects.toMatchObject(DAMAGED)
+      expect(textOf(await objects.logFiles.get(note))).toBe('signed')
     })
 
     test('have no other names', async () => {
-      const { archive, plant } = await open()
-      await archive.logFiles.put(note, utf8('signed'))
+      const { objects, plant } = await open()
+      await objects.logFiles.put(note, utf8('signed'))
       for (const name of ['0', '030', '30.bak', '30.df1c0a35', 'policy', 'policy.0', 'checkpoint'])
         await plant(`tlog/year/${name}`, utf8('x'))
-      expect(await archive.logFiles.list()).toEqual([note])
+      expect(await objects.logFiles.list()).toEqual([note])
     })
   })
 }
@@ -268,14 +268,14 @@ export function memoryObjects(objects: Map<string, Uint8Array>): Driver {
       if (Buffer.compare(stored, value) !== 0) throw storageDamaged(`${nameOf(key)} holds other bytes`)
     },
     getKeys: (base: string) => [...objects.keys()].filter((path) => path.startsWith(`${nameOf(base)}/`)),
-    getMeta: () => ({ witness: null }),
+    getMeta: () => ({ changeToken: null }),
   }))(undefined)
 }
 
 function recommendationsContract(engine: string, opener: ArchiveOpener): void {
   const open = async () => {
-    const { archive, plant } = await opener()
-    return { store: archive.recommendations, plant }
+    const { objects, plant } = await opener()
+    return { store: objects.recommendations, plant }
   }
 
   describe(`recommendations on ${engine}`, () => {

@@ -21,11 +21,11 @@ import { appendNow, fill, openLedger } from '../ledger/open-ledger.ts'
 const ready = (): Promise<void> => Promise.resolve()
 
 objectsContract('memory', () => {
-  const objects = new Map<string, Uint8Array>()
+  const stored = new Map<string, Uint8Array>()
   return Promise.resolve({
-    archive: unstorageObjects(memoryObjects(objects), ready),
+    objects: unstorageObjects(memoryObjects(stored), ready),
     plant(path, bytes) {
-      objects.set(path, bytes)
+      stored.set(path, bytes)
       return Promise.resolve()
     },
   })
@@ -34,7 +34,7 @@ objectsContract('memory', () => {
 objectsContract('files', async () => {
   const root = await temporaryFolder()
   return {
-    archive: openObjects({ kind: 'file', path: root }),
+    objects: openObjects({ kind: 'file', path: root }),
     async plant(key, bytes) {
       const path = join(root, key)
       await mkdir(dirname(path), { recursive: true })
@@ -62,35 +62,35 @@ describe('an archive on any engine', () => {
     ['nothing', null],
   ])('refuses a write that reads back as %s', async (_what, value) => {
     const driver = { ...engineReading(value), setItemRaw: () => undefined }
-    const archive = unstorageObjects(driver, ready)
-    await expect(archive.put(digest, new TextEncoder().encode('x'))).rejects.toMatchObject(DAMAGED)
+    const objects = unstorageObjects(driver, ready)
+    await expect(objects.put(digest, new TextEncoder().encode('x'))).rejects.toMatchObject(DAMAGED)
   })
 
   test('is asked whether it can be trusted before anything is written to it', async () => {
-    const objects = new Map<string, Uint8Array>()
+    const stored = new Map<string, Uint8Array>()
     const refusal = new Error('not to be trusted')
-    const archive = unstorageObjects(memoryObjects(objects), () => Promise.reject(refusal))
-    await expect(archive.prepare()).rejects.toBe(refusal)
-    await expect(archive.put(digest, new TextEncoder().encode('x'))).rejects.toBe(refusal)
-    await expect(archive.putHead(headOf(1))).rejects.toBe(refusal)
-    expect(objects.size).toBe(0)
+    const objects = unstorageObjects(memoryObjects(stored), () => Promise.reject(refusal))
+    await expect(objects.prepare()).rejects.toBe(refusal)
+    await expect(objects.put(digest, new TextEncoder().encode('x'))).rejects.toBe(refusal)
+    await expect(objects.putHead(headOf(1))).rejects.toBe(refusal)
+    expect(stored.size).toBe(0)
   })
 
   test('takes a head another run wrote in between with the same leaf for its own', async () => {
-    const objects = new Map<string, Uint8Array>()
-    const driver = memoryObjects(objects)
-    const other = unstorageObjects(memoryObjects(objects), ready)
-    const archive = unstorageObjects(driver, () => other.putHead(headOf(1)))
-    await archive.putHead(headOf(1, { time: Date.UTC(2027, 0, 1) }))
-    expect(await archive.newestHead()).toEqual(headOf(1))
+    const stored = new Map<string, Uint8Array>()
+    const driver = memoryObjects(stored)
+    const other = unstorageObjects(memoryObjects(stored), ready)
+    const objects = unstorageObjects(driver, () => other.putHead(headOf(1)))
+    await objects.putHead(headOf(1, { time: Date.UTC(2027, 0, 1) }))
+    expect(await objects.newestHead()).toEqual(headOf(1))
   })
 
-  test('can prove nothing unchanged when the engine has no witness', async () => {
-    const archive = unstorageObjects(memoryObjects(new Map()), ready)
-    await archive.putHead(headOf(1))
-    expect(await archive.objectWitness(digest)).toBeNull()
-    expect(await archive.headWitness(null)).toBeNull()
-    expect(await archive.headWitness(headOf(1))).toBeNull()
+  test('can prove nothing unchanged when the engine has no change token', async () => {
+    const objects = unstorageObjects(memoryObjects(new Map()), ready)
+    await objects.putHead(headOf(1))
+    expect(await objects.objectChangeToken(digest)).toBeNull()
+    expect(await objects.headChangeToken(null)).toBeNull()
+    expect(await objects.headChangeToken(headOf(1))).toBeNull()
   })
 })
 
@@ -116,7 +116,7 @@ const ROWS = chainOf(
 
 interface Year {
   ledger: Ledger
-  archive: Objects
+  objects: Objects
   /** Appends the next entry, with its head. */
   publish(): Promise<void>
 }
@@ -126,17 +126,17 @@ async function year(entries: number, heads: number): Promise<Year> {
   const opened = await openLedger()
   const root = join(dirname(opened.path), 'objects')
   mkdirSync(root)
-  const archive = fileObjects(root)
+  const objects = fileObjects(root)
   const token = await fill(opened, { legacy: [], rows: ROWS.slice(0, entries) })
-  for (let seq = 1; seq <= heads; seq += 1) await archive.putHead(headAt(ROWS, seq))
+  for (let seq = 1; seq <= heads; seq += 1) await objects.putHead(headAt(ROWS, seq))
   let seq = entries
   return {
     ledger: opened.ledger,
-    archive,
+    objects,
     async publish() {
       seq += 1
       await appendNow(opened.ledger, ROWS[seq - 1] as LedgerRow, token)
-      await archive.putHead(headAt(ROWS, seq))
+      await objects.putHead(headAt(ROWS, seq))
     },
   }
 }
@@ -162,46 +162,46 @@ describe('a reading of both ledgers and the head', () => {
     [0, 0],
     [4, 3],
   ])('holds for %i entries with %i heads', async (entries, heads) => {
-    const { ledger, archive } = await year(entries, heads)
-    const { proved, head } = await yearReader(ledger, archive).read()
+    const { ledger, objects } = await year(entries, heads)
+    const { proved, head } = await yearReader(ledger, objects).read()
     expect(proved.entries).toHaveLength(entries)
     expect(head).toEqual(heads === 0 ? null : headAt(ROWS, heads))
   })
 
   test('is refused for a ledger that is two entries ahead of its head, after one look', async () => {
-    const { ledger, archive } = await year(5, 3)
+    const { ledger, objects } = await year(5, 3)
     const watched = whenRead(ledger, () => Promise.resolve())
-    await expect(yearReader(watched, archive).read()).rejects.toMatchObject(DAMAGED)
+    await expect(yearReader(watched, objects).read()).rejects.toMatchObject(DAMAGED)
     expect(watched.readings()).toBe(1)
   })
 
   test('holds when one publication comes between the head and the ledger', async () => {
-    const { ledger, archive, publish } = await year(2, 2)
+    const { ledger, objects, publish } = await year(2, 2)
     const watched = whenRead(ledger, publish)
-    const { proved, head } = await yearReader(watched, archive).read()
+    const { proved, head } = await yearReader(watched, objects).read()
     expect(proved.entries).toHaveLength(3)
     expect(head?.seq).toBe(2)
     expect(watched.readings()).toBe(1)
   })
 
   test('is repeated when several publications come between the head and the ledger', async () => {
-    const { ledger, archive, publish } = await year(2, 2)
+    const { ledger, objects, publish } = await year(2, 2)
     const watched = whenRead(ledger, async (reading) => {
       if (reading > 2) return
       for (let count = 0; count < 3; count += 1) await publish()
     })
-    const { proved, head } = await yearReader(watched, archive).read()
+    const { proved, head } = await yearReader(watched, objects).read()
     expect(proved.entries).toHaveLength(8)
     expect(head?.seq).toBe(8)
     expect(watched.readings()).toBe(3)
   })
 
   test('gives up when it is overtaken again and again', async () => {
-    const { ledger, archive, publish } = await year(2, 2)
+    const { ledger, objects, publish } = await year(2, 2)
     const watched = whenRead(ledger, async () => {
       for (let count = 0; count < 3; count += 1) await publish()
     })
-    await expect(yearReader(watched, archive).read()).rejects.toMatchObject(DAMAGED)
+    await expect(yearReader(watched, objects).read()).rejects.toMatchObject(DAMAGED)
     expect(watched.readings()).toBe(5)
   })
 })
@@ -213,8 +213,8 @@ test('recommendations in a folder stand beside the archive, which does not take 
   const store = fileObjects(root).recommendations
   await store.put('2026-08-22.v1', BYTES)
   await store.put('2026-08-22.v2', BYTES)
-  const archive = fileObjects(root)
-  expect([await archive.keys('sha256'), await archive.keys('heads')]).toEqual([[], []])
+  const objects = fileObjects(root)
+  expect([await objects.keys('sha256'), await objects.keys('heads')]).toEqual([[], []])
   const files = readdirSync(root, { recursive: true, encoding: 'utf8' }).filter((name) =>
     lstatSync(join(root, name)).isFile(),
   )

@@ -1,5 +1,5 @@
 import { describe, expect, test } from 'vitest'
-import { mayHaveArrived } from '../../../src/adapters/provider/reply.ts'
+import { mayHaveArrived } from '../../../src/adapters/provider/provider-stream.ts'
 import type { ModelEvent } from '../../../src/domain/agent/model-call.ts'
 import { unreachableUrl } from '../../support/local-source.ts'
 import { APIS, CALL, heard, LIVING, modelAt, outcome, turn } from '../../support/model-turns.ts'

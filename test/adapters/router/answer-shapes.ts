@@ -1,5 +1,5 @@
 import type { RouterResponse } from '../../../src/adapters/router/classify.ts'
-import type { AnswerClass } from '../../../src/domain/models/evaluation.ts'
+import type { ResponseClass } from '../../../src/domain/models/evaluation.ts'
 
 /** When every shape was answered: Sunday, 1 March 2026, ten past midnight UTC. */
 export const ANSWERED_AT = Date.UTC(2026, 2, 1, 0, 10)
@@ -10,7 +10,7 @@ const MIDNIGHT = Date.UTC(2026, 2, 2)
 export interface AnswerShape {
   shape: string
   answer: RouterResponse
-  means: AnswerClass
+  means: ResponseClass
   /** Seconds after the answer at which to ask again; null when it does not tell. */
   retryAfter: number | null
 }
@@ -28,7 +28,7 @@ export function answered(
 type Rest = Partial<RouterResponse> & { wait?: number }
 
 /** A shape whose name begins with its HTTP status, unless there was no response. */
-function row(shape: string, body: unknown, means: AnswerClass, { wait, ...rest }: Rest = {}): AnswerShape {
+function row(shape: string, body: unknown, means: ResponseClass, { wait, ...rest }: Rest = {}): AnswerShape {
   return { shape, answer: answered(statusOf(shape), body, rest), means, retryAfter: wait ?? null }
 }
 
@@ -42,14 +42,14 @@ const error = (code: unknown, message: string, metadata?: object): object => ({
 function failed(
   shape: string,
   message: string,
-  means: AnswerClass,
+  means: ResponseClass,
   { metadata, ...rest }: Rest & { metadata?: object } = {},
 ): AnswerShape {
   return row(shape, error(statusOf(shape), message, metadata), means, rest)
 }
 
 /** A shape that is known by the code of its `availability`. */
-function available(status: number, code: string, means: AnswerClass, wait?: number): AnswerShape {
+function available(status: number, code: string, means: ResponseClass, wait?: number): AnswerShape {
   const availability = wait === undefined ? { code, retryable: false } : { code, retry_after: wait }
   const body = { error: { code: status, message: 'Not available', availability } }
   return row(`${status}, \`availability\` \`${code}\``, body, means, wait === undefined ? {} : { wait })

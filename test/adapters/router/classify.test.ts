@@ -2,8 +2,8 @@ import { readFileSync } from 'node:fs'
 import { fileURLToPath } from 'node:url'
 import fc from 'fast-check'
 import { describe, expect, test } from 'vitest'
-import { ANSWER_CLASSES } from '../../../src/domain/models/evaluation.ts'
-import { classifyAnswer } from '../../../src/adapters/router/classify.ts'
+import { RESPONSE_CLASSES } from '../../../src/domain/models/evaluation.ts'
+import { classifyResponse } from '../../../src/adapters/router/classify.ts'
 import { ANSWERED_AT, ANSWER_SHAPES, answered } from './answer-shapes.ts'
 
 const PAGE = fileURLToPath(new URL('../../../docs/model-errors.md', import.meta.url))
@@ -14,8 +14,8 @@ const shapeOf = (words: string) =>
 
 describe('an answer of the routing service', () => {
   test.each(ANSWER_SHAPES)('$shape means $means', ({ answer, means, retryAfter }) => {
-    const verdict = classifyAnswer(answer)
-    expect({ class: verdict.class, retryAt: verdict.retryAt }).toEqual({
+    const classification = classifyResponse(answer)
+    expect({ class: classification.class, retryAt: classification.retryAt }).toEqual({
       class: means,
       retryAt: retryAfter === null ? null : ANSWERED_AT + retryAfter * 1000,
     })
@@ -23,13 +23,13 @@ describe('an answer of the routing service', () => {
 
   test('of every class is among the shapes, but for those that take more than the answer', () => {
     const classes = new Set([...ANSWER_SHAPES.map(({ means }) => means), 'service_down', 'cut_answer'])
-    expect(classes).toEqual(new Set(Object.keys(ANSWER_CLASSES)))
+    expect(classes).toEqual(new Set(Object.keys(RESPONSE_CLASSES)))
   })
 
   test('is told in the documents as it is classified', () => {
     const rows = ANSWER_SHAPES.map(({ shape, answer }) => {
-      const { class: kind, because, suspicion } = classifyAnswer(answer)
-      const meaning = suspicion === null ? `\`${kind}\`` : `\`${kind}\`, maybe \`${suspicion}\``
+      const { class: kind, because, correlated } = classifyResponse(answer)
+      const meaning = correlated === null ? `\`${kind}\`` : `\`${kind}\`, maybe \`${correlated}\``
       return [shape, meaning, because]
     })
     const page = readFileSync(PAGE, 'utf8').split('\n')
@@ -40,14 +40,14 @@ describe('an answer of the routing service', () => {
   })
 
   test('carries the reply, whole, from a message and from a stream alike', () => {
-    const { reply } = classifyAnswer(shapeOf('with comments'))
+    const { reply } = classifyResponse(shapeOf('with comments'))
     expect(reply).toEqual({ text: 'hello', toolCalls: [], finishReason: 'stop' })
     const call = { index: 0, function: { name: 'write_file', arguments: '{"pa' } }
     const rest = { index: 0, function: { arguments: 'th":"a"}' } }
     const events = [call, rest].map(
       (each) => `data: ${JSON.stringify({ choices: [{ delta: { tool_calls: [each] } }] })}`,
     )
-    expect(classifyAnswer(answered(200, events.join('\n\n'))).reply?.toolCalls).toEqual([
+    expect(classifyResponse(answered(200, events.join('\n\n'))).reply?.toolCalls).toEqual([
       { name: 'write_file', arguments: '{"path":"a"}' },
     ])
   })
@@ -56,7 +56,7 @@ describe('an answer of the routing service', () => {
     ['0', 0],
     ['-1', null],
   ])('that names a wait of %s seconds may be asked again after %s', (wait, seconds) => {
-    const { retryAt } = classifyAnswer({
+    const { retryAt } = classifyResponse({
       ...shapeOf('402, only `Retry-After`'),
       headers: { 'retry-after': wait },
     })
@@ -64,7 +64,7 @@ describe('an answer of the routing service', () => {
   })
 
   test('says what the limit is and when it begins anew', () => {
-    expect(classifyAnswer(shapeOf('openrouter_free_tier_daily'))).toMatchObject({
+    expect(classifyResponse(shapeOf('openrouter_free_tier_daily'))).toMatchObject({
       limit: 50,
       remaining: 0,
       resetAt: Date.UTC(2026, 2, 2),
@@ -78,12 +78,12 @@ describe('an answer of the routing service', () => {
     [403, 'Key limit exceeded', 'refused'],
   ])('of a provider, %i with the words "%s", is not the account\'s', (status, message, means) => {
     const error = { code: status, message, metadata: { provider_name: 'Example Cloud' } }
-    expect(classifyAnswer(answered(status, JSON.stringify({ error }))).class).toBe(means)
+    expect(classifyResponse(answered(status, JSON.stringify({ error }))).class).toBe(means)
   })
 
   test('never waits for a time that no limit can have', () => {
     const headers = { 'retry-after': '99999999999', 'x-ratelimit-reset': '99999999999999' }
-    const { retryAt, resetAt } = classifyAnswer(answered(429, '{}', { headers }))
+    const { retryAt, resetAt } = classifyResponse(answered(429, '{}', { headers }))
     expect(resetAt).toBeNull()
     expect(retryAt).toBe(ANSWERED_AT + 172_800_000)
   })
@@ -93,13 +93,13 @@ describe('an answer of the routing service', () => {
       error: { message: 'Forbidden for Bearer abc.def, key sk-or-v1-0123456789 of org_12345' },
       user_id: 'user_2abcDEF',
     })
-    const { preview } = classifyAnswer(answered(403, body))
+    const { preview } = classifyResponse(answered(403, body))
     expect(preview).toContain('Forbidden for Bearer (key) key (key) of (org)')
     expect(preview).not.toMatch(/abc|0123|12345|2abc|user_id/)
   })
 
   test('is previewed by whole characters', () => {
-    const { preview } = classifyAnswer(answered(502, '\u{1F642}'.repeat(500)))
+    const { preview } = classifyResponse(answered(502, '\u{1F642}'.repeat(500)))
     expect(preview).toBe('\u{1F642}'.repeat(200))
   })
 
@@ -116,12 +116,12 @@ describe('an answer of the routing service', () => {
         bodies,
         fc.dictionary(fc.constantFrom('retry-after', 'x-ratelimit-limit', 'x-ratelimit-reset'), fc.string()),
         (status, body, headers) => {
-          const verdict = classifyAnswer(
+          const classification = classifyResponse(
             answered(status, body, { headers, ending: status === null ? 'unreachable' : 'whole' }),
           )
-          expect(Object.keys(ANSWER_CLASSES)).toContain(verdict.class)
-          expect(JSON.stringify(verdict)).not.toMatch(/\\ud[89a-f]/i)
-          expect(verdict.retryAt ?? ANSWERED_AT).toBeGreaterThanOrEqual(ANSWERED_AT)
+          expect(Object.keys(RESPONSE_CLASSES)).toContain(classification.class)
+          expect(JSON.stringify(classification)).not.toMatch(/\\ud[89a-f]/i)
+          expect(classification.retryAt ?? ANSWERED_AT).toBeGreaterThanOrEqual(ANSWERED_AT)
         },
       ),
     )

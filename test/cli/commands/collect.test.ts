@@ -35,7 +35,7 @@ test('a collection whose store fails stops every other source before its next ba
   let read = 0
   const endless: LiveSource = {
     source: 'hn',
-    lacks: [],
+    missingSettings: [],
     async *read(_day, signal) {
       for (; read < MOST && !signal.aborted; read += 1) {
         await new Promise(setImmediate)
@@ -45,7 +45,7 @@ test('a collection whose store fails stops every other source before its next ba
   }
   const failing: LiveSource = {
     source: 'lobsters',
-    lacks: [],
+    missingSettings: [],
     async *read() {
       await new Promise(setImmediate)
       yield batch('lobsters')

@@ -20,10 +20,10 @@ function copy({ folder }: { folder: string }, to: readonly string[], options: Ru
 /** What a server on a data folder answers for the newest Year. */
 async function served(folder: string): Promise<{ status: number; bytes: Buffer }> {
   const { url, end } = await serve(['--data-dir', folder])
-  const answer = await fetch(`${url}/api/feed/history?sort=year`)
-  const bytes = Buffer.from(await answer.arrayBuffer())
+  const response = await fetch(`${url}/api/feed/history?sort=year`)
+  const bytes = Buffer.from(await response.arrayBuffer())
   await end('SIGTERM')
-  return { status: answer.status, bytes }
+  return { status: response.status, bytes }
 }
 
 test('copies to a new data folder what then audits clean and is served with the same bytes', async () => {
@@ -47,7 +47,7 @@ test('copies to a new data folder what then audits clean and is served with the 
   expect([audit.code, JSON.parse(audit.stdout)]).toMatchObject([0, { ok: true, findings: [], objects: 2 }])
   const { status, bytes } = await served(target)
   expect(status).toBe(200)
-  expect(bytes.equals((await source.archive.get(rows[2]?.sha256 ?? '')) ?? Buffer.alloc(0))).toBe(true)
+  expect(bytes.equals((await source.objects.get(rows[2]?.sha256 ?? '')) ?? Buffer.alloc(0))).toBe(true)
 })
 
 test('made again changes no object, and says in one line that everything was there', async () => {
@@ -117,7 +117,7 @@ test('cut short before its rows answers 503 and not an older publication, until 
   const whole = await served(target)
   expect([
     whole.status,
-    whole.bytes.equals((await source.archive.get(await newest(source))) ?? Buffer.alloc(0)),
+    whole.bytes.equals((await source.objects.get(await newest(source))) ?? Buffer.alloc(0)),
   ]).toEqual([200, true])
 })
 

@@ -188,9 +188,9 @@ describe('import archive', () => {
     expect(JSON.parse(again.stdout)).toEqual({ imported: 0, unchanged: 6, refused: [], refusedCount: 0 })
     expect(await run([...args, '--quiet'])).toEqual({ code: 0, stdout: '', stderr: '' })
     const { url } = await serve(['--data-dir', data])
-    const answer = await fetch(`${url}/api/feed/history?sort=year&at=2024-01-03T12:00:00Z`)
+    const response = await fetch(`${url}/api/feed/history?sort=year&at=2024-01-03T12:00:00Z`)
     const odd = readFileSync(join(SAMPLE_ARCHIVE, 'objects/v1-number-escapes-newline'))
-    expect(Buffer.from(await answer.arrayBuffer()).equals(odd)).toBe(true)
+    expect(Buffer.from(await response.arrayBuffer()).equals(odd)).toBe(true)
   })
 
   test('ends with 1 and every reason when it is refused, and writes no ledger', async () => {

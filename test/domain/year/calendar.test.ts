@@ -9,7 +9,7 @@ import {
   lastDayOf,
   momentAt,
   standingsOf,
-  stopsOf,
+  timelineStops,
 } from '../../../src/domain/year/calendar.ts'
 import { legacyRow, legacySeal, manifest, gap, proved, publication } from './ledger-rows.ts'
 
@@ -24,7 +24,7 @@ const HISTORY = proved([
   publication('2026-01-03'),
   publication('2026-01-06'),
 ])
-const STOPS = stopsOf(HISTORY)
+const STOPS = timelineStops(HISTORY)
 
 const moment = (at: string) => momentAt(HISTORY.timeline, STOPS, instant(at))
 
@@ -39,14 +39,14 @@ describe('the stops of a history', () => {
     ])
     const gaps = STOPS.flatMap((stop) => (stop.kind === 'gap' ? [stop.recorded] : []))
     expect(gaps).toEqual([{ reason: 'missed', attempts: 0, seq: 2 }, null])
-    expect(stopsOf(proved([]))).toEqual([])
+    expect(timelineStops(proved([]))).toEqual([])
   })
 
   test('leave out what another publication of the same time hides, and make no gap of its day', () => {
     const { publishedAt } = manifest('2026-01-02')
     const legacy = [legacyRow(1, '2026-01-01'), legacyRow(2, '2026-01-02')]
     const hiding = publication('2026-01-03', { publishedAt })
-    const stops = stopsOf(proved([hiding, legacySeal(legacy)], legacy))
+    const stops = timelineStops(proved([hiding, legacySeal(legacy)], legacy))
     expect(stops.map((stop) => [stop.kind, firstDayOf(stop)])).toEqual([
       ['publication', '2026-01-01'],
       ['publication', '2026-01-03'],
@@ -80,7 +80,7 @@ describe('a time', () => {
   test('of a publication that came while a gap was due stops at the publication', () => {
     const at = startOfDay('2026-01-03') + 1_000
     const history = proved([publication('2026-01-01', { publishedAt: at }), gap('2026-01-02')])
-    const stops = stopsOf(history)
+    const stops = timelineStops(history)
     expect(momentAt(history.timeline, stops, at)).toMatchObject({ place: 0, due: { is: 'gap' } })
     expect(momentAt(history.timeline, stops, at + 1)).toMatchObject({ place: 1, due: { is: 'gap' } })
   })

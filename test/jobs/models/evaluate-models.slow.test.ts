@@ -295,3 +295,17 @@ describe('the modes that ask no model', () => {
     if (key === null) expect((await bench.stored())?.notes.join(' ')).toContain('No key')
   })
 })
+
+test("an attempt that cannot be settled, the last of a model's, leaves no score of the model", async () => {
+  const bench = await openBench({ models: MODELS.slice(0, 1) })
+  const broken = new Error('the state database is read-only')
+  const { evaluations } = bench.ports
+  const settle = evaluations.settleAttempt
+  let settled = 0
+  evaluations.settleAttempt = (...args) => {
+    settled += 1
+    return settled === 2 ? Promise.reject(broken) : settle(...args)
+  }
+  await expect(bench.run()).rejects.toThrow(broken.message)
+  expect(await bench.ports.evaluations.scoresSince(DAY)).toEqual([])
+})

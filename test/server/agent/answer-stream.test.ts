@@ -8,7 +8,7 @@ import { describe, expect, onTestFinished, test, vi } from 'vitest'
 import { AnswerStream } from '../../../src/server/agent/answer-stream.ts'
 import type { AgentEvent, LastEvent } from '../../../src/domain/agent/schema.ts'
 import { respondStream } from '../../../src/server/respond.ts'
-import { orStopped } from '../../../src/server/single-flight.ts'
+import { abortable } from '../../../src/server/single-flight.ts'
 import { chat, eventsOf, question, startAgent, textOf } from '../../support/agent.ts'
 import { listenLocally } from '../../support/api-client.ts'
 
@@ -158,10 +158,10 @@ test('nothing follows the terminal event', async () => {
 
 test('a promise is waited for until the signal is aborted, and nothing stays at the signal', async () => {
   const stop = new AbortController()
-  expect(await orStopped(Promise.resolve('come'), stop.signal)).toBe('come')
+  expect(await abortable(Promise.resolve('come'), stop.signal)).toBe('come')
   expect(getEventListeners(stop.signal, 'abort')).toHaveLength(0)
-  const waiting = orStopped(new Promise(() => undefined), stop.signal)
+  const waiting = abortable(new Promise(() => undefined), stop.signal)
   stop.abort()
   await expect(waiting).rejects.toBe(stop.signal.reason)
-  await expect(orStopped(new Promise(() => undefined), stop.signal)).rejects.toBe(stop.signal.reason)
+  await expect(abortable(new Promise(() => undefined), stop.signal)).rejects.toBe(stop.signal.reason)
 })

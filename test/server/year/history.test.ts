@@ -25,7 +25,7 @@ describe('an answer', () => {
   test('is the archived object byte for byte, and hashes to its ETag', async () => {
     const workspace = await publishedWorkspace()
     const { headers, bytes } = await askHistory(openApp(workspace), '?sort=year')
-    expect(bytes).toEqual(await workspace.archive.get((headers.get('etag') ?? '').replaceAll('"', '')))
+    expect(bytes).toEqual(await workspace.objects.get((headers.get('etag') ?? '').replaceAll('"', '')))
     expect(headers.get('content-encoding')).toBeNull()
   })
 
@@ -120,8 +120,8 @@ test('a damaged store is not read for a bad query, which is 400', async () => {
         return Promise.reject(storageDamaged('the store holds something else'))
       },
     })
-  const { year, ledger, archive } = workspace
-  const ports = { year: damaged(year), ledger: damaged(ledger), archive: damaged(archive) }
+  const { year, ledger, objects } = workspace
+  const ports = { year: damaged(year), ledger: damaged(ledger), objects: damaged(objects) }
   const app = openApp(workspace, ports)
   for (const query of NO_SORTS)
     expect(await askHistory(app, query), query).toMatchObject({ status: 400, error: 'invalid_sort' })
@@ -206,8 +206,8 @@ test('a legacy row or object that is damaged is refused, never skipped', async (
   const workspace = await importedWorkspace()
   const { proved } = await workspace.year.read()
   const [first] = proved.timeline
-  const archive = { ...workspace.archive, get: () => Promise.resolve(null) }
-  const app = openApp({ ...workspace, archive })
+  const objects = { ...workspace.objects, get: () => Promise.resolve(null) }
+  const app = openApp({ ...workspace, objects })
   const at = new Date(first?.manifest.publishedAt ?? 0).toISOString()
   expect((await askHistory(app, `?sort=year&at=${at}`)).error).toBe('year_history_archive_corrupt')
 })

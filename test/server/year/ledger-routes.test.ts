@@ -151,14 +151,14 @@ describe('the published ledger refuses', () => {
 test('the ledger is read again only when it may have changed, as for the history', async () => {
   const { contents, head, objects } = sampleArchive()
   let reads = 0
-  let witness = 'l0'
+  let changeToken = 'l0'
   const proved = provedPublications({
-    ledger: { witness: async () => witness },
-    archive: {
+    ledger: { changeToken: async () => changeToken },
+    objects: {
       get: async (sha256) => objects.get(sha256) ?? null,
       newestHead: async () => head,
-      objectWitness: async () => null,
-      headWitness: async () => 'h',
+      objectChangeToken: async () => null,
+      headChangeToken: async () => 'h',
     },
     year: {
       async read() {
@@ -176,7 +176,7 @@ test('the ledger is read again only when it may have changed, as for the history
   await proved.latestAt(0)
   expect((await proved.ledger()).entries()).toBe(first)
   expect(reads).toBe(1)
-  witness = 'l1'
+  changeToken = 'l1'
   await proved.ledger()
   expect(reads).toBe(2)
 })

@@ -13,14 +13,14 @@ interface Watched {
 }
 
 async function watch(memoryMaxBytes?: number): Promise<Watched & { workspace: Workspace }> {
-  // A file clock ahead of the real one lets every witness settle at once.
+  // A file clock ahead of the real one lets every change token settle at once.
   const workspace = await openWorkspace(() => Date.now() + 60_000)
   await workspace.feed.importSignals(sampleSignals())
   await publishDays(workspace, [AS_OF])
   let now = Date.now()
   const reads = { ledger: 0, object: 0 }
   const duringReading = { ledger: (): void => undefined, object: (): void => undefined }
-  const witnesses = { ledger: 'l0', object: 'o0' }
+  const tokens = { ledger: 'l0', object: 'o0' }
   const year: YearReader = {
     async read() {
       reads.ledger += 1
@@ -28,20 +28,20 @@ async function watch(memoryMaxBytes?: number): Promise<Watched & { workspace: Wo
       return workspace.year.read()
     },
   }
-  const archive: Objects = {
-    ...workspace.archive,
+  const objects: Objects = {
+    ...workspace.objects,
     async get(sha256) {
       reads.object += 1
       duringReading.object()
-      return workspace.archive.get(sha256)
+      return workspace.objects.get(sha256)
     },
-    objectWitness: () => Promise.resolve(witnesses.object),
-    headWitness: () => Promise.resolve('h'),
+    objectChangeToken: () => Promise.resolve(tokens.object),
+    headChangeToken: () => Promise.resolve('h'),
   }
-  const ledger = { witness: () => Promise.resolve(witnesses.ledger) }
-  const ports = { ledger, archive, year, clock: () => now }
+  const ledger = { changeToken: () => Promise.resolve(tokens.ledger) }
+  const ports = { ledger, objects, year, clock: () => now }
   const publications = provedPublications(ports, memoryMaxBytes)
-  // What a reading changes is seen by the witness taken after it.
+  // What a reading changes is seen by the change token taken after it.
   return {
     workspace,
     publications,
@@ -49,13 +49,13 @@ async function watch(memoryMaxBytes?: number): Promise<Watched & { workspace: Wo
     duringReading: {
       set ledger(change: () => void) {
         duringReading.ledger = () => {
-          witnesses.ledger = `l${reads.ledger}`
+          tokens.ledger = `l${reads.ledger}`
           change()
         }
       },
       set object(change: () => void) {
         duringReading.object = () => {
-          witnesses.object = `o${reads.object}`
+          tokens.object = `o${reads.object}`
           change()
         }
       },
@@ -67,7 +67,7 @@ async function watch(memoryMaxBytes?: number): Promise<Watched & { workspace: Wo
 }
 
 describe('what was proved', () => {
-  test('is used again while its witnesses stay the same', async () => {
+  test('is used again while its tokens stay the same', async () => {
     const { publications, reads } = await watch()
     for (let request = 0; request < 3; request += 1) await publications.latestAt(Date.now())
     expect(reads).toEqual({ ledger: 1, object: 1 })

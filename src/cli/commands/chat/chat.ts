@@ -9,10 +9,10 @@ import type { CommandContext } from '../../context.ts'
 import { EXIT } from '../../exit-codes.ts'
 import { localUrl } from '../../settings/config.ts'
 import type { Config } from '../../settings/config.ts'
-import { askOnce } from './one-shot.ts'
+import { runOneShot } from './one-shot.ts'
 import { Talk } from './talk.ts'
-import { declinedWords, isChatRefusal, verificationWords } from './words.ts'
-import type { Declined } from './words.ts'
+import { refusalMessage, isChatRefusal, verificationMessage } from './messages.ts'
+import type { RefusalMessage } from './messages.ts'
 
 export interface ChatFlags {
   url?: string
@@ -52,7 +52,7 @@ export async function chatCommand(
   const question = isTalk ? null : await readQuestion(words, stdin, signal)
   const server = flags.demo ? await (await import('./private-server.ts')).startPrivate(context) : null
   const api = await context.container.chatApi(server?.url ?? addressOf(flags, context.config))
-  const onDeclined = ({ text, exitCode }: Declined): number => {
+  const onDeclined = ({ text, exitCode }: RefusalMessage): number => {
     terminal.error(text)
     terminal.failure(text, exitCode)
     return exitCode
@@ -68,14 +68,14 @@ export async function chatCommand(
       sort: flags.sort ?? 'trending',
       settings: { preferredLanguage: 'auto', tone: 'neutral' },
     })
-    if (question !== null) return await askOnce(context, talk, question)
+    if (question !== null) return await runOneShot(context, talk, question)
     const { converse } = await import('./converse.ts')
     const talking = { context, talk, api, config }
     return await converse(talking, { isDemo: flags.demo, remember: flags.history })
   } catch (error) {
     signal.throwIfAborted()
     if (!isChatRefusal(error)) throw error
-    const { text, exitCode } = declinedWords(error, api.base, Date.now(), { isTalk: false, quota: null })
+    const { text, exitCode } = refusalMessage(error, api.base, Date.now(), { isTalk: false, quota: null })
     if (flags.demo || !error.code.startsWith('server_')) return onDeclined({ text, exitCode })
     return onDeclined({ text: `${text}; ${flags.url === undefined ? HOW_TO_START : HOW_TO_REACH}`, exitCode })
   } finally {
@@ -103,12 +103,16 @@ function addressOf({ url }: ChatFlags, config: Config): string {
 }
 
 /** Why no talk can begin; null when one can. */
-function problemOf(config: ServedConfig, { base }: PublicHost['chat'], { item }: ChatFlags): Declined | null {
+function problemOf(
+  config: ServedConfig,
+  { base }: PublicHost['chat'],
+  { item }: ChatFlags,
+): RefusalMessage | null {
   if (!config.enabled) {
     const advice = 'its operator finds in docs/agent-chat.md what it needs'
     return { text: `the chat of ${base} is off; ${advice}`, exitCode: EXIT.unavailable }
   }
-  if (config.requireVerification) return { text: verificationWords(base), exitCode: EXIT.failed }
+  if (config.requireVerification) return { text: verificationMessage(base), exitCode: EXIT.failed }
   if (item !== undefined && !config.itemChat)
     return { text: `${base} offers no chat about one item; leave --item out`, exitCode: EXIT.failed }
   return null

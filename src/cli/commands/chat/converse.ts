@@ -4,11 +4,11 @@ import { EXIT } from '../../exit-codes.ts'
 import { inOneLine } from '../../terminal.ts'
 import { Keyboard } from './keyboard.ts'
 import { readMessage } from './line-prompt.ts'
-import { openQuestions } from './question-history.ts'
+import { openQuestionHistory } from './question-history.ts'
 import { showTurn } from './show-turn.ts'
-import type { Place } from './show-turn.ts'
+import type { ChatContext } from './show-turn.ts'
 import { runSlashCommand } from './slash-actions.ts'
-import { parseSaid } from './slash-commands.ts'
+import { parseTypedLine } from './slash-commands.ts'
 import { noteColumns, noteRows } from './wrap.ts'
 
 /** Below the folder of what a user's programs remember. */
@@ -21,16 +21,16 @@ const QUESTIONS_FILE = join('dash', 'chat-history')
  * @throws the signal's reason
  */
 export async function converse(
-  talking: Omit<Place, 'keyboard' | 'say'>,
+  talking: Omit<ChatContext, 'keyboard' | 'say'>,
   { isDemo, remember }: { isDemo: boolean; remember: boolean },
 ): Promise<number> {
   const { terminal, stdin, stderr, config, signal } = talking.context
   const keyboard = new Keyboard(stdin, stderr)
   const say = (text: string): void =>
     void stderr.write(`${noteRows(text, noteColumns(stderr), terminal.colored).join('\r\n')}\r\n`)
-  const place: Place = { ...talking, keyboard, say }
-  if (!terminal.quiet) say(greeting(place, isDemo))
-  const questions = openQuestions(remember ? join(config.stateHome, QUESTIONS_FILE) : null, say)
+  const chat: ChatContext = { ...talking, keyboard, say }
+  if (!terminal.quiet) say(greeting(chat, isDemo))
+  const questions = openQuestionHistory(remember ? join(config.stateHome, QUESTIONS_FILE) : null, say)
   keyboard.open()
   try {
     let replay: Replay | null = null
@@ -53,15 +53,15 @@ export async function converse(
       wasInterrupted = false
       if (entered.text.trim() === '') continue
       questions.add(entered.text)
-      const said = parseSaid(entered.text)
-      if (said.kind === 'unknown') say(`there is no /${said.name}; /help lists the commands`)
-      else if (said.kind === 'question') replay = await showTurn(place, said.text, false, replay)
-      else if (said.name === 'quit') return EXIT.done
-      else if (said.name === 'retry') replay = await retry(place, replay)
+      const typed = parseTypedLine(entered.text)
+      if (typed.kind === 'unknown') say(`there is no /${typed.name}; /help lists the commands`)
+      else if (typed.kind === 'question') replay = await showTurn(chat, typed.text, false, replay)
+      else if (typed.name === 'quit') return EXIT.done
+      else if (typed.name === 'retry') replay = await retry(chat, replay)
       else {
         // What a conversation of its own leaves out is said again.
-        if (said.name === 'new' || said.name === 'item') replay = null
-        await runSlashCommand(place, said)
+        if (typed.name === 'new' || typed.name === 'item') replay = null
+        await runSlashCommand(chat, typed)
       }
     }
   } finally {
@@ -69,14 +69,14 @@ export async function converse(
   }
 }
 
-async function retry(place: Place, last: Replay | null): Promise<Replay | null> {
-  const question = place.talk.lastQuestion
-  if (question !== null) return showTurn(place, question, true, last)
-  place.say('there is no question to ask again')
+async function retry(chat: ChatContext, last: Replay | null): Promise<Replay | null> {
+  const question = chat.talk.lastQuestion
+  if (question !== null) return showTurn(chat, question, true, last)
+  chat.say('there is no question to ask again')
   return last
 }
 
-function greeting({ api, config, talk }: Place, isDemo: boolean): string {
+function greeting({ api, config, talk }: ChatContext, isDemo: boolean): string {
   const model = config.model === '' ? '' : `, model ${inOneLine(config.model)}`
   const item = talk.wishes.itemKey === null ? '' : `, about ${talk.wishes.itemKey}`
   const label = isDemo ? 'DEMO: ' : ''

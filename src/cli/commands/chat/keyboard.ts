@@ -16,7 +16,7 @@ const TYPED_AHEAD_MAX = 100_000
 const BETWEEN_KEYS = new RegExp(`(?<=[\r\n${CTRL_C}${CTRL_Z}])|(?=[${CTRL_C}${CTRL_Z}])`)
 
 /** Who gets what is typed. */
-export interface Reader {
+export interface KeyReader {
   keys(text: string): void
   paste(text: string): void
   /** The terminal is there again after the program was stopped. */
@@ -47,7 +47,7 @@ export class Keyboard {
   readonly #decoder = new StringDecoder('utf8')
   readonly #typed = typedInput()
   #waiting: Typed[] = []
-  #reader: Reader | null = null
+  #reader: KeyReader | null = null
   #onInterrupt: (() => void) | null = null
   #stopping: NodeJS.Timeout | null = null
   isEnded = false
@@ -82,7 +82,7 @@ export class Keyboard {
   }
 
   /** Gives everything that is typed to `reader`, beginning with what was typed before, until it is released. */
-  give(reader: Reader): void {
+  give(reader: KeyReader): void {
     this.#reader = reader
     if (this.isEnded) reader.ended?.()
     this.#pass()

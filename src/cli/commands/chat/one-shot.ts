@@ -4,7 +4,7 @@ import { jsonLine } from '../../terminal.ts'
 import { replayNotes } from './show-turn.ts'
 import type { Talk } from './talk.ts'
 import { openScreen, write } from './turn-screen.ts'
-import { failureWords, labelsOf, quotaWords } from './words.ts'
+import { failureMessage, labelsOf, quotaMessage } from './messages.ts'
 
 /**
  * One question, one answer: rendered on a terminal, plain text where standard output is anything else, or one line an
@@ -13,7 +13,7 @@ import { failureWords, labelsOf, quotaWords } from './words.ts'
  * @returns 0, also when the reader of standard output has left, which ends the turn; 69 when the model failed
  * @throws Refusal of the interface, or the signal's reason
  */
-export async function askOnce(context: CommandContext, talk: Talk, question: string): Promise<number> {
+export async function runOneShot(context: CommandContext, talk: Talk, question: string): Promise<number> {
   const { terminal, stdout, signal } = context
   for (const note of replayNotes(talk.replay(question), null)) terminal.note(note)
   let exitCode: number = EXIT.failed
@@ -31,7 +31,7 @@ export async function askOnce(context: CommandContext, talk: Talk, question: str
       if (served.event !== 'done' && served.event !== 'error') continue
       await screen.end()
       exitCode = served.event === 'done' ? EXIT.done : EXIT.unavailable
-      if (served.event === 'error') terminal.error(failureWords(served.data, { isTalk: false }))
+      if (served.event === 'error') terminal.error(failureMessage(served.data, { isTalk: false }))
       else for (const label of labelsOf(served.data)) terminal.note(label)
     }
   } catch (error) {
@@ -42,7 +42,7 @@ export async function askOnce(context: CommandContext, talk: Talk, question: str
     reading.release()
   }
   if (talk.quota && (terminal.interactive || terminal.verbose))
-    terminal.note(`${quotaWords(talk.quota)} left`)
+    terminal.note(`${quotaMessage(talk.quota)} left`)
   return exitCode
 }
 

@@ -3,7 +3,7 @@ import { dirname } from 'node:path'
 import { messageOf } from '../../../domain/refusal.ts'
 
 /** Questions asked in this run and in earlier ones. */
-export interface Questions {
+export interface QuestionHistory {
   /** Oldest first. */
   list(): readonly string[]
   add(question: string): void
@@ -20,7 +20,10 @@ const OWNER_ONLY = 0o600
  * @param path null to remember nothing between runs
  * @param onProblem is told once why the file cannot be used: from then on questions are kept for this run alone
  */
-export function openQuestions(path: string | null, onProblem: (problem: string) => void): Questions {
+export function openQuestionHistory(
+  path: string | null,
+  onProblem: (problem: string) => void,
+): QuestionHistory {
   let isUsable = path !== null
   let questions: string[] = []
   const attempt = (work: (file: string) => void): void => {

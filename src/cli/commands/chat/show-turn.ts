@@ -6,10 +6,17 @@ import type { CommandContext } from '../../context.ts'
 import type { Keyboard } from './keyboard.ts'
 import type { Talk } from './talk.ts'
 import { openScreen } from './turn-screen.ts'
-import { canHelpAgain, declinedWords, failureWords, isChatRefusal, labelsOf, quotaWords } from './words.ts'
+import {
+  canHelpAgain,
+  refusalMessage,
+  failureMessage,
+  isChatRefusal,
+  labelsOf,
+  quotaMessage,
+} from './messages.ts'
 
 /** Where a talk happens, and what it is held with. */
-export interface Place {
+export interface ChatContext {
   context: CommandContext
   keyboard: Keyboard
   talk: Talk
@@ -28,15 +35,15 @@ export interface Place {
  * @throws the signal's reason once the program is to end, and whatever is no refusal
  */
 export async function showTurn(
-  place: Place,
+  chat: ChatContext,
   question: string,
   again: boolean,
   last: Replay | null,
 ): Promise<Replay> {
-  const { context, talk, api, say } = place
+  const { context, talk, api, say } = chat
   const replay = talk.replay(question, again)
   for (const note of replayNotes(replay, last)) say(note)
-  const ending = interruptible(place)
+  const ending = interruptible(chat)
   const screen = openScreen(context, true, ending.signal)
   const after: string[] = []
   try {
@@ -45,12 +52,12 @@ export async function showTurn(
       else if (each.kind === 'renewed') after.push('the session had ended; another was begun')
       else if (each.served.event === 'tool') screen.tool(each.served.data.name, each.served.data.status)
       else if (each.served.event === 'done') after.push(...labelsOf(each.served.data))
-      else if (each.served.event === 'error') after.push(failureWords(each.served.data, { isTalk: true }))
+      else if (each.served.event === 'error') after.push(failureMessage(each.served.data, { isTalk: true }))
     }
   } catch (error) {
     if (ending.signal.aborted) after.push('stopped; what came stays in the talk, /retry asks again')
     else if (isChatRefusal(error)) {
-      const { text } = declinedWords(error, api.base, Date.now(), { isTalk: true, quota: talk.quota })
+      const { text } = refusalMessage(error, api.base, Date.now(), { isTalk: true, quota: talk.quota })
       after.push(canHelpAgain(error, talk.quota) ? `${text}; /retry asks again` : text)
     } else throw error
   } finally {
@@ -59,12 +66,12 @@ export async function showTurn(
   }
   context.signal.throwIfAborted()
   for (const line of after) say(line)
-  if (talk.quota && !context.terminal.quiet) say(`${quotaWords(talk.quota)} left`)
+  if (talk.quota && !context.terminal.quiet) say(`${quotaMessage(talk.quota)} left`)
   return replay
 }
 
 /** A signal that Ctrl-C aborts, and the end of the program, until it is released. */
-export function interruptible({ context, keyboard }: Place): { signal: AbortSignal; release(): void } {
+export function interruptible({ context, keyboard }: ChatContext): { signal: AbortSignal; release(): void } {
   const stopping = new AbortController()
   keyboard.interruptWith(() => stopping.abort(new DOMException('stopped at the keyboard', 'AbortError')))
   // Whoever releases it holds it until then: Node 20 drops a signal that is known to its sources alone.

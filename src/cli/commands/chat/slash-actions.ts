@@ -5,10 +5,10 @@ import type { Turn, Wishes } from '../../../domain/agent/conversation.ts'
 import { messageOf } from '../../../domain/refusal.ts'
 import { KeyStream } from './keyboard.ts'
 import { interruptible } from './show-turn.ts'
-import type { Place } from './show-turn.ts'
+import type { ChatContext } from './show-turn.ts'
 import { LANGUAGE, SORT, TONE, helpText } from './slash-commands.ts'
-import type { Choices, Said } from './slash-commands.ts'
-import { clockTime, declinedWords, isChatRefusal, quotaWords } from './words.ts'
+import type { Choices, TypedLine } from './slash-commands.ts'
+import { clockTime, refusalMessage, isChatRefusal, quotaMessage } from './messages.ts'
 import { noteColumns } from './wrap.ts'
 
 /** More than this a terminal does not take to its clipboard. */
@@ -16,33 +16,33 @@ const CLIPBOARD_MAX_BYTES = 50_000
 
 /** Does what a command says, but for /quit and /retry. @throws the signal's reason */
 export async function runSlashCommand(
-  place: Place,
-  { name, argument }: Said & { kind: 'command' },
+  chat: ChatContext,
+  { name, argument }: TypedLine & { kind: 'command' },
 ): Promise<void> {
-  const { talk, say } = place
+  const { talk, say } = chat
   const { settings, sort } = talk.wishes
   switch (name) {
     case 'help':
-      return say(helpText(noteColumns(place.context.stderr)))
+      return say(helpText(noteColumns(chat.context.stderr)))
     case 'new':
       talk.forget()
       return say('a new talk; nothing of the one before is sent any more')
     case 'copy':
-      return copy(place)
+      return copy(chat)
     case 'save':
-      return save(place, argument)
+      return save(chat, argument)
     case 'lang':
-      return choose(place, LANGUAGE, argument, settings.preferredLanguage, (preferredLanguage) => ({
+      return choose(chat, LANGUAGE, argument, settings.preferredLanguage, (preferredLanguage) => ({
         settings: { ...settings, preferredLanguage },
       }))
     case 'tone':
-      return choose(place, TONE, argument, settings.tone, (tone) => ({ settings: { ...settings, tone } }))
+      return choose(chat, TONE, argument, settings.tone, (tone) => ({ settings: { ...settings, tone } }))
     case 'sort':
-      return choose(place, SORT, argument, sort, (chosen) => ({ sort: chosen }))
+      return choose(chat, SORT, argument, sort, (chosen) => ({ sort: chosen }))
     case 'item':
-      return setItem(place, argument)
+      return setItem(chat, argument)
     case 'quota':
-      return quota(place)
+      return quota(chat)
     case 'retry':
     case 'quit':
   }
@@ -50,23 +50,23 @@ export async function runSlashCommand(
 
 /** Sets a wish to one of its choices, given or picked from a list; it stays as it is when none is. */
 async function choose<Choice extends string>(
-  place: Place,
+  chat: ChatContext,
   { name, about, choices }: Choices<Choice>,
   given: string,
   current: Choice,
-  wishOf: (chosen: Choice) => Partial<Wishes>,
+  optionsOf: (chosen: Choice) => Partial<Wishes>,
 ): Promise<void> {
-  const { talk, say } = place
-  const picked = given === '' ? await pick(place, about, choices, current) : given.toLowerCase()
+  const { talk, say } = chat
+  const picked = given === '' ? await pick(chat, about, choices, current) : given.toLowerCase()
   const chosen = choices.find((choice) => choice === picked)
   if (chosen !== undefined) {
-    talk.wishes = { ...talk.wishes, ...wishOf(chosen) }
+    talk.wishes = { ...talk.wishes, ...optionsOf(chosen) }
     say(`${name}: ${chosen}`)
   } else if (given !== '') say(`${given} is none of ${choices.join(', ')}`)
 }
 
 async function pick(
-  { context, keyboard }: Place,
+  { context, keyboard }: ChatContext,
   about: string,
   choices: readonly string[],
   current: string,
@@ -84,7 +84,7 @@ async function pick(
 }
 
 /** By the terminal itself (OSC 52), which works over ssh too and starts no program. */
-function copy({ context, talk, say }: Place): void {
+function copy({ context, talk, say }: ChatContext): void {
   const answer = talk.turns.at(-1)?.answer
   if (answer === undefined) return say('there is no answer yet')
   const bytes = Buffer.from(answer)
@@ -94,7 +94,7 @@ function copy({ context, talk, say }: Place): void {
   say('sent to the clipboard of the terminal; where the terminal does not take it, /save writes it to a file')
 }
 
-async function save({ context, talk, say }: Place, named: string): Promise<void> {
+async function save({ context, talk, say }: ChatContext, named: string): Promise<void> {
   if (talk.turns.length === 0) return say('there is nothing to save yet')
   const stamp = new Date().toISOString().replaceAll(/[-:]/g, '').slice(0, 15)
   // A shell would do this; here there is none.
@@ -115,7 +115,7 @@ function markdownOf(turns: readonly Turn[]): string {
     .join('\n')
 }
 
-function setItem({ talk, config, say }: Place, key: string): void {
+function setItem({ talk, config, say }: ChatContext, key: string): void {
   if (key === '') {
     talk.wishes = { ...talk.wishes, itemKey: null }
     return say('about the whole site')
@@ -126,20 +126,20 @@ function setItem({ talk, config, say }: Place, key: string): void {
   say(`about the item ${key}; a key that the server does not know is answered about the whole site`)
 }
 
-async function quota(place: Place): Promise<void> {
-  const { context, talk, api, say } = place
-  const ending = interruptible(place)
+async function quota(chat: ChatContext): Promise<void> {
+  const { context, talk, api, say } = chat
+  const ending = interruptible(chat)
   try {
     const [{ quotas }, { budget }] = await Promise.all([api.config(ending.signal), api.status(ending.signal)])
     const left = talk.quota
-      ? `${quotaWords({ ...talk.quota, quotas })} left`
+      ? `${quotaMessage({ ...talk.quota, quotas })} left`
       : `${quotas.messagesPerSession} a session, ${quotas.messagesPerDay} a day`
     say(`${left}; budget ${budget}, as of ${clockTime(Date.now(), Date.now())}`)
   } catch (error) {
     context.signal.throwIfAborted()
     if (ending.signal.aborted) say('stopped')
     else if (isChatRefusal(error))
-      say(declinedWords(error, api.base, Date.now(), { isTalk: true, quota: talk.quota }).text)
+      say(refusalMessage(error, api.base, Date.now(), { isTalk: true, quota: talk.quota }).text)
     else throw error
   } finally {
     ending.release()

@@ -49,7 +49,7 @@ function isSlashName(name: string): name is SlashName {
   return Object.hasOwn(SLASH_COMMANDS, name)
 }
 
-export type Said =
+export type TypedLine =
   | { kind: 'question'; text: string }
   | { kind: 'command'; name: SlashName; argument: string }
   | { kind: 'unknown'; name: string }
@@ -58,7 +58,7 @@ export type Said =
 const LEAVING = /^\s*(?:\/exit|quit|exit)\s*$/i
 
 /** The meaning of a line. A path (`/etc/hosts …`) and a text of several lines are questions. */
-export function parseSaid(text: string): Said {
+export function parseTypedLine(text: string): TypedLine {
   if (LEAVING.test(text)) return { kind: 'command', name: 'quit', argument: '' }
   const [, name, argument = ''] = /^\s*\/([a-z]+)(?:[ \t]+(.*))?$/i.exec(text.trimEnd()) ?? []
   if (name === undefined) return { kind: 'question', text }

@@ -5,7 +5,7 @@ import type { AgentSession, ServedEvent } from '../../../domain/agent/schema.ts'
 import type { PublicHost } from '../../../domain/ports.ts'
 import { Refusal } from '../../../domain/refusal.ts'
 import { pause } from '../../process-identity.ts'
-import type { Quota } from './words.ts'
+import type { Quota } from './messages.ts'
 
 /** A refusal that ends so soon is waited out, so many times. */
 const WAIT_MAX_SECONDS = 3

@@ -38,7 +38,7 @@ function plainScreen({ stdout, terminal }: CommandContext, isTalk: boolean, sign
       if (!isTalk && last === '') terminal.progress(`${name} …`)
       if (status === 'start') begun.set(name, performance.now())
       else if (isTalk && startedAt !== undefined)
-        terminal.note(toolWords({ name, ms: performance.now() - startedAt }))
+        terminal.note(toolMessage({ name, ms: performance.now() - startedAt }))
     },
     async end() {
       if (!terminal.json && last !== '' && !last.endsWith('\n')) await write(stdout, '\n', signal)
@@ -86,7 +86,7 @@ function paintedScreen(screen: NodeJS.WriteStream, colored: boolean): TurnScreen
     // The last column stays free: some terminals wrap once it is written.
     const options = { columns: Math.max(8, screen.columns - 1), colored }
     const shown = parts.flatMap((part, index) => {
-      if (part.kind === 'tool') return [faintRow(toolWords(part), options)]
+      if (part.kind === 'tool') return [faintRow(toolMessage(part), options)]
       const painted = markdownRows(part.text.replace(/^\n+/, ''), options)
       const isApart = parts[index - 1]?.kind === 'tool' && painted.length > 0
       return isApart ? [{ text: '', width: 0 }, ...painted] : painted
@@ -135,7 +135,7 @@ function paintedScreen(screen: NodeJS.WriteStream, colored: boolean): TurnScreen
 }
 
 /** `search_items 0.8 s`; its arguments and results stay with the server. */
-function toolWords({ name, ms }: { name: ToolName; ms: number | null }): string {
+function toolMessage({ name, ms }: { name: ToolName; ms: number | null }): string {
   return ms === null ? `· ${name} …` : `· ${name} ${(ms / 1000).toFixed(1)} s`
 }
 

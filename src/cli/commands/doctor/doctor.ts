@@ -12,11 +12,11 @@ import { gatherSettings } from '../../settings/read-config.ts'
 import type { GivenSettings } from '../../settings/read-config.ts'
 import { namedVariables, SECRETS } from '../../settings/variables.ts'
 import { escaped } from '../../terminal.ts'
-import { exitCodeOfFindings, found, note, ok, problem, warning } from './finding.ts'
-import type { Finding, Verdict } from './finding.ts'
+import { exitCodeOfFindings, found, note, ok, problem, warning } from './check.ts'
+import type { Check, Verdict } from './check.ts'
 import { checkFolders, checkName, checkSecretFiles, checkTextfileDir, checkWritable } from './host.ts'
-import { askServices, judgeClock } from './services.ts'
-import { lookAtStores } from './stores.ts'
+import { probeServices, judgeClock } from './services.ts'
+import { inspectStores } from './stores.ts'
 
 /**
  * `dash doctor`: checks everything an installation needs, and says how to mend what does not work. It changes nothing: no
@@ -46,7 +46,7 @@ export async function doctorCommand(context: BareContext, offline: boolean): Pro
 }
 
 /** The given settings; an env file that cannot be read is a finding, and everything else is checked without it. */
-function settingsOf({ flags, env, cwd }: BareContext): { given: GivenSettings; unread: Finding[] } {
+function settingsOf({ flags, env, cwd }: BareContext): { given: GivenSettings; unread: Check[] } {
   try {
     return { given: gatherSettings(flags, env, cwd), unread: [] }
   } catch (error) {
@@ -60,7 +60,7 @@ function settingsOf({ flags, env, cwd }: BareContext): { given: GivenSettings; u
   }
 }
 
-function checkSettings({ values, dotenv }: GivenSettings, { problems }: ExaminedSettings): Finding[] {
+function checkSettings({ values, dotenv }: GivenSettings, { problems }: ExaminedSettings): Check[] {
   const from = dotenv === null ? 'no env file is read' : `the env file ${dotenv} is read`
   const mend = 'correct it; dash config tells where each value comes from'
   const wrong = problems.map(({ message }) => problem(message, mend, EXIT.configuration))
@@ -89,12 +89,12 @@ async function checkInstallation(
   container: Container,
   offline: boolean,
   signal: AbortSignal,
-): Promise<Finding[]> {
+): Promise<Check[]> {
   const { config } = container
-  const stores = await lookAtStores(container)
+  const stores = await inspectStores(container)
   const services = offline
     ? { findings: [], skews: [] }
-    : await askServices(config, await container.reach(), signal)
+    : await probeServices(config, await container.probe(), signal)
   return [
     ...checkFeatures(config),
     ...checkFolders(config),
@@ -107,7 +107,7 @@ async function checkInstallation(
 }
 
 /** Which features are off, and by which setting. */
-export function checkFeatures(config: Config): Finding[] {
+export function checkFeatures(config: Config): Check[] {
   const { gaps } = chatSetup(config)
   const { provider } = config.chat
   const warnings = gaps.length === 0 ? chatWarnings(config) : []
@@ -129,7 +129,7 @@ export function checkFeatures(config: Config): Finding[] {
   ]
 }
 
-function printed(findings: readonly Finding[]): string {
+function printed(findings: readonly Check[]): string {
   const lines = findings.map(({ check, verdict, detail, mend }) => {
     const remedy = mend === null ? '' : `\n        -> ${escaped(mend)}`
     return `${verdict.padEnd(8)}${check}: ${escaped(detail)}${remedy}`
@@ -141,7 +141,7 @@ function printed(findings: readonly Finding[]): string {
   ].join('\n')
 }
 
-function countsOf(findings: readonly Finding[]): Record<Verdict, number> {
+function countsOf(findings: readonly Check[]): Record<Verdict, number> {
   const counts = { ok: 0, note: 0, warning: 0, problem: 0 }
   for (const { verdict } of findings) counts[verdict] += 1
   return counts

@@ -1,23 +1,23 @@
 import { LIVE_SOURCES } from '../../../domain/feed/live-source.ts'
 import type { LiveSourceName } from '../../../domain/feed/live-source.ts'
-import type { Reach, Reached } from '../../../domain/ports.ts'
+import type { HttpProbe, ProbeResult } from '../../../domain/ports.ts'
 import type { Instant } from '../../../domain/time.ts'
 import { localUrl } from '../../settings/config.ts'
 import type { Config } from '../../settings/config.ts'
 import { EXIT } from '../../exit-codes.ts'
 import { withoutSecrets } from '../../settings/environment.ts'
 import { readinessOf } from '../healthcheck.ts'
-import { found, note, ok, problem, warning } from './finding.ts'
-import type { Finding, Judgement } from './finding.ts'
+import { found, note, ok, problem, warning } from './check.ts'
+import type { Check, Judgement } from './check.ts'
 
 const TIMEOUT_MS = 10_000
 
-interface Visit {
+interface ServiceProbe {
   check: string
   url: string
   method: 'GET' | 'HEAD'
   key?: string | null
-  judge: (response: Reached | { unreachable: string }) => Judgement
+  judge: (response: ProbeResult | { unreachable: string }) => Judgement
 }
 
 /**
@@ -27,21 +27,21 @@ interface Visit {
  * @returns what was found, and how many milliseconds each clock, which tells whole seconds, was ahead of this one
  * @throws only the signal's own reason
  */
-export async function askServices(
+export async function probeServices(
   config: Config,
-  reach: Reach,
+  probe: HttpProbe,
   signal: AbortSignal,
-): Promise<{ findings: Finding[]; skews: number[] }> {
+): Promise<{ findings: Check[]; skews: number[] }> {
   const skews: number[] = []
-  const visits = [serverVisit(config), ...modelVisits(config), ...sourceVisits(config)]
+  const probes = [serverProbe(config), ...modelProbes(config), ...sourceProbes(config)]
   const findings = await Promise.all(
-    visits.map(async ({ check, url, method, key = null, judge }) => {
+    probes.map(async ({ check, url, method, key = null, judge }) => {
       const askedAt = Date.now()
       const headers = {
         'user-agent': 'dash-doctor (AI and trends dashboard)',
         ...(key === null ? {} : { authorization: `Bearer ${key}` }),
       }
-      const response = await reach.ask({ url, method, headers, timeoutMs: TIMEOUT_MS }, signal)
+      const response = await probe.send({ url, method, headers, timeoutMs: TIMEOUT_MS }, signal)
       if (check !== 'server' && 'date' in response && response.date !== null)
         skews.push(skewOf(response.date, askedAt, Date.now()))
       return found(check, judge(response))
@@ -74,11 +74,11 @@ export function judgeClock(skews: readonly number[]): Judgement {
   return Math.abs(middle) > SKEW_WRONG_MS ? problem(detail, mend, EXIT.failed) : warning(detail, mend)
 }
 
-function serverVisit(config: Config): Visit {
+function serverProbe(config: Config): ServiceProbe {
   const url = `${localUrl(config)}/readyz`
-  const judge: Visit['judge'] = (response) => {
+  const judge: ServiceProbe['judge'] = (response) => {
     if ('unreachable' in response) return note(`no server answers at ${url}`, 'dash serve starts one')
-    const { ready, status, words } = readinessOf(response)
+    const { ready, status, message: words } = readinessOf(response)
     if (ready) return ok(`${url} ${words}`)
     const foreign = 'another program listens there; correct HOST and PORT'
     const mend = status === null ? foreign : 'look at the log of the server'
@@ -87,7 +87,7 @@ function serverVisit(config: Config): Visit {
   return { check: 'server', url, method: 'GET', judge }
 }
 
-function modelVisits({ openRouterUrl, openRouterKey, chat }: Config): Visit[] {
+function modelProbes({ openRouterUrl, openRouterKey, chat }: Config): ServiceProbe[] {
   const { model, url, key } = chat.provider
   const router: ModelService = {
     name: `the routing service at ${openRouterUrl}`,
@@ -101,7 +101,7 @@ function modelVisits({ openRouterUrl, openRouterKey, chat }: Config): Visit[] {
     urlName: 'OPENAI_BASE_URL',
     isUsed: true,
   }
-  const routerVisit: Visit = {
+  const routerVisit: ServiceProbe = {
     check: 'router',
     url: `${openRouterUrl}/${openRouterKey === null ? 'models' : 'key'}`,
     method: 'GET',
@@ -109,7 +109,7 @@ function modelVisits({ openRouterUrl, openRouterKey, chat }: Config): Visit[] {
     judge: (response) => judgeModelService(router, response),
   }
   if (model === null || model === 'auto' || chat.disabled) return [routerVisit]
-  const judge: Visit['judge'] = (response) => {
+  const judge: ServiceProbe['judge'] = (response) => {
     const judged = judgeModelService(provider, response)
     const listed = judged.verdict === 'ok' && 'body' in response ? modelIds(response.body) : null
     if (listed === null || listed.includes(model)) return judged
@@ -131,7 +131,7 @@ interface ModelService {
 
 function judgeModelService(
   { name, keyName, urlName, isUsed }: ModelService,
-  response: Reached | { unreachable: string },
+  response: ProbeResult | { unreachable: string },
 ): Judgement {
   if ('unreachable' in response) {
     const detail = `${name} does not answer (${response.unreachable})`
@@ -163,22 +163,22 @@ function modelIds(body: string): string[] | null {
 const urlName = (source: LiveSourceName): string => `DASH_${source.replace('hype:', '').toUpperCase()}_URL`
 
 /** Visits to every source that is read, which is not one that lacks its token. */
-function sourceVisits({ sourceUrls, sourceTokens: tokens, chat }: Config): Visit[] {
+function sourceProbes({ sourceUrls, sourceTokens: tokens, chat }: Config): ServiceProbe[] {
   const skipped: Partial<Record<LiveSourceName, boolean>> = {
     'hype:replicate': tokens.replicate === null,
     'hype:reddit': tokens.redditClientId === null || tokens.redditClientSecret === null,
   }
   const sources = LIVE_SOURCES.filter((source) => !skipped[source])
   return [
-    ...sources.map((source) => headVisit(`source.${source}`, sourceUrls[source], urlName(source))),
-    ...(chat.verification ? [headVisit('verification', chat.verification.url, 'DASH_VERIFICATION_URL')] : []),
+    ...sources.map((source) => headProbe(`source.${source}`, sourceUrls[source], urlName(source))),
+    ...(chat.verification ? [headProbe('verification', chat.verification.url, 'DASH_VERIFICATION_URL')] : []),
   ]
 }
 
 /** Any response to such a request shows that the service is there. */
-function headVisit(check: string, url: string, setting: string): Visit {
+function headProbe(check: string, url: string, setting: string): ServiceProbe {
   const shown = withoutSecrets(url)
-  const judge: Visit['judge'] = (response) =>
+  const judge: ServiceProbe['judge'] = (response) =>
     'unreachable' in response
       ? warning(`${shown} does not answer (${response.unreachable})`, `check the network and ${setting}`)
       : ok(`${shown} answers`)

@@ -2,7 +2,7 @@ import { existsSync } from 'node:fs'
 import type { HeldLease } from '../../../domain/lease.ts'
 import { MAX_FRESH_HOURS } from '../../../domain/models/shortlist.ts'
 import { proveRun } from '../../../domain/models/stored-run.ts'
-import type { FeedFacts, LedgerFacts, StateFacts, Survey } from '../../../domain/survey.ts'
+import type { FeedFacts, LedgerFacts, StateFacts, Inspection } from '../../../domain/inspection.ts'
 import { addDays, DAY_MS, formatInstant, parseInstant } from '../../../domain/time.ts'
 import type { Instant } from '../../../domain/time.ts'
 import { lastCompleteDay } from '../../../domain/year/ledger.ts'
@@ -11,8 +11,8 @@ import { isInDataDir } from '../../data-folder.ts'
 import { EXIT } from '../../exit-codes.ts'
 import { STATE_IS_CREATED_BY } from '../../job-records.ts'
 import { isDeadProcess } from '../../process-identity.ts'
-import { findingsOf, found, note, ok, orProblem, problem, warning } from './finding.ts'
-import type { Checks, Finding, Judgement } from './finding.ts'
+import { findingsOf, found, note, ok, orProblem, problem, warning } from './check.ts'
+import type { Checks, Check, Judgement } from './check.ts'
 
 const HOUR_MS = 3_600_000
 
@@ -119,39 +119,39 @@ export function judgeRecommendation(updatedAt: Instant | null, now: Instant): Ju
 }
 
 /** What the databases and the objects tell, and how far the clocks of the database servers are ahead. */
-export async function lookAtStores(container: Container): Promise<{ findings: Finding[]; skews: number[] }> {
+export async function inspectStores(container: Container): Promise<{ findings: Check[]; skews: number[] }> {
   const { config } = container
   const skews: number[] = []
   let publications = 0
   const look = <Facts>(
     store: 'ledger' | 'feed' | 'state',
-    survey: () => Promise<Survey<Facts>>,
+    inspect: () => Promise<Inspection<Facts>>,
     checks: Checks<Facts>,
-  ): Promise<Finding[]> =>
+  ): Promise<Check[]> =>
     orProblem(store, async () => {
       // A missing data folder is a finding of its own.
       if (isInDataDir(config[store], config) && !existsSync(config.dataDir)) return []
-      const surveyed = await survey()
+      const surveyed = await inspect()
       const now = Date.now()
       if (surveyed.now !== null) skews.push(surveyed.now - now)
       const facts = surveyed.facts === null ? [] : findingsOf(checks, surveyed.facts, now)
       return [...judgeDatabase(store, surveyed), ...facts]
     })
-  const surveyLedger = async (): Promise<Survey<LedgerFacts>> => {
-    const surveyed = await container.surveyLedger()
+  const surveyLedger = async (): Promise<Inspection<LedgerFacts>> => {
+    const surveyed = await container.inspectLedger()
     publications = surveyed.facts?.publications ?? 0
     return surveyed
   }
   const findings = [
     ...(await look('ledger', surveyLedger, LEDGER_CHECKS)),
-    ...(await look('feed', () => container.surveyFeed(), FEED_CHECKS)),
-    ...(await look('state', () => container.surveyState(), STATE_CHECKS)),
-    ...(await orProblem('objects', () => lookAtObjects(container, publications))),
+    ...(await look('feed', () => container.inspectFeed(), FEED_CHECKS)),
+    ...(await look('state', () => container.inspectState(), STATE_CHECKS)),
+    ...(await orProblem('objects', () => inspectObjects(container, publications))),
   ]
   return { findings, skews }
 }
 
-function judgeDatabase(store: string, { name, there, migrations }: Survey<unknown>): Finding[] {
+function judgeDatabase(store: string, { name, exists: there, migrations }: Inspection<unknown>): Check[] {
   const { applied, known, newer } = migrations
   const made = store === 'state' ? STATE_IS_CREATED_BY : 'the first command that stores something makes it'
   if (!there) return found(store, note(`${name} is not there yet`, made))
@@ -165,7 +165,7 @@ function judgeDatabase(store: string, { name, there, migrations }: Survey<unknow
 }
 
 /** @param publications in the ledger */
-async function lookAtObjects(container: Container, publications: number): Promise<Finding[]> {
+async function inspectObjects(container: Container, publications: number): Promise<Check[]> {
   const { store: location, storeNamed } = container.config
   if (location.kind === 'file' && !storeNamed && publications === 0 && !existsSync(location.path)) {
     const mend = 'the first command that stores something makes it'

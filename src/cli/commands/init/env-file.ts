@@ -43,19 +43,19 @@ function quoted(value: string): string {
 }
 
 /** Values a person chose, by the names of variables. */
-export type Choices = Record<string, string>
+export type ChosenSettings = Record<string, string>
 
 /** What runs an installation, and is printed for it. */
-export type Printed = 'systemd' | 'cron' | 'containers' | 'nothing'
+export type OutputKind = 'systemd' | 'cron' | 'containers' | 'nothing'
 
 /** Asks on one stream, and ends for good when the person or a signal does. */
-export interface Asking {
+export interface PromptContext {
   output: NodeJS.WriteStream
   signal: AbortSignal
 }
 
 /** The person left a question without an answer. */
-class GaveUp extends Error {}
+class Cancelled extends Error {}
 
 /**
  * Asks a person what no flag said. Every question has a default, and every answer is held to the rule of its variable.
@@ -63,23 +63,27 @@ class GaveUp extends Error {}
  * @param known what flags said; it is not asked again
  * @returns null when the person gave up
  */
-export async function askSettings(known: Choices, dataDir: string, asking: Asking): Promise<Choices | null> {
+export async function promptForSettings(
+  known: ChosenSettings,
+  dataDir: string,
+  prompts: PromptContext,
+): Promise<ChosenSettings | null> {
   const choices = { ...known }
   try {
-    await ask('DASH_DATA_DIR', choices, asking, dataDir)
-    await ask('DASH_BASE_URL', choices, asking)
-    if (choices['DASH_CHAT_MODEL'] === undefined) await askChat(choices, asking)
-    await ask('OPENROUTER_API_KEY', choices, asking)
+    await promptFor('DASH_DATA_DIR', choices, prompts, dataDir)
+    await promptFor('DASH_BASE_URL', choices, prompts)
+    if (choices['DASH_CHAT_MODEL'] === undefined) await promptForChat(choices, prompts)
+    await promptFor('OPENROUTER_API_KEY', choices, prompts)
     return choices
   } catch (error) {
-    if (error instanceof GaveUp) return null
+    if (error instanceof Cancelled) return null
     throw error
   }
 }
 
 /** @returns null when the person gave up */
-export async function askPrinted(asking: Asking): Promise<Printed | null> {
-  const answer = await select<Printed>({
+export async function promptForOutputs(prompts: PromptContext): Promise<OutputKind | null> {
+  const answer = await select<OutputKind>({
     message: 'What shall be printed to run it?',
     options: [
       { value: 'systemd', label: 'systemd units' },
@@ -87,12 +91,12 @@ export async function askPrinted(asking: Asking): Promise<Printed | null> {
       { value: 'containers', label: 'how to run it in containers' },
       { value: 'nothing', label: 'nothing' },
     ],
-    ...asking,
+    ...prompts,
   })
   return isCancel(answer) ? null : answer
 }
 
-async function askChat(choices: Choices, asking: Asking): Promise<void> {
+async function promptForChat(choices: ChosenSettings, prompts: PromptContext): Promise<void> {
   const kind = await select({
     message: 'Which model shall the chat run on?',
     options: [
@@ -100,21 +104,27 @@ async function askChat(choices: Choices, asking: Asking): Promise<void> {
       { value: 'auto', label: 'the recommended free one', hint: 'needs a key of the model-routing service' },
       { value: 'own', label: 'one of a provider of your own' },
     ],
-    ...asking,
+    ...prompts,
   })
-  if (isCancel(kind)) throw new GaveUp()
+  if (isCancel(kind)) throw new Cancelled()
   if (kind === 'auto') choices['DASH_CHAT_MODEL'] = 'auto'
   if (kind !== 'own') return
-  await ask('OPENAI_BASE_URL', choices, asking)
-  await ask('DASH_CHAT_MODEL', choices, asking)
-  await ask('OPENAI_API_KEY', choices, asking)
+  await promptFor('OPENAI_BASE_URL', choices, prompts)
+  await promptFor('DASH_CHAT_MODEL', choices, prompts)
+  await promptFor('OPENAI_API_KEY', choices, prompts)
   // A guessed price would let the budget be overrun: without one the chat stays off.
-  await ask('DASH_CHAT_PRICE_INPUT', choices, asking)
-  if (choices['DASH_CHAT_PRICE_INPUT'] !== undefined) await ask('DASH_CHAT_PRICE_OUTPUT', choices, asking)
+  await promptFor('DASH_CHAT_PRICE_INPUT', choices, prompts)
+  if (choices['DASH_CHAT_PRICE_INPUT'] !== undefined)
+    await promptFor('DASH_CHAT_PRICE_OUTPUT', choices, prompts)
 }
 
 /** Asks the question of a variable, a secret without showing the answer. */
-async function ask(name: VariableName, choices: Choices, asking: Asking, suggested?: string): Promise<void> {
+async function promptFor(
+  name: VariableName,
+  choices: ChosenSettings,
+  prompts: PromptContext,
+  suggested?: string,
+): Promise<void> {
   const variable = namedVariables.find((each) => each.name === name)
   if (variable === undefined || choices[name] !== undefined) return
   const { question: message = name, suggestion, standard } = variable
@@ -123,8 +133,8 @@ async function ask(name: VariableName, choices: Choices, asking: Asking, suggest
     return value ? VARIABLES[name].rule.safeParse(value).error?.issues[0]?.message : undefined
   }
   const answer = variable.secret
-    ? await password({ message, mask: '*', validate, ...asking })
-    : await text({ message, initialValue, validate, ...asking })
-  if (isCancel(answer)) throw new GaveUp()
+    ? await password({ message, mask: '*', validate, ...prompts })
+    : await text({ message, initialValue, validate, ...prompts })
+  if (isCancel(answer)) throw new Cancelled()
   if (answer) choices[name] = answer
 }

@@ -17,7 +17,7 @@ import { Refusal, messageOf } from '../../../domain/refusal.ts'
 import type { BareContext } from '../../context.ts'
 import { fileOf } from '../../data-folder.ts'
 import { EXIT } from '../../exit-codes.ts'
-import { currentUser, ownerWord } from '../../process-identity.ts'
+import { currentUser, ownerName } from '../../process-identity.ts'
 import { configFrom } from '../../settings/config.ts'
 import type { Config } from '../../settings/config.ts'
 import { badValue, parseEnvironment } from '../../settings/environment.ts'
@@ -25,7 +25,7 @@ import { SETTING_FLAGS } from '../../settings/flags.ts'
 import type { ConfigFlags } from '../../settings/flags.ts'
 import { dotenvPath, flagSettings, readConfig } from '../../settings/read-config.ts'
 import { envFile } from './env-file.ts'
-import type { Asking, Choices, Printed } from './env-file.ts'
+import type { PromptContext, ChosenSettings, OutputKind } from './env-file.ts'
 import { containerCommands, crontab, systemdUnits } from './units.ts'
 import type { Installation, Unit } from './units.ts'
 
@@ -36,7 +36,7 @@ export interface InitFlags extends ConfigFlags {
   env: boolean
   writeUnits?: string
   /** Absent: a person is asked; without one the units and the crontab are printed. */
-  print?: Printed
+  print?: OutputKind
 }
 
 /** Bytes of a fresh session secret: twice the required length. */
@@ -52,14 +52,14 @@ const SECRET_BYTES = 64
 export async function initCommand(context: BareContext, flags: InitFlags): Promise<number> {
   const { terminal, cwd, env, signal } = context
   const dotenv = dotenvPath(flags.dotenv, cwd)
-  const answers = await choose(context, flags, dotenv)
-  if (answers === null) {
+  const choices = await choose(context, flags, dotenv)
+  if (choices === null) {
     signal.throwIfAborted()
     terminal.error('nothing was written')
     terminal.failure('nothing was written', EXIT.interrupted)
     return EXIT.interrupted
   }
-  const { chosen, kinds } = answers
+  const { chosen, kinds } = choices
   const config = chosen
     ? configFrom(chosen, cwd, flagSettings(flags).originOf)
     : readConfig({ ...flags, dotenv }, env, cwd)
@@ -89,10 +89,10 @@ export async function initCommand(context: BareContext, flags: InitFlags): Promi
   return EXIT.done
 }
 
-interface Answers {
+interface InitChoices {
   /** Values by the names of variables; null: no env file is to be written. */
-  chosen: Choices | null
-  kinds: readonly Printed[]
+  chosen: ChosenSettings | null
+  kinds: readonly OutputKind[]
 }
 
 /**
@@ -100,27 +100,29 @@ interface Answers {
  *
  * @returns null when the person gave up
  */
-async function choose(context: BareContext, flags: InitFlags, dotenv: string): Promise<Answers | null> {
+async function choose(context: BareContext, flags: InitFlags, dotenv: string): Promise<InitChoices | null> {
   const { terminal, stdin, stderr, cwd, signal } = context
   const isAsked = stdin.isTTY && terminal.interactive && !terminal.json && !flags.yes
-  const asking: Asking | null = isAsked ? { output: stderr, signal } : null
+  const prompts: PromptContext | null = isAsked ? { output: stderr, signal } : null
   const known = flags.env ? knownSettings(context, flags, dotenv) : null
   const dataDir = resolve(cwd, 'dash-data')
-  const answers =
-    known && asking ? await (await import('./env-file.ts')).askSettings(known, dataDir, asking) : known
-  if (known && !answers) return null
-  const kinds = await kindsPrinted(flags, asking)
+  const settings =
+    known && prompts
+      ? await (await import('./env-file.ts')).promptForSettings(known, dataDir, prompts)
+      : known
+  if (known && !settings) return null
+  const kinds = await kindsPrinted(flags, prompts)
   if (kinds === null) return null
-  const chosen = answers && {
-    ...answers,
-    DASH_DATA_DIR: resolve(cwd, answers['DASH_DATA_DIR'] ?? dataDir),
+  const chosen = settings && {
+    ...settings,
+    DASH_DATA_DIR: resolve(cwd, settings['DASH_DATA_DIR'] ?? dataDir),
     DASH_SESSION_SECRET: randomBytes(SECRET_BYTES).toString('base64url'),
   }
   return { chosen, kinds }
 }
 
 /** The settings of flags, and of the environment those that a flag may give: every command runs on them. */
-function knownSettings({ cwd, env }: BareContext, flags: InitFlags, dotenv: string): Choices {
+function knownSettings({ cwd, env }: BareContext, flags: InitFlags, dotenv: string): ChosenSettings {
   requireAbsent(dotenv, 'move it away, name another with --dotenv, or leave it as it is with --no-env')
   if (!existsSync(dirname(dotenv)))
     throw new Refusal('usage', `--dotenv: the folder ${dirname(dotenv)} does not exist; create it`)
@@ -133,11 +135,14 @@ function knownSettings({ cwd, env }: BareContext, flags: InitFlags, dotenv: stri
 }
 
 /** @returns null when the person gave up */
-async function kindsPrinted({ print }: InitFlags, asking: Asking | null): Promise<Printed[] | null> {
+async function kindsPrinted(
+  { print }: InitFlags,
+  prompts: PromptContext | null,
+): Promise<OutputKind[] | null> {
   if (print !== undefined) return [print]
   // Which of the two a host knows is not known here.
-  if (asking === null) return ['systemd', 'cron']
-  const answer = await (await import('./env-file.ts')).askPrinted(asking)
+  if (prompts === null) return ['systemd', 'cron']
+  const answer = await (await import('./env-file.ts')).promptForOutputs(prompts)
   return answer && [answer]
 }
 
@@ -224,7 +229,7 @@ interface Runners {
 }
 
 function printedText(
-  kinds: readonly Printed[],
+  kinds: readonly OutputKind[],
   { units, unitFiles, crontab: lines, containers = '' }: Runners,
 ): string {
   if (!kinds.includes('systemd')) return `${lines}${containers}`.trimEnd()
@@ -239,7 +244,7 @@ function printedText(
 function noteWhatIsLeft(
   { terminal }: BareContext,
   { node, program, dotenv, user, written: folders, textfileDir }: Installation,
-  { written, created, kinds }: { written: boolean; created: boolean; kinds: readonly Printed[] },
+  { written, created, kinds }: { written: boolean; created: boolean; kinds: readonly OutputKind[] },
 ): void {
   const isOther = user !== currentUser().name
   // Containers have a user and a volume of their own.
@@ -248,7 +253,7 @@ function noteWhatIsLeft(
     : [
         ...folders.flatMap((folder) =>
           isOther
-            ? [`give ${folder} to the user of the services: chown -R ${ownerWord(user)} ${folder}`]
+            ? [`give ${folder} to the user of the services: chown -R ${ownerName(user)} ${folder}`]
             : [],
         ),
         textfileDir !== null &&

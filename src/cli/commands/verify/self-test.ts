@@ -5,7 +5,7 @@ import { verifyArchive } from '../../../jobs/verify-archive.ts'
 import type { Container } from '../../container.ts'
 import { databaseAt } from '../../data-folder.ts'
 import type { Terminal } from '../../terminal.ts'
-import { everySoOften } from './verify-output.ts'
+import { throttled } from './verify-output.ts'
 
 /** The self-test as the result shows it; what was missed is named only when there is something. */
 export interface TestedAudit {
@@ -25,7 +25,7 @@ export async function testAudit(
   terminal: Terminal,
   signal: AbortSignal,
 ): Promise<TestedAudit | null> {
-  const onProgress = everySoOften<{ mutations: number; ofMutations: number }>(({ mutations, ofMutations }) =>
+  const onProgress = throttled<{ mutations: number; ofMutations: number }>(({ mutations, ofMutations }) =>
     terminal.progress(`self-test: ${mutations} of ${ofMutations} mutations`),
   )
   const makeSample = (): ReturnType<SelfTestPorts['makeSample']> => container.damageSample()
@@ -57,8 +57,8 @@ async function auditSample(
   const silent = { onProgress: (): void => undefined, onNote: (): void => undefined }
   const options = { sample: null, since: null, expectedHead, payloads: false, jobs: 1, signal }
   try {
-    const { ledger, archive } = await sample.auditors()
-    return await verifyArchive({ ledger, archive, clock: Date.now, random: Math.random, ...silent }, options)
+    const { ledger, objects } = await sample.auditors()
+    return await verifyArchive({ ledger, objects, clock: Date.now, random: Math.random, ...silent }, options)
   } finally {
     await sample.close()
   }

@@ -16,13 +16,7 @@ import { leaveAuditRecord } from '../../job-records.ts'
 import { flagValue, parseBase } from '../../settings/environment.ts'
 import type { Terminal } from '../../terminal.ts'
 import type { TestedAudit } from './self-test.ts'
-import {
-  describeProgress,
-  everySoOften,
-  showFindings,
-  summarize,
-  summarizeSelfTest,
-} from './verify-output.ts'
+import { describeProgress, throttled, showFindings, summarize, summarizeSelfTest } from './verify-output.ts'
 
 export interface VerifyFlags {
   sample?: string
@@ -68,10 +62,10 @@ async function auditFolder(
   options: VerifyOptions,
   terminal: Terminal,
 ): Promise<VerifyResult> {
-  const { ledger, archive } = await container.auditors()
+  const { ledger, objects } = await container.auditors()
   const { note: onNote } = terminal
-  const onProgress = everySoOften((progress: VerifyProgress) => terminal.progress(describeProgress(progress)))
-  return verifyArchive({ ledger, archive, clock: Date.now, random: Math.random, onProgress, onNote }, options)
+  const onProgress = throttled((progress: VerifyProgress) => terminal.progress(describeProgress(progress)))
+  return verifyArchive({ ledger, objects, clock: Date.now, random: Math.random, onProgress, onNote }, options)
 }
 
 function parseFlags(flags: VerifyFlags, cwd: string, signal: AbortSignal): VerifyOptions {

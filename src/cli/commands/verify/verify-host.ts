@@ -6,7 +6,7 @@ import { verifyPublished } from '../../../jobs/verify-published.ts'
 import { isUnfounded, requireFolders } from '../../data-folder.ts'
 import type { Container } from '../../container.ts'
 import type { Terminal } from '../../terminal.ts'
-import { everySoOften } from './verify-output.ts'
+import { throttled } from './verify-output.ts'
 
 /**
  * An audit of another host by its public answers; our own ledger is held against it where there is one.
@@ -22,7 +22,7 @@ export async function auditHost(
   if (options.payloads)
     throw new Refusal('usage', '--payloads is about stored objects; leave it out with --url')
   const published = await container.publishedHistory(base)
-  const showProgress = everySoOften((text: string) => terminal.progress(text))
+  const showProgress = throttled((text: string) => terminal.progress(text))
   const ledger = await readOwnLedger(container)
   const ports = {
     published,

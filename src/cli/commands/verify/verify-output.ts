@@ -11,7 +11,7 @@ const FINDINGS_SHOWN = 50
 const PROGRESS_EVERY_MS = 100
 
 /** Leaves out what comes too soon after what was said last. */
-export function everySoOften<T>(report: (value: T) => void): (value: T) => void {
+export function throttled<T>(report: (value: T) => void): (value: T) => void {
   let next = 0
   return (value) => {
     if (performance.now() < next) return

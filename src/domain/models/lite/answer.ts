@@ -1,5 +1,5 @@
 import { calledAsAsked } from './file-task.ts'
-import type { LiteKind, ModelReply } from './suite.ts'
+import type { LiteKind, ModelResponse } from './suite.ts'
 
 interface TextAnswer {
   /** The command, possibly of several lines; null when none was found. */
@@ -88,7 +88,7 @@ function bare(command: string): string {
 }
 
 /** Whether a reply has the form that was asked for, whatever it says. */
-export function answeredAsAsked(kind: LiteKind, reply: ModelReply): boolean {
+export function answeredAsAsked(kind: LiteKind, reply: ModelResponse): boolean {
   return kind === 'tool' ? calledAsAsked(reply) : readAnswer(reply.text).asAsked
 }
 
@@ -96,7 +96,7 @@ export function answeredAsAsked(kind: LiteKind, reply: ModelReply): boolean {
  * True for a reply that its limit of tokens ended before it came to what was asked for: it proves nothing, neither that
  * the model can nor that it cannot.
  */
-export function isCutShort(kind: LiteKind, { text, toolCalls, finishReason }: ModelReply): boolean {
+export function isCutShort(kind: LiteKind, { text, toolCalls, finishReason }: ModelResponse): boolean {
   if (finishReason !== 'length') return false
   if (kind === 'tool') return toolCalls.length === 0
   const { command, time } = readAnswer(text)

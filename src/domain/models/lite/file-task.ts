@@ -2,7 +2,7 @@ import { z } from 'zod'
 import { parseJson } from '../../text.ts'
 import type { Draw } from './draw.ts'
 import { sumOf } from './suite.ts'
-import type { Graded, LiteQuestion, ModelReply } from './suite.ts'
+import type { Graded, LiteQuestion, ModelResponse } from './suite.ts'
 
 /** One day's files. */
 export interface FilesItem {
@@ -42,7 +42,7 @@ export function drawFiles(draw: Draw): FilesItem {
 }
 
 /** The calls that earn every point. */
-export function solveFiles({ asked }: FilesItem): ModelReply {
+export function solveFiles({ asked }: FilesItem): ModelResponse {
   const toolCalls = asked.map(({ path, solution }) => ({
     name: WRITE_FILE,
     arguments: JSON.stringify({ path, content: solution }),
@@ -54,7 +54,7 @@ export function solveFiles({ asked }: FilesItem): ModelReply {
  * Grades the calls of a reply. The form of the calls earns points only once a file that was asked for is there: a call
  * that writes something else has shown nothing.
  */
-export function gradeFiles({ asked }: FilesItem, reply: ModelReply): Graded {
+export function gradeFiles({ asked }: FilesItem, reply: ModelResponse): Graded {
   const written = writeFiles(reply)
   const { files, calls, invalidJson, unknownName, schemaMismatch, unsafePaths } = written
   const usedTool = calls > unknownName
@@ -89,7 +89,7 @@ export function gradeFiles({ asked }: FilesItem, reply: ModelReply): Graded {
 }
 
 /** True when every call is valid and there is one: the form that was asked for, whatever was written. */
-export function calledAsAsked(reply: ModelReply): boolean {
+export function calledAsAsked(reply: ModelResponse): boolean {
   const written = writeFiles(reply)
   return written.calls > 0 && isValid(written)
 }
@@ -239,7 +239,7 @@ interface WrittenFiles {
 }
 
 /** Carries out the calls of a reply, on a map. */
-export function writeFiles({ toolCalls }: Pick<ModelReply, 'toolCalls'>): WrittenFiles {
+export function writeFiles({ toolCalls }: Pick<ModelResponse, 'toolCalls'>): WrittenFiles {
   const files = new Map<string, string>()
   const counts = { unknownName: 0, invalidJson: 0, schemaMismatch: 0, unsafePaths: 0 }
   for (const call of toolCalls) {
@@ -251,7 +251,7 @@ export function writeFiles({ toolCalls }: Pick<ModelReply, 'toolCalls'>): Writte
 }
 
 function readCall(
-  call: ModelReply['toolCalls'][number],
+  call: ModelResponse['toolCalls'][number],
 ): z.infer<typeof writeFileSchema> | Exclude<keyof WrittenFiles, 'files' | 'calls'> {
   if (call.name !== WRITE_FILE) return 'unknownName'
   const parsed = parseJson(call.arguments)

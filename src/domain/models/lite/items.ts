@@ -9,7 +9,7 @@ import { drawShellJob } from './shell-jobs.ts'
 import type { ShellJob } from './shell-jobs.ts'
 import { textQuestion } from './shell-task.ts'
 import { LITE_SUITE } from './suite.ts'
-import type { LiteKind, LiteQuestion, ModelReply } from './suite.ts'
+import type { LiteKind, LiteQuestion, ModelResponse } from './suite.ts'
 
 /** Everything that is asked on one day. */
 export interface LiteItems {
@@ -33,18 +33,18 @@ function drawsOf(day: Day, task: string): Draw {
 }
 
 /** The replies that earn every point. */
-export function solutions({ files, shell, clock }: LiteItems): Record<LiteKind, ModelReply> {
+export function solutions({ files, shell, clock }: LiteItems): Record<LiteKind, ModelResponse> {
   return { tool: solveFiles(files), text: said(`COMMAND: ${shell.solution}\nTIME: ${clock.expected}`) }
 }
 
 /** Replies by a description of each. */
-type NamedReplies = Record<string, ModelReply>
+type NamedReplies = Record<string, ModelResponse>
 
 /**
  * Answers without any work in them: nothing, an echo, noise, another question's solution, the shown result, and commands
  * that only do what cannot be judged.
  */
-export function worthlessReplies(items: LiteItems): Record<LiteKind, NamedReplies> {
+export function worthlessResponses(items: LiteItems): Record<LiteKind, NamedReplies> {
   const { day, shell, questions } = items
   const prompt = ({ messages }: LiteQuestion): string => messages.map(({ content }) => content).join('\n')
   const noise = drawsOf(day, 'noise')
@@ -79,11 +79,11 @@ export function worthlessReplies(items: LiteItems): Record<LiteKind, NamedReplie
   return { tool, text }
 }
 
-function said(text: string): ModelReply {
+function said(text: string): ModelResponse {
   return { text, toolCalls: [], finishReason: 'stop' }
 }
 
-function writing(path: string, content: string): ModelReply {
+function writing(path: string, content: string): ModelResponse {
   const call = { name: 'write_file', arguments: JSON.stringify({ path, content }) }
   return { text: '', toolCalls: [call], finishReason: 'tool_calls' }
 }

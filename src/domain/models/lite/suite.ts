@@ -22,7 +22,7 @@ export interface LiteQuestion {
 }
 
 /** What a model answered to one question. */
-export interface ModelReply {
+export interface ModelResponse {
   /** The content; '' when there is none. */
   text: string
   /** The calls in the order they came; `arguments` verbatim as sent, JSON text that may be broken. */
@@ -35,7 +35,7 @@ export interface LiteSuite {
   day: Day
   questions: Record<LiteKind, LiteQuestion>
   /** The results of a question's tasks: the files task, or the shell command and the clock. */
-  grade(kind: LiteKind, reply: ModelReply): Promise<TaskResult[]>
+  grade(kind: LiteKind, reply: ModelResponse): Promise<TaskResult[]>
 }
 
 /** The result of one task, as it is stored and published (docs/lite-suite.md). */

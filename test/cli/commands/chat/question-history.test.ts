@@ -2,14 +2,14 @@ import { chmodSync, mkdirSync, readdirSync, readFileSync, statSync, writeFileSyn
 import { dirname, join } from 'node:path'
 import fc from 'fast-check'
 import { expect, test } from 'vitest'
-import { openQuestions, QUESTIONS_KEPT } from '../../../../src/cli/commands/chat/question-history.ts'
-import type { Questions } from '../../../../src/cli/commands/chat/question-history.ts'
+import { openQuestionHistory, QUESTIONS_KEPT } from '../../../../src/cli/commands/chat/question-history.ts'
+import type { QuestionHistory } from '../../../../src/cli/commands/chat/question-history.ts'
 import { temporaryFolder } from '../../../support/dash.ts'
 
 const place = (): string => join(temporaryFolder(), 'dash', 'chat-history')
 
-const open = (path: string | null): Questions =>
-  openQuestions(path, (problem) => {
+const open = (path: string | null): QuestionHistory =>
+  openQuestionHistory(path, (problem) => {
     throw new Error(problem)
   })
 
@@ -87,7 +87,7 @@ test('a file that cannot be used is told once, and its questions are there for t
   const path = join(temporaryFolder(), 'file', 'chat-history')
   writeFileSync(dirname(path), '')
   const problems: string[] = []
-  const questions = openQuestions(path, (problem) => problems.push(problem))
+  const questions = openQuestionHistory(path, (problem) => problems.push(problem))
   questions.add('one')
   questions.add('two')
   expect(problems).toEqual([expect.stringMatching(/^questions are not remembered: .*ENOTDIR/)])

@@ -20,7 +20,7 @@ const limited = (scope: string, retryAfterSeconds: number): Refusal =>
   new Refusal('rate_limited', undefined, { members: { status: 429, scope, retryAfterSeconds } })
 
 /** A talk with a server that answers each request as the next entry says, the last one again and again. */
-function talkWith(...replies: (Refusal | readonly ServedEvent[])[]): { talk: Talk; asked: () => number } {
+function talkWith(...replies: (Refusal | readonly ServedEvent[])[]): { talk: Talk; requests: () => number } {
   let asked = 0
   const api: PublicHost['chat'] = {
     base: 'http://h',
@@ -35,10 +35,10 @@ function talkWith(...replies: (Refusal | readonly ServedEvent[])[]): { talk: Tal
     },
   }
   const settings = { preferredLanguage: 'auto', tone: 'neutral' } as const
-  return { talk: new Talk(api, { itemKey: null, sort: 'trending', settings }), asked: () => asked }
+  return { talk: new Talk(api, { itemKey: null, sort: 'trending', settings }), requests: () => asked }
 }
 
-async function heard(events: AsyncIterable<TalkEvent>): Promise<string> {
+async function eventsOf(events: AsyncIterable<TalkEvent>): Promise<string> {
   let text = ''
   for await (const each of events) if (each.kind === 'text') text += each.text
   return text
@@ -53,8 +53,8 @@ describe('a talk', () => {
   ])(
     'waits out a refusal of scope %s for %i seconds, and then asks the same again',
     async (scope, seconds) => {
-      const { talk, asked } = talkWith(limited(scope, seconds), [delta('Hello')])
-      const answer = heard(talk.ask('What is new?', never))
+      const { talk, requests: asked } = talkWith(limited(scope, seconds), [delta('Hello')])
+      const answer = eventsOf(talk.ask('What is new?', never))
       await vi.advanceTimersByTimeAsync(seconds * 1000 - 1)
       expect(asked()).toBe(1)
       await vi.advanceTimersByTimeAsync(1)
@@ -63,14 +63,14 @@ describe('a talk', () => {
   )
 
   test('tells a refusal that lasts longer at once', async () => {
-    const { talk, asked } = talkWith(limited('session', 4), [delta('Hello')])
-    await expect(heard(talk.ask('What is new?', never))).rejects.toMatchObject({ code: 'rate_limited' })
+    const { talk, requests: asked } = talkWith(limited('session', 4), [delta('Hello')])
+    await expect(eventsOf(talk.ask('What is new?', never))).rejects.toMatchObject({ code: 'rate_limited' })
     expect(asked()).toBe(1)
   })
 
   test('tells a refusal that is still there after two waits', async () => {
-    const { talk, asked } = talkWith(limited('ip', 1))
-    const answer = heard(talk.ask('What is new?', never))
+    const { talk, requests: asked } = talkWith(limited('ip', 1))
+    const answer = eventsOf(talk.ask('What is new?', never))
     const refused = expect(answer).rejects.toMatchObject({ code: 'rate_limited' })
     await vi.advanceTimersByTimeAsync(10_000)
     await refused
@@ -79,8 +79,8 @@ describe('a talk', () => {
 
   test('can be stopped while it waits', async () => {
     const stopping = new AbortController()
-    const { talk, asked } = talkWith(limited('session', 3), [delta('Hello')])
-    const answer = heard(talk.ask('What is new?', stopping.signal))
+    const { talk, requests: asked } = talkWith(limited('session', 3), [delta('Hello')])
+    const answer = eventsOf(talk.ask('What is new?', stopping.signal))
     const stopped = expect(answer).rejects.toThrow('stopped')
     await vi.advanceTimersByTimeAsync(1_000)
     stopping.abort(new Error('stopped'))
@@ -90,12 +90,14 @@ describe('a talk', () => {
 
   test('keeps the answer that is asked for again until the first text of the new one', async () => {
     const { talk } = talkWith([delta('old')], limited('session', 60), [], [delta('n'), delta('ew')])
-    await heard(talk.ask('What is new?', never))
-    await expect(heard(talk.ask('What is new?', never, true))).rejects.toMatchObject({ code: 'rate_limited' })
+    await eventsOf(talk.ask('What is new?', never))
+    await expect(eventsOf(talk.ask('What is new?', never, true))).rejects.toMatchObject({
+      code: 'rate_limited',
+    })
     expect(talk.turns.map(({ answer }) => answer)).toEqual(['old'])
-    await heard(talk.ask('What is new?', never, true))
+    await eventsOf(talk.ask('What is new?', never, true))
     expect(talk.turns.map(({ answer }) => answer)).toEqual(['old'])
-    await heard(talk.ask('What is new?', never, true))
+    await eventsOf(talk.ask('What is new?', never, true))
     expect(talk.turns.map(({ answer }) => answer)).toEqual(['new'])
   })
 })

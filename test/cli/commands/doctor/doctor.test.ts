@@ -5,7 +5,7 @@ import {
   ok,
   problem,
   warning,
-} from '../../../../src/cli/commands/doctor/finding.ts'
+} from '../../../../src/cli/commands/doctor/check.ts'
 import { judgeClock, skewOf } from '../../../../src/cli/commands/doctor/services.ts'
 import {
   FEED_CHECKS,
@@ -14,7 +14,7 @@ import {
   STATE_CHECKS,
 } from '../../../../src/cli/commands/doctor/stores.ts'
 import { thisProcess } from '../../../../src/cli/process-identity.ts'
-import type { LedgerFacts } from '../../../../src/domain/survey.ts'
+import type { LedgerFacts } from '../../../../src/domain/inspection.ts'
 
 const HOUR = 3_600_000
 const NOW = Date.parse('2026-03-02T12:00:00Z')

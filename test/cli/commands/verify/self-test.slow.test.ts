@@ -1,6 +1,10 @@
 import { mkdirSync, readdirSync } from 'node:fs'
 import { join } from 'node:path'
-import { expect, test } from 'vitest'
+import { expect, onTestFinished, test } from 'vitest'
+import { testAudit } from '../../../../src/cli/commands/verify/self-test.ts'
+import { Container } from '../../../../src/cli/container.ts'
+import { readConfig } from '../../../../src/cli/settings/read-config.ts'
+import type { Terminal } from '../../../../src/cli/terminal.ts'
 import { dash, temporaryFolder } from '../../../support/dash.ts'
 
 /** Some dozen audits: seconds on an idle machine. */
@@ -28,3 +32,24 @@ test(
     expect(readdirSync(data, { recursive: true })).toEqual(['objects'])
   },
 )
+
+test('a self-test that a signal ends has closed the stores of every audit it began', async () => {
+  const folder = temporaryFolder()
+  const container = new Container({ config: readConfig({ dataDir: folder }, {}, folder), version: '0' })
+  onTestFinished(() => container.close())
+  const stopping = new AbortController()
+  const withConfig = container.withConfig.bind(container)
+  const opened: { closed: boolean }[] = []
+  container.withConfig = (config) => {
+    const sample = withConfig(config)
+    const close = sample.close.bind(sample)
+    const state = { closed: false }
+    opened.push(state)
+    sample.close = () => ((state.closed = true), close())
+    if (opened.length === 3) stopping.abort(new Error('stopped'))
+    return sample
+  }
+  const terminal = { progress: () => undefined, error: () => undefined } as unknown as Terminal
+  expect(await testAudit(container, terminal, stopping.signal)).toBeNull()
+  expect(opened).toEqual([{ closed: true }, { closed: true }, { closed: true }])
+})

@@ -9,18 +9,18 @@ import {
   writeFiles,
 } from '../../../../src/domain/models/lite/file-task.ts'
 import { drawItems, solutions } from '../../../../src/domain/models/lite/items.ts'
-import type { ModelReply } from '../../../../src/domain/models/lite/suite.ts'
+import type { ModelResponse } from '../../../../src/domain/models/lite/suite.ts'
 
 const items = drawItems('2026-03-01')
 const { files } = items
 const solved = solutions(items).tool
 
-const replyWith = (toolCalls: ModelReply['toolCalls'], text = ''): ModelReply => ({
+const replyWith = (toolCalls: ModelResponse['toolCalls'], text = ''): ModelResponse => ({
   text,
   toolCalls,
   finishReason: null,
 })
-const call = (path: unknown, content: unknown, name = 'write_file'): ModelReply['toolCalls'][number] => ({
+const call = (path: unknown, content: unknown, name = 'write_file'): ModelResponse['toolCalls'][number] => ({
   name,
   arguments: JSON.stringify({ path, content }),
 })

@@ -3,7 +3,7 @@ import { MISSING_TOOLS } from '../../../../src/adapters/sandbox/unsupported.ts'
 import { gradeClock } from '../../../../src/domain/models/lite/clock-task.ts'
 import { drawsFrom } from '../../../../src/domain/models/lite/draw.ts'
 import { gradeFiles } from '../../../../src/domain/models/lite/file-task.ts'
-import { drawItems, solutions, worthlessReplies } from '../../../../src/domain/models/lite/items.ts'
+import { drawItems, solutions, worthlessResponses } from '../../../../src/domain/models/lite/items.ts'
 import { SHELL_CASES } from '../../../../src/domain/models/lite/shell-jobs.ts'
 import { addDays } from '../../../../src/domain/time.ts'
 
@@ -60,7 +60,7 @@ describe('the items of 430 days', () => {
   test('have a solution with every point, and worthless calls with none', () => {
     for (const items of everyDay) {
       expect(gradeFiles(items.files, solutions(items).tool).points).toBe(350)
-      for (const [name, reply] of Object.entries(worthlessReplies(items).tool)) {
+      for (const [name, reply] of Object.entries(worthlessResponses(items).tool)) {
         expect(gradeFiles(items.files, reply).points, name).toBe(0)
       }
     }
@@ -127,7 +127,7 @@ describe('the clock', () => {
 test('noise never begins with the name of a tool', () => {
   const longest = Math.max(...MISSING_TOOLS.map((name) => name.length))
   for (const items of everyDay) {
-    const noise = worthlessReplies(items).text['noise in the right form']
+    const noise = worthlessResponses(items).text['noise in the right form']
     const [, first = ''] = /^COMMAND: (\S+) /.exec(noise?.text ?? '') ?? []
     expect(first.length).toBeGreaterThan(longest)
   }

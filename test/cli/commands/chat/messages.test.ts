@@ -2,15 +2,15 @@ import { describe, expect, test } from 'vitest'
 import { jsonLine } from '../../../../src/cli/terminal.ts'
 import { noteRows } from '../../../../src/cli/commands/chat/wrap.ts'
 import { replayNotes } from '../../../../src/cli/commands/chat/show-turn.ts'
-import { completionsOf, helpText, parseSaid } from '../../../../src/cli/commands/chat/slash-commands.ts'
+import { completionsOf, helpText, parseTypedLine } from '../../../../src/cli/commands/chat/slash-commands.ts'
 import {
   canHelpAgain,
   clockTime,
-  declinedWords,
-  failureWords,
-  quotaWords,
-} from '../../../../src/cli/commands/chat/words.ts'
-import type { Quota } from '../../../../src/cli/commands/chat/words.ts'
+  refusalMessage,
+  failureMessage,
+  quotaMessage,
+} from '../../../../src/cli/commands/chat/messages.ts'
+import type { Quota } from '../../../../src/cli/commands/chat/messages.ts'
 import { Refusal } from '../../../../src/domain/refusal.ts'
 
 const NOON = new Date(2026, 4, 3, 12, 0, 0).getTime()
@@ -19,12 +19,12 @@ const limit = (scope: string, retryAfterSeconds: number) =>
   new Refusal('rate_limited' as const, undefined, { members: { status: 429, scope, retryAfterSeconds } })
 
 const limitWords = (scope: string, seconds: number, quota: Quota | null, isTalk = true): string =>
-  declinedWords(limit(scope, seconds), 'http://h', NOON, { isTalk, quota }).text
+  refusalMessage(limit(scope, seconds), 'http://h', NOON, { isTalk, quota }).text
 
 describe('what a person is told', () => {
   test('of the quotas', () => {
     const quotas = { messagesPerSession: 20, messagesPerDay: 60 }
-    expect(quotaWords({ remaining: { session: 18, day: 47 }, quotas })).toBe('18/20 session, 47/60 today')
+    expect(quotaMessage({ remaining: { session: 18, day: 47 }, quotas })).toBe('18/20 session, 47/60 today')
   })
 
   test('of a time, by the clock, and its day when that is another', () => {
@@ -89,8 +89,8 @@ describe('what a person is told', () => {
 
   test('of a model that failed: what asks again where it is read', () => {
     const failure = { error: 'timeout', code: 'idle' }
-    expect(failureWords(failure, { isTalk: true })).toMatch(/\(timeout, idle\); \/retry asks again$/)
-    expect(failureWords(failure, { isTalk: false })).toMatch(/\(timeout, idle\); ask again$/)
+    expect(failureMessage(failure, { isTalk: true })).toMatch(/\(timeout, idle\); \/retry asks again$/)
+    expect(failureMessage(failure, { isTalk: false })).toMatch(/\(timeout, idle\); ask again$/)
   })
 
   test('in rows that end between words, whatever the width', () => {
@@ -130,7 +130,7 @@ describe('what a person says', () => {
     ['/exit', { kind: 'command', name: 'quit', argument: '' }],
     ['exit strategies?', { kind: 'question', text: 'exit strategies?' }],
   ])('%j is understood', (text, said) => {
-    expect(parseSaid(text)).toEqual(said)
+    expect(parseTypedLine(text)).toEqual(said)
   })
 
   test.each([

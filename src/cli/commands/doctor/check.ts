@@ -24,7 +24,7 @@ export interface Judgement {
 }
 
 /** The judgement of a check, as `ledger.migrations`. */
-export interface Finding extends Judgement {
+export interface Check extends Judgement {
   check: string
 }
 
@@ -51,16 +51,16 @@ export type Checks<Facts> = Readonly<
   Record<string, (facts: Facts, now: Instant) => Judgement | readonly Judgement[]>
 >
 
-export function findingsOf<Facts>(checks: Checks<Facts>, facts: Facts, now: Instant): Finding[] {
+export function findingsOf<Facts>(checks: Checks<Facts>, facts: Facts, now: Instant): Check[] {
   return Object.entries(checks).flatMap(([check, judge]) => found(check, judge(facts, now)))
 }
 
-export function found(check: string, judgements: Judgement | readonly Judgement[]): Finding[] {
+export function found(check: string, judgements: Judgement | readonly Judgement[]): Check[] {
   return [judgements].flat().map((each) => ({ check, ...each }))
 }
 
 /** The findings of a store; a store that cannot be read is one finding more. */
-export async function orProblem(check: string, look: () => Promise<Finding[]>): Promise<Finding[]> {
+export async function orProblem(check: string, look: () => Promise<Check[]>): Promise<Check[]> {
   try {
     return await look()
   } catch (error) {

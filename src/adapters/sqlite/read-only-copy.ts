@@ -14,7 +14,7 @@ import { setTimeout as sleep } from 'node:timers/promises'
 import { fileURLToPath, pathToFileURL } from 'node:url'
 import { storageDamaged } from '../../domain/refusal.ts'
 import type { DatabaseLocation } from '../../domain/refusal.ts'
-import type { Survey } from '../../domain/survey.ts'
+import type { Inspection } from '../../domain/inspection.ts'
 import { engineOf, requireFolder } from './engine.ts'
 import { migrationState } from './migrate.ts'
 import type { StoreName } from './migrate.ts'
@@ -49,7 +49,7 @@ interface UntouchedDatabase {
 }
 
 /** @param waiting as for any database */
-export function untouchedDatabase(
+export function openReadOnlyCopy(
   location: DatabaseLocation,
   waiting: { nativeBusyMs: number; retryMs: number },
 ): UntouchedDatabase {
@@ -168,13 +168,13 @@ const NONE = { applied: 0, known: 0, newer: false }
  * @param readFacts asked only when every migration is applied
  * @throws Refusals of a store
  */
-export async function surveyDatabase<Facts>(
+export async function inspectDatabase<Facts>(
   location: DatabaseLocation,
   store: StoreName,
   waiting: { nativeBusyMs: number; retryMs: number },
   readFacts: (reader: Reader) => Promise<Facts>,
-): Promise<Survey<Facts>> {
-  const database = untouchedDatabase(location, waiting)
+): Promise<Inspection<Facts>> {
+  const database = openReadOnlyCopy(location, waiting)
   const isFile = location.url.startsWith('file:')
   const found = await database.read(async (client) => {
     const migrations = await migrationState(client, store)
@@ -187,8 +187,8 @@ export async function surveyDatabase<Facts>(
   })
   const { name } = database
   return found === null
-    ? { name, there: false, migrations: NONE, now: null, facts: null }
-    : { name, there: true, ...found }
+    ? { name, exists: false, migrations: NONE, now: null, facts: null }
+    : { name, exists: true, ...found }
 }
 
 async function serverTime(client: Reader): Promise<number> {

@@ -2,7 +2,7 @@ import { appendFileSync, chmodSync, mkdirSync, readFileSync, renameSync, rmSync,
 import { truncateSync, utimesSync, writeFileSync } from 'node:fs'
 import { join } from 'node:path'
 import { describe, expect, test } from 'vitest'
-import { fileWitness } from '../../src/adapters/file-witness.ts'
+import { fileChangeToken } from '../../src/adapters/change-token.ts'
 import { temporaryFolder, fileSystemClockMovedOn, laterClock } from '../support/temporary-folder.ts'
 const SETTLED_MS = 2_000
 
@@ -43,27 +43,27 @@ const CHANGES: Record<string, (path: string) => void> = {
   'times set to the past': (path) => utimesSync(path, 1, 1),
 }
 
-describe('a witness of files', () => {
+describe('a change token of files', () => {
   test('is null until two seconds after the last change, and given from then on', async () => {
     const { path } = await writtenFile()
     const changed = changedMs(path)
-    expect(fileWitness([path], () => changed + SETTLED_MS - 1)).toBeNull()
-    expect(fileWitness([path], () => changed + SETTLED_MS)).not.toBeNull()
+    expect(fileChangeToken([path], () => changed + SETTLED_MS - 1)).toBeNull()
+    expect(fileChangeToken([path], () => changed + SETTLED_MS)).not.toBeNull()
   })
 
   test('is null while a file claims to have changed in the future', async () => {
     const { path } = await writtenFile()
     utimesSync(path, new Date(), new Date(Date.now() + 3_600_000))
-    expect(fileWitness([path], laterClock)).toBeNull()
+    expect(fileChangeToken([path], laterClock)).toBeNull()
   })
 
   test.each(Object.entries(CHANGES))('differs after %s', async (_what, change) => {
     const { path } = await writtenFile()
-    const before = fileWitness([path], laterClock)
+    const before = fileChangeToken([path], laterClock)
     await fileSystemClockMovedOn(path)
     change(path)
     expect(before).not.toBeNull()
-    expect(fileWitness([path], laterClock)).not.toBe(before)
+    expect(fileChangeToken([path], laterClock)).not.toBe(before)
   })
 
   test.each([
@@ -78,10 +78,10 @@ describe('a witness of files', () => {
     ['of a folder comes', (folder: string) => mkdirSync(join(folder, 'sub'))],
   ])('of a folder differs after a name in it %s', async (_what, change) => {
     const { folder } = await writtenFile()
-    const before = fileWitness([folder], laterClock)
+    const before = fileChangeToken([folder], laterClock)
     await fileSystemClockMovedOn(folder)
     change(folder)
-    expect(fileWitness([folder], laterClock)).not.toBe(before)
+    expect(fileChangeToken([folder], laterClock)).not.toBe(before)
   })
 
   test('is given for one file only when every file has settled', async () => {
@@ -89,6 +89,6 @@ describe('a witness of files', () => {
     await fileSystemClockMovedOn(path)
     writeFileSync(join(folder, 'newer'), '')
     const between = (): number => changedMs(join(folder, 'newer')) + SETTLED_MS - 1
-    expect(fileWitness([path, join(folder, 'newer')], between)).toBeNull()
+    expect(fileChangeToken([path, join(folder, 'newer')], between)).toBeNull()
   })
 })

@@ -2,11 +2,11 @@ import type { HeldLease } from './lease.ts'
 import type { Day, Instant } from './time.ts'
 
 /** What is found in a database that is only looked at. */
-export interface Survey<Facts> {
+export interface Inspection<Facts> {
   /** As errors name the database. */
   name: string
   /** False when there is no file: nothing was ever kept. */
-  there: boolean
+  exists: boolean
   migrations: { applied: number; known: number; newer: boolean }
   /** The time of the database's own machine; null for a file. */
   now: Instant | null

@@ -1,4 +1,4 @@
-import type { PublishedAnswer } from './published-ledger.ts'
+import type { PublishedResponse } from './published-ledger.ts'
 import { formatInstant } from '../time.ts'
 import type { Instant } from '../time.ts'
 import { latestAt } from './chain.ts'
@@ -14,7 +14,7 @@ import { admitsDamage } from './published-ledger.ts'
 /** The rules by which a host's answers are held against its ledger (docs/auditing.md). */
 
 /** One question to a host, and the publication its ledger obliges it to answer with; null: none, a 404. */
-export interface Question {
+export interface SelectionQuery {
   at: Instant
   expected: Manifest | null
   /**
@@ -30,11 +30,11 @@ export interface Question {
  * @returns none for a publication that another of the same time hides; a time that lies ahead of `now` is left out of
  *   `questions` and told as a finding
  */
-export function questionsAbout(
+export function queriesAbout(
   item: TimelineItem,
   timeline: readonly TimelineItem[],
   now: Instant,
-): { questions: Question[]; findings: Finding[] } {
+): { questions: SelectionQuery[]; findings: Finding[] } {
   const { publishedAt } = item.manifest
   if (latestAt(timeline, publishedAt) !== item) return { questions: [], findings: [] }
   const limit = now + FUTURE_TOLERANCE_MS
@@ -48,7 +48,7 @@ export function questionsAbout(
   const before = latestAt(timeline, publishedAt - 1)?.manifest ?? null
   const after = latestAt(timeline, publishedAt + 1)?.manifest ?? null
   const neighbours = [...new Set([before, item.manifest, after].flatMap((one) => one?.sha256 ?? []))].sort()
-  const questions: Question[] = [
+  const questions: SelectionQuery[] = [
     { at: publishedAt, expected: item.manifest, held: [] },
     { at: publishedAt - 1, expected: before, held: before ? neighbours : [] },
     { at: publishedAt + 1, expected: after, held: neighbours },
@@ -64,7 +64,7 @@ const SETTLED_MS = 300_000
  *
  * @param startedAt before the ledger was asked for
  */
-export function questionAboutEnd(timeline: readonly TimelineItem[], startedAt: Instant): Question {
+export function queryAboutEnd(timeline: readonly TimelineItem[], startedAt: Instant): SelectionQuery {
   const at = startedAt - SETTLED_MS
   const expected = latestAt(timeline, at)?.manifest ?? null
   if (expected === null) return { at, expected, held: [] }
@@ -74,7 +74,7 @@ export function questionAboutEnd(timeline: readonly TimelineItem[], startedAt: I
 }
 
 /** What a host's answer to a question shows; none when it is the answer its ledger obliges it to. */
-export function examineAnswer(question: Question, answer: PublishedAnswer): Finding[] {
+export function examineResponse(question: SelectionQuery, answer: PublishedResponse): Finding[] {
   switch (answer.status) {
     case 200:
       return examineBody(question, answer)
@@ -90,11 +90,11 @@ export function examineAnswer(question: Question, answer: PublishedAnswer): Find
 }
 
 /** A question that got no answer. */
-export function unanswered(question: Question, why: string): Finding {
+export function withoutResponse(question: SelectionQuery, why: string): Finding {
   return unreadable(question, `${READ_ERROR}${why}`)
 }
 
-function examineBody(question: Question, answer: PublishedAnswer): Finding[] {
+function examineBody(question: SelectionQuery, answer: PublishedResponse): Finding[] {
   const { expected, held } = question
   const { sha256: digest, byteSize } = answer.seen
   if (expected === null) return [otherSelection(question, digest)]
@@ -111,7 +111,7 @@ function examineBody(question: Question, answer: PublishedAnswer): Finding[] {
 }
 
 /** Null when only the whole text can tell, and it was not kept or has more values than are parsed of a stranger's text. */
-function examineObject(expected: Manifest, { seen, bytes }: PublishedAnswer): ObjectProblem[] | null {
+function examineObject(expected: Manifest, { seen, bytes }: PublishedResponse): ObjectProblem[] | null {
   const problems = examineSeen(expected, seen)
   if (problems !== null) return problems
   return bytes === null || countValues(bytes) > VALUES_MAX ? null : examineMembers(expected, bytes)
@@ -131,7 +131,7 @@ const COMMA = 0x2c
 const BRACKET = 0x5b
 const BRACE = 0x7b
 
-function examineNotModified(question: Question, answer: PublishedAnswer): Finding[] {
+function examineNotModified(question: SelectionQuery, answer: PublishedResponse): Finding[] {
   const { expected, held } = question
   if (expected === null || held.length === 0) {
     return [unreadable(question, '304 to a question that named no ETag')]
@@ -141,7 +141,7 @@ function examineNotModified(question: Question, answer: PublishedAnswer): Findin
 }
 
 /** A 304 may leave out what it does not change. */
-function examineHeaders(question: Question, expected: Manifest, answer: PublishedAnswer): Finding[] {
+function examineHeaders(question: SelectionQuery, expected: Manifest, answer: PublishedResponse): Finding[] {
   const required = answer.status === 200
   const headers: [name: string, expected: string, actual: string | null][] = [
     ['Last-Modified', new Date(expected.publishedAt).toUTCString(), answer.lastModified],
@@ -159,7 +159,7 @@ function examineHeaders(question: Question, expected: Manifest, answer: Publishe
   )
 }
 
-function missing(question: Question, expected: Manifest, answer: PublishedAnswer): Finding {
+function missing(question: SelectionQuery, expected: Manifest, answer: PublishedResponse): Finding {
   const actual = describeRefusal(answer)
   if (question.held.length > 0) return otherSelection(question, actual)
   const { publicationId, sha256 } = expected
@@ -167,22 +167,22 @@ function missing(question: Question, expected: Manifest, answer: PublishedAnswer
 }
 
 /** Another publication than the one that was current at that time. */
-function otherSelection(question: Question, actual: string | null): Finding {
+function otherSelection(question: SelectionQuery, actual: string | null): Finding {
   const { sha256 = null, publicationId = null } = question.expected ?? {}
   return finding('chain_broken', selectionPath(question), sha256, actual, publicationId)
 }
 
-function unreadable(question: Question, actual: string): Finding {
+function unreadable(question: SelectionQuery, actual: string): Finding {
   const { expected } = question
   if (expected === null) return finding('object_unreadable', selectionPath(question), null, actual)
   const { sha256, publicationId } = expected
   return finding('object_unreadable', objectPath(sha256), sha256, actual, publicationId)
 }
 
-function selectionPath({ at }: Question): string {
+function selectionPath({ at }: SelectionQuery): string {
   return `selection at ${timeOf(at)}`
 }
 
-function describeRefusal({ status, error }: PublishedAnswer): string {
+function describeRefusal({ status, error }: PublishedResponse): string {
   return error === null ? String(status) : `${status} ${error}`
 }

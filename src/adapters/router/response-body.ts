@@ -1,6 +1,6 @@
 import { fieldsOf, jsonFields, listOf } from '../http.ts'
 import type { Fields } from '../http.ts'
-import type { ModelReply } from '../../domain/models/lite/suite.ts'
+import type { ModelResponse } from '../../domain/models/lite/suite.ts'
 
 /** The facts of a body that a classification goes by. */
 interface AnswerBody {
@@ -8,7 +8,7 @@ interface AnswerBody {
   readable: boolean
   error: ErrorFacts | null
   /** What the model said; null when there is no message. */
-  reply: ModelReply | null
+  reply: ModelResponse | null
 }
 
 /** An error as the service or a provider describes it. */
@@ -31,7 +31,7 @@ export interface ErrorFacts {
 }
 
 /** Reads a body that may be JSON, an event stream, HTML, or only a part of any of them. */
-export function readAnswerBody(body: string): AnswerBody {
+export function readResponseBody(body: string): AnswerBody {
   const whole = jsonFields(body)
   const documents = whole === null ? eventsOf(body) : [whole]
   if (documents.length === 0) return { readable: false, error: legibleError(body), reply: null }
@@ -99,7 +99,7 @@ function lowerCase(headers: Fields): Record<string, string> {
   return Object.fromEntries(known)
 }
 
-function replyOf(documents: readonly Fields[]): ModelReply | null {
+function replyOf(documents: readonly Fields[]): ModelResponse | null {
   const choices = documents.map(choiceOf)
   const messages = choices
     .map((choice) => fieldsOf(choice?.['message'] ?? choice?.['delta']))

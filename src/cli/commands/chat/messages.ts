@@ -12,12 +12,12 @@ export interface Quota {
 }
 
 /** `18/20 session, 47/60 today`: what is left, of how much. */
-export function quotaWords({ remaining, quotas }: Quota): string {
+export function quotaMessage({ remaining, quotas }: Quota): string {
   return `${remaining.session}/${quotas.messagesPerSession} session, ${remaining.day}/${quotas.messagesPerDay} today`
 }
 
 /** What a person is told of a turn that was not answered, and the exit code of a command that asked nothing else. */
-export interface Declined {
+export interface RefusalMessage {
   text: string
   exitCode: number
 }
@@ -31,7 +31,7 @@ const CODES: ReadonlySet<string> = new Set<Code>([
   ...AGENT_ERRORS,
 ])
 
-/** True for what {@link declinedWords} has words for. */
+/** True for what {@link refusalMessage} has words for. */
 export function isChatRefusal(error: unknown): error is Refusal<Code> {
   return error instanceof Refusal && CODES.has(error.code)
 }
@@ -45,22 +45,22 @@ export interface Setting {
 }
 
 /** @param base address of the server, as it is opened in a browser too */
-export function declinedWords(
+export function refusalMessage(
   refusal: Refusal<Code>,
   base: string,
   now: Instant,
   setting: Setting,
-): Declined {
+): RefusalMessage {
   const { code, detail, members } = refusal
-  const unavailable = (text: string): Declined => ({ text, exitCode: EXIT.unavailable })
-  const failed = (text: string): Declined => ({ text, exitCode: EXIT.failed })
+  const unavailable = (text: string): RefusalMessage => ({ text, exitCode: EXIT.unavailable })
+  const failed = (text: string): RefusalMessage => ({ text, exitCode: EXIT.failed })
   switch (code) {
     case 'server_unreachable':
     case 'server_foreign':
     case 'answer_cut':
       return unavailable(detail ?? code)
     case 'rate_limited':
-      return unavailable(limitWords(members, now, setting))
+      return unavailable(limitMessage(members, now, setting))
     case 'disabled':
       return unavailable(`the chat of ${base} is switched off; its operator can switch it on`)
     case 'misconfigured':
@@ -72,7 +72,7 @@ export function declinedWords(
         `the server ${base} failed (internal_error); try again, or look at its log if it is yours`,
       )
     case 'human_verification_failed':
-      return failed(verificationWords(base))
+      return failed(verificationMessage(base))
     case 'forbidden_origin':
       return failed(
         `the server does not take questions from ${new URL(base).origin} (forbidden_origin); give its own address ` +
@@ -94,7 +94,7 @@ export function declinedWords(
 }
 
 /** A terminal cannot show the challenge. */
-export function verificationWords(base: string): string {
+export function verificationMessage(base: string): string {
   return `${base} asks for proof that a human is asking, which a terminal cannot give; open ${base}/ in a browser and chat there`
 }
 
@@ -120,7 +120,7 @@ export function canHelpAgain({ code, members }: Refusal<Code>, quota: Quota | nu
 const SOON_SECONDS = 60
 
 /** Which limit it is, and by the clock when it ends. */
-function limitWords(
+function limitMessage(
   { scope, retryAfterSeconds }: Refusal['members'],
   now: Instant,
   { isTalk, quota }: Setting,
@@ -164,7 +164,7 @@ export function clockTime(at: Instant, now: Instant): string {
 const MONTHS = ['Jan', 'Feb', 'Mar', 'Apr', 'May', 'Jun', 'Jul', 'Aug', 'Sep', 'Oct', 'Nov', 'Dec']
 
 /** A failure that the stream itself told. */
-export function failureWords(
+export function failureMessage(
   { error, code }: { error: string; code: string },
   { isTalk }: Pick<Setting, 'isTalk'>,
 ): string {

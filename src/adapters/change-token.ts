@@ -1,6 +1,6 @@
 import { statSync } from 'node:fs'
 import type { BigIntStats } from 'node:fs'
-import type { Clock, Witness } from '../domain/ports.ts'
+import type { Clock, ChangeToken } from '../domain/ports.ts'
 
 /**
  * A change this recent may be followed by another with the same timestamps, so it is not yet provable. Two seconds
@@ -8,20 +8,20 @@ import type { Clock, Witness } from '../domain/ports.ts'
  */
 const SETTLED_MS = 2_000
 
-/** Witness of a path where nothing is. */
+/** Change token of a path where nothing is. */
 export const ABSENT = '-'
 
 /**
- * Witness of a set of paths: device, inode, size and both change times of each, absence included. Null while any of
+ * Change token of a set of paths: device, inode, size and both change times of each, absence included. Null while any of
  * them changed less than two seconds ago by `clock`, claims to change in the future, or cannot be looked at.
  *
- * Reading a file between two equal witnesses proves that it held those bytes all along
+ * Reading a file between two equal change tokens proves that it held those bytes all along
  * (docs/decisions/0002-caching-verified-publications.md).
  *
- * @param paths files or folders; a folder's witness changes when a name in it comes, goes or is replaced
+ * @param paths files or folders; a folder's change token changes when a name in it comes, goes or is replaced
  * @param clock must be the clock the file system stamps with
  */
-export function fileWitness(paths: readonly string[], clock: Clock): Witness {
+export function fileChangeToken(paths: readonly string[], clock: Clock): ChangeToken {
   const parts: string[] = []
   for (const path of paths) {
     const stat = look(path)

@@ -4,10 +4,10 @@ import type { StreamBounds } from '../sse-parser.ts'
 import { fieldsOf } from '../http.ts'
 import type { Fields } from '../http.ts'
 import { ProviderFailure, failedRound, upstreamError } from './upstream.ts'
-import type { AnswerBody, Upstream } from './upstream.ts'
+import type { ResponseBody, Upstream } from './upstream.ts'
 
 /** How long a round may be silent, in milliseconds. */
-export interface SilenceLimits {
+export interface IdleTimeouts {
   /** From the request to the first event. */
   firstEventMs: number
   /** Between two events; comments are none. */
@@ -27,24 +27,24 @@ const BROKEN_CONNECTION = /^(?:UND_ERR_SOCKET|ECONNRESET|ETIMEDOUT|EPIPE|HPE_\w+
  * One request and the events of its answer, bounded in bytes and silence. Everything ends at once with the signal,
  * whether anybody waits for an event or not.
  */
-export class Reply {
+export class ProviderStream {
   readonly #upstream: Upstream
-  readonly #limits: SilenceLimits
+  readonly #limits: IdleTimeouts
   readonly #signal: AbortSignal
   readonly #stop = new AbortController()
   readonly #cut = (): void => {
     this.#stop.abort()
     this.#body?.destroy()
   }
-  readonly #silence = new Silence(this.#cut)
+  readonly #silence = new IdleTimeout(this.#cut)
   readonly #stream: SseParser
   readonly #events: string[] = []
-  #body: AnswerBody | null = null
+  #body: ResponseBody | null = null
   #chunks: AsyncIterator<Uint8Array> | null = null
   #started = false
   #ended = false
 
-  constructor(upstream: Upstream, limits: SilenceLimits, bounds: StreamBounds, signal: AbortSignal) {
+  constructor(upstream: Upstream, limits: IdleTimeouts, bounds: StreamBounds, signal: AbortSignal) {
     this.#upstream = upstream
     this.#limits = limits
     this.#stream = new SseParser(bounds)
@@ -174,7 +174,7 @@ function failureOfRequest(error: unknown): unknown {
 }
 
 /** Reads what is left of an answer that has said everything, so that its connection can be used again. */
-async function readRest(body: AnswerBody, chunks: AsyncIterator<Uint8Array>): Promise<void> {
+async function readRest(body: ResponseBody, chunks: AsyncIterator<Uint8Array>): Promise<void> {
   const timer = setTimeout(() => body.destroy(), REST_MS)
   timer.unref()
   try {
@@ -192,7 +192,7 @@ async function readRest(body: AnswerBody, chunks: AsyncIterator<Uint8Array>): Pr
 }
 
 /** Ends a round that stays silent for too long; `expired` tells by which limit. */
-class Silence {
+class IdleTimeout {
   expired: 'first_event' | 'idle' | null = null
   readonly #onExpired: () => void
   #timer: NodeJS.Timeout | null = null
