@@ -60,6 +60,16 @@ export function newestNoteSize(files: readonly LogFile[]): number {
   return Math.max(0, ...files.map((file) => (file.kind === 'note' ? file.size : 0)))
 }
 
+/** The newest cosignature of each witness under the note of a size. */
+export function newestCosignatures(files: readonly LogFile[], size: number): LogFile[] {
+  const newest = new Map<string, Extract<LogFile, { kind: 'cosignature' }>>()
+  for (const file of files) {
+    if (file.kind !== 'cosignature' || file.size !== size) continue
+    if (file.time > (newest.get(file.keyId)?.time ?? 0)) newest.set(file.keyId, file)
+  }
+  return [...newest.values()]
+}
+
 /** The number of the policy in force; 0 when there is none. */
 export function newestPolicyNumber(files: readonly LogFile[]): number {
   return Math.max(0, ...files.map((file) => (file.kind === 'policy' ? file.number : 0)))

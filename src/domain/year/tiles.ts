@@ -93,6 +93,12 @@ export function parseTile(bytes: Uint8Array, width: number): Hash[] | null {
   )
 }
 
+/** Those of all entries that a bundle holds. */
+export function entriesOf<Entry>(entries: readonly Entry[], { index, width }: Tile): Entry[] {
+  const start = index * TILE_WIDTH
+  return entries.slice(start, start + width)
+}
+
 /**
  * The bytes of a bundle: every entry after its length, which is an unsigned 16-bit integer, big-endian.
  *
