@@ -55,6 +55,7 @@ const GUIDES = {
   'log-key new': 'operations.md#signed-checkpoints',
   snapshot: 'operations.md#live-periods',
   'verify-archive': 'auditing.md',
+  verify: 'proof.md#verifying-a-publication',
   'evaluate-models': 'free-models.md',
   model: 'free-models.md',
   'copy-archive': 'backup.md',

@@ -253,6 +253,14 @@ export const COMMANDS: readonly CommandSpec[] = [
     run: async (context, flags) =>
       (await import('./commands/verify/verify-archive.ts')).verifyArchiveCommand(context, flags),
   }),
+  spec<{ policy?: string }>({
+    name: 'verify',
+    description: 'verify a publication against its proof file, without any network',
+    argument: new Argument('<files...>', 'the publication, then its proof file'),
+    options: [option('--policy <file>', 'the policy of the log: whose signatures to require')],
+    runBare: async (context, { policy }, names) =>
+      (await import('./commands/verify/verify-proof.ts')).verifyProofCommand(context, names, policy),
+  }),
   spec<EvaluateFlags>({
     name: 'evaluate-models',
     description: 'find out which free model to recommend, within the quota of a free account',

@@ -224,16 +224,27 @@ export function parseDecimal(text: string): number | null {
 export type OpenedCheckpoint =
   { problem: string } | { problem: null; checkpoint: Checkpoint; note: Note; key: VerifierKey }
 
+/** Reads a signed checkpoint, whoever signed it. */
+export function readCheckpoint(
+  text: string,
+): { problem: string } | { problem: null; checkpoint: Checkpoint; note: Note } {
+  const note = parseNote(text)
+  if (note === null) return { problem: 'it is not a signed note' }
+  const checkpoint = parseCheckpoint(note.text)
+  return checkpoint === null
+    ? { problem: 'its text is not a checkpoint' }
+    : { problem: null, checkpoint, note }
+}
+
 /**
  * Opens a signed checkpoint of a log.
  *
  * @param keys keys of the log, one of which must have signed, and none of which may have signed something else
  */
 export function openCheckpoint(text: string, keys: readonly VerifierKey[]): OpenedCheckpoint {
-  const note = parseNote(text)
-  if (note === null) return { problem: 'it is not a signed note' }
-  const checkpoint = parseCheckpoint(note.text)
-  if (checkpoint === null) return { problem: 'its text is not a checkpoint' }
+  const read = readCheckpoint(text)
+  if (read.problem !== null) return read
+  const { note, checkpoint } = read
   const verdicts = keys.map((key) => ({ key, is: verifyNote(note, key).is }))
   const invalid = verdicts.find(({ is }) => is === 'invalid')
   if (invalid) return { problem: `the signature of ${invalid.key.name} is invalid` }
