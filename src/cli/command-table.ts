@@ -236,7 +236,7 @@ export const COMMANDS: readonly CommandSpec[] = [
   }),
   spec<VerifyFlags>({
     name: 'verify-archive',
-    description: 'audit the archive: ledgers, chain, heads, objects; reads only',
+    description: 'audit the archive: ledgers, chain, heads, signed checkpoints, objects; reads only',
     options: [
       option('--sample <amount>', 'read only some objects: a share (5%), a size (500M) or a bucket (2/7)'),
       option('--since <day>', 'read only objects of publications as of this day or later'),

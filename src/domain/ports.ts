@@ -231,6 +231,8 @@ export interface Auditors {
   objects: {
     /** Every head, ascending. */
     heads(): Promise<AuditedHead[]>
+    /** Files of the signed log. */
+    logFiles: Pick<Objects['logFiles'], 'list' | 'get'>
     /** Key of every object below `sha256/`, whatever its name. */
     objectKeys(): Promise<string[]>
     /**

@@ -142,7 +142,7 @@ describe('a publish killed, or failed with EIO or ENOSPC, at its system calls', 
     ['after two earlier days', 2, 23],
   ])(
     'leaves a sound archive and loses nothing, %s',
-    { timeout: LONG ? 3_600_000 : 600_000 },
+    { timeout: LONG ? 3_600_000 : 1_200_000 },
     async (title, earlierDays, stride) => {
       expect(await attackAll(title, await preparedFolder(earlierDays), stride)).toEqual([])
     },

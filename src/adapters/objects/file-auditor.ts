@@ -26,7 +26,7 @@ const WORTH_READING_AHEAD = 100
  *
  * @param root folder of the store
  */
-export function fileAuditor(objects: Pick<Objects, 'keys'>, root: string): Auditors['objects'] {
+export function fileAuditor(objects: Pick<Objects, 'keys' | 'logFiles'>, root: string): Auditors['objects'] {
   return {
     async heads() {
       const readFile = fileReader()
@@ -34,6 +34,7 @@ export function fileAuditor(objects: Pick<Objects, 'keys'>, root: string): Audit
       // Thousands of small files: read here and now, they take a tenth of the time.
       return names.map((path) => readHead(root, path, readFile)).sort((a, b) => a.seq - b.seq)
     },
+    logFiles: objects.logFiles,
     objectKeys: () => objects.keys('sha256'),
     async *examine(manifests, examination, jobs, signal) {
       const work = manifests.map((manifest) => ({ path: `${root}/${objectPath(manifest.sha256)}`, manifest }))

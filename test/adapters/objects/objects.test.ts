@@ -99,6 +99,7 @@ test('an audit asks for no more heads once the store has failed', async () => {
   const archive = {
     keys: () => Promise.resolve(Array.from({ length: 200 }, (_, index) => `heads/${index + 1}`)),
     get: () => Promise.resolve(null),
+    logFiles: unstorageObjects(memoryObjects(new Map()), ready).logFiles,
     async headFile() {
       asked += 1
       await pause(1)
