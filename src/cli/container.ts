@@ -142,6 +142,7 @@ export class Container {
     return (await import('../adapters/log-signer.ts')).createLogKey(path, name, seed)
   }
 
+  /** Read-only auditors of ledger and object store. */
   readonly auditors = once(async (): Promise<Auditors> => {
     const { openObjectsAuditor } = await import('../adapters/objects/open.ts')
     const { ledger, store } = this.config
