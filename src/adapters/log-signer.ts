@@ -2,7 +2,7 @@ import { existsSync, readFileSync } from 'node:fs'
 import { areSameBytes } from '../domain/digest.ts'
 import type { LogSigner } from '../domain/ports.ts'
 import { Refusal, messageOf, storageDamaged, storageUnavailable } from '../domain/refusal.ts'
-import { merkleTree, rootAt } from '../domain/year/merkle-tree.ts'
+import { merkleTree, rootAt } from '../domain/year/log/merkle-tree.ts'
 import {
   checkpointText,
   formatSignerKey,
@@ -11,8 +11,8 @@ import {
   parseSignerKey,
   signNote,
   signerKey,
-} from '../domain/year/signed-note.ts'
-import type { Checkpoint, SignerKey } from '../domain/year/signed-note.ts'
+} from '../domain/year/log/signed-note.ts'
+import type { Checkpoint, SignerKey } from '../domain/year/log/signed-note.ts'
 import { storeFile } from './objects/file-driver.ts'
 
 /** The file beside a key in which the note stands that the key signed last. */

@@ -128,7 +128,7 @@ export class Container {
     const { keyFile, url } = this.config.log
     if (keyFile === null) return null
     const { openLogSigner } = await import('../adapters/log-signer.ts')
-    const { formatPolicy } = await import('../domain/year/log-policy.ts')
+    const { formatPolicy } = await import('../domain/year/log/log-policy.ts')
     const origin = requireOrigin(this.config)
     const signer = openLogSigner(keyFile)
     const { name } = signer.key

@@ -55,7 +55,7 @@ export function decodeBase64(text: string): Uint8Array | null {
   return bytes.toString('base64') === text ? bytes : null
 }
 
-/** What precedes the 32 bytes of an Ed25519 key in DER: PKCS #8 for a seed, SPKI for a public key (RFC 8410). */
+/** The DER bytes before the 32 bytes of an Ed25519 key: PKCS #8 for a seed, SPKI for a public key (RFC 8410). */
 const PKCS8_PREFIX = Buffer.from('302e020100300506032b657004220420', 'hex')
 const SPKI_PREFIX = Buffer.from('302a300506032b6570032100', 'hex')
 

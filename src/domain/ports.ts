@@ -55,10 +55,10 @@ import type {
   YearWindow,
 } from './year/ledger.ts'
 import type { Founding } from './year/legacy-import.ts'
-import type { LogFile } from './year/log-history.ts'
+import type { LogFile } from './year/log/log-history.ts'
 import type { PublishedResponse } from './year/published-ledger.ts'
 import type { SourceObservation, VerifiedTitle, YearEvent } from './year/rank.ts'
-import type { Checkpoint, VerifierKey } from './year/signed-note.ts'
+import type { Checkpoint, VerifierKey } from './year/log/signed-note.ts'
 
 /**
  * The ports: every external dependency of the product. Every adapter and every in-memory twin passes the same contract
@@ -209,7 +209,7 @@ export interface LogSigner {
   /**
    * The newest checkpoint the key ever signed; its size is 0 before the first.
    *
-   * @throws Refusal `storage_unavailable` when the record is not there, for then nothing tells what was signed
+   * @throws Refusal `storage_unavailable` if the record is missing, because signed checkpoints are then unknown
    */
   lastSigned(): Promise<Checkpoint>
   /**

@@ -8,10 +8,10 @@ import {
   newestNoteSize,
   newestPolicyNumber,
   readStoredNote,
-} from '../domain/year/log-history.ts'
-import type { LogFile } from '../domain/year/log-history.ts'
-import { rootAt } from '../domain/year/merkle-tree.ts'
-import type { Checkpoint } from '../domain/year/signed-note.ts'
+} from '../domain/year/log/log-history.ts'
+import type { LogFile } from '../domain/year/log/log-history.ts'
+import { rootAt } from '../domain/year/log/merkle-tree.ts'
+import type { Checkpoint } from '../domain/year/log/signed-note.ts'
 import { withPublisherLease } from './lease.ts'
 import type { LeasePorts } from './lease.ts'
 
@@ -28,10 +28,10 @@ export interface SignPorts {
   log: SignedLog | null
 }
 
-/** What was signed before, each with what holds it, as messages name it. */
+/** Earlier checkpoints of the log, each with the place that holds it, as messages name it. */
 export type SignedBefore = { checkpoint: Checkpoint; where: string }[]
 
-/** Reads what was signed before. To be read before the ledger, which then is at least as long. */
+/** Reads the earlier checkpoints. Call it before reading the ledger, so that the ledger is at least as long. */
 export async function readSigned({ objects, log }: SignPorts): Promise<SignedBefore> {
   if (log === null) return []
   const { key } = log.signer
@@ -45,8 +45,8 @@ export async function readSigned({ objects, log }: SignPorts): Promise<SignedBef
 }
 
 /**
- * A log must have one history: a ledger that does not continue everything that was signed is an older copy, or another
- * one, and nothing may be added to it.
+ * Requires one history: a ledger that does not continue every signed checkpoint is an older copy or a different ledger,
+ * and must not grow.
  *
  * @throws Refusal `storage_damaged`
  */
@@ -116,7 +116,7 @@ export interface CheckpointReport {
  */
 export async function signLedger(ports: CheckpointPorts): Promise<CheckpointReport> {
   const { objects, year, log, clock } = ports
-  // A crash from here on: the lease runs out by itself.
+  // A crash from here on: the lease expires.
   return withPublisherLease(ports, async () => {
     const signed = await readSigned(ports)
     const { contents, proved, head } = await year.read()

@@ -6,8 +6,8 @@ import { storageDamaged } from '../../domain/refusal.ts'
 import { objectPath } from '../../domain/year/examine.ts'
 import { formatHead, parseHead } from '../../domain/year/ledger.ts'
 import type { Head } from '../../domain/year/ledger.ts'
-import { logFileName, parseLogFileName } from '../../domain/year/log-history.ts'
-import type { LogFile } from '../../domain/year/log-history.ts'
+import { logFileName, parseLogFileName } from '../../domain/year/log/log-history.ts'
+import type { LogFile } from '../../domain/year/log/log-history.ts'
 
 /** An open object store, which may hold connections. The caller closes it. */
 export type OpenObjects = Objects & { close(): Promise<void> }

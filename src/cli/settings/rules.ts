@@ -6,7 +6,7 @@ import { isKnownSource } from '../../domain/feed/source.ts'
 import { isHttpUrl, parseIpRange } from '../../domain/address.ts'
 import type { IpRange } from '../../domain/address.ts'
 import type { StoreLocation } from '../../domain/refusal.ts'
-import { isKeyName } from '../../domain/year/signed-note.ts'
+import { isKeyName } from '../../domain/year/log/signed-note.ts'
 
 type Rule<T> = z.ZodPipe<z.ZodString, z.ZodTransform<T, string>>
 

@@ -3,7 +3,7 @@ import type { Clock } from '../../domain/ports.ts'
 import { Refusal } from '../../domain/refusal.ts'
 import { formatInstant } from '../../domain/time.ts'
 import { latestAt } from '../../domain/year/chain.ts'
-import { entryBytes, LOG_PATH } from '../../domain/year/log-history.ts'
+import { entryBytes, LOG_PATH } from '../../domain/year/log/log-history.ts'
 import {
   asOfProofSchema,
   entriesUntilNext,
@@ -12,10 +12,10 @@ import {
   proofQuerySchema,
   proveEntry,
   sealOf,
-} from '../../domain/year/log-proof.ts'
-import type { AsOfProof, LogRefusal } from '../../domain/year/log-proof.ts'
-import { entriesOf, entryBundle, isTileWithin, parseTilePath, tileOf } from '../../domain/year/tiles.ts'
-import type { Tile } from '../../domain/year/tiles.ts'
+} from '../../domain/year/log/log-proof.ts'
+import type { AsOfProof, LogRefusal } from '../../domain/year/log/log-proof.ts'
+import { entriesOf, entryBundle, isTileWithin, parseTilePath, tileOf } from '../../domain/year/log/tiles.ts'
+import type { Tile } from '../../domain/year/log/tiles.ts'
 import { publishedBody, respondPublished } from '../respond.ts'
 import type { PublishedBody } from '../respond.ts'
 import { publicAccess, route } from '../route.ts'
@@ -123,7 +123,7 @@ const COMMON_STATUS = {
 
 type CommonRefusal = keyof typeof COMMON_STATUS
 
-/** What the contracts share. */
+/** Members that all contracts of the log share. */
 const COMMON = {
   tag: 'Year',
   query: z.object({}),

@@ -6,11 +6,11 @@ import {
   newestCosignatures,
   newestNoteSize,
   newestPolicyNumber,
-} from '../../domain/year/log-history.ts'
-import type { LogFile } from '../../domain/year/log-history.ts'
-import { evaluatePolicy, parsePolicy } from '../../domain/year/log-policy.ts'
-import { openCheckpoint } from '../../domain/year/signed-note.ts'
-import type { Checkpoint } from '../../domain/year/signed-note.ts'
+} from '../../domain/year/log/log-history.ts'
+import type { LogFile } from '../../domain/year/log/log-history.ts'
+import { evaluatePolicy, parsePolicy } from '../../domain/year/log/log-policy.ts'
+import { openCheckpoint } from '../../domain/year/log/signed-note.ts'
+import type { Checkpoint } from '../../domain/year/log/signed-note.ts'
 import { singleFlight } from '../single-flight.ts'
 import type { LedgerLog, ProvedPublications } from './proved-publications.ts'
 

@@ -3,20 +3,20 @@ import { join } from 'node:path'
 import type { H3 } from 'h3'
 import { describe, expect, test } from 'vitest'
 import { addDays, formatInstant } from '../../../src/domain/time.ts'
-import { parsePolicy } from '../../../src/domain/year/log-policy.ts'
-import type { LogPolicy } from '../../../src/domain/year/log-policy.ts'
+import { parsePolicy } from '../../../src/domain/year/log/log-policy.ts'
+import type { LogPolicy } from '../../../src/domain/year/log/log-policy.ts'
 import {
   asOfProofSchema,
   entriesUntilNext,
   parseLogProof,
   verifyLogProof,
-} from '../../../src/domain/year/log-proof.ts'
-import { isConsistent, merkleTree, rootAt } from '../../../src/domain/year/merkle-tree.ts'
+} from '../../../src/domain/year/log/log-proof.ts'
+import { isConsistent, merkleTree, rootAt } from '../../../src/domain/year/log/merkle-tree.ts'
 import { parseLeafText } from '../../../src/domain/year/ledger.ts'
 import type { LedgerRow } from '../../../src/domain/year/ledger.ts'
-import { openCheckpoint } from '../../../src/domain/year/signed-note.ts'
-import type { Checkpoint } from '../../../src/domain/year/signed-note.ts'
-import { parseEntryBundle, parseTile, tilePath, tilesOfSize } from '../../../src/domain/year/tiles.ts'
+import { openCheckpoint } from '../../../src/domain/year/log/signed-note.ts'
+import type { Checkpoint } from '../../../src/domain/year/log/signed-note.ts'
+import { parseEntryBundle, parseTile, tilePath, tilesOfSize } from '../../../src/domain/year/log/tiles.ts'
 import { proveLedger } from '../../../src/domain/year/check.ts'
 import { chainOf, gap, headAt, legacyRow, legacySeal, publication } from '../../domain/year/ledger-rows.ts'
 import { testWitness } from '../../domain/year/log-vectors.ts'

@@ -1,7 +1,7 @@
 import { readFileSync } from 'node:fs'
 import fc from 'fast-check'
 import { describe, expect, test } from 'vitest'
-import { sha256Hex } from '../../../src/domain/digest.ts'
+import { sha256Hex } from '../../../../src/domain/digest.ts'
 import {
   consistencyProof,
   inclusionProof,
@@ -10,9 +10,9 @@ import {
   merkleTree,
   rootAt,
   rootOfInclusion,
-} from '../../../src/domain/year/merkle-tree.ts'
-import type { Hash, MerkleTree } from '../../../src/domain/year/merkle-tree.ts'
-import { naivePath, naiveProof, naiveRoot } from './naive-merkle-tree.ts'
+} from '../../../../src/domain/year/log/merkle-tree.ts'
+import type { Hash, MerkleTree } from '../../../../src/domain/year/log/merkle-tree.ts'
+import { naivePath, naiveProof, naiveRoot } from '../naive-merkle-tree.ts'
 
 const utf8 = (text: string): Uint8Array => new TextEncoder().encode(text)
 const hex = (bytes: Uint8Array | null): string | null => bytes && Buffer.from(bytes).toString('hex')
@@ -21,7 +21,7 @@ const treeOf = (entries: readonly Uint8Array[]): MerkleTree => merkleTree(entrie
 
 const ABC = ['a', 'b', 'c'].map(utf8)
 
-const LEDGER = readFileSync(new URL('../../fixtures/tiled-log/ledger.ndjson', import.meta.url), 'utf8')
+const LEDGER = readFileSync(new URL('../../../fixtures/tiled-log/ledger.ndjson', import.meta.url), 'utf8')
   .trimEnd()
   .split('\n')
 

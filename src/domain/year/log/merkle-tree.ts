@@ -1,4 +1,4 @@
-import { areSameBytes, sha256 } from '../digest.ts'
+import { areSameBytes, sha256 } from '../../digest.ts'
 
 /**
  * The Merkle tree of RFC 6962 over the lines of the ledger, and its proofs. Entry `seq - 1` of the tree is the line of

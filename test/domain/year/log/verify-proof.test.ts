@@ -1,22 +1,22 @@
 import fc from 'fast-check'
 import { describe, expect, test } from 'vitest'
-import { sha256Hex } from '../../../src/domain/digest.ts'
-import { legacyText } from '../../../src/domain/year/ledger.ts'
-import type { LedgerRow } from '../../../src/domain/year/ledger.ts'
-import { entryBytes, ledgerTree } from '../../../src/domain/year/log-history.ts'
-import { parsePolicy } from '../../../src/domain/year/log-policy.ts'
-import type { LogPolicy } from '../../../src/domain/year/log-policy.ts'
-import { formatLogProof, proveEntry } from '../../../src/domain/year/log-proof.ts'
-import { rootAt } from '../../../src/domain/year/merkle-tree.ts'
+import { sha256Hex } from '../../../../src/domain/digest.ts'
+import { legacyText } from '../../../../src/domain/year/ledger.ts'
+import type { LedgerRow } from '../../../../src/domain/year/ledger.ts'
+import { entryBytes, ledgerTree } from '../../../../src/domain/year/log/log-history.ts'
+import { parsePolicy } from '../../../../src/domain/year/log/log-policy.ts'
+import type { LogPolicy } from '../../../../src/domain/year/log/log-policy.ts'
+import { formatLogProof, proveEntry } from '../../../../src/domain/year/log/log-proof.ts'
+import { rootAt } from '../../../../src/domain/year/log/merkle-tree.ts'
 import {
   checkpointText,
   formatVerifierKey,
   signNote,
   signerKey,
-} from '../../../src/domain/year/signed-note.ts'
-import { verifyPublication } from '../../../src/domain/year/verify-proof.ts'
-import { sampleArchive } from '../../support/sample-archive.ts'
-import { LOG_SEED, testWitness } from './log-vectors.ts'
+} from '../../../../src/domain/year/log/signed-note.ts'
+import { verifyPublication } from '../../../../src/domain/year/log/verify-proof.ts'
+import { sampleArchive } from '../../../support/sample-archive.ts'
+import { LOG_SEED, testWitness } from '../log-vectors.ts'
 
 /** Entries: an imported publication, the seal over two legacy ones, a gap, and three publications. */
 const { contents, objects } = sampleArchive(3)

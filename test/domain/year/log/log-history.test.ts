@@ -1,6 +1,6 @@
 import { readFileSync } from 'node:fs'
 import { describe, expect, test } from 'vitest'
-import { parseLeafText } from '../../../src/domain/year/ledger.ts'
+import { parseLeafText } from '../../../../src/domain/year/ledger.ts'
 import {
   entryBytes,
   forkOf,
@@ -10,14 +10,14 @@ import {
   newestPolicyNumber,
   parseLogFileName,
   readStoredNote,
-} from '../../../src/domain/year/log-history.ts'
-import type { LogFile } from '../../../src/domain/year/log-history.ts'
-import { rootAt } from '../../../src/domain/year/merkle-tree.ts'
-import { parseVerifierKey, signNote, signerKey } from '../../../src/domain/year/signed-note.ts'
-import type { VerifierKey } from '../../../src/domain/year/signed-note.ts'
-import { CHECKPOINT_TEXT, LOG_SEED, LOG_VKEY, SIGNED_CHECKPOINT } from './log-vectors.ts'
+} from '../../../../src/domain/year/log/log-history.ts'
+import type { LogFile } from '../../../../src/domain/year/log/log-history.ts'
+import { rootAt } from '../../../../src/domain/year/log/merkle-tree.ts'
+import { parseVerifierKey, signNote, signerKey } from '../../../../src/domain/year/log/signed-note.ts'
+import type { VerifierKey } from '../../../../src/domain/year/log/signed-note.ts'
+import { CHECKPOINT_TEXT, LOG_SEED, LOG_VKEY, SIGNED_CHECKPOINT } from '../log-vectors.ts'
 
-const LINES = readFileSync(new URL('../../fixtures/tiled-log/ledger.ndjson', import.meta.url), 'utf8')
+const LINES = readFileSync(new URL('../../../fixtures/tiled-log/ledger.ndjson', import.meta.url), 'utf8')
   .trimEnd()
   .split('\n')
 const ROWS = LINES.flatMap((line) => parseLeafText(line) ?? [])

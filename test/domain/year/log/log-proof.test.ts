@@ -1,23 +1,23 @@
 import fc from 'fast-check'
 import { describe, expect, test } from 'vitest'
-import { evaluatePolicy, formatPolicy, parsePolicy } from '../../../src/domain/year/log-policy.ts'
-import type { LogPolicy } from '../../../src/domain/year/log-policy.ts'
+import { evaluatePolicy, formatPolicy, parsePolicy } from '../../../../src/domain/year/log/log-policy.ts'
+import type { LogPolicy } from '../../../../src/domain/year/log/log-policy.ts'
 import {
   formatLogProof,
   parseLogProof,
   proveEntry,
   verifyLogProof,
-} from '../../../src/domain/year/log-proof.ts'
-import type { LogProof } from '../../../src/domain/year/log-proof.ts'
-import { leafHash, merkleTree, rootAt } from '../../../src/domain/year/merkle-tree.ts'
+} from '../../../../src/domain/year/log/log-proof.ts'
+import type { LogProof } from '../../../../src/domain/year/log/log-proof.ts'
+import { leafHash, merkleTree, rootAt } from '../../../../src/domain/year/log/merkle-tree.ts'
 import {
   checkpointText,
   parseNote,
   parseVerifierKey,
   signNote,
   signerKey,
-} from '../../../src/domain/year/signed-note.ts'
-import type { Note, VerifierKey } from '../../../src/domain/year/signed-note.ts'
+} from '../../../../src/domain/year/log/signed-note.ts'
+import type { Note, VerifierKey } from '../../../../src/domain/year/log/signed-note.ts'
 import {
   COSIGNED_AT,
   COSIGNED_CHECKPOINT,
@@ -27,7 +27,7 @@ import {
   SIGNED_CHECKPOINT,
   WITNESS_VKEY,
   testWitness,
-} from './log-vectors.ts'
+} from '../log-vectors.ts'
 
 const utf8 = (text: string): Uint8Array => new TextEncoder().encode(text)
 

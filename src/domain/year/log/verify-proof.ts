@@ -1,19 +1,19 @@
-import { sha256Hex } from '../digest.ts'
-import { parseJson } from '../text.ts'
-import { formatInstant } from '../time.ts'
-import { manifestOf, timelineOf } from './chain.ts'
-import type { TimelineItem } from './chain.ts'
-import { examineBytes } from './examine.ts'
-import { formatTime } from './finding.ts'
-import { parseLeafText, parseLegacyLine } from './ledger.ts'
-import type { LedgerRow, Manifest } from './ledger.ts'
+import { sha256Hex } from '../../digest.ts'
+import { parseJson } from '../../text.ts'
+import { formatInstant } from '../../time.ts'
+import { manifestOf, timelineOf } from '../chain.ts'
+import type { TimelineItem } from '../chain.ts'
+import { examineBytes } from '../examine.ts'
+import { formatTime } from '../finding.ts'
+import { parseLeafText, parseLegacyLine } from '../ledger.ts'
+import type { LedgerRow, Manifest } from '../ledger.ts'
 import type { LogPolicy } from './log-policy.ts'
 import { asOfProofSchema, parseLogProof, verifyLogProof } from './log-proof.ts'
 import type { LogProof, ProofVerdict } from './log-proof.ts'
 
-/** What a proof file shows of the bytes of a publication (docs/proof.md), in sentences for a person. */
+/** The result of verifying a publication against a proof file (docs/proof.md), in sentences for a person. */
 export interface PublicationVerdict {
-  /** Why the proof is wrong; null when nothing in it is. */
+  /** Why the proof is invalid; null if it is valid. */
   problem: string | null
   proved: string[]
   notProved: string[]
@@ -25,7 +25,7 @@ export interface PublicationVerdict {
  * Verifies the bytes of a publication against a proof file, without any network.
  *
  * @param text a proof file, or several of them as `/tlog/year/proof` gives them in JSON
- * @param policy whom to believe; null: whoever signed, which proves nothing of who it was
+ * @param policy trusted keys; null accepts any signer, which does not prove who signed
  */
 export function verifyPublication(
   bytes: Uint8Array,
@@ -50,7 +50,7 @@ function wrong(problem: string): PublicationVerdict {
   return { problem, proved: [], notProved: [], verified: false }
 }
 
-/** The entries that proof files are of, ascending and without a gap, under one checkpoint. */
+/** The proved entries, ascending and consecutive, under one checkpoint. */
 interface ReadProofs {
   proofs: LogProof[]
   rows: LedgerRow[]
@@ -62,7 +62,7 @@ interface ReadProofs {
 
 const utf8 = new TextDecoder('utf-8', { fatal: true, ignoreBOM: true })
 
-/** @returns what is wrong with the text, when it holds no proofs that belong together */
+/** @returns the problem as text, if the proofs do not belong together */
 function readProofs(text: string): ReadProofs | string {
   const single = parseLogProof(text)
   const several = single ? null : asOfProofSchema.safeParse(parseJson(text)).data

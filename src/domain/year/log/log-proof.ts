@@ -1,11 +1,11 @@
 import { z } from 'zod'
-import { areSameBytes, decodeBase64, encodeBase64 } from '../digest.ts'
-import { parseQuery } from '../query.ts'
-import { Refusal } from '../refusal.ts'
-import type { Instant } from '../time.ts'
-import type { ProvedLedger, TimelineItem } from './chain.ts'
-import { historyQuerySchema, isPast } from './history.ts'
-import type { LedgerEntry } from './ledger.ts'
+import { areSameBytes, decodeBase64, encodeBase64 } from '../../digest.ts'
+import { parseQuery } from '../../query.ts'
+import { Refusal } from '../../refusal.ts'
+import type { Instant } from '../../time.ts'
+import type { ProvedLedger, TimelineItem } from '../chain.ts'
+import { historyQuerySchema, isPast } from '../history.ts'
+import type { LedgerEntry } from '../ledger.ts'
 import { evaluatePolicy } from './log-policy.ts'
 import type { LogPolicy, PolicyVerdict } from './log-policy.ts'
 import { HASH_BYTES, inclusionProof, leafHash, rootOfInclusion } from './merkle-tree.ts'
@@ -64,14 +64,14 @@ export function proveEntry(
   return { entry, index, hashes: inclusionProof(tree, index, size), checkpoint }
 }
 
-/** What a proof shows: the entry is in the log of a checkpoint, or why it is not shown. */
+/** The result of verifying a proof: the entry is in the log of a checkpoint, or the reason why that is not proved. */
 export type ProofVerdict =
   { problem: string } | (Extract<PolicyVerdict, { problem: null }> & { checkpoint: Checkpoint })
 
 /**
- * Verifies a proof against a policy. Whether the witnesses are enough is said, and is not a problem of the proof.
+ * Verifies a proof against a policy. A quorum that is not met is reported, but does not make the proof invalid.
  *
- * @param policy null: whoever signed the checkpoint
+ * @param policy trusted keys; null accepts any signer of the checkpoint
  */
 export function verifyLogProof(proof: LogProof, policy: LogPolicy | null): ProofVerdict {
   const opened = policy
@@ -137,9 +137,9 @@ export type LogRefusal =
   | 'year_log_lookup_failed'
 
 /**
- * What a request for a proof asks for.
+ * Parses the query of a request for a proof.
  *
- * @param now answers `at` when it is absent
+ * @param now default of `at`
  * @throws Refusal `invalid_at`, then `invalid_until`
  */
 export function parseProofQuery(

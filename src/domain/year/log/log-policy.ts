@@ -1,4 +1,4 @@
-import { areSameBytes } from '../digest.ts'
+import { areSameBytes } from '../../digest.ts'
 import { formatVerifierKey, parseDecimal, parseVerifierKey, verifyNote } from './signed-note.ts'
 import type { Note, VerifierKey } from './signed-note.ts'
 
@@ -25,7 +25,7 @@ export function formatPolicy(key: VerifierKey, url: string | null): string {
   return `log ${formatVerifierKey(key)}${url === null ? '' : ` ${url}`}\nquorum none\n`
 }
 
-/** What the lines of a policy have defined so far. */
+/** The definitions in the lines of a policy read so far. */
 interface Draft extends LogPolicy {
   /** Witnesses and groups by their names. */
   names: Map<string, Quorum>

@@ -1,8 +1,8 @@
 import { readFileSync } from 'node:fs'
 import fc from 'fast-check'
 import { describe, expect, test } from 'vitest'
-import { sha256Hex } from '../../../src/domain/digest.ts'
-import { leafHash, merkleTree, rootAt } from '../../../src/domain/year/merkle-tree.ts'
+import { sha256Hex } from '../../../../src/domain/digest.ts'
+import { leafHash, merkleTree, rootAt } from '../../../../src/domain/year/log/merkle-tree.ts'
 import {
   ENTRY_MAX_BYTES,
   entryBundle,
@@ -13,13 +13,13 @@ import {
   tileOf,
   tilePath,
   tilesOfSize,
-} from '../../../src/domain/year/tiles.ts'
-import type { Tile } from '../../../src/domain/year/tiles.ts'
+} from '../../../../src/domain/year/log/tiles.ts'
+import type { Tile } from '../../../../src/domain/year/log/tiles.ts'
 
 const utf8 = (text: string): Uint8Array => new TextEncoder().encode(text)
 const hex = (bytes: Uint8Array): string => Buffer.from(bytes).toString('hex')
 
-const LEDGER = readFileSync(new URL('../../fixtures/tiled-log/ledger.ndjson', import.meta.url), 'utf8')
+const LEDGER = readFileSync(new URL('../../../fixtures/tiled-log/ledger.ndjson', import.meta.url), 'utf8')
   .trimEnd()
   .split('\n')
   .map(utf8)

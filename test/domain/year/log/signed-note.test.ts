@@ -12,8 +12,8 @@ import {
   signNote,
   signerKey,
   verifyNote,
-} from '../../../src/domain/year/signed-note.ts'
-import type { Note, VerifierKey } from '../../../src/domain/year/signed-note.ts'
+} from '../../../../src/domain/year/log/signed-note.ts'
+import type { Note, VerifierKey } from '../../../../src/domain/year/log/signed-note.ts'
 import {
   CHECKPOINT_TEXT,
   COSIGNATURE,
@@ -24,7 +24,7 @@ import {
   LOG_VKEY,
   SIGNED_CHECKPOINT,
   WITNESS_VKEY,
-} from './log-vectors.ts'
+} from '../log-vectors.ts'
 
 function keyOf(vkey: string): VerifierKey {
   const key = parseVerifierKey(vkey)

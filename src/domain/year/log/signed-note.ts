@@ -7,7 +7,7 @@ import {
   isEd25519Signature,
   sha256,
   signEd25519,
-} from '../digest.ts'
+} from '../../digest.ts'
 import { HASH_BYTES } from './merkle-tree.ts'
 import type { TreeHead } from './merkle-tree.ts'
 
@@ -22,9 +22,9 @@ const TYPE_BYTES = { log: 0x01, witness: 0x04 } as const
 /** A log signs the text of a note; a witness signs it together with the time. */
 type KeyType = keyof typeof TYPE_BYTES
 
-/** What a signature is verified with. */
+/** A public key that verifies signatures. */
 export interface VerifierKey {
-  /** Of a log, its origin. */
+  /** The origin, if it is the key of a log. */
   name: string
   /** Eight hex digits. Name and id together tell which key made a signature. */
   id: string
@@ -111,7 +111,7 @@ export function parseSignerKey(text: string): SignerKey | null {
 interface NoteSignature {
   name: string
   keyId: string
-  /** What follows the key id: of a log 64 bytes, of a witness a time and 64 bytes. */
+  /** The bytes after the key id: 64 of a log; a time and 64 of a witness. */
   bytes: Uint8Array
   /** The whole line, without the newline at its end. */
   line: string
@@ -157,14 +157,14 @@ export function signNote(text: string, key: SignerKey): string {
   return `${text}\n\u2014 ${key.name} ${encodeBase64(signature)}\n`
 }
 
-/** What the signatures of one key say of a note. */
-export type Verdict =
+/** The result of verifying the signatures of one key on a note. */
+export type NoteVerdict =
   | { is: 'missing' | 'invalid' }
   /** `times`: of a witness, the seconds since 1970 at which it saw the note, ascending. */
   | { is: 'valid'; times: number[] }
 
 /** Verifies every signature of a key: a note with two of them, one of which is invalid, is invalid. */
-export function verifyNote({ text, signatures }: Note, key: VerifierKey): Verdict {
+export function verifyNote({ text, signatures }: Note, key: VerifierKey): NoteVerdict {
   const own = signatures.filter(({ name, keyId }) => name === key.name && keyId === key.id)
   if (own.length === 0) return { is: 'missing' }
   if (key.type === 'log') {
@@ -203,7 +203,7 @@ export function checkpointText({ origin, size, root }: Checkpoint): string {
   return `${origin}\n${size}\n${encodeBase64(root)}\n`
 }
 
-/** The checkpoint in the text of a note; null for any other text. Extension lines are passed over. */
+/** The checkpoint in the text of a note; null for any other text. Extension lines are ignored. */
 export function parseCheckpoint(text: string): Checkpoint | null {
   const [origin = '', sizeLine = '', rootLine = '', ...extensions] = text.split('\n')
   const hasLastNewline = extensions.pop() === ''
@@ -224,7 +224,7 @@ export function parseDecimal(text: string): number | null {
 export type OpenedCheckpoint =
   { problem: string } | { problem: null; checkpoint: Checkpoint; note: Note; key: VerifierKey }
 
-/** Reads a signed checkpoint, whoever signed it. */
+/** Reads a signed checkpoint without verifying its signatures. */
 export function readCheckpoint(
   text: string,
 ): { problem: string } | { problem: null; checkpoint: Checkpoint; note: Note } {

@@ -1,17 +1,17 @@
 import { describe, expect, test } from 'vitest'
-import { auditLog } from '../../../src/domain/year/check-log.ts'
-import type { AuditedLogFile } from '../../../src/domain/year/check-log.ts'
-import type { LedgerRow } from '../../../src/domain/year/ledger.ts'
-import { ledgerTree, parseLogFileName } from '../../../src/domain/year/log-history.ts'
-import { rootAt } from '../../../src/domain/year/merkle-tree.ts'
+import { auditLog } from '../../../../src/domain/year/log/check-log.ts'
+import type { AuditedLogFile } from '../../../../src/domain/year/log/check-log.ts'
+import type { LedgerRow } from '../../../../src/domain/year/ledger.ts'
+import { ledgerTree, parseLogFileName } from '../../../../src/domain/year/log/log-history.ts'
+import { rootAt } from '../../../../src/domain/year/log/merkle-tree.ts'
 import {
   checkpointText,
   formatVerifierKey,
   signNote,
   signerKey,
-} from '../../../src/domain/year/signed-note.ts'
-import { sampleArchive } from '../../support/sample-archive.ts'
-import { LOG_SEED, testWitness } from './log-vectors.ts'
+} from '../../../../src/domain/year/log/signed-note.ts'
+import { sampleArchive } from '../../../support/sample-archive.ts'
+import { LOG_SEED, testWitness } from '../log-vectors.ts'
 
 const { rows } = sampleArchive(3).contents
 const KEY = signerKey('dash.example/tlog/year', LOG_SEED)
