@@ -49,7 +49,7 @@ const dueAt = (now: number, schedule: string): string[] =>
   run(['--next', schedule], worldAt(now)).stdout.split('\n').filter(Boolean)
 
 describe('the schedule', () => {
-  test('that comes with the image is due at its times of the UTC day', () => {
+  test('the schedule of the image is due at its times of the UTC day', () => {
     expect(dueAt(NOW, SCHEDULE)).toEqual([
       '2026-11-22T00:10:00Z publish-year --once --quiet',
       '2026-11-21T22:05:00Z collect --quiet --source hn lobsters lesswrong hype:github hype:huggingface',
@@ -61,7 +61,7 @@ describe('the schedule', () => {
     expect(dueAt(justAfter - 1, SCHEDULE)[3]).toBe('2026-11-22T04:30:00Z verify-archive --quiet')
   })
 
-  test('takes days of the week, times in any order, and hours that look octal', () => {
+  test('a schedule accepts days of the week, times in any order, and hours that look octal', () => {
     const schedule = scheduleOf('# mine\n\n1,3  09:08,00:09  snapshot   # early in the week\n')
     expect(dueAt(NOW, schedule)).toEqual(['2026-11-23T00:09:00Z snapshot'])
     expect(dueAt(Date.parse('2026-11-23T00:09:00Z') / 1000, schedule)).toEqual([
@@ -85,7 +85,7 @@ describe('the schedule', () => {
     ['12 01:00 collect', "the days '12' are neither"],
     ['* 01:00', "the line '* 01:00' names no command"],
     ['# nothing', 'it has no line'],
-  ])('is refused for the line %j before anything begins', (line, reason) => {
+  ])('a schedule with the line %j is refused before anything begins', (line, reason) => {
     const { status, stdout, stderr } = run(
       [scheduleOf(`* 21:31 snapshot\n${line}\n`.replace(/^.*\n(?=# nothing)/, ''))],
       worldAt(NOW),
@@ -127,7 +127,7 @@ describe('the timer', () => {
     }
   }
 
-  test('starts dash at each time with its arguments, and tells of failures', async () => {
+  test('the timer starts dash at each time with its arguments, and reports failures', async () => {
     const timer = start('* 21:35,21:50,22:10 publish-year --once\n', worldAt(NOW, 'exit 69'))
     expect(await timer.begun(3)).toEqual([
       `${at('2026-11-21T21:35:00Z')} publish-year --once`,
@@ -139,7 +139,7 @@ describe('the timer', () => {
     await once(timer.child, 'exit')
   })
 
-  test('begins at once what came due while the machine slept, and once', async () => {
+  test('the timer starts the runs missed during sleep at once, and each once', async () => {
     const timer = start('* 22:00,22:30,23:59 collect\n', worldAt(NOW, '', 7_200))
     expect(await timer.begun(2)).toEqual([
       `${at('2026-11-21T23:31:00Z')} collect`,
@@ -149,7 +149,7 @@ describe('the timer', () => {
     await once(timer.child, 'exit')
   })
 
-  test('tells the run at work to stop, waits for its end, and begins no other', async () => {
+  test('the timer stops the current run, waits for its end, and starts no other', async () => {
     const program = 'trap "echo stopped; exit 143" TERM\necho ready\nwhile :; do /bin/sleep 0.05; done'
     const timer = start('* 21:31,21:32 collect\n', worldAt(NOW, program))
     await timer.begun(2)

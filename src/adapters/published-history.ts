@@ -30,7 +30,7 @@ type BodyKind = Exclude<keyof typeof MAX_BYTES, 'refusal'>
  */
 const KEPT_MAX_BYTES = 4 * MIB
 
-/** A request without a response is retried once: a dropped connection says nothing about an archive. */
+/** A request without a response is retried once: a dropped connection proves nothing about an archive. */
 const ATTEMPTS = 2
 
 export interface PublishedHistoryOptions {

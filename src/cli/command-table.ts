@@ -111,7 +111,7 @@ export const COMMANDS: readonly CommandSpec[] = [
       toggle('--yes', 'ask no questions; use the default of every setting without a flag'),
       option('--no-env', 'write no env file; print units and cron lines for the existing one'),
       option('--write-units <dir>', 'write the systemd units to this folder instead of printing them'),
-      choice('--print <what>', 'way to run it (default: asked on a terminal, otherwise systemd and cron)', [
+      choice('--print <what>', 'setup to print (default: choose on a terminal, otherwise systemd and cron)', [
         'systemd',
         'cron',
         'containers',
@@ -158,10 +158,7 @@ export const COMMANDS: readonly CommandSpec[] = [
     argument: files(),
     options: [
       onError(),
-      option(
-        '--title-provenance <value>',
-        'provenance of titles in rows that state none, <source>:<channel>',
-      ),
+      option('--title-provenance <value>', 'title provenance of rows without one, <source>:<channel>'),
     ],
     job: () => 'import-signals',
     run: async (context, { onError: mode, titleProvenance = null }, names) =>
@@ -182,7 +179,7 @@ export const COMMANDS: readonly CommandSpec[] = [
   }),
   spec({
     name: 'import archive',
-    description: 'start an archive with older publications, byte for byte, before the first publication here',
+    description: 'import older publications byte for byte into an archive without publications',
     example: 'dash import archive older-publications',
     argument: new Argument('<dir>', 'folder with manifests.ndjson and the files it names'),
     job: () => 'import-archive',
@@ -289,7 +286,7 @@ export const COMMANDS: readonly CommandSpec[] = [
       option('--since <day>', 'read only objects of publications as of this day or later (YYYY-MM-DD)'),
       option('--expect-head <file>', 'saved head file; the ledger must still contain this head'),
       option('--url <base>', 'audit another host through its public responses instead'),
-      toggle('--payloads', 'prove every payload as the server does, not only the newest'),
+      toggle('--payloads', 'check the content of every publication as the server does, not only the newest'),
       option('--jobs <n>', 'objects to read in parallel (default: one per core)'),
       toggle('--self-test', 'also damage a private archive in every known way and count the detected damage'),
     ],
@@ -335,7 +332,7 @@ export const COMMANDS: readonly CommandSpec[] = [
       toggle('--id', 'print only its id'),
       toggle('--env', 'print shell commands that export OPENAI_BASE_URL and OPENAI_MODEL'),
       option('--needs <names>', 'choose the best model that supports all of these: tools,structured,…'),
-      option('--url <base>', 'ask another host instead of the local store'),
+      option('--url <base>', 'read the list of another host instead of the local store'),
     ],
     run: async (context, flags) => (await import('./commands/model.ts')).modelCommand(context, flags),
   }),
@@ -407,7 +404,7 @@ export const COMMANDS: readonly CommandSpec[] = [
     group: 'Operate',
     description: 'print a shell completion script',
     example: 'dash completion bash > ~/.local/share/bash-completion/completions/dash',
-    argument: new Argument('<shell>', 'shell to complete in').choices(['bash', 'zsh', 'fish']),
+    argument: new Argument('<shell>', 'shell to print the script for').choices(['bash', 'zsh', 'fish']),
     runBare: async (context, _flags, [shell = ''], program) =>
       (await import('./commands/completion.ts')).completionCommand(context, program, shell),
   }),

@@ -168,7 +168,7 @@ async function fill(
     const ranked = { feed: await container.feed(), clock: () => endOfSample }
     await rankPeriods(ranked, { signal, discardLater: false })
     await evaluateDemoModels(container, signal)
-    note(`DEMO: ${DEMO_MODELS.length} scripted models evaluated; none of them exists`)
+    note(`DEMO: ${DEMO_MODELS.length} made-up models scored`)
     await auditDemo(container, signal, note)
   } finally {
     await container.close()

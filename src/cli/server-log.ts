@@ -90,26 +90,26 @@ export function openServerLog(out: Output, { level, readable, colored }: ServerL
   const flush = (): void => {
     clearTimeout(timer)
     timer = undefined
-    for (const { level: of, message, common, count } of groups.values()) {
-      if (count > 0) lines[of](count === 1 ? common : { ...common, count }, message)
+    for (const { level: lineLevel, message, common, count } of groups.values()) {
+      if (count > 0) lines[lineLevel](count === 1 ? common : { ...common, count }, message)
     }
     groups.clear()
   }
-  const writeAt = (of: Level, fields: Fields, message: string): void => {
-    if (!lines.isLevelEnabled(of)) return
+  const writeAt = (lineLevel: Level, fields: Fields, message: string): void => {
+    if (!lines.isLevelEnabled(lineLevel)) return
     // Every chat turn has its own line, which states its cost; quotas limit their number.
-    if (message === TURN_MESSAGE) return lines[of](fields, message)
-    const key = keyOf(of, fields, message)
-    const bounded = groups.has(key) || groups.size < GROUPS_MAX ? key : `${of} ${message}`
-    const group = groups.get(bounded)
+    if (message === TURN_MESSAGE) return lines[lineLevel](fields, message)
+    const key = keyOf(lineLevel, fields, message)
+    const groupKey = groups.has(key) || groups.size < GROUPS_MAX ? key : `${lineLevel} ${message}`
+    const group = groups.get(groupKey)
     if (group) {
       group.common = group.count === 0 ? fields : commonFields(group.common, fields)
       group.count += 1
       return
     }
-    groups.set(bounded, { level: of, message, common: {}, count: 0 })
+    groups.set(groupKey, { level: lineLevel, message, common: {}, count: 0 })
     timer ??= setTimeout(flush, SUM_MS).unref()
-    lines[of](fields, message)
+    lines[lineLevel](fields, message)
   }
   return {
     info: (fields, message) => writeAt('info', fields, message),
@@ -131,8 +131,8 @@ function comparable(value: unknown): string {
 }
 
 /**
- * Returns the common fields that another line shares: the same object if it shares all, because a busy server calls
- * this for every request.
+ * Returns those common fields that another line has too. Returns the same object if the line has all of them, because a
+ * busy server calls this for every request.
  */
 function commonFields(common: Fields, fields: Fields): Fields {
   const isEqual = (name: string): boolean =>
@@ -145,7 +145,10 @@ function commonFields(common: Fields, fields: Fields): Fields {
 
 const ERROR_TEXT_LENGTH = 4_000
 
-/** Fields of an error, with texts of clients cut. A refusal is raised on purpose, so its stack is left out. */
+/**
+ * Returns the fields of an error. Long texts are cut, since they may come from clients. A refusal is expected, so its
+ * stack is omitted.
+ */
 function errorFields(error: unknown): unknown {
   if (!(error instanceof Error)) return error
   const { type, message, stack } = stdSerializers.err(error)
@@ -172,7 +175,7 @@ export interface LogStream extends Output {
 
 /**
  * Writes log lines to a file descriptor, without blocking and without failing: if the log cannot be written (full
- * disk, closed or stalled reader), lines are lost and the server goes on.
+ * disk, closed or stalled reader), lines are lost and the server continues.
  */
 export function logStream(descriptor: number): LogStream {
   let waiting = ''

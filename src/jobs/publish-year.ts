@@ -59,7 +59,7 @@ export interface PublishResult {
 interface Run extends PublishPorts, PublishOptions {
   startedAt: Instant
   asOfDay: Day
-  /** Of the lease. */
+  /** Token of the lease. */
   token: string
   /** The ledger at its last proof, and the newest head at the start. */
   proved: ProvedLedger

@@ -99,7 +99,7 @@ export async function verifyPublished(
       comparedWith = own === null || isOwnUnrelated ? 'none' : 'own'
       if (isOwnUnrelated)
         onNote(
-          `the archive in the data folder has no entry and no publication in common with ${published.base}; the host was audited alone`,
+          `the archive in the data folder has no entry and no publication in common with ${published.base}; the host was not compared with it`,
         )
       // The own ledger may be an older copy; the host's ledger must list everything it serves.
       rounds.push(() => ({ queries: [queryAboutEnd(audit.timeline, startedAt)], findings: [] }))

@@ -121,7 +121,7 @@ async function listenQuietly(host: string, port: number, settings: ListenSetting
     })
     return server
   } catch (cause) {
-    // The port was taken meanwhile or is unsafe; this check tells which.
+    // The port was taken meanwhile or is unsafe; this check distinguishes them.
     await requireFreePort(host, port, settings)
     throw unsafePort(host, port, settings, cause)
   }

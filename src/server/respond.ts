@@ -170,7 +170,7 @@ export function requestId(headers: { get(name: string): string | null }): string
   return requested !== null && REQUEST_ID_PATTERN.test(requested) ? requested : randomUUID()
 }
 
-/** Tells whether a client accepts gzip: by name or `*`, with a weight above 0 (RFC 9110, 12.5.3). */
+/** Returns true if a client accepts gzip: by name or `*`, with a weight above 0 (RFC 9110, 12.5.3). */
 export function acceptsGzip(acceptEncoding: string | null): boolean {
   const weights = new Map<string, number>()
   for (const part of (acceptEncoding ?? '').split(',')) {
@@ -265,7 +265,7 @@ export function respondCompressed(
 }
 
 /**
- * Tells whether an `If-None-Match` field matches the current representation (RFC 9110, 13.1.2), with weak comparison, `*`
+ * Returns true if an `If-None-Match` field matches the current representation (RFC 9110, 13.1.2), with weak comparison, `*`
  * and lists. Several header lines arrive joined by commas.
  *
  * @param field value of the field; null if the request has none

@@ -57,7 +57,7 @@ describe('the human verification', () => {
     ['no host', json({ success: true })],
     ['a text for yes', json({ success: 'true', hostname: HOST })],
     ['a fault of its own', json({ success: true, hostname: HOST }, 500)],
-    ['a redirection', (response) => response.writeHead(307, { location: '/siteverify' }).end()],
+    ['a redirect', (response) => response.writeHead(307, { location: '/siteverify' }).end()],
     ['a page', sends('<html>ok</html>', 200, 'text/html')],
     ['bytes that are no text', sends(Buffer.from([0x7b, 0xff, 0x7d]))],
     ['a reset', (response) => response.destroy()],

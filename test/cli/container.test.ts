@@ -25,7 +25,7 @@ test('the agent reads through read-only connections', async () => {
     { snapshot: { id: 'feed-x', generatedAt: 0, feeds: [] }, payloads: new Map(), feeds: [] },
     { discardLater: true },
   )
-  await expect(saving).rejects.toThrow('only reads')
+  await expect(saving).rejects.toThrow('is read-only and accepts only SELECT')
 })
 
 test('all parts of a container share one connection to each database', async () => {

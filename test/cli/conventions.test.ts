@@ -7,7 +7,7 @@ import { run, temporaryFolder } from '../support/dash.ts'
 import { takenPort } from '../support/local-source.ts'
 
 describe('the help', () => {
-  test('lists commands in groups and global options once, and ends with the address of the documentation', async () => {
+  test('the root help lists commands in groups and global options once, and ends with the address of the documentation', async () => {
     const { stdout } = await run(['--help'])
     const headings = [...stdout.matchAll(/^([A-Z]\w+):$/gm)].map(([, heading]) => heading)
     const groups = ['Start', 'Data', 'Publish', 'Prove', 'Models', 'Chat', 'Operate']

@@ -27,7 +27,7 @@ test('an unwritable data folder is a storage error that names the file', async (
   expect(stderr.trimEnd().split('\n')).toHaveLength(1)
 })
 
-test('a server refuses history while it may not read its stores, and serves it again when it may', async () => {
+test('a server refuses history while it cannot read its stores, and serves it again when it can', async () => {
   const data = await publishedFolder()
   const { url } = await serve(['--data-dir', data], { boundByModes })
   const ask = (): Promise<Response> => fetch(`${url}/api/feed/history?sort=year`)
@@ -86,7 +86,7 @@ test('an audit needs no write permission, and changes nothing', async () => {
   })
 })
 
-test('an audit that may not read a store fails, and reports no damage', async () => {
+test('an audit that cannot read a store fails, and reports no damage', async () => {
   const data = await publishedFolder()
   for (const forbidden of ['ledger.db', 'objects', 'objects/sha256', 'objects/heads', 'objects/heads/1']) {
     const path = join(data, forbidden)
@@ -98,7 +98,7 @@ test('an audit that may not read a store fails, and reports no damage', async ()
   }
 })
 
-test('an object that an audit may not read is unreadable and not damaged', async () => {
+test('an object that an audit cannot read is unreadable and not damaged', async () => {
   const data = await publishedFolder()
   const objects = join(data, 'objects', 'sha256')
   const [folder = ''] = readdirSync(objects)

@@ -193,7 +193,7 @@ describe('the refusal of an import', () => {
     ['another size', { byteSize: 3 }, 'instead of 3'],
     ['another digest', { sha256: 'a'.repeat(64) }, 'digest'],
     ['another day', { asOfDay: '2023-12-31' }, 'has a different asOfDay'],
-    ['version 3', { algorithmVersion: 'top-year-v3' }, 'takes top-year-v1, not "top-year-v3"'],
+    ['version 3', { algorithmVersion: 'top-year-v3' }, 'accepts only top-year-v1, not "top-year-v3"'],
   ])('an import is refused for %s', async (_name, changes, reason) => {
     const publication = oldPublication('v1', '2024-01-01')
     const folder = writeArchive([publication])

@@ -158,7 +158,7 @@ describe('a sound host', () => {
     }
   })
 
-  test('a host with an unrelated own archive is audited alone, with a note', async () => {
+  test('a host is not compared with an unrelated own archive, and a note says so', async () => {
     const archive = sampleArchive()
     const notes: string[] = []
     const published = publishedBy(openSampleApp(archive))
@@ -166,7 +166,7 @@ describe('a sound host', () => {
     const report = await verify(published, {}, { ledger, onNote: (note) => void notes.push(note) })
     expect(report).toMatchObject({ findings: [], publications: 6, objects: 5 })
     expect(notes).toEqual([
-      'the archive in the data folder has no entry and no publication in common with http://dash.test; the host was audited alone',
+      'the archive in the data folder has no entry and no publication in common with http://dash.test; the host was not compared with it',
     ])
   })
 

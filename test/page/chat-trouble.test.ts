@@ -9,7 +9,7 @@ import { answers, ask, openChat, serveChat, status, troubles } from './chat-serv
 /** Nothing listens there. */
 const NOBODY = 'http://127.0.0.1:9/v1'
 
-describe('a refusal is told in words, with its scope and the time on the clock', () => {
+describe('a refusal is explained, with its scope and the time on the clock', () => {
   test.each([
     ['session', 'All messages of this session are used', { DASH_CHAT_MESSAGES_PER_SESSION: '1' }],
     ['session', 'Too soon after the last message', { DASH_CHAT_MIN_GAP_MS: '600000' }],
@@ -20,7 +20,7 @@ describe('a refusal is told in words, with its scope and the time on the clock',
       'budget',
       { DASH_CHAT_PRICE_INPUT: '1000', DASH_CHAT_PRICE_OUTPUT: '1000', DASH_CHAT_BUDGET_USD_PER_DAY: '0.5' },
     ],
-  ])('429 %s: %s', async (scope, words, env) => {
+  ])('the refusal 429 of scope %s is explained: %s', async (scope, words, env) => {
     const provider = await startProvider()
     const { url } = await serveChat(provider.url, env)
     const { page } = await openChat(url)
@@ -73,21 +73,24 @@ describe('a refusal is told in words, with its scope and the time on the clock',
     ['120', 503, /^The server refused: HTTP 503\. Try again at (\d+ \w+,? )?\d\d:\d\d\.$/],
     ['soon', 429, /^The server or a proxy refused the request: too many requests \(HTTP 429\)\.$/],
     [null, 502, /^The server refused: HTTP 502\.$/],
-  ])('of a proxy, with the time that came with it: Retry-After %s, %i', async (retryAfter, code, words) => {
-    const { url } = await serveChat(NOBODY)
-    const { page } = await openChat(url)
-    await page.route('**/api/agent/chat', (route) =>
-      route.fulfill({
-        status: code,
-        contentType: 'text/html',
-        headers: retryAfter === null ? {} : { 'retry-after': retryAfter },
-        body: '<html><h1>No</h1></html>',
-      }),
-    )
-    await ask(page, 'Anybody?')
-    expect(await troubles(page).textContent()).toMatch(words)
-    expect(await page.getByRole('button', { name: 'Retry' }).count()).toBe(1)
-  })
+  ])(
+    'a refusal of a proxy is explained with its wait: Retry-After %s, status %i',
+    async (retryAfter, code, words) => {
+      const { url } = await serveChat(NOBODY)
+      const { page } = await openChat(url)
+      await page.route('**/api/agent/chat', (route) =>
+        route.fulfill({
+          status: code,
+          contentType: 'text/html',
+          headers: retryAfter === null ? {} : { 'retry-after': retryAfter },
+          body: '<html><h1>No</h1></html>',
+        }),
+      )
+      await ask(page, 'Anybody?')
+      expect(await troubles(page).textContent()).toMatch(words)
+      expect(await page.getByRole('button', { name: 'Retry' }).count()).toBe(1)
+    },
+  )
 
   test('a refusal of a foreign origin is explained', async () => {
     const { url } = await serveChat(NOBODY)

@@ -29,7 +29,7 @@ describe('If-None-Match does not name the current tag', () => {
     ['two stars', '**'],
     ['words', 'none of these'],
     ['a lone quote', '"'],
-  ])('in %s', (_, field) => {
+  ])('the current tag does not match %s', (_, field) => {
     expect(matchesEntityTag(field, ETAG)).toBe(false)
   })
 })

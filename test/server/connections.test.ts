@@ -173,7 +173,7 @@ describe('a response', () => {
   })
 })
 
-describe('when too many bytes wait', () => {
+describe('too many pending bytes', () => {
   /** Responses to addresses that read only on demand. */
   async function waiting(addresses: readonly string[], app: H3, waitingBytes: number) {
     const { look } = stopLooks()
@@ -291,7 +291,7 @@ describe('connections of one peer', () => {
   })
 })
 
-describe('when all places are taken', () => {
+describe('connections without a free slot', () => {
   const bounds = { ...CONNECTION_BOUNDS, perPeer: 3, perNetwork: 4, connections: 8 }
   const spread = Array.from({ length: 8 }, (_, at) => `192.0.2.${at + 1}`)
 
@@ -345,7 +345,7 @@ describe('when all places are taken', () => {
   })
 })
 
-describe('a request that two servers could read differently', () => {
+describe('an ambiguous or invalid request', () => {
   const post = 'POST / HTTP/1.1\r\nHost: x\r\n'
   test.each([
     ['two Host lines', 'GET / HTTP/1.1\r\nHost: x\r\nHost: y\r\n\r\n', 400],
@@ -372,7 +372,7 @@ describe('a request that two servers could read differently', () => {
     ['a space before the colon', `${post}Content-Length : 0\r\n\r\n`, 400],
     ['no version', 'GET /\r\n\r\n', 505],
     ['version 2.0', 'GET / HTTP/2.0\r\nHost: x\r\n\r\n', 505],
-  ])('for its %s is refused, and nothing behind it is read', async (_case, request, status) => {
+  ])('an invalid request is refused, and nothing behind it is read: %s', async (_case, request, status) => {
     const { port } = await running(serving())
     const socket = await sendRequest(port, `${request}${GET}`)
     const text = await received(socket)

@@ -147,7 +147,7 @@ describe('a client that is too slow', () => {
   })
 })
 
-describe('a body nobody asked for', () => {
+describe('an unexpected body', () => {
   test.each([
     ['chunked', 'Transfer-Encoding: chunked\r\n\r\n' + '40000\r\n' + 'x'.repeat(0x40000) + '\r\n'.repeat(1)],
     ['announced', 'Content-Length: 10000000\r\n\r\n' + 'x'.repeat(300_000)],

@@ -17,7 +17,7 @@ function controlled(): { work: () => Promise<number>; begun: () => number; finis
 const turn = (): Promise<void> => new Promise((resolve) => setImmediate(resolve))
 
 describe('a coalesced reading', () => {
-  test('a shared read never started before its caller asked', async () => {
+  test('a shared read never starts before the call of its caller', async () => {
     const { work, finish } = controlled()
     const read = singleFlight(work)
     const first = read()

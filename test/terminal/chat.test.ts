@@ -483,7 +483,7 @@ test.each([
       config: (response) => void isToAnswer.then(() => json(CONFIG)(response)),
     })
     const terminal = await openTerminal(['chat', '--url', url, ...words])
-    await terminal.until(`asking ${url} …`)
+    await terminal.until(`connecting to ${url} …`)
     answer()
     expect(await terminal.until(until)).toMatch(shown)
   },

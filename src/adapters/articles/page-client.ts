@@ -14,7 +14,7 @@ import type { HttpClient } from '../http.ts'
 /** Thrown when a page yields no text; becomes the result of its item. */
 export class PageProblem extends Error {
   override readonly name = 'PageProblem'
-  /** Null for a failure, as opposed to a reason to skip the page. */
+  /** Reason to skip the page; null for a failure. */
   readonly why: SkipReason | null
   /** Earliest time of the next request that its host accepts. */
   readonly notBefore: Instant | null
@@ -38,6 +38,7 @@ export function asPageProblem(error: unknown, url: string): PageProblem {
   return new PageProblem(null, `${url}: ${networkReason(error)}`, { cause: error })
 }
 
+/** Limit of a body. */
 export interface BodyLimit {
   /** Limit of the decompressed body. */
   maxBytes: number
@@ -107,6 +108,7 @@ export interface PageResponse extends PageHead {
   bytes: Buffer
 }
 
+/** A GET request for a page. */
 export interface PageRequest {
   url: string
   accept: string
@@ -123,8 +125,8 @@ export class PageClient {
   readonly #userAgent: string
   readonly #clock: Clock
   /**
-   * A queue per host. The agent's own queue is not enough: a waiting request must respect a pause requested by the
-   * response before it.
+   * One queue per host. The queue of the HTTP agent does not suffice: a waiting request must respect a pause that the
+   * previous response requires.
    */
   readonly #queues = new Map<string, LimitFunction>()
   readonly #pausedUntil = new Map<string, Instant>()
@@ -150,7 +152,7 @@ export class PageClient {
       const response = await queue(() => this.#send(url, request, signal))
       if (!(response instanceof URL)) return response
       if (redirects === MAX_REDIRECTS)
-        throw new PageProblem('redirects', `${request.url}: more than ${MAX_REDIRECTS} redirections`)
+        throw new PageProblem('redirects', `${request.url}: more than ${MAX_REDIRECTS} redirects`)
       url = response
     }
   }
@@ -163,7 +165,7 @@ export class PageClient {
     signal.throwIfAborted()
     const pausedUntil = this.#pausedUntil.get(url.host) ?? 0
     if (pausedUntil > this.#clock())
-      throw new PageProblem('busy', `${url.host} asked for a pause between requests`, {
+      throw new PageProblem('busy', `${url.host} requires a pause between requests`, {
         notBefore: pausedUntil,
       })
     const requestHeaders = { accept, 'accept-encoding': 'gzip, br', 'user-agent': this.#userAgent }

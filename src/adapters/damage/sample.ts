@@ -161,7 +161,7 @@ function ownPublication(asOfDay: Day, title: string): Publication {
     })),
   )
   const ranked = rankYear(events, new Map())
-  if (ranked.do !== 'ranked') throw new Error('the sample asks for titles')
+  if (ranked.do !== 'ranked') throw new Error('the ranking of the sample requested titles')
   const publishedAt = publishedAtOf(asOfDay)
   const coverage = coverageOf(window, [], ranked.year)
   const { manifest, bytes } = sealYear(window, ranked.year, coverage, publishedAt - 1, publishedAt)

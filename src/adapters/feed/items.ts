@@ -25,6 +25,7 @@ export interface ItemRow {
   lastDay: Day
 }
 
+/** Columns of {@link ItemRow}. */
 export const ITEM_COLUMNS = [
   'source',
   'sourceId',
@@ -37,6 +38,7 @@ export const ITEM_COLUMNS = [
   'lastDay',
 ] as const
 
+/** Converts a row to an item of the search, with its save key and day. */
 export function toIndexedItem(row: ItemRow): IndexedItem {
   const { source, sourceId, title, url, firstDay, lastDay, points, comments } = row
   const publishedAt = row.publishedAt === null ? null : formatInstant(row.publishedAt)
@@ -106,6 +108,7 @@ const STORED_REVISION = `
   SELECT (SELECT number FROM revision) AS number, (SELECT step FROM search_state) AS step,
     EXISTS (SELECT 1 FROM search_pending) AS pending`
 
+/** Returns the revision of the stored data; null while the index lags behind it. */
 export async function readRevision(reader: SqlReader): Promise<string | null> {
   const { rows } = await reader.execute(STORED_REVISION)
   const [row] = rows
@@ -168,6 +171,7 @@ const SELECT_ARTICLE = `
   SELECT source, source_id AS sourceId, text, provenance, fetched_at AS fetchedAt
   FROM articles WHERE source = ?1 AND source_id = ?2`
 
+/** Reads the text of an item; null if none is stored. */
 export async function readArticle(
   reader: SqlReader,
   source: string,
@@ -189,7 +193,7 @@ export async function readArticle(
 const SELECT_WANTED = `
   WITH found AS (
     SELECT e.source AS source, e.source_id AS source_id, s.url AS url, coalesce(t.tries, 0) AS tries,
-      row_number() OVER (PARTITION BY e.source ORDER BY s.points DESC, e.source_id) AS place
+      row_number() OVER (PARTITION BY e.source ORDER BY s.points DESC, e.source_id) AS source_rank
     FROM events e
       JOIN json_each(?1) w ON w.value ->> 0 = +e.source
       JOIN signals s ON s.source = e.source AND s.source_id = e.source_id AND s.day = e.last_day
@@ -199,7 +203,7 @@ const SELECT_WANTED = `
       AND NOT EXISTS (SELECT 1 FROM articles a WHERE a.source = e.source AND a.source_id = e.source_id)
   )
   SELECT source, source_id AS sourceId, CASE WHEN length(url) <= ${URL_MAX_LENGTH} THEN url END AS url, tries
-  FROM found ORDER BY place, source LIMIT ?4`
+  FROM found ORDER BY source_rank, source LIMIT ?4`
 
 /** Reads the items without a text that match a request; see the port. */
 export function itemsNeedingText(
@@ -214,6 +218,7 @@ export function itemsNeedingText(
 const ITEM_KEYS = ['source', 'source_id']
 const UPSERT_TRY = upsertRow('article_tries', ITEM_KEYS, ['tries', 'reason', 'tried_at', 'next_try_at'])
 
+/** Stores the last failed attempt to read the text of an item. */
 export async function recordFailedAttempt(client: StoreClient, failed: FailedAttempt): Promise<void> {
   const { source, sourceId, tries, reason, triedAt, nextTryAt } = failed
   await client.execute({

@@ -38,7 +38,7 @@ export function libsqlLedger(database: Database, fileClock: Clock = Date.now): L
           'read',
         )
         if (!versioned || !legacy || !begun)
-          throw new Error('a batch of three statements gave fewer than three results')
+          throw new Error('a batch of three statements returned fewer than three results')
         return {
           rows: decodeJsonRows(versioned.rows[0]?.[0], 'the ledger').map(rowDecoder(entries)),
           legacy: decodeJsonRows(legacy.rows[0]?.[0], 'the legacy ledger').map(
@@ -149,7 +149,7 @@ function appendRefusal(row: LedgerRow, cell: Value | undefined): AppendRefusal {
     return 'clock-went-back'
   }
   if (held !== 1) return 'lease-lost'
-  throw new Error(`entry ${row.seq} was not appended for no known reason`)
+  throw new Error(`entry ${row.seq} was not appended; the reason is unknown`)
 }
 
 /** Returns the statement that inserts a row if all its conditions hold. */

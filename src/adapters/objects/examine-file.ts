@@ -8,6 +8,7 @@ import type { NoBytes, ObjectOutcome } from '../../domain/year/examine.ts'
 /** Result of reading a file. The bytes are valid until the next file is read. */
 type FileRead = { found: 'bytes'; bytes: Uint8Array } | NoBytes
 
+/** `identity` compares digest, size and identity with the manifest; `whole` also checks the payload. */
 export type Examination = 'identity' | 'whole'
 
 /** An object in a file, and the manifest that names it. */
@@ -39,7 +40,10 @@ export async function loadExaminer(examination: Examination): Promise<typeof exa
   return examineWhole
 }
 
-/** Returns a function that reads files into one shared buffer, which grows as needed. */
+/**
+ * Returns a function that reads files into one shared buffer, which grows as needed. It follows no link, does not block
+ * on a pipe and does not throw.
+ */
 export function fileReader(): (path: string) => FileRead {
   let buffer = new Uint8Array(1024 * 1024)
   const readAll = (file: number, size: number): Uint8Array => {

@@ -110,7 +110,11 @@ export const immutableFiles = defineDriver(({ root, fileClock }: { root: string;
   },
 }))
 
-/** @throws Refusal `storage_unavailable` if the store's folder is missing: an unmounted disk is not an empty store */
+/**
+ * Requires the folder of the store.
+ *
+ * @throws Refusal `storage_unavailable` if it is missing: an unmounted disk is not an empty store
+ */
 export function requireRoot(root: string): void {
   if (!isFolder(root))
     throw storageUnavailable(
@@ -118,7 +122,11 @@ export function requireRoot(root: string): void {
     )
 }
 
-/** @throws Refusal `storage_unavailable` if the store's folder is missing or not writable */
+/**
+ * Requires the folder of the store, with permission to write.
+ *
+ * @throws Refusal `storage_unavailable` if it is missing or not writable
+ */
 export function requireWritableRoot(root: string): void {
   requireRoot(root)
   try {

@@ -4,7 +4,7 @@ import { storageDamaged } from '../../domain/refusal.ts'
 import { S3_RETRY_POLICY, conditionalWriteRefusal, parseListing, s3Client } from './s3-request.ts'
 import type { S3Client, S3Location, S3Page, S3RetryPolicy } from './s3-request.ts'
 
-/** Written to each bucket and never read: it tests whether the server lets it be written twice. */
+/** Object that is written to each bucket and never read, to test whether the server refuses a second write. */
 const PROBE_KEY = 'probe/conditional-write'
 const PROBE_BYTES = new TextEncoder().encode('dash writes this twice, and the second time must be refused\n')
 
@@ -121,8 +121,7 @@ async function probe(client: S3Client, key: string, endpoint: string): Promise<v
 async function listPage(client: S3Client, prefix: string, options: Record<string, string>): Promise<S3Page> {
   const query = { 'list-type': '2', 'encoding-type': 'url', prefix, ...options }
   const result = await client.send({ method: 'GET', key: '', query })
-  if (typeof result === 'string')
-    throw new Error('the object store responded to a listing as to a missing key')
+  if (typeof result === 'string') throw new Error('the object store responded to a listing with NoSuchKey')
   const page = parseListing(result)
   const foreignKey = page.keys.find((key) => !key.startsWith(prefix))
   if (foreignKey !== undefined)

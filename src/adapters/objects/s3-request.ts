@@ -116,7 +116,11 @@ async function sign(
   return { url, headers: Object.fromEntries(signed.headers) }
 }
 
-/** Reads the body, which must match its announced length. */
+/**
+ * Reads the body, which must match its announced length.
+ *
+ * @throws Refusal `storage_damaged` for a body over the size limit
+ */
 async function readComplete({ statusCode, headers, body }: HttpResponse, name: string): Promise<Buffer> {
   const contentLength = headers['content-length'] === undefined ? null : Number(headers['content-length'])
   // Without either header, a broken connection looks like the end of the body.
@@ -156,7 +160,7 @@ interface CompleteResponse {
   body: Buffer
 }
 
-/** Returns true for conflicts of concurrent writers, busy or failing servers, and request bodies lost on their way. */
+/** Returns true for conflicts of concurrent writers, busy or failing servers, and request bodies damaged in transit. */
 function isTransient({ status, code }: CompleteResponse): boolean {
   if (status === 400) return /^(?:RequestTimeout|IncompleteBody|BadDigest)$/.test(code ?? '')
   return [409, 429, 500, 502, 503, 504].includes(status)

@@ -7,6 +7,7 @@ import type { FailedRound, Upstream } from './upstream.ts'
 export interface WireFormat {
   /** Sends a call; the signal aborts it. */
   send(upstream: Upstream, target: Target, call: ModelCall, signal: AbortSignal): Promise<Response>
+  /** Returns a parser for the events of one response. */
   parser(target: Target, call: ModelCall): RoundParser
 }
 
@@ -26,12 +27,13 @@ export interface RoundParser {
   endOfStream(): RoundEnd
 }
 
-/** The text or the end in an event; both may be absent. */
+/** Text and end of the round in an event; either may be absent. */
 export interface ParsedEvent {
   text?: string
   end?: RoundEnd
 }
 
+/** End of a round: the final event, or its failure. */
 export type RoundEnd = Extract<ModelEvent, { kind: 'end' }> | FailedRound
 
 /** No model reads or writes this many tokens in one round. */
@@ -40,6 +42,9 @@ const MAX_TOKENS = 10_000_000
 /**
  * Parses the usage a provider reports; null if it is missing or invalid. An impossible number of cached tokens
  * counts as zero, so that no discount is assumed.
+ *
+ * @param input name of the member with the input tokens
+ * @param output name of the member with the output tokens
  */
 export function parseUsage(usage: JsonObject | null, input: string, output: string): Usage | null {
   const [read, written] = [usage?.[input], usage?.[output]]

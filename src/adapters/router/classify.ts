@@ -31,7 +31,7 @@ const MAX_WAIT_SECONDS = 172_800
  */
 export function classifyResponse(response: RouterResponse): Classification {
   const { endedAt } = response
-  const { error, reply, readable } = readResponseBody(response.body)
+  const { error, completion, readable } = readResponseBody(response.body)
   const headers = { ...error?.headers, ...response.headers }
   const reset = parseReset(headers['x-ratelimit-reset'], endedAt)
   const limit = parseCount(headers['x-ratelimit-limit'])
@@ -41,7 +41,7 @@ export function classifyResponse(response: RouterResponse): Classification {
     endedAt,
   )
   const within200 = response.status !== null && response.status < 300
-  // An error inside a 200 has a status of its own.
+  // An error inside a 200 states its own status.
   const status = !within200 ? response.status : error ? (error.status ?? 502) : null
   const resetInMs = reset === null ? null : reset - endedAt
   const context = {
@@ -53,7 +53,7 @@ export function classifyResponse(response: RouterResponse): Classification {
     resetInMs,
     retryAt,
   }
-  const decision = decideWithoutError(response, status, reply) ?? decide(context)
+  const decision = decideWithoutError(response, status, completion) ?? decide(context)
   const midnight = decision.class === 'account_daily' ? startOfDay(addDays(dayOf(endedAt), 1)) : null
   const resetAt = reset ?? midnight
   return {
@@ -65,7 +65,7 @@ export function classifyResponse(response: RouterResponse): Classification {
     remaining: parseCount(headers['x-ratelimit-remaining']),
     resetAt,
     providerName: error?.providerName ?? null,
-    response: decision.class === 'answered' ? reply : null,
+    response: decision.class === 'answered' ? completion : null,
     preview: createPreview(response),
   }
 }
@@ -117,6 +117,7 @@ interface ErrorContext extends Omit<ErrorFacts, 'status'> {
   status: number
   /** True if the HTTP status is a success. */
   within200: boolean
+  /** True if the body is JSON or an event stream. */
   readable: boolean
   /** Milliseconds until the named limit resets. */
   resetInMs: number | null
@@ -128,6 +129,7 @@ interface ErrorContext extends Omit<ErrorFacts, 'status'> {
 
 interface Decision {
   class: ResponseClass
+  /** Evidence that decided, in a few words. */
   rule: string
   correlated?: CorrelatedFailure
 }
@@ -136,26 +138,26 @@ interface Decision {
 function decideWithoutError(
   { ending, body }: RouterResponse,
   status: number | null,
-  reply: ModelResponse | null,
+  completion: ModelResponse | null,
 ): Decision | null {
   if (ending === 'timeout') return { class: 'timeout', rule: 'no complete response in time' }
   if (ending === 'unreachable')
     return { class: 'ambiguous', rule: 'no connection', correlated: 'service_down' }
   if (status !== null) return null
-  if (ending !== 'whole') return { class: 'invalid_answer', rule: `the answer was ${ending}` }
-  if (reply && !isEmptyReply(reply)) return { class: 'answered', rule: 'a message' }
-  if (reply?.finishReason === 'content_filter')
+  if (ending !== 'whole') return { class: 'invalid_answer', rule: `the response was ${ending}` }
+  if (completion && !isEmptyCompletion(completion)) return { class: 'answered', rule: 'a message' }
+  if (completion?.finishReason === 'content_filter')
     return { class: 'refused', rule: 'an empty message, filtered' }
-  if (reply) return { class: 'invalid_answer', rule: 'an empty message' }
-  return { class: 'invalid_answer', rule: body.trim() === '' ? 'an empty answer' : 'no message in a 200' }
+  if (completion) return { class: 'invalid_answer', rule: 'an empty message' }
+  return { class: 'invalid_answer', rule: body.trim() === '' ? 'an empty response' : 'no message in a 200' }
 }
 
-/** Returns true for a reply without text and tool calls, unless reasoning used up all its tokens. */
-function isEmptyReply({ text, toolCalls, finishReason }: ModelResponse): boolean {
+/** Returns true for a completion without text and tool calls, unless reasoning used up all its tokens. */
+function isEmptyCompletion({ text, toolCalls, finishReason }: ModelResponse): boolean {
   return finishReason !== 'length' && toolCalls.length === 0 && text.trim() === ''
 }
 
-/** Classifies an error. */
+/** Classifies an error by the first rule that applies, from the most to the least specific. */
 function decide(context: ErrorContext): Decision {
   const { limitSource, availability, filtered, within200 } = context
   return (
@@ -244,11 +246,11 @@ function decideByMessage({ message, fromProvider, status, within200 }: ErrorCont
   return entry ? { class: entry.class, rule: entry.rule } : null
 }
 
-/** Bounds that tell a daily limit from a per-minute limit. */
+/** Bounds that distinguish a daily limit from a limit per minute: number of requests, and time until the reset. */
 const SMALLEST_DAILY_LIMIT = 50
 const LONGEST_MINUTE_WAIT_MS = 120_000
 
-/** Classifies by limit headers. They are the service's own: it does not pass those of providers on. */
+/** Classifies by the limit headers of the service, which does not forward those of providers. */
 function decideByHeaders({ fromProvider, limit, status, resetInMs }: ErrorContext): Decision | null {
   if (status !== 429 || limit === null || fromProvider) return null
   const daily = resetInMs === null ? limit >= SMALLEST_DAILY_LIMIT : resetInMs > LONGEST_MINUTE_WAIT_MS

@@ -8,7 +8,7 @@ interface ParsedBody {
   readable: boolean
   error: ErrorFacts | null
   /** The model's message; null if there is none. */
-  reply: ModelResponse | null
+  completion: ModelResponse | null
 }
 
 /** An error as the service or a provider describes it. */
@@ -34,9 +34,9 @@ export interface ErrorFacts {
 export function readResponseBody(body: string): ParsedBody {
   const whole = parseJsonObject(body)
   const documents = whole === null ? parseEvents(body) : [whole]
-  if (documents.length === 0) return { readable: false, error: parseCutError(body), reply: null }
+  if (documents.length === 0) return { readable: false, error: parseCutError(body), completion: null }
   const error = documents.map(findError).find((found) => found !== null) ?? null
-  return { readable: true, error, reply: error ? null : parseReply(documents) }
+  return { readable: true, error, completion: error ? null : parseCompletion(documents) }
 }
 
 /** Parses an error whose JSON was cut off. */
@@ -102,7 +102,7 @@ function lowerCaseHeaders(headers: JsonObject): Record<string, string> {
   return Object.fromEntries(known)
 }
 
-function parseReply(documents: readonly JsonObject[]): ModelResponse | null {
+function parseCompletion(documents: readonly JsonObject[]): ModelResponse | null {
   const choices = documents.map(firstChoice)
   const messages = choices
     .map((choice) => asJsonObject(choice?.['message'] ?? choice?.['delta']))

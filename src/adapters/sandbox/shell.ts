@@ -37,9 +37,10 @@ export function memoryShell(): Shell {
   const run = async (request: SandboxRequest): Promise<ShellRun> => {
     let isReusable = false
     try {
-      const reply = await sendRequest(await child(), request)
-      const result = 'failure' in reply ? reply.failure : (reply.message as ShellRun)
-      isReusable = 'message' in reply && result.outcome !== 'timeout' && result.outcome !== 'too-much-output'
+      const received = await sendRequest(await child(), request)
+      const result = 'failure' in received ? received.failure : (received.message as ShellRun)
+      isReusable =
+        'message' in received && result.outcome !== 'timeout' && result.outcome !== 'too-much-output'
       return result
     } finally {
       if (!isReusable) end()
@@ -87,9 +88,9 @@ async function sendRequest(child: ChildProcess, request: SandboxRequest): Promis
   child.ref()
   child.channel?.ref()
   child.send(request, () => undefined)
-  const reply = await nextMessage(child, request.limits.timeMs + GRACE_MS)
+  const received = await nextMessage(child, request.limits.timeMs + GRACE_MS)
   unrefProcess(child)
-  return reply
+  return received
 }
 
 /** An idle sandbox does not keep its parent alive. */
@@ -112,12 +113,12 @@ type ProcessMessage = { message: unknown } | { failure: ShellRun }
 /** Waits for the next message of the process. */
 function nextMessage(child: ChildProcess, timeoutMs: number): Promise<ProcessMessage> {
   return new Promise((resolve) => {
-    const settle = (reply: ProcessMessage): void => {
+    const settle = (received: ProcessMessage): void => {
       clearTimeout(timer)
       child.off('message', onMessage).off('exit', onExit).off('error', onError)
       // An error during the kill has no other listener and would be thrown.
-      if ('failure' in reply) child.on('error', () => undefined)
-      resolve(reply)
+      if ('failure' in received) child.on('error', () => undefined)
+      resolve(received)
     }
     const onMessage = (message: unknown): void => settle({ message })
     const onExit = (code: number | null, signal: string | null): void =>

@@ -157,9 +157,9 @@ const UNSUPPORTED_MESSAGES = [
 
 /** Forms that the sandbox runs without an error, with another result than GNU. */
 const DIFFERENT_RESULTS: readonly { form: RegExp; why: string }[] = [
-  { form: /\bfind\b[^|;]*\s-size\s+[+-]?\d+[^c\d]/, why: 'find -size counts in another unit' },
+  { form: /\bfind\b[^|;]*\s-size\s+[+-]?\d+[^c\d]/, why: 'find -size uses another unit' },
   { form: /\bawk\b.*\blength\b(?!\s*\()/, why: 'awk length needs parentheses' },
-  { form: /(?:^|[|;&(]\s*)(?:od|split|diff)\s/, why: 'od, split and diff print in another form' },
+  { form: /(?:^|[|;&(]\s*)(?:od|split|diff)\s/, why: 'od, split and diff use another output format' },
 ]
 
 /**

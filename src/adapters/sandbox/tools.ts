@@ -134,14 +134,14 @@ function grepTool(onUnsupported: (why: string) => void): Tool {
     const paths = parsed.operands.slice(patterns.length)
     const pattern = patterns[0] ?? parsed.options[patternIndex + 1] ?? ''
     const listsNames = hasAny('lL')
-    if (hasAny('P') && /\(\?<?[=!]/.test(pattern)) onUnsupported('grep -P cannot look around')
-    if (parsed.options.filter((word) => word === '-e').length > 1) onUnsupported('grep of several patterns')
-    if (hasAny('Z') && !listsNames) onUnsupported('grep -Z ends only names of files')
+    if (hasAny('P') && /\(\?<?[=!]/.test(pattern)) onUnsupported('grep -P with lookaround')
+    if (parsed.options.filter((word) => word === '-e').length > 1) onUnsupported('grep with several patterns')
+    if (hasAny('Z') && !listsNames) onUnsupported('grep -Z without a list of file names')
     if (hasAny('H') && !listsNames && !hasAny('rR') && paths.length === 0)
       onUnsupported('grep -H without a file')
     const wholeWords = hasAny('w') && !WORD_EDGES.test(pattern) ? wholeWordPattern(pattern) : pattern
     if (wholeWords === null || (wholeWords !== pattern && (hasAny('oP') || patternIndex >= 0)))
-      onUnsupported('grep -w of other than words')
+      onUnsupported('grep -w with a pattern that is not a word')
     const options = withoutLetters(
       parsed.options,
       wholeWords === pattern ? GREP_IGNORED : `${GREP_IGNORED}wFE`,
@@ -176,7 +176,7 @@ function sedTool(onUnsupported: (why: string) => void): Tool {
   return (args, context) => {
     const parsed = parseArguments('sed', args)
     if (args.some((word) => /^-[nErsuz]*i.|^--in-place=./.test(word)))
-      onUnsupported('sed -i keeps no copy of a file')
+      onUnsupported('sed -i cannot keep a backup')
     return runOriginal(context, toArguments(parsed))
   }
 }
@@ -255,7 +255,7 @@ function findTool(onUnsupported: (why: string) => void): Tool {
       return runOriginal(context, args)
     const simple = after.length === 1 && (print === '-print' || print === '-print0')
     if (!simple || before.some((word) => FIND_CONTROL.has(word)) || !context.exec) {
-      onUnsupported('find goes on after -exec')
+      onUnsupported('find has an expression after -exec')
       return runOriginal(context, args)
     }
     return execForEachPath(

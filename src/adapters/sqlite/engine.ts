@@ -152,5 +152,5 @@ function isSelect(statement: InStatement): boolean {
 }
 
 function refuseWrite(): Promise<never> {
-  return Promise.reject(new Error('this handle only reads: nothing but SELECT is taken'))
+  return Promise.reject(new Error('this handle is read-only and accepts only SELECT'))
 }

@@ -120,7 +120,7 @@ export async function reindexCommand({
   requireFeed(config)
   const search = await container.search()
   const started = performance.now()
-  const onProgress = (indexed: number): void => terminal.progress(`${indexed} items indexed`)
+  const onProgress = (indexed: number): void => terminal.progress(`${counted(indexed, 'item')} indexed`)
   const report = await rebuildIndex({ search, onProgress, signal })
   const durationMs = Math.round(performance.now() - started)
   const line = `${counted(report.indexed, 'item')} indexed in ${(durationMs / 1000).toFixed(1)} s`

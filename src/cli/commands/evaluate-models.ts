@@ -8,7 +8,7 @@ import type { ModelExplanation } from '../../jobs/models/explain-model.ts'
 import { existingStores, prepareFolders } from '../data-folder.ts'
 import { describeError, EXIT } from '../exit-codes.ts'
 import type { CommandContext } from '../context.ts'
-import { escaped } from '../terminal.ts'
+import { counted, escaped } from '../terminal.ts'
 import type { Terminal } from '../terminal.ts'
 
 export interface EvaluateFlags {
@@ -69,9 +69,9 @@ function summary(report: EvaluationReport): string {
   const { outcome, rankingVersion, primary, ranked, requests, evaluated, dryRun } = report
   if (outcome === 'failed') return 'evaluation failed; nothing was stored'
   if (dryRun)
-    return `would send ${requests} requests; current first of ${ranked} models: ${escaped(String(primary))}; nothing was written`
-  const after = `${requests} requests, ${evaluated} models evaluated`
-  return `${outcome} ${rankingVersion}: ${escaped(String(primary))} of ${ranked} models; ${after}`
+    return `would send ${counted(requests, 'request')}; currently first of ${counted(ranked, 'model')}: ${escaped(String(primary))}; nothing was written`
+  const after = `${counted(requests, 'request')}, ${counted(evaluated, 'model')} evaluated`
+  return `${outcome} ${rankingVersion}: ${escaped(String(primary))} of ${counted(ranked, 'model')}; ${after}`
 }
 
 function explanationText({

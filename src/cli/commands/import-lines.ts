@@ -109,7 +109,7 @@ type IndexContext = Pick<CommandContext, 'container' | 'terminal' | 'signal'>
 
 async function indexItems({ container, terminal, signal }: IndexContext): Promise<number> {
   const search = await container.search()
-  const onProgress = (items: number): void => terminal.progress(`${items} items indexed`)
+  const onProgress = (items: number): void => terminal.progress(`${counted(items, 'item')} indexed`)
   return (await refreshIndex({ search, onProgress, signal })).indexed
 }
 

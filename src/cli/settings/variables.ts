@@ -27,18 +27,19 @@ import {
 
 interface Variable<Rule extends z.ZodType = z.ZodType> {
   rule: Rule
-  /** The default as it would be written; null: unset. */
+  /** Default in the form of an env file; null: unset. */
   standard: string | null
-  /** True for a value that may also stand in a file that `<NAME>_FILE` names, and is never shown. */
+  /** Set for a secret: it is never shown, and `<NAME>_FILE` may name a file that contains it. */
   secret?: true
-  /** Its effect, in one phrase; names of variables, commands and values between backticks. */
+  /** Effect in one phrase; names of variables, commands and values are in backticks. */
   meaning: string
-  /** What applies while nothing is set, unless that is simply nothing. */
+  /** Description of the default if it is not a constant. */
   unset?: string
-  /** Place in the documents that says more, as `docs/collecting.md#tokens`. */
+  /** Section of the documents about it, such as `docs/collecting.md#tokens`. */
   page?: string
-  /** How `dash init` asks a person for it, and with which answer filled in, when that is not the default. */
+  /** Question of `dash init` about it. */
   question?: string
+  /** Suggested answer to that question if it is not the default. */
   suggestion?: string
 }
 
@@ -92,10 +93,12 @@ const stores = {
   DASH_LEDGER_URL: optional(databaseUrl, 'database of the ledger: `file:` URL or a libSQL server', {
     unset: '`DASH_DATABASE_URL`',
   }),
-  DASH_FEED_URL: optional(databaseUrl, 'database of the feed, likewise', { unset: '`DASH_DATABASE_URL`' }),
+  DASH_FEED_URL: optional(databaseUrl, 'database of the feed: `file:` URL or a libSQL server', {
+    unset: '`DASH_DATABASE_URL`',
+  }),
   DASH_STATE_URL: optional(
     databaseUrl,
-    'database of model evaluations, chat quotas and audit records, likewise',
+    'database of model evaluations, chat quotas and audit records: `file:` URL or a libSQL server',
     { unset: '`DASH_DATABASE_URL`' },
   ),
   DASH_STORE_URL: optional(
@@ -103,8 +106,8 @@ const stores = {
     'object store: `file:PATH` or `s3://BUCKET/PREFIX?endpoint=URL&region=R`',
     { unset: '`objects` in the data folder' },
   ),
-  AWS_ACCESS_KEY_ID: secret(text, 'key of an S3 store'),
-  AWS_SECRET_ACCESS_KEY: secret(text, 'secret of that key'),
+  AWS_ACCESS_KEY_ID: secret(text, 'access key of an S3 store'),
+  AWS_SECRET_ACCESS_KEY: secret(text, 'secret of that access key'),
 }
 
 const signedLog = {
@@ -162,12 +165,12 @@ const sources = {
   DASH_REDDIT_URL: preset(
     httpUrl,
     'https://www.reddit.com',
-    'base of Reddit, which issues the tokens; they are sent to it, or with the default to `https://oauth.reddit.com`',
+    'base of Reddit, for tokens and API; with the default, API requests go to `https://oauth.reddit.com`',
   ),
   GITHUB_TOKEN: secret(token, 'token for GitHub, which raises its rate limit', {
     page: 'docs/collecting.md#tokens',
   }),
-  HF_TOKEN: secret(token, 'token for Hugging Face, likewise'),
+  HF_TOKEN: secret(token, 'token for Hugging Face, which raises its rate limit'),
   REPLICATE_API_TOKEN: secret(token, 'token for Replicate; without it Replicate is skipped'),
   REDDIT_CLIENT_ID: secret(token, 'id of a Reddit application; without it Reddit is skipped'),
   REDDIT_CLIENT_SECRET: secret(token, 'secret of that application; without it Reddit is skipped'),
@@ -303,7 +306,7 @@ const verification = {
   DASH_VERIFICATION_URL: preset(
     httpUrl,
     `${CHALLENGES}/siteverify`,
-    'address that checks answers to the challenge',
+    'address that checks solutions of the challenge',
   ),
   DASH_VERIFICATION_WIDGET_URL: preset(
     httpUrl,

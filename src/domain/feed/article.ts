@@ -179,16 +179,16 @@ export interface FailedAttempt {
 
 /** Reasons to skip a text. */
 export type SkipReason =
-  | 'robots' // the site's robots.txt, header or page asks not to
+  | 'robots' // the site's robots.txt, header or page forbids it
   | 'private' // the address is not a public one, and is not allowed
   | 'badUrl' // not http(s), with credentials, of another port, or too long
   | 'redirects' // more than the limit
-  | 'notHtml' // neither HTML nor plain text, or compressed in a way that was not asked for
+  | 'notHtml' // neither HTML nor plain text, or compressed with an encoding that was not requested
   | 'tooLarge' // over the limit
   | 'gone' // 404 or 410, or deleted at its source
   | 'refused' // 401, 402, 403, 407 or 451
   | 'noText' // read, but it holds no article
-  | 'busy' // not requested, since its host asked to be left alone for a while
+  | 'busy' // not requested: its host demanded a pause
 
 /** Result of reading one text. */
 export type ArticleReading =

@@ -216,7 +216,7 @@ export const LOCAL_CALLER: SearchCaller = { address: 'local', isChat: false, sig
 
 // Results
 
-/** How an item matches a query: every word, every word with the last one as a prefix, or some words. */
+/** Match of an item: every word, every word with the last one as a prefix, or some words. */
 export const MATCHES = ['all', 'prefix', 'some'] as const
 export type Match = (typeof MATCHES)[number]
 

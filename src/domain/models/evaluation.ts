@@ -191,7 +191,7 @@ export function toolUseOf(evaluation: LiteEvaluation | null): RankedModel['toolU
   return usedTool ? 'proven' : 'disproven'
 }
 
-/** How a run of `evaluate-models` ended. */
+/** Outcome of a run of `evaluate-models`. */
 export type RunOutcome = 'complete' | 'partial' | 'unchanged' | 'failed'
 
 /** The record of a request to a model before it is sent. */
@@ -202,7 +202,7 @@ export interface AttemptStart {
   sentAt: Instant
 }
 
-/** How a request ended. */
+/** Outcome of a request. */
 export interface AttemptEnd {
   settledAt: Instant
   /** `abandoned` when the run was killed first. */

@@ -53,7 +53,7 @@ const evalSummarySchema = z
     status: z.enum(['completed', 'cached_recent', 'not_evaluated']),
     passed: count,
     total: count,
-    updatedAt: instant.nullable().describe('null if no test was answered'),
+    updatedAt: instant.nullable().describe('null if no test got a response'),
     tasks: z.array(taskSchema),
     cachedFromUpdatedAt: instant.optional().describe('only when cached'),
     cacheAgeDays: z.int().min(1).optional().describe('only when cached: UTC days'),

@@ -207,7 +207,7 @@ function isFresh(ageMs: number): boolean {
   return ageMs <= MAX_FRESH_HOURS * HOUR_MS
 }
 
-/** The fields of a ranked model that a client needs; older hosts lack `toolUse`. */
+/** The fields of a ranked model that a client needs; older hosts do not send `toolUse`. */
 const modelSchema = rankedModelSchema
   .pick(Object.fromEntries(Object.values(NEEDS).map((field) => [field, true])) as Record<NeededField, true>)
   .extend({

@@ -104,8 +104,8 @@ export const LEGACY_COLUMNS = {
 export type LegacyRow = RowOf<typeof LEGACY_COLUMNS>
 
 /**
- * The state of a founding's chain before its seal. It is written before the commit, so that an existing head can be
- * told from one whose ledger was lost (docs/decisions/0010-archive-import.md).
+ * State of a founding's chain before its seal. It is written before the commit, so that an existing head can be
+ * distinguished from one whose ledger was lost (docs/decisions/0010-archive-import.md).
  */
 export interface FoundingMark {
   /** Number of entries before the seal. */

@@ -99,7 +99,7 @@ export function parseManifestRow(
   const { ledger, file, ...manifest } = parsed.data
   const { algorithmVersion, asOfDay, publishedAt } = manifest
   if (algorithmVersion !== ALGORITHM_OF[ledger]) {
-    const expectation = `algorithmVersion: the ledger ${ledger} takes ${ALGORITHM_OF[ledger]}`
+    const expectation = `algorithmVersion: the ledger ${ledger} accepts only ${ALGORITHM_OF[ledger]}`
     return refused(`${expectation}, not ${JSON.stringify(algorithmVersion)}`)
   }
   if (publishedAt > now) {

@@ -39,7 +39,7 @@ export interface Reference {
   expectedHead: KeptHead | null
 }
 
-/** A text that a host publishes: `bytes` is null when the host lacks the route or reports damage itself. */
+/** A text that a host publishes: `bytes` is null if the host does not have the route or reports damage itself. */
 export interface PublishedDocument {
   path: string
   bytes: Uint8Array | null

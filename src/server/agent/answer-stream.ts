@@ -135,5 +135,5 @@ function* chunksOf(text: string): Generator<string> {
   }
 }
 
-/** How a turn ended; `gone` means that the client disconnected or was cut off. */
+/** Outcome of a turn; `gone` means that the client disconnected or was cut off. */
 export type TurnOutcome = { kind: 'done' } | { kind: 'error'; error: string; code: string } | { kind: 'gone' }

@@ -92,7 +92,7 @@ export const configContract: Contract<keyof typeof READ_REFUSALS> = {
   operationId: 'getAgentConfig',
   summary: 'Settings a client needs before it starts a chat',
   description:
-    'Says whether the chat is on, whether a session needs human verification, and which quotas apply.',
+    'Shows whether the chat is on, whether a session needs human verification, and which quotas apply.',
   success: configSchema,
   successDescription: 'The configuration',
   refusals: READ_REFUSALS,

@@ -65,7 +65,7 @@ export async function requireRunnable({
   throw new Refusal<AgentRefusal>('misconfigured')
 }
 
-/** Tells whether a turn can run now, and with which model. */
+/** Returns whether a turn can run now, and its model. */
 export async function readiness(ports: AgentPorts): Promise<{ enabled: boolean; model: string }> {
   const { settings, signer, provider, log } = ports
   const model = await ports.modelName().catch((error: unknown) => {
@@ -87,7 +87,7 @@ export async function fromQuotaStore<T>(operation: Promise<T>): Promise<T> {
   }
 }
 
-/** How long the result of a probe is reused, in milliseconds. */
+/** Time in milliseconds for which the result of a probe is reused. */
 const PROBE_MAX_AGE_MS = 1_000
 
 /** A ledger that remembers the result of its last write. */

@@ -14,6 +14,7 @@ import type { Meter } from './instruments.ts'
 /** Metrics read from a store, which may fail. */
 type MetricSource = () => Promise<Sample[]>
 
+/** Dependencies of a scrape. */
 export interface ScrapePorts {
   meters: readonly Meter[]
   /** By the `source` label of `dash_scrape_source_up`. */
@@ -34,7 +35,7 @@ export function scraper({ meters, sources, sourceTimeoutMs, log }: ScrapePorts):
     try {
       const samples = await withTimeout(read(), sourceTimeoutMs)
       const invalid = samples.find(([, value]) => !Number.isFinite(value))
-      if (invalid) throw new Error(`${invalid[0]} reads ${invalid[1]}`)
+      if (invalid) throw new Error(`${invalid[0]} has the value ${invalid[1]}`)
       failing.delete(source)
       return [...samples, up(1)]
     } catch (error) {
@@ -51,6 +52,7 @@ export function scraper({ meters, sources, sourceTimeoutMs, log }: ScrapePorts):
   })
 }
 
+/** Readers of the stores whose state becomes metrics. */
 export interface StoredMetricsPorts {
   readers: Readers
   audits: Pick<State['audits'], 'newest'>
@@ -74,8 +76,8 @@ export function storedMetrics(ports: StoredMetricsPorts): ScrapePorts['sources']
     async recommendation() {
       const { run, seed } = await readers.recommendation()
       const isSeed: Sample = ['dash_recommendation_seed', Number(seed)]
-      const madeAt = Date.parse(run.updatedAt) / 1000
-      return seed ? [isSeed] : [['dash_recommendation_timestamp_seconds', madeAt], isSeed]
+      const updatedAt = Date.parse(run.updatedAt) / 1000
+      return seed ? [isSeed] : [['dash_recommendation_timestamp_seconds', updatedAt], isSeed]
     },
     audits: async () => auditMetrics(await audits.newest()),
     jobs: async () => jobMetrics(await jobs.states()),

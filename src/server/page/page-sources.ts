@@ -62,7 +62,7 @@ export interface RecordedReads {
   sources: PageSources
   /** False if a read failed or differed from an earlier one of the same render. */
   isConsistent(): boolean
-  /** True if the search was busy, which says nothing about the stored data. */
+  /** True if the search was busy, which does not depend on the stored data. */
   wasSearchBusy(): boolean
   /**
    * Repeats the reads one after another until one differs. True if none differs; a failed read counts as a change.

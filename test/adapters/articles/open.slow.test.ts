@@ -125,7 +125,7 @@ const SKIPS: [string, string, (response: ServerResponse) => void][] = [
 
 const FAILURES: [string, (response: ServerResponse) => void][] = [
   ['500', (response) => void response.writeHead(500).end(PAGE)],
-  ['a redirection to nowhere', (response) => void response.writeHead(302).end()],
+  ['a redirect to nowhere', (response) => void response.writeHead(302).end()],
   ['a body that ends too early', (response) => {
     response.writeHead(200, { 'content-type': 'text/html', 'content-length': 100_000 })
     response.write(PAGE)

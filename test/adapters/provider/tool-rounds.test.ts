@@ -72,7 +72,7 @@ describe.each(APIS)('tools over %s', (api) => {
   })
 })
 
-test('the Responses API is asked to store nothing, and items are sent back completely, in order', async () => {
+test('a request to the Responses API forbids storage, and items are sent back completely, in order', async () => {
   const provider = await startProvider('three rounds of tools')
   await runTurn(modelAt(provider.url))
   const [first, , third] = provider.requests.map(({ body }) => body)
@@ -126,7 +126,7 @@ test('the reasoning of a model is not requested again after the provider rejecte
   expect(provider.requests.map(({ body }) => 'include' in body)).toEqual([true, false, false])
 })
 
-test('chat completions are asked for usage, and calls and results are sent back in pairs', async () => {
+test('a request for a chat completion requires usage, and calls and results are sent back in pairs', async () => {
   const provider = await startProvider('three rounds of tools')
   await runTurn(modelAt(provider.url, { api: 'chat' }))
   const [first, , third] = provider.requests.map(({ body }) => body)

@@ -128,8 +128,8 @@ test('the router returns the classification of an error, using its headers too',
 })
 
 test.each([
-  ['the answer was cut', 'breaks off'],
-  ['the answer was too-large', 'never ends'],
+  ['the response was cut', 'breaks off'],
+  ['the response was too-large', 'never ends'],
   ['no complete response in time', 'stops in the middle'],
 ] as const)('the router reports %s when it %s, and keeps the received data', async (rule, how) => {
   const source = await localSource((_question, response) => {

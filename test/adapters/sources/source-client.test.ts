@@ -29,7 +29,7 @@ const sends =
 const MISBEHAVIOURS: Record<string, [RegExp, (response: ServerResponse) => void]> = {
   'a server error': [/responded with 500$/, sends(500, '{"error":"internal"}')],
   'a refusal': [/responded with 403$/, sends(403, '{}')],
-  'a redirection': [
+  'a redirect': [
     /responded with 302 and redirects to "\/elsewhere", which is not followed$/,
     sends(302, '', { location: '/elsewhere' }),
   ],

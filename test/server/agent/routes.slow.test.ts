@@ -68,10 +68,10 @@ describe('the configuration', () => {
   test.each([
     ['the kill switch is set', { settings: { disabled: true } }, 'test-model'],
     ['there is no secret', { ports: { signer: null } }, 'test-model'],
-    ['the model cannot be asked', { ports: { provider: null } }, 'test-model'],
+    ['there is no provider', { ports: { provider: null } }, 'test-model'],
     ['there is no model', { ports: { modelName: () => Promise.resolve('') } }, ''],
-    ['the model cannot be told', { ports: { modelName: () => Promise.reject(new Error('down')) } }, ''],
-  ])('is not enabled while %s', async (_when, changes, model) => {
+    ['the model cannot be named', { ports: { modelName: () => Promise.reject(new Error('down')) } }, ''],
+  ])('the configuration reports a disabled chat while %s', async (_when, changes, model) => {
     const server = await startAgent(changes)
     expect(await (await get(server, '/api/agent/config')).json()).toMatchObject({ enabled: false, model })
   })
@@ -170,7 +170,7 @@ describe('a session', () => {
   })
 })
 
-describe('the checks of a turn come in their order:', () => {
+describe('the checks of a turn, in their order', () => {
   /** A request that is wrong in every way at once, mended one way after the other. */
   test('a turn checks kill switch, configuration, origin, token, size, JSON, last message and throttling, in this order', async () => {
     const settings = { disabled: true, limits: { ...DAY_LIMITS, messagesPerSession: 0 } }

@@ -553,7 +553,7 @@ describe('an answer that was given', () => {
   })
 })
 
-describe('a round whose usage is not told', () => {
+describe('a round without reported usage', () => {
   test('a round without reported usage is charged the same wherever the provider broke off', async () => {
     const arguments_ = JSON.stringify({ query: 'x'.repeat(60_000) })
     const said: ModelOutput[][] = [

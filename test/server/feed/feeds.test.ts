@@ -251,7 +251,7 @@ test.each([
   ['https://example.com/#a#b##', 'https://example.com/#a%23b%23%23'],
   ['https://example.com/#', 'https://example.com/#'],
   ['https://example.com/#é "q" \'', "https://example.com/#%C3%A9%20%22q%22%20'"],
-])('makes of %s a URI', (url, uri) => {
+])('the URL %s becomes a URI', (url, uri) => {
   expect(uriOf(url)).toBe(uri)
 })
 

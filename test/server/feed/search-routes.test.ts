@@ -80,7 +80,7 @@ describe('the search over HTTP', () => {
     ['/api/trend?term=%20', 'invalid_trend'],
     ['/api/trend?term=a&to=x', 'invalid_time'],
     ['/api/trend?key=', 'invalid_key'],
-  ])('refuses %s with %s', async (path, error) => {
+  ])('the search interfaces refuse %s with %s', async (path, error) => {
     const app = await openSearchApp()
     expect(await ask(app, path)).toMatchObject({ status: 400, body: { error } })
   })

@@ -261,7 +261,7 @@ describe('POST /mcp', () => {
     expect(await refused(response)).toBe('method_not_allowed')
   })
 
-  test('POST /mcp takes one protocol message of bounded length', async () => {
+  test('POST /mcp accepts one protocol message of bounded length', async () => {
     const { url } = await startMcp()
     expect(await refused(await post(url, `[${PING}]`))).toBe('batch_not_supported')
     expect(await refused(await post(url, '{'))).toBe('invalid_json')

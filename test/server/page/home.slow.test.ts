@@ -155,7 +155,7 @@ describe('the page', () => {
     ['unknown', true, 'Problem: Closed the budget cannot be read'],
     ['ok', false, 'Chat Off off or not set up'],
   ] as const)(
-    'tells a budget of the chat that is %s, and a chat that is on: %s',
+    'the page shows the chat for the budget %s and the switch %s',
     async (budget, enabled, told) => {
       const quotas = { messagesPerSession: 5, messagesPerDay: 9 }
       const agent = {

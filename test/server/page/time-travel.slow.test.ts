@@ -114,7 +114,7 @@ describe('the Year of another time', () => {
     ['day=2026-03-05', 'invalid_day'],
     ['withDay=x', 'invalid_day'],
     ['sort=day&at=2026-03-02T12:00:00Z', 'invalid_sort'],
-  ])('asked for by %s is refused with %s, and says how to ask', async (query, code) => {
+  ])('a Year requested by %s is refused with %s and an explanation', async (query, code) => {
     const { status, page, text } = await get(await history(), `/?${query}`)
     expect(status).toBe(400)
     expect(page).toContain(`<code>${code}</code>`)

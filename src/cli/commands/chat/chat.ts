@@ -68,7 +68,7 @@ export async function chatCommand(
     return exitCode
   }
   try {
-    terminal.progress(`asking ${api.base} …`)
+    terminal.progress(`connecting to ${api.base} …`)
     const config = await api.config(signal)
     if (isTalk) terminal.progress('')
     const problem = problemOf(config, api, flags)

@@ -11,7 +11,7 @@ import type { ExaminedSettings } from '../../settings/environment.ts'
 import { gatherSettings } from '../../settings/read-config.ts'
 import type { GivenSettings } from '../../settings/read-config.ts'
 import { namedVariables, SECRETS } from '../../settings/variables.ts'
-import { escaped } from '../../terminal.ts'
+import { counted, escaped } from '../../terminal.ts'
 import { exitCodeOfFindings, found, note, ok, problem, warning } from './check.ts'
 import type { Check, Verdict } from './check.ts'
 import { checkFolders, checkName, checkSecretFiles, checkTextfileDir, checkWritable } from './host.ts'
@@ -137,7 +137,7 @@ function printed(findings: readonly Check[]): string {
   const counts = countsOf(findings)
   return [
     ...lines,
-    `${counts.problem} problems, ${counts.warning} warnings, ${counts.note} notes, ${counts.ok} ok`,
+    `${counted(counts.problem, 'problem')}, ${counted(counts.warning, 'warning')}, ${counted(counts.note, 'note')}, ${counts.ok} ok`,
   ].join('\n')
 }
 

@@ -11,6 +11,7 @@ import { isInDataDir } from '../../data-folder.ts'
 import { EXIT } from '../../exit-codes.ts'
 import { STATE_IS_CREATED_BY } from '../../job-records.ts'
 import { isDeadProcess } from '../../process-identity.ts'
+import { counted } from '../../terminal.ts'
 import { findingsOf, found, note, ok, orProblem, problem, warning } from './check.ts'
 import type { Checks, Check, Judgement } from './check.ts'
 
@@ -34,7 +35,7 @@ export const LEDGER_CHECKS: Checks<LedgerFacts> = {
       return note('nothing has been published yet', 'run dash publish-year, or wait for its timer')
     const due = dueDay(now)
     if (newest.asOfDay >= due || gaps.some(({ asOfDay }) => asOfDay === due))
-      return ok(`${publications} publications, the newest as of ${newest.asOfDay}`)
+      return ok(`${counted(publications, 'publication')}, the newest as of ${newest.asOfDay}`)
     return warning(
       `the newest publication is as of ${newest.asOfDay}, not of ${due}`,
       'check the timer or the crontab; dash publish-year publishes the last complete day',

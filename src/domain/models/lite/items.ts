@@ -60,28 +60,30 @@ export function worthlessResponses(items: LiteItems): Record<LiteKind, NamedResp
   const solutionOf = solutions(items)
   const common: NamedResponses = {
     'an empty answer': textResponse(''),
-    'an echo of the tool question': textResponse(promptText(prompts.tool)),
-    'an echo of the text question': textResponse(promptText(prompts.text)),
+    'an echo of the tool prompt': textResponse(promptText(prompts.tool)),
+    'an echo of the text prompt': textResponse(promptText(prompts.text)),
     noise: textResponse(noiseWords()),
     'the calls as text': textResponse(JSON.stringify(solutionOf.tool.toolCalls)),
   }
   const prints = (shell.cases.shown.prints ?? []).map((line) => `'${line}'`).join(' ')
   const tool: NamedResponses = {
     ...common,
-    'the solution of the text question': solutionOf.text,
+    'the solution of the text prompt': solutionOf.text,
     'calls with noise': writeResponse(noise.word(6), noiseWords()),
     'an echo in a call': writeResponse('a.txt', promptText(prompts.tool)),
   }
   const text: NamedResponses = {
     ...common,
-    'the solution of the tool question': solutionOf.tool,
+    'the solution of the tool prompt': solutionOf.tool,
     'noise in the right form': textResponse(`COMMAND: ${noiseWords()}\nTIME: ${noiseWords()}`),
     'the shown result': textResponse(`COMMAND: printf '%s\\n' ${prints}\nTIME: 00:00:00`),
     'a command that does nothing': textResponse('COMMAND: true\nTIME: 99:99:99'),
     // These do no part of the job, and a sandbox may be unable to run them to the end.
-    'a step into a gap alone': textResponse('COMMAND: sort -R nothing\nTIME: 99:99:99'),
-    'waiting for nothing': textResponse('COMMAND: tail -f x\nTIME: 99:99:99'),
-    'removing everything before a gap': textResponse('COMMAND: rm -rf -- *; sort -z\nTIME: 99:99:99'),
+    'an unsupported command alone': textResponse('COMMAND: sort -R nothing\nTIME: 99:99:99'),
+    'a command that never ends': textResponse('COMMAND: tail -f x\nTIME: 99:99:99'),
+    'a removal of everything before an unsupported command': textResponse(
+      'COMMAND: rm -rf -- *; sort -z\nTIME: 99:99:99',
+    ),
   }
   return { tool, text }
 }

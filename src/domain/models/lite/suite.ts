@@ -124,7 +124,7 @@ export interface ShellLimits {
 }
 
 /**
- * How a command ended. `not-executable`: no shell would run it (syntax error or unknown command). `unsupported`: a real
+ * Outcome of a command. `not-executable`: no shell would run it (syntax error or unknown command). `unsupported`: a real
  * shell might run it, but the sandbox cannot.
  */
 export type ShellOutcome = 'ran' | 'not-executable' | 'unsupported' | 'timeout' | 'too-much-output'
@@ -138,8 +138,8 @@ export interface ShellRun {
   exitCode: number | null
   /** Every regular file below the working folder afterwards; empty unless `ran`. */
   files: ShellFiles
-  /** What the sandbox could not or would not run, in one line; null for `ran`. */
+  /** Reason why the command did not run to its end, in one line; null for `ran`. */
   reason: string | null
-  /** Real tools that the command called and the sandbox lacks. */
+  /** Real tools that the command called and the sandbox does not have. */
   missingTools: readonly string[]
 }

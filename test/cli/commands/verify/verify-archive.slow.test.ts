@@ -293,7 +293,7 @@ test('an audit of another host reports whether it was compared with the local ar
   ])
   expect(unrelated.stderr.trim().split('\n')).toEqual([
     expect.stringContaining(
-      `has no entry and no publication in common with ${url}; the host was audited alone`,
+      `has no entry and no publication in common with ${url}; the host was not compared with it`,
     ),
   ])
   expect((await audit(other.folder)).stdout).toMatch(

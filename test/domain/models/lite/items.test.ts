@@ -45,7 +45,7 @@ describe('the items of 430 days', () => {
     expect([...jobs].sort().join(' ')).toBe(all)
   })
 
-  test('the items contain three files at different paths, each with two properties that an empty file lacks', () => {
+  test('the items contain three files at different paths, each with two properties that an empty file does not have', () => {
     for (const { files } of everyDay) {
       expect(new Set(files.requested.map(({ path }) => path)).size).toBe(3)
       for (const { properties, solution } of files.requested) {

@@ -28,7 +28,7 @@ describe('a response', () => {
     ['a first try', `COMMAND: ls\nTIME: 01:01:01\nNo, wait.\n${right}`],
     ['a prompt sign', `COMMAND: $ ${command}\nTIME: ${time} (true time)`],
     ['prose around it', `Sure!\n${right}\nHope this helps.`],
-  ])('a response with %s is parsed too, but lacks the requested form', (_name, text) => {
+  ])('a response with %s is parsed too, but does not have the requested form', (_name, text) => {
     expect(parseTextResponse(text)).toEqual({ command, time, followsFormat: false })
   })
 
