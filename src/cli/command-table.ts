@@ -254,10 +254,32 @@ export const COMMANDS: readonly CommandSpec[] = [
     run: async (context, flags) =>
       (await import('./commands/publish-year.ts')).publishYearCommand(context, flags),
   }),
+  spec({
+    name: 'checkpoint',
+    group: 'Publish',
+    description: 'sign the checkpoint of the ledger, if publish-year has not signed it',
+    example: 'dash checkpoint --json',
+    run: async (context) => (await import('./commands/checkpoint.ts')).checkpointCommand(context),
+  }),
+  {
+    name: 'log-key',
+    group: 'Publish',
+    description: 'create the key that signs checkpoints',
+    example: 'dash log-key new log.key',
+  },
+  spec({
+    name: 'log-key new',
+    group: 'Publish',
+    description: 'create a new key file, and beside it the record of the checkpoint signed last',
+    example: 'dash log-key new log.key',
+    argument: new Argument('[file]', 'file to write (default: DASH_LOG_KEY_FILE)'),
+    run: async (context, _flags, [file]) =>
+      (await import('./commands/log-key.ts')).newLogKeyCommand(context, file),
+  }),
   spec<VerifyFlags>({
     name: 'verify-archive',
     group: 'Prove',
-    description: 'audit the archive (ledgers, chain, heads, objects) without changing it',
+    description: 'audit the archive (ledgers, chain, heads, signed checkpoints, objects) without changing it',
     example: 'dash verify-archive --sample 5%',
     options: [
       option('--sample <amount>', 'read only some objects: a share (5%), a size (500M) or a bucket (2/7)'),
@@ -271,6 +293,16 @@ export const COMMANDS: readonly CommandSpec[] = [
     job: ({ url }) => (url === undefined ? 'verify-archive' : 'verify-host'),
     run: async (context, flags) =>
       (await import('./commands/verify/verify-archive.ts')).verifyArchiveCommand(context, flags),
+  }),
+  spec<{ policy?: string }>({
+    name: 'verify',
+    group: 'Prove',
+    description: 'verify a publication against its proof file, without any network',
+    example: 'dash verify year.json year.json.tlog-proof --policy policy',
+    argument: new Argument('<files...>', 'the publication, then its proof file'),
+    options: [option('--policy <file>', 'the policy of the log: whose signatures to require')],
+    runBare: async (context, { policy }, names) =>
+      (await import('./commands/verify/verify-proof.ts')).verifyProofCommand(context, names, policy),
   }),
   spec<EvaluateFlags>({
     name: 'evaluate-models',

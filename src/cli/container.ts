@@ -18,13 +18,15 @@ import type {
   State,
 } from '../domain/ports.ts'
 import type { DamageSample } from '../domain/year/finding.ts'
+import { Refusal } from '../domain/refusal.ts'
 import type { DatabaseLocation } from '../domain/refusal.ts'
 import type { FeedFacts, LedgerFacts, StateFacts, Inspection } from '../domain/inspection.ts'
 import type { EvaluatePorts } from '../jobs/models/evaluation-run.ts'
 import type { PublishPorts } from '../jobs/publish-year.ts'
 import type { AgentStores } from '../server/agent/tools.ts'
+import type { SignedLog } from '../jobs/sign-checkpoint.ts'
 import { isDeadProcess, pause, thisProcess } from './process-identity.ts'
-import { listeningUrl } from './settings/config.ts'
+import { listeningUrl, requireOrigin } from './settings/config.ts'
 import type { Config } from './settings/config.ts'
 
 /** Waiting times for a database lock: inside the driver, which blocks the thread, and by retrying. */
@@ -121,7 +123,26 @@ export class Container {
     (await import('../adapters/ledger/ledger.ts')).yearReader(await this.ledger(), await this.objects()),
   )
 
-  /** Read-only auditors of ledger and archive. */
+  /** The log that a publisher signs; null if no key is set. */
+  readonly signedLog = once(async (): Promise<SignedLog | null> => {
+    const { keyFile, url } = this.config.log
+    if (keyFile === null) return null
+    const { openLogSigner } = await import('../adapters/log-signer.ts')
+    const { formatPolicy } = await import('../domain/year/log/log-policy.ts')
+    const origin = requireOrigin(this.config)
+    const signer = openLogSigner(keyFile)
+    const { name } = signer.key
+    if (name !== origin)
+      throw new Refusal('configuration', `the key ${keyFile} is of the log ${name}, not of ${origin}`)
+    return { signer, policy: formatPolicy(signer.key, url) }
+  })
+
+  /** Creates the key of a log in a new file and returns its verifier key. */
+  async newLogKey(path: string, name: string, seed: Uint8Array): Promise<string> {
+    return (await import('../adapters/log-signer.ts')).createLogKey(path, name, seed)
+  }
+
+  /** Read-only auditors of ledger and object store. */
   readonly auditors = once(async (): Promise<Auditors> => {
     const { openObjectsAuditor } = await import('../adapters/objects/open.ts')
     const { ledger, store } = this.config
@@ -336,6 +357,7 @@ export class Container {
       objects: await this.objects(),
       feed: await this.feed(),
       titles: await this.titles(),
+      log: await this.signedLog(),
       clock,
       sleep: pause,
       holder: thisProcess(),

@@ -3,6 +3,7 @@ import { mkdtemp, readFile, rm } from 'node:fs/promises'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { fileURLToPath } from 'node:url'
+import { ED25519_KEY_BYTES } from '../domain/digest.ts'
 import type { Clock, InputLine, LineSource } from '../domain/ports.ts'
 import { addDays, DAY_MS, dayOf, formatInstant, startOfDay } from '../domain/time.ts'
 import type { Day, Instant } from '../domain/time.ts'
@@ -97,6 +98,9 @@ const LISTENING = {
   bodyMaxBytes: DEMO_REQUEST_MAX_BYTES,
 }
 
+/** Name of the demo's log. */
+const DEMO_LOG = 'dash.example/tlog/year'
+
 function demoConfig(
   config: Config,
   folder: string,
@@ -113,6 +117,7 @@ function demoConfig(
     stateInDataDir: true,
     store: { kind: 'file', path: join(folder, 'objects') },
     storeNamed: false,
+    log: { keyFile: join(folder, 'log.key'), origin: DEMO_LOG, url: null },
     sourceUrls: {
       ...config.sourceUrls,
       hn: `${sourcesUrl}${DEMO_SOURCE_PATHS.hn}`,
@@ -143,6 +148,7 @@ async function fill(
   prepareFolders(config, true)
   const container = new Container({ config, version })
   try {
+    await container.newLogKey(join(config.dataDir, 'log.key'), DEMO_LOG, randomBytes(ED25519_KEY_BYTES))
     progress('DEMO: importing the sample')
     const yesterday = lastCompleteDay(Date.now())
     const inserted = await importSample(container, yesterday, signal)

@@ -1,8 +1,22 @@
-import { createHmac, hash, hkdfSync, timingSafeEqual } from 'node:crypto'
+import {
+  createHmac,
+  createPrivateKey,
+  createPublicKey,
+  hash,
+  hkdfSync,
+  sign,
+  timingSafeEqual,
+  verify,
+} from 'node:crypto'
 
 /** SHA-256 of bytes or of a text's UTF-8 bytes, as 64 lower-case hex digits. */
 export function sha256Hex(bytes: Uint8Array | string): string {
   return hash('sha256', bytes, 'hex')
+}
+
+/** SHA-256 of bytes: 32 bytes. */
+export function sha256(bytes: Uint8Array): Uint8Array {
+  return hash('sha256', bytes, 'buffer')
 }
 
 /** The raw 32 digest bytes in base64, as RFC 9530 digest fields carry them. */
@@ -28,4 +42,51 @@ export function deriveKey(secret: string, purpose: string): Uint8Array {
 /** Compares bytes in constant time. */
 export function areSameBytes(left: Uint8Array, right: Uint8Array): boolean {
   return left.byteLength === right.byteLength && timingSafeEqual(left, right)
+}
+
+/** Bytes in base64, with padding. */
+export function encodeBase64(bytes: Uint8Array): string {
+  return Buffer.from(bytes).toString('base64')
+}
+
+/** The bytes of base64 in its canonical form; null for any other spelling, which Node would decode as well. */
+export function decodeBase64(text: string): Uint8Array | null {
+  const bytes = Buffer.from(text, 'base64')
+  return bytes.toString('base64') === text ? bytes : null
+}
+
+/** The DER bytes before the 32 bytes of an Ed25519 key: PKCS #8 for a seed, SPKI for a public key (RFC 8410). */
+const PKCS8_PREFIX = Buffer.from('302e020100300506032b657004220420', 'hex')
+const SPKI_PREFIX = Buffer.from('302a300506032b6570032100', 'hex')
+
+/** Bytes of an Ed25519 seed, and of a public key. */
+export const ED25519_KEY_BYTES = 32
+
+/** Bytes of an Ed25519 signature. */
+export const ED25519_SIGNATURE_BYTES = 64
+
+/** The Ed25519 public key of a seed of 32 bytes. */
+export function ed25519PublicKey(seed: Uint8Array): Uint8Array {
+  const spki = createPublicKey(ed25519PrivateKey(seed)).export({ type: 'spki', format: 'der' })
+  return spki.subarray(SPKI_PREFIX.length)
+}
+
+/** The Ed25519 signature of a message, 64 bytes; the same for the same seed and message. */
+export function signEd25519(seed: Uint8Array, message: Uint8Array): Uint8Array {
+  return sign(null, message, ed25519PrivateKey(seed))
+}
+
+/** True when the holder of a public key signed a message. */
+export function isEd25519Signature(
+  publicKey: Uint8Array,
+  message: Uint8Array,
+  signature: Uint8Array,
+): boolean {
+  const der = Buffer.concat([SPKI_PREFIX, publicKey])
+  return verify(null, message, createPublicKey({ key: der, format: 'der', type: 'spki' }), signature)
+}
+
+function ed25519PrivateKey(seed: Uint8Array): ReturnType<typeof createPrivateKey> {
+  const der = Buffer.concat([PKCS8_PREFIX, seed])
+  return createPrivateKey({ key: der, format: 'der', type: 'pkcs8' })
 }

@@ -55,8 +55,10 @@ import type {
   YearWindow,
 } from './year/ledger.ts'
 import type { Founding } from './year/legacy-import.ts'
+import type { LogFile } from './year/log/log-history.ts'
 import type { PublishedResponse } from './year/published-ledger.ts'
 import type { SourceObservation, VerifiedTitle, YearEvent } from './year/rank.ts'
+import type { Checkpoint, VerifierKey } from './year/log/signed-note.ts'
 
 /**
  * The ports: every external dependency of the product. Every adapter and every in-memory twin passes the same contract
@@ -145,7 +147,7 @@ export interface Ledger extends LeaseKeeper {
   ping(): Promise<void>
 }
 
-/** The object store: objects by digest, heads and recommendations. */
+/** The object store: objects by digest, heads files of the signed log, and recommendations. */
 export interface Objects {
   /** The stored bytes; null only when the object is certainly missing, otherwise an error. */
   get(sha256: string): Promise<Uint8Array | null>
@@ -173,6 +175,16 @@ export interface Objects {
   /** Resolves when the store can be reached. */
   ping(): Promise<void>
 
+  /** Signed checkpoints of the log, cosignatures and policies, each written once. */
+  logFiles: {
+    /** Every file of the log, in no order. */
+    list(): Promise<LogFile[]>
+    /** The stored bytes, whatever they are; null only when proved absent. */
+    get(file: LogFile): Promise<Uint8Array | null>
+    /** Durable and read back on return. The same bytes again are a no-op; others are refused. */
+    put(file: LogFile, bytes: Uint8Array): Promise<void>
+  }
+
   /** Recommendations as sealed bytes: every run permanently, and the current one. */
   recommendations: {
     /** The bytes of the current recommendation, valid or not; null only when it is certainly missing. */
@@ -188,6 +200,25 @@ export interface Objects {
     put(rankingVersion: string, bytes: Uint8Array): Promise<void>
     ping(): Promise<void>
   }
+}
+
+/** The private key of the log, and the record of what it signed last: files of the publisher's machine alone. */
+export interface LogSigner {
+  /** Its name is the origin of the log. */
+  key: VerifierKey
+  /**
+   * The newest checkpoint the key ever signed; its size is 0 before the first.
+   *
+   * @throws Refusal `storage_unavailable` if the record is missing, because signed checkpoints are then unknown
+   */
+  lastSigned(): Promise<Checkpoint>
+  /**
+   * Signs a checkpoint. The record is durable before the note leaves this function; signing the same again gives the
+   * same note.
+   *
+   * @throws Refusal `storage_damaged` for a smaller tree than the last, or another one of the same size
+   */
+  sign(checkpoint: Checkpoint): Promise<string>
 }
 
 /** Reads both ledgers and the newest head together and proves them. */
@@ -206,6 +237,8 @@ export interface Auditors {
   objects: {
     /** Every head, ascending. */
     heads(): Promise<AuditedHead[]>
+    /** Files of the signed log. */
+    logFiles: Pick<Objects['logFiles'], 'list' | 'get'>
     /** Key of every file below `sha256/`, with any name. */
     objectKeys(): Promise<string[]>
     /**

@@ -9,6 +9,7 @@ import { isDamage } from '../domain/year/finding.ts'
 import type { Finding } from '../domain/year/finding.ts'
 import { proveBytes } from '../domain/year/envelope.ts'
 import type { Head, LedgerContents, LedgerRow, Manifest } from '../domain/year/ledger.ts'
+import { logFileName } from '../domain/year/log/log-history.ts'
 import { leaseLost, withPublisherLease } from './lease.ts'
 import { verifyArchive } from './verify-archive.ts'
 import type { VerifyReport } from './verify-archive.ts'
@@ -36,6 +37,8 @@ export interface CopyReport {
   /** Written objects, heads and entries; `unchanged` ones were already in the target. */
   objects: { copied: number; unchanged: number; bytes: number }
   heads: { copied: number; unchanged: number }
+  /** Signed checkpoints, cosignatures and policies. */
+  logFiles: { copied: number; unchanged: number }
   entries: { copied: number; unchanged: number }
   legacy: { copied: number; unchanged: number }
   head: VerifyReport['head']
@@ -49,7 +52,7 @@ const CONCURRENCY = 8
 
 /**
  * Copies an archive to other engines (docs/operations.md): every object, every head, then all rows of the ledger in one
- * transaction, then an audit of the copy. The target must hold a beginning of the same archive, so that an interrupted
+ * transaction, then the files of the signed log, then an audit of the copy. The target must hold a beginning of the same archive, so that an interrupted
  * copy continues and nothing is overwritten or deleted.
  *
  * @throws Refusal `copy_refused` when the target holds another archive, `lease_held` while another process publishes
@@ -75,9 +78,12 @@ export async function copyArchive(ports: CopyPorts, signal: AbortSignal): Promis
     const refusal = await target.ledger.adopt(contents, attempts, before, { token, now: clock() })
     if (refusal === 'lease-lost') throw leaseLost()
     if (refusal !== null) throw copyRefused('its ledger changed during the copy; run the command again')
+    // A crash among them: the copy lacks notes, which the next copy adds.
+    const logFiles = await copyLogFiles(source.objects, target.objects, contents.rows.length)
     return {
       objects,
       heads,
+      logFiles,
       entries: copyCounts(contents.rows, before.rows),
       legacy: copyCounts(contents.legacy, before.legacy),
       head: await auditCopy(ports, signal),
@@ -172,6 +178,26 @@ async function copyHeads(heads: readonly Head[], target: Objects): Promise<CopyR
   for (const head of heads) await target.putHead(head)
   const copied = heads.filter(({ seq }) => !existing.has(`heads/${seq}`)).length
   return { copied, unchanged: heads.length - copied }
+}
+
+/** @param entries of the copied ledger; what was signed since is in the next copy */
+async function copyLogFiles(
+  source: Objects,
+  target: Objects,
+  entries: number,
+): Promise<CopyReport['logFiles']> {
+  const there = new Set((await target.logFiles.list()).map(logFileName))
+  const files = (await source.logFiles.list()).filter(
+    (file) => file.kind === 'policy' || file.size <= entries,
+  )
+  for (const file of files) {
+    const bytes = await source.logFiles.get(file)
+    if (bytes === null) throw storageDamaged(`tlog/year/${logFileName(file)} is listed and absent`)
+    // A file that is there already must be the same.
+    await target.logFiles.put(file, bytes)
+  }
+  const copied = files.filter((file) => !there.has(logFileName(file))).length
+  return { copied, unchanged: files.length - copied }
 }
 
 async function auditCopy(

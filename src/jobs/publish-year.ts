@@ -7,7 +7,7 @@ import type { ProvedLedger } from '../domain/year/chain.ts'
 import { sealYear } from '../domain/year/envelope.ts'
 import type { SealedYear } from '../domain/year/envelope.ts'
 import { lastCompleteDay, windowEnding } from '../domain/year/ledger.ts'
-import type { AppendRefusal, EntryContent, Head } from '../domain/year/ledger.ts'
+import type { AppendRefusal, EntryContent, Head, LedgerRow } from '../domain/year/ledger.ts'
 import {
   COMMIT_WITHIN_MS,
   missedDays,
@@ -24,8 +24,10 @@ import type { LeasePorts } from './lease.ts'
 import { contentFacts, describeGap, manifestFacts, publishReport } from './publish-report.ts'
 import type { PublishReport } from './publish-report.ts'
 import { rankWithTitles } from './rank-with-titles.ts'
+import { readSigned, requireOneHistory, signCheckpoint } from './sign-checkpoint.ts'
+import type { SignPorts } from './sign-checkpoint.ts'
 
-export interface PublishPorts extends LeasePorts {
+export interface PublishPorts extends LeasePorts, SignPorts {
   ledger: Ledger
   year: YearReader
   objects: Objects
@@ -61,6 +63,8 @@ interface Run extends PublishPorts, PublishOptions {
   token: string
   /** The ledger at its last proof, and the newest head at the start. */
   proved: ProvedLedger
+  /** Every row of the ledger, those appended since included. */
+  rows: LedgerRow[]
   head: Head | null
   /** End of the chain, which the next entry continues. */
   end: Pick<Head, 'seq' | 'leaf'>
@@ -79,8 +83,11 @@ interface Run extends PublishPorts, PublishOptions {
 export async function publishYear(ports: PublishPorts, options: PublishOptions): Promise<PublishResult> {
   const startedAt = ports.clock()
   const begin = async (token: string): Promise<Run> => {
-    const { proved, head } = await ports.year.read()
-    const facts = { startedAt, asOfDay: lastCompleteDay(startedAt), token, proved, head, end: endOf(proved) }
+    const signed = await readSigned(ports)
+    const { proved, contents, head } = await ports.year.read()
+    requireOneHistory(signed, contents.rows)
+    const asOfDay = lastCompleteDay(startedAt)
+    const facts = { startedAt, asOfDay, token, proved, rows: contents.rows, head, end: endOf(proved) }
     return { ...ports, ...options, ...facts, sealed: null, reportedReason: null }
   }
   if (options.dryRun) return rehearse(await begin(''))
@@ -95,11 +102,14 @@ async function publish(run: Run): Promise<PublishResult> {
   // Write the head that a crash after a commit left out.
   if (headIsBehind(run.proved.entries, run.head)) await putHead(run)
   await recordMissedDays(run)
+  // The note that a crash left unsigned, or that of the missed days.
+  await signCheckpoint(run, run.rows)
   let failed: PublishResult | null = null
   for (;;) {
     const plan = planPublication(asOfDay, run.proved.entries, await ledger.attempts(asOfDay))
     if (plan.do === 'record-gap') {
       await recordGap(run, { asOfDay, reason: 'attempts_spent', attempts: plan.attempts })
+      await signCheckpoint(run, run.rows)
       if (failed) return { ...failed, report: { ...failed.report, outcome: 'gap' } }
     } else if (failed) {
       if (once || signal.aborted || !(await pause(run, failed))) return failed
@@ -133,13 +143,17 @@ async function attempt(run: Run, found: FoundWindow, number: number): Promise<Pu
   if (run.sealed === null) throw new Error('a publication was committed without a seal')
   const facts = { attempt: number, ...manifestFacts(run.sealed.manifest), ...contentFacts(run.sealed) }
   const published = resultOf(run, 'published', facts)
+  let unwritten = 'head'
   try {
     await prove(run)
     // A crash before it: the day is published, and the next run writes the head.
     await putHead(run)
+    unwritten = 'checkpoint'
+    // A crash before it: the next run signs the checkpoint.
+    await signCheckpoint(run, run.rows)
     return published
   } catch (cause) {
-    const reason = `published, but its head could not be written (${messageOf(cause)}); the next run writes it`
+    const reason = `published, but its ${unwritten} could not be written (${messageOf(cause)}); the next run writes it`
     return { report: { ...published.report, reason }, cause }
   }
 }
@@ -254,8 +268,10 @@ function endOf({ entries, lastLeaf }: ProvedLedger): Run['end'] {
 }
 
 async function prove(run: Run): Promise<void> {
-  run.proved = (await run.year.read()).proved
-  run.end = endOf(run.proved)
+  const { proved, contents } = await run.year.read()
+  run.proved = proved
+  run.rows = contents.rows
+  run.end = endOf(proved)
 }
 
 /**
@@ -267,8 +283,10 @@ async function append(run: Run, content: EntryContent, recordedAt: Instant): Pro
   const { token, clock, end } = run
   const row = sealEntry(content, end.seq + 1, recordedAt, end.leaf)
   const refusal = await run.ledger.append(row, { token, clock, withinMs: COMMIT_WITHIN_MS })
-  if (refusal === null) run.end = row
-  return refusal
+  if (refusal !== null) return refusal
+  run.end = row
+  run.rows = [...run.rows, row]
+  return null
 }
 
 async function putHead({ objects, clock, end: { seq, leaf } }: Run): Promise<void> {

@@ -3,12 +3,14 @@ import { Refusal } from '../domain/refusal.ts'
 import type { Day } from '../domain/time.ts'
 import { GENESIS_LEAF } from '../domain/year/chain.ts'
 import { auditLedger } from '../domain/year/check.ts'
+import { auditLog, logFilePath } from '../domain/year/log/check-log.ts'
+import type { AuditedLogFile } from '../domain/year/log/check-log.ts'
 import type { AuditedHead, LedgerAudit } from '../domain/year/check.ts'
 import { examineReadObject, objectFindings, objectPath } from '../domain/year/examine.ts'
 import type { ObjectOutcome } from '../domain/year/examine.ts'
 import { finding, isSound } from '../domain/year/finding.ts'
 import type { Finding, FindingCode } from '../domain/year/finding.ts'
-import type { KeptHead, LedgerContents, Manifest } from '../domain/year/ledger.ts'
+import type { AuditedContents, KeptHead, LedgerRow, Manifest } from '../domain/year/ledger.ts'
 import { chooseManifests } from '../domain/year/sample.ts'
 import type { Sample } from '../domain/year/sample.ts'
 
@@ -104,10 +106,14 @@ export async function verifyArchive(ports: VerifyPorts, options: VerifyOptions):
       cause = error
       return null
     })
+    // Listed before the ledger is read too, which then continues every note.
+    const logFiles = await readLogFiles(run)
     const ledgers = await unlessDamaged(run, 'row_tampered', 'ledger', () => readLedgers(run))
     if (ledgers) {
       audit = ledgers
       run.findings.push(...audit.findings)
+      // Without every entry there is no tree to compare with.
+      if (ledgers.isWhole) run.findings.push(...auditLog(ledgers.rows, logFiles))
       const manifests = audit.timeline.map(({ manifest }) => manifest)
       const newest = manifests.at(-1)
       const others = chooseManifests(manifests, options, ports.random).filter((one) => one !== newest)
@@ -152,14 +158,40 @@ async function unlessDamaged<T>(
 /** Most reads of the heads while a publisher adds new ones. */
 const READINGS_MAX = 5
 
-const NO_LEDGER: LedgerContents = { rows: [], legacy: [], founding: null }
+const NO_LEDGER: AuditedContents = { rows: [], legacy: [], founding: null, unreadable: [] }
+
+/** Every file of the signed log; one that cannot be read because it is damaged is a finding. */
+async function readLogFiles(run: Run): Promise<AuditedLogFile[]> {
+  const { logFiles } = run.ports.objects
+  const { jobs, signal } = run.options
+  const files = (await unlessDamaged(run, 'note_invalid', 'tlog/year', () => logFiles.list())) ?? []
+  const read: (AuditedLogFile | null)[] = []
+  for (let start = 0; start < files.length; start += jobs) {
+    signal.throwIfAborted()
+    const batch = files.slice(start, start + jobs).map((file) =>
+      unlessDamaged(run, 'note_invalid', logFilePath(file), async () => ({
+        file,
+        bytes: await logFiles.get(file),
+      })),
+    )
+    read.push(...(await Promise.all(batch)))
+  }
+  return read.filter((file) => file !== null)
+}
+
+interface ReadLedgers extends LedgerAudit {
+  rows: readonly LedgerRow[]
+  /** False when rows are left out because they cannot be read. */
+  isWhole: boolean
+}
 
 /** Reads the heads first: a commit in between leaves the ledger one entry ahead, which is sound. */
-async function readLedgers({ ports: { ledger, objects }, options }: Run): Promise<LedgerAudit> {
+async function readLedgers({ ports: { ledger, objects }, options }: Run): Promise<ReadLedgers> {
   let heads = await objects.heads()
   for (let reading = 1; ; reading += 1) {
     const contents = (await ledger.read()) ?? NO_LEDGER
-    const audit = auditLedger(contents, heads, options.expectedHead)
+    const isWhole = contents.unreadable.length === 0
+    const audit = { ...auditLedger(contents, heads, options.expectedHead), rows: contents.rows, isWhole }
     if (audit.findings.length === 0 || reading === READINGS_MAX) return audit
     const again = await objects.heads()
     if (newestOf(again) === newestOf(heads)) return audit

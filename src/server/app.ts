@@ -30,10 +30,13 @@ import { NO_STORE, addHeader, requestId, respondJson } from './respond.ts'
 import type { Log, Route } from './route.ts'
 import { singleFlight, withTimeout } from './single-flight.ts'
 import { historyRoute, ledgerRoutes } from './year/routes.ts'
+import { logRoutes } from './year/log-routes.ts'
 import { provedPublications } from './year/proved-publications.ts'
 import type { ProvedPublications, PublicationPorts } from './year/proved-publications.ts'
+import { servedLog } from './year/served-log.ts'
 
 export interface ServerPorts extends ReaderPorts {
+  objects: ReaderPorts['objects'] & Pick<Objects, 'logFiles'>
   search: Pick<FeedSearch, 'by'>
   /** Proxies whose `X-Forwarded-For` is trusted. */
   trustedProxies: readonly IpRange[]
@@ -90,7 +93,12 @@ export function createApp(ports: ServerPorts, readers = openReaders(ports)): H3 
   mountItemPage(mount, frame, log)
   mountDocs(app, mount, publishedDocuments(demo), frame, baseUrl)
   const live = liveRoutes(snapshots, () => ({ baseUrl: baseUrl(), demo }))
-  const year = [historyRoute(publications, clock), ...ledgerRoutes(publications)]
+  const readLog = servedLog(ports.objects.logFiles, publications, clock)
+  const year = [
+    historyRoute(publications, clock),
+    ...ledgerRoutes(publications),
+    ...logRoutes(readLog, clock),
+  ]
   mountRoutes(app, [...year, ...live, ...searchRoutes(ports.search, callerOf)], log)
   mountRoutes(app, [...freeModelRoutes(recommendation, demo, clock), ...ports.agent.routes], log)
   if (ports.mcp) mountRoutes(app, [mcpRoute(ports.mcp)], log)

@@ -48,6 +48,8 @@ export interface Contract<Code extends string> {
   /** `GET` unless another is named. */
   method?: 'POST'
   path: string
+  /** The rest of the path, slashes included, which `{name}` at its end stands for. */
+  pathRest?: { name: string; description: string }
   operationId: string
   /** Groups operations in the rendered reference. */
   tag: string
@@ -63,6 +65,8 @@ export interface Contract<Code extends string> {
   /** Schema of the 200 body. */
   success: z.ZodType
   successDescription: string
+  /** Another body that a 200 may have. */
+  otherSuccess?: { contentType: string; schema: z.ZodType }
   /** Response headers of a success, by name with a description. */
   successHeaders: Readonly<Record<string, string>>
   /** Status, cause and further body members of every refusal. */
@@ -113,7 +117,7 @@ export function route<Code extends string>(
     return respondJson(event, status, headers, { error, ...members, ...extraMembers })
   }
   return {
-    path: contract.path,
+    path: contract.path.replace(/\{\w+\}$/, '**'),
     async handle(event, log) {
       try {
         if (event.req.method === 'OPTIONS') {

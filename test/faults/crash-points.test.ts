@@ -17,6 +17,7 @@ import {
   withCopy,
 } from '../support/attack.ts'
 import { dash, temporaryFolder } from '../support/dash.ts'
+import { logSettings } from '../support/signed-log.ts'
 import type { SyscallFault, SyscallPoint, PreparedFolder } from '../support/attack.ts'
 
 const publishIn = (folder: string): string[] => ['publish-year', '--once', '--json', '--data-dir', folder]
@@ -62,7 +63,7 @@ async function suffer({ folder, day }: PreparedFolder, attack: Attack, number: n
     const { fired, run } = await strike(publishIn(copy), copy, attack, freshFolder)
     // Verifying a ledger rolls back the journal of a crash; the next run must find that journal unchanged.
     const after = await withCopy(copy, 'audited', (audited) => audit(audited, day))
-    const next = await dash(publishIn(copy))
+    const next = await dash(publishIn(copy), { env: logSettings(copy) })
     return {
       attack,
       fired,
@@ -94,6 +95,8 @@ function breachesOf(outcome: Outcome, { day, earlier }: PreparedFolder): string[
     [nextOutcome === (published ? 'already-published' : 'published'), `the next run said ${nextOutcome}`],
     [afterNext.sound, `the archive is not sound after the next run: ${afterNext.why}`],
     [afterNext.publications.join() === [...earlier, day].join(), 'the next run left other publications'],
+    [afterNext.signed === earlier.length + 1, `the next run left a note of ${afterNext.signed} entries`],
+    [code !== 0 || after.signed === earlier.length + 1, 'the run ended well and signed nothing'],
   ]
   return rules.flatMap(([holds, breach]) =>
     holds ? [] : [`${attack.fault} at ${call} ${nth} (${path}), exit ${code}: ${breach}`],
@@ -121,6 +124,9 @@ async function attackAll(title: string, prepared: PreparedFolder, stride: number
     'published without acknowledgement': count(
       ({ acknowledged, after }) => !acknowledged && after.publications.includes(prepared.day),
     ),
+    'published and not signed': count(
+      ({ after }) => after.publications.includes(prepared.day) && after.signed <= prepared.earlier.length,
+    ),
     'attempts spent (0 or 1)': tally(outcomes.map(({ after }) => after.attempts)),
     'orphan objects left': outcomes.reduce((sum, { after }) => sum + after.orphans, 0),
     'temporary files left': outcomes.reduce((sum, { after }) => sum + after.unfinished, 0),
@@ -138,7 +144,7 @@ describe('a publish killed, or failed with EIO or ENOSPC, at its system calls', 
     ['after two earlier days', 2, 23],
   ])(
     'a failed publish leaves a sound archive and loses nothing, %s',
-    { timeout: LONG ? 3_600_000 : 600_000 },
+    { timeout: LONG ? 3_600_000 : 1_200_000 },
     async (title, earlierDays, stride) => {
       expect(await attackAll(title, await preparedFolder(earlierDays), stride)).toEqual([])
     },
@@ -172,7 +178,7 @@ test.each(SYSCALL_FAULTS)('three attempts that fail by %s make a permanent gap',
     })
   }
   for (let later = 0; later < 3; later += 1) {
-    const run = await dash(publishIn(folder))
+    const run = await dash(publishIn(folder), { env: logSettings(folder) })
     expect([run.code, reportOf(run.stdout)]).toMatchObject([3, { outcome: 'gap', attempt: 3 }])
     expect(await audit(folder, day)).toMatchObject({ sound: true, publications: earlier, gaps: [day] })
   }

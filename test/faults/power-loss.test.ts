@@ -16,6 +16,7 @@ import {
 } from '../support/attack.ts'
 import { temporaryFolder } from '../support/dash.ts'
 import type { PreparedFolder } from '../support/attack.ts'
+import { signedLogOf } from '../support/signed-log.ts'
 import { storiesOf } from '../support/signals.ts'
 import {
   fingerprintOf,
@@ -116,7 +117,8 @@ async function publishBreaches(
     const workspace = reopenWorkspace(folder)
     try {
       // The machine was restarted: every lease holder is dead.
-      const ports = publishPortsOf(workspace, { clock: Date.now, isDead: () => true })
+      const log = signedLogOf(folder)
+      const ports = publishPortsOf(workspace, { log, clock: Date.now, isDead: () => true })
       const outcome = await publish(ports).then(({ report }) => report.outcome, String)
       return { next: outcome, last: await audit(folder, day) }
     } finally {
@@ -129,6 +131,8 @@ async function publishBreaches(
     [!acknowledged || found.publications.includes(day), 'an acknowledged publication is lost'],
     [['published', 'already-published'].includes(next), `the next attempt: ${next}`],
     [last.publications.join() === [...earlier, day].join(), 'the next attempt left other publications'],
+    [!acknowledged || found.signed === earlier.length + 1, 'an acknowledged publication is not signed'],
+    [last.signed === earlier.length + 1, `the next attempt left a note of ${last.signed} entries`],
   ]
   return rules.flatMap(([holds, breach]) => (holds ? [] : [`after ${after} operations, ${how}: ${breach}`]))
 }

@@ -5,6 +5,7 @@ import type { PublishReport } from '../../src/jobs/publish-report.ts'
 import { audit } from '../support/sample-archive.ts'
 import { LONG, tally, printFacts, mapConcurrently, preparedFolder } from '../support/attack.ts'
 import { dash, serve } from '../support/dash.ts'
+import { logSettings } from '../support/signed-log.ts'
 import { reopenWorkspace } from '../support/workspace.ts'
 
 const SLOW = { timeout: LONG ? 3_600_000 : 600_000 }
@@ -16,7 +17,7 @@ test(`${PUBLISHERS} publishers of one day have one winner`, SLOW, async () => {
   const { folder, day } = await preparedFolder()
   const publishers = Array.from({ length: PUBLISHERS }, (_, index) => index)
   const runs = await mapConcurrently(publishers, AT_ONCE, () =>
-    dash(['publish-year', '--once', '--json', '--data-dir', folder]),
+    dash(['publish-year', '--once', '--json', '--data-dir', folder], { env: logSettings(folder) }),
   )
   const outcomes = runs.map(({ code, stdout }) =>
     code !== 0 ? `exit ${code}` : (JSON.parse(stdout) as PublishReport).outcome,
@@ -29,6 +30,7 @@ test(`${PUBLISHERS} publishers of one day have one winner`, SLOW, async () => {
     publications: [day],
     gaps: [],
     attempts: 1,
+    signed: 1,
     orphans: 0,
     unfinished: 0,
   })

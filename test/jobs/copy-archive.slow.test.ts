@@ -15,6 +15,7 @@ import { FaultPlan, InjectedFault } from '../support/faults.ts'
 import type { FaultKind } from '../support/faults.ts'
 import { filesOfFolder } from '../support/temporary-folder.ts'
 import { importPortsOf, SAMPLE_ARCHIVE } from '../support/legacy-archive.ts'
+import { signedLogIn, storedCheckpoints } from '../support/signed-log.ts'
 import {
   AS_OF,
   openWorkspace,
@@ -306,4 +307,25 @@ describe('an interrupted copy', () => {
     },
     120_000,
   )
+})
+
+test('a copy has the notes of the log up to its last entry, and refuses others in their place', async () => {
+  const stores = await openWorkspace()
+  const source = { ...stores, log: signedLogIn(stores.folder) }
+  for (const day of [FIRST_DAY, AS_OF]) await source.feed.importSignals(sampleSignals(day))
+  await publishDays(source, [FIRST_DAY, AS_OF])
+  const target = await openWorkspace()
+  const { logFiles } = await copy(placeOf(source), placeOf(target))
+  expect(logFiles).toEqual({ copied: 4, unchanged: 0 })
+  const { key } = source.log.signer
+  expect((await storedCheckpoints(target.objects, key)).map(({ size }) => size)).toEqual([1, 4, 5])
+  const again = await copy(placeOf(source), placeOf(target))
+  expect(again.logFiles).toEqual({ copied: 0, unchanged: 4 })
+  const note = { kind: 'note', size: 5 } as const
+  const changed = { ...source.objects.logFiles, get: () => Promise.resolve(new Uint8Array(9)) }
+  const objects = { ...source.objects, logFiles: changed }
+  await expect(copy(placeOf(source, source.ledger, objects), placeOf(target))).rejects.toMatchObject({
+    code: 'storage_damaged',
+  })
+  expect(await target.objects.logFiles.get(note)).toEqual(await source.objects.logFiles.get(note))
 })

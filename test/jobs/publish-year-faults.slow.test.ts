@@ -6,6 +6,8 @@ import type { PublishReport } from '../../src/jobs/publish-report.ts'
 import type { PublishPorts } from '../../src/jobs/publish-year.ts'
 import { FaultPlan, InjectedFault } from '../support/faults.ts'
 import type { Fault, FaultKind } from '../support/faults.ts'
+import { auditLog, signedLogIn, storedCheckpoints } from '../support/signed-log.ts'
+import type { SignedLog } from '../../src/jobs/sign-checkpoint.ts'
 import {
   AS_OF,
   openWorkspace,
@@ -20,9 +22,14 @@ import type { Workspace } from '../support/workspace.ts'
 
 const FIRST_DAY = addDays(AS_OF, -2)
 
+interface Prepared extends Workspace {
+  log: SignedLog
+}
+
 /** A published day, a missed one, and today's signals, one title of which must still be asked for. */
-async function preparedWorkspace(): Promise<Workspace> {
-  const workspace = await openWorkspace()
+async function preparedWorkspace(): Promise<Prepared> {
+  const stores = await openWorkspace()
+  const workspace = { ...stores, log: signedLogIn(stores.folder) }
   await workspace.feed.importSignals(sampleSignals(FIRST_DAY))
   await publishDays(workspace, [FIRST_DAY])
   const [first, ...others] = sampleSignals()
@@ -34,10 +41,12 @@ const answering: PublishPorts['titles'] = {
   title: ({ source }) => Promise.resolve({ title: 'as asked', provenance: `${source}:asked` }),
 }
 
-async function runWith(workspace: Workspace, plan: FaultPlan): Promise<PublishReport | null> {
+async function runWith(workspace: Prepared, plan: FaultPlan): Promise<PublishReport | null> {
+  const logFiles = plan.wrap('logFiles', workspace.objects.logFiles)
   const ports = publishPortsOf(workspace, {
     ledger: plan.wrap('ledger', workspace.ledger),
-    objects: plan.wrap('archive', workspace.objects),
+    objects: { ...plan.wrap('archive', workspace.objects), logFiles },
+    log: { ...workspace.log, signer: plan.wrap('signer', workspace.log.signer) },
     feed: plan.wrap('feed', workspace.feed),
     year: plan.wrap('year', workspace.year),
     titles: plan.wrap('titles', answering),
@@ -51,8 +60,9 @@ async function runWith(workspace: Workspace, plan: FaultPlan): Promise<PublishRe
 }
 
 /** Expects the invariant of every moment: the archive is sound, and no acknowledged publication is lost. */
-async function expectSound(workspace: Workspace, acknowledged: string | null): Promise<void> {
-  const { proved } = await workspace.year.read()
+async function expectSound(workspace: Prepared, acknowledged: string | null): Promise<void> {
+  const { proved, contents } = await workspace.year.read()
+  expect((await auditLog(workspace.log, workspace.objects, contents.rows)).problems).toEqual([])
   for (const { manifest } of proved.timeline)
     proveBytes(manifest, await workspace.objects.get(manifest.sha256))
   const days = proved.timeline.map((item) => item.manifest.asOfDay)
@@ -74,6 +84,8 @@ const ORDERED = new Set([
   'archive.put',
   'ledger.append',
   'archive.putHead',
+  'signer.sign',
+  'logFiles.put',
   'ledger.releaseLease',
 ])
 
@@ -88,6 +100,7 @@ async function expectRecovery(fault: Fault): Promise<void> {
   const { proved, head } = await workspace.year.read()
   expect(headIsBehind(proved.entries, head)).toBe(false)
   expect(proved.entries.map((entry) => entry.kind)).toEqual(['publication', 'gap', 'publication'])
+  expect((await storedCheckpoints(workspace.objects, workspace.log.signer.key)).at(-1)?.size).toBe(3)
   expect((await workspace.ledger.attempts(AS_OF)).length).toBeLessThanOrEqual(2)
 }
 
@@ -98,10 +111,14 @@ describe('an interrupted run', () => {
       'ledger.takeLease',
       'ledger.append',
       'archive.putHead',
+      'signer.sign',
+      'logFiles.put',
       'ledger.countAttempt',
       'archive.put',
       'ledger.append',
       'archive.putHead',
+      'signer.sign',
+      'logFiles.put',
       'ledger.releaseLease',
     ])
   })

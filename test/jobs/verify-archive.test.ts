@@ -132,6 +132,7 @@ function fakeArchive(
         yield [{ index, outcome: outcomeOf(day) }]
       }
     },
+    logFiles: { list: () => Promise.resolve([]), get: () => Promise.resolve(null) },
     ...changes.objects,
   }
   const ledger = { read: () => Promise.resolve(audited(CONTENTS)), ...changes.ledger }

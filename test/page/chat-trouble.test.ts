@@ -302,7 +302,7 @@ test('a task list marks done tasks, and no character reverses the text direction
   const { page } = await visit(url)
   const shown = (text: string): Promise<string> =>
     page.evaluate<string>(`import('/assets/chat-markdown.js')
-      .then(({ readable }) => readable(${JSON.stringify(text)}).textContent.trim())`)
+      .then(({ safeFragment }) => safeFragment(${JSON.stringify(text)}).textContent.trim())`)
   expect(await shown('- [ ] to do\n- [x] done')).toBe('☐ to do\n☑ done')
   expect(await shown('read \u202egnorw\u202c &#x202e;and right \u2067אב\u2069')).toBe(
     'read gnorw and right \u2067אב\u2069',
@@ -351,11 +351,11 @@ describe('hostile text of a model does nothing', () => {
     const { page, problems, hosts } = await visit(url)
     const requestedUrls: string[] = []
     page.on('request', (request) => requestedUrls.push(new URL(request.url()).pathname))
-    await page.evaluate(`import('/assets/chat-markdown.js').then(({ readable }) => {
+    await page.evaluate(`import('/assets/chat-markdown.js').then(({ safeFragment }) => {
       const place = document.createElement('div')
       place.id = 'hostile'
       document.body.append(place)
-      place.append(readable(${JSON.stringify(HOSTILE)}))
+      place.append(safeFragment(${JSON.stringify(HOSTILE)}))
     })`)
     await page.waitForLoadState('networkidle')
     expect(requestedUrls.filter((path) => !path.startsWith('/assets/'))).toEqual([])

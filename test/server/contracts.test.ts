@@ -3,10 +3,12 @@ import { openApp } from '../support/api-client.ts'
 import { requestRoute, PUBLIC_CONTRACTS } from '../support/contract-client.ts'
 import { keepSnapshot } from '../support/live-client.ts'
 import { feedEvents, refresh } from '../support/signals.ts'
+import { signedLogIn } from '../support/signed-log.ts'
 import { AS_OF, openWorkspace, publishDays, sampleSignals } from '../support/workspace.ts'
 
 const YEAR_DOCS = '/docs/api/top-year-history'
 const LEDGER = { cache: 'public, max-age=60', exposed: 'ETag, Link', docs: YEAR_DOCS, query: '' }
+const LOG = { ...LEDGER, docs: '/docs/api/top-year-log' }
 const LIVE = {
   cache: 'public, max-age=60, stale-while-revalidate=300',
   exposed: 'ETag, Last-Modified, Link',
@@ -33,6 +35,10 @@ const ROUTES: Readonly<Record<string, typeof LEDGER>> = {
   '/api/feed/history/ledger/legacy': LEDGER,
   '/api/feed/history/head': LEDGER,
   '/api/feed/history/index': LEDGER,
+  '/tlog/year/checkpoint': { ...LOG, cache: 'public, max-age=5' },
+  '/tlog/year/tile/{tile}': { ...LOG, cache: 'public, max-age=31536000, immutable' },
+  '/tlog/year/policy': LOG,
+  '/tlog/year/proof': LOG,
   '/api/feed': LIVE,
   '/api/rss': LIVE,
   '/api/atom': LIVE,
@@ -54,13 +60,13 @@ test('every public route has a row in the table', () => {
 test('every public route has its media type, schema, caching, validators and digests, and is open to all origins', async () => {
   const workspace = await openWorkspace()
   await workspace.feed.importSignals(sampleSignals())
-  await publishDays(workspace, [AS_OF])
+  await publishDays({ ...workspace, log: signedLogIn(workspace.folder) }, [AS_OF])
   await keepSnapshot(workspace.feed, feedEvents('hn', 3))
   await refresh(workspace.search)
   const app = openApp(workspace)
   for (const { path, contentType = 'application/json', success } of PUBLIC_CONTRACTS) {
     const { cache, exposed, docs, query } = ROUTES[path] ?? LEDGER
-    const target = path + query
+    const target = path.replace('{tile}', '0/000.p/1') + query
     const { status, headers, text } = await requestRoute(app, target)
     expect([target, status]).toEqual([target, 200])
     expect(Object.fromEntries(headers)).toMatchObject({

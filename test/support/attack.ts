@@ -13,6 +13,7 @@ import type { FinishedRun } from './dash.ts'
 import { addDays } from '../../src/domain/time.ts'
 import type { Day } from '../../src/domain/time.ts'
 import { lastCompleteDay } from '../../src/domain/year/ledger.ts'
+import { logSettings, signedLogIn } from './signed-log.ts'
 import { storiesOf } from './signals.ts'
 import { publishDays, reopenWorkspace } from './workspace.ts'
 
@@ -114,7 +115,7 @@ interface FaultedRun {
  * main thread; strace counts per thread, so only that thread's calls can be named by a number.
  */
 export async function listSyscalls(args: readonly string[], folder: string): Promise<SyscallPoint[]> {
-  const { run, log } = await runTraced(args, FILE_CALLS, QUICK)
+  const { run, log } = await runTraced(args, folder, FILE_CALLS, QUICK)
   if (run.code !== 0) throw new Error(`the rehearsal ended with ${run.code}: ${run.stderr}`)
   return pointsOf(log, folder).filter(({ path }) => path !== OUTSIDE)
 }
@@ -135,7 +136,7 @@ export async function strike(
 ): Promise<FaultedRun> {
   const run = async (options: readonly string[]): Promise<{ run: FinishedRun; points: SyscallPoint[] }> => {
     freshFolder()
-    const { run: finished, log } = await runTraced(args, [point.call], options)
+    const { run: finished, log } = await runTraced(args, folder, [point.call], options)
     return { run: finished, points: pointsOf(log, folder).filter(({ call }) => call === point.call) }
   }
   const injection = fault === 'KILL' ? 'signal=KILL' : `error=${fault}`
@@ -160,13 +161,14 @@ const QUICK = ['-f', '--seccomp-bpf']
 
 async function runTraced(
   args: readonly string[],
+  folder: string,
   calls: readonly string[],
   options: readonly string[],
 ): Promise<{ run: FinishedRun; log: string }> {
   const logFile = join(temporaryFolder(), 'strace.log')
   // The first line of the log is the start of the program, and names its main thread.
   const trace = ['-y', '-o', logFile, '-e', `trace=execve,${calls.join(',')}`]
-  const run = await dash(args, { wrapper: ['strace', '-qq', ...trace, ...options] })
+  const run = await dash(args, { env: logSettings(folder), wrapper: ['strace', '-qq', ...trace, ...options] })
   return { run, log: readFileSync(logFile, 'utf8') }
 }
 
@@ -194,7 +196,7 @@ function placeOf(line: string, folder: string): string {
     .replace(/[0-9a-f]{64}/, 'digest')
 }
 
-/** A data folder whose next publication is that of `day`. */
+/** A data folder with the key of its log, on which the next publish is that of `day`. */
 export interface PreparedFolder {
   folder: string
   day: Day
@@ -214,9 +216,10 @@ export async function preparedFolder(earlierDays = 0, stories = 200): Promise<Pr
   const stdin = storiesOf(earlier[0] ?? day, stories)
   const imported = await dash(['import', 'signals', '-', '--data-dir', folder], { stdin })
   expect(imported.code).toBe(0)
+  const log = signedLogIn(folder)
   if (earlier.length > 0) {
     const workspace = reopenWorkspace(folder)
-    await publishDays(workspace, earlier)
+    await publishDays({ ...workspace, log }, earlier)
     workspace.close()
   }
   return { folder, day, earlier }

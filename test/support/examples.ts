@@ -128,6 +128,7 @@ interface PublishedInterface {
 /** Headings of docs/errors.md. */
 const HEADINGS: Readonly<Record<string, string>> = {
   'top-year-history': 'History',
+  'top-year-log': 'Signed log',
   feed: 'Live feed and subscriptions',
   search: 'Search',
   'free-llm': 'Free models',

@@ -2,6 +2,7 @@ import { createHash } from 'node:crypto'
 import { mkdirSync, readdirSync, readFileSync, statSync, writeFileSync } from 'node:fs'
 import { basename, dirname, join } from 'node:path'
 import { dash, temporaryFolder } from './dash.ts'
+import { logSettings } from './signed-log.ts'
 
 /**
  * A disk with only the guarantees of POSIX. Written data is durable after an fsync of the file, and a name is added to or
@@ -358,7 +359,7 @@ export async function recordOperations(args: readonly string[], folder: string):
   const logFile = join(temporaryFolder(), 'strace.log')
   // Log everything in hexadecimal and without limit, so that the replay is exact.
   const trace = ['-qq', '-xx', '-y', '-s', '100000000', '-o', logFile, '-e', `trace=${CALLS.join(',')}`]
-  const run = await dash(args, { wrapper: ['strace', ...trace] })
+  const run = await dash(args, { env: logSettings(folder), wrapper: ['strace', ...trace] })
   if (run.code !== 0) throw new Error(`the recorded run ended with ${run.code}: ${run.stderr}`)
   return readFileSync(logFile, 'utf8')
     .split('\n')

@@ -15,6 +15,7 @@ import { readConfig } from '../../src/cli/settings/read-config.ts'
 import { Container } from '../../src/cli/container.ts'
 import type { Finding } from '../../src/domain/year/finding.ts'
 import { verifyArchive } from '../../src/jobs/verify-archive.ts'
+import { auditLog, signedLogOf } from './signed-log.ts'
 import { reopenWorkspace } from './workspace.ts'
 
 /** An archive in memory: ledgers, heads and objects that belong together. */
@@ -86,6 +87,7 @@ export function openSampleApp(archive: SampleArchive, changes: Partial<ServerPor
     keys: async () => [],
     prepare: async () => undefined,
     ping: async () => undefined,
+    logFiles: { list: async () => [], get: async () => null, put: refuse },
     recommendations: {
       current: async () => null,
       run: async () => null,
@@ -152,6 +154,8 @@ export interface Standing {
   publications: string[]
   gaps: string[]
   attempts: number
+  /** Entries that the newest stored note covers; 0 without a note or a key. */
+  signed: number
   /** Objects no publication refers to. */
   orphans: number
   /** Temporary files of writes that were cut. */
@@ -160,24 +164,31 @@ export interface Standing {
 
 /**
  * Audits a data folder as `dash verify-archive` does, after the recovery any reader of it begins with: chain, heads, and
- * every publication.
+ * every publication; with a key in it, everything that was ever signed too.
  */
 export async function audit(folder: string, asOfDay: Day): Promise<Standing> {
   const workspace = reopenWorkspace(folder)
-  const nothing = { publications: [], gaps: [], attempts: 0, orphans: 0, unfinished: 0 }
+  const nothing = { publications: [], gaps: [], attempts: 0, signed: 0, orphans: 0, unfinished: 0 }
   try {
     const attempts = (await workspace.ledger.attempts(asOfDay)).length
     const { rows } = await workspace.ledger.read()
     const findings = await findingsIn(folder)
     const damage = findings.filter(({ code }) => code !== 'orphan_object')
+    const key = signedLogOf(folder)
+    const log = key ? await auditLog(key, workspace.objects, rows) : { newest: 0, problems: [] }
+    const problems = [
+      ...damage.map(({ code, path, actual }) => `${code} ${path}: ${actual}`),
+      ...log.problems,
+    ]
     const daysOf = (kind: string): string[] =>
       rows.filter((row) => row.kind === kind).map((row) => row.asOfDay ?? '')
     return {
-      sound: damage.length === 0,
-      why: damage.map(({ code, path, actual }) => `${code} ${path}: ${actual}`).join('; '),
+      sound: problems.length === 0,
+      why: problems.join('; '),
       publications: daysOf('publication'),
       gaps: daysOf('gap'),
       attempts,
+      signed: log.newest,
       orphans: findings.length - damage.length,
       unfinished: unfinishedIn(workspace.objectsPath),
     }

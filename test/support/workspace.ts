@@ -133,6 +133,7 @@ export function tickingClock(from: Instant): Clock {
 
 export function publishPortsOf(workspace: Workspace, changes: Partial<PublishPorts> = {}): PublishPorts {
   return {
+    log: null,
     ...workspace,
     titles: noTitles,
     clock: tickingClock(RUN_AT),
@@ -165,7 +166,10 @@ export async function publishedWorkspace(days: readonly Day[]): Promise<Workspac
 }
 
 /** Publishes each of the days, in order, over signals already imported. */
-export async function publishDays(workspace: Workspace, days: readonly Day[]): Promise<void> {
+export async function publishDays(
+  workspace: Workspace & { log?: PublishPorts['log'] },
+  days: readonly Day[],
+): Promise<void> {
   for (const day of days) {
     const clock = tickingClock(startOfDay(addDays(day, 1)) + 600_000)
     const { report } = await publish(publishPortsOf(workspace, { clock }))

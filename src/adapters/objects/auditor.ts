@@ -12,7 +12,9 @@ import { loadExaminer } from './examine-file.ts'
 const HEADS_CONCURRENCY = 16
 
 /** Creates the auditor of an archive whose objects are read over the network or from memory. */
-export function streamingAuditor(objects: Pick<Objects, 'keys' | 'headFile' | 'get'>): Auditors['objects'] {
+export function streamingAuditor(
+  objects: Pick<Objects, 'keys' | 'headFile' | 'get' | 'logFiles'>,
+): Auditors['objects'] {
   return {
     async heads() {
       const keys = await objects.keys('heads')
@@ -22,6 +24,7 @@ export function streamingAuditor(objects: Pick<Objects, 'keys' | 'headFile' | 'g
       const heads = await read
       return heads.sort((a, b) => a.seq - b.seq)
     },
+    logFiles: objects.logFiles,
     objectKeys: () => objects.keys('sha256'),
     // Not supported: each object that no entry names would cost a request.
     readAhead: () => null,

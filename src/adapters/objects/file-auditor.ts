@@ -32,7 +32,7 @@ const READ_AHEAD_MIN_FOLDERS = 100
  *
  * @param root folder of the store
  */
-export function fileAuditor(objects: Pick<Objects, 'keys'>, root: string): Auditors['objects'] {
+export function fileAuditor(objects: Pick<Objects, 'keys' | 'logFiles'>, root: string): Auditors['objects'] {
   return {
     async heads() {
       const readFile = fileReader()
@@ -40,6 +40,7 @@ export function fileAuditor(objects: Pick<Objects, 'keys'>, root: string): Audit
       // Synchronous reads take a tenth of the time for thousands of small files.
       return names.map((path) => readHead(root, path, readFile)).sort((a, b) => a.seq - b.seq)
     },
+    logFiles: objects.logFiles,
     objectKeys: () => objects.keys('sha256'),
     async *examine(manifests, examination, jobs, signal) {
       const work = manifests.map((manifest) => ({ path: `${root}/${objectPath(manifest.sha256)}`, manifest }))

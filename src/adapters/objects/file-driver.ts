@@ -83,18 +83,7 @@ export const immutableFiles = defineDriver(({ root, fileClock }: { root: string;
     } catch (error) {
       throw accessError(dirname(path), error)
     }
-    const temporary = join(dirname(path), `${TEMPORARY_PREFIX}${process.pid}-${randomUUID()}`)
-    try {
-      writeDurably(temporary, value)
-      if (replace) renameOver(temporary, path)
-      else linkIfAbsent(temporary, path)
-    } finally {
-      unlinkIfPresent(temporary)
-    }
-    syncFolder(dirname(path))
-    if (!lstatSync(path).isFile() || Buffer.compare(readFileSync(path), value) !== 0) {
-      throw storageDamaged(`${path} does not contain the bytes that were written to it`)
-    }
+    storeFile(path, value, replace)
   },
 
   /** Returns the paths of the files below a base, `a/b/c` relative to the root, without temporary files. */
@@ -144,6 +133,26 @@ export function requireWritableRoot(root: string): void {
     accessSync(root, constants.W_OK | constants.X_OK)
   } catch (error) {
     throw storageUnavailable(`this user cannot write to the folder ${root} of the object store`, error)
+  }
+}
+
+/**
+ * Writes a file whole, durable and read back on return.
+ *
+ * @param replace false: a file that is there must hold the same bytes
+ */
+export function storeFile(path: string, bytes: Uint8Array, replace: boolean): void {
+  const temporary = join(dirname(path), `${TEMPORARY_PREFIX}${process.pid}-${randomUUID()}`)
+  try {
+    writeDurably(temporary, bytes)
+    if (replace) renameOver(temporary, path)
+    else linkIfAbsent(temporary, path)
+  } finally {
+    unlinkIfPresent(temporary)
+  }
+  syncFolder(dirname(path))
+  if (!lstatSync(path).isFile() || Buffer.compare(readFileSync(path), bytes) !== 0) {
+    throw storageDamaged(`${path} does not contain the bytes that were written to it`)
   }
 }
 

@@ -6,13 +6,15 @@ import { storageDamaged } from '../../domain/refusal.ts'
 import { objectPath } from '../../domain/year/examine.ts'
 import { formatHead, parseHead } from '../../domain/year/ledger.ts'
 import type { Head } from '../../domain/year/ledger.ts'
+import { logFileName, parseLogFileName } from '../../domain/year/log/log-history.ts'
+import type { LogFile } from '../../domain/year/log/log-history.ts'
 
 /** An open object store, which may hold connections. The caller closes it. */
 export type OpenObjects = Objects & { close(): Promise<void> }
 
 /**
  * Creates the object store on an unstorage driver: objects under `sha256/<2 hex>/<64 hex>`, heads under
- * `heads/<seq>` (docs/publishing.md). It uses raw reads and writes only: unstorage's other methods parse JSON and
+ * `heads/<seq>`, files of the signed log under `tlog/year/<name>` (docs/publishing.md). It uses raw reads and writes only: unstorage's other methods parse JSON and
  * change bytes. Keys are listed by the driver itself: unstorage would return `heads/7?x` as `heads/7`.
  *
  * @param driver must refuse to overwrite an object with other bytes, except for writes with `replace`, which must
@@ -41,6 +43,7 @@ export function unstorageObjects(driver: Driver, prepare: () => Promise<void>): 
   return {
     prepare,
     keys,
+    logFiles: logFilesIn(storage, driver, prepare),
     recommendations: recommendationStore(storage, driver, prepare),
     close: async () => storage.dispose(),
 
@@ -107,6 +110,26 @@ function objectKey(sha256: string): string {
 
 function headKey(seq: number): string {
   return `heads:${seq}`
+}
+
+const LOG = 'tlog:year'
+
+/** Files of the signed log, under `tlog/year/<name>`. */
+function logFilesIn(storage: Storage, driver: Driver, prepare: () => Promise<void>): Objects['logFiles'] {
+  const keyOf = (file: LogFile): string => `${LOG}:${logFileName(file)}`
+  return {
+    async list() {
+      const keys: string[] = await driver.getKeys(LOG, {})
+      return keys.flatMap((key) => parseLogFileName(key.slice(LOG.length + 1)) ?? [])
+    },
+
+    get: (file) => storage.getItemRaw<Uint8Array>(keyOf(file)),
+
+    async put(file, bytes) {
+      await prepare()
+      await storage.setItemRaw(keyOf(file), bytes)
+    },
+  }
 }
 
 const CURRENT = 'free-llm:current'

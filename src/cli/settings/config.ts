@@ -1,7 +1,9 @@
 import { isAbsolute, join, resolve } from 'node:path'
 import { pathToFileURL } from 'node:url'
 import type { LiveSourceName } from '../../domain/feed/live-source.ts'
+import { Refusal } from '../../domain/refusal.ts'
 import type { DatabaseLocation, StoreLocation } from '../../domain/refusal.ts'
+import { LOG_PATH } from '../../domain/year/log/log-history.ts'
 import type { ListenSettings } from '../../server/listen.ts'
 import { homeFolder } from '../process-identity.ts'
 import { inEnvironment, parseEnvironment, settingLabel } from './environment.ts'
@@ -45,6 +47,7 @@ const configOf = (settings: Settings, cwd: string, originOf: OriginOf) => ({
   port: settings.PORT,
   /** Public address of the server, without a trailing slash; null if it is not configured. */
   baseUrl: settings.DASH_BASE_URL ?? null,
+  log: logOf(settings, cwd),
   /** The API base of each source. */
   sourceUrls: {
     hn: settings.DASH_HN_URL,
@@ -102,6 +105,18 @@ const configOf = (settings: Settings, cwd: string, originOf: OriginOf) => ({
     pingUrl: settings.DASH_HEALTHCHECK_PING_URL ?? null,
   },
 })
+
+const logOf = ({ DASH_LOG_KEY_FILE, DASH_LOG_ORIGIN, DASH_BASE_URL }: Settings, cwd: string) => {
+  const url = DASH_BASE_URL === undefined ? null : `${DASH_BASE_URL}${LOG_PATH}`
+  return {
+    /** File of the key that signs checkpoints; null: nothing is signed. */
+    keyFile: DASH_LOG_KEY_FILE === undefined ? null : resolve(cwd, DASH_LOG_KEY_FILE),
+    /** Name of the log; null: neither it nor an address is set. */
+    origin: DASH_LOG_ORIGIN ?? url?.replace(/^https?:\/\//i, '') ?? null,
+    /** Where the log is served; null when only the listener knows. */
+    url,
+  }
+}
 
 const storesOf = (settings: Settings, cwd: string) => {
   const dataDir = resolve(cwd, settings.DASH_DATA_DIR ?? STANDARD_DATA_DIR)
@@ -204,4 +219,17 @@ export function listeningUrl({ host, port }: Pick<Config, 'host' | 'port'>): str
 /** Base URL of the server of these settings, as seen from its own machine. */
 export function localUrl({ host, port }: Pick<Config, 'host' | 'port'>): string {
   return listeningUrl({ port, host: host === '0.0.0.0' ? '127.0.0.1' : host === '::' ? '::1' : host })
+}
+
+/**
+ * The name of the log.
+ *
+ * @throws Refusal `configuration` when nothing gives it
+ */
+export function requireOrigin({ log: { origin } }: Pick<Config, 'log'>): string {
+  if (origin !== null) return origin
+  throw new Refusal(
+    'configuration',
+    'a log needs a name that never changes: set DASH_BASE_URL or DASH_LOG_ORIGIN',
+  )
 }

@@ -6,6 +6,7 @@ import { isKnownSource } from '../../domain/feed/source.ts'
 import { isHttpUrl, parseIpRange } from '../../domain/address.ts'
 import type { IpRange } from '../../domain/address.ts'
 import type { StoreLocation } from '../../domain/refusal.ts'
+import { isKeyName } from '../../domain/year/log/signed-note.ts'
 
 type Rule<T> = z.ZodPipe<z.ZodString, z.ZodTransform<T, string>>
 
@@ -37,6 +38,11 @@ export const httpUrl = parsed((value, refuse) =>
 export const baseUrl = httpUrl.refine(
   (value) => !/[?#@]/.test(value),
   'must be an address without user, query or fragment',
+)
+
+export const logOrigin = text.refine(
+  (value) => isKeyName(value) && !/^[a-z]+:|\/$/i.test(value),
+  'must be an address without scheme, plus sign, spaces and a slash at its end, as in dash.example.org/tlog/year',
 )
 
 /** URL of a job monitor; `{job}` stands for the name of the job. */

@@ -11,6 +11,7 @@ import {
   httpUrl,
   listenAddress,
   logLevel,
+  logOrigin,
   minPoints,
   origins,
   pingUrl,
@@ -107,6 +108,17 @@ const stores = {
   ),
   AWS_ACCESS_KEY_ID: secret(text, 'access key of an S3 store'),
   AWS_SECRET_ACCESS_KEY: secret(text, 'secret of that access key'),
+}
+
+const signedLog = {
+  DASH_LOG_KEY_FILE: optional(
+    text,
+    'file of the key that signs checkpoints of the ledger, made by `dash log-key new`, for the publisher alone; without it nothing is signed',
+    { page: 'docs/operations.md#signed-checkpoints' },
+  ),
+  DASH_LOG_ORIGIN: optional(logOrigin, 'name of the log, which must never change for one archive', {
+    unset: '`DASH_BASE_URL` without its scheme, and `/tlog/year`',
+  }),
 }
 
 const server = {
@@ -335,6 +347,7 @@ const program = {
  */
 export const VARIABLES = {
   ...stores,
+  ...signedLog,
   ...server,
   ...sources,
   ...articles,
@@ -350,6 +363,7 @@ export type VariableName = keyof typeof VARIABLES
 
 const GROUPS: Readonly<Record<string, Readonly<Record<string, Variable>>>> = {
   Stores: stores,
+  'Signed log': signedLog,
   Server: server,
   Sources: sources,
   'Article texts': articles,

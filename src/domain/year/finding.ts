@@ -14,6 +14,8 @@ export type FindingCode =
   | 'row_tampered'
   | 'chain_broken'
   | 'head_mismatch'
+  | 'note_invalid'
+  | 'log_forked'
   | 'orphan_object'
 
 /** One deviation. */

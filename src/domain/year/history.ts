@@ -44,7 +44,8 @@ export function parsePastInstant(values: readonly string[], now: Instant): Insta
   return data !== undefined && isPast(data, now) ? data : null
 }
 
-function isPast(at: Instant, now: Instant): boolean {
+/** True for an instant at most five minutes ahead of `now`. */
+export function isPast(at: Instant, now: Instant): boolean {
   return at <= now + FUTURE_TOLERANCE_MS
 }
 

@@ -13,6 +13,13 @@ import {
   ledgerContract,
   legacyLedgerContract,
 } from '../year/routes.ts'
+import {
+  LOG_DOCS,
+  checkpointContract,
+  policyContract,
+  proofContract,
+  tileContract,
+} from '../year/log-routes.ts'
 import type { PublishedDocument } from './reference.ts'
 
 type Contracts = Parameters<typeof openApiDocument>[1]
@@ -34,6 +41,13 @@ const INTERFACES: readonly Interface[] = [
     summary: 'Serves archived Top Year publications byte for byte.',
     version: '1.0.0',
     contracts: [historyContract, ledgerContract, legacyLedgerContract, headContract, indexContract],
+  },
+  {
+    path: LOG_DOCS,
+    title: 'Top Year transparency log',
+    summary: 'Serves the ledger in the formats of C2SP transparency logs, and proof files of publications.',
+    version: '1.0.0',
+    contracts: [checkpointContract, tileContract, policyContract, proofContract],
   },
   {
     path: FEED_DOCS,
@@ -129,6 +143,7 @@ function pathItem(contract: Contract<string>): Record<string, unknown> {
       summary: contract.summary,
       description: contract.description,
       parameters: [
+        ...pathParameters(contract),
         ...queryParameters(contract.query).map((parameter) => ({ in: 'query', ...parameter })),
         ...(request?.headers ?? []).map((header) => ({
           in: 'header',
@@ -154,6 +169,12 @@ function pathItem(contract: Contract<string>): Record<string, unknown> {
   }
 }
 
+function pathParameters({ pathRest }: Contract<string>): Record<string, unknown>[] {
+  return pathRest === undefined
+    ? []
+    : [{ in: 'path', ...pathRest, required: true, schema: { type: 'string' } }]
+}
+
 function queryParameters(query: z.ZodObject): Record<string, unknown>[] {
   const { properties = {}, required = [] } = z.toJSONSchema(query, { io: 'input' })
   return Object.entries(properties as Record<string, Described>).map(([name, described]) => {
@@ -171,11 +192,15 @@ interface Described extends Record<string, unknown> {
 
 function successes(contract: Contract<string>): Record<string, unknown> {
   const headers = headerObjects(contract.successHeaders)
+  const other = contract.otherSuccess
   return {
     200: {
       description: contract.successDescription,
       headers,
-      content: { [contract.contentType ?? 'application/json']: { schema: inlineSchema(contract.success) } },
+      content: {
+        [contract.contentType ?? 'application/json']: { schema: inlineSchema(contract.success) },
+        ...(other && { [other.contentType]: { schema: inlineSchema(other.schema) } }),
+      },
     },
     ...(contract.revalidated === false
       ? {}

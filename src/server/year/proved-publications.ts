@@ -6,7 +6,9 @@ import type { ProvedLedger } from '../../domain/year/chain.ts'
 import { proveBytes } from '../../domain/year/envelope.ts'
 import { historyIndex } from '../../domain/year/history.ts'
 import { formatHead, leafText, legacyText } from '../../domain/year/ledger.ts'
-import type { Head, LedgerContents, Manifest } from '../../domain/year/ledger.ts'
+import type { Head, LedgerContents, LedgerRow, Manifest } from '../../domain/year/ledger.ts'
+import { ledgerTree } from '../../domain/year/log/log-history.ts'
+import type { MerkleTree } from '../../domain/year/log/merkle-tree.ts'
 import { publishedBody } from '../respond.ts'
 import type { PublishedBody } from '../respond.ts'
 import { singleFlight, once, batchPerTick } from '../single-flight.ts'
@@ -43,12 +45,24 @@ export interface ProvedPublications {
   ledger(): Promise<PublishedLedger>
   /** All entries and publications of both ledgers with the newest head, verified for this request. */
   entries(): Promise<ProvedLedger & { head: Head | null }>
+  /** Both ledgers as the log that is signed, proved for this very question. */
+  log(): Promise<LedgerLog>
+}
+
+/** Both ledgers, proved, as the log that is signed. */
+export interface LedgerLog {
+  proved: ProvedLedger
+  rows: readonly LedgerRow[]
+  tree: () => MerkleTree
+  /** The text the seal is the digest of. */
+  legacy: () => string
 }
 
 /** Both verified ledgers and the newest head, and their published texts. */
 interface LedgerProof {
   proved: ProvedLedger & { head: Head | null }
   published: PublishedLedger
+  log: LedgerLog
 }
 
 /** A verified value, and the change token under which it stays valid. */
@@ -104,7 +118,12 @@ export function provedPublications(
     const before = await ledgerChangeToken(await objects.newestHead())
     const { proved, contents, head } = await year.read()
     const after = await ledgerChangeToken(head)
-    const value = { proved: { ...proved, head }, published: publishedLedger(proved, contents, head) }
+    const { rows, legacy } = contents
+    const value = {
+      proved: { ...proved, head },
+      published: publishedLedger(proved, contents, head),
+      log: { proved, rows, tree: once(() => ledgerTree(rows)), legacy: () => legacyText(legacy) },
+    }
     const isStable = before !== null && before === after
     cachedLedger = isStable ? { value, changeToken: before, provedAt: clock() } : null
     return value
@@ -152,6 +171,7 @@ export function provedPublications(
     publication: async (manifest) => currentPublication(manifest, await startTokenReads()),
     ledger: async () => (await currentLedger(await startTokenReads())).published,
     entries: async () => (await currentLedger(await startTokenReads())).proved,
+    log: async () => (await currentLedger(await startTokenReads())).log,
   }
 }
 

@@ -4,6 +4,8 @@ import type { Driver, TransactionOptions } from 'unstorage'
 import { sha256Hex } from '../../../src/domain/digest.ts'
 import type { Objects } from '../../../src/domain/ports.ts'
 import type { Head } from '../../../src/domain/year/ledger.ts'
+import { logFileName } from '../../../src/domain/year/log/log-history.ts'
+import type { LogFile } from '../../../src/domain/year/log/log-history.ts'
 import { DAMAGED } from '../../support/refusals.ts'
 import { storageDamaged } from '../../../src/domain/refusal.ts'
 
@@ -62,6 +64,7 @@ type ArchiveOpener = () => Promise<ArchiveUnderTest>
 /** Contract of every archive engine. */
 export function objectsContract(engine: string, open: ArchiveOpener): void {
   archiveContract(engine, open)
+  logFilesContract(engine, open)
   recommendationsContract(engine, open)
 }
 
@@ -213,6 +216,45 @@ function archiveContract(engine: string, open: ArchiveOpener): void {
       await objects.ping()
       expect(await objects.keys('sha256')).toEqual([])
       expect(await objects.newestHead()).toBeNull()
+    })
+  })
+}
+
+function logFilesContract(engine: string, open: ArchiveOpener): void {
+  describe(`the files of a signed log on ${engine}`, () => {
+    const note: LogFile = { kind: 'note', size: 30 }
+    const cosignature: LogFile = { kind: 'cosignature', size: 30, keyId: 'df1c0a35', time: 1_792_800_601 }
+    const policy: LogFile = { kind: 'policy', number: 1 }
+
+    test('are none at first', async () => {
+      const { objects } = await open()
+      expect(await objects.logFiles.list()).toEqual([])
+      expect(await objects.logFiles.get(note)).toBeNull()
+    })
+
+    test('are given back byte for byte and listed', async () => {
+      const { objects } = await open()
+      for (const [index, file] of [note, cosignature, policy].entries())
+        await objects.logFiles.put(file, Uint8Array.of(0, 255, index))
+      expect([...((await objects.logFiles.get(cosignature)) ?? [])]).toEqual([0, 255, 1])
+      const names = (await objects.logFiles.list()).map(logFileName)
+      expect(names.sort()).toEqual(['30', '30.df1c0a35.1792800601', 'policy.1'])
+    })
+
+    test('are written once: the same bytes again change nothing, others are refused', async () => {
+      const { objects } = await open()
+      await objects.logFiles.put(note, utf8('signed'))
+      await objects.logFiles.put(note, utf8('signed'))
+      await expect(objects.logFiles.put(note, utf8('another'))).rejects.toMatchObject(DAMAGED)
+      expect(textOf(await objects.logFiles.get(note))).toBe('signed')
+    })
+
+    test('have no other names', async () => {
+      const { objects, plant } = await open()
+      await objects.logFiles.put(note, utf8('signed'))
+      for (const name of ['0', '030', '30.bak', '30.df1c0a35', 'policy', 'policy.0', 'checkpoint'])
+        await plant(`tlog/year/${name}`, utf8('x'))
+      expect(await objects.logFiles.list()).toEqual([note])
     })
   })
 }

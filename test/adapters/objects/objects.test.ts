@@ -99,6 +99,7 @@ test('an audit reads no more heads once the store has failed', async () => {
   const archive = {
     keys: () => Promise.resolve(Array.from({ length: 200 }, (_, index) => `heads/${index + 1}`)),
     get: () => Promise.resolve(null),
+    logFiles: unstorageObjects(memoryObjects(new Map()), ready).logFiles,
     async headFile() {
       calls += 1
       await pause(1)

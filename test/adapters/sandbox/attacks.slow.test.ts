@@ -11,7 +11,7 @@ const shell = await sandbox()
 /** The next command must run correctly after any other. */
 async function expectSound(): Promise<void> {
   const run = await runIn(shell, 'cat a.txt', { 'a.txt': 'sound\n' })
-  expect(run).toMatchObject({ outcome: 'ran', stdout: 'sound\n', exitCode: 0, why: null })
+  expect(run).toMatchObject({ outcome: 'ran', stdout: 'sound\n', exitCode: 0, reason: null })
 }
 
 const ENDLESS: Record<string, readonly ShellOutcome[]> = {
@@ -59,7 +59,7 @@ describe('a command that does not end', () => {
   test('a command that fills the memory ends only its own process', { timeout: 90_000 }, async () => {
     const limits = { timeMs: 60_000, outputBytes: 1000 }
     const run = await runIn(shell, `echo a | awk '{ $100000000 = "x"; print NF }'`, {}, limits)
-    expect(run).toMatchObject({ outcome: 'too-much-output', why: 'out of memory' })
+    expect(run).toMatchObject({ outcome: 'too-much-output', reason: 'out of memory' })
     await expectSound()
   })
 })

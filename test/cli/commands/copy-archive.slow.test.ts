@@ -36,6 +36,7 @@ test('a copy in a new data folder passes its audit and is served with the same b
   expect(JSON.parse(first.stdout)).toEqual({
     objects: { copied: 2, unchanged: 0, bytes: expect.any(Number) as unknown },
     heads: { copied: 3, unchanged: 0 },
+    logFiles: { copied: 0, unchanged: 0 },
     entries: { copied: 3, unchanged: 0 },
     legacy: { copied: 0, unchanged: 0 },
     head: { seq: 3, leaf: rows[2]?.leaf },

@@ -1,0 +1,91 @@
+import { finding } from '../finding.ts'
+import type { Finding } from '../finding.ts'
+import type { LedgerRow } from '../ledger.ts'
+import { forkOf, ledgerTree, logFileName } from './log-history.ts'
+import type { LogFile } from './log-history.ts'
+import { parsePolicy } from './log-policy.ts'
+import type { LogPolicy } from './log-policy.ts'
+import type { MerkleTree } from './merkle-tree.ts'
+import { openCheckpoint, parseNote, verifyNote } from './signed-note.ts'
+
+/** A file of the signed log as an audit reads it; null: it is listed and absent. */
+export interface AuditedLogFile {
+  file: LogFile
+  bytes: Uint8Array | null
+}
+
+/** Where a file of the log stands in the store. */
+export function logFilePath(file: LogFile): string {
+  return `tlog/year/${logFileName(file)}`
+}
+
+/**
+ * Everything that does not hold in what is stored of the signed log: each note must be signed by a key of a stored policy
+ * and continued by the ledger, so that all notes are consistent with each other, and each cosignature must be valid.
+ *
+ * @param rows every row of the ledger, read after the files were listed
+ */
+export function auditLog(rows: readonly LedgerRow[], files: readonly AuditedLogFile[]): Finding[] {
+  if (files.length === 0) return []
+  const tree = ledgerTree(rows)
+  const texts = new Map(files.map(({ file, bytes }) => [logFilePath(file), textOf(bytes)]))
+  const policies: LogPolicy[] = []
+  const findings: Finding[] = []
+  for (const { file } of files) {
+    if (file.kind !== 'policy') continue
+    const parsed = parsePolicy(texts.get(logFilePath(file)) ?? '')
+    if (parsed.problem === null) policies.push(parsed.policy)
+    else findings.push(invalid(file, 'a policy', parsed.problem))
+  }
+  for (const { file } of files) {
+    const text = texts.get(logFilePath(file)) ?? ''
+    if (file.kind === 'note') findings.push(...auditNote(file, text, policies, tree))
+    if (file.kind === 'cosignature') {
+      const note = texts.get(logFilePath({ kind: 'note', size: file.size })) ?? ''
+      findings.push(...auditCosignature(file, note, text, policies))
+    }
+  }
+  return findings
+}
+
+function textOf(bytes: Uint8Array | null): string {
+  return bytes === null ? '' : new TextDecoder().decode(bytes)
+}
+
+function invalid(file: LogFile, expected: string, actual: string): Finding {
+  return finding('note_invalid', logFilePath(file), expected, actual)
+}
+
+function auditNote(
+  file: Extract<LogFile, { kind: 'note' }>,
+  text: string,
+  policies: readonly LogPolicy[],
+  tree: MerkleTree,
+): Finding[] {
+  const keys = policies.flatMap(({ logs }) => logs.map(({ key }) => key))
+  const opened = openCheckpoint(text, keys)
+  const expected = `a signed checkpoint of ${file.size} entries`
+  if (opened.problem !== null) return [invalid(file, expected, opened.problem)]
+  const { checkpoint } = opened
+  if (checkpoint.size !== file.size) return [invalid(file, expected, `one of ${checkpoint.size} entries`)]
+  const fork = forkOf(tree, checkpoint)
+  return fork === null ? [] : [finding('log_forked', logFilePath(file), 'the tree of the ledger', fork)]
+}
+
+/** Of a witness that no policy names nothing can be said. */
+function auditCosignature(
+  file: Extract<LogFile, { kind: 'cosignature' }>,
+  note: string,
+  line: string,
+  policies: readonly LogPolicy[],
+): Finding[] {
+  const witnesses = policies.flatMap(({ witnesses: each }) => each.map(({ key }) => key))
+  const signed = parseNote(note + line)
+  const expected = `a cosignature of tlog/year/${file.size}`
+  if (signed === null) return [invalid(file, expected, 'it is not one')]
+  const key = witnesses.find(({ id }) => id === file.keyId)
+  if (key === undefined) return []
+  const verdict = verifyNote(signed, key)
+  const isOwn = verdict.is === 'valid' && verdict.times.includes(file.time)
+  return isOwn ? [] : [invalid(file, expected, `the signature of ${key.name} is ${verdict.is}`)]
+}

@@ -1,0 +1,184 @@
+import { areSameBytes, sha256 } from '../../digest.ts'
+
+/**
+ * The Merkle tree of RFC 6962 over the lines of the ledger, and its proofs. Entry `seq - 1` of the tree is the line of
+ * ledger entry `seq`, byte for byte.
+ */
+
+/** A SHA-256 hash: 32 bytes. */
+export type Hash = Uint8Array
+
+export const HASH_BYTES = 32
+
+const LEAF_PREFIX = Uint8Array.of(0)
+const NODE_PREFIX = Uint8Array.of(1)
+
+/** The hash of an entry as a leaf of the tree. */
+export function leafHash(entry: Uint8Array): Hash {
+  return sha256(Buffer.concat([LEAF_PREFIX, entry]))
+}
+
+function nodeHash(left: Hash, right: Hash): Hash {
+  return sha256(Buffer.concat([NODE_PREFIX, left, right]))
+}
+
+/**
+ * A tree with the hash of every complete subtree, so that a root, a proof or a tile at any size costs a number of hashes
+ * that grows with the logarithm of the size.
+ */
+export interface MerkleTree {
+  /** Number of leaves. */
+  readonly size: number
+  /** `levels[h][i]` is the root over the leaves from `i * 2 ** h` up to, not including, `(i + 1) * 2 ** h`. */
+  readonly levels: readonly (readonly Hash[])[]
+}
+
+/** The tree over leaf hashes in their order. */
+export function merkleTree(leaves: readonly Hash[]): MerkleTree {
+  const levels: Hash[][] = []
+  for (let level = [...leaves]; level.length > 0; level = parentsOf(level)) levels.push(level)
+  return { size: leaves.length, levels }
+}
+
+function parentsOf(level: readonly Hash[]): Hash[] {
+  return Array.from({ length: level.length >>> 1 }, (_, index) =>
+    nodeHash(level[2 * index] as Hash, level[2 * index + 1] as Hash),
+  )
+}
+
+/**
+ * The root of a tree when it had `size` leaves.
+ *
+ * @throws RangeError when the tree is smaller
+ */
+export function rootAt(tree: MerkleTree, size: number): Hash {
+  requireSize(tree, size)
+  return size === 0 ? sha256(new Uint8Array()) : subtreeRoot(tree, 0, size)
+}
+
+/** The root over the leaves from `start` on, where `start` is a multiple of the greatest power of two up to `count`. */
+function subtreeRoot(tree: MerkleTree, start: number, count: number): Hash {
+  const height = Math.log2(count)
+  if (Number.isInteger(height)) return tree.levels[height]?.[start / count] as Hash
+  const left = leftCount(count)
+  return nodeHash(subtreeRoot(tree, start, left), subtreeRoot(tree, start + left, count - left))
+}
+
+/** How many of `count` leaves are below the left child: the greatest power of two that is less than `count`. */
+function leftCount(count: number): number {
+  let left = 1
+  while (left * 2 < count) left *= 2
+  return left
+}
+
+function requireSize({ size }: MerkleTree, wanted: number): void {
+  if (!Number.isSafeInteger(wanted) || wanted < 0 || wanted > size)
+    throw new RangeError(`a tree of ${size} leaves has no size ${wanted}`)
+}
+
+/**
+ * The inclusion proof of a leaf in the tree of `size` leaves (RFC 6962, 2.1.1): from the leaf's sibling up.
+ *
+ * @throws RangeError when that tree has no such leaf
+ */
+export function inclusionProof(tree: MerkleTree, index: number, size: number): Hash[] {
+  requireSize(tree, size)
+  if (!Number.isSafeInteger(index) || index < 0 || index >= size)
+    throw new RangeError(`a tree of ${size} leaves has no leaf ${index}`)
+  return path(tree, index, 0, size)
+}
+
+function path(tree: MerkleTree, index: number, start: number, count: number): Hash[] {
+  if (count === 1) return []
+  const left = leftCount(count)
+  return index < left
+    ? [...path(tree, index, start, left), subtreeRoot(tree, start + left, count - left)]
+    : [...path(tree, index - left, start + left, count - left), subtreeRoot(tree, start, left)]
+}
+
+/**
+ * The proof that the tree of `newer` leaves begins with the tree of `older` leaves (RFC 6962, 2.1.2); empty when `older`
+ * is 0 or equal to `newer`.
+ *
+ * @throws RangeError when `older` exceeds `newer`, or `newer` the tree
+ */
+export function consistencyProof(tree: MerkleTree, older: number, newer: number): Hash[] {
+  requireSize(tree, newer)
+  requireSize({ ...tree, size: newer }, older)
+  return older === 0 ? [] : subproof(tree, older, 0, newer, true)
+}
+
+/** @param isOlderTree true while the leaves from `start` on begin the older tree, whose root a verifier has */
+function subproof(
+  tree: MerkleTree,
+  older: number,
+  start: number,
+  count: number,
+  isOlderTree: boolean,
+): Hash[] {
+  if (older === count) return isOlderTree ? [] : [subtreeRoot(tree, start, count)]
+  const left = leftCount(count)
+  return older <= left
+    ? [...subproof(tree, older, start, left, isOlderTree), subtreeRoot(tree, start + left, count - left)]
+    : [...subproof(tree, older - left, start + left, count - left, false), subtreeRoot(tree, start, left)]
+}
+
+/** The root that an inclusion proof leads to; null for a proof of another length than the place of the leaf needs. */
+export function rootOfInclusion(
+  leaf: Hash,
+  index: number,
+  size: number,
+  proof: readonly Hash[],
+): Hash | null {
+  if (index < 0 || index >= size) return null
+  if (size === 1) return proof.length === 0 ? leaf : null
+  const sibling = proof.at(-1)
+  if (sibling === undefined) return null
+  const below = proof.slice(0, -1)
+  const left = leftCount(size)
+  const child =
+    index < left
+      ? rootOfInclusion(leaf, index, left, below)
+      : rootOfInclusion(leaf, index - left, size - left, below)
+  if (child === null) return null
+  return index < left ? nodeHash(child, sibling) : nodeHash(sibling, child)
+}
+
+/** The size of a tree and its root. */
+export interface TreeHead {
+  size: number
+  root: Hash
+}
+
+/** True when a proof shows that the newer tree begins with the older one. */
+export function isConsistent(older: TreeHead, newer: TreeHead, proof: readonly Hash[]): boolean {
+  if (older.size > newer.size) return false
+  if (older.size === 0) return proof.length === 0 && areSameBytes(older.root, rootAt(merkleTree([]), 0))
+  const roots = rootsOfConsistency(older.size, newer.size, proof, older.root)
+  return roots !== null && areSameBytes(roots.older, older.root) && areSameBytes(roots.newer, newer.root)
+}
+
+/** @param known the root of the older tree, while the leaves in question begin it; else null */
+function rootsOfConsistency(
+  older: number,
+  count: number,
+  proof: readonly Hash[],
+  known: Hash | null,
+): { older: Hash; newer: Hash } | null {
+  const last = proof.at(-1)
+  if (older === count) {
+    const root = known ?? last
+    return root !== undefined && proof.length === (known === null ? 1 : 0)
+      ? { older: root, newer: root }
+      : null
+  }
+  if (last === undefined) return null
+  const below = proof.slice(0, -1)
+  const left = leftCount(count)
+  if (older <= left) {
+    const roots = rootsOfConsistency(older, left, below, known)
+    return roots && { older: roots.older, newer: nodeHash(roots.newer, last) }
+  }
+  const roots = rootsOfConsistency(older - left, count - left, below, null)
+  return roots && { older: nodeHash(last, roots.older), newer: nodeHash(last, roots.newer) }
+}

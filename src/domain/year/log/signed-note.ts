@@ -1,0 +1,258 @@
+import {
+  ED25519_KEY_BYTES,
+  ED25519_SIGNATURE_BYTES,
+  decodeBase64,
+  ed25519PublicKey,
+  encodeBase64,
+  isEd25519Signature,
+  sha256,
+  signEd25519,
+} from '../../digest.ts'
+import { HASH_BYTES } from './merkle-tree.ts'
+import type { TreeHead } from './merkle-tree.ts'
+
+/**
+ * Signed notes, checkpoints and cosignatures (C2SP signed-note 1.0, tlog-checkpoint 1.0, tlog-cosignature 1.0). Every
+ * parser accepts one spelling only: what it returns formats to the text it was given.
+ */
+
+/** The signature types in use, by the byte that stands for each in keys. */
+const TYPE_BYTES = { log: 0x01, witness: 0x04 } as const
+
+/** A log signs the text of a note; a witness signs it together with the time. */
+type KeyType = keyof typeof TYPE_BYTES
+
+/** A public key that verifies signatures. */
+export interface VerifierKey {
+  /** The origin, if it is the key of a log. */
+  name: string
+  /** Eight hex digits. Name and id together tell which key made a signature. */
+  id: string
+  type: KeyType
+  publicKey: Uint8Array
+}
+
+/** The private key of a log. */
+export interface SignerKey extends VerifierKey {
+  seed: Uint8Array
+}
+
+const KEY_NAME = /^[^\p{White_Space}\p{Cc}+]+$/u
+
+/** True for a text that can be the name of a key: not empty, without spaces, controls and plus signs. */
+export function isKeyName(text: string): boolean {
+  return KEY_NAME.test(text) && text.isWellFormed()
+}
+
+const bytesOf = (text: string): Uint8Array => new TextEncoder().encode(text)
+
+const hexOf = (bytes: Uint8Array): string => Buffer.from(bytes).toString('hex')
+
+const KEY_ID_BYTES = 4
+
+function verifierKey(name: string, type: KeyType, publicKey: Uint8Array): VerifierKey {
+  const named = Buffer.concat([bytesOf(`${name}\n`), Uint8Array.of(TYPE_BYTES[type]), publicKey])
+  return { name, id: hexOf(sha256(named).subarray(0, KEY_ID_BYTES)), type, publicKey }
+}
+
+/** A key as text, without its name: `<id>+<base64 of type and key>`. */
+function encodeKey({ id, type }: VerifierKey, key: Uint8Array): string {
+  return `${id}+${encodeBase64(Buffer.concat([Uint8Array.of(TYPE_BYTES[type]), key]))}`
+}
+
+/** A verifier key as text: `<name>+<id>+<base64>`. */
+export function formatVerifierKey(key: VerifierKey): string {
+  return `${key.name}+${encodeKey(key, key.publicKey)}`
+}
+
+/** The key of a text; null for anything {@link formatVerifierKey} would not have written. */
+export function parseVerifierKey(text: string): VerifierKey | null {
+  const { name, type, key } = parseKey(text) ?? {}
+  if (name === undefined || type === undefined || key === undefined) return null
+  const parsed = verifierKey(name, type, key)
+  return formatVerifierKey(parsed) === text ? parsed : null
+}
+
+function parseKey(text: string): { name: string; type: KeyType; key: Uint8Array } | null {
+  const [, name = '', encoded = ''] = /^([^+]+)\+[\da-f]{8}\+([A-Za-z\d+/=]+)$/.exec(text) ?? []
+  const bytes = decodeBase64(encoded)
+  const type = (['log', 'witness'] as const).find((each) => TYPE_BYTES[each] === bytes?.[0])
+  if (bytes?.byteLength !== 1 + ED25519_KEY_BYTES || type === undefined || !isKeyName(name)) return null
+  return { name, type, key: bytes.subarray(1) }
+}
+
+/**
+ * The private key of a log.
+ *
+ * @param name must pass {@link isKeyName}
+ * @param seed 32 random bytes
+ */
+export function signerKey(name: string, seed: Uint8Array): SignerKey {
+  return { ...verifierKey(name, 'log', ed25519PublicKey(seed)), seed }
+}
+
+const PRIVATE_KEY = 'PRIVATE+KEY+'
+
+/** A private key as text, in the form of Go's `golang.org/x/mod/sumdb/note`. */
+export function formatSignerKey(key: SignerKey): string {
+  return `${PRIVATE_KEY}${key.name}+${encodeKey(key, key.seed)}`
+}
+
+/** The private key of a text; null for anything {@link formatSignerKey} would not have written. */
+export function parseSignerKey(text: string): SignerKey | null {
+  if (!text.startsWith(PRIVATE_KEY)) return null
+  const { name, type, key } = parseKey(text.slice(PRIVATE_KEY.length)) ?? {}
+  if (name === undefined || type !== 'log' || key === undefined) return null
+  const parsed = signerKey(name, key)
+  return formatSignerKey(parsed) === text ? parsed : null
+}
+
+/** One signature of a note, by an unknown key or a known one. */
+interface NoteSignature {
+  name: string
+  keyId: string
+  /** The bytes after the key id: 64 of a log; a time and 64 of a witness. */
+  bytes: Uint8Array
+  /** The whole line, without the newline at its end. */
+  line: string
+}
+
+/** A signed note, parsed and not verified. */
+export interface Note {
+  /** With the newline at its end. */
+  text: string
+  signatures: NoteSignature[]
+}
+
+/** Specifications ask for at least 16. */
+const SIGNATURES_MAX = 100
+
+function hasControlCharacter(note: string): boolean {
+  return Array.from(note).some((character) => character < ' ' && character !== '\n')
+}
+
+/** The note of a text; null for anything that is not one. */
+export function parseNote(note: string): Note | null {
+  if (!note.isWellFormed() || hasControlCharacter(note) || !note.endsWith('\n')) return null
+  const end = note.lastIndexOf('\n\n') + 1
+  if (end === 0) return null
+  const lines = note.slice(end + 1, -1).split('\n')
+  if (lines.length > SIGNATURES_MAX) return null
+  const signatures = lines.map(parseSignature)
+  return signatures.every((each) => each !== null) ? { text: note.slice(0, end), signatures } : null
+}
+
+/** The signature of a line without a newline; null for anything that is not one. */
+function parseSignature(line: string): NoteSignature | null {
+  const [, name = '', encoded = ''] = /^\u2014 ([^ ]+) ([A-Za-z\d+/=]+)$/.exec(line) ?? []
+  const bytes = decodeBase64(encoded)
+  if (!isKeyName(name) || bytes === null || bytes.byteLength <= KEY_ID_BYTES) return null
+  const keyId = hexOf(bytes.subarray(0, KEY_ID_BYTES))
+  return { name, keyId, bytes: bytes.subarray(KEY_ID_BYTES), line }
+}
+
+/** The note of a text, signed by a log alone. */
+export function signNote(text: string, key: SignerKey): string {
+  const signature = Buffer.concat([Buffer.from(key.id, 'hex'), signEd25519(key.seed, bytesOf(text))])
+  return `${text}\n\u2014 ${key.name} ${encodeBase64(signature)}\n`
+}
+
+/** The result of verifying the signatures of one key on a note. */
+export type NoteVerdict =
+  | { is: 'missing' | 'invalid' }
+  /** `times`: of a witness, the seconds since 1970 at which it saw the note, ascending. */
+  | { is: 'valid'; times: number[] }
+
+/** Verifies every signature of a key: a note with two of them, one of which is invalid, is invalid. */
+export function verifyNote({ text, signatures }: Note, key: VerifierKey): NoteVerdict {
+  const own = signatures.filter(({ name, keyId }) => name === key.name && keyId === key.id)
+  if (own.length === 0) return { is: 'missing' }
+  if (key.type === 'log') {
+    const isValid = own.every(
+      ({ bytes }) =>
+        bytes.byteLength === ED25519_SIGNATURE_BYTES &&
+        isEd25519Signature(key.publicKey, bytesOf(text), bytes),
+    )
+    return isValid ? { is: 'valid', times: [] } : { is: 'invalid' }
+  }
+  const times = own.map(({ bytes }) => cosignedAt(text, key, bytes))
+  return times.every((time) => time !== null)
+    ? { is: 'valid', times: times.toSorted((a, b) => a - b) }
+    : { is: 'invalid' }
+}
+
+const TIME_BYTES = 8
+const TIME_MAX = 2n ** 63n - 1n
+
+/** When a witness signed a text, in seconds since 1970; null when it did not. */
+function cosignedAt(text: string, { publicKey }: VerifierKey, bytes: Uint8Array): number | null {
+  if (bytes.byteLength !== TIME_BYTES + ED25519_SIGNATURE_BYTES) return null
+  const time = Buffer.from(bytes).readBigUInt64BE()
+  if (time < 1n || time > TIME_MAX) return null
+  const message = bytesOf(`cosignature/v1\ntime ${time}\n${text}`)
+  return isEd25519Signature(publicKey, message, bytes.subarray(TIME_BYTES)) ? Number(time) : null
+}
+
+/** The size and the root of a log's tree, as the log states them. */
+export interface Checkpoint extends TreeHead {
+  origin: string
+}
+
+/** The text of a checkpoint, which is then signed. */
+export function checkpointText({ origin, size, root }: Checkpoint): string {
+  return `${origin}\n${size}\n${encodeBase64(root)}\n`
+}
+
+/** The checkpoint in the text of a note; null for any other text. Extension lines are ignored. */
+export function parseCheckpoint(text: string): Checkpoint | null {
+  const [origin = '', sizeLine = '', rootLine = '', ...extensions] = text.split('\n')
+  const hasLastNewline = extensions.pop() === ''
+  const size = parseDecimal(sizeLine)
+  const root = decodeBase64(rootLine)
+  if (origin === '' || !hasLastNewline || extensions.includes('')) return null
+  return size === null || root?.byteLength !== HASH_BYTES ? null : { origin, size, root }
+}
+
+/** A whole number from 0 on, in decimal without leading zeros; null for any other text. */
+export function parseDecimal(text: string): number | null {
+  if (!/^(0|[1-9]\d{0,15})$/.test(text)) return null
+  const value = Number(text)
+  return Number.isSafeInteger(value) ? value : null
+}
+
+/** A checkpoint that its log signed, or why it is not one. */
+export type OpenedCheckpoint =
+  { problem: string } | { problem: null; checkpoint: Checkpoint; note: Note; key: VerifierKey }
+
+/** Reads a signed checkpoint without verifying its signatures. */
+export function readCheckpoint(
+  text: string,
+): { problem: string } | { problem: null; checkpoint: Checkpoint; note: Note } {
+  const note = parseNote(text)
+  if (note === null) return { problem: 'it is not a signed note' }
+  const checkpoint = parseCheckpoint(note.text)
+  return checkpoint === null
+    ? { problem: 'its text is not a checkpoint' }
+    : { problem: null, checkpoint, note }
+}
+
+/**
+ * Opens a signed checkpoint of a log.
+ *
+ * @param keys keys of the log, one of which must have signed, and none of which may have signed something else
+ */
+export function openCheckpoint(text: string, keys: readonly VerifierKey[]): OpenedCheckpoint {
+  const read = readCheckpoint(text)
+  if (read.problem !== null) return read
+  const { note, checkpoint } = read
+  const verdicts = keys.map((key) => ({ key, is: verifyNote(note, key).is }))
+  const invalid = verdicts.find(({ is }) => is === 'invalid')
+  if (invalid) return { problem: `the signature of ${invalid.key.name} is invalid` }
+  const valid = verdicts.filter(({ is }) => is === 'valid')
+  const signer = valid.find(({ key }) => key.name === checkpoint.origin)
+  if (signer) return { problem: null, checkpoint, note, key: signer.key }
+  const [other] = valid
+  return other
+    ? { problem: `it is a checkpoint of ${checkpoint.origin}, signed by ${other.key.name}` }
+    : { problem: 'no known key of the log signed it' }
+}

@@ -1,0 +1,234 @@
+import { z } from 'zod'
+import type { Clock } from '../../domain/ports.ts'
+import { Refusal } from '../../domain/refusal.ts'
+import { formatInstant } from '../../domain/time.ts'
+import { latestAt } from '../../domain/year/chain.ts'
+import { entryBytes, LOG_PATH } from '../../domain/year/log/log-history.ts'
+import {
+  asOfProofSchema,
+  entriesUntilNext,
+  formatLogProof,
+  parseProofQuery,
+  proofQuerySchema,
+  proveEntry,
+  sealOf,
+} from '../../domain/year/log/log-proof.ts'
+import type { AsOfProof, LogRefusal } from '../../domain/year/log/log-proof.ts'
+import { entriesOf, entryBundle, isTileWithin, parseTilePath, tileOf } from '../../domain/year/log/tiles.ts'
+import type { Tile } from '../../domain/year/log/tiles.ts'
+import { publishedBody, respondPublished } from '../respond.ts'
+import type { PublishedBody } from '../respond.ts'
+import { publicAccess, route } from '../route.ts'
+import type { Contract, Route } from '../route.ts'
+import type { ServedLog } from './served-log.ts'
+
+/** The ledger as a transparency log (docs/api.md): what any client of C2SP tlog-tiles reads, and proof files. */
+export function logRoutes(readLog: () => Promise<ServedLog | null>, clock: Clock): Route[] {
+  const requireLog = async (): Promise<ServedLog> => (await readLog()) ?? notFound()
+  return [
+    route(checkpointContract, async (event) => {
+      const { note } = await requireLog()
+      return respondPublished(event, checkpointContract.headers, publishedText(note, CHECKPOINT_CACHE))
+    }),
+    route(tileContract, async (event) => {
+      const tile = parseTilePath(event.url.pathname.slice(LOG_PATH.length + 1)) ?? notFound()
+      return respondPublished(event, tileContract.headers, publishedTile(await requireLog(), tile))
+    }),
+    route(policyContract, async (event) => {
+      const { policy } = await requireLog()
+      return respondPublished(event, policyContract.headers, publishedText(policy, CACHE))
+    }),
+    route(proofContract, async (event) => {
+      const { at, until } = parseProofQuery(event.url.searchParams, clock())
+      const log = await requireLog()
+      const body = until === 'next' ? asOfProof(log, at) : proofAt(log, at)
+      return respondPublished(event, proofContract.headers, body)
+    }),
+  ]
+}
+
+function notFound(): never {
+  throw new Refusal<LogRefusal>('year_log_not_found')
+}
+
+/** Short, for readers that wait for the next checkpoint. */
+const CHECKPOINT_CACHE = 'public, max-age=5'
+const CACHE = 'public, max-age=60'
+
+function publishedText(text: string, cacheControl: string): PublishedBody {
+  return publishedBody(Buffer.from(text), { contentType: 'text/plain; charset=utf-8', cacheControl })
+}
+
+function publishedTile(log: ServedLog, tile: Tile): PublishedBody {
+  if (!isTileWithin(tile, log.checkpoint.size)) return notFound()
+  const { level } = tile
+  const bytes =
+    level === 'entries'
+      ? entryBundle(entriesOf(log.rows, tile).map(entryBytes))
+      : tileOf(log.tree(), { ...tile, level })
+  return publishedBody(Buffer.from(bytes), {
+    contentType: 'application/octet-stream',
+    cacheControl: 'public, max-age=31536000, immutable',
+  })
+}
+
+/** The proof of one entry under the served checkpoint. */
+function proofOf({ rows, tree, checkpoint: { size }, note }: ServedLog, seq: number): string {
+  const row = rows[seq - 1]
+  if (row === undefined || seq > size) return notFound()
+  return formatLogProof(proveEntry(tree(), entryBytes(row), seq - 1, size, note))
+}
+
+function proofAt(log: ServedLog, at: number): PublishedBody {
+  const selected = latestAt(log.proved.timeline, at) ?? notFound()
+  if (selected.ledger === 'versioned') return publishedText(proofOf(log, selected.seq), CACHE)
+  // A publication of the legacy ledger has no entry of its own: the seal covers the text that lists it.
+  return publishedProofs(log, at, [sealOf(log.proved)?.seq ?? notFound()])
+}
+
+function asOfProof(log: ServedLog, at: number): PublishedBody {
+  const selected = latestAt(log.proved.timeline, at) ?? notFound()
+  return publishedProofs(log, at, entriesUntilNext(log.proved, selected, log.checkpoint.size) ?? notFound())
+}
+
+function publishedProofs(log: ServedLog, at: number, seqs: readonly number[]): PublishedBody {
+  const isSealed = seqs.some((seq) => seq === sealOf(log.proved)?.seq)
+  const body: AsOfProof = {
+    at: formatInstant(at),
+    proofs: seqs.map((seq) => proofOf(log, seq)),
+    legacy: isSealed ? log.legacy() : null,
+  }
+  return publishedBody(Buffer.from(JSON.stringify(body)), {
+    contentType: 'application/json; charset=utf-8',
+    cacheControl: CACHE,
+  })
+}
+
+/** Where the interface is described, as a document and as a page. */
+export const LOG_DOCS = '/docs/api/top-year-log'
+
+const COMMON_STATUS = {
+  year_log_not_found: { status: 404, when: 'no checkpoint is signed yet' },
+  method_not_allowed: { status: 405, when: 'any method but GET and OPTIONS; the response has `Allow: GET`' },
+  year_log_storage_unavailable: {
+    status: 503,
+    when: 'the ledger or the object store cannot be opened or reached',
+  },
+  year_log_archive_corrupt: {
+    status: 503,
+    when: 'the ledger does not match its chain, its head or the newest signed checkpoint',
+  },
+  year_log_lookup_failed: { status: 503, when: 'any other failure of the lookup' },
+} as const
+
+type CommonRefusal = keyof typeof COMMON_STATUS
+
+/** Members that all contracts of the log share. */
+const COMMON = {
+  tag: 'Year',
+  query: z.object({}),
+  storage: {
+    storage_unavailable: 'year_log_storage_unavailable',
+    storage_damaged: 'year_log_archive_corrupt',
+  },
+  fault: 'year_log_lookup_failed',
+  refusals: COMMON_STATUS,
+  ...publicAccess(LOG_DOCS, ['ETag', 'Link']),
+} as const
+
+const successHeaders = (cache: string): Record<string, string> => ({
+  'Cache-Control': `\`${cache}\``,
+  ETag: 'strong: the SHA-256 of the body in hexadecimal, quoted',
+  'Content-Digest': 'SHA-256 of the content (RFC 9530)',
+  'Repr-Digest': 'SHA-256 of the representation (RFC 9530)',
+  Link: 'the documentation and the OpenAPI description',
+})
+
+/** `GET /tlog/year/checkpoint` */
+export const checkpointContract: Contract<CommonRefusal> = {
+  ...COMMON,
+  path: `${LOG_PATH}/checkpoint`,
+  operationId: 'getYearCheckpoint',
+  summary: 'The newest signed checkpoint',
+  description: [
+    'Origin of the log, number of its entries, and root of its RFC 6962 tree, signed by the log and by witnesses',
+    '(C2SP tlog-checkpoint). Whoever keeps it can prove later that every entry up to it is still there.',
+  ].join(' '),
+  contentType: 'text/plain',
+  success: z.string(),
+  successDescription: 'The signed note',
+  successHeaders: successHeaders(CHECKPOINT_CACHE),
+}
+
+/** `GET /tlog/year/tile/…` */
+export const tileContract: Contract<CommonRefusal> = {
+  ...COMMON,
+  path: `${LOG_PATH}/tile/{tile}`,
+  pathRest: {
+    name: 'tile',
+    description:
+      '`<level>/<index>` or `entries/<index>`, with `.p/<width>` for a partial one, as in `0/x001/067.p/3`',
+  },
+  operationId: 'getYearTile',
+  summary: 'A tile of hashes, or a bundle of entries',
+  description: [
+    'Up to 256 hashes of 32 bytes, or up to 256 entries, each after its length as a big-endian 16-bit integer',
+    '(C2SP tlog-tiles). Entry n - 1 is line n of the ledger, the same bytes.',
+  ].join(' '),
+  contentType: 'application/octet-stream',
+  success: z.string(),
+  successDescription: 'The bytes, which never change',
+  successHeaders: successHeaders('public, max-age=31536000, immutable'),
+  refusals: {
+    ...COMMON_STATUS,
+    year_log_not_found: {
+      status: 404,
+      when: 'no checkpoint is signed yet, or its tree has no such tile',
+    },
+  },
+}
+
+/** `GET /tlog/year/policy` */
+export const policyContract: Contract<CommonRefusal> = {
+  ...COMMON,
+  path: `${LOG_PATH}/policy`,
+  operationId: 'getYearLogPolicy',
+  summary: 'Keys of the log and of its witnesses',
+  description:
+    'Whose signatures a reader of this log should require (C2SP tlog-policy). Obtain it once, from a place you trust, and keep it.',
+  contentType: 'text/plain',
+  success: z.string(),
+  successDescription: 'The policy',
+  successHeaders: successHeaders(CACHE),
+}
+
+/** `GET /tlog/year/proof` */
+export const proofContract: Contract<LogRefusal> = {
+  ...COMMON,
+  path: `${LOG_PATH}/proof`,
+  operationId: 'getYearProof',
+  summary: 'Proof that a publication is in the log',
+  description: [
+    'The proof file (C2SP tlog-proof) of the publication that was current at `at`: its line of the ledger, the hashes',
+    'that lead to the root, and the newest checkpoint. With `until=next`, and for a publication of the legacy ledger, a',
+    'JSON document of several proof files.',
+  ].join(' '),
+  query: proofQuerySchema,
+  contentType: 'text/plain',
+  success: z.string(),
+  successDescription: 'The proof file, or the proof files',
+  otherSuccess: { contentType: 'application/json', schema: asOfProofSchema },
+  successHeaders: successHeaders(CACHE),
+  refusals: {
+    ...COMMON_STATUS,
+    invalid_at: {
+      status: 400,
+      when: '`at` is empty, given twice, not a real UTC instant of the stated form, or more than five minutes ahead',
+    },
+    invalid_until: { status: 400, when: '`until` is given twice, or not `next`' },
+    year_log_not_found: {
+      status: 404,
+      when: 'no checkpoint is signed yet, no publication existed at `at`, or its entry is not in a signed tree yet',
+    },
+  },
+}

@@ -1,0 +1,125 @@
+import { chmodSync, readFileSync, readdirSync, rmSync, writeFileSync } from 'node:fs'
+import { join } from 'node:path'
+import { describe, expect, test } from 'vitest'
+import { createLogKey, openLogSigner } from '../../src/adapters/log-signer.ts'
+import type { Checkpoint } from '../../src/domain/year/log/signed-note.ts'
+import { openCheckpoint } from '../../src/domain/year/log/signed-note.ts'
+import { LOG_SEED, LOG_SKEY, LOG_VKEY } from '../domain/year/log-vectors.ts'
+import { DAMAGED, UNAVAILABLE } from '../support/refusals.ts'
+import { temporaryFolder } from '../support/temporary-folder.ts'
+
+const NAME = 'dash.example/year'
+
+const checkpointOf = (size: number, byte = size): Checkpoint => ({
+  origin: NAME,
+  size,
+  root: new Uint8Array(32).fill(byte),
+})
+
+async function newKey(): Promise<{ path: string; record: string }> {
+  const path = join(await temporaryFolder(), 'log.key')
+  expect(createLogKey(path, NAME, LOG_SEED)).toBe(LOG_VKEY)
+  return { path, record: `${path}.signed` }
+}
+
+function replace(path: string, text: string): void {
+  rmSync(path, { force: true })
+  writeFileSync(path, text)
+}
+
+describe('a new key', () => {
+  test("stands in the form of Go's note package, beside the record that it signed nothing", async () => {
+    const { path } = await newKey()
+    expect(readFileSync(path, 'utf8')).toBe(`${LOG_SKEY}\n`)
+    expect(await openLogSigner(path).lastSigned()).toMatchObject({ origin: NAME, size: 0 })
+  })
+
+  test('takes the place of no other key and of no record', async () => {
+    const { path, record } = await newKey()
+    const refusal = { code: 'usage', detail: expect.stringContaining('is there already') as string }
+    expect(() => createLogKey(path, NAME, LOG_SEED)).toThrow(expect.objectContaining(refusal) as Error)
+    rmSync(path)
+    expect(() => createLogKey(path, NAME, LOG_SEED)).toThrow(expect.objectContaining(refusal) as Error)
+    expect(readFileSync(record, 'utf8')).toContain('\n0\n')
+  })
+
+  test.each(['', 'PRIVATE+KEY+', LOG_VKEY, `${LOG_SKEY}\n\n`, `${LOG_SKEY}\r\n`, ` ${LOG_SKEY}`])(
+    'is refused as a configuration when its file holds %j',
+    async (text) => {
+      const { path } = await newKey()
+      replace(path, text)
+      expect(() => openLogSigner(path)).toThrow(expect.objectContaining({ code: 'configuration' }) as Error)
+    },
+  )
+
+  test('is refused as a configuration when its file is not there', async () => {
+    const path = join(await temporaryFolder(), 'log.key')
+    expect(() => openLogSigner(path)).toThrow(expect.objectContaining({ code: 'configuration' }) as Error)
+  })
+})
+
+describe('a signer', () => {
+  test('records what it signs, and knows it when it is opened again', async () => {
+    const { path, record } = await newKey()
+    const note = await openLogSigner(path).sign(checkpointOf(3))
+    expect(readFileSync(record, 'utf8')).toBe(note)
+    const signer = openLogSigner(path)
+    expect(openCheckpoint(note, [signer.key])).toMatchObject({ problem: null, checkpoint: { size: 3 } })
+    expect(await signer.lastSigned()).toMatchObject({ size: 3 })
+    expect(readdirSync(join(path, '..')).sort()).toEqual(['log.key', 'log.key.signed'])
+  })
+
+  test('signs the same checkpoint again with the same bytes', async () => {
+    const signer = openLogSigner((await newKey()).path)
+    expect(await signer.sign(checkpointOf(3))).toBe(await signer.sign(checkpointOf(3)))
+  })
+
+  test.each([
+    ['a smaller tree', checkpointOf(2)],
+    ['another tree of the same size', checkpointOf(3, 9)],
+  ])('refuses %s than it signed last, also when it is opened again', async (_what, other) => {
+    const { path, record } = await newKey()
+    await openLogSigner(path).sign(checkpointOf(3))
+    const before = readFileSync(record, 'utf8')
+    await expect(openLogSigner(path).sign(other)).rejects.toMatchObject(DAMAGED)
+    expect(readFileSync(record, 'utf8')).toBe(before)
+  })
+
+  test('signs nothing without its record', async () => {
+    const { path, record } = await newKey()
+    rmSync(record)
+    const signer = openLogSigner(path)
+    await expect(signer.lastSigned()).rejects.toMatchObject(UNAVAILABLE)
+    await expect(signer.sign(checkpointOf(1))).rejects.toMatchObject(UNAVAILABLE)
+    expect(readdirSync(join(path, '..'))).toEqual(['log.key'])
+  })
+
+  test('signs nothing with a record that it did not sign', async () => {
+    const { path, record } = await newKey()
+    const signer = openLogSigner(path)
+    const note = await signer.sign(checkpointOf(5))
+    for (const text of ['', note.replace('\n5\n', '\n4\n'), note.slice(0, 40)]) {
+      replace(record, text)
+      await expect(signer.sign(checkpointOf(6))).rejects.toMatchObject(DAMAGED)
+    }
+  })
+
+  test('goes on from a record that was taken from a mirror, with cosignatures', async () => {
+    const { path, record } = await newKey()
+    const signer = openLogSigner(path)
+    const note = await signer.sign(checkpointOf(5))
+    replace(record, `${note}— witness.example/w1 ${Buffer.alloc(76).toString('base64')}\n`)
+    expect(await signer.lastSigned()).toMatchObject({ size: 5 })
+    await expect(signer.sign(checkpointOf(4))).rejects.toMatchObject(DAMAGED)
+  })
+
+  test('lets no note out when its record cannot be written', async () => {
+    if (process.getuid?.() === 0) return
+    const { path } = await newKey()
+    const signer = openLogSigner(path)
+    chmodSync(join(path, '..'), 0o500)
+    await expect(signer.sign(checkpointOf(1))).rejects.toThrow('EACCES')
+    chmodSync(join(path, '..'), 0o700)
+    expect(await signer.lastSigned()).toMatchObject({ size: 0 })
+  })
+})

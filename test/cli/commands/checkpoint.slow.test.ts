@@ -1,0 +1,157 @@
+import { readFileSync, readdirSync, statSync } from 'node:fs'
+import { join } from 'node:path'
+import { describe, expect, test } from 'vitest'
+import { openCheckpoint, parseVerifierKey } from '../../../src/domain/year/log/signed-note.ts'
+import type { VerifierKey } from '../../../src/domain/year/log/signed-note.ts'
+import type { CheckpointReport } from '../../../src/jobs/sign-checkpoint.ts'
+import { preparedFolder } from '../../support/attack.ts'
+import { logSettings } from '../../support/signed-log.ts'
+import { dash, filledFolder, run, temporaryFolder } from '../../support/dash.ts'
+
+const BASE = { DASH_BASE_URL: 'https://dash.example' }
+const ORIGIN = 'dash.example/tlog/year'
+
+interface NewKey {
+  path: string
+  verifierKey: string
+  env: Record<string, string>
+}
+
+/** A key of its own folder, and the settings that name it. */
+async function newKey(): Promise<NewKey> {
+  const path = join(temporaryFolder(), 'log.key')
+  const { code, stdout } = await dash(['log-key', 'new', path, '--json'], { env: BASE })
+  expect(code).toBe(0)
+  const { verifierKey } = JSON.parse(stdout) as NewKey
+  return { path, verifierKey, env: { ...BASE, DASH_LOG_KEY_FILE: path } }
+}
+
+/** The stored notes by their sizes. */
+const notesIn = (data: string): string[] =>
+  readdirSync(join(data, 'objects', 'tlog', 'year')).filter((name) => /^\d+$/.test(name))
+
+describe('log-key new', () => {
+  test('makes a key that its owner alone can read, and says how to verify with it', async () => {
+    const { path, verifierKey } = await newKey()
+    const key = parseVerifierKey(verifierKey)
+    expect(key).toMatchObject({ name: ORIGIN, type: 'log' })
+    for (const file of [path, `${path}.signed`]) expect(statSync(file).mode & 0o777).toBe(0o400)
+    expect(readFileSync(path, 'utf8')).toMatch(
+      /^PRIVATE\+KEY\+dash\.example\/tlog\/year\+[0-9a-f]{8}\+[\w+/=]+\n$/,
+    )
+  })
+
+  test('writes the file that is set, for the origin that is set', async () => {
+    const path = join(temporaryFolder(), 'other.key')
+    const env = { DASH_LOG_KEY_FILE: path, DASH_LOG_ORIGIN: 'log.example/2' }
+    const { code, stdout } = await run(['log-key', 'new'], { env })
+    expect([code, stdout]).toEqual([
+      0,
+      expect.stringContaining(`made ${path}; readers verify with log.example/2+`),
+    ])
+    const again = await run(['log-key', 'new'], { env })
+    expect([again.code, again.stderr]).toEqual([64, expect.stringContaining('is there already')])
+  })
+
+  test.each([
+    [64, BASE, [], 'name the file of the key'],
+    [78, {}, ['x.key'], 'set DASH_BASE_URL or DASH_LOG_ORIGIN'],
+    [78, { DASH_LOG_ORIGIN: 'https://dash.example' }, ['x.key'], 'without scheme'],
+  ])('ends with %i for %j and %j', async (code, env, args, says) => {
+    const finished = await run(['log-key', 'new', ...args], { env, cwd: temporaryFolder() })
+    expect([finished.code, finished.stderr]).toEqual([code, expect.stringContaining(says)])
+  })
+})
+
+describe('checkpoint', () => {
+  test('signs what was published without a key, and changes nothing when it is run again', async () => {
+    const data = await filledFolder()
+    expect((await run(['publish-year', '--data-dir', data])).code).toBe(0)
+    const { env, verifierKey } = await newKey()
+    const first = await run(['checkpoint', '--data-dir', data, '--json'], { env })
+    expect(first).toMatchObject({ code: 0, stderr: '' })
+    const report = JSON.parse(first.stdout) as CheckpointReport
+    const note = readFileSync(join(data, 'objects', 'tlog', 'year', '1'), 'utf8')
+    const opened = openCheckpoint(note, [parseVerifierKey(verifierKey) as VerifierKey])
+    expect(opened).toMatchObject({ problem: null, checkpoint: { origin: ORIGIN, size: 1 } })
+    expect(report).toMatchObject({
+      origin: ORIGIN,
+      size: 1,
+      root: expect.stringMatching(/^[0-9a-f]{64}$/) as string,
+    })
+    const policy = readFileSync(join(data, 'objects', 'tlog', 'year', 'policy.1'), 'utf8')
+    expect(policy).toBe(`log ${verifierKey} https://dash.example/tlog/year\nquorum none\n`)
+    const again = await run(['checkpoint', '--data-dir', data], { env })
+    expect(again).toMatchObject({
+      code: 0,
+      stdout: `signed: ${ORIGIN}, 1 entry, root ${report.root.slice(0, 16)}\n`,
+    })
+    expect(notesIn(data)).toEqual(['1'])
+  })
+
+  test('signs nothing of an archive without an entry', async () => {
+    const data = await filledFolder()
+    const { env } = await newKey()
+    const { code, stdout } = await run(['checkpoint', '--data-dir', data], { env })
+    expect([code, stdout]).toEqual([0, 'the ledger has no entry yet; nothing was signed\n'])
+  })
+
+  test.each([
+    ['without a key', {}, 'there is no key to sign with'],
+    ['with a key that is not there', { ...BASE, DASH_LOG_KEY_FILE: '/nowhere/log.key' }, 'cannot be read'],
+  ])('ends with 78 %s, and so does a publish with a key that cannot be used', async (_what, env, says) => {
+    const data = await filledFolder()
+    const finished = await run(['checkpoint', '--data-dir', data], { env })
+    expect([finished.code, finished.stderr]).toEqual([78, expect.stringContaining(says)])
+    const published = await run(['publish-year', '--data-dir', data], { env })
+    expect(published.code).toBe('DASH_LOG_KEY_FILE' in env ? 78 : 0)
+  })
+
+  test('ends with 78, as a publish does, for a key of another log and for a log without a name', async () => {
+    const data = await filledFolder()
+    const { path } = await newKey()
+    for (const [env, says] of [
+      [
+        { DASH_LOG_KEY_FILE: path, DASH_LOG_ORIGIN: 'other.example' },
+        `is of the log ${ORIGIN}, not of other.example`,
+      ],
+      [{ DASH_LOG_KEY_FILE: path }, 'set DASH_BASE_URL or DASH_LOG_ORIGIN'],
+    ] as const)
+      for (const command of ['checkpoint', 'publish-year']) {
+        const { code, stderr } = await run([command, '--data-dir', data], { env })
+        expect([code, stderr]).toEqual([78, expect.stringContaining(says)])
+      }
+  })
+})
+
+test('a backup that lacks an entry the key signed is never published to, however it was restored', async () => {
+  const { folder, day } = await preparedFolder(2)
+  const env = logSettings(folder)
+  const recordOf = (): string => readFileSync(`${env['DASH_LOG_KEY_FILE']}.signed`, 'utf8')
+  const backup = join(temporaryFolder(), 'archive')
+  expect((await dash(['copy-archive', '--data-dir', folder, '--to', backup], { env })).code).toBe(0)
+  expect(notesIn(backup).sort()).toEqual(['1', '2'])
+  expect((await dash(['publish-year', '--once', '--data-dir', folder], { env })).code).toBe(0)
+  const record = recordOf()
+  expect(record).toContain('\n3\n')
+
+  const restored = join(temporaryFolder(), 'restored')
+  expect((await dash(['copy-archive', '--data-dir', backup, '--to', restored], { env })).code).toBe(0)
+  for (let attempt = 1; attempt <= 3; attempt += 1) {
+    for (const command of [['publish-year', '--once'], ['publish-year', '--dry-run'], ['checkpoint']]) {
+      const { code, stderr } = await dash([...command, '--data-dir', restored], { env })
+      expect([code, stderr]).toEqual([74, expect.stringContaining('it has 3 entries, the ledger only 2')])
+    }
+  }
+  expect(notesIn(restored).sort()).toEqual(['1', '2'])
+  expect(recordOf()).toBe(record)
+
+  // The missing entry is recovered from where it still is.
+  expect((await dash(['copy-archive', '--data-dir', folder, '--to', restored], { env })).code).toBe(0)
+  const recovered = await dash(['publish-year', '--once', '--json', '--data-dir', restored], { env })
+  expect([recovered.code, JSON.parse(recovered.stdout)]).toMatchObject([
+    0,
+    { outcome: 'already-published', asOfDay: day },
+  ])
+  expect(notesIn(restored).sort()).toEqual(['1', '2', '3'])
+})

@@ -1,0 +1,73 @@
+import { writeFileSync } from 'node:fs'
+import { join } from 'node:path'
+import { expect, test } from 'vitest'
+import { openApp } from '../../../support/api-client.ts'
+import { run, temporaryFolder } from '../../../support/dash.ts'
+import { signedLogIn } from '../../../support/signed-log.ts'
+import { AS_OF, openWorkspace, publishDays, sampleSignals } from '../../../support/workspace.ts'
+
+/** The files that a reader saves of a host: a publication, its proof, and the policy. */
+async function savedFiles(): Promise<string> {
+  const workspace = await openWorkspace()
+  await workspace.feed.importSignals(sampleSignals())
+  await publishDays({ ...workspace, log: signedLogIn(workspace.folder) }, [AS_OF])
+  const app = openApp(workspace)
+  const folder = temporaryFolder()
+  for (const [name, path] of [
+    ['year.json', '/api/feed/history?sort=year'],
+    ['year.json.tlog-proof', '/tlog/year/proof'],
+    ['newest.json', '/tlog/year/proof?until=next'],
+    ['policy', '/tlog/year/policy'],
+  ] as const) {
+    const response = await app.request(`http://dash.test${path}`)
+    expect([path, response.status]).toEqual([path, 200])
+    writeFileSync(join(folder, name), Buffer.from(await response.arrayBuffer()))
+  }
+  return folder
+}
+
+test('verify proves what a host served, offline, and says what it did not prove', async () => {
+  const cwd = await savedFiles()
+  for (const proof of ['year.json.tlog-proof', 'newest.json']) {
+    const { code, stdout, stderr } = await run(['verify', 'year.json', proof, '--policy', 'policy'], { cwd })
+    expect([code, stderr]).toEqual([0, ''])
+    expect(stdout).toMatch(
+      /^verified\n {2}proved: the file is top-year-v3-2026-03-01, SHA-256 [0-9a-f]{64}, byte for byte\n/,
+    )
+    expect(stdout).toContain('  proved: it was the newest while the log had 1 entry\n')
+    expect(stdout).toContain(
+      '  not proved: that others were shown the same log, and when: no witness signed\n',
+    )
+  }
+})
+
+test('verify ends with 1 without a policy, since nothing tells who signed', async () => {
+  const cwd = await savedFiles()
+  const { code, stdout } = await run(['verify', 'year.json', 'year.json.tlog-proof', '--json'], { cwd })
+  expect([code, JSON.parse(stdout)]).toMatchObject([1, { verified: false, problem: null }])
+})
+
+test('verify ends with 65 for a changed file', async () => {
+  const cwd = await savedFiles()
+  writeFileSync(join(cwd, 'year.json'), '{}')
+  const { code, stdout, stderr } = await run(
+    ['verify', 'year.json', 'year.json.tlog-proof', '--policy', 'policy'],
+    { cwd },
+  )
+  expect([code, stdout]).toEqual([65, 'WRONG\n'])
+  expect(stderr).toMatch(
+    /^error: the file has the SHA-256 [0-9a-f]{64}; the proof is of top-year-v3-2026-03-01, /,
+  )
+})
+
+test.each([
+  [['year.json'], 'name two files'],
+  [['year.json', 'policy', 'policy'], 'name two files'],
+  [['absent.json', 'policy'], '"absent.json" cannot be read'],
+  [['year.json', 'policy', '--policy', 'absent'], '"absent" cannot be read'],
+  [['year.json', 'policy', '--policy', 'year.json'], 'is not a policy: line 1 begins with'],
+])('verify ends with 64 for %j', async (args, says) => {
+  const cwd = await savedFiles()
+  const { code, stderr } = await run(['verify', ...args], { cwd })
+  expect([code, stderr]).toEqual([64, expect.stringContaining(says)])
+})

@@ -1,0 +1,99 @@
+import { describe, expect, test } from 'vitest'
+import { auditLog } from '../../../../src/domain/year/log/check-log.ts'
+import type { AuditedLogFile } from '../../../../src/domain/year/log/check-log.ts'
+import type { LedgerRow } from '../../../../src/domain/year/ledger.ts'
+import { ledgerTree, parseLogFileName } from '../../../../src/domain/year/log/log-history.ts'
+import { rootAt } from '../../../../src/domain/year/log/merkle-tree.ts'
+import {
+  checkpointText,
+  formatVerifierKey,
+  signNote,
+  signerKey,
+} from '../../../../src/domain/year/log/signed-note.ts'
+import { sampleArchive } from '../../../support/sample-archive.ts'
+import { LOG_SEED, testWitness } from '../log-vectors.ts'
+
+const { rows } = sampleArchive(3).contents
+const KEY = signerKey('dash.example/tlog/year', LOG_SEED)
+const WITNESS = testWitness('w1', 3)
+const KEY_ID = WITNESS.vkey.split('+')[1] ?? ''
+
+const textAt = (size: number, of: readonly LedgerRow[] = rows): string =>
+  checkpointText({ origin: KEY.name, size, root: rootAt(ledgerTree(of), size) })
+
+/** A log that was signed at three sizes, and cosigned at the last. */
+const SOUND: Readonly<Record<string, string>> = {
+  'policy.1': `log ${formatVerifierKey(KEY)}\nquorum none\n`,
+  'policy.2': `log ${formatVerifierKey(KEY)}\nwitness w1 ${WITNESS.vkey}\nquorum w1\n`,
+  '2': signNote(textAt(2), KEY),
+  '4': signNote(textAt(4), KEY),
+  '6': signNote(textAt(6), KEY),
+  [`6.${KEY_ID}.700`]: `${WITNESS.cosign(textAt(6), 700)}\n`,
+}
+
+function filesOf(texts: Readonly<Record<string, string>>): AuditedLogFile[] {
+  return Object.entries(texts).flatMap(([name, text]) => {
+    const file = parseLogFileName(name)
+    return file ? [{ file, bytes: new TextEncoder().encode(text) }] : []
+  })
+}
+
+const found = (changes: Record<string, string>, of: readonly LedgerRow[] = rows): string[] =>
+  auditLog(of, filesOf({ ...SOUND, ...changes })).map(({ code, path }) => `${code} ${path}`)
+
+describe('an audit of the signed log', () => {
+  test('finds nothing in a sound one, and in none', () => {
+    expect(found({})).toEqual([])
+    expect(auditLog(rows, [])).toEqual([])
+  })
+
+  test('finds a ledger that lost its last entry, which one note covers', () => {
+    expect(found({}, rows.slice(0, 5))).toEqual(['log_forked tlog/year/6'])
+  })
+
+  test('finds a rewritten ledger by every note that covers the change', () => {
+    const rewritten = rows.map((row) => (row.seq === 3 ? { ...row, attempts: 7 } : row))
+    expect(found({}, rewritten)).toEqual(['log_forked tlog/year/4', 'log_forked tlog/year/6'])
+  })
+
+  test.each([
+    ['another key signed', { '4': signNote(textAt(4), signerKey(KEY.name, new Uint8Array(32))) }, '4'],
+    [
+      'a signature was changed',
+      { '4': SOUND['4']?.replace('— dash.example/tlog/year ', '— dash.example/tlog/year A') ?? '' },
+      '4',
+    ],
+    ['a note stands at another size', { '4': SOUND['2'] ?? '' }, '4'],
+    ['a note is empty', { '4': '' }, '4'],
+    ['a policy is none', { 'policy.1': 'hello\n' }, 'policy.1'],
+    [
+      'a cosignature is of another note',
+      { [`6.${KEY_ID}.700`]: `${WITNESS.cosign(textAt(4), 700)}\n` },
+      `6.${KEY_ID}.700`,
+    ],
+    [
+      'a cosignature is of another time',
+      { [`6.${KEY_ID}.800`]: `${WITNESS.cosign(textAt(6), 700)}\n` },
+      `6.${KEY_ID}.800`,
+    ],
+    ['a cosignature is empty', { [`6.${KEY_ID}.800`]: '' }, `6.${KEY_ID}.800`],
+    [
+      'a cosignature has no note',
+      { [`5.${KEY_ID}.800`]: `${WITNESS.cosign(textAt(5), 800)}\n` },
+      `5.${KEY_ID}.800`,
+    ],
+  ])('finds that %s', (_what, changes, name) => {
+    expect(found(changes)).toEqual([`note_invalid tlog/year/${name}`])
+  })
+
+  test('says nothing of a witness that no policy names', () => {
+    const stranger = testWitness('w2', 4)
+    const id = stranger.vkey.split('+')[1] ?? ''
+    expect(found({ [`6.${id}.900`]: `${stranger.cosign(textAt(6), 900)}\n` })).toEqual([])
+  })
+
+  test('finds a file that is listed and absent', () => {
+    const files = [...filesOf(SOUND), { file: { kind: 'note', size: 5 } as const, bytes: null }]
+    expect(auditLog(rows, files)).toMatchObject([{ code: 'note_invalid', path: 'tlog/year/5' }])
+  })
+})

@@ -1,0 +1,211 @@
+import { readFileSync } from 'node:fs'
+import fc from 'fast-check'
+import { describe, expect, test } from 'vitest'
+import { sha256Hex } from '../../../../src/domain/digest.ts'
+import {
+  consistencyProof,
+  inclusionProof,
+  isConsistent,
+  leafHash,
+  merkleTree,
+  rootAt,
+  rootOfInclusion,
+} from '../../../../src/domain/year/log/merkle-tree.ts'
+import type { Hash, MerkleTree } from '../../../../src/domain/year/log/merkle-tree.ts'
+import { naivePath, naiveProof, naiveRoot } from '../naive-merkle-tree.ts'
+
+const utf8 = (text: string): Uint8Array => new TextEncoder().encode(text)
+const hex = (bytes: Uint8Array | null): string | null => bytes && Buffer.from(bytes).toString('hex')
+const base64 = (bytes: Uint8Array): string => Buffer.from(bytes).toString('base64')
+const treeOf = (entries: readonly Uint8Array[]): MerkleTree => merkleTree(entries.map(leafHash))
+
+const ABC = ['a', 'b', 'c'].map(utf8)
+
+const LEDGER = readFileSync(new URL('../../../fixtures/tiled-log/ledger.ndjson', import.meta.url), 'utf8')
+  .trimEnd()
+  .split('\n')
+
+/** Entries of which no two are alike. */
+const numbered = (count: number): Uint8Array[] =>
+  Array.from({ length: count }, (_, index) => utf8(`["dash-year-ledger/1",${index}]`))
+
+describe('the vectors', () => {
+  test('the tree of three entries has the published hashes', () => {
+    expect(ABC.map(leafHash).map(hex)).toEqual([
+      '022a6979e6dab7aa5ae4c3e5e45f7e977112a7e63593820dbec1ec738a24f93c',
+      '57eb35615d47f34ec714cacdf5fd74608a5e8e102724e80b24b287c0c27b6a31',
+      '597fcb31282d34654c200d3418fca5705c648ebf326ec73d8ddef11841f876d8',
+    ])
+    const tree = treeOf(ABC)
+    expect(hex(rootAt(tree, 2))).toBe('b137985ff484fb600db93107c77b0365c80d78f5b429ded0fd97361d077999eb')
+    expect(hex(rootAt(tree, 3))).toBe('36642e73c2540ab121e3a6bf9545b0a24982cd830eb13d3cd19de3ce6c021ec1')
+    expect(consistencyProof(tree, 2, 3).map(base64)).toEqual(['WX/LMSgtNGVMIA00GPylcFxkjr8ybsc9jd7xGEH4dtg='])
+  })
+
+  test('the empty tree has the hash of no bytes as its root', () => {
+    expect(base64(rootAt(treeOf([]), 0))).toBe('47DEQpj8HBSa+/TImW+5JCeuQeRkm5NMpJWZG3hSuFU=')
+  })
+
+  test('a real ledger has the published roots and the published proof between two of its sizes', () => {
+    expect(sha256Hex(LEDGER.at(-1) ?? '')).toMatch(/^54be3861.*c6ad$/)
+    const tree = treeOf(LEDGER.map(utf8))
+    expect(tree.size).toBe(30)
+    expect(base64(rootAt(tree, 30))).toBe('Do9aXIifqXx3eo6K5eLqJxtytP1mrzmQqz3eEX/4xXI=')
+    expect(base64(rootAt(tree, 20))).toBe('+hpCGnAAEApIKKZEFt0nBTtsDD2C9C0bzplN/FXfNrc=')
+    expect(consistencyProof(tree, 20, 30).map(base64)).toEqual([
+      'UVT7eJ8l+KaT5NOd/817TQ2fXGUrxhDFjODiut4RGF0=',
+      'R+NzhKz/OjO7a3QSGvndhNSnJUWfLIWurzf5Xxf1yE4=',
+      '0WbmmolsUQrFR32ZJPsixkuDX6M3RE1JegpOwbCcNwQ=',
+      'RgZjwf4mEf/lCL4eYp9S0jlszSx75AFB1iJR/UXaFEw=',
+    ])
+  })
+
+  test.each([
+    [256, '7rCNHm0WFNvSRDimCCJBlyHlUhui1enb4sndrA5bc1Y='],
+    [600, 'Lsa5JYB6Y3psoDUbeSvS9qonzCdG9KsNUr2iTY/GHgE='],
+    [70_000, 'Z76uKZ1nnb2/Qh0QcaismaLLljVj/GzHcpANtdLKFD8='],
+  ])('a tree of %i entries has the published root', (size, root) => {
+    expect(base64(rootAt(treeOf(numbered(size)), size))).toBe(root)
+  })
+})
+
+const LARGEST = 70_000
+const entries = numbered(LARGEST)
+const tree = treeOf(entries)
+
+const headAt = (size: number): { size: number; root: Hash } => ({ size, root: rootAt(tree, size) })
+
+describe('against RFC 6962 word for word', () => {
+  test('every size up to 600 has the root of the definition', () => {
+    for (let size = 0; size <= 600; size += 1)
+      expect(hex(rootAt(tree, size))).toBe(hex(naiveRoot(entries.slice(0, size))))
+  })
+
+  test('every leaf of trees of up to 40 entries has the inclusion proof of the definition', () => {
+    for (let size = 1; size <= 40; size += 1)
+      for (let index = 0; index < size; index += 1)
+        expect(inclusionProof(tree, index, size).map(hex)).toEqual(
+          naivePath(index, entries.slice(0, size)).map(hex),
+        )
+  })
+
+  test('every two sizes up to 40 have the consistency proof of the definition', () => {
+    for (let newer = 1; newer <= 40; newer += 1)
+      for (let older = 1; older <= newer; older += 1)
+        expect(consistencyProof(tree, older, newer).map(hex)).toEqual(
+          naiveProof(older, entries.slice(0, newer)).map(hex),
+        )
+  })
+
+  test('larger trees have the root and the proofs of the definition', () => {
+    fc.assert(
+      fc.property(fc.integer({ min: 2, max: LARGEST }), fc.nat(), fc.nat(), (size, leaf, before) => {
+        const own = entries.slice(0, size)
+        const index = leaf % size
+        const older = 1 + (before % size)
+        expect(hex(rootAt(tree, size))).toBe(hex(naiveRoot(own)))
+        expect(inclusionProof(tree, index, size).map(hex)).toEqual(naivePath(index, own).map(hex))
+        expect(consistencyProof(tree, older, size).map(hex)).toEqual(naiveProof(older, own).map(hex))
+      }),
+      { numRuns: 3 },
+    )
+  })
+})
+
+describe('a verifier', () => {
+  test('finds the root by the inclusion proof of every leaf of every size up to 130', () => {
+    for (let size = 1; size <= 130; size += 1)
+      for (let index = 0; index < size; index += 1) {
+        const proof = inclusionProof(tree, index, size)
+        const root = rootOfInclusion(leafHash(entries[index] as Uint8Array), index, size, proof)
+        expect(hex(root)).toBe(hex(rootAt(tree, size)))
+      }
+  })
+
+  test('finds every size up to 600 consistent with some smaller size', () => {
+    for (let newer = 0; newer <= 600; newer += 1)
+      for (const older of [0, newer >> 1, (newer * 7) % (newer + 1), Math.max(0, newer - 1), newer])
+        expect(isConsistent(headAt(older), headAt(newer), consistencyProof(tree, older, newer))).toBe(true)
+  })
+
+  test('finds every two sizes up to 70 consistent', () => {
+    for (let newer = 0; newer <= 70; newer += 1)
+      for (let older = 0; older <= newer; older += 1)
+        expect(isConsistent(headAt(older), headAt(newer), consistencyProof(tree, older, newer))).toBe(true)
+  })
+
+  const sizes = fc.integer({ min: 1, max: LARGEST })
+
+  test('refuses an inclusion proof of another leaf, place, length or hash', () => {
+    fc.assert(
+      fc.property(sizes, fc.nat(), fc.nat(), (size, at, bit) => {
+        const index = at % size
+        const leaf = leafHash(entries[index] as Uint8Array)
+        const proof = inclusionProof(tree, index, size)
+        const root = hex(rootAt(tree, size))
+        expect(hex(rootOfInclusion(leaf, index, size, proof))).toBe(root)
+        expect(hex(rootOfInclusion(flipped(leaf, bit), index, size, proof))).not.toBe(root)
+        expect(rootOfInclusion(leaf, size, size, proof)).toBeNull()
+        expect(hex(rootOfInclusion(leaf, index, size, [...proof, leaf]))).not.toBe(root)
+        if (proof.length === 0) return
+        const other = (index + 1) % size
+        expect(hex(rootOfInclusion(leaf, other, size, proof))).not.toBe(root)
+        expect(hex(rootOfInclusion(leaf, index, size, proof.slice(1)))).not.toBe(root)
+        expect(hex(rootOfInclusion(leaf, index, size, withFlippedHash(proof, bit)))).not.toBe(root)
+      }),
+      { numRuns: 200 },
+    )
+  })
+
+  test('refuses a consistency proof of other roots, sizes, length or hashes', () => {
+    fc.assert(
+      fc.property(sizes, fc.nat(), fc.nat(), (size, at, bit) => {
+        const older = headAt(1 + (at % size))
+        const newer = headAt(size)
+        const proof = consistencyProof(tree, older.size, newer.size)
+        const hash = flipped(newer.root, bit)
+        expect(isConsistent(older, newer, proof)).toBe(true)
+        expect(isConsistent({ ...older, root: hash }, newer, proof)).toBe(false)
+        expect(isConsistent(older, { ...newer, root: hash }, proof)).toBe(false)
+        expect(isConsistent(older, newer, [...proof, hash])).toBe(false)
+        if (older.size < newer.size) expect(isConsistent(newer, older, proof)).toBe(false)
+        if (proof.length === 0) return
+        expect(isConsistent(older, newer, proof.slice(1))).toBe(false)
+        expect(isConsistent(older, newer, withFlippedHash(proof, bit))).toBe(false)
+      }),
+      { numRuns: 200 },
+    )
+  })
+
+  test('takes the empty tree for the beginning of every tree, without a proof and with its own root alone', () => {
+    const empty = headAt(0)
+    expect(isConsistent(empty, headAt(5), [])).toBe(true)
+    expect(isConsistent(empty, headAt(5), [empty.root])).toBe(false)
+    expect(isConsistent({ ...empty, root: headAt(1).root }, headAt(5), [])).toBe(false)
+  })
+})
+
+test.each([
+  (): unknown => rootAt(treeOf(ABC), 4),
+  (): unknown => rootAt(treeOf(ABC), -1),
+  (): unknown => rootAt(treeOf(ABC), 1.5),
+  (): unknown => inclusionProof(treeOf(ABC), 2, 2),
+  (): unknown => inclusionProof(treeOf(ABC), -1, 2),
+  (): unknown => inclusionProof(treeOf(ABC), 0, 4),
+  (): unknown => consistencyProof(treeOf(ABC), 3, 2),
+  (): unknown => consistencyProof(treeOf(ABC), 1, 4),
+])('a tree has no proof outside of itself: %s', (ask) => {
+  expect(ask).toThrow(RangeError)
+})
+
+function flipped(bytes: Uint8Array, bit: number): Uint8Array {
+  const copy = Uint8Array.from(bytes)
+  const at = (bit >> 3) % copy.length
+  copy[at] = (copy[at] as number) ^ (1 << (bit & 7))
+  return copy
+}
+
+function withFlippedHash(proof: readonly Hash[], bit: number): Hash[] {
+  const at = bit % proof.length
+  return proof.map((hash, index) => (index === at ? flipped(hash, bit >> 5) : hash))
+}

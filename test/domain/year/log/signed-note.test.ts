@@ -1,0 +1,276 @@
+import fc from 'fast-check'
+import { describe, expect, test } from 'vitest'
+import {
+  checkpointText,
+  formatSignerKey,
+  formatVerifierKey,
+  openCheckpoint,
+  parseCheckpoint,
+  parseNote,
+  parseSignerKey,
+  parseVerifierKey,
+  signNote,
+  signerKey,
+  verifyNote,
+} from '../../../../src/domain/year/log/signed-note.ts'
+import type { Note, VerifierKey } from '../../../../src/domain/year/log/signed-note.ts'
+import {
+  CHECKPOINT_TEXT,
+  COSIGNATURE,
+  COSIGNED_AT,
+  COSIGNED_CHECKPOINT,
+  LOG_SEED,
+  LOG_SKEY,
+  LOG_VKEY,
+  SIGNED_CHECKPOINT,
+  WITNESS_VKEY,
+} from '../log-vectors.ts'
+
+function keyOf(vkey: string): VerifierKey {
+  const key = parseVerifierKey(vkey)
+  if (key === null) throw new Error(`${vkey} is not a key`)
+  return key
+}
+
+function noteOf(text: string): Note {
+  const note = parseNote(text)
+  if (note === null) throw new Error(`${text} is not a note`)
+  return note
+}
+
+const LOG = keyOf(LOG_VKEY)
+const WITNESS = keyOf(WITNESS_VKEY)
+
+describe('keys', () => {
+  test('a seed gives the published keys of a log', () => {
+    const key = signerKey('dash.example/year', LOG_SEED)
+    expect(formatSignerKey(key)).toBe(LOG_SKEY)
+    expect(formatVerifierKey(key)).toBe(LOG_VKEY)
+    expect(reformatted(LOG_SKEY)).toBe(LOG_SKEY)
+  })
+
+  function reformatted(skey: string): string | null {
+    const key = parseSignerKey(skey)
+    return key && formatSignerKey(key)
+  }
+
+  test.each([LOG_VKEY, WITNESS_VKEY])('%s formats to what it was parsed from', (vkey) => {
+    expect(formatVerifierKey(keyOf(vkey))).toBe(vkey)
+  })
+
+  test('any name and seed give keys that are read again', () => {
+    const names = fc.stringMatching(/^[a-z0-9./-]{1,30}$/)
+    fc.assert(
+      fc.property(names, fc.uint8Array({ minLength: 32, maxLength: 32 }), (name, seed) => {
+        const key = signerKey(name, seed)
+        expect(reformatted(formatSignerKey(key))).toBe(formatSignerKey(key))
+        expect(parseVerifierKey(formatVerifierKey(key))).toMatchObject({ name, id: key.id, type: 'log' })
+      }),
+      { numRuns: 20 },
+    )
+  })
+
+  test.each([
+    ['the id of another key', LOG_VKEY.replace('217a88b8', '217a88b9')],
+    ['an id in upper case', LOG_VKEY.replace('217a88b8', '217A88B8')],
+    ['another name', LOG_VKEY.replace('dash.example', 'dash.examples')],
+    ['no name', LOG_VKEY.slice(LOG_VKEY.indexOf('+'))],
+    ['a space in its name', LOG_VKEY.replace('dash.example', 'dash example')],
+    ['an unknown type', LOG_VKEY.replace('+AY', '+CY')],
+    ['31 bytes', LOG_VKEY.replace(/.{4}$/, '')],
+    ['base64 that is not canonical', `${LOG_VKEY.slice(0, -1)}d`],
+    ['base64url', LOG_VKEY.replaceAll('/', '_')],
+    ['a newline at its end', `${LOG_VKEY}\n`],
+    ['the form of a private key', LOG_SKEY],
+    ['no text', ''],
+  ])('a verifier key with %s is refused', (_what, vkey) => {
+    expect(parseVerifierKey(vkey)).toBeNull()
+  })
+
+  test.each([
+    ['the id of another key', LOG_SKEY.replace('217a88b8', '217a88b9')],
+    ['another seed than its id', LOG_SKEY.replace(/B$/, 'C')],
+    ['the type of a witness', LOG_SKEY.replace('+AQEB', '+BAEB')],
+    ['the form of a verifier key', LOG_VKEY],
+    ['a carriage return', `${LOG_SKEY}\r`],
+  ])('a private key with %s is refused', (_what, skey) => {
+    expect(parseSignerKey(skey)).toBeNull()
+  })
+})
+
+describe('a note', () => {
+  test('of the log has the published signature', () => {
+    expect(signNote(CHECKPOINT_TEXT, signerKey('dash.example/year', LOG_SEED))).toBe(SIGNED_CHECKPOINT)
+  })
+
+  test('is verified by the keys of its log and its witness', () => {
+    const note = noteOf(COSIGNED_CHECKPOINT)
+    expect(note.text).toBe(CHECKPOINT_TEXT)
+    expect(verifyNote(note, LOG)).toEqual({ is: 'valid', times: [] })
+    expect(verifyNote(note, WITNESS)).toEqual({ is: 'valid', times: [COSIGNED_AT] })
+    expect(verifyNote(noteOf(SIGNED_CHECKPOINT), WITNESS)).toEqual({ is: 'missing' })
+  })
+
+  test.each([
+    [
+      'the specification of signed notes',
+      'example.com/foo+530d903a+AekyeRrm56hApGFkyQR4ZCbV54Id2LKaANYcrnKv3U2k',
+      'This is an example message.\n\n— example.com/foo Uw2QOkn8srV1yJGh2VYRlL1Tnagv1YEq6TfXppzi2ONncAlTgK7Ztg1ERYNZXsYjOBH3mFXmRKuwHjG1Yu72IneyaQM=\n',
+    ],
+    [
+      "the documentation of Go's note package",
+      'PeterNeumann+c74f20a3+ARpc2QcUPDhMQegwxbzhKqiBfsVkmqq/LDE4izWy10TW',
+      "If you think cryptography is the answer to your problem,\nthen you don't know what your problem is.\n\n— PeterNeumann x08go/ZJkuBS9UG/SffcvIAQxVBtiFupLLr8pAcElZInNIuGUgYN1FFYC2pZSNXgKvqfqdngotpRZb6KE6RyyBwJnAM=\n",
+    ],
+  ])('of %s is verified', (_where, vkey, note) => {
+    expect(verifyNote(noteOf(note), keyOf(vkey))).toEqual({ is: 'valid', times: [] })
+  })
+
+  test('is separated from its signatures by its last empty line', () => {
+    const text = 'first\n\nsecond\n'
+    const note = noteOf(signNote(text, signerKey('log', LOG_SEED)))
+    expect(note.text).toBe(text)
+  })
+
+  test('with two signatures of one key, one of which is invalid, is invalid', () => {
+    const [, line = ''] = SIGNED_CHECKPOINT.trimEnd().split('\n\n')
+    const bad = line.replace('IXqIuFaM', 'IXqIuFaN')
+    for (const lines of [`${line}\n${bad}\n`, `${bad}\n${line}\n`])
+      expect(verifyNote(noteOf(`${CHECKPOINT_TEXT}\n${lines}`), LOG)).toEqual({ is: 'invalid' })
+  })
+
+  test('with two valid cosignatures of one witness has both of their times', () => {
+    const note = noteOf(`${COSIGNED_CHECKPOINT}${COSIGNATURE}\n`)
+    expect(verifyNote(note, WITNESS)).toEqual({ is: 'valid', times: [COSIGNED_AT, COSIGNED_AT] })
+  })
+
+  test('with a cosignature at time 0, or beyond a signed 64-bit number, is invalid', () => {
+    const bytes = Buffer.from(COSIGNATURE.split(' ')[2] ?? '', 'base64')
+    for (const time of [0n, 2n ** 63n]) {
+      const changed = Buffer.from(bytes)
+      changed.writeBigUInt64BE(time, 4)
+      const line = `— witness.example/w1 ${changed.toString('base64')}\n`
+      expect(verifyNote(noteOf(`${SIGNED_CHECKPOINT}${line}`), WITNESS)).toEqual({ is: 'invalid' })
+    }
+  })
+
+  test.each([
+    ['a signature of 63 bytes', -1],
+    ['a signature of 65 bytes', 1],
+  ])('with %s is invalid', (_what, more) => {
+    const [, , encoded = ''] = SIGNED_CHECKPOINT.trimEnd().split('\n').at(-1)?.split(' ') ?? []
+    const bytes = Buffer.concat([Buffer.from(encoded, 'base64'), Buffer.of(0)])
+    const line = `— dash.example/year ${bytes.subarray(0, 68 + more).toString('base64')}\n`
+    expect(verifyNote(noteOf(`${CHECKPOINT_TEXT}\n${line}`), LOG)).toEqual({ is: 'invalid' })
+  })
+
+  test('passes over signatures of unknown keys', () => {
+    const others = `— dash.example/year AAAAAAAA\n— other.example ${'A'.repeat(92)}\n`
+    expect(verifyNote(noteOf(SIGNED_CHECKPOINT + others), LOG)).toEqual({ is: 'valid', times: [] })
+  })
+
+  test.each([
+    ['no signature', CHECKPOINT_TEXT],
+    ['an empty line and no signature', `${CHECKPOINT_TEXT}\n`],
+    ['no newline at its end', SIGNED_CHECKPOINT.slice(0, -1)],
+    ['carriage returns', SIGNED_CHECKPOINT.replaceAll('\n', '\r\n')],
+    ['one carriage return', SIGNED_CHECKPOINT.replace('year\n', 'year\r\n')],
+    ['a tab', SIGNED_CHECKPOINT.replace('3\n', '3\t\n')],
+    ['a hyphen for the dash', SIGNED_CHECKPOINT.replace('—', '-')],
+    ['two spaces', SIGNED_CHECKPOINT.replace('— ', '—  ')],
+    ['a space at the end of a line', SIGNED_CHECKPOINT.replace(/=\n$/, '= \n')],
+    ['base64 that is not canonical', SIGNED_CHECKPOINT.replace('Mg4=', 'Mg5=')],
+    ['base64 without padding', SIGNED_CHECKPOINT.replace('Mg4=', 'Mg4')],
+    ['a signature without bytes', SIGNED_CHECKPOINT.replace(/year IX.*/, 'year IXqIuA==')],
+    ['a plus sign in the name of a key', SIGNED_CHECKPOINT.replace('— dash.example', '— dash+example')],
+    ['an ideographic space in the name of a key', SIGNED_CHECKPOINT.replace('— dash.', '— dash\u3000')],
+    ['half a character', SIGNED_CHECKPOINT.replace('year\n', 'year\uD800\n')],
+    ['101 signatures', SIGNED_CHECKPOINT + `${COSIGNATURE}\n`.repeat(100)],
+    ['no text at all', ''],
+  ])('with %s is refused', (_what, text) => {
+    expect(parseNote(text)).toBeNull()
+  })
+})
+
+describe('a checkpoint', () => {
+  const root = Buffer.from('NmQuc8JUCrEh46a/lUWwokmCzYMOsT080Z3jzmwCHsE=', 'base64')
+
+  test('formats to what it was parsed from', () => {
+    const checkpoint = parseCheckpoint(CHECKPOINT_TEXT)
+    expect(checkpoint).toMatchObject({ origin: 'dash.example/year', size: 3 })
+    expect(checkpointText({ origin: 'dash.example/year', size: 3, root })).toBe(CHECKPOINT_TEXT)
+  })
+
+  test('may have extension lines, which are passed over', () => {
+    expect(parseCheckpoint(`${CHECKPOINT_TEXT}more\n`)).toMatchObject({ size: 3 })
+  })
+
+  test.each([
+    ['the size 03', CHECKPOINT_TEXT.replace('\n3\n', '\n03\n')],
+    ['the size -3', CHECKPOINT_TEXT.replace('\n3\n', '\n-3\n')],
+    ['a size beyond what is exact', CHECKPOINT_TEXT.replace('\n3\n', '\n9007199254740992\n')],
+    ['no size', CHECKPOINT_TEXT.replace('\n3\n', '\n\n')],
+    ['a hash of 33 bytes', CHECKPOINT_TEXT.replace('HsE=', 'HsEA')],
+    ['a hash of 31 bytes', CHECKPOINT_TEXT.replace('HsE=', 'Hg==')],
+    ['a hash that is not canonical', CHECKPOINT_TEXT.replace('HsE=', 'HsF=')],
+    ['no origin', CHECKPOINT_TEXT.replace('dash.example/year', '')],
+    ['an empty line after the hash', `${CHECKPOINT_TEXT}\n`],
+    ['an empty extension line', `${CHECKPOINT_TEXT}\nmore\n`],
+    ['no newline at its end', CHECKPOINT_TEXT.slice(0, -1)],
+    ['two lines', 'dash.example/year\n3\n'],
+    ['no text', ''],
+  ])('with %s is refused', (_what, text) => {
+    expect(parseCheckpoint(text)).toBeNull()
+  })
+
+  test('is opened with the key of its log', () => {
+    const opened = openCheckpoint(COSIGNED_CHECKPOINT, [WITNESS, LOG])
+    expect(opened).toMatchObject({ problem: null, checkpoint: { size: 3 }, key: LOG })
+  })
+
+  const stranger = signerKey('dash.example/other', LOG_SEED)
+
+  test.each([
+    ['signed by nobody known', SIGNED_CHECKPOINT, [stranger], 'no known key of the log signed it'],
+    [
+      'of another log',
+      signNote(CHECKPOINT_TEXT, stranger),
+      [LOG, stranger],
+      'it is a checkpoint of dash.example/year, signed by dash.example/other',
+    ],
+    [
+      'with a changed size',
+      SIGNED_CHECKPOINT.replace('\n3\n', '\n4\n'),
+      [LOG],
+      'the signature of dash.example/year is invalid',
+    ],
+    [
+      'with a bad signature of its witness',
+      COSIGNED_CHECKPOINT.replace('uBQ==', 'uBA=='),
+      [LOG, WITNESS],
+      'the signature of witness.example/w1 is invalid',
+    ],
+    ['that is not a note', CHECKPOINT_TEXT, [LOG], 'it is not a signed note'],
+    [
+      'whose text is something else',
+      signNote('hello\n', signerKey('dash.example/year', LOG_SEED)),
+      [LOG],
+      'its text is not a checkpoint',
+    ],
+  ])('%s is refused', (_what, text, keys, problem) => {
+    expect(openCheckpoint(text, keys)).toEqual({ problem })
+  })
+
+  test('of which one bit of the text or of the signature is changed is refused', () => {
+    const bytes = Buffer.from(SIGNED_CHECKPOINT)
+    fc.assert(
+      fc.property(fc.nat(bytes.length * 8 - 1), (bit) => {
+        const changed = Buffer.from(bytes)
+        const at = bit >> 3
+        changed[at] = (changed[at] as number) ^ (1 << (bit & 7))
+        expect(openCheckpoint(changed.toString(), [LOG]).problem).not.toBeNull()
+      }),
+      { numRuns: 300 },
+    )
+  })
+})

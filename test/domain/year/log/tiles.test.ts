@@ -1,0 +1,178 @@
+import { readFileSync } from 'node:fs'
+import fc from 'fast-check'
+import { describe, expect, test } from 'vitest'
+import { sha256Hex } from '../../../../src/domain/digest.ts'
+import { leafHash, merkleTree, rootAt } from '../../../../src/domain/year/log/merkle-tree.ts'
+import {
+  ENTRY_MAX_BYTES,
+  entryBundle,
+  isTileWithin,
+  parseEntryBundle,
+  parseTile,
+  parseTilePath,
+  tileOf,
+  tilePath,
+  tilesOfSize,
+} from '../../../../src/domain/year/log/tiles.ts'
+import type { Tile } from '../../../../src/domain/year/log/tiles.ts'
+
+const utf8 = (text: string): Uint8Array => new TextEncoder().encode(text)
+const hex = (bytes: Uint8Array): string => Buffer.from(bytes).toString('hex')
+
+const LEDGER = readFileSync(new URL('../../../fixtures/tiled-log/ledger.ndjson', import.meta.url), 'utf8')
+  .trimEnd()
+  .split('\n')
+  .map(utf8)
+
+describe('the name of a tile', () => {
+  test.each<[Tile, string]>([
+    [{ level: 0, index: 5, width: 256 }, 'tile/0/005'],
+    [{ level: 0, index: 1_234_067, width: 256 }, 'tile/0/x001/x234/067'],
+    [{ level: 0, index: 999, width: 1 }, 'tile/0/999.p/1'],
+    [{ level: 1, index: 1000, width: 255 }, 'tile/1/x001/000.p/255'],
+    [{ level: 63, index: 0, width: 256 }, 'tile/63/000'],
+    [{ level: 'entries', index: 273, width: 112 }, 'tile/entries/273.p/112'],
+  ])('%j is %s', (tile, path) => {
+    expect(tilePath(tile)).toBe(path)
+    expect(parseTilePath(path)).toEqual(tile)
+  })
+
+  test('has one spelling for each tile', () => {
+    const level = fc.oneof(fc.constant('entries' as const), fc.integer({ min: 0, max: 63 }))
+    const tiles = fc.record({
+      level,
+      index: fc.integer({ min: 0, max: Number.MAX_SAFE_INTEGER }),
+      width: fc.integer({ min: 1, max: 256 }),
+    })
+    fc.assert(
+      fc.property(tiles, (tile) => {
+        expect(parseTilePath(tilePath(tile))).toEqual(tile)
+      }),
+    )
+  })
+
+  // prettier-ignore
+  test.each([
+    'tile/0/5', 'tile/0/05', 'tile/0/0005', 'tile/00/005', 'tile/01/005', 'tile/64/005', 'tile/-1/005', 'tile/0/x000/005',
+    'tile/0/001/005', 'tile/0/x001/x005', 'tile/0/005.p/0', 'tile/0/005.p/256', 'tile/0/005.p/01', 'tile/0/005.p', 'tile/0/005/',
+    'tile/0/005.p/1\n', ' tile/0/005', 'tile/data/005', 'tile/entries/', 'tile/0/x999/x999/x999/x999/x999/999', '', 'checkpoint',
+  ])('%j names no tile', (path) => {
+    expect(parseTilePath(path)).toBeNull()
+  })
+})
+
+describe('the tiles of a tree', () => {
+  const paths = (size: number): string[] => tilesOfSize(size).map(tilePath)
+
+  test('an empty tree has none', () => {
+    expect(paths(0)).toEqual([])
+  })
+
+  test('trees of 3, 256 and 600 entries have the published files', () => {
+    expect(paths(3)).toEqual(['tile/0/000.p/3', 'tile/entries/000.p/3'])
+    expect(paths(256)).toEqual(['tile/0/000', 'tile/1/000.p/1', 'tile/entries/000'])
+    expect(paths(600)).toEqual([
+      'tile/0/000',
+      'tile/0/001',
+      'tile/0/002.p/88',
+      'tile/1/000.p/2',
+      'tile/entries/000',
+      'tile/entries/001',
+      'tile/entries/002.p/88',
+    ])
+  })
+
+  test('a tree of 70,000 entries has the files of the example in the specification', () => {
+    const files = paths(70_000)
+    expect(files.filter((path) => /^tile\/0\/\d{3}$/.test(path))).toHaveLength(273)
+    expect(files.filter((path) => !/^tile\/(0|entries)\/\d{3}$/.test(path))).toEqual([
+      'tile/0/273.p/112',
+      'tile/1/000',
+      'tile/1/001.p/17',
+      'tile/2/000.p/1',
+      'tile/entries/273.p/112',
+    ])
+  })
+
+  test('every size up to 600 has exactly the tiles that are within it and end with it', () => {
+    for (let size = 1; size <= 600; size += 1)
+      for (const tile of tilesOfSize(size)) {
+        expect(isTileWithin(tile, size)).toBe(true)
+        if (tile.width < 256) expect(isTileWithin({ ...tile, width: tile.width + 1 }, size)).toBe(false)
+        expect(isTileWithin({ ...tile, index: tile.index + 1, width: 1 }, size)).toBe(
+          tile.index * 256 + 256 < countOf(tile, size),
+        )
+      }
+  })
+
+  const countOf = ({ level }: Tile, size: number): number =>
+    level === 'entries' ? size : Math.floor(size / 256 ** level)
+})
+
+describe('the bytes of a tile', () => {
+  test('a tree of three entries has the published tile and bundle', () => {
+    const entries = ['a', 'b', 'c'].map(utf8)
+    const tile = tileOf(merkleTree(entries.map(leafHash)), { level: 0, index: 0, width: 3 })
+    expect(sha256Hex(tile)).toBe('e1b99e440708cafb1712e68f1c63a11baedd8c6fbcd6a147d6c307c8667e3367')
+    expect(hex(entryBundle(entries))).toBe('000161000162000163')
+  })
+
+  test('a real ledger has the published tile and bundle', () => {
+    const tile = tileOf(merkleTree(LEDGER.map(leafHash)), { level: 0, index: 0, width: 30 })
+    expect(sha256Hex(tile)).toBe('0c0d87d691903a8747788fafe1c2e0c274bcb40468c355d9f0a2f6458513fa45')
+    expect(sha256Hex(entryBundle(LEDGER))).toBe(
+      '30baf2e0ef40987d3e205252583bd48d12e0c2c758dbdd8d99cf6f8a018d2768',
+    )
+  })
+
+  test('a hash of a higher level is the root over the full tile below it', () => {
+    const leaves = Array.from({ length: 600 }, (_, index) => leafHash(utf8(String(index))))
+    const tree = merkleTree(leaves)
+    const above = parseTile(tileOf(tree, { level: 1, index: 0, width: 2 }), 2)
+    const below = parseTile(tileOf(tree, { level: 0, index: 1, width: 256 }), 256)
+    expect(rootAt(merkleTree(below ?? []), 256)).toEqual(above?.[1])
+  })
+
+  test('a tree has no tile that is not within it', () => {
+    const tree = merkleTree(LEDGER.map(leafHash))
+    expect(() => tileOf(tree, { level: 0, index: 0, width: 31 })).toThrow(RangeError)
+    expect(() => tileOf(tree, { level: 1, index: 0, width: 1 })).toThrow(RangeError)
+  })
+
+  test('a tile of another length is refused', () => {
+    expect(parseTile(new Uint8Array(33), 1)).toBeNull()
+    expect(parseTile(new Uint8Array(32), 2)).toBeNull()
+    expect(parseTile(new Uint8Array(64), 2)).toHaveLength(2)
+  })
+})
+
+describe('a bundle of entries', () => {
+  const anyEntries = fc.array(fc.uint8Array({ maxLength: 600 }), { minLength: 1, maxLength: 20 })
+
+  test('gives back the entries', () => {
+    fc.assert(
+      fc.property(anyEntries, (entries) => {
+        const parsed = parseEntryBundle(entryBundle(entries), entries.length)
+        expect(parsed?.map(hex)).toEqual(entries.map(hex))
+      }),
+    )
+  })
+
+  test('is refused when it holds fewer or more entries, or is cut or continued', () => {
+    fc.assert(
+      fc.property(anyEntries, (entries) => {
+        const bytes = entryBundle(entries)
+        expect(parseEntryBundle(bytes, entries.length + 1)).toBeNull()
+        expect(parseEntryBundle(bytes, entries.length - 1)).toBeNull()
+        expect(parseEntryBundle(bytes.subarray(0, -1), entries.length)).toBeNull()
+        expect(parseEntryBundle(Buffer.concat([bytes, Buffer.of(0)]), entries.length)).toBeNull()
+      }),
+    )
+  })
+
+  test('takes an entry of the greatest length and none that is longer', () => {
+    const longest = new Uint8Array(ENTRY_MAX_BYTES)
+    expect(parseEntryBundle(entryBundle([longest]), 1)?.[0]).toHaveLength(ENTRY_MAX_BYTES)
+    expect(() => entryBundle([new Uint8Array(ENTRY_MAX_BYTES + 1)])).toThrow(RangeError)
+  })
+})

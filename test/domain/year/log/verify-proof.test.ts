@@ -1,0 +1,180 @@
+import fc from 'fast-check'
+import { describe, expect, test } from 'vitest'
+import { sha256Hex } from '../../../../src/domain/digest.ts'
+import { legacyText } from '../../../../src/domain/year/ledger.ts'
+import type { LedgerRow } from '../../../../src/domain/year/ledger.ts'
+import { entryBytes, ledgerTree } from '../../../../src/domain/year/log/log-history.ts'
+import { parsePolicy } from '../../../../src/domain/year/log/log-policy.ts'
+import type { LogPolicy } from '../../../../src/domain/year/log/log-policy.ts'
+import { formatLogProof, proveEntry } from '../../../../src/domain/year/log/log-proof.ts'
+import { rootAt } from '../../../../src/domain/year/log/merkle-tree.ts'
+import {
+  checkpointText,
+  formatVerifierKey,
+  signNote,
+  signerKey,
+} from '../../../../src/domain/year/log/signed-note.ts'
+import { verifyPublication } from '../../../../src/domain/year/log/verify-proof.ts'
+import { sampleArchive } from '../../../support/sample-archive.ts'
+import { LOG_SEED, testWitness } from '../log-vectors.ts'
+
+/** Entries: an imported publication, the seal over two legacy ones, a gap, and three publications. */
+const { contents, objects } = sampleArchive(3)
+const { rows, legacy } = contents
+const tree = ledgerTree(rows)
+const KEY = signerKey('dash.example/tlog/year', LOG_SEED)
+const WITNESS = testWitness('w1', 3)
+const TEXT = checkpointText({ origin: KEY.name, size: rows.length, root: rootAt(tree, rows.length) })
+const NOTE = signNote(TEXT, KEY)
+const COSIGNED = `${NOTE}${WITNESS.cosign(TEXT, 1_792_800_601)}\n`
+
+function policyOf(text: string): LogPolicy {
+  const parsed = parsePolicy(text)
+  if (parsed.problem !== null) throw new Error(parsed.problem)
+  return parsed.policy
+}
+
+const LOG_LINE = `log ${formatVerifierKey(KEY)}\n`
+const LOG_ALONE = policyOf(`${LOG_LINE}quorum none\n`)
+const WITH_WITNESS = policyOf(`${LOG_LINE}witness w1 ${WITNESS.vkey}\nquorum w1\n`)
+
+const proofOf = (seq: number, note = NOTE): string =>
+  formatLogProof(proveEntry(tree, entryBytes(rows[seq - 1] as LedgerRow), seq - 1, rows.length, note))
+
+const severalOf = (seqs: number[], text: string | null = null): string =>
+  JSON.stringify({ at: '2026-01-10T00:00:00.000Z', proofs: seqs.map((seq) => proofOf(seq)), legacy: text })
+
+const bytesOf = (sha256: string | null | undefined): Uint8Array =>
+  objects.get(sha256 ?? '') ?? new Uint8Array()
+
+const publicationAt = (seq: number): Uint8Array => bytesOf(rows[seq - 1]?.sha256)
+
+describe('a proof of a publication', () => {
+  test('proves its bytes, its place and who signed', () => {
+    const bytes = publicationAt(4)
+    const verdict = verifyPublication(bytes, proofOf(4), LOG_ALONE)
+    expect(verdict).toEqual({
+      verified: true,
+      problem: null,
+      proved: [
+        `the file is top-year-v2-2026-01-05, SHA-256 ${sha256Hex(bytes)}, byte for byte`,
+        expect.stringMatching(
+          /^it is entry 4 of 6 of the log dash\.example\/tlog\/year, with .*Z as its time of publication$/,
+        ),
+        'the key of dash.example/tlog/year signed this log of 6 entries',
+      ],
+      notProved: [
+        'that others were shown the same log, and when: no witness signed',
+        'that it was the newest for a time: get the proof with until=next',
+      ],
+    })
+  })
+
+  test('says which witnesses saw the log, and fails where the policy demands more of them', () => {
+    const seen = verifyPublication(publicationAt(4), proofOf(4, COSIGNED), WITH_WITNESS)
+    expect(seen.proved).toContain(
+      `witness w1.example saw this log at ${new Date(1_792_800_601_000).toISOString()}`,
+    )
+    expect(seen.verified).toBe(true)
+    const unseen = verifyPublication(publicationAt(4), proofOf(4), WITH_WITNESS)
+    expect([unseen.verified, unseen.problem]).toEqual([false, null])
+    expect(unseen.notProved).toContain(
+      'that enough witnesses saw this log: the quorum of the policy is not met',
+    )
+  })
+
+  test('proves nothing of who signed without a policy', () => {
+    const verdict = verifyPublication(publicationAt(4), proofOf(4), null)
+    expect([verdict.verified, verdict.problem, verdict.notProved[0]]).toEqual([
+      false,
+      null,
+      'who signed the log: no policy was given',
+    ])
+  })
+
+  test('proves that it was the newest until the next one, and to the end of the log', () => {
+    const next = `${rows[4]?.publicationId} followed`
+    expect(verifyPublication(publicationAt(4), severalOf([4, 5]), LOG_ALONE).proved.at(-1)).toMatch(
+      new RegExp(`^it was the newest until .*Z, when ${next}$`),
+    )
+    for (const text of [severalOf([6]), proofOf(6)])
+      expect(verifyPublication(publicationAt(6), text, LOG_ALONE).proved.at(-1)).toBe(
+        'it was the newest while the log had 6 entries',
+      )
+  })
+
+  test('of a legacy publication proves it by the sealed text, with what followed', () => {
+    const bytes = bytesOf(legacy[0]?.sha256)
+    const verdict = verifyPublication(bytes, severalOf([1, 2, 3, 4], legacyText(legacy)), LOG_ALONE)
+    expect(verdict).toMatchObject({ verified: true, problem: null })
+    expect(verdict.proved[1]).toMatch(/^it is listed in the legacy ledger that is sealed in the log /)
+    expect(verdict.proved.at(-1)).toMatch(
+      /^it was the newest until .*, when top-year-v1-2026-01-02 followed$/,
+    )
+    const sealAlone = verifyPublication(bytes, severalOf([2], legacyText(legacy)), LOG_ALONE)
+    expect(sealAlone).toMatchObject({ verified: true, problem: null })
+    expect(sealAlone.notProved.at(-1)).toMatch(/^that it was the newest/)
+  })
+})
+
+describe('a wrong proof', () => {
+  const bytes = publicationAt(4)
+
+  test.each([
+    [
+      'of another publication',
+      proofOf(5),
+      /^the file has the SHA-256 .*; the proof is of top-year-v2-2026-01-06, /,
+    ],
+    ['of a gap', proofOf(3), /the proof is of no publication$/],
+    ['of entries with a hole', severalOf([4, 6]), /^its entries are not consecutive$/],
+    ['of no entries', severalOf([]), /^it is not a proof file$/],
+    [
+      'of another legacy ledger',
+      severalOf([2, 3, 4], `${legacyText(legacy)}\n`),
+      /not the one that is sealed$/,
+    ],
+    ['that is no proof', 'hello', /^it is not a proof file$/],
+    ['that is another JSON', '{"proofs":[]}', /^it is not a proof file$/],
+    [
+      'whose proofs are of two checkpoints',
+      JSON.stringify({
+        at: '2026-01-10T00:00:00.000Z',
+        proofs: [proofOf(4), proofOf(5, COSIGNED)],
+        legacy: null,
+      }),
+      /^its proofs are not of one checkpoint$/,
+    ],
+    [
+      'whose checkpoint another key signed',
+      proofOf(4, signNote(TEXT, signerKey(KEY.name, new Uint8Array(32)))),
+      /no known key of the log signed it$/,
+    ],
+    [
+      'whose entry stands elsewhere',
+      proofOf(4).replace('index 3', 'index 2'),
+      /^the line of entry 4 stands at the place of entry 3$/,
+    ],
+  ])('%s is refused', (_what, text, problem) => {
+    const verdict = verifyPublication(bytes, text, LOG_ALONE)
+    expect(verdict).toMatchObject({ verified: false, proved: [], notProved: [] })
+    expect(verdict.problem).toMatch(problem)
+  })
+
+  test('of which one bit is changed is refused, and so is a file of which one is', () => {
+    const flip = (original: Uint8Array, bit: number): Buffer => {
+      const changed = Buffer.from(original)
+      const at = (bit >> 3) % changed.length
+      changed[at] = (changed[at] as number) ^ (1 << (bit & 7))
+      return changed
+    }
+    const proof = Buffer.from(proofOf(4, COSIGNED))
+    fc.assert(
+      fc.property(fc.nat(), (bit) => {
+        expect(verifyPublication(flip(bytes, bit), proof.toString(), WITH_WITNESS).verified).toBe(false)
+        expect(verifyPublication(bytes, flip(proof, bit).toString(), WITH_WITNESS).verified).toBe(false)
+      }),
+      { numRuns: 300 },
+    )
+  })
+})

@@ -1,0 +1,44 @@
+import { createHash } from 'node:crypto'
+
+/** RFC 6962, section 2.1, word for word: slow, and sharing no code with what it checks. */
+
+const sha256 = (...parts: Uint8Array[]): Buffer => {
+  const hash = createHash('sha256')
+  for (const part of parts) hash.update(part)
+  return hash.digest()
+}
+
+/** The largest power of two smaller than n. */
+function k(n: number): number {
+  return 2 ** ((n - 1).toString(2).length - 1)
+}
+
+/** MTH(D[n]) */
+export function naiveRoot(entries: readonly Uint8Array[]): Buffer {
+  const n = entries.length
+  const [first] = entries
+  if (first === undefined) return sha256()
+  if (n === 1) return sha256(Buffer.of(0), first)
+  return sha256(Buffer.of(1), naiveRoot(entries.slice(0, k(n))), naiveRoot(entries.slice(k(n))))
+}
+
+/** PATH(m, D[n]) */
+export function naivePath(m: number, entries: readonly Uint8Array[]): Buffer[] {
+  const n = entries.length
+  if (n === 1) return []
+  if (m < k(n)) return [...naivePath(m, entries.slice(0, k(n))), naiveRoot(entries.slice(k(n)))]
+  return [...naivePath(m - k(n), entries.slice(k(n))), naiveRoot(entries.slice(0, k(n)))]
+}
+
+/** PROOF(m, D[n]) */
+export function naiveProof(m: number, entries: readonly Uint8Array[]): Buffer[] {
+  return subproof(m, entries, true)
+}
+
+/** SUBPROOF(m, D[n], b) */
+function subproof(m: number, entries: readonly Uint8Array[], b: boolean): Buffer[] {
+  const n = entries.length
+  if (m === n) return b ? [] : [naiveRoot(entries)]
+  if (m <= k(n)) return [...subproof(m, entries.slice(0, k(n)), b), naiveRoot(entries.slice(k(n)))]
+  return [...subproof(m - k(n), entries.slice(k(n)), false), naiveRoot(entries.slice(0, k(n)))]
+}

@@ -1,0 +1,254 @@
+import { cpSync, readFileSync, rmSync } from 'node:fs'
+import { join } from 'node:path'
+import { describe, expect, test } from 'vitest'
+import { addDays, DAY_MS } from '../../src/domain/time.ts'
+import type { Day } from '../../src/domain/time.ts'
+import { newestPolicyNumber } from '../../src/domain/year/log/log-history.ts'
+import type { PublishPorts, PublishResult } from '../../src/jobs/publish-year.ts'
+import { signLedger } from '../../src/jobs/sign-checkpoint.ts'
+import type { SignedLog } from '../../src/jobs/sign-checkpoint.ts'
+import { DAMAGED } from '../support/refusals.ts'
+import { auditLog, LOG_NAME, signedLogIn, storedCheckpoints } from '../support/signed-log.ts'
+import {
+  AS_OF,
+  openWorkspace,
+  publish,
+  publishPortsOf,
+  reopenWorkspace,
+  RUN_AT,
+  sampleSignals,
+  tickingClock,
+} from '../support/workspace.ts'
+import type { Workspace } from '../support/workspace.ts'
+
+const dayAfter = (days: number): Day => addDays(AS_OF, days)
+
+/** A workspace with the signals of some days, and a key. */
+async function signedWorkspace(
+  days = 4,
+): Promise<{ workspace: Workspace; log: ReturnType<typeof signedLogIn> }> {
+  const workspace = await openWorkspace()
+  for (let index = 0; index < days; index += 1)
+    await workspace.feed.importSignals(sampleSignals(dayAfter(index)))
+  return { workspace, log: signedLogIn(workspace.folder) }
+}
+
+/** The run of the day that many days after the first. */
+function publishDay(
+  workspace: Workspace,
+  log: SignedLog | null,
+  index: number,
+  changes: Partial<PublishPorts> = {},
+): Promise<PublishResult> {
+  const clock = tickingClock(RUN_AT + index * DAY_MS)
+  return publish(publishPortsOf(workspace, { log, clock, ...changes }))
+}
+
+/** The clock of a second run of that day. */
+const later = (index: number) => ({ clock: tickingClock(RUN_AT + index * DAY_MS + 3_600_000) })
+
+async function sizes({ objects }: Workspace, log: SignedLog): Promise<number[]> {
+  return (await storedCheckpoints(objects, log.signer.key)).map(({ size }) => size)
+}
+
+async function expectOneHistory(workspace: Workspace, log: SignedLog): Promise<void> {
+  const { rows } = await workspace.ledger.read()
+  expect((await auditLog(log, workspace.objects, rows)).problems).toEqual([])
+}
+
+function checkpointPorts(workspace: Workspace, log: SignedLog) {
+  return { ...publishPortsOf(workspace), log, clock: tickingClock(RUN_AT + DAY_MS) }
+}
+
+describe('a publisher with a key', () => {
+  test('signs the checkpoint of each publication, and one of all missed days', async () => {
+    const { workspace, log } = await signedWorkspace()
+    for (const index of [0, 1, 3])
+      expect(await publishDay(workspace, log, index)).toMatchObject({ cause: null })
+    expect(await sizes(workspace, log)).toEqual([1, 2, 3, 4])
+    expect(await log.signer.lastSigned()).toMatchObject({ origin: LOG_NAME, size: 4 })
+    await expectOneHistory(workspace, log)
+  })
+
+  test('stores its policy once, and a new one when it has changed', async () => {
+    const { workspace, log } = await signedWorkspace()
+    const policyOf = async (number: number): Promise<string> =>
+      new TextDecoder().decode(
+        (await workspace.objects.logFiles.get({ kind: 'policy', number })) ?? undefined,
+      )
+    for (const index of [0, 1]) await publishDay(workspace, log, index)
+    expect(newestPolicyNumber(await workspace.objects.logFiles.list())).toBe(1)
+    expect(await policyOf(1)).toBe(log.policy)
+    await publishDay(workspace, { ...log, policy: `# moved\n${log.policy}` }, 2)
+    expect(await policyOf(2)).toBe(`# moved\n${log.policy}`)
+  })
+
+  test('signs the gap that its last attempt leaves', async () => {
+    const { workspace, log } = await signedWorkspace()
+    const failing = { objects: { ...workspace.objects, put: () => Promise.reject(new Error('no room')) } }
+    for (const _attempt of [1, 2, 3]) await publishDay(workspace, log, 0, failing)
+    expect((await workspace.ledger.read()).rows.map(({ kind }) => kind)).toEqual(['gap'])
+    expect(await sizes(workspace, log)).toEqual([1])
+  })
+
+  test('makes an archive that was published without a key a signed log', async () => {
+    const { workspace, log } = await signedWorkspace()
+    for (const index of [0, 1]) await publishDay(workspace, null, index)
+    expect(await workspace.objects.logFiles.list()).toEqual([])
+    expect((await publishDay(workspace, log, 1, later(1))).report.outcome).toBe('already-published')
+    expect(await sizes(workspace, log)).toEqual([2])
+  })
+
+  test('reports a note that cannot be stored, and the next run stores it', async () => {
+    const { workspace, log } = await signedWorkspace()
+    const { logFiles } = workspace.objects
+    const put: typeof logFiles.put = (file, bytes) =>
+      file.kind === 'note' ? Promise.reject(new Error('no room')) : logFiles.put(file, bytes)
+    const objects = { ...workspace.objects, logFiles: { ...logFiles, put } }
+    const { report, cause } = await publishDay(workspace, log, 0, { objects })
+    expect(report).toMatchObject({
+      outcome: 'published',
+      reason: 'published, but its checkpoint could not be written (no room); the next run writes it',
+    })
+    expect(cause).toBeInstanceOf(Error)
+    expect(await sizes(workspace, log)).toEqual([])
+    expect((await publishDay(workspace, log, 0, later(0))).report.outcome).toBe('already-published')
+    expect(await sizes(workspace, log)).toEqual([1])
+  })
+
+  test('writes nothing in a rehearsal', async () => {
+    const { workspace, log } = await signedWorkspace()
+    await publish(publishPortsOf(workspace, { log }), { dryRun: true })
+    expect(await workspace.objects.logFiles.list()).toEqual([])
+    expect(await log.signer.lastSigned()).toMatchObject({ size: 0 })
+  })
+})
+
+/** Copies ledger and objects as a backup does, and puts them back later. */
+function backupOf(workspace: Workspace): () => Workspace {
+  const backup = join(workspace.folder, 'backup')
+  for (const part of ['ledger.db', 'objects'])
+    cpSync(join(workspace.folder, part), join(backup, part), { recursive: true })
+  return () => {
+    workspace.close()
+    for (const part of ['ledger.db', 'objects']) {
+      rmSync(join(workspace.folder, part), { recursive: true })
+      cpSync(join(backup, part), join(workspace.folder, part), { recursive: true })
+    }
+    return reopenWorkspace(workspace.folder)
+  }
+}
+
+describe('an older copy of database and objects, put back together', () => {
+  test('is never published to again, by this run and every later one, and stays as it is', async () => {
+    const { workspace, log } = await signedWorkspace()
+    for (const index of [0, 1]) await publishDay(workspace, log, index)
+    const restore = backupOf(workspace)
+    await publishDay(workspace, log, 2)
+    const record = readFileSync(`${log.keyPath}.signed`, 'utf8')
+    const restored = restore()
+    const files = await restored.objects.logFiles.list()
+    for (const index of [2, 3, 3]) {
+      await expect(publishDay(restored, log, index)).rejects.toMatchObject({
+        ...DAMAGED,
+        detail: expect.stringContaining('it has 3 entries, the ledger only 2') as string,
+      })
+      await expect(signLedger(checkpointPorts(restored, log))).rejects.toMatchObject(DAMAGED)
+      await expect(publish(publishPortsOf(restored, { log }), { dryRun: true })).rejects.toMatchObject(
+        DAMAGED,
+      )
+    }
+    expect((await restored.ledger.read()).rows).toHaveLength(2)
+    expect(await restored.ledger.attempts(dayAfter(2))).toEqual([])
+    expect(await restored.objects.logFiles.list()).toEqual(files)
+    expect(readFileSync(`${log.keyPath}.signed`, 'utf8')).toBe(record)
+  })
+
+  test('is refused too when it has grown again without the key, to another history of that length', async () => {
+    const { workspace, log } = await signedWorkspace()
+    await publishDay(workspace, log, 0)
+    const restore = backupOf(workspace)
+    await publishDay(workspace, log, 1)
+    const restored = restore()
+    const clock = tickingClock(RUN_AT + DAY_MS + 3_600_000)
+    await publish(publishPortsOf(restored, { clock }))
+    expect((await restored.ledger.read()).rows).toHaveLength(2)
+    await expect(publishDay(restored, log, 2)).rejects.toMatchObject({
+      ...DAMAGED,
+      detail: expect.stringContaining('its 2 entries are not the first of the ledger') as string,
+    })
+  })
+
+  test('is published to by a new log with a new key, whose first note comes with the next entry', async () => {
+    const { workspace, log } = await signedWorkspace()
+    await publishDay(workspace, log, 0)
+    const restore = backupOf(workspace)
+    await publishDay(workspace, log, 1)
+    const restored = restore()
+    rmSync(join(workspace.folder, 'key'), { recursive: true })
+    const fresh = signedLogIn(workspace.folder, 'dash.example/tlog/year-2')
+    expect((await publishDay(restored, fresh, 1)).report.outcome).toBe('published')
+    expect((await fresh.signer.lastSigned()).size).toBe(2)
+    await expectOneHistory(restored, fresh)
+  })
+})
+
+test('a stored note that is damaged ends a run before an attempt is counted', async () => {
+  const { workspace, log } = await signedWorkspace()
+  await publishDay(workspace, log, 0)
+  const { logFiles } = workspace.objects
+  const get: typeof logFiles.get = async (file) => {
+    const text = new TextDecoder().decode((await logFiles.get(file)) ?? undefined)
+    return new TextEncoder().encode(text.replace('\n1\n', '\n1\nmore\n'))
+  }
+  const objects = { ...workspace.objects, logFiles: { ...logFiles, get } }
+  await expect(publishDay(workspace, log, 1, { objects })).rejects.toMatchObject({
+    ...DAMAGED,
+    detail: 'the note tlog/year/1 is not a signed checkpoint',
+  })
+  expect(await workspace.ledger.attempts(dayAfter(1))).toEqual([])
+})
+
+describe('a checkpoint', () => {
+  test('of an empty ledger signs nothing', async () => {
+    const { workspace, log } = await signedWorkspace()
+    expect(await signLedger(checkpointPorts(workspace, log))).toMatchObject({ origin: LOG_NAME, size: 0 })
+    expect(await workspace.objects.logFiles.list()).toEqual([])
+  })
+
+  test('of a ledger that was never signed is signed, with its policy, and again changes nothing', async () => {
+    const { workspace, log } = await signedWorkspace()
+    await publishDay(workspace, null, 0)
+    const report = await signLedger(checkpointPorts(workspace, log))
+    const [stored] = await storedCheckpoints(workspace.objects, log.signer.key)
+    expect(report).toEqual({
+      origin: LOG_NAME,
+      size: 1,
+      root: Buffer.from(stored?.root ?? []).toString('hex'),
+    })
+    const files = await workspace.objects.logFiles.list()
+    expect(await signLedger(checkpointPorts(workspace, log))).toEqual(report)
+    expect(await workspace.objects.logFiles.list()).toEqual(files)
+  })
+
+  test('comes after the head that a crash left unwritten', async () => {
+    const { workspace, log } = await signedWorkspace()
+    const putHead = (): Promise<void> => Promise.reject(new Error('no room'))
+    await publishDay(workspace, null, 0, { objects: { ...workspace.objects, putHead } })
+    expect(await workspace.objects.newestHead()).toBeNull()
+    await signLedger(checkpointPorts(workspace, log))
+    expect(await workspace.objects.newestHead()).toMatchObject({ seq: 1 })
+    expect(await sizes(workspace, log)).toEqual([1])
+  })
+
+  test('waits for no other publisher', async () => {
+    const { workspace, log } = await signedWorkspace()
+    await workspace.ledger.takeLease(
+      { name: 'other', process: 'other' },
+      RUN_AT + DAY_MS,
+      600_000,
+      () => false,
+    )
+    await expect(signLedger(checkpointPorts(workspace, log))).rejects.toMatchObject({ code: 'lease_held' })
+  })
+})

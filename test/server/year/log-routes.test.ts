@@ -1,0 +1,300 @@
+import { chmodSync, cpSync, readdirSync, rmSync, writeFileSync } from 'node:fs'
+import { join } from 'node:path'
+import type { H3 } from 'h3'
+import { describe, expect, test } from 'vitest'
+import { addDays, formatInstant } from '../../../src/domain/time.ts'
+import { parsePolicy } from '../../../src/domain/year/log/log-policy.ts'
+import type { LogPolicy } from '../../../src/domain/year/log/log-policy.ts'
+import {
+  asOfProofSchema,
+  entriesUntilNext,
+  parseLogProof,
+  verifyLogProof,
+} from '../../../src/domain/year/log/log-proof.ts'
+import { isConsistent, merkleTree, rootAt } from '../../../src/domain/year/log/merkle-tree.ts'
+import { parseLeafText } from '../../../src/domain/year/ledger.ts'
+import type { LedgerRow } from '../../../src/domain/year/ledger.ts'
+import { openCheckpoint } from '../../../src/domain/year/log/signed-note.ts'
+import type { Checkpoint } from '../../../src/domain/year/log/signed-note.ts'
+import { parseEntryBundle, parseTile, tilePath, tilesOfSize } from '../../../src/domain/year/log/tiles.ts'
+import { proveLedger } from '../../../src/domain/year/check.ts'
+import { chainOf, gap, headAt, legacyRow, legacySeal, publication } from '../../domain/year/ledger-rows.ts'
+import { testWitness } from '../../domain/year/log-vectors.ts'
+import { openApp } from '../../support/api-client.ts'
+import { requestRoute } from '../../support/contract-client.ts'
+import type { ContractResponse } from '../../support/contract-client.ts'
+import { signedLogIn } from '../../support/signed-log.ts'
+import { AS_OF, openWorkspace, publishDays, sampleSignals } from '../../support/workspace.ts'
+import type { Workspace } from '../../support/workspace.ts'
+
+/** The third day is missed. */
+const DAYS = [0, 1, 3].map((index) => addDays(AS_OF, index))
+
+const LOG_HEADERS = { 'access-control-allow-origin': '*' }
+const FOR_EVER = 'public, max-age=31536000, immutable'
+
+interface Scene {
+  workspace: Workspace
+  log: ReturnType<typeof signedLogIn>
+  app: H3
+  get: (path: string) => Promise<ContractResponse>
+}
+
+async function scene(days = DAYS): Promise<Scene> {
+  // A file clock ahead of the real one makes every proof settle at once.
+  const workspace = await openWorkspace(() => Date.now() + 60_000)
+  const log = signedLogIn(workspace.folder)
+  for (const day of days) await workspace.feed.importSignals(sampleSignals(day))
+  await publishDays({ ...workspace, log }, days)
+  const app = openApp(workspace)
+  return { workspace, log, app, get: (path) => requestRoute(app, `/tlog/year/${path}`) }
+}
+
+async function policyOf({ get }: Scene): Promise<LogPolicy> {
+  const parsed = parsePolicy((await get('policy')).text)
+  if (parsed.problem !== null) throw new Error(parsed.problem)
+  return parsed.policy
+}
+
+async function checkpointOf(at: Scene): Promise<Checkpoint> {
+  const keys = (await policyOf(at)).logs.map(({ key }) => key)
+  const opened = openCheckpoint((await at.get('checkpoint')).text, keys)
+  if (opened.problem !== null) throw new Error(opened.problem)
+  return opened.checkpoint
+}
+
+const rowOf = (entry: Uint8Array): LedgerRow | null => parseLeafText(Buffer.from(entry).toString())
+
+describe('a signed log', () => {
+  test('is rebuilt by a stranger from checkpoint, tiles and entries', async () => {
+    const at = await scene()
+    const { size, root, origin } = await checkpointOf(at)
+    expect([origin, size]).toEqual([at.log.signer.key.name, 4])
+    const { rows } = await at.workspace.ledger.read()
+    for (const tile of tilesOfSize(size)) {
+      const { status, headers, bytes } = await at.get(tilePath(tile))
+      expect(status).toBe(200)
+      expect(Object.fromEntries(headers)).toMatchObject({
+        ...LOG_HEADERS,
+        'content-type': 'application/octet-stream',
+        'cache-control': FOR_EVER,
+      })
+      if (tile.level === 'entries') expect(parseEntryBundle(bytes, tile.width)?.map(rowOf)).toEqual(rows)
+      else expect(rootAt(merkleTree(parseTile(bytes, tile.width) ?? []), size)).toEqual(Buffer.from(root))
+    }
+  })
+
+  test('has a checkpoint that is text and kept for five seconds', async () => {
+    const { get } = await scene()
+    expect(Object.fromEntries((await get('checkpoint')).headers)).toMatchObject({
+      ...LOG_HEADERS,
+      'content-type': 'text/plain; charset=utf-8',
+      'cache-control': 'public, max-age=5',
+    })
+  })
+
+  test('serves partial tiles of every earlier size', async () => {
+    const { get } = await scene()
+    for (const width of [1, 2, 3, 4]) {
+      expect((await get(`tile/0/000.p/${width}`)).bytes).toHaveLength(32 * width)
+      expect(parseEntryBundle((await get(`tile/entries/000.p/${width}`)).bytes, width)).toHaveLength(width)
+    }
+  })
+
+  // prettier-ignore
+  test.each([
+    'tile/0/000', 'tile/0/000.p/5', 'tile/0/001.p/1', 'tile/1/000.p/1', 'tile/entries/000', 'tile/0/000.p/0', 'tile/0/0', 'tile/00/000',
+    'tile/data/000.p/1', 'tile/0/000.p/1/', 'tile/0/x000/000.p/1', 'tile/', 'tile/0/..%2f000.p/1',
+  ])('has no %s, and lets nobody keep that', async (path) => {
+    const { status, headers, error } = await (await scene()).get(path)
+    expect([status, error]).toEqual([404, 'year_log_not_found'])
+    expect(headers.get('cache-control')).toBe('no-store')
+  })
+
+  test('shows what was published since, when its listing is two seconds old', async () => {
+    const workspace = await openWorkspace(() => Date.now() + 60_000)
+    const log = signedLogIn(workspace.folder)
+    for (const day of DAYS) await workspace.feed.importSignals(sampleSignals(day))
+    await publishDays({ ...workspace, log }, DAYS.slice(0, 1))
+    let now = Date.now()
+    const app = openApp(workspace, { clock: () => now })
+    const sizeLine = async (): Promise<string | undefined> =>
+      (await requestRoute(app, '/tlog/year/checkpoint')).text.split('\n')[1]
+    expect(await sizeLine()).toBe('1')
+    await publishDays({ ...workspace, log }, DAYS.slice(1, 2))
+    expect(await sizeLine()).toBe('1')
+    now += 2_000
+    expect(await sizeLine()).toBe('2')
+  })
+
+  test('is not there while nothing is signed', async () => {
+    const workspace = await openWorkspace()
+    await workspace.feed.importSignals(sampleSignals())
+    await publishDays(workspace, [AS_OF])
+    const app = openApp(workspace)
+    for (const path of ['checkpoint', 'policy', 'tile/0/000.p/1', 'proof'])
+      expect(await requestRoute(app, `/tlog/year/${path}`)).toMatchObject({
+        status: 404,
+        error: 'year_log_not_found',
+      })
+  })
+
+  test('serves the newest cosignature of each witness that its policy names', async () => {
+    const { workspace, app } = await scene()
+    const { logFiles } = workspace.objects
+    const bytes = (text: string): Uint8Array => new TextEncoder().encode(text)
+    const witness = testWitness('w1', 3)
+    const keyId = witness.vkey.split('+')[1] ?? ''
+    const note = new TextDecoder().decode((await logFiles.get({ kind: 'note', size: 4 })) ?? undefined)
+    const [text = ''] = note.split('\n\n')
+    const policy = `${(await requestRoute(app, '/tlog/year/policy')).text.replace('quorum none\n', '')}witness w1 ${witness.vkey}\nquorum w1\n`
+    await logFiles.put({ kind: 'policy', number: 2 }, bytes(policy))
+    for (const time of [90, 1_000, 200])
+      await logFiles.put(
+        { kind: 'cosignature', size: 4, keyId, time },
+        bytes(`${witness.cosign(`${text}\n`, time)}\n`),
+      )
+    await logFiles.put({ kind: 'cosignature', size: 3, keyId, time: 5_000 }, bytes('not asked for'))
+    const fresh = openApp(workspace)
+    expect((await requestRoute(fresh, '/tlog/year/policy')).text).toBe(policy)
+    const served = (await requestRoute(fresh, '/tlog/year/checkpoint')).text
+    expect(served).toBe(`${note}${witness.cosign(`${text}\n`, 1_000)}\n`)
+  })
+})
+
+describe('a proof file', () => {
+  test('of each publication is verified by the policy, and names the bytes that the history serves', async () => {
+    const at = await scene()
+    const policy = await policyOf(at)
+    const { proved } = await at.workspace.year.read()
+    for (const { manifest } of proved.timeline) {
+      const time = formatInstant(manifest.publishedAt)
+      const { text, headers } = await at.get(`proof?at=${time}`)
+      expect(headers.get('content-type')).toBe('text/plain; charset=utf-8')
+      const proof = parseLogProof(text)
+      if (proof === null) throw new Error(text)
+      expect(verifyLogProof(proof, policy)).toMatchObject({
+        problem: null,
+        checkpoint: { size: 4 },
+        hasQuorum: true,
+      })
+      const body = await requestRoute(at.app, `/api/feed/history?sort=year&at=${time}`)
+      expect(rowOf(proof.entry)?.sha256).toBe(body.headers.get('etag')?.replaceAll('"', ''))
+    }
+  })
+
+  test('is that of the newest publication when no time is given', async () => {
+    const { get } = await scene()
+    expect(parseLogProof((await get('proof')).text)?.index).toBe(3)
+  })
+
+  test('until the next publication proves every entry in between, and to the end of the tree after the last', async () => {
+    const at = await scene()
+    const policy = await policyOf(at)
+    const { timeline } = (await at.workspace.year.read()).proved
+    const expected = [[0, 1], [1, 2, 3], [3]]
+    for (const [index, { manifest }] of timeline.entries()) {
+      const time = formatInstant(manifest.publishedAt)
+      const { text, headers } = await at.get(`proof?at=${time}&until=next`)
+      expect(headers.get('content-type')).toBe('application/json; charset=utf-8')
+      const { proofs, legacy, at: said } = asOfProofSchema.parse(JSON.parse(text))
+      const parsed = proofs.flatMap((proof) => parseLogProof(proof) ?? [])
+      expect([said, legacy, parsed.map((proof) => proof.index)]).toEqual([time, null, expected[index]])
+      for (const proof of parsed) expect(verifyLogProof(proof, policy).problem).toBeNull()
+    }
+  })
+
+  test.each([
+    [`at=2020-01-01T00:00:00Z`, 404, 'year_log_not_found'],
+    ['at=yesterday', 400, 'invalid_at'],
+    ['at=', 400, 'invalid_at'],
+    ['at=2026-03-01T00:00:00Z&at=2026-03-01T00:00:00Z', 400, 'invalid_at'],
+    ['at=2999-01-01T00:00:00Z', 400, 'invalid_at'],
+    ['until=last', 400, 'invalid_until'],
+    ['until=next&until=next', 400, 'invalid_until'],
+  ])('is refused for %j with %i %s', async (query, status, error) => {
+    expect(await (await scene()).get(`proof?${query}`)).toMatchObject({ status, error })
+  })
+})
+
+describe('the entries until the next publication', () => {
+  const legacy = [legacyRow(1, '2025-12-30')]
+  const rows = chainOf([
+    publication('2025-12-31'),
+    legacySeal(legacy),
+    gap('2026-01-01'),
+    publication('2026-01-02'),
+    publication('2026-01-03'),
+  ])
+  const { timeline, ...proved } = proveLedger({ rows, legacy, founding: null }, headAt(rows, rows.length))
+
+  test.each([
+    [{ ledger: 'v1', seq: 1 }, 5, [1, 2, 3, 4]],
+    [{ ledger: 'versioned', seq: 1 }, 5, [1, 2, 3, 4]],
+    [{ ledger: 'versioned', seq: 1 }, 3, [1, 2, 3]],
+    [{ ledger: 'v1', seq: 1 }, 1, null],
+    [{ ledger: 'versioned', seq: 4 }, 5, [4, 5]],
+    [{ ledger: 'versioned', seq: 5 }, 5, [5]],
+    [{ ledger: 'versioned', seq: 5 }, 4, null],
+  ] as const)('of %j in a tree of %i are %j', (selected, size, seqs) => {
+    expect(timeline).toHaveLength(4)
+    expect(entriesUntilNext(proved, selected, size)).toEqual(seqs)
+  })
+})
+
+describe('a server refuses with 503', () => {
+  const corrupt = { status: 503, error: 'year_log_archive_corrupt' }
+
+  function replaceLogFile({ workspace }: Scene, name: string, text: string): void {
+    const path = join(workspace.objectsPath, 'tlog', 'year', name)
+    chmodSync(path, 0o600)
+    writeFileSync(path, text)
+  }
+
+  test.each([
+    ['a note with another root', '4', 'x\n4\nAAAA\n\n— x AAAAAAAA\n'],
+    ['a note that is no note', '4', ''],
+    ['a policy of another log', 'policy.1', 'quorum none\n'],
+    ['a policy that is none', 'policy.1', ''],
+  ])('%s', async (_what, name, text) => {
+    const at = await scene()
+    replaceLogFile(at, name, text)
+    for (const path of ['checkpoint', 'tile/0/000.p/1', 'policy', 'proof'])
+      expect(await at.get(path)).toMatchObject(corrupt)
+  })
+
+  test('a newest note that is older than the one it served before', async () => {
+    const at = await scene()
+    let now = Date.now()
+    const app = openApp(at.workspace, { clock: () => now })
+    expect((await requestRoute(app, '/tlog/year/checkpoint')).status).toBe(200)
+    rmSync(join(at.workspace.objectsPath, 'tlog', 'year', '4'))
+    now += 2_000
+    expect(await requestRoute(app, '/tlog/year/checkpoint')).toMatchObject(corrupt)
+    rmSync(join(at.workspace.objectsPath, 'tlog'), { recursive: true })
+    now += 2_000
+    expect(await requestRoute(app, '/tlog/year/checkpoint')).toMatchObject(corrupt)
+  })
+
+  test('a ledger that does not continue the newest note', async () => {
+    const at = await scene()
+    const other = await scene([addDays(AS_OF, 1), addDays(AS_OF, 2), addDays(AS_OF, 4)])
+    const path = ({ workspace }: Scene): string => join(workspace.objectsPath, 'tlog')
+    rmSync(path(at), { recursive: true })
+    cpSync(path(other), path(at), { recursive: true })
+    expect(readdirSync(join(path(at), 'year'))).toContain('4')
+    expect(await at.get('checkpoint')).toMatchObject(corrupt)
+  })
+})
+
+test('two checkpoints that a server gave are consistent by the tiles of the newer one', async () => {
+  const at = await scene()
+  const newer = await checkpointOf(at)
+  const leaves = parseTile((await at.get('tile/0/000.p/4')).bytes, 4) ?? []
+  const note = await at.workspace.objects.logFiles.get({ kind: 'note', size: 2 })
+  const opened = openCheckpoint(Buffer.from(note ?? []).toString(), [at.log.signer.key])
+  if (opened.problem !== null) throw new Error(opened.problem)
+  const [, , third, fourth] = leaves
+  const right = rootAt(merkleTree([third, fourth].flatMap((leaf) => leaf ?? [])), 2)
+  expect(isConsistent(opened.checkpoint, newer, [right])).toBe(true)
+})

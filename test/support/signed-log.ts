@@ -1,0 +1,82 @@
+import { existsSync, mkdirSync } from 'node:fs'
+import { dirname, join } from 'node:path'
+import { createLogKey, openLogSigner } from '../../src/adapters/log-signer.ts'
+import type { Objects } from '../../src/domain/ports.ts'
+import type { LedgerRow } from '../../src/domain/year/ledger.ts'
+import { forkOf, ledgerTree, logFileName, readStoredNote } from '../../src/domain/year/log/log-history.ts'
+import { formatPolicy } from '../../src/domain/year/log/log-policy.ts'
+import { consistencyProof, isConsistent } from '../../src/domain/year/log/merkle-tree.ts'
+import type { Checkpoint, VerifierKey } from '../../src/domain/year/log/signed-note.ts'
+import type { SignedLog } from '../../src/jobs/sign-checkpoint.ts'
+
+/** Name of the log in tests. */
+export const LOG_NAME = 'dash.example/tlog/year'
+
+const keyPathIn = (folder: string): string => join(folder, 'key', 'log.key')
+
+/** A log with a new key in a test's folder. */
+export function signedLogIn(folder: string, name = LOG_NAME): SignedLog & { keyPath: string } {
+  const keyPath = keyPathIn(folder)
+  mkdirSync(dirname(keyPath))
+  createLogKey(keyPath, name, new Uint8Array(32).fill(7))
+  return { ...openSignedLog(keyPath), keyPath }
+}
+
+function openSignedLog(keyPath: string): SignedLog {
+  const signer = openLogSigner(keyPath)
+  return { signer, policy: formatPolicy(signer.key, `https://${signer.key.name}`) }
+}
+
+/** The log whose key {@link signedLogIn} made in a folder, or a copy of it; null when there is none. */
+export function signedLogOf(folder: string): SignedLog | null {
+  return existsSync(keyPathIn(folder)) ? openSignedLog(keyPathIn(folder)) : null
+}
+
+/** The settings with which the program signs with the key in a folder; none when there is none. */
+export function logSettings(folder: string): Record<string, string> {
+  return existsSync(keyPathIn(folder))
+    ? { DASH_LOG_KEY_FILE: keyPathIn(folder), DASH_BASE_URL: `https://${LOG_NAME.split('/')[0]}` }
+    : {}
+}
+
+/** The checkpoints of all stored notes, ascending by size. */
+export async function storedCheckpoints(objects: Objects, key: VerifierKey): Promise<Checkpoint[]> {
+  const files = await objects.logFiles.list()
+  const checkpoints: Checkpoint[] = []
+  for (const file of files) {
+    if (file.kind !== 'note') continue
+    const read = readStoredNote(await objects.logFiles.get(file), file.size, key)
+    if (read.problem !== null) throw new Error(`${logFileName(file)} ${read.problem}`)
+    checkpoints.push(read.checkpoint)
+  }
+  return checkpoints.sort((a, b) => a.size - b.size)
+}
+
+/** What is wrong with the checkpoints that were ever signed: each must fit the ledger, and every other one. */
+function inconsistencies(checkpoints: readonly Checkpoint[], rows: readonly LedgerRow[]): string[] {
+  const tree = ledgerTree(rows)
+  const forks = checkpoints.flatMap((checkpoint) => {
+    const fork = forkOf(tree, checkpoint)
+    return fork === null ? [] : [`checkpoint ${checkpoint.size}: ${fork}`]
+  })
+  if (forks.length > 0) return forks
+  return checkpoints.flatMap((older) =>
+    checkpoints
+      .filter((newer) => newer.size >= older.size)
+      .filter((newer) => !isConsistent(older, newer, consistencyProof(tree, older.size, newer.size)))
+      .map((newer) => `checkpoints ${older.size} and ${newer.size} are not consistent`),
+  )
+}
+
+/** The size of the newest stored note, and what is wrong with anything that was signed. */
+export async function auditLog(
+  { signer }: SignedLog,
+  objects: Objects,
+  rows: readonly LedgerRow[],
+): Promise<{ newest: number; problems: string[] }> {
+  const stored = await storedCheckpoints(objects, signer.key)
+  const last = await signer.lastSigned()
+  const newest = stored.at(-1)?.size ?? 0
+  const unrecorded = last.size < newest ? [`note ${newest} was stored and ${last.size} recorded`] : []
+  return { newest, problems: [...inconsistencies([...stored, last], rows), ...unrecorded] }
+}
