@@ -79,7 +79,7 @@ test('an audit needs no write permission, and changes nothing', async () => {
     const before = stateOfFolder(data)
     expect(await verify(data)).toMatchObject({
       code: 0,
-      stderr: expect.stringMatching(/^this audit could not be recorded .*\n$/) as string,
+      stderr: expect.stringMatching(/^this audit was not recorded: .*\n$/) as string,
       report: { ok: true, complete: true, publications: 1, objects: 1, findings: [], recorded: false },
     })
     expect(stateOfFolder(data)).toEqual(before)

@@ -58,7 +58,7 @@ async function audited(
 ): Promise<VerifyReport & { recorded: boolean }> {
   const { code, stdout, stderr } = await dash(['verify-archive', '--payloads', '--json', ...args], { env })
   // A folder without a state database keeps no record of an audit, which is reported.
-  expect([code, stderr.replace(/^this audit could not be recorded .*\n$/, '')]).toEqual([0, ''])
+  expect([code, stderr.replace(/^this audit was not recorded: .*\n$/, '')]).toEqual([0, ''])
   return JSON.parse(stdout) as VerifyReport & { recorded: boolean }
 }
 
