@@ -15,7 +15,7 @@ import {
 import type { Checkpoint, SignerKey } from '../domain/year/log/signed-note.ts'
 import { storeFile } from './objects/file-driver.ts'
 
-/** The file beside a key in which the note stands that the key signed last. */
+/** Returns the path of a key's record: a file beside the key that holds the note signed last. */
 function recordPath(keyPath: string): string {
   return `${keyPath}.signed`
 }
@@ -23,11 +23,11 @@ function recordPath(keyPath: string): string {
 const utf8 = new TextEncoder()
 
 /**
- * A log's key in a file, with its record beside it. The record is a signed note, so that damage to it is found, and so
- * that the checkpoint of a mirror can take the place of a lost one.
+ * Opens the key of a log and the record beside it. The record is a signed note, so that damage to it is detected and a
+ * mirror's checkpoint can replace a lost one.
  *
- * @param path absolute path of the key
- * @throws Refusal `configuration` when the file holds no key
+ * @param path absolute path of the key file
+ * @throws Refusal `configuration` if the file cannot be read or is not a log key
  */
 export function openLogSigner(path: string): LogSigner {
   const { seed, ...key } = readKey(path)
@@ -36,7 +36,7 @@ export function openLogSigner(path: string): LogSigner {
   const lastSigned = async (): Promise<Checkpoint> => {
     const opened = openCheckpoint(readRecord(record), [key])
     if (opened.problem !== null)
-      throw storageDamaged(`${record} is not what the key signed: ${opened.problem}`)
+      throw storageDamaged(`the record ${record} is not a checkpoint signed by ${path}: ${opened.problem}`)
     return opened.checkpoint
   }
 
@@ -50,10 +50,10 @@ export function openLogSigner(path: string): LogSigner {
       const isSame = checkpoint.size === last.size && areSameBytes(checkpoint.root, last.root)
       if (!isLarger && !isSame)
         throw storageDamaged(
-          `the key has signed another tree, of ${last.size} entries, than the one of ${checkpoint.size} (${record})`,
+          `cannot sign a tree of ${checkpoint.size} entries: the key already signed a different one of ${last.size} entries (${record})`,
         )
       const note = signNote(checkpointText(checkpoint), { ...key, seed })
-      // Written again when it is the same: the run that wrote it first may have been cut before it was durable.
+      // The record is written even if it is unchanged: a crash may have kept the first write from becoming durable.
       storeFile(record, utf8.encode(note), true)
       return note
     },
@@ -65,10 +65,11 @@ function readKey(path: string): SignerKey {
   try {
     text = readFileSync(path, 'utf8')
   } catch (error) {
-    throw new Refusal('configuration', `the log's key ${path} cannot be read (${messageOf(error)})`)
+    throw new Refusal('configuration', `the log key ${path} cannot be read (${messageOf(error)})`)
   }
   const key = parseSignerKey(text.replace(/\n$/, ''))
-  if (key === null) throw new Refusal('configuration', `${path} holds no log key; dash log-key new makes one`)
+  if (key === null)
+    throw new Refusal('configuration', `${path} is not a log key file; create one with dash log-key new`)
   return key
 }
 
@@ -76,29 +77,33 @@ function readRecord(path: string): string {
   try {
     return readFileSync(path, 'utf8')
   } catch (error) {
-    const why = `what the log's key signed last cannot be read (${messageOf(error)})`
+    const why = `the record of the last signed checkpoint cannot be read (${messageOf(error)})`
     throw storageUnavailable(
-      `${why}; nothing is signed without ${path}: see docs/backup.md#the-key-of-the-log`,
+      `${why}; the key signs nothing without ${path}: see docs/backup.md#the-key-of-the-log`,
       error,
     )
   }
 }
 
 /**
- * Makes a log's key in a new file, and a record beside it that nothing was signed yet.
+ * Creates the key file of a log and, beside it, a record with a checkpoint of size 0.
  *
- * @param path absolute path
+ * @param path absolute path of the key file
+ * @param name name (origin) of the log
  * @param seed 32 random bytes
- * @returns the verifier key
- * @throws Refusal `usage` when there is a key or a record already
+ * @returns the verifier key as text
+ * @throws Refusal `usage` if the key or its record already exists
  */
 export function createLogKey(path: string, name: string, seed: Uint8Array): string {
   const key = signerKey(name, seed)
   const nothing: Checkpoint = { origin: name, size: 0, root: rootAt(merkleTree([]), 0) }
   const taken = [path, recordPath(path)].find((file) => existsSync(file))
   if (taken !== undefined)
-    throw new Refusal('usage', `${taken} is there already; keys are never overwritten: choose another name`)
-  // The record first: a crash before the key leaves no key without one.
+    throw new Refusal(
+      'usage',
+      `${taken} already exists, and keys are never overwritten; choose another file name`,
+    )
+  // The record is written first, so that a crash never leaves a key without a record.
   storeFile(recordPath(path), utf8.encode(signNote(checkpointText(nothing), key)), false)
   storeFile(path, utf8.encode(`${formatSignerKey(key)}\n`), false)
   return formatVerifierKey(key)

@@ -257,7 +257,7 @@ export const COMMANDS: readonly CommandSpec[] = [
   spec({
     name: 'checkpoint',
     group: 'Publish',
-    description: 'sign the checkpoint of the ledger, if publish-year has not signed it',
+    description: 'sign the checkpoint of the ledger unless publish-year already signed it',
     example: 'dash checkpoint --json',
     run: async (context) => (await import('./commands/checkpoint.ts')).checkpointCommand(context),
   }),
@@ -270,7 +270,7 @@ export const COMMANDS: readonly CommandSpec[] = [
   spec({
     name: 'log-key new',
     group: 'Publish',
-    description: 'create a new key file, and beside it the record of the checkpoint signed last',
+    description: 'create a key file and, beside it, the record of the last signed checkpoint',
     example: 'dash log-key new log.key',
     argument: new Argument('[file]', 'file to write (default: DASH_LOG_KEY_FILE)'),
     run: async (context, _flags, [file]) =>
@@ -297,10 +297,10 @@ export const COMMANDS: readonly CommandSpec[] = [
   spec<{ policy?: string }>({
     name: 'verify',
     group: 'Prove',
-    description: 'verify a publication against its proof file, without any network',
+    description: 'verify a publication against its proof file, offline',
     example: 'dash verify year.json year.json.tlog-proof --policy policy',
     argument: new Argument('<files...>', 'the publication, then its proof file'),
-    options: [option('--policy <file>', 'the policy of the log: whose signatures to require')],
+    options: [option('--policy <file>', 'policy file: the keys whose signatures to require')],
     runBare: async (context, { policy }, names) =>
       (await import('./commands/verify/verify-proof.ts')).verifyProofCommand(context, names, policy),
   }),

@@ -123,7 +123,7 @@ export class Container {
     (await import('../adapters/ledger/ledger.ts')).yearReader(await this.ledger(), await this.objects()),
   )
 
-  /** The log that a publisher signs; null if no key is set. */
+  /** Key and policy of the log that a publisher signs; null if no key is set. */
   readonly signedLog = once(async (): Promise<SignedLog | null> => {
     const { keyFile, url } = this.config.log
     if (keyFile === null) return null
@@ -133,7 +133,10 @@ export class Container {
     const signer = openLogSigner(keyFile)
     const { name } = signer.key
     if (name !== origin)
-      throw new Refusal('configuration', `the key ${keyFile} is of the log ${name}, not of ${origin}`)
+      throw new Refusal(
+        'configuration',
+        `the key ${keyFile} belongs to the log ${name}, not to ${origin}; correct DASH_LOG_KEY_FILE or DASH_LOG_ORIGIN`,
+      )
     return { signer, policy: formatPolicy(signer.key, url) }
   })
 

@@ -14,7 +14,7 @@ export function sha256Hex(bytes: Uint8Array | string): string {
   return hash('sha256', bytes, 'hex')
 }
 
-/** SHA-256 of bytes: 32 bytes. */
+/** Returns the SHA-256 of bytes: 32 bytes. */
 export function sha256(bytes: Uint8Array): Uint8Array {
   return hash('sha256', bytes, 'buffer')
 }
@@ -44,39 +44,39 @@ export function areSameBytes(left: Uint8Array, right: Uint8Array): boolean {
   return left.byteLength === right.byteLength && timingSafeEqual(left, right)
 }
 
-/** Bytes in base64, with padding. */
+/** Encodes bytes in base64, with padding. */
 export function encodeBase64(bytes: Uint8Array): string {
   return Buffer.from(bytes).toString('base64')
 }
 
-/** The bytes of base64 in its canonical form; null for any other spelling, which Node would decode as well. */
+/** Decodes canonical base64; null for other texts, which Node would partly decode too. */
 export function decodeBase64(text: string): Uint8Array | null {
   const bytes = Buffer.from(text, 'base64')
   return bytes.toString('base64') === text ? bytes : null
 }
 
-/** The DER bytes before the 32 bytes of an Ed25519 key: PKCS #8 for a seed, SPKI for a public key (RFC 8410). */
+/** DER prefixes of an Ed25519 key of 32 bytes: PKCS #8 for a seed, SPKI for a public key (RFC 8410). */
 const PKCS8_PREFIX = Buffer.from('302e020100300506032b657004220420', 'hex')
 const SPKI_PREFIX = Buffer.from('302a300506032b6570032100', 'hex')
 
-/** Bytes of an Ed25519 seed, and of a public key. */
+/** Length of an Ed25519 seed and of a public key, in bytes. */
 export const ED25519_KEY_BYTES = 32
 
-/** Bytes of an Ed25519 signature. */
+/** Length of an Ed25519 signature, in bytes. */
 export const ED25519_SIGNATURE_BYTES = 64
 
-/** The Ed25519 public key of a seed of 32 bytes. */
+/** Returns the Ed25519 public key of a seed of 32 bytes. */
 export function ed25519PublicKey(seed: Uint8Array): Uint8Array {
   const spki = createPublicKey(ed25519PrivateKey(seed)).export({ type: 'spki', format: 'der' })
   return spki.subarray(SPKI_PREFIX.length)
 }
 
-/** The Ed25519 signature of a message, 64 bytes; the same for the same seed and message. */
+/** Returns the Ed25519 signature of a message: 64 bytes, always the same for the same seed and message. */
 export function signEd25519(seed: Uint8Array, message: Uint8Array): Uint8Array {
   return sign(null, message, ed25519PrivateKey(seed))
 }
 
-/** True when the holder of a public key signed a message. */
+/** Returns true if the signature of a message is valid for a public key. */
 export function isEd25519Signature(
   publicKey: Uint8Array,
   message: Uint8Array,

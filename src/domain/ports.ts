@@ -147,7 +147,7 @@ export interface Ledger extends LeaseKeeper {
   ping(): Promise<void>
 }
 
-/** The object store: objects by digest, heads files of the signed log, and recommendations. */
+/** The object store: objects by digest, heads, files of the signed log, and recommendations. */
 export interface Objects {
   /** The stored bytes; null only when the object is certainly missing, otherwise an error. */
   get(sha256: string): Promise<Uint8Array | null>
@@ -175,13 +175,13 @@ export interface Objects {
   /** Resolves when the store can be reached. */
   ping(): Promise<void>
 
-  /** Signed checkpoints of the log, cosignatures and policies, each written once. */
+  /** Files of the signed log: checkpoints, cosignatures and policies. Each is written once. */
   logFiles: {
-    /** Every file of the log, in no order. */
+    /** Lists every file of the log, in no order. */
     list(): Promise<LogFile[]>
-    /** The stored bytes, whatever they are; null only when proved absent. */
+    /** The stored bytes, valid or not; null only when the file is certainly missing. */
     get(file: LogFile): Promise<Uint8Array | null>
-    /** Durable and read back on return. The same bytes again are a no-op; others are refused. */
+    /** Stores a file, durable and verified on return. The same bytes again are a no-op; other bytes are refused. */
     put(file: LogFile, bytes: Uint8Array): Promise<void>
   }
 
@@ -202,21 +202,22 @@ export interface Objects {
   }
 }
 
-/** The private key of the log, and the record of what it signed last: files of the publisher's machine alone. */
+/** The private key of the log and the record of its last signed checkpoint. Only the publisher's machine has them. */
 export interface LogSigner {
-  /** Its name is the origin of the log. */
+  /** Verifier key; its name is the origin of the log. */
   key: VerifierKey
   /**
-   * The newest checkpoint the key ever signed; its size is 0 before the first.
+   * Returns the newest checkpoint that the key signed; its size is 0 before the first.
    *
-   * @throws Refusal `storage_unavailable` if the record is missing, because signed checkpoints are then unknown
+   * @throws Refusal `storage_unavailable` if the record cannot be read, `storage_damaged` if it is invalid
    */
   lastSigned(): Promise<Checkpoint>
   /**
-   * Signs a checkpoint. The record is durable before the note leaves this function; signing the same again gives the
-   * same note.
+   * Signs a checkpoint and returns the note. The record is durable before this function returns. The same checkpoint
+   * always results in the same note.
    *
-   * @throws Refusal `storage_damaged` for a smaller tree than the last, or another one of the same size
+   * @throws Refusal `storage_damaged` if the tree is smaller than the last signed one, or a different one of the same
+   *   size
    */
   sign(checkpoint: Checkpoint): Promise<string>
 }

@@ -51,9 +51,9 @@ type CopyRefusal = 'copy_refused'
 const CONCURRENCY = 8
 
 /**
- * Copies an archive to other engines (docs/operations.md): every object, every head, then all rows of the ledger in one
- * transaction, then the files of the signed log, then an audit of the copy. The target must hold a beginning of the same archive, so that an interrupted
- * copy continues and nothing is overwritten or deleted.
+ * Copies an archive to other engines (docs/operations.md): every object, every head, then all rows of the ledger in
+ * one transaction, then the files of the signed log, then an audit of the copy. The target must hold a beginning of
+ * the same archive, so that an interrupted copy continues and nothing is overwritten or deleted.
  *
  * @throws Refusal `copy_refused` when the target holds another archive, `lease_held` while another process publishes
  *   there, `storage_damaged` when the source cannot be proved or the copy is not sound
@@ -78,7 +78,7 @@ export async function copyArchive(ports: CopyPorts, signal: AbortSignal): Promis
     const refusal = await target.ledger.adopt(contents, attempts, before, { token, now: clock() })
     if (refusal === 'lease-lost') throw leaseLost()
     if (refusal !== null) throw copyRefused('its ledger changed during the copy; run the command again')
-    // A crash among them: the copy lacks notes, which the next copy adds.
+    // After a crash here, notes are missing from the copy, and the next copy adds them.
     const logFiles = await copyLogFiles(source.objects, target.objects, contents.rows.length)
     return {
       objects,
@@ -180,7 +180,7 @@ async function copyHeads(heads: readonly Head[], target: Objects): Promise<CopyR
   return { copied, unchanged: heads.length - copied }
 }
 
-/** @param entries of the copied ledger; what was signed since is in the next copy */
+/** @param entries number of entries of the copied ledger; later checkpoints are left to the next copy */
 async function copyLogFiles(
   source: Objects,
   target: Objects,
@@ -192,8 +192,8 @@ async function copyLogFiles(
   )
   for (const file of files) {
     const bytes = await source.logFiles.get(file)
-    if (bytes === null) throw storageDamaged(`tlog/year/${logFileName(file)} is listed and absent`)
-    // A file that is there already must be the same.
+    if (bytes === null) throw storageDamaged(`tlog/year/${logFileName(file)} is listed but missing`)
+    // Refused if the target has a different file of this name.
     await target.logFiles.put(file, bytes)
   }
   const copied = files.filter((file) => !there.has(logFileName(file))).length

@@ -63,7 +63,7 @@ interface Run extends PublishPorts, PublishOptions {
   token: string
   /** The ledger at its last proof, and the newest head at the start. */
   proved: ProvedLedger
-  /** Every row of the ledger, those appended since included. */
+  /** Every row of the ledger, including those that this run appended. */
   rows: LedgerRow[]
   head: Head | null
   /** End of the chain, which the next entry continues. */
@@ -102,7 +102,7 @@ async function publish(run: Run): Promise<PublishResult> {
   // Write the head that a crash after a commit left out.
   if (headIsBehind(run.proved.entries, run.head)) await putHead(run)
   await recordMissedDays(run)
-  // The note that a crash left unsigned, or that of the missed days.
+  // Sign the checkpoint that a crash left out, or that of the missed days.
   await signCheckpoint(run, run.rows)
   let failed: PublishResult | null = null
   for (;;) {
@@ -149,7 +149,7 @@ async function attempt(run: Run, found: FoundWindow, number: number): Promise<Pu
     // A crash before it: the day is published, and the next run writes the head.
     await putHead(run)
     unwritten = 'checkpoint'
-    // A crash before it: the next run signs the checkpoint.
+    // After a crash before this line, the next run signs the checkpoint.
     await signCheckpoint(run, run.rows)
     return published
   } catch (cause) {

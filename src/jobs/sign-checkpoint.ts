@@ -15,7 +15,7 @@ import type { Checkpoint } from '../domain/year/log/signed-note.ts'
 import { withPublisherLease } from './lease.ts'
 import type { LeasePorts } from './lease.ts'
 
-/** The log that a publisher signs. */
+/** Key and policy of the log that a publisher signs. */
 export interface SignedLog {
   signer: LogSigner
   /** Text of the policy that readers should verify with. */
@@ -24,18 +24,24 @@ export interface SignedLog {
 
 export interface SignPorts {
   objects: Pick<Objects, 'logFiles'>
-  /** null: no key is set, and nothing is signed. */
+  /** Null if no key is set; nothing is signed then. */
   log: SignedLog | null
 }
 
-/** Earlier checkpoints of the log, each with the place that holds it, as messages name it. */
+/** Earlier checkpoints of the log, each with its location as messages name it. */
 export type SignedBefore = { checkpoint: Checkpoint; where: string }[]
 
-/** Reads the earlier checkpoints. Call it before reading the ledger, so that the ledger is at least as long. */
+/**
+ * Reads the checkpoint in the key's record and the newest stored one. Call it before reading the ledger, so that the
+ * ledger is at least as long.
+ *
+ * @returns no checkpoint if no key is set
+ * @throws Refusal `storage_damaged` if one of them is invalid, `storage_unavailable` if the record is missing
+ */
 export async function readSigned({ objects, log }: SignPorts): Promise<SignedBefore> {
   if (log === null) return []
   const { key } = log.signer
-  const last = { checkpoint: await log.signer.lastSigned(), where: "the record of the log's key" }
+  const last = { checkpoint: await log.signer.lastSigned(), where: 'the record of the log key' }
   const size = newestNoteSize(await objects.logFiles.list())
   if (size === 0) return [last]
   const where = `the note tlog/year/${size}`
@@ -45,8 +51,8 @@ export async function readSigned({ objects, log }: SignPorts): Promise<SignedBef
 }
 
 /**
- * Requires one history: a ledger that does not continue every signed checkpoint is an older copy or a different ledger,
- * and must not grow.
+ * Checks that the ledger continues every signed checkpoint. A ledger that does not is an older copy or a different
+ * ledger, and must not grow.
  *
  * @throws Refusal `storage_damaged`
  */
@@ -62,8 +68,8 @@ export function requireOneHistory(signed: SignedBefore, rows: readonly LedgerRow
 }
 
 /**
- * Signs the checkpoint of the whole ledger and stores the note, unless one of this size is stored already. The heads up
- * to its end must be written.
+ * Signs the checkpoint of the whole ledger and stores the note, unless a note of this size is already stored. The
+ * caller must have written all heads.
  */
 export async function signCheckpoint(
   { objects: { logFiles }, log }: SignPorts,
@@ -73,10 +79,10 @@ export async function signCheckpoint(
   const files = await logFiles.list()
   const size = rows.length
   if (newestNoteSize(files) >= size) return
-  // A crash after it: a policy without a note, or one beside an older note.
+  // After a crash here, the new policy is stored without its note.
   await storePolicy(logFiles, files, log.policy)
   const checkpoint = { origin: log.signer.key.name, size, root: rootAt(ledgerTree(rows), size) }
-  // A crash after it: the record is ahead of the notes, and the next run signs the same again.
+  // After a crash here, the record is ahead of the notes, and the next run signs the same checkpoint again.
   const note = await log.signer.sign(checkpoint)
   await logFiles.put({ kind: 'note', size }, new TextEncoder().encode(note))
 }
@@ -102,27 +108,27 @@ export interface CheckpointPorts extends LeasePorts {
 /** The JSON result of `checkpoint` (docs/operations.md). */
 export interface CheckpointReport {
   origin: string
-  /** Entries of the log; 0: there is nothing to sign yet. */
+  /** Number of entries of the log; 0 if there is nothing to sign yet. */
   size: number
-  /** Root of the tree, in hex. */
+  /** Root of the tree in hex. */
   root: string
 }
 
 /**
- * Signs the checkpoint of the ledger as it is, if that was not done.
+ * Signs the checkpoint of the current ledger, if it is not signed yet.
  *
- * @throws Refusal `lease_held` while somebody publishes; `storage_damaged` for a ledger that would give the log a second
- *   history
+ * @throws Refusal `lease_held` while another process publishes, `storage_damaged` if the ledger does not continue a
+ *   signed checkpoint
  */
 export async function signLedger(ports: CheckpointPorts): Promise<CheckpointReport> {
   const { objects, year, log, clock } = ports
-  // A crash from here on: the lease expires.
+  // After a crash from here on, the lease expires.
   return withPublisherLease(ports, async () => {
     const signed = await readSigned(ports)
     const { contents, proved, head } = await year.read()
     const { rows } = contents
     requireOneHistory(signed, rows)
-    // The head that a crash after a commit left unwritten.
+    // Write the head that a crash after a commit left out.
     if (headIsBehind(proved.entries, head))
       await objects.putHead({ seq: rows.length, leaf: proved.lastLeaf, time: clock() })
     await signCheckpoint(ports, rows)

@@ -106,13 +106,13 @@ export async function verifyArchive(ports: VerifyPorts, options: VerifyOptions):
       cause = error
       return null
     })
-    // Listed before the ledger is read too, which then continues every note.
+    // The files are read before the ledger, so that a sound ledger continues every note.
     const logFiles = await readLogFiles(run)
     const ledgers = await unlessDamaged(run, 'row_tampered', 'ledger', () => readLedgers(run))
     if (ledgers) {
       audit = ledgers
       run.findings.push(...audit.findings)
-      // Without every entry there is no tree to compare with.
+      // The tree needs every entry.
       if (ledgers.isWhole) run.findings.push(...auditLog(ledgers.rows, logFiles))
       const manifests = audit.timeline.map(({ manifest }) => manifest)
       const newest = manifests.at(-1)
@@ -160,7 +160,7 @@ const READINGS_MAX = 5
 
 const NO_LEDGER: AuditedContents = { rows: [], legacy: [], founding: null, unreadable: [] }
 
-/** Every file of the signed log; one that cannot be read because it is damaged is a finding. */
+/** Reads every file of the signed log. A file that is too damaged to be read is a finding. */
 async function readLogFiles(run: Run): Promise<AuditedLogFile[]> {
   const { logFiles } = run.ports.objects
   const { jobs, signal } = run.options
@@ -181,7 +181,7 @@ async function readLogFiles(run: Run): Promise<AuditedLogFile[]> {
 
 interface ReadLedgers extends LedgerAudit {
   rows: readonly LedgerRow[]
-  /** False when rows are left out because they cannot be read. */
+  /** False if unreadable rows are left out. */
   isWhole: boolean
 }
 

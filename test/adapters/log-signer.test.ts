@@ -27,16 +27,16 @@ function replace(path: string, text: string): void {
   writeFileSync(path, text)
 }
 
-describe('a new key', () => {
-  test("stands in the form of Go's note package, beside the record that it signed nothing", async () => {
+describe('log keys', () => {
+  test("a new key file has the format of Go's note package, and its record has size 0", async () => {
     const { path } = await newKey()
     expect(readFileSync(path, 'utf8')).toBe(`${LOG_SKEY}\n`)
     expect(await openLogSigner(path).lastSigned()).toMatchObject({ origin: NAME, size: 0 })
   })
 
-  test('takes the place of no other key and of no record', async () => {
+  test('a new key replaces no other key or record', async () => {
     const { path, record } = await newKey()
-    const refusal = { code: 'usage', detail: expect.stringContaining('is there already') as string }
+    const refusal = { code: 'usage', detail: expect.stringContaining('already exists') as string }
     expect(() => createLogKey(path, NAME, LOG_SEED)).toThrow(expect.objectContaining(refusal) as Error)
     rmSync(path)
     expect(() => createLogKey(path, NAME, LOG_SEED)).toThrow(expect.objectContaining(refusal) as Error)
@@ -44,7 +44,7 @@ describe('a new key', () => {
   })
 
   test.each(['', 'PRIVATE+KEY+', LOG_VKEY, `${LOG_SKEY}\n\n`, `${LOG_SKEY}\r\n`, ` ${LOG_SKEY}`])(
-    'is refused as a configuration when its file holds %j',
+    'a key file with the text %j is refused as a configuration error',
     async (text) => {
       const { path } = await newKey()
       replace(path, text)
@@ -52,14 +52,14 @@ describe('a new key', () => {
     },
   )
 
-  test('is refused as a configuration when its file is not there', async () => {
+  test('a missing key file is refused as a configuration error', async () => {
     const path = join(await temporaryFolder(), 'log.key')
     expect(() => openLogSigner(path)).toThrow(expect.objectContaining({ code: 'configuration' }) as Error)
   })
 })
 
-describe('a signer', () => {
-  test('records what it signs, and knows it when it is opened again', async () => {
+describe('signing', () => {
+  test('a signer records its last checkpoint and reads it again after it is reopened', async () => {
     const { path, record } = await newKey()
     const note = await openLogSigner(path).sign(checkpointOf(3))
     expect(readFileSync(record, 'utf8')).toBe(note)
@@ -69,15 +69,15 @@ describe('a signer', () => {
     expect(readdirSync(join(path, '..')).sort()).toEqual(['log.key', 'log.key.signed'])
   })
 
-  test('signs the same checkpoint again with the same bytes', async () => {
+  test('a signer signs the same checkpoint twice with the same bytes', async () => {
     const signer = openLogSigner((await newKey()).path)
     expect(await signer.sign(checkpointOf(3))).toBe(await signer.sign(checkpointOf(3)))
   })
 
   test.each([
-    ['a smaller tree', checkpointOf(2)],
-    ['another tree of the same size', checkpointOf(3, 9)],
-  ])('refuses %s than it signed last, also when it is opened again', async (_what, other) => {
+    ['smaller than', checkpointOf(2)],
+    ['of the same size as, but different from,', checkpointOf(3, 9)],
+  ])('a reopened signer refuses a tree %s the last one', async (_what, other) => {
     const { path, record } = await newKey()
     await openLogSigner(path).sign(checkpointOf(3))
     const before = readFileSync(record, 'utf8')
@@ -85,7 +85,7 @@ describe('a signer', () => {
     expect(readFileSync(record, 'utf8')).toBe(before)
   })
 
-  test('signs nothing without its record', async () => {
+  test('a signer signs nothing if its record is missing', async () => {
     const { path, record } = await newKey()
     rmSync(record)
     const signer = openLogSigner(path)
@@ -94,7 +94,7 @@ describe('a signer', () => {
     expect(readdirSync(join(path, '..'))).toEqual(['log.key'])
   })
 
-  test('signs nothing with a record that it did not sign', async () => {
+  test('a signer signs nothing if its key did not sign the record', async () => {
     const { path, record } = await newKey()
     const signer = openLogSigner(path)
     const note = await signer.sign(checkpointOf(5))
@@ -104,7 +104,7 @@ describe('a signer', () => {
     }
   })
 
-  test('goes on from a record that was taken from a mirror, with cosignatures', async () => {
+  test('a signer continues from the cosigned checkpoint of a mirror', async () => {
     const { path, record } = await newKey()
     const signer = openLogSigner(path)
     const note = await signer.sign(checkpointOf(5))
@@ -113,7 +113,7 @@ describe('a signer', () => {
     await expect(signer.sign(checkpointOf(4))).rejects.toMatchObject(DAMAGED)
   })
 
-  test('lets no note out when its record cannot be written', async () => {
+  test('a signer returns no note if its record cannot be written', async () => {
     if (process.getuid?.() === 0) return
     const { path } = await newKey()
     const signer = openLogSigner(path)

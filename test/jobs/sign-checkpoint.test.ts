@@ -23,7 +23,7 @@ import type { Workspace } from '../support/workspace.ts'
 
 const dayAfter = (days: number): Day => addDays(AS_OF, days)
 
-/** A workspace with the signals of some days, and a key. */
+/** Opens a workspace with the signals of some days, and a log key. */
 async function signedWorkspace(
   days = 4,
 ): Promise<{ workspace: Workspace; log: ReturnType<typeof signedLogIn> }> {
@@ -33,7 +33,7 @@ async function signedWorkspace(
   return { workspace, log: signedLogIn(workspace.folder) }
 }
 
-/** The run of the day that many days after the first. */
+/** Publishes the day that is `index` days after the first. */
 function publishDay(
   workspace: Workspace,
   log: SignedLog | null,
@@ -44,7 +44,7 @@ function publishDay(
   return publish(publishPortsOf(workspace, { log, clock, ...changes }))
 }
 
-/** The clock of a second run of that day. */
+/** Clock of a second run on that day. */
 const later = (index: number) => ({ clock: tickingClock(RUN_AT + index * DAY_MS + 3_600_000) })
 
 async function sizes({ objects }: Workspace, log: SignedLog): Promise<number[]> {
@@ -61,7 +61,7 @@ function checkpointPorts(workspace: Workspace, log: SignedLog) {
 }
 
 describe('a publisher with a key', () => {
-  test('signs the checkpoint of each publication, and one of all missed days', async () => {
+  test('a run signs one checkpoint for its publication and one for all missed days', async () => {
     const { workspace, log } = await signedWorkspace()
     for (const index of [0, 1, 3])
       expect(await publishDay(workspace, log, index)).toMatchObject({ cause: null })
@@ -70,7 +70,7 @@ describe('a publisher with a key', () => {
     await expectOneHistory(workspace, log)
   })
 
-  test('stores its policy once, and a new one when it has changed', async () => {
+  test('a run stores the policy once, and again after it changed', async () => {
     const { workspace, log } = await signedWorkspace()
     const policyOf = async (number: number): Promise<string> =>
       new TextDecoder().decode(
@@ -83,7 +83,7 @@ describe('a publisher with a key', () => {
     expect(await policyOf(2)).toBe(`# moved\n${log.policy}`)
   })
 
-  test('signs the gap that its last attempt leaves', async () => {
+  test('a run signs the gap that is recorded after the last attempt', async () => {
     const { workspace, log } = await signedWorkspace()
     const failing = { objects: { ...workspace.objects, put: () => Promise.reject(new Error('no room')) } }
     for (const _attempt of [1, 2, 3]) await publishDay(workspace, log, 0, failing)
@@ -91,7 +91,7 @@ describe('a publisher with a key', () => {
     expect(await sizes(workspace, log)).toEqual([1])
   })
 
-  test('makes an archive that was published without a key a signed log', async () => {
+  test('a run with a key signs an archive that was published without one', async () => {
     const { workspace, log } = await signedWorkspace()
     for (const index of [0, 1]) await publishDay(workspace, null, index)
     expect(await workspace.objects.logFiles.list()).toEqual([])
@@ -99,7 +99,7 @@ describe('a publisher with a key', () => {
     expect(await sizes(workspace, log)).toEqual([2])
   })
 
-  test('reports a note that cannot be stored, and the next run stores it', async () => {
+  test('a run reports that its note could not be stored, and the next run stores it', async () => {
     const { workspace, log } = await signedWorkspace()
     const { logFiles } = workspace.objects
     const put: typeof logFiles.put = (file, bytes) =>
@@ -116,7 +116,7 @@ describe('a publisher with a key', () => {
     expect(await sizes(workspace, log)).toEqual([1])
   })
 
-  test('writes nothing in a rehearsal', async () => {
+  test('a rehearsal writes no files of the log and signs nothing', async () => {
     const { workspace, log } = await signedWorkspace()
     await publish(publishPortsOf(workspace, { log }), { dryRun: true })
     expect(await workspace.objects.logFiles.list()).toEqual([])
@@ -124,7 +124,7 @@ describe('a publisher with a key', () => {
   })
 })
 
-/** Copies ledger and objects as a backup does, and puts them back later. */
+/** Copies ledger and objects as a backup does; the result restores them. */
 function backupOf(workspace: Workspace): () => Workspace {
   const backup = join(workspace.folder, 'backup')
   for (const part of ['ledger.db', 'objects'])
@@ -139,8 +139,8 @@ function backupOf(workspace: Workspace): () => Workspace {
   }
 }
 
-describe('an older copy of database and objects, put back together', () => {
-  test('is never published to again, by this run and every later one, and stays as it is', async () => {
+describe('a restored older backup of ledger and objects', () => {
+  test('every later run refuses the restored archive and leaves it unchanged', async () => {
     const { workspace, log } = await signedWorkspace()
     for (const index of [0, 1]) await publishDay(workspace, log, index)
     const restore = backupOf(workspace)
@@ -151,7 +151,7 @@ describe('an older copy of database and objects, put back together', () => {
     for (const index of [2, 3, 3]) {
       await expect(publishDay(restored, log, index)).rejects.toMatchObject({
         ...DAMAGED,
-        detail: expect.stringContaining('it has 3 entries, the ledger only 2') as string,
+        detail: expect.stringContaining('the checkpoint has 3 entries, the ledger only 2') as string,
       })
       await expect(signLedger(checkpointPorts(restored, log))).rejects.toMatchObject(DAMAGED)
       await expect(publish(publishPortsOf(restored, { log }), { dryRun: true })).rejects.toMatchObject(
@@ -164,7 +164,7 @@ describe('an older copy of database and objects, put back together', () => {
     expect(readFileSync(`${log.keyPath}.signed`, 'utf8')).toBe(record)
   })
 
-  test('is refused too when it has grown again without the key, to another history of that length', async () => {
+  test('a run refuses the restored archive after it grew to the same length without the key', async () => {
     const { workspace, log } = await signedWorkspace()
     await publishDay(workspace, log, 0)
     const restore = backupOf(workspace)
@@ -175,11 +175,11 @@ describe('an older copy of database and objects, put back together', () => {
     expect((await restored.ledger.read()).rows).toHaveLength(2)
     await expect(publishDay(restored, log, 2)).rejects.toMatchObject({
       ...DAMAGED,
-      detail: expect.stringContaining('its 2 entries are not the first of the ledger') as string,
+      detail: expect.stringContaining('its 2 entries differ from the first 2 of the ledger') as string,
     })
   })
 
-  test('is published to by a new log with a new key, whose first note comes with the next entry', async () => {
+  test('a new log with a new key continues the restored archive and signs with the next entry', async () => {
     const { workspace, log } = await signedWorkspace()
     await publishDay(workspace, log, 0)
     const restore = backupOf(workspace)
@@ -193,7 +193,7 @@ describe('an older copy of database and objects, put back together', () => {
   })
 })
 
-test('a stored note that is damaged ends a run before an attempt is counted', async () => {
+test('a damaged stored note ends a run before an attempt is counted', async () => {
   const { workspace, log } = await signedWorkspace()
   await publishDay(workspace, log, 0)
   const { logFiles } = workspace.objects
@@ -209,14 +209,14 @@ test('a stored note that is damaged ends a run before an attempt is counted', as
   expect(await workspace.ledger.attempts(dayAfter(1))).toEqual([])
 })
 
-describe('a checkpoint', () => {
-  test('of an empty ledger signs nothing', async () => {
+describe('the checkpoint job', () => {
+  test('the job signs nothing if the ledger is empty', async () => {
     const { workspace, log } = await signedWorkspace()
     expect(await signLedger(checkpointPorts(workspace, log))).toMatchObject({ origin: LOG_NAME, size: 0 })
     expect(await workspace.objects.logFiles.list()).toEqual([])
   })
 
-  test('of a ledger that was never signed is signed, with its policy, and again changes nothing', async () => {
+  test('the job signs an unsigned ledger and stores the policy, and a second run changes nothing', async () => {
     const { workspace, log } = await signedWorkspace()
     await publishDay(workspace, null, 0)
     const report = await signLedger(checkpointPorts(workspace, log))
@@ -231,7 +231,7 @@ describe('a checkpoint', () => {
     expect(await workspace.objects.logFiles.list()).toEqual(files)
   })
 
-  test('comes after the head that a crash left unwritten', async () => {
+  test('the job writes the head that a crash left out', async () => {
     const { workspace, log } = await signedWorkspace()
     const putHead = (): Promise<void> => Promise.reject(new Error('no room'))
     await publishDay(workspace, null, 0, { objects: { ...workspace.objects, putHead } })
@@ -241,7 +241,7 @@ describe('a checkpoint', () => {
     expect(await sizes(workspace, log)).toEqual([1])
   })
 
-  test('waits for no other publisher', async () => {
+  test('the job is refused while another process publishes', async () => {
     const { workspace, log } = await signedWorkspace()
     await workspace.ledger.takeLease(
       { name: 'other', process: 'other' },

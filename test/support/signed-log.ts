@@ -14,7 +14,7 @@ export const LOG_NAME = 'dash.example/tlog/year'
 
 const keyPathIn = (folder: string): string => join(folder, 'key', 'log.key')
 
-/** A log with a new key in a test's folder. */
+/** Creates a log with a new key in a test's folder. */
 export function signedLogIn(folder: string, name = LOG_NAME): SignedLog & { keyPath: string } {
   const keyPath = keyPathIn(folder)
   mkdirSync(dirname(keyPath))
@@ -27,19 +27,19 @@ function openSignedLog(keyPath: string): SignedLog {
   return { signer, policy: formatPolicy(signer.key, `https://${signer.key.name}`) }
 }
 
-/** The log whose key {@link signedLogIn} made in a folder, or a copy of it; null when there is none. */
+/** Opens the log whose key {@link signedLogIn} created in a folder, or a copy of it; null without a key. */
 export function signedLogOf(folder: string): SignedLog | null {
   return existsSync(keyPathIn(folder)) ? openSignedLog(keyPathIn(folder)) : null
 }
 
-/** The settings with which the program signs with the key in a folder; none when there is none. */
+/** Returns the settings that make the program sign with the key in a folder; empty without a key. */
 export function logSettings(folder: string): Record<string, string> {
   return existsSync(keyPathIn(folder))
     ? { DASH_LOG_KEY_FILE: keyPathIn(folder), DASH_BASE_URL: `https://${LOG_NAME.split('/')[0]}` }
     : {}
 }
 
-/** The checkpoints of all stored notes, ascending by size. */
+/** Reads the checkpoints of all stored notes, ascending by size. */
 export async function storedCheckpoints(objects: Objects, key: VerifierKey): Promise<Checkpoint[]> {
   const files = await objects.logFiles.list()
   const checkpoints: Checkpoint[] = []
@@ -52,7 +52,7 @@ export async function storedCheckpoints(objects: Objects, key: VerifierKey): Pro
   return checkpoints.sort((a, b) => a.size - b.size)
 }
 
-/** What is wrong with the checkpoints that were ever signed: each must fit the ledger, and every other one. */
+/** Returns one sentence for each signed checkpoint that does not match the ledger or another checkpoint. */
 function inconsistencies(checkpoints: readonly Checkpoint[], rows: readonly LedgerRow[]): string[] {
   const tree = ledgerTree(rows)
   const forks = checkpoints.flatMap((checkpoint) => {
@@ -68,7 +68,7 @@ function inconsistencies(checkpoints: readonly Checkpoint[], rows: readonly Ledg
   )
 }
 
-/** The size of the newest stored note, and what is wrong with anything that was signed. */
+/** Returns the size of the newest stored note (0 without one) and all inconsistencies of the signed checkpoints. */
 export async function auditLog(
   { signer }: SignedLog,
   objects: Objects,
@@ -77,6 +77,7 @@ export async function auditLog(
   const stored = await storedCheckpoints(objects, signer.key)
   const last = await signer.lastSigned()
   const newest = stored.at(-1)?.size ?? 0
-  const unrecorded = last.size < newest ? [`note ${newest} was stored and ${last.size} recorded`] : []
+  const unrecorded =
+    last.size < newest ? [`note ${newest} is stored, but the record has only size ${last.size}`] : []
   return { newest, problems: [...inconsistencies([...stored, last], rows), ...unrecorded] }
 }

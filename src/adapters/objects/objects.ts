@@ -13,9 +13,10 @@ import type { LogFile } from '../../domain/year/log/log-history.ts'
 export type OpenObjects = Objects & { close(): Promise<void> }
 
 /**
- * Creates the object store on an unstorage driver: objects under `sha256/<2 hex>/<64 hex>`, heads under
- * `heads/<seq>`, files of the signed log under `tlog/year/<name>` (docs/publishing.md). It uses raw reads and writes only: unstorage's other methods parse JSON and
- * change bytes. Keys are listed by the driver itself: unstorage would return `heads/7?x` as `heads/7`.
+ * Creates the object store on an unstorage driver: objects under `sha256/<2 hex>/<64 hex>`, heads under `heads/<seq>`,
+ * files of the signed log under `tlog/year/<name>` (docs/publishing.md). It uses raw reads and writes only:
+ * unstorage's other methods parse JSON and change bytes. Keys are listed by the driver itself: unstorage would return
+ * `heads/7?x` as `heads/7`.
  *
  * @param driver must refuse to overwrite an object with other bytes, except for writes with `replace`, which must
  *   be atomic
@@ -114,7 +115,7 @@ function headKey(seq: number): string {
 
 const LOG = 'tlog:year'
 
-/** Files of the signed log, under `tlog/year/<name>`. */
+/** Creates the part of the store that holds files of the signed log, under `tlog/year/<name>`. */
 function logFilesIn(storage: Storage, driver: Driver, prepare: () => Promise<void>): Objects['logFiles'] {
   const keyOf = (file: LogFile): string => `${LOG}:${logFileName(file)}`
   return {

@@ -6,16 +6,17 @@ import { EXIT } from '../exit-codes.ts'
 import { isDeadProcess, thisProcess } from '../process-identity.ts'
 
 /**
- * `dash checkpoint`
+ * Runs `dash checkpoint`: signs the checkpoint of the ledger.
  *
- * @throws Refusal `configuration` when no key is set; as {@link signLedger}
+ * @returns the exit code
+ * @throws Refusal `configuration` if no key is set; the refusals of {@link signLedger}
  */
 export async function checkpointCommand({ config, container, terminal }: CommandContext): Promise<number> {
   const log = await container.signedLog()
   if (log === null)
     throw new Refusal(
       'configuration',
-      'there is no key to sign with: dash log-key new makes one, DASH_LOG_KEY_FILE names it',
+      'no log key is set; create one with dash log-key new and set DASH_LOG_KEY_FILE to its path',
     )
   prepareFolders(config, false)
   const report = await signLedger({
@@ -30,6 +31,6 @@ export async function checkpointCommand({ config, container, terminal }: Command
   })
   const { origin, size, root } = report
   const signed = `signed: ${origin}, ${size === 1 ? '1 entry' : `${size} entries`}, root ${root.slice(0, 16)}`
-  terminal.result(report, size === 0 ? 'the ledger has no entry yet; nothing was signed' : signed)
+  terminal.result(report, size === 0 ? 'nothing was signed: the ledger has no entries yet' : signed)
   return EXIT.done
 }

@@ -7,9 +7,11 @@ import { EXIT } from '../exit-codes.ts'
 import { requireOrigin } from '../settings/config.ts'
 
 /**
- * `dash log-key new`
+ * Runs `dash log-key new`: creates a key file.
  *
- * @param file the key's file; by default the one that is set
+ * @param file path of the key file; undefined uses `DASH_LOG_KEY_FILE`
+ * @returns the exit code
+ * @throws Refusal `usage` if there is no path or the file exists, `configuration` if the log has no name
  */
 export async function newLogKeyCommand(
   { config, container, cwd, terminal }: CommandContext,
@@ -17,8 +19,8 @@ export async function newLogKeyCommand(
 ): Promise<number> {
   const origin = requireOrigin(config)
   const path = file === undefined ? config.log.keyFile : resolve(cwd, file)
-  if (path === null) throw new Refusal('usage', 'name the file of the key, or set DASH_LOG_KEY_FILE')
+  if (path === null) throw new Refusal('usage', 'no key file given; name one or set DASH_LOG_KEY_FILE')
   const verifierKey = await container.newLogKey(path, origin, randomBytes(ED25519_KEY_BYTES))
-  terminal.result({ path, origin, verifierKey }, `made ${path}; readers verify with ${verifierKey}`)
+  terminal.result({ path, origin, verifierKey }, `created ${path}; its verifier key is ${verifierKey}`)
   return EXIT.done
 }

@@ -109,7 +109,7 @@ const configOf = (settings: Settings, cwd: string, originOf: OriginOf) => ({
 const logOf = ({ DASH_LOG_KEY_FILE, DASH_LOG_ORIGIN, DASH_BASE_URL }: Settings, cwd: string) => {
   const url = DASH_BASE_URL === undefined ? null : `${DASH_BASE_URL}${LOG_PATH}`
   return {
-    /** File of the key that signs checkpoints; null: nothing is signed. */
+    /** Path of the key file that signs checkpoints; null if nothing is signed. */
     keyFile: DASH_LOG_KEY_FILE === undefined ? null : resolve(cwd, DASH_LOG_KEY_FILE),
     /** Name of the log; null: neither it nor an address is set. */
     origin: DASH_LOG_ORIGIN ?? url?.replace(/^https?:\/\//i, '') ?? null,
@@ -222,14 +222,14 @@ export function localUrl({ host, port }: Pick<Config, 'host' | 'port'>): string 
 }
 
 /**
- * The name of the log.
+ * Returns the name (origin) of the log.
  *
- * @throws Refusal `configuration` when nothing gives it
+ * @throws Refusal `configuration` if no setting states it
  */
 export function requireOrigin({ log: { origin } }: Pick<Config, 'log'>): string {
   if (origin !== null) return origin
   throw new Refusal(
     'configuration',
-    'a log needs a name that never changes: set DASH_BASE_URL or DASH_LOG_ORIGIN',
+    'the log has no name; set DASH_BASE_URL or DASH_LOG_ORIGIN to one that never changes',
   )
 }

@@ -42,7 +42,7 @@ export const baseUrl = httpUrl.refine(
 
 export const logOrigin = text.refine(
   (value) => isKeyName(value) && !/^[a-z]+:|\/$/i.test(value),
-  'must be an address without scheme, plus sign, spaces and a slash at its end, as in dash.example.org/tlog/year',
+  'must be an address without scheme, plus sign, spaces or trailing slash, such as dash.example.org/tlog/year',
 )
 
 /** URL of a job monitor; `{job}` stands for the name of the job. */

@@ -113,10 +113,10 @@ const stores = {
 const signedLog = {
   DASH_LOG_KEY_FILE: optional(
     text,
-    'file of the key that signs checkpoints of the ledger, made by `dash log-key new`, for the publisher alone; without it nothing is signed',
+    'key file that signs checkpoints, created by `dash log-key new`; only the publisher needs it; without it, nothing is signed',
     { page: 'docs/operations.md#signed-checkpoints' },
   ),
-  DASH_LOG_ORIGIN: optional(logOrigin, 'name of the log, which must never change for one archive', {
+  DASH_LOG_ORIGIN: optional(logOrigin, 'name of the log; it must never change for an archive', {
     unset: '`DASH_BASE_URL` without its scheme, and `/tlog/year`',
   }),
 }

@@ -22,7 +22,12 @@ import { publicAccess, route } from '../route.ts'
 import type { Contract, Route } from '../route.ts'
 import type { ServedLog } from './served-log.ts'
 
-/** The ledger as a transparency log (docs/api.md): what any client of C2SP tlog-tiles reads, and proof files. */
+/**
+ * Creates the routes that serve the ledger as a transparency log (docs/api.md): the files of C2SP tlog-tiles, the
+ * policy and proof files.
+ *
+ * @param readLog returns the log to serve; null if no checkpoint is signed
+ */
 export function logRoutes(readLog: () => Promise<ServedLog | null>, clock: Clock): Route[] {
   const requireLog = async (): Promise<ServedLog> => (await readLog()) ?? notFound()
   return [
@@ -51,7 +56,7 @@ function notFound(): never {
   throw new Refusal<LogRefusal>('year_log_not_found')
 }
 
-/** Short, for readers that wait for the next checkpoint. */
+/** Short, so that readers see the next checkpoint soon. */
 const CHECKPOINT_CACHE = 'public, max-age=5'
 const CACHE = 'public, max-age=60'
 
@@ -72,7 +77,7 @@ function publishedTile(log: ServedLog, tile: Tile): PublishedBody {
   })
 }
 
-/** The proof of one entry under the served checkpoint. */
+/** Returns the proof file of one entry under the served checkpoint. */
 function proofOf({ rows, tree, checkpoint: { size }, note }: ServedLog, seq: number): string {
   const row = rows[seq - 1]
   if (row === undefined || seq > size) return notFound()
@@ -82,7 +87,7 @@ function proofOf({ rows, tree, checkpoint: { size }, note }: ServedLog, seq: num
 function proofAt(log: ServedLog, at: number): PublishedBody {
   const selected = latestAt(log.proved.timeline, at) ?? notFound()
   if (selected.ledger === 'versioned') return publishedText(proofOf(log, selected.seq), CACHE)
-  // A publication of the legacy ledger has no entry of its own: the seal covers the text that lists it.
+  // A publication of the legacy ledger has no entry; the seal covers the text that lists it.
   return publishedProofs(log, at, [sealOf(log.proved)?.seq ?? notFound()])
 }
 
@@ -104,12 +109,15 @@ function publishedProofs(log: ServedLog, at: number, seqs: readonly number[]): P
   })
 }
 
-/** Where the interface is described, as a document and as a page. */
+/** Path of the interface's description, as a document and as a page. */
 export const LOG_DOCS = '/docs/api/top-year-log'
 
 const COMMON_STATUS = {
   year_log_not_found: { status: 404, when: 'no checkpoint is signed yet' },
-  method_not_allowed: { status: 405, when: 'any method but GET and OPTIONS; the response has `Allow: GET`' },
+  method_not_allowed: {
+    status: 405,
+    when: 'the method is not GET or OPTIONS; the response has `Allow: GET`',
+  },
   year_log_storage_unavailable: {
     status: 503,
     when: 'the ledger or the object store cannot be opened or reached',
@@ -152,7 +160,7 @@ export const checkpointContract: Contract<CommonRefusal> = {
   summary: 'The newest signed checkpoint',
   description: [
     'Origin of the log, number of its entries, and root of its RFC 6962 tree, signed by the log and by witnesses',
-    '(C2SP tlog-checkpoint). Whoever keeps it can prove later that every entry up to it is still there.',
+    '(C2SP tlog-checkpoint). Readers who keep it can check later that no entry up to it was changed or removed.',
   ].join(' '),
   contentType: 'text/plain',
   success: z.string(),
@@ -167,17 +175,17 @@ export const tileContract: Contract<CommonRefusal> = {
   pathRest: {
     name: 'tile',
     description:
-      '`<level>/<index>` or `entries/<index>`, with `.p/<width>` for a partial one, as in `0/x001/067.p/3`',
+      '`<level>/<index>` or `entries/<index>`; partial tiles end with `.p/<width>`, as in `0/x001/067.p/3`',
   },
   operationId: 'getYearTile',
   summary: 'A tile of hashes, or a bundle of entries',
   description: [
-    'Up to 256 hashes of 32 bytes, or up to 256 entries, each after its length as a big-endian 16-bit integer',
-    '(C2SP tlog-tiles). Entry n - 1 is line n of the ledger, the same bytes.',
+    'Up to 256 hashes of 32 bytes, or up to 256 entries, each preceded by its length as a big-endian 16-bit integer',
+    '(C2SP tlog-tiles). Entry n - 1 has the bytes of line n of the ledger.',
   ].join(' '),
   contentType: 'application/octet-stream',
   success: z.string(),
-  successDescription: 'The bytes, which never change',
+  successDescription: 'The bytes of the tile or bundle, which never change',
   successHeaders: successHeaders('public, max-age=31536000, immutable'),
   refusals: {
     ...COMMON_STATUS,
@@ -195,7 +203,7 @@ export const policyContract: Contract<CommonRefusal> = {
   operationId: 'getYearLogPolicy',
   summary: 'Keys of the log and of its witnesses',
   description:
-    'Whose signatures a reader of this log should require (C2SP tlog-policy). Obtain it once, from a place you trust, and keep it.',
+    'Keys whose signatures a reader of this log should require (C2SP tlog-policy). Obtain it once from a trusted source and keep it.',
   contentType: 'text/plain',
   success: z.string(),
   successDescription: 'The policy',
@@ -210,8 +218,8 @@ export const proofContract: Contract<LogRefusal> = {
   summary: 'Proof that a publication is in the log',
   description: [
     'The proof file (C2SP tlog-proof) of the publication that was current at `at`: its line of the ledger, the hashes',
-    'that lead to the root, and the newest checkpoint. With `until=next`, and for a publication of the legacy ledger, a',
-    'JSON document of several proof files.',
+    'up to the root, and the newest checkpoint. With `until=next`, and for a publication of the legacy ledger, the',
+    'response is a JSON document of several proof files.',
   ].join(' '),
   query: proofQuerySchema,
   contentType: 'text/plain',
@@ -225,7 +233,7 @@ export const proofContract: Contract<LogRefusal> = {
       status: 400,
       when: '`at` is empty, given twice, not a real UTC instant of the stated form, or more than five minutes ahead',
     },
-    invalid_until: { status: 400, when: '`until` is given twice, or not `next`' },
+    invalid_until: { status: 400, when: '`until` is given twice, or its value is not `next`' },
     year_log_not_found: {
       status: 404,
       when: 'no checkpoint is signed yet, no publication existed at `at`, or its entry is not in a signed tree yet',

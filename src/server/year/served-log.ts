@@ -14,10 +14,10 @@ import type { Checkpoint } from '../../domain/year/log/signed-note.ts'
 import { singleFlight } from '../single-flight.ts'
 import type { LedgerLog, ProvedPublications } from './proved-publications.ts'
 
-/** How long a listing of the stored notes serves: a checkpoint is that much later than its publication. */
+/** Maximum age of the cached listing of notes; a checkpoint is served at most this long after it is stored. */
 const LISTING_MAX_AGE_MS = 2_000
 
-/** The log as it is served: the newest stored note, which the proved ledger continues. */
+/** The log to serve: the newest stored note and the proved ledger that continues it. */
 export interface ServedLog extends LedgerLog {
   checkpoint: Checkpoint
   /** The note with the newest cosignature of each witness. */
@@ -30,8 +30,9 @@ interface StoredLog extends Pick<ServedLog, 'checkpoint' | 'note' | 'policy'> {
 }
 
 /**
- * Reads the log that is served: null while no checkpoint is signed. A note is served only when a key of the stored policy
- * signed it, the proved ledger continues it, and it is not older than one that was served before.
+ * Returns a reader of the log to serve, whose result is null while no checkpoint is signed. A note is served only if a
+ * key of the stored policy signed it, the proved ledger continues it, and no larger one was served before; otherwise
+ * the reader throws Refusal `storage_damaged`.
  */
 export function servedLog(
   logFiles: Pick<Objects['logFiles'], 'list' | 'get'>,
@@ -50,16 +51,18 @@ export function servedLog(
 
   return async () => {
     const isFresh = stored !== null && Math.abs(clock() - stored.readAt) < LISTING_MAX_AGE_MS
-    // The note before the ledger: what was published in between then is in the ledger, and not in the note.
+    // The note is read before the ledger: entries published in between are then in the ledger and not in the note.
     const newest = isFresh ? stored : await read()
     if (newest === null && largest === 0) return null
     const log = await publications.log()
     const size = newest?.checkpoint.size ?? 0
     const fork = newest && forkOf(log.tree(), newest.checkpoint)
     if (newest === null || size < largest)
-      throw storageDamaged(`the newest note is of ${size} entries, after one of ${largest} was served`)
+      throw storageDamaged(
+        `the newest stored checkpoint has ${size} entries, but one of ${largest} entries was served before`,
+      )
     if (fork !== null)
-      throw storageDamaged(`the ledger does not continue the note tlog/year/${size}: ${fork}`)
+      throw storageDamaged(`the ledger does not continue the checkpoint tlog/year/${size}: ${fork}`)
     largest = size
     return { ...log, checkpoint: newest.checkpoint, note: newest.note, policy: newest.policy }
   }
@@ -81,7 +84,8 @@ async function readNewest(
   const note = (await textOf({ kind: 'note', size })) + lines.join('')
   const policy = await textOf({ kind: 'policy', number })
   const parsed = parsePolicy(policy)
-  if (parsed.problem !== null) throw storageDamaged(`policy.${number} is not a policy: ${parsed.problem}`)
+  if (parsed.problem !== null)
+    throw storageDamaged(`tlog/year/policy.${number} is not a valid policy: ${parsed.problem}`)
   const keys = parsed.policy.logs.map(({ key }) => key)
   const opened = openCheckpoint(note, keys)
   if (opened.problem !== null) throw storageDamaged(`tlog/year/${size} cannot be served: ${opened.problem}`)

@@ -221,18 +221,18 @@ function archiveContract(engine: string, open: ArchiveOpener): void {
 }
 
 function logFilesContract(engine: string, open: ArchiveOpener): void {
-  describe(`the files of a signed log on ${engine}`, () => {
+  describe(`files of the signed log on ${engine}`, () => {
     const note: LogFile = { kind: 'note', size: 30 }
     const cosignature: LogFile = { kind: 'cosignature', size: 30, keyId: 'df1c0a35', time: 1_792_800_601 }
     const policy: LogFile = { kind: 'policy', number: 1 }
 
-    test('are none at first', async () => {
+    test('a new store has no files of the log', async () => {
       const { objects } = await open()
       expect(await objects.logFiles.list()).toEqual([])
       expect(await objects.logFiles.get(note)).toBeNull()
     })
 
-    test('are given back byte for byte and listed', async () => {
+    test('stored files are listed and read byte for byte', async () => {
       const { objects } = await open()
       for (const [index, file] of [note, cosignature, policy].entries())
         await objects.logFiles.put(file, Uint8Array.of(0, 255, index))
@@ -241,7 +241,7 @@ function logFilesContract(engine: string, open: ArchiveOpener): void {
       expect(names.sort()).toEqual(['30', '30.df1c0a35.1792800601', 'policy.1'])
     })
 
-    test('are written once: the same bytes again change nothing, others are refused', async () => {
+    test('a file is written once: the same bytes again change nothing, other bytes are refused', async () => {
       const { objects } = await open()
       await objects.logFiles.put(note, utf8('signed'))
       await objects.logFiles.put(note, utf8('signed'))
@@ -249,7 +249,7 @@ function logFilesContract(engine: string, open: ArchiveOpener): void {
       expect(textOf(await objects.logFiles.get(note))).toBe('signed')
     })
 
-    test('have no other names', async () => {
+    test('files with other names are not listed', async () => {
       const { objects, plant } = await open()
       await objects.logFiles.put(note, utf8('signed'))
       for (const name of ['0', '030', '30.bak', '30.df1c0a35', 'policy', 'policy.0', 'checkpoint'])

@@ -17,7 +17,7 @@ interface NewKey {
   env: Record<string, string>
 }
 
-/** A key of its own folder, and the settings that name it. */
+/** Creates a key in a new folder and returns it with the settings that name it. */
 async function newKey(): Promise<NewKey> {
   const path = join(temporaryFolder(), 'log.key')
   const { code, stdout } = await dash(['log-key', 'new', path, '--json'], { env: BASE })
@@ -26,12 +26,12 @@ async function newKey(): Promise<NewKey> {
   return { path, verifierKey, env: { ...BASE, DASH_LOG_KEY_FILE: path } }
 }
 
-/** The stored notes by their sizes. */
+/** Names of the stored notes: their sizes. */
 const notesIn = (data: string): string[] =>
   readdirSync(join(data, 'objects', 'tlog', 'year')).filter((name) => /^\d+$/.test(name))
 
 describe('log-key new', () => {
-  test('makes a key that its owner alone can read, and says how to verify with it', async () => {
+  test('log-key new creates a key that only its owner can read, and prints its verifier key', async () => {
     const { path, verifierKey } = await newKey()
     const key = parseVerifierKey(verifierKey)
     expect(key).toMatchObject({ name: ORIGIN, type: 'log' })
@@ -41,30 +41,30 @@ describe('log-key new', () => {
     )
   })
 
-  test('writes the file that is set, for the origin that is set', async () => {
+  test('log-key new uses DASH_LOG_KEY_FILE and DASH_LOG_ORIGIN, and refuses to overwrite a key', async () => {
     const path = join(temporaryFolder(), 'other.key')
     const env = { DASH_LOG_KEY_FILE: path, DASH_LOG_ORIGIN: 'log.example/2' }
     const { code, stdout } = await run(['log-key', 'new'], { env })
     expect([code, stdout]).toEqual([
       0,
-      expect.stringContaining(`made ${path}; readers verify with log.example/2+`),
+      expect.stringContaining(`created ${path}; its verifier key is log.example/2+`),
     ])
     const again = await run(['log-key', 'new'], { env })
-    expect([again.code, again.stderr]).toEqual([64, expect.stringContaining('is there already')])
+    expect([again.code, again.stderr]).toEqual([64, expect.stringContaining('already exists')])
   })
 
   test.each([
-    [64, BASE, [], 'name the file of the key'],
+    [64, BASE, [], 'no key file given'],
     [78, {}, ['x.key'], 'set DASH_BASE_URL or DASH_LOG_ORIGIN'],
     [78, { DASH_LOG_ORIGIN: 'https://dash.example' }, ['x.key'], 'without scheme'],
-  ])('ends with %i for %j and %j', async (code, env, args, says) => {
+  ])('log-key new ends with %i for the settings %j and the arguments %j', async (code, env, args, says) => {
     const finished = await run(['log-key', 'new', ...args], { env, cwd: temporaryFolder() })
     expect([finished.code, finished.stderr]).toEqual([code, expect.stringContaining(says)])
   })
 })
 
 describe('checkpoint', () => {
-  test('signs what was published without a key, and changes nothing when it is run again', async () => {
+  test('checkpoint signs a ledger that was published without a key, and a second run changes nothing', async () => {
     const data = await filledFolder()
     expect((await run(['publish-year', '--data-dir', data])).code).toBe(0)
     const { env, verifierKey } = await newKey()
@@ -89,31 +89,34 @@ describe('checkpoint', () => {
     expect(notesIn(data)).toEqual(['1'])
   })
 
-  test('signs nothing of an archive without an entry', async () => {
+  test('checkpoint signs nothing if the ledger has no entries', async () => {
     const data = await filledFolder()
     const { env } = await newKey()
     const { code, stdout } = await run(['checkpoint', '--data-dir', data], { env })
-    expect([code, stdout]).toEqual([0, 'the ledger has no entry yet; nothing was signed\n'])
+    expect([code, stdout]).toEqual([0, 'nothing was signed: the ledger has no entries yet\n'])
   })
 
   test.each([
-    ['without a key', {}, 'there is no key to sign with'],
-    ['with a key that is not there', { ...BASE, DASH_LOG_KEY_FILE: '/nowhere/log.key' }, 'cannot be read'],
-  ])('ends with 78 %s, and so does a publish with a key that cannot be used', async (_what, env, says) => {
-    const data = await filledFolder()
-    const finished = await run(['checkpoint', '--data-dir', data], { env })
-    expect([finished.code, finished.stderr]).toEqual([78, expect.stringContaining(says)])
-    const published = await run(['publish-year', '--data-dir', data], { env })
-    expect(published.code).toBe('DASH_LOG_KEY_FILE' in env ? 78 : 0)
-  })
+    ['without a key', {}, 'no log key is set'],
+    ['with a missing key file', { ...BASE, DASH_LOG_KEY_FILE: '/nowhere/log.key' }, 'cannot be read'],
+  ])(
+    'checkpoint ends with 78 %s, and publish-year ends with 78 if the set key cannot be read',
+    async (_what, env, says) => {
+      const data = await filledFolder()
+      const finished = await run(['checkpoint', '--data-dir', data], { env })
+      expect([finished.code, finished.stderr]).toEqual([78, expect.stringContaining(says)])
+      const published = await run(['publish-year', '--data-dir', data], { env })
+      expect(published.code).toBe('DASH_LOG_KEY_FILE' in env ? 78 : 0)
+    },
+  )
 
-  test('ends with 78, as a publish does, for a key of another log and for a log without a name', async () => {
+  test('checkpoint and publish-year end with 78 for a key of another log and for a log without a name', async () => {
     const data = await filledFolder()
     const { path } = await newKey()
     for (const [env, says] of [
       [
         { DASH_LOG_KEY_FILE: path, DASH_LOG_ORIGIN: 'other.example' },
-        `is of the log ${ORIGIN}, not of other.example`,
+        `belongs to the log ${ORIGIN}, not to other.example`,
       ],
       [{ DASH_LOG_KEY_FILE: path }, 'set DASH_BASE_URL or DASH_LOG_ORIGIN'],
     ] as const)
@@ -124,7 +127,7 @@ describe('checkpoint', () => {
   })
 })
 
-test('a backup that lacks an entry the key signed is never published to, however it was restored', async () => {
+test('publish-year and checkpoint refuse a restored backup that lacks a signed entry, until the entry is recovered', async () => {
   const { folder, day } = await preparedFolder(2)
   const env = logSettings(folder)
   const recordOf = (): string => readFileSync(`${env['DASH_LOG_KEY_FILE']}.signed`, 'utf8')
@@ -140,13 +143,16 @@ test('a backup that lacks an entry the key signed is never published to, however
   for (let attempt = 1; attempt <= 3; attempt += 1) {
     for (const command of [['publish-year', '--once'], ['publish-year', '--dry-run'], ['checkpoint']]) {
       const { code, stderr } = await dash([...command, '--data-dir', restored], { env })
-      expect([code, stderr]).toEqual([74, expect.stringContaining('it has 3 entries, the ledger only 2')])
+      expect([code, stderr]).toEqual([
+        74,
+        expect.stringContaining('the checkpoint has 3 entries, the ledger only 2'),
+      ])
     }
   }
   expect(notesIn(restored).sort()).toEqual(['1', '2'])
   expect(recordOf()).toBe(record)
 
-  // The missing entry is recovered from where it still is.
+  // Recover the missing entry from the original archive.
   expect((await dash(['copy-archive', '--data-dir', folder, '--to', restored], { env })).code).toBe(0)
   const recovered = await dash(['publish-year', '--once', '--json', '--data-dir', restored], { env })
   expect([recovered.code, JSON.parse(recovered.stdout)]).toMatchObject([

@@ -1,16 +1,16 @@
 import { ed25519PublicKey, encodeBase64, sha256, signEd25519 } from '../../../src/domain/digest.ts'
 
-/** Keys and notes that Go's `sumdb/note` and `@sigstore/verify` accept. */
+/** Test vectors: keys and notes that Go's `sumdb/note` and `@sigstore/verify` accept. */
 
 export const LOG_VKEY = 'dash.example/year+217a88b8+AYqI4910CfGV/VLbLTy6XXLKZwm/HZQSG/N0iAG0D29c'
 export const LOG_SKEY = 'PRIVATE+KEY+dash.example/year+217a88b8+AQEBAQEBAQEBAQEBAQEBAQEBAQEBAQEBAQEBAQEBAQEB'
 export const WITNESS_VKEY = 'witness.example/w1+df1c0a35+BIE5dw6ofRdfVqNUZsNMfszLjYqRtO43ol32D1uPybOU'
-/** When the witness signed, in seconds since 1970. */
+/** Time of the witness's cosignature, in seconds since 1970. */
 export const COSIGNED_AT = 1_792_800_601
 
 export const LOG_SEED = new Uint8Array(32).fill(1)
 
-/** The tree of the entries "a", "b" and "c". */
+/** Checkpoint of the tree with the entries "a", "b" and "c". */
 export const CHECKPOINT_TEXT = `dash.example/year
 3
 NmQuc8JUCrEh46a/lUWwokmCzYMOsT080Z3jzmwCHsE=
@@ -22,7 +22,7 @@ export const SIGNED_CHECKPOINT = `${CHECKPOINT_TEXT}
 `
 export const COSIGNED_CHECKPOINT = `${SIGNED_CHECKPOINT}${COSIGNATURE}\n`
 
-/** The proof of "c". */
+/** Proof file of the entry "c". */
 export const PROOF_OF_C = `c2sp.org/tlog-proof@v1
 extra Yw==
 index 2
@@ -32,7 +32,7 @@ ${SIGNED_CHECKPOINT}`
 
 const utf8 = (text: string): Uint8Array => new TextEncoder().encode(text)
 
-/** A witness with a seed of one repeated byte: its key, and what it signs. */
+/** Creates a witness from a seed of one repeated byte; `cosign` returns its signature line for a checkpoint. */
 export function testWitness(
   name: string,
   byte: number,

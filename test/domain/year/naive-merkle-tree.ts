@@ -1,6 +1,6 @@
 import { createHash } from 'node:crypto'
 
-/** RFC 6962, section 2.1, word for word: slow, and sharing no code with what it checks. */
+/** Literal implementation of RFC 6962, section 2.1. It is slow and shares no code with the implementation it checks. */
 
 const sha256 = (...parts: Uint8Array[]): Buffer => {
   const hash = createHash('sha256')

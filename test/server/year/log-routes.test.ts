@@ -27,7 +27,7 @@ import { signedLogIn } from '../../support/signed-log.ts'
 import { AS_OF, openWorkspace, publishDays, sampleSignals } from '../../support/workspace.ts'
 import type { Workspace } from '../../support/workspace.ts'
 
-/** The third day is missed. */
+/** Published days; the third day is a gap. */
 const DAYS = [0, 1, 3].map((index) => addDays(AS_OF, index))
 
 const LOG_HEADERS = { 'access-control-allow-origin': '*' }
@@ -65,8 +65,8 @@ async function checkpointOf(at: Scene): Promise<Checkpoint> {
 
 const rowOf = (entry: Uint8Array): LedgerRow | null => parseLeafText(Buffer.from(entry).toString())
 
-describe('a signed log', () => {
-  test('is rebuilt by a stranger from checkpoint, tiles and entries', async () => {
+describe('the served log', () => {
+  test('a client can rebuild the log from the checkpoint, the tiles and the entries', async () => {
     const at = await scene()
     const { size, root, origin } = await checkpointOf(at)
     expect([origin, size]).toEqual([at.log.signer.key.name, 4])
@@ -84,7 +84,7 @@ describe('a signed log', () => {
     }
   })
 
-  test('has a checkpoint that is text and kept for five seconds', async () => {
+  test('the checkpoint is plain text with a cache time of five seconds', async () => {
     const { get } = await scene()
     expect(Object.fromEntries((await get('checkpoint')).headers)).toMatchObject({
       ...LOG_HEADERS,
@@ -93,7 +93,7 @@ describe('a signed log', () => {
     })
   })
 
-  test('serves partial tiles of every earlier size', async () => {
+  test('partial tiles of every earlier size are served', async () => {
     const { get } = await scene()
     for (const width of [1, 2, 3, 4]) {
       expect((await get(`tile/0/000.p/${width}`)).bytes).toHaveLength(32 * width)
@@ -105,13 +105,13 @@ describe('a signed log', () => {
   test.each([
     'tile/0/000', 'tile/0/000.p/5', 'tile/0/001.p/1', 'tile/1/000.p/1', 'tile/entries/000', 'tile/0/000.p/0', 'tile/0/0', 'tile/00/000',
     'tile/data/000.p/1', 'tile/0/000.p/1/', 'tile/0/x000/000.p/1', 'tile/', 'tile/0/..%2f000.p/1',
-  ])('has no %s, and lets nobody keep that', async (path) => {
+  ])('%s is 404 and is not cached', async (path) => {
     const { status, headers, error } = await (await scene()).get(path)
     expect([status, error]).toEqual([404, 'year_log_not_found'])
     expect(headers.get('cache-control')).toBe('no-store')
   })
 
-  test('shows what was published since, when its listing is two seconds old', async () => {
+  test('a new checkpoint is served when the listing is two seconds old', async () => {
     const workspace = await openWorkspace(() => Date.now() + 60_000)
     const log = signedLogIn(workspace.folder)
     for (const day of DAYS) await workspace.feed.importSignals(sampleSignals(day))
@@ -127,7 +127,7 @@ describe('a signed log', () => {
     expect(await sizeLine()).toBe('2')
   })
 
-  test('is not there while nothing is signed', async () => {
+  test('every path is 404 while no checkpoint is signed', async () => {
     const workspace = await openWorkspace()
     await workspace.feed.importSignals(sampleSignals())
     await publishDays(workspace, [AS_OF])
@@ -139,7 +139,7 @@ describe('a signed log', () => {
       })
   })
 
-  test('serves the newest cosignature of each witness that its policy names', async () => {
+  test('the checkpoint has the newest cosignature of each witness in the policy', async () => {
     const { workspace, app } = await scene()
     const { logFiles } = workspace.objects
     const bytes = (text: string): Uint8Array => new TextEncoder().encode(text)
@@ -162,8 +162,8 @@ describe('a signed log', () => {
   })
 })
 
-describe('a proof file', () => {
-  test('of each publication is verified by the policy, and names the bytes that the history serves', async () => {
+describe('served proof files', () => {
+  test('the proof file of each publication is verified with the policy and contains the digest of the served bytes', async () => {
     const at = await scene()
     const policy = await policyOf(at)
     const { proved } = await at.workspace.year.read()
@@ -183,12 +183,12 @@ describe('a proof file', () => {
     }
   })
 
-  test('is that of the newest publication when no time is given', async () => {
+  test('the default proof file is that of the newest publication', async () => {
     const { get } = await scene()
     expect(parseLogProof((await get('proof')).text)?.index).toBe(3)
   })
 
-  test('until the next publication proves every entry in between, and to the end of the tree after the last', async () => {
+  test('until=next returns the proofs of all entries up to the next publication or the end of the tree', async () => {
     const at = await scene()
     const policy = await policyOf(at)
     const { timeline } = (await at.workspace.year.read()).proved
@@ -212,12 +212,12 @@ describe('a proof file', () => {
     ['at=2999-01-01T00:00:00Z', 400, 'invalid_at'],
     ['until=last', 400, 'invalid_until'],
     ['until=next&until=next', 400, 'invalid_until'],
-  ])('is refused for %j with %i %s', async (query, status, error) => {
+  ])('the query %j is refused with %i %s', async (query, status, error) => {
     expect(await (await scene()).get(`proof?${query}`)).toMatchObject({ status, error })
   })
 })
 
-describe('the entries until the next publication', () => {
+describe('entries until the next publication', () => {
   const legacy = [legacyRow(1, '2025-12-30')]
   const rows = chainOf([
     publication('2025-12-31'),
@@ -236,13 +236,16 @@ describe('the entries until the next publication', () => {
     [{ ledger: 'versioned', seq: 4 }, 5, [4, 5]],
     [{ ledger: 'versioned', seq: 5 }, 5, [5]],
     [{ ledger: 'versioned', seq: 5 }, 4, null],
-  ] as const)('of %j in a tree of %i are %j', (selected, size, seqs) => {
-    expect(timeline).toHaveLength(4)
-    expect(entriesUntilNext(proved, selected, size)).toEqual(seqs)
-  })
+  ] as const)(
+    'the entries until the publication after %j in a tree of %i entries are %j',
+    (selected, size, seqs) => {
+      expect(timeline).toHaveLength(4)
+      expect(entriesUntilNext(proved, selected, size)).toEqual(seqs)
+    },
+  )
 })
 
-describe('a server refuses with 503', () => {
+describe('refusals with 503', () => {
   const corrupt = { status: 503, error: 'year_log_archive_corrupt' }
 
   function replaceLogFile({ workspace }: Scene, name: string, text: string): void {
@@ -253,17 +256,17 @@ describe('a server refuses with 503', () => {
 
   test.each([
     ['a note with another root', '4', 'x\n4\nAAAA\n\n— x AAAAAAAA\n'],
-    ['a note that is no note', '4', ''],
+    ['an empty note', '4', ''],
     ['a policy of another log', 'policy.1', 'quorum none\n'],
-    ['a policy that is none', 'policy.1', ''],
-  ])('%s', async (_what, name, text) => {
+    ['an empty policy', 'policy.1', ''],
+  ])('the server refuses %s', async (_what, name, text) => {
     const at = await scene()
     replaceLogFile(at, name, text)
     for (const path of ['checkpoint', 'tile/0/000.p/1', 'policy', 'proof'])
       expect(await at.get(path)).toMatchObject(corrupt)
   })
 
-  test('a newest note that is older than the one it served before', async () => {
+  test('the server refuses a newest note that is older than one it served before', async () => {
     const at = await scene()
     let now = Date.now()
     const app = openApp(at.workspace, { clock: () => now })
@@ -276,7 +279,7 @@ describe('a server refuses with 503', () => {
     expect(await requestRoute(app, '/tlog/year/checkpoint')).toMatchObject(corrupt)
   })
 
-  test('a ledger that does not continue the newest note', async () => {
+  test('the server refuses a ledger that does not continue the newest note', async () => {
     const at = await scene()
     const other = await scene([addDays(AS_OF, 1), addDays(AS_OF, 2), addDays(AS_OF, 4)])
     const path = ({ workspace }: Scene): string => join(workspace.objectsPath, 'tlog')
@@ -287,7 +290,7 @@ describe('a server refuses with 503', () => {
   })
 })
 
-test('two checkpoints that a server gave are consistent by the tiles of the newer one', async () => {
+test('the tiles of a newer checkpoint prove that it is consistent with an older one', async () => {
   const at = await scene()
   const newer = await checkpointOf(at)
   const leaves = parseTile((await at.get('tile/0/000.p/4')).bytes, 4) ?? []

@@ -9,10 +9,12 @@ import { EXIT } from '../../exit-codes.ts'
 import { escaped } from '../../terminal.ts'
 
 /**
- * `dash verify`
+ * Runs `dash verify`: verifies a publication against its proof file.
  *
- * @param files the publication and its proof file
- * @param policyFile undefined: nothing is proved of who signed
+ * @param files paths of the publication and of its proof file
+ * @param policyFile path of the policy; without it, any signer is accepted and the result is not verified
+ * @returns the exit code
+ * @throws Refusal `usage` if a file is not named, cannot be read or is not a policy
  */
 export async function verifyProofCommand(
   { terminal, cwd }: BareContext,
@@ -48,6 +50,6 @@ function readFile(file: string, cwd: string): Buffer {
 function readPolicy(file: string, cwd: string): LogPolicy {
   const parsed = parsePolicy(readFile(file, cwd).toString('utf8'))
   if (parsed.problem !== null)
-    throw new Refusal('usage', `--policy ${JSON.stringify(file)} is not a policy: ${parsed.problem}`)
+    throw new Refusal('usage', `--policy ${JSON.stringify(file)} is not a valid policy: ${parsed.problem}`)
   return parsed.policy
 }

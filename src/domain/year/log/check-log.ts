@@ -8,22 +8,24 @@ import type { LogPolicy } from './log-policy.ts'
 import type { MerkleTree } from './merkle-tree.ts'
 import { openCheckpoint, parseNote, verifyNote } from './signed-note.ts'
 
-/** A file of the signed log as an audit reads it; null: it is listed and absent. */
+/** A file of the signed log as an audit reads it; `bytes` is null if the file is listed but missing. */
 export interface AuditedLogFile {
   file: LogFile
   bytes: Uint8Array | null
 }
 
-/** Where a file of the log stands in the store. */
+/** Returns the path of a log file in the object store. */
 export function logFilePath(file: LogFile): string {
   return `tlog/year/${logFileName(file)}`
 }
 
 /**
- * Everything that does not hold in what is stored of the signed log: each note must be signed by a key of a stored policy
- * and continued by the ledger, so that all notes are consistent with each other, and each cosignature must be valid.
+ * Audits the stored files of the signed log. Each policy must parse. Each note must be signed by a log key of a stored
+ * policy, and the ledger must continue it, so that all notes are consistent with each other. Each cosignature must be
+ * valid.
  *
  * @param rows every row of the ledger, read after the files were listed
+ * @returns one finding for each rule that a file violates
  */
 export function auditLog(rows: readonly LedgerRow[], files: readonly AuditedLogFile[]): Finding[] {
   if (files.length === 0) return []
@@ -67,12 +69,13 @@ function auditNote(
   const expected = `a signed checkpoint of ${file.size} entries`
   if (opened.problem !== null) return [invalid(file, expected, opened.problem)]
   const { checkpoint } = opened
-  if (checkpoint.size !== file.size) return [invalid(file, expected, `one of ${checkpoint.size} entries`)]
+  if (checkpoint.size !== file.size)
+    return [invalid(file, expected, `a checkpoint of ${checkpoint.size} entries`)]
   const fork = forkOf(tree, checkpoint)
   return fork === null ? [] : [finding('log_forked', logFilePath(file), 'the tree of the ledger', fork)]
 }
 
-/** Of a witness that no policy names nothing can be said. */
+/** Audits one cosignature. Without the key of its witness in a policy, only its syntax is checked. */
 function auditCosignature(
   file: Extract<LogFile, { kind: 'cosignature' }>,
   note: string,
@@ -82,7 +85,7 @@ function auditCosignature(
   const witnesses = policies.flatMap(({ witnesses: each }) => each.map(({ key }) => key))
   const signed = parseNote(note + line)
   const expected = `a cosignature of tlog/year/${file.size}`
-  if (signed === null) return [invalid(file, expected, 'it is not one')]
+  if (signed === null) return [invalid(file, expected, 'it is not a signature line')]
   const key = witnesses.find(({ id }) => id === file.keyId)
   if (key === undefined) return []
   const verdict = verifyNote(signed, key)

@@ -7,19 +7,19 @@ import { parseCheckpoint, parseNote, verifyNote } from './signed-note.ts'
 import type { Checkpoint, VerifierKey } from './signed-note.ts'
 
 /**
- * The ledger as a log whose checkpoints are signed: what is stored of it, and that it has one history
+ * The ledger as a signed log: names of its stored files, and the check that it has one history
  * (docs/decisions/0070-signed-checkpoints.md).
  */
 
-/** Where a host serves its log, below its base URL. */
+/** Path of the log below a host's base URL. */
 export const LOG_PATH = '/tlog/year'
 
-/** The tree over the ledger: entry `seq` is leaf `seq - 1`. */
+/** Builds the Merkle tree over the ledger: entry `seq` is leaf `seq - 1`. */
 export function ledgerTree(rows: readonly LedgerRow[]): MerkleTree {
   return merkleTree(rows.map((row) => leafHash(entryBytes(row))))
 }
 
-/** A row as an entry of the log: the bytes of its line in the published ledger. */
+/** Returns a row as a log entry: the bytes of its line in the published ledger. */
 export function entryBytes(row: LedgerRow): Uint8Array {
   return new TextEncoder().encode(leafText(row))
 }
@@ -28,12 +28,12 @@ export function entryBytes(row: LedgerRow): Uint8Array {
 export type LogFile =
   /** The signed checkpoint of the tree of `size` entries. */
   | { kind: 'note'; size: number }
-  /** The signature line of a witness under that note, made at `time` in seconds since 1970. */
+  /** Signature line of a witness for that note; `time` is in seconds since 1970. */
   | { kind: 'cosignature'; size: number; keyId: string; time: number }
-  /** Whom readers should believe; the greatest number is in force. */
+  /** Policy for readers: the keys to trust. The policy with the greatest number is in force. */
   | { kind: 'policy'; number: number }
 
-/** The name of a file of the log. */
+/** Returns the name of a log file. */
 export function logFileName(file: LogFile): string {
   switch (file.kind) {
     case 'note':
@@ -45,7 +45,7 @@ export function logFileName(file: LogFile): string {
   }
 }
 
-/** The file of a name; null for anything {@link logFileName} would not have written. */
+/** Parses the name of a log file; null for any name that {@link logFileName} does not produce. */
 export function parseLogFileName(name: string): LogFile | null {
   const [, size, keyId, time, number] =
     /^(?:([1-9]\d{0,14})(?:\.([\da-f]{8})\.([1-9]\d{0,14}))?|policy\.([1-9]\d{0,14}))$/.exec(name) ?? []
@@ -55,12 +55,12 @@ export function parseLogFileName(name: string): LogFile | null {
   return { kind: 'cosignature', size: Number(size), keyId, time: Number(time) }
 }
 
-/** The size of the newest stored note; 0 when there is none. */
+/** Returns the number of entries of the newest stored note; 0 without a note. */
 export function newestNoteSize(files: readonly LogFile[]): number {
   return Math.max(0, ...files.map((file) => (file.kind === 'note' ? file.size : 0)))
 }
 
-/** The newest cosignature of each witness under the note of a size. */
+/** Returns the newest cosignature of each witness for the note of `size` entries. */
 export function newestCosignatures(files: readonly LogFile[], size: number): LogFile[] {
   const newest = new Map<string, Extract<LogFile, { kind: 'cosignature' }>>()
   for (const file of files) {
@@ -70,15 +70,18 @@ export function newestCosignatures(files: readonly LogFile[], size: number): Log
   return [...newest.values()]
 }
 
-/** The number of the policy in force; 0 when there is none. */
+/** Returns the number of the policy in force; 0 without a policy. */
 export function newestPolicyNumber(files: readonly LogFile[]): number {
   return Math.max(0, ...files.map((file) => (file.kind === 'policy' ? file.number : 0)))
 }
 
 /**
- * Reads a stored note. Another log than the key's may have signed it: one that was given up for this one.
+ * Reads a stored note. A note of another origin is accepted without verifying its signature: an abandoned log that this
+ * log replaces may have signed it.
  *
- * @param size in the name of its file
+ * @param bytes null if the note is missing
+ * @param size number of entries, from the file name
+ * @param key key of the log
  */
 export function readStoredNote(
   bytes: Uint8Array | null,
@@ -94,9 +97,10 @@ export function readStoredNote(
   return { problem: null, checkpoint }
 }
 
-/** Why a tree does not continue the tree of a checkpoint; null when it does. */
+/** Returns the reason why a tree does not continue the tree of a checkpoint; null if it does. */
 export function forkOf(tree: MerkleTree, { size, root }: Checkpoint): string | null {
-  if (size > tree.size) return `it has ${size} entries, the ledger only ${tree.size}`
-  if (!areSameBytes(rootAt(tree, size), root)) return `its ${size} entries are not the first of the ledger`
+  if (size > tree.size) return `the checkpoint has ${size} entries, the ledger only ${tree.size}`
+  if (!areSameBytes(rootAt(tree, size), root))
+    return `its ${size} entries differ from the first ${size} of the ledger`
   return null
 }

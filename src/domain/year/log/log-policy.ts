@@ -2,42 +2,42 @@ import { areSameBytes } from '../../digest.ts'
 import { formatVerifierKey, parseDecimal, parseVerifierKey, verifyNote } from './signed-note.ts'
 import type { Note, VerifierKey } from './signed-note.ts'
 
-/** Whom a verifier believes (C2SP tlog-policy): the keys of logs and witnesses, and how many witnesses are enough. */
+/** Policies of a verifier (C2SP tlog-policy): trusted keys of logs and witnesses, and the quorum of witnesses. */
 
-/** A log or a witness, and where it is reached; null: the policy does not say. */
+/** Key of a log or a witness, and its URL; null if the policy does not state one. */
 interface PolicyParty {
   key: VerifierKey
   url: string | null
 }
 
-/** A rule of a policy: one witness, or so many members of a group. */
+/** Rule of a policy: one witness, or at least `atLeast` members of a group. */
 type Quorum = { witness: VerifierKey } | { atLeast: number; of: Quorum[] }
 
 export interface LogPolicy {
   logs: PolicyParty[]
   witnesses: PolicyParty[]
-  /** Null: no witness is needed. */
+  /** Null if no witness is required. */
   quorum: Quorum | null
 }
 
-/** The text of a policy for one log without witnesses. */
+/** Formats a policy for one log without witnesses. */
 export function formatPolicy(key: VerifierKey, url: string | null): string {
   return `log ${formatVerifierKey(key)}${url === null ? '' : ` ${url}`}\nquorum none\n`
 }
 
-/** The definitions in the lines of a policy read so far. */
+/** Definitions in the lines of a policy that have been read. */
 interface Draft extends LogPolicy {
   /** Witnesses and groups by their names. */
   names: Map<string, Quorum>
-  /** Names that are members of a group already. */
+  /** Names that are already members of a group. */
   members: Set<string>
   hasQuorum: boolean
 }
 
 /**
- * The policy of a text.
+ * Parses a policy.
  *
- * @returns `problem`, naming the line, for a text that is not a policy
+ * @returns the policy, or a `problem` that names the invalid line
  */
 export function parsePolicy(text: string): { problem: null; policy: LogPolicy } | { problem: string } {
   const logs: PolicyParty[] = []
@@ -54,18 +54,18 @@ export function parsePolicy(text: string): { problem: null; policy: LogPolicy } 
     const problem = readLine(draft, line)
     if (problem !== null) return { problem: `line ${index + 1} ${problem}` }
   }
-  if (!draft.hasQuorum) return { problem: 'it has no quorum line' }
-  if (!text.endsWith('\n')) return { problem: 'the last line has no newline at its end' }
+  if (!draft.hasQuorum) return { problem: 'the quorum line is missing' }
+  if (!text.endsWith('\n')) return { problem: 'the last line does not end with a newline' }
   return { problem: null, policy: { logs, witnesses, quorum: draft.quorum } }
 }
 
 const CONTROL_BUT_TAB = /[^\t\P{Cc}]/u
 
-/** Each reader of a line returns why it cannot be part of a policy, or null. */
+/** Reason why a line is invalid; null if it is valid. */
 type Problem = string | null
 
 function readLine(draft: Draft, line: string): Problem {
-  if (CONTROL_BUT_TAB.test(line)) return 'has a control character'
+  if (CONTROL_BUT_TAB.test(line)) return 'contains a control character'
   if (/^[ \t]*(#|$)/.test(line)) return null
   const [keyword = '', ...items] = line.split(/[ \t]+/).filter((item) => item !== '')
   switch (keyword) {
@@ -78,26 +78,26 @@ function readLine(draft: Draft, line: string): Problem {
     case 'quorum':
       return setQuorum(draft, items)
     default:
-      return `begins with ${JSON.stringify(keyword)}, not with log, witness, group or quorum`
+      return `begins with ${JSON.stringify(keyword)}; expected log, witness, group or quorum`
   }
 }
 
 function addLog({ logs }: Draft, [vkey = '', url, ...more]: string[]): Problem {
-  if (more.length > 0) return 'has more than a key and a URL'
+  if (more.length > 0) return 'has extra items after the key and the URL'
   const key = parseVerifierKey(vkey)
-  return key?.type === 'log' ? addParty(logs, { key, url: url ?? null }) : 'has no key of a log'
+  return key?.type === 'log' ? addParty(logs, { key, url: url ?? null }) : 'needs the verifier key of a log'
 }
 
 function addWitness(draft: Draft, [name = '', vkey = '', url, ...more]: string[]): Problem {
-  if (more.length > 0) return 'has more than a name, a key and a URL'
+  if (more.length > 0) return 'has extra items after the name, the key and the URL'
   const key = parseVerifierKey(vkey)
-  if (key?.type !== 'witness') return 'has no key of a witness'
+  if (key?.type !== 'witness') return 'needs the verifier key of a witness'
   return addParty(draft.witnesses, { key, url: url ?? null }) ?? define(draft, name, { witness: key })
 }
 
 function addParty(parties: PolicyParty[], party: PolicyParty): Problem {
   const bytes = party.key.publicKey
-  if (parties.some(({ key }) => areSameBytes(key.publicKey, bytes))) return 'has a key that was given before'
+  if (parties.some(({ key }) => areSameBytes(key.publicKey, bytes))) return 'repeats a key of an earlier line'
   parties.push(party)
   return null
 }
@@ -119,7 +119,8 @@ function addGroup(draft: Draft, [name = '', threshold = '', ...members]: string[
   for (const member of members) {
     const quorum = draft.names.get(member)
     if (!quorum) return undefinedName(member)
-    if (draft.members.has(member)) return `has ${JSON.stringify(member)}, which is a member already`
+    if (draft.members.has(member))
+      return `adds ${JSON.stringify(member)}, which is already a member of a group`
     draft.members.add(member)
     of.push(quorum)
   }
@@ -127,11 +128,11 @@ function addGroup(draft: Draft, [name = '', threshold = '', ...members]: string[
 }
 
 function undefinedName(name: string): Problem {
-  return `refers to ${JSON.stringify(name)}, which no line before it defines`
+  return `refers to ${JSON.stringify(name)}, which no earlier line defines`
 }
 
 function setQuorum(draft: Draft, [name = '', ...more]: string[]): Problem {
-  if (draft.hasQuorum || more.length > 0) return 'must name one quorum, once'
+  if (draft.hasQuorum || more.length > 0) return 'must be the only quorum line and name one quorum'
   const quorum = name === NO_QUORUM ? null : draft.names.get(name)
   if (quorum === undefined) return undefinedName(name)
   draft.hasQuorum = true
@@ -142,13 +143,17 @@ function setQuorum(draft: Draft, [name = '', ...more]: string[]): Problem {
 /** A witness that signed a note. */
 interface Cosigner {
   name: string
-  /** The newest time it signed at, in seconds since 1970. */
+  /** Time of its newest cosignature, in seconds since 1970. */
   time: number
 }
 
-/** The witnesses of a policy that signed a note, and whether they are enough; or whose signature is invalid. */
+/** Result of evaluating a policy: the witnesses that signed and whether they meet the quorum, or a problem. */
 export type PolicyVerdict = { problem: string } | { problem: null; cosigners: Cosigner[]; hasQuorum: boolean }
 
+/**
+ * Verifies the cosignatures of a note against the witnesses and the quorum of a policy. The signature of the log is not
+ * verified here.
+ */
 export function evaluatePolicy({ witnesses, quorum }: LogPolicy, note: Note): PolicyVerdict {
   const times = new Map<VerifierKey, number>()
   for (const { key } of witnesses) {

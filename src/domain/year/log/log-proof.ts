@@ -13,27 +13,27 @@ import type { Hash, MerkleTree } from './merkle-tree.ts'
 import { openCheckpoint, parseDecimal, parseNote, readCheckpoint } from './signed-note.ts'
 import type { Checkpoint } from './signed-note.ts'
 
-/** Proof files that one entry is in the log (C2SP tlog-proof), which need nothing else to be verified. */
+/** Proof files (C2SP tlog-proof): each proves offline that one entry is in the log. */
 
 export interface LogProof {
-  /** The entry: the line of the ledger. */
+  /** Bytes of the entry's line in the ledger. */
   entry: Uint8Array
   index: number
-  /** From the leaf's sibling up. */
+  /** Hashes of the inclusion proof, from the leaf's sibling up. */
   hashes: Hash[]
-  /** The signed checkpoint with all of its cosignatures. */
+  /** Signed checkpoint with all of its cosignatures. */
   checkpoint: string
 }
 
 const FIRST_LINE = 'c2sp.org/tlog-proof@v1'
 
-/** The text of a proof file. */
+/** Formats a proof file. */
 export function formatLogProof({ entry, index, hashes, checkpoint }: LogProof): string {
   const head = [FIRST_LINE, `extra ${encodeBase64(entry)}`, `index ${index}`]
   return `${[...head, ...hashes.map(encodeBase64)].join('\n')}\n\n${checkpoint}`
 }
 
-/** The proof of a text; null for anything {@link formatLogProof} would not have written. */
+/** Parses a proof file; null for any text that {@link formatLogProof} does not produce. */
 export function parseLogProof(text: string): LogProof | null {
   const end = text.indexOf('\n\n')
   if (end === -1) return null
@@ -49,10 +49,13 @@ export function parseLogProof(text: string): LogProof | null {
 }
 
 /**
- * The proof of an entry in the tree of a checkpoint.
+ * Creates the proof of an entry in the tree of a checkpoint.
  *
- * @param size of the checkpoint
- * @throws RangeError when that tree has no such entry
+ * @param entry bytes of the entry
+ * @param index index of the entry, from 0
+ * @param size number of entries of the checkpoint
+ * @param checkpoint signed checkpoint with its cosignatures
+ * @throws RangeError if that tree has no such entry
  */
 export function proveEntry(
   tree: MerkleTree,
@@ -64,7 +67,7 @@ export function proveEntry(
   return { entry, index, hashes: inclusionProof(tree, index, size), checkpoint }
 }
 
-/** The result of verifying a proof: the entry is in the log of a checkpoint, or the reason why that is not proved. */
+/** Result of verifying a proof: the checkpoint whose tree contains the entry, or the reason why this is not proved. */
 export type ProofVerdict =
   { problem: string } | (Extract<PolicyVerdict, { problem: null }> & { checkpoint: Checkpoint })
 
@@ -80,7 +83,7 @@ export function verifyLogProof(proof: LogProof, policy: LogPolicy | null): Proof
         policy.logs.map(({ key }) => key),
       )
     : readCheckpoint(proof.checkpoint)
-  if (opened.problem !== null) return { problem: `the checkpoint cannot be believed: ${opened.problem}` }
+  if (opened.problem !== null) return { problem: `the checkpoint is not trusted: ${opened.problem}` }
   const { size, root } = opened.checkpoint
   const proved = rootOfInclusion(leafHash(proof.entry), proof.index, size, proof.hashes)
   if (proved === null || !areSameBytes(proved, root))
@@ -91,17 +94,18 @@ export function verifyLogProof(proof: LogProof, policy: LogPolicy | null): Proof
   return verdict.problem === null ? { ...verdict, checkpoint: opened.checkpoint } : verdict
 }
 
-/** The entry that seals the legacy ledger. */
+/** Returns the entry that seals the legacy ledger. */
 export function sealOf({ entries }: Pick<ProvedLedger, 'entries'>): LedgerEntry | undefined {
   return entries.find(({ kind }) => kind === 'legacy-seal')
 }
 
 /**
- * The entries that show that a publication was the newest until the next one: from its own to that of the next, or to the
- * end of the tree. What an import founded the archive with is not in the order of its times, so that all of it is needed.
+ * Returns the entries that prove that a publication was the newest until the next one: from its own entry to the next
+ * publication, or to the end of the tree. The entries of a founding import are not in order of time, so all of them are
+ * needed.
  *
- * @param size of the tree
- * @returns sequence numbers; null when the publication is not in the tree
+ * @param size number of entries of the tree
+ * @returns sequence numbers; null if the publication is not in the tree
  */
 export function entriesUntilNext(
   proved: Pick<ProvedLedger, 'entries'>,
@@ -122,11 +126,11 @@ export const proofQuerySchema = z.object({
   at: historyQuerySchema.shape.at,
   until: z.literal('next').optional().meta({
     description:
-      '`next`: the proofs of all entries from the publication to the next one, which show that it was the newest.',
+      '`next`: proofs of all entries from the publication to the next one, which prove that it was the newest until then.',
   }),
 })
 
-/** Refusals of the log's interface (docs/api.md): the whole, closed list. */
+/** All refusals of the log's HTTP interface (docs/api.md). */
 export type LogRefusal =
   | 'invalid_at'
   | 'invalid_until'
@@ -152,7 +156,7 @@ export function parseProofQuery(
   return { at, until }
 }
 
-/** Several proofs at once. */
+/** Response with several proofs. */
 export const asOfProofSchema = z
   .strictObject({
     at: z.iso.datetime({ precision: 3 }),
@@ -160,7 +164,9 @@ export const asOfProofSchema = z
     legacy: z
       .string()
       .nullable()
-      .describe('the legacy ledger, where the seal is among the entries; its SHA-256 stands in the seal'),
+      .describe(
+        'the legacy ledger if its seal is among the entries, otherwise null; the seal contains its SHA-256',
+      ),
   })
   .meta({ id: 'AsOfProof' })
 

@@ -13,7 +13,7 @@ export const HASH_BYTES = 32
 const LEAF_PREFIX = Uint8Array.of(0)
 const NODE_PREFIX = Uint8Array.of(1)
 
-/** The hash of an entry as a leaf of the tree. */
+/** Returns the leaf hash of an entry. */
 export function leafHash(entry: Uint8Array): Hash {
   return sha256(Buffer.concat([LEAF_PREFIX, entry]))
 }
@@ -23,8 +23,8 @@ function nodeHash(left: Hash, right: Hash): Hash {
 }
 
 /**
- * A tree with the hash of every complete subtree, so that a root, a proof or a tile at any size costs a number of hashes
- * that grows with the logarithm of the size.
+ * Tree with the hash of every complete subtree. A root, a proof or a tile at any size costs a number of hashes that
+ * grows with the logarithm of the size.
  */
 export interface MerkleTree {
   /** Number of leaves. */
@@ -33,7 +33,7 @@ export interface MerkleTree {
   readonly levels: readonly (readonly Hash[])[]
 }
 
-/** The tree over leaf hashes in their order. */
+/** Builds the tree over leaf hashes, in order. */
 export function merkleTree(leaves: readonly Hash[]): MerkleTree {
   const levels: Hash[][] = []
   for (let level = [...leaves]; level.length > 0; level = parentsOf(level)) levels.push(level)
@@ -47,16 +47,20 @@ function parentsOf(level: readonly Hash[]): Hash[] {
 }
 
 /**
- * The root of a tree when it had `size` leaves.
+ * Returns the root of a tree's first `size` leaves.
  *
- * @throws RangeError when the tree is smaller
+ * @throws RangeError if the tree is smaller
  */
 export function rootAt(tree: MerkleTree, size: number): Hash {
   requireSize(tree, size)
   return size === 0 ? sha256(new Uint8Array()) : subtreeRoot(tree, 0, size)
 }
 
-/** The root over the leaves from `start` on, where `start` is a multiple of the greatest power of two up to `count`. */
+/**
+ * Returns the root over `count` leaves from `start`.
+ *
+ * @param start must be a multiple of the greatest power of two up to `count`
+ */
 function subtreeRoot(tree: MerkleTree, start: number, count: number): Hash {
   const height = Math.log2(count)
   if (Number.isInteger(height)) return tree.levels[height]?.[start / count] as Hash
@@ -64,7 +68,7 @@ function subtreeRoot(tree: MerkleTree, start: number, count: number): Hash {
   return nodeHash(subtreeRoot(tree, start, left), subtreeRoot(tree, start + left, count - left))
 }
 
-/** How many of `count` leaves are below the left child: the greatest power of two that is less than `count`. */
+/** Returns how many of `count` leaves are below the left child: the greatest power of two that is less than `count`. */
 function leftCount(count: number): number {
   let left = 1
   while (left * 2 < count) left *= 2
@@ -77,9 +81,9 @@ function requireSize({ size }: MerkleTree, wanted: number): void {
 }
 
 /**
- * The inclusion proof of a leaf in the tree of `size` leaves (RFC 6962, 2.1.1): from the leaf's sibling up.
+ * Returns the inclusion proof of a leaf in the tree of `size` leaves (RFC 6962, 2.1.1), from the leaf's sibling up.
  *
- * @throws RangeError when that tree has no such leaf
+ * @throws RangeError if that tree has no such leaf
  */
 export function inclusionProof(tree: MerkleTree, index: number, size: number): Hash[] {
   requireSize(tree, size)
@@ -97,10 +101,10 @@ function path(tree: MerkleTree, index: number, start: number, count: number): Ha
 }
 
 /**
- * The proof that the tree of `newer` leaves begins with the tree of `older` leaves (RFC 6962, 2.1.2); empty when `older`
- * is 0 or equal to `newer`.
+ * Returns the proof that the tree of `newer` leaves begins with the tree of `older` leaves (RFC 6962, 2.1.2). The proof
+ * is empty if `older` is 0 or equal to `newer`.
  *
- * @throws RangeError when `older` exceeds `newer`, or `newer` the tree
+ * @throws RangeError if `older` exceeds `newer`, or `newer` the size of the tree
  */
 export function consistencyProof(tree: MerkleTree, older: number, newer: number): Hash[] {
   requireSize(tree, newer)
@@ -108,7 +112,7 @@ export function consistencyProof(tree: MerkleTree, older: number, newer: number)
   return older === 0 ? [] : subproof(tree, older, 0, newer, true)
 }
 
-/** @param isOlderTree true while the leaves from `start` on begin the older tree, whose root a verifier has */
+/** @param isOlderTree true while the subtree from `start` can be the whole older tree, whose root a verifier knows */
 function subproof(
   tree: MerkleTree,
   older: number,
@@ -123,7 +127,7 @@ function subproof(
     : [...subproof(tree, older - left, start + left, count - left, false), subtreeRoot(tree, start, left)]
 }
 
-/** The root that an inclusion proof leads to; null for a proof of another length than the place of the leaf needs. */
+/** Computes the root from an inclusion proof; null if the proof has the wrong length for this index and size. */
 export function rootOfInclusion(
   leaf: Hash,
   index: number,
@@ -144,13 +148,13 @@ export function rootOfInclusion(
   return index < left ? nodeHash(child, sibling) : nodeHash(sibling, child)
 }
 
-/** The size of a tree and its root. */
+/** Size and root of a tree. */
 export interface TreeHead {
   size: number
   root: Hash
 }
 
-/** True when a proof shows that the newer tree begins with the older one. */
+/** Returns true if a consistency proof shows that the newer tree begins with the older one. */
 export function isConsistent(older: TreeHead, newer: TreeHead, proof: readonly Hash[]): boolean {
   if (older.size > newer.size) return false
   if (older.size === 0) return proof.length === 0 && areSameBytes(older.root, rootAt(merkleTree([]), 0))
@@ -158,7 +162,7 @@ export function isConsistent(older: TreeHead, newer: TreeHead, proof: readonly H
   return roots !== null && areSameBytes(roots.older, older.root) && areSameBytes(roots.newer, newer.root)
 }
 
-/** @param known the root of the older tree, while the leaves in question begin it; else null */
+/** @param known root of the older tree, while the subtree can be all of it; otherwise null */
 function rootsOfConsistency(
   older: number,
   count: number,

@@ -13,20 +13,20 @@ import type { TreeHead } from './merkle-tree.ts'
 
 /**
  * Signed notes, checkpoints and cosignatures (C2SP signed-note 1.0, tlog-checkpoint 1.0, tlog-cosignature 1.0). Every
- * parser accepts one spelling only: what it returns formats to the text it was given.
+ * parser accepts canonical texts only: formatting a parsed value returns the same text.
  */
 
-/** The signature types in use, by the byte that stands for each in keys. */
+/** Signature types and the byte that encodes each of them in keys. */
 const TYPE_BYTES = { log: 0x01, witness: 0x04 } as const
 
-/** A log signs the text of a note; a witness signs it together with the time. */
+/** A log signs the text of a note; a witness signs the text and the time. */
 type KeyType = keyof typeof TYPE_BYTES
 
 /** A public key that verifies signatures. */
 export interface VerifierKey {
-  /** The origin, if it is the key of a log. */
+  /** Name of the key; for a log, its origin. */
   name: string
-  /** Eight hex digits. Name and id together tell which key made a signature. */
+  /** Eight hex digits. Name and id together identify the key of a signature. */
   id: string
   type: KeyType
   publicKey: Uint8Array
@@ -39,7 +39,7 @@ export interface SignerKey extends VerifierKey {
 
 const KEY_NAME = /^[^\p{White_Space}\p{Cc}+]+$/u
 
-/** True for a text that can be the name of a key: not empty, without spaces, controls and plus signs. */
+/** Returns true if a text can be the name of a key: not empty, without spaces, control characters and plus signs. */
 export function isKeyName(text: string): boolean {
   return KEY_NAME.test(text) && text.isWellFormed()
 }
@@ -55,17 +55,17 @@ function verifierKey(name: string, type: KeyType, publicKey: Uint8Array): Verifi
   return { name, id: hexOf(sha256(named).subarray(0, KEY_ID_BYTES)), type, publicKey }
 }
 
-/** A key as text, without its name: `<id>+<base64 of type and key>`. */
+/** Formats a key without its name: `<id>+<base64 of type and key>`. */
 function encodeKey({ id, type }: VerifierKey, key: Uint8Array): string {
   return `${id}+${encodeBase64(Buffer.concat([Uint8Array.of(TYPE_BYTES[type]), key]))}`
 }
 
-/** A verifier key as text: `<name>+<id>+<base64>`. */
+/** Formats a verifier key: `<name>+<id>+<base64>`. */
 export function formatVerifierKey(key: VerifierKey): string {
   return `${key.name}+${encodeKey(key, key.publicKey)}`
 }
 
-/** The key of a text; null for anything {@link formatVerifierKey} would not have written. */
+/** Parses a verifier key; null for any text that {@link formatVerifierKey} does not produce. */
 export function parseVerifierKey(text: string): VerifierKey | null {
   const { name, type, key } = parseKey(text) ?? {}
   if (name === undefined || type === undefined || key === undefined) return null
@@ -82,9 +82,9 @@ function parseKey(text: string): { name: string; type: KeyType; key: Uint8Array 
 }
 
 /**
- * The private key of a log.
+ * Derives the private key of a log from a seed.
  *
- * @param name must pass {@link isKeyName}
+ * @param name origin of the log; must pass {@link isKeyName}
  * @param seed 32 random bytes
  */
 export function signerKey(name: string, seed: Uint8Array): SignerKey {
@@ -93,12 +93,12 @@ export function signerKey(name: string, seed: Uint8Array): SignerKey {
 
 const PRIVATE_KEY = 'PRIVATE+KEY+'
 
-/** A private key as text, in the form of Go's `golang.org/x/mod/sumdb/note`. */
+/** Formats a private key as Go's `golang.org/x/mod/sumdb/note` does. */
 export function formatSignerKey(key: SignerKey): string {
   return `${PRIVATE_KEY}${key.name}+${encodeKey(key, key.seed)}`
 }
 
-/** The private key of a text; null for anything {@link formatSignerKey} would not have written. */
+/** Parses a private key; null for any text that {@link formatSignerKey} does not produce. */
 export function parseSignerKey(text: string): SignerKey | null {
   if (!text.startsWith(PRIVATE_KEY)) return null
   const { name, type, key } = parseKey(text.slice(PRIVATE_KEY.length)) ?? {}
@@ -107,31 +107,31 @@ export function parseSignerKey(text: string): SignerKey | null {
   return formatSignerKey(parsed) === text ? parsed : null
 }
 
-/** One signature of a note, by an unknown key or a known one. */
+/** One signature line of a note, not verified. */
 interface NoteSignature {
   name: string
   keyId: string
-  /** The bytes after the key id: 64 of a log; a time and 64 of a witness. */
+  /** Bytes after the key id. Log: the signature, 64 bytes. Witness: the time, 8 bytes, and the signature. */
   bytes: Uint8Array
-  /** The whole line, without the newline at its end. */
+  /** The whole line without its newline. */
   line: string
 }
 
-/** A signed note, parsed and not verified. */
+/** Signed note, parsed but not verified. */
 export interface Note {
-  /** With the newline at its end. */
+  /** Signed text, including its last newline. */
   text: string
   signatures: NoteSignature[]
 }
 
-/** Specifications ask for at least 16. */
+/** Most signatures of a note; the specification requires support for at least 16. */
 const SIGNATURES_MAX = 100
 
 function hasControlCharacter(note: string): boolean {
   return Array.from(note).some((character) => character < ' ' && character !== '\n')
 }
 
-/** The note of a text; null for anything that is not one. */
+/** Parses a signed note; null if the text is not a signed note. */
 export function parseNote(note: string): Note | null {
   if (!note.isWellFormed() || hasControlCharacter(note) || !note.endsWith('\n')) return null
   const end = note.lastIndexOf('\n\n') + 1
@@ -142,7 +142,7 @@ export function parseNote(note: string): Note | null {
   return signatures.every((each) => each !== null) ? { text: note.slice(0, end), signatures } : null
 }
 
-/** The signature of a line without a newline; null for anything that is not one. */
+/** Parses a signature line without its newline; null if it is not a signature line. */
 function parseSignature(line: string): NoteSignature | null {
   const [, name = '', encoded = ''] = /^\u2014 ([^ ]+) ([A-Za-z\d+/=]+)$/.exec(line) ?? []
   const bytes = decodeBase64(encoded)
@@ -151,19 +151,19 @@ function parseSignature(line: string): NoteSignature | null {
   return { name, keyId, bytes: bytes.subarray(KEY_ID_BYTES), line }
 }
 
-/** The note of a text, signed by a log alone. */
+/** Signs a text with the key of a log and returns the note. */
 export function signNote(text: string, key: SignerKey): string {
   const signature = Buffer.concat([Buffer.from(key.id, 'hex'), signEd25519(key.seed, bytesOf(text))])
   return `${text}\n\u2014 ${key.name} ${encodeBase64(signature)}\n`
 }
 
-/** The result of verifying the signatures of one key on a note. */
+/** Result of verifying the signatures of one key on a note. */
 export type NoteVerdict =
   | { is: 'missing' | 'invalid' }
-  /** `times`: of a witness, the seconds since 1970 at which it saw the note, ascending. */
+  /** `times`: when a witness signed the note, in seconds since 1970, ascending; empty for a log. */
   | { is: 'valid'; times: number[] }
 
-/** Verifies every signature of a key: a note with two of them, one of which is invalid, is invalid. */
+/** Verifies all signatures of a key on a note. One invalid signature makes the result invalid. */
 export function verifyNote({ text, signatures }: Note, key: VerifierKey): NoteVerdict {
   const own = signatures.filter(({ name, keyId }) => name === key.name && keyId === key.id)
   if (own.length === 0) return { is: 'missing' }
@@ -184,7 +184,7 @@ export function verifyNote({ text, signatures }: Note, key: VerifierKey): NoteVe
 const TIME_BYTES = 8
 const TIME_MAX = 2n ** 63n - 1n
 
-/** When a witness signed a text, in seconds since 1970; null when it did not. */
+/** Returns the time of a witness's cosignature in seconds since 1970; null if the signature is invalid. */
 function cosignedAt(text: string, { publicKey }: VerifierKey, bytes: Uint8Array): number | null {
   if (bytes.byteLength !== TIME_BYTES + ED25519_SIGNATURE_BYTES) return null
   const time = Buffer.from(bytes).readBigUInt64BE()
@@ -193,17 +193,17 @@ function cosignedAt(text: string, { publicKey }: VerifierKey, bytes: Uint8Array)
   return isEd25519Signature(publicKey, message, bytes.subarray(TIME_BYTES)) ? Number(time) : null
 }
 
-/** The size and the root of a log's tree, as the log states them. */
+/** Origin of a log, and size and root of its tree, as the log states them. */
 export interface Checkpoint extends TreeHead {
   origin: string
 }
 
-/** The text of a checkpoint, which is then signed. */
+/** Formats the text of a checkpoint, without signatures. */
 export function checkpointText({ origin, size, root }: Checkpoint): string {
   return `${origin}\n${size}\n${encodeBase64(root)}\n`
 }
 
-/** The checkpoint in the text of a note; null for any other text. Extension lines are ignored. */
+/** Parses the text of a checkpoint, ignoring extension lines; null for any other text. */
 export function parseCheckpoint(text: string): Checkpoint | null {
   const [origin = '', sizeLine = '', rootLine = '', ...extensions] = text.split('\n')
   const hasLastNewline = extensions.pop() === ''
@@ -213,14 +213,14 @@ export function parseCheckpoint(text: string): Checkpoint | null {
   return size === null || root?.byteLength !== HASH_BYTES ? null : { origin, size, root }
 }
 
-/** A whole number from 0 on, in decimal without leading zeros; null for any other text. */
+/** Parses a non-negative decimal integer without leading zeros; null for any other text. */
 export function parseDecimal(text: string): number | null {
   if (!/^(0|[1-9]\d{0,15})$/.test(text)) return null
   const value = Number(text)
   return Number.isSafeInteger(value) ? value : null
 }
 
-/** A checkpoint that its log signed, or why it is not one. */
+/** Checkpoint with a valid signature of its log, or the reason why it has none. */
 export type OpenedCheckpoint =
   { problem: string } | { problem: null; checkpoint: Checkpoint; note: Note; key: VerifierKey }
 
@@ -237,9 +237,9 @@ export function readCheckpoint(
 }
 
 /**
- * Opens a signed checkpoint of a log.
+ * Opens a signed checkpoint of a log and verifies its signatures.
  *
- * @param keys keys of the log, one of which must have signed, and none of which may have signed something else
+ * @param keys trusted keys; the signature of one with the checkpoint's origin must be valid, and none may be invalid
  */
 export function openCheckpoint(text: string, keys: readonly VerifierKey[]): OpenedCheckpoint {
   const read = readCheckpoint(text)
@@ -254,5 +254,5 @@ export function openCheckpoint(text: string, keys: readonly VerifierKey[]): Open
   const [other] = valid
   return other
     ? { problem: `it is a checkpoint of ${checkpoint.origin}, signed by ${other.key.name}` }
-    : { problem: 'no known key of the log signed it' }
+    : { problem: 'it is not signed by a trusted key of the log' }
 }

@@ -1,17 +1,17 @@
 import { HASH_BYTES } from './merkle-tree.ts'
 import type { Hash, MerkleTree } from './merkle-tree.ts'
 
-/** The files in which a tree is published (C2SP tlog-tiles 0.1): tiles of hashes, and bundles of entries. */
+/** Files that publish a tree (C2SP tlog-tiles 0.1): tiles of hashes, and bundles of entries. */
 
-/** Hashes of a full tile, and entries of a full bundle. */
+/** Number of hashes in a full tile, and of entries in a full bundle. */
 const TILE_WIDTH = 256
 
-/** Levels of the tree that one level of tiles covers. */
+/** Number of tree levels that one level of tiles covers. */
 const TILE_HEIGHT = 8
 
 const LEVEL_MAX = 63
 
-/** The longest entry whose length a bundle can state. */
+/** Length of the longest entry that a bundle can hold. */
 export const ENTRY_MAX_BYTES = 65_535
 
 /** One tile or bundle. */
@@ -19,24 +19,24 @@ export interface Tile {
   /** `entries` for a bundle. */
   level: number | 'entries'
   index: number
-  /** Hashes or entries in it, 1 to 256. */
+  /** Number of hashes or entries in it, 1 to 256. */
   width: number
 }
 
-/** The path of a tile below the log's prefix: `tile/0/x001/x234/067`, `tile/entries/000.p/30`. */
+/** Returns the path of a tile below the log's prefix: `tile/0/x001/x234/067`, `tile/entries/000.p/30`. */
 export function tilePath({ level, index, width }: Tile): string {
   const partial = width === TILE_WIDTH ? '' : `.p/${width}`
   return `tile/${level}/${groupsOf(index)}${partial}`
 }
 
-/** Groups of three digits, all but the last with an `x`. */
+/** Splits an index into groups of three digits; all but the last begin with `x`. */
 function groupsOf(index: number): string {
   const digits = String(index)
   const padded = digits.padStart(Math.ceil(digits.length / 3) * 3, '0')
   return padded.replaceAll(/\d{3}(?=\d)/g, 'x$&/')
 }
 
-/** The tile of a path below the log's prefix; null for anything {@link tilePath} would not have written. */
+/** Parses the path of a tile below the log's prefix; null for any path that {@link tilePath} does not produce. */
 export function parseTilePath(path: string): Tile | null {
   const match = /^tile\/(entries|\d{1,2})\/((?:x\d{3}\/){0,5}\d{3})(?:\.p\/(\d{1,3}))?$/.exec(path)
   if (!match) return null
@@ -50,17 +50,17 @@ export function parseTilePath(path: string): Tile | null {
   return tilePath(tile) === path ? tile : null
 }
 
-/** How many hashes or entries the tree of `size` leaves has at a level. */
+/** Returns the number of hashes or entries at a level of the tree of `size` leaves. */
 function countAt(level: Tile['level'], size: number): number {
   return level === 'entries' ? size : Math.floor(size / TILE_WIDTH ** level)
 }
 
-/** True when the tree of `size` leaves contains everything that a tile does. */
+/** Returns true if the tree of `size` leaves contains all hashes or entries of a tile. */
 export function isTileWithin({ level, index, width }: Tile, size: number): boolean {
   return index * TILE_WIDTH + width <= countAt(level, size)
 }
 
-/** Every tile and bundle of the tree of `size` leaves: the full ones, and at each level the partial one at the end. */
+/** Returns all tiles and bundles of the tree of `size` leaves: full ones, and a partial one at the end of a level. */
 export function tilesOfSize(size: number): Tile[] {
   const tiles: Tile[] = []
   const add = (level: Tile['level']): void => {
@@ -74,9 +74,9 @@ export function tilesOfSize(size: number): Tile[] {
 }
 
 /**
- * The bytes of a tile of hashes.
+ * Returns the bytes of a tile of hashes.
  *
- * @throws RangeError when the tree has no such tile
+ * @throws RangeError if the tree has no such tile
  */
 export function tileOf(tree: MerkleTree, tile: Tile & { level: number }): Uint8Array {
   if (!isTileWithin(tile, tree.size))
@@ -85,7 +85,7 @@ export function tileOf(tree: MerkleTree, tile: Tile & { level: number }): Uint8A
   return Buffer.concat(tree.levels[tile.level * TILE_HEIGHT]?.slice(start, start + tile.width) ?? [])
 }
 
-/** The hashes of a tile; null for bytes that do not make up this many. */
+/** Parses a tile of hashes; null unless the bytes are exactly `width` hashes. */
 export function parseTile(bytes: Uint8Array, width: number): Hash[] | null {
   if (bytes.byteLength !== width * HASH_BYTES) return null
   return Array.from({ length: width }, (_, index) =>
@@ -93,28 +93,29 @@ export function parseTile(bytes: Uint8Array, width: number): Hash[] | null {
   )
 }
 
-/** Those of all entries that a bundle holds. */
+/** Selects the entries of a bundle from all entries. */
 export function entriesOf<Entry>(entries: readonly Entry[], { index, width }: Tile): Entry[] {
   const start = index * TILE_WIDTH
   return entries.slice(start, start + width)
 }
 
 /**
- * The bytes of a bundle: every entry after its length, which is an unsigned 16-bit integer, big-endian.
+ * Returns the bytes of a bundle: the length of each entry as an unsigned 16-bit integer, big-endian, then the entry.
  *
- * @throws RangeError when an entry is too long
+ * @throws RangeError if an entry is longer than {@link ENTRY_MAX_BYTES}
  */
 export function entryBundle(entries: readonly Uint8Array[]): Uint8Array {
   return Buffer.concat(
     entries.flatMap((entry) => {
       const length = entry.byteLength
-      if (length > ENTRY_MAX_BYTES) throw new RangeError(`an entry of ${length} bytes fits no bundle`)
+      if (length > ENTRY_MAX_BYTES)
+        throw new RangeError(`an entry of ${length} bytes is too long for a bundle`)
       return [Uint8Array.of(length >>> 8, length & 0xff), entry]
     }),
   )
 }
 
-/** The entries of a bundle; null for bytes that do not make up this many. */
+/** Parses a bundle; null unless the bytes are exactly `width` entries. */
 export function parseEntryBundle(bytes: Uint8Array, width: number): Uint8Array[] | null {
   const view = new DataView(bytes.buffer, bytes.byteOffset, bytes.byteLength)
   const entries: Uint8Array[] = []

@@ -11,20 +11,21 @@ import type { LogPolicy } from './log-policy.ts'
 import { asOfProofSchema, parseLogProof, verifyLogProof } from './log-proof.ts'
 import type { LogProof, ProofVerdict } from './log-proof.ts'
 
-/** The result of verifying a publication against a proof file (docs/proof.md), in sentences for a person. */
+/** Result of verifying a publication against a proof file (docs/proof.md), in sentences for a person. */
 export interface PublicationVerdict {
   /** Why the proof is invalid; null if it is valid. */
   problem: string | null
   proved: string[]
   notProved: string[]
-  /** True when everything a policy demands is proved. */
+  /** True if a policy was given and all its requirements are met. */
   verified: boolean
 }
 
 /**
- * Verifies the bytes of a publication against a proof file, without any network.
+ * Verifies the bytes of a publication against a proof file, offline.
  *
- * @param text a proof file, or several of them as `/tlog/year/proof` gives them in JSON
+ * @param bytes bytes of the publication
+ * @param text a proof file, or the JSON document of several proof files from `/tlog/year/proof`
  * @param policy trusted keys; null accepts any signer, which does not prove who signed
  */
 export function verifyPublication(
@@ -50,19 +51,19 @@ function wrong(problem: string): PublicationVerdict {
   return { problem, proved: [], notProved: [], verified: false }
 }
 
-/** The proved entries, ascending and consecutive, under one checkpoint. */
+/** Parsed proofs of consecutive entries, ascending, under one checkpoint. */
 interface ReadProofs {
   proofs: LogProof[]
   rows: LedgerRow[]
-  /** Every publication that the entries and the legacy ledger name. */
+  /** Every publication in the entries and the legacy ledger. */
   timeline: TimelineItem[]
-  /** True when the legacy ledger is there with its seal. */
+  /** True if the legacy ledger and its seal are included. */
   hasLegacy: boolean
 }
 
 const utf8 = new TextDecoder('utf-8', { fatal: true, ignoreBOM: true })
 
-/** @returns the problem as text, if the proofs do not belong together */
+/** @returns the proofs, or a problem as text if they cannot be parsed or do not belong together */
 function readProofs(text: string): ReadProofs | string {
   const single = parseLogProof(text)
   const several = single ? null : asOfProofSchema.safeParse(parseJson(text)).data
@@ -72,9 +73,9 @@ function readProofs(text: string): ReadProofs | string {
   for (const { entry, index, checkpoint } of proofs) {
     const row = parseEntry(entry)
     if (row === null) return `entry ${index} is not a line of a ledger`
-    if (row.seq !== index + 1) return `the line of entry ${row.seq} stands at the place of entry ${index + 1}`
+    if (row.seq !== index + 1) return `the proof of entry ${index + 1} contains the line of entry ${row.seq}`
     if (rows.length > 0 && row.seq !== (rows.at(-1)?.seq ?? 0) + 1) return 'its entries are not consecutive'
-    if (checkpoint !== proofs[0]?.checkpoint) return 'its proofs are not of one checkpoint'
+    if (checkpoint !== proofs[0]?.checkpoint) return 'its proofs have different checkpoints'
     rows.push(row)
   }
   const legacy = readLegacy(rows, several?.legacy ?? null)
@@ -94,14 +95,14 @@ function parseEntry(entry: Uint8Array): LedgerRow | null {
   }
 }
 
-/** The legacy ledger, which must be the one that the seal among the entries covers. */
+/** Reads the legacy ledger, whose SHA-256 must be that of the seal among the entries. */
 function readLegacy(
   rows: readonly LedgerRow[],
   text: string | null,
 ): { items: TimelineItem[]; isSealed: boolean } | string {
   const seal = rows.find(({ kind }) => kind === 'legacy-seal')
   if (text === null) return { items: [], isSealed: false }
-  if (seal?.legacyDigest !== sha256Hex(text)) return 'its legacy ledger is not the one that is sealed'
+  if (seal?.legacyDigest !== sha256Hex(text)) return 'its legacy ledger does not match the seal'
   const items = text.split('\n').flatMap((line): TimelineItem[] => {
     const row = parseLegacyLine(line)
     const manifest = row && manifestOf(row)
@@ -110,13 +111,13 @@ function readLegacy(
   return { items, isSealed: true }
 }
 
-/** The publication of these bytes among those that the proof names. */
+/** Finds the publication with these bytes in the proof; returns a problem as text if there is none. */
 function selectedBy({ timeline }: ReadProofs, bytes: Uint8Array): TimelineItem | string {
   const digest = sha256Hex(bytes)
   const selected = timeline.find(({ manifest }) => manifest.sha256 === digest)
   if (selected) return selected
   const [first] = timeline
-  const other = first ? `the proof is of ${idOf(first.manifest)}` : 'the proof is of no publication'
+  const other = first ? `the proof is of ${idOf(first.manifest)}` : 'the proof is not of a publication'
   return `the file has the SHA-256 ${digest}; ${other}`
 }
 
@@ -142,19 +143,19 @@ function describe(
   const notProved = [
     ...(policy === null ? ['who signed the log: no policy was given'] : []),
     ...(hasQuorum ? [] : ['that enough witnesses saw this log: the quorum of the policy is not met']),
-    ...(cosigners.length > 0 ? [] : ['that others were shown the same log, and when: no witness signed']),
-    ...(newest === null ? ['that it was the newest for a time: get the proof with until=next'] : []),
+    ...(cosigners.length > 0 ? [] : ['that other readers see the same log: no witness signed it']),
+    ...(newest === null ? ['how long it was the newest publication: request the proof with until=next'] : []),
   ]
   return { problem: null, proved, notProved, verified: policy !== null && hasQuorum }
 }
 
-/** Until when the publication was the newest, as far as the entries show; null when they do not. */
+/** Returns a sentence on how long the publication was the newest; null if the entries do not prove it. */
 function newestWhile(
   { rows, timeline, hasLegacy }: ReadProofs,
   selected: TimelineItem,
   size: number,
 ): string | null {
-  // What founded an archive is not in the order of its times: all of it must be seen.
+  // The entries of a founding import are not in order of time, so all of them are needed.
   const isWhole = hasLegacy ? rows[0]?.seq === 1 : rows[0]?.seq === selected.seq
   const next = timeline[timeline.indexOf(selected) + 1]
   if (!isWhole) return null
@@ -167,7 +168,7 @@ function newestWhile(
 
 const entryCount = (size: number): string => (size === 1 ? '1 entry' : `${size} entries`)
 
-/** @param seconds of a witness, who may write any */
+/** @param seconds time since 1970 as the witness states it; can be outside the range of dates */
 function formatSeconds(seconds: number): string {
   const instant = seconds * 1000
   return Number.isNaN(new Date(instant).getTime()) ? `${seconds} s after 1970` : formatInstant(instant)

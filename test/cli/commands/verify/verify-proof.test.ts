@@ -6,7 +6,7 @@ import { run, temporaryFolder } from '../../../support/dash.ts'
 import { signedLogIn } from '../../../support/signed-log.ts'
 import { AS_OF, openWorkspace, publishDays, sampleSignals } from '../../../support/workspace.ts'
 
-/** The files that a reader saves of a host: a publication, its proof, and the policy. */
+/** Saves the files of a host that a reader needs: a publication, its proofs, and the policy. */
 async function savedFiles(): Promise<string> {
   const workspace = await openWorkspace()
   await workspace.feed.importSignals(sampleSignals())
@@ -26,7 +26,7 @@ async function savedFiles(): Promise<string> {
   return folder
 }
 
-test('verify proves what a host served, offline, and says what it did not prove', async () => {
+test('verify proves the files of a host offline and prints what is not proved', async () => {
   const cwd = await savedFiles()
   for (const proof of ['year.json.tlog-proof', 'newest.json']) {
     const { code, stdout, stderr } = await run(['verify', 'year.json', proof, '--policy', 'policy'], { cwd })
@@ -35,13 +35,11 @@ test('verify proves what a host served, offline, and says what it did not prove'
       /^verified\n {2}proved: the file is top-year-v3-2026-03-01, SHA-256 [0-9a-f]{64}, byte for byte\n/,
     )
     expect(stdout).toContain('  proved: it was the newest while the log had 1 entry\n')
-    expect(stdout).toContain(
-      '  not proved: that others were shown the same log, and when: no witness signed\n',
-    )
+    expect(stdout).toContain('  not proved: that other readers see the same log: no witness signed it\n')
   }
 })
 
-test('verify ends with 1 without a policy, since nothing tells who signed', async () => {
+test('verify ends with 1 without a policy, because no trusted key is known', async () => {
   const cwd = await savedFiles()
   const { code, stdout } = await run(['verify', 'year.json', 'year.json.tlog-proof', '--json'], { cwd })
   expect([code, JSON.parse(stdout)]).toMatchObject([1, { verified: false, problem: null }])
@@ -65,8 +63,8 @@ test.each([
   [['year.json', 'policy', 'policy'], 'name two files'],
   [['absent.json', 'policy'], '"absent.json" cannot be read'],
   [['year.json', 'policy', '--policy', 'absent'], '"absent" cannot be read'],
-  [['year.json', 'policy', '--policy', 'year.json'], 'is not a policy: line 1 begins with'],
-])('verify ends with 64 for %j', async (args, says) => {
+  [['year.json', 'policy', '--policy', 'year.json'], 'is not a valid policy: line 1 begins with'],
+])('verify ends with 64 for the arguments %j', async (args, says) => {
   const cwd = await savedFiles()
   const { code, stderr } = await run(['verify', ...args], { cwd })
   expect([code, stderr]).toEqual([64, expect.stringContaining(says)])

@@ -21,7 +21,7 @@ const KEY_ID = WITNESS.vkey.split('+')[1] ?? ''
 const textAt = (size: number, of: readonly LedgerRow[] = rows): string =>
   checkpointText({ origin: KEY.name, size, root: rootAt(ledgerTree(of), size) })
 
-/** A log that was signed at three sizes, and cosigned at the last. */
+/** Files of a log that was signed at three sizes and cosigned at the last. */
 const SOUND: Readonly<Record<string, string>> = {
   'policy.1': `log ${formatVerifierKey(KEY)}\nquorum none\n`,
   'policy.2': `log ${formatVerifierKey(KEY)}\nwitness w1 ${WITNESS.vkey}\nquorum w1\n`,
@@ -42,16 +42,16 @@ const found = (changes: Record<string, string>, of: readonly LedgerRow[] = rows)
   auditLog(of, filesOf({ ...SOUND, ...changes })).map(({ code, path }) => `${code} ${path}`)
 
 describe('an audit of the signed log', () => {
-  test('finds nothing in a sound one, and in none', () => {
+  test('an audit finds nothing in a sound log and in an archive without a log', () => {
     expect(found({})).toEqual([])
     expect(auditLog(rows, [])).toEqual([])
   })
 
-  test('finds a ledger that lost its last entry, which one note covers', () => {
+  test('an audit finds that a ledger lost its last entry, by the one note that covers it', () => {
     expect(found({}, rows.slice(0, 5))).toEqual(['log_forked tlog/year/6'])
   })
 
-  test('finds a rewritten ledger by every note that covers the change', () => {
+  test('an audit finds a rewritten ledger by every note that covers the change', () => {
     const rewritten = rows.map((row) => (row.seq === 3 ? { ...row, attempts: 7 } : row))
     expect(found({}, rewritten)).toEqual(['log_forked tlog/year/4', 'log_forked tlog/year/6'])
   })
@@ -63,9 +63,9 @@ describe('an audit of the signed log', () => {
       { '4': SOUND['4']?.replace('— dash.example/tlog/year ', '— dash.example/tlog/year A') ?? '' },
       '4',
     ],
-    ['a note stands at another size', { '4': SOUND['2'] ?? '' }, '4'],
+    ['a note has the name of another size', { '4': SOUND['2'] ?? '' }, '4'],
     ['a note is empty', { '4': '' }, '4'],
-    ['a policy is none', { 'policy.1': 'hello\n' }, 'policy.1'],
+    ['a policy is not valid', { 'policy.1': 'hello\n' }, 'policy.1'],
     [
       'a cosignature is of another note',
       { [`6.${KEY_ID}.700`]: `${WITNESS.cosign(textAt(4), 700)}\n` },
@@ -82,17 +82,17 @@ describe('an audit of the signed log', () => {
       { [`5.${KEY_ID}.800`]: `${WITNESS.cosign(textAt(5), 800)}\n` },
       `5.${KEY_ID}.800`,
     ],
-  ])('finds that %s', (_what, changes, name) => {
+  ])('an audit finds that %s', (_what, changes, name) => {
     expect(found(changes)).toEqual([`note_invalid tlog/year/${name}`])
   })
 
-  test('says nothing of a witness that no policy names', () => {
+  test('an audit accepts cosignatures of a witness that no policy names', () => {
     const stranger = testWitness('w2', 4)
     const id = stranger.vkey.split('+')[1] ?? ''
     expect(found({ [`6.${id}.900`]: `${stranger.cosign(textAt(6), 900)}\n` })).toEqual([])
   })
 
-  test('finds a file that is listed and absent', () => {
+  test('an audit finds a file that is listed but missing', () => {
     const files = [...filesOf(SOUND), { file: { kind: 'note', size: 5 } as const, bytes: null }]
     expect(auditLog(rows, files)).toMatchObject([{ code: 'note_invalid', path: 'tlog/year/5' }])
   })

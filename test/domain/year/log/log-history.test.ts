@@ -28,12 +28,12 @@ test('the tree of a ledger is the tree over its published lines', () => {
   expect(root).toBe('Do9aXIifqXx3eo6K5eLqJxtytP1mrzmQqz3eEX/4xXI=')
 })
 
-describe('the name of a file of the log', () => {
+describe('names of log files', () => {
   test.each<[LogFile, string]>([
     [{ kind: 'note', size: 30 }, '30'],
     [{ kind: 'cosignature', size: 30, keyId: 'df1c0a35', time: 1_792_800_601 }, '30.df1c0a35.1792800601'],
     [{ kind: 'policy', number: 2 }, 'policy.2'],
-  ])('of %j is %s', (file, name) => {
+  ])('the log file %j has the name %s', (file, name) => {
     expect(logFileName(file)).toBe(name)
     expect(parseLogFileName(name)).toEqual(file)
   })
@@ -42,11 +42,11 @@ describe('the name of a file of the log', () => {
   test.each([
     '', '0', '-1', '030', '1e3', '30.', '30.df1c0a35', '30.df1c0a35.', '30.DF1C0A35.1', '30.df1c0a3.1', '30.df1c0a35.0', 'policy',
     'policy.0', 'policy.01', '30\n', '30/1', 'checkpoint', '9999999999999999',
-  ])('is not %j', (name) => {
+  ])('%j is not the name of a log file', (name) => {
     expect(parseLogFileName(name)).toBeNull()
   })
 
-  test('tells the newest note and the policy in force', () => {
+  test('the newest note and the policy in force have the greatest numbers', () => {
     const files = ['9', '10', '11.df1c0a35.5', 'policy.9', 'policy.10'].flatMap(
       (name) => parseLogFileName(name) ?? [],
     )
@@ -55,18 +55,18 @@ describe('the name of a file of the log', () => {
   })
 })
 
-describe('a stored note', () => {
+describe('stored notes', () => {
   const key = parseVerifierKey(LOG_VKEY) as VerifierKey
   const bytes = (text: string): Uint8Array => new TextEncoder().encode(text)
 
-  test('is read when the key signed it', () => {
+  test('a stored note is accepted if the key signed it', () => {
     expect(readStoredNote(bytes(SIGNED_CHECKPOINT), 3, key)).toMatchObject({
       problem: null,
       checkpoint: { size: 3 },
     })
   })
 
-  test('may be of a log that was given up for this one', () => {
+  test('a stored note of an abandoned log is accepted', () => {
     const former = signerKey('dash.example/former', LOG_SEED)
     const note = signNote(CHECKPOINT_TEXT.replace('dash.example/year', former.name), former)
     expect(readStoredNote(bytes(note), 3, key)).toMatchObject({
@@ -78,7 +78,7 @@ describe('a stored note', () => {
   const other = signerKey('dash.example/year', new Uint8Array(32).fill(9))
 
   test.each([
-    ['nothing', null, 3, 'is not a signed checkpoint'],
+    ['no bytes', null, 3, 'is not a signed checkpoint'],
     ['no signature', bytes(CHECKPOINT_TEXT), 3, 'is not a signed checkpoint'],
     ['bytes that are not UTF-8', Uint8Array.of(255, 10, 10), 3, 'is not a signed checkpoint'],
     ['another size', bytes(SIGNED_CHECKPOINT), 4, 'is a checkpoint of 3 entries'],
@@ -88,26 +88,28 @@ describe('a stored note', () => {
       3,
       'is not signed by the key of dash.example/year',
     ],
-  ])('with %s is refused', (_what, stored, size, problem) => {
+  ])('a stored note with %s is refused', (_what, stored, size, problem) => {
     expect(readStoredNote(stored, size, key)).toEqual({ problem })
   })
 })
 
-describe('a ledger', () => {
+describe('forks', () => {
   const whole = ledgerTree(ROWS)
   const signedAt = (size: number) => ({ origin: 'any', size, root: rootAt(whole, size) })
 
-  test('continues every checkpoint of its beginnings', () => {
+  test('a ledger continues the checkpoint of each of its sizes', () => {
     for (let size = 0; size <= 30; size += 1) expect(forkOf(whole, signedAt(size))).toBeNull()
   })
 
-  test('does not continue a checkpoint of a longer ledger', () => {
-    expect(forkOf(ledgerTree(ROWS.slice(0, 29)), signedAt(30))).toBe('it has 30 entries, the ledger only 29')
+  test('a ledger does not continue the checkpoint of a longer one', () => {
+    expect(forkOf(ledgerTree(ROWS.slice(0, 29)), signedAt(30))).toBe(
+      'the checkpoint has 30 entries, the ledger only 29',
+    )
   })
 
-  test('does not continue a checkpoint of another ledger, however long it has grown', () => {
+  test('a ledger does not continue the checkpoint of a different one, even if it is longer', () => {
     const [first, ...others] = ROWS
     const another = ledgerTree(first ? [{ ...first, recordedAt: first.recordedAt + 1 }, ...others] : [])
-    expect(forkOf(another, signedAt(20))).toBe('its 20 entries are not the first of the ledger')
+    expect(forkOf(another, signedAt(20))).toBe('its 20 entries differ from the first 20 of the ledger')
   })
 })

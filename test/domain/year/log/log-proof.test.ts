@@ -46,8 +46,8 @@ function proofOf(text: string): LogProof {
 const LOG_ALONE = policyOf(`log ${LOG_VKEY}\nquorum none\n`)
 const WITH_WITNESS = policyOf(`log ${LOG_VKEY}\nwitness w1 ${WITNESS_VKEY}\nquorum w1\n`)
 
-describe('a proof file', () => {
-  test('of an entry is the published one', () => {
+describe('proof files', () => {
+  test('the proof file of an entry equals the published one', () => {
     const entries = ['a', 'b', 'c'].map(utf8)
     const tree = merkleTree(entries.map(leafHash))
     const proof = proveEntry(tree, utf8('c'), 2, 3, SIGNED_CHECKPOINT)
@@ -55,7 +55,7 @@ describe('a proof file', () => {
     expect(proofOf(PROOF_OF_C)).toMatchObject({ index: 2, checkpoint: SIGNED_CHECKPOINT })
   })
 
-  test('is verified by the key of its log, without witnesses', () => {
+  test('a proof file is verified with the key of its log, without witnesses', () => {
     expect(verifyLogProof(proofOf(PROOF_OF_C), LOG_ALONE)).toMatchObject({
       problem: null,
       checkpoint: { origin: 'dash.example/year', size: 3 },
@@ -64,7 +64,7 @@ describe('a proof file', () => {
     })
   })
 
-  test('says which witnesses signed, and whether they are enough', () => {
+  test('verification returns the witnesses that signed and whether they meet the quorum', () => {
     const cosigned = proofOf(PROOF_OF_C.replace(SIGNED_CHECKPOINT, COSIGNED_CHECKPOINT))
     expect(verifyLogProof(cosigned, WITH_WITNESS)).toMatchObject({
       cosigners: [{ name: 'witness.example/w1', time: COSIGNED_AT }],
@@ -100,13 +100,13 @@ describe('a proof file', () => {
     [
       'another size',
       PROOF_OF_C.replace('\n3\n', '\n4\n'),
-      'the checkpoint cannot be believed: the signature of dash.example/year is invalid',
+      'the checkpoint is not trusted: the signature of dash.example/year is invalid',
     ],
-  ])('with %s is refused', (_what, text, problem) => {
+  ])('a proof file with %s is refused', (_what, text, problem) => {
     expect(verifyLogProof(proofOf(text), LOG_ALONE)).toEqual({ problem })
   })
 
-  test('with an invalid cosignature of a known witness is refused', () => {
+  test('a proof file with an invalid cosignature of a known witness is refused', () => {
     const bad = PROOF_OF_C.replace(SIGNED_CHECKPOINT, COSIGNED_CHECKPOINT.replace('uBQ==', 'uBA=='))
     const problem = 'the cosignature of witness.example/w1 is invalid'
     expect(verifyLogProof(proofOf(bad), WITH_WITNESS)).toEqual({ problem })
@@ -122,15 +122,15 @@ describe('a proof file', () => {
     ['carriage returns', PROOF_OF_C.replaceAll('\n', '\r\n')],
     ['another version', PROOF_OF_C.replace('@v1', '@v2')],
     ['no checkpoint', PROOF_OF_C.slice(0, PROOF_OF_C.indexOf('\n\n') + 2)],
-    ['a checkpoint that nobody signed', PROOF_OF_C.slice(0, PROOF_OF_C.lastIndexOf('\n\n') + 1)],
+    ['a checkpoint without signatures', PROOF_OF_C.slice(0, PROOF_OF_C.lastIndexOf('\n\n') + 1)],
     ['two empty lines before the checkpoint', PROOF_OF_C.replace('\n\n', '\n\n\n')],
-    ['no text', ''],
-  ])('with %s is not one', (_what, text) => {
+    ['no characters', ''],
+  ])('a text with %s is not a valid proof file', (_what, text) => {
     const proof = parseLogProof(text)
     expect(proof === null || verifyLogProof(proof, LOG_ALONE).problem !== null).toBe(true)
   })
 
-  test('of which one bit is changed is refused', () => {
+  test('a proof file with one changed bit is refused', () => {
     const bytes = Buffer.from(PROOF_OF_C)
     fc.assert(
       fc.property(fc.nat(bytes.length * 8 - 1), (bit) => {
@@ -144,7 +144,7 @@ describe('a proof file', () => {
     )
   })
 
-  test('of any entry of any size formats to what it is parsed from, and is verified', () => {
+  test('the proof file of any entry of a tree of any size is verified and formats to the same text', () => {
     const entries = Array.from({ length: 300 }, (_, index) => utf8(`line ${index}`))
     const tree = merkleTree(entries.map(leafHash))
     const key = signerKey('dash.example/year', LOG_SEED)
@@ -165,7 +165,7 @@ describe('a proof file', () => {
 const WITNESSES = [1, 2, 3, 4].map((number) => testWitness(`w${number}`, number))
 const LINES = WITNESSES.map(({ name, vkey }) => `witness ${name} ${vkey} https://${name}.example/\n`).join('')
 
-/** A checkpoint that some of the witnesses signed. */
+/** Returns a checkpoint with the cosignatures of some witnesses. */
 function cosignedBy(...names: string[]): Note {
   const [text = ''] = SIGNED_CHECKPOINT.split('\n\n')
   const lines = WITNESSES.filter(({ name }) => names.includes(name)).map(({ cosign }) =>
@@ -176,8 +176,8 @@ function cosignedBy(...names: string[]): Note {
   return note
 }
 
-describe('a policy', () => {
-  test('for a log alone formats to one that is read again', () => {
+describe('policies', () => {
+  test('a policy without witnesses is parsed from its formatted text', () => {
     const key = parseVerifierKey(LOG_VKEY) as VerifierKey
     const text = formatPolicy(key, 'https://dash.example/tlog/year')
     expect(policyOf(text)).toEqual({
@@ -188,8 +188,8 @@ describe('a policy', () => {
     expect(policyOf(formatPolicy(key, null)).logs).toEqual([{ key, url: null }])
   })
 
-  test('may have comments, empty lines, tabs and spaces', () => {
-    const text = `# who is believed\n\n \t log\t ${LOG_VKEY} \n\t# none\nquorum none\n`
+  test('a policy may contain comments, empty lines, tabs and spaces', () => {
+    const text = `# trusted keys\n\n \t log\t ${LOG_VKEY} \n\t# none\nquorum none\n`
     expect(policyOf(text)).toEqual(LOG_ALONE)
   })
 
@@ -205,7 +205,7 @@ describe('a policy', () => {
     ['group g 2 w1 w2 w3', ['w1', 'w4'], false],
     ['group h 2 w1 w2 w3\ngroup g all h w4', ['w1', 'w2', 'w4'], true],
     ['group h 2 w1 w2 w3\ngroup g all h w4', ['w1', 'w2', 'w3'], false],
-  ])('%j is met by %j: %s', (rule, signers, isMet) => {
+  ])('the quorum rule %j is met by the witnesses %j: %s', (rule, signers, isMet) => {
     const isGroup = rule.startsWith('group')
     const groups = isGroup ? `${rule}\n` : ''
     const policy = policyOf(`${LINES}${groups}quorum ${isGroup ? 'g' : rule}\n`)
@@ -217,7 +217,7 @@ describe('a policy', () => {
     )
   })
 
-  test('without a quorum still says who signed', () => {
+  test('evaluation of a policy without a quorum still returns the witnesses that signed', () => {
     const policy = policyOf(`${LINES}quorum none\n`)
     const cosigners = [{ name: 'w2.example', time: 7 }]
     expect(evaluatePolicy(policy, cosignedBy('w2'))).toEqual({ problem: null, cosigners, hasQuorum: true })
@@ -226,31 +226,31 @@ describe('a policy', () => {
   const [first, second] = WITNESSES.map(({ vkey }) => vkey)
 
   test.each([
-    ['', 'it has no quorum line'],
-    [`log ${LOG_VKEY}\n`, 'it has no quorum line'],
-    ['quorum none', 'the last line has no newline at its end'],
-    ['quorum none\nquorum none\n', 'line 2 must name one quorum, once'],
-    ['quorum\n', 'line 1 refers to "", which no line before it defines'],
-    ['quorum none w1\n', 'line 1 must name one quorum, once'],
-    ['quorum w1\n', 'line 1 refers to "w1", which no line before it defines'],
-    [`quorum w1\n${LINES}`, 'line 1 refers to "w1", which no line before it defines'],
-    ['Quorum none\n', 'line 1 begins with "Quorum", not with log, witness, group or quorum'],
-    ['quorum none\r\n', 'line 1 has a control character'],
-    [`log ${first}\n`, 'line 1 has no key of a log'],
-    ['log\n', 'line 1 has no key of a log'],
-    [`log ${LOG_VKEY} https://a b\n`, 'line 1 has more than a key and a URL'],
-    [`log ${LOG_VKEY}\nlog ${LOG_VKEY}\n`, 'line 2 has a key that was given before'],
-    [`witness w1 ${LOG_VKEY}\n`, 'line 1 has no key of a witness'],
-    [`witness ${first}\n`, 'line 1 has no key of a witness'],
-    [`witness w1 ${first}\nwitness w2 ${first}\n`, 'line 2 has a key that was given before'],
+    ['', 'the quorum line is missing'],
+    [`log ${LOG_VKEY}\n`, 'the quorum line is missing'],
+    ['quorum none', 'the last line does not end with a newline'],
+    ['quorum none\nquorum none\n', 'line 2 must be the only quorum line and name one quorum'],
+    ['quorum\n', 'line 1 refers to "", which no earlier line defines'],
+    ['quorum none w1\n', 'line 1 must be the only quorum line and name one quorum'],
+    ['quorum w1\n', 'line 1 refers to "w1", which no earlier line defines'],
+    [`quorum w1\n${LINES}`, 'line 1 refers to "w1", which no earlier line defines'],
+    ['Quorum none\n', 'line 1 begins with "Quorum"; expected log, witness, group or quorum'],
+    ['quorum none\r\n', 'line 1 contains a control character'],
+    [`log ${first}\n`, 'line 1 needs the verifier key of a log'],
+    ['log\n', 'line 1 needs the verifier key of a log'],
+    [`log ${LOG_VKEY} https://a b\n`, 'line 1 has extra items after the key and the URL'],
+    [`log ${LOG_VKEY}\nlog ${LOG_VKEY}\n`, 'line 2 repeats a key of an earlier line'],
+    [`witness w1 ${LOG_VKEY}\n`, 'line 1 needs the verifier key of a witness'],
+    [`witness ${first}\n`, 'line 1 needs the verifier key of a witness'],
+    [`witness w1 ${first}\nwitness w2 ${first}\n`, 'line 2 repeats a key of an earlier line'],
     [`witness w1 ${first}\nwitness w1 ${second}\n`, 'line 2 defines "w1" again'],
     [`witness none ${first}\n`, 'line 1 defines "none" again'],
     [`${LINES}group w1 any w2\n`, 'line 5 defines "w1" again'],
-    [`${LINES}group g any none\n`, 'line 5 refers to "none", which no line before it defines'],
-    [`${LINES}group g any g\n`, 'line 5 refers to "g", which no line before it defines'],
-    [`${LINES}group g any w1 w1\n`, 'line 5 has "w1", which is a member already'],
-    [`${LINES}group g any w1\ngroup h any w1\n`, 'line 6 has "w1", which is a member already'],
-  ])('%j is refused: %s', (text, problem) => {
+    [`${LINES}group g any none\n`, 'line 5 refers to "none", which no earlier line defines'],
+    [`${LINES}group g any g\n`, 'line 5 refers to "g", which no earlier line defines'],
+    [`${LINES}group g any w1 w1\n`, 'line 5 adds "w1", which is already a member of a group'],
+    [`${LINES}group g any w1\ngroup h any w1\n`, 'line 6 adds "w1", which is already a member of a group'],
+  ])('the policy %j is refused: %s', (text, problem) => {
     expect(parsePolicy(text)).toEqual({ problem })
   })
 

@@ -25,11 +25,11 @@ const LEDGER = readFileSync(new URL('../../../fixtures/tiled-log/ledger.ndjson',
   .trimEnd()
   .split('\n')
 
-/** Entries of which no two are alike. */
+/** Returns distinct entries. */
 const numbered = (count: number): Uint8Array[] =>
   Array.from({ length: count }, (_, index) => utf8(`["dash-year-ledger/1",${index}]`))
 
-describe('the vectors', () => {
+describe('published vectors', () => {
   test('the tree of three entries has the published hashes', () => {
     expect(ABC.map(leafHash).map(hex)).toEqual([
       '022a6979e6dab7aa5ae4c3e5e45f7e977112a7e63593820dbec1ec738a24f93c',
@@ -46,7 +46,7 @@ describe('the vectors', () => {
     expect(base64(rootAt(treeOf([]), 0))).toBe('47DEQpj8HBSa+/TImW+5JCeuQeRkm5NMpJWZG3hSuFU=')
   })
 
-  test('a real ledger has the published roots and the published proof between two of its sizes', () => {
+  test('the tree of a real ledger has the published roots and the published consistency proof', () => {
     expect(sha256Hex(LEDGER.at(-1) ?? '')).toMatch(/^54be3861.*c6ad$/)
     const tree = treeOf(LEDGER.map(utf8))
     expect(tree.size).toBe(30)
@@ -75,13 +75,13 @@ const tree = treeOf(entries)
 
 const headAt = (size: number): { size: number; root: Hash } => ({ size, root: rootAt(tree, size) })
 
-describe('against RFC 6962 word for word', () => {
-  test('every size up to 600 has the root of the definition', () => {
+describe('comparison with a literal implementation of RFC 6962', () => {
+  test('every tree of up to 600 entries has the defined root', () => {
     for (let size = 0; size <= 600; size += 1)
       expect(hex(rootAt(tree, size))).toBe(hex(naiveRoot(entries.slice(0, size))))
   })
 
-  test('every leaf of trees of up to 40 entries has the inclusion proof of the definition', () => {
+  test('every leaf of trees of up to 40 entries has the defined inclusion proof', () => {
     for (let size = 1; size <= 40; size += 1)
       for (let index = 0; index < size; index += 1)
         expect(inclusionProof(tree, index, size).map(hex)).toEqual(
@@ -89,7 +89,7 @@ describe('against RFC 6962 word for word', () => {
         )
   })
 
-  test('every two sizes up to 40 have the consistency proof of the definition', () => {
+  test('every two sizes up to 40 have the defined consistency proof', () => {
     for (let newer = 1; newer <= 40; newer += 1)
       for (let older = 1; older <= newer; older += 1)
         expect(consistencyProof(tree, older, newer).map(hex)).toEqual(
@@ -97,7 +97,7 @@ describe('against RFC 6962 word for word', () => {
         )
   })
 
-  test('larger trees have the root and the proofs of the definition', () => {
+  test('larger trees have the defined roots and proofs', () => {
     fc.assert(
       fc.property(fc.integer({ min: 2, max: LARGEST }), fc.nat(), fc.nat(), (size, leaf, before) => {
         const own = entries.slice(0, size)
@@ -112,8 +112,8 @@ describe('against RFC 6962 word for word', () => {
   })
 })
 
-describe('a verifier', () => {
-  test('finds the root by the inclusion proof of every leaf of every size up to 130', () => {
+describe('verification', () => {
+  test('the inclusion proof of every leaf of trees of up to 130 entries leads to the root', () => {
     for (let size = 1; size <= 130; size += 1)
       for (let index = 0; index < size; index += 1) {
         const proof = inclusionProof(tree, index, size)
@@ -122,13 +122,13 @@ describe('a verifier', () => {
       }
   })
 
-  test('finds every size up to 600 consistent with some smaller size', () => {
+  test('every size up to 600 is consistent with some smaller size', () => {
     for (let newer = 0; newer <= 600; newer += 1)
       for (const older of [0, newer >> 1, (newer * 7) % (newer + 1), Math.max(0, newer - 1), newer])
         expect(isConsistent(headAt(older), headAt(newer), consistencyProof(tree, older, newer))).toBe(true)
   })
 
-  test('finds every two sizes up to 70 consistent', () => {
+  test('every two sizes up to 70 are consistent', () => {
     for (let newer = 0; newer <= 70; newer += 1)
       for (let older = 0; older <= newer; older += 1)
         expect(isConsistent(headAt(older), headAt(newer), consistencyProof(tree, older, newer))).toBe(true)
@@ -136,7 +136,7 @@ describe('a verifier', () => {
 
   const sizes = fc.integer({ min: 1, max: LARGEST })
 
-  test('refuses an inclusion proof of another leaf, place, length or hash', () => {
+  test('an inclusion proof with another leaf, index, length or hash is refused', () => {
     fc.assert(
       fc.property(sizes, fc.nat(), fc.nat(), (size, at, bit) => {
         const index = at % size
@@ -157,7 +157,7 @@ describe('a verifier', () => {
     )
   })
 
-  test('refuses a consistency proof of other roots, sizes, length or hashes', () => {
+  test('a consistency proof with other roots, sizes, length or hashes is refused', () => {
     fc.assert(
       fc.property(sizes, fc.nat(), fc.nat(), (size, at, bit) => {
         const older = headAt(1 + (at % size))
@@ -177,7 +177,7 @@ describe('a verifier', () => {
     )
   })
 
-  test('takes the empty tree for the beginning of every tree, without a proof and with its own root alone', () => {
+  test('the empty tree is consistent with every tree, if its root is correct and the proof is empty', () => {
     const empty = headAt(0)
     expect(isConsistent(empty, headAt(5), [])).toBe(true)
     expect(isConsistent(empty, headAt(5), [empty.root])).toBe(false)
@@ -194,7 +194,7 @@ test.each([
   (): unknown => inclusionProof(treeOf(ABC), 0, 4),
   (): unknown => consistencyProof(treeOf(ABC), 3, 2),
   (): unknown => consistencyProof(treeOf(ABC), 1, 4),
-])('a tree has no proof outside of itself: %s', (ask) => {
+])('a root or proof outside of the tree throws a RangeError: %s', (ask) => {
   expect(ask).toThrow(RangeError)
 })
 

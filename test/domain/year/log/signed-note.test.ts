@@ -54,11 +54,14 @@ describe('keys', () => {
     return key && formatSignerKey(key)
   }
 
-  test.each([LOG_VKEY, WITNESS_VKEY])('%s formats to what it was parsed from', (vkey) => {
-    expect(formatVerifierKey(keyOf(vkey))).toBe(vkey)
-  })
+  test.each([LOG_VKEY, WITNESS_VKEY])(
+    'the verifier key %s formats to the text it was parsed from',
+    (vkey) => {
+      expect(formatVerifierKey(keyOf(vkey))).toBe(vkey)
+    },
+  )
 
-  test('any name and seed give keys that are read again', () => {
+  test('keys of any name and seed are parsed from their formatted text', () => {
     const names = fc.stringMatching(/^[a-z0-9./-]{1,30}$/)
     fc.assert(
       fc.property(names, fc.uint8Array({ minLength: 32, maxLength: 32 }), (name, seed) => {
@@ -98,12 +101,12 @@ describe('keys', () => {
   })
 })
 
-describe('a note', () => {
-  test('of the log has the published signature', () => {
+describe('notes', () => {
+  test('the note of the log has the published signature', () => {
     expect(signNote(CHECKPOINT_TEXT, signerKey('dash.example/year', LOG_SEED))).toBe(SIGNED_CHECKPOINT)
   })
 
-  test('is verified by the keys of its log and its witness', () => {
+  test('a note is verified with the keys of its log and its witness', () => {
     const note = noteOf(COSIGNED_CHECKPOINT)
     expect(note.text).toBe(CHECKPOINT_TEXT)
     expect(verifyNote(note, LOG)).toEqual({ is: 'valid', times: [] })
@@ -122,29 +125,29 @@ describe('a note', () => {
       'PeterNeumann+c74f20a3+ARpc2QcUPDhMQegwxbzhKqiBfsVkmqq/LDE4izWy10TW',
       "If you think cryptography is the answer to your problem,\nthen you don't know what your problem is.\n\n— PeterNeumann x08go/ZJkuBS9UG/SffcvIAQxVBtiFupLLr8pAcElZInNIuGUgYN1FFYC2pZSNXgKvqfqdngotpRZb6KE6RyyBwJnAM=\n",
     ],
-  ])('of %s is verified', (_where, vkey, note) => {
+  ])('the example note of %s is verified', (_where, vkey, note) => {
     expect(verifyNote(noteOf(note), keyOf(vkey))).toEqual({ is: 'valid', times: [] })
   })
 
-  test('is separated from its signatures by its last empty line', () => {
+  test('the last empty line of a note separates the text from the signatures', () => {
     const text = 'first\n\nsecond\n'
     const note = noteOf(signNote(text, signerKey('log', LOG_SEED)))
     expect(note.text).toBe(text)
   })
 
-  test('with two signatures of one key, one of which is invalid, is invalid', () => {
+  test('a note with a valid and an invalid signature of one key is invalid', () => {
     const [, line = ''] = SIGNED_CHECKPOINT.trimEnd().split('\n\n')
     const bad = line.replace('IXqIuFaM', 'IXqIuFaN')
     for (const lines of [`${line}\n${bad}\n`, `${bad}\n${line}\n`])
       expect(verifyNote(noteOf(`${CHECKPOINT_TEXT}\n${lines}`), LOG)).toEqual({ is: 'invalid' })
   })
 
-  test('with two valid cosignatures of one witness has both of their times', () => {
+  test('a note with two valid cosignatures of one witness has the times of both', () => {
     const note = noteOf(`${COSIGNED_CHECKPOINT}${COSIGNATURE}\n`)
     expect(verifyNote(note, WITNESS)).toEqual({ is: 'valid', times: [COSIGNED_AT, COSIGNED_AT] })
   })
 
-  test('with a cosignature at time 0, or beyond a signed 64-bit number, is invalid', () => {
+  test('a cosignature with a time of 0 or above 2^63 - 1 is invalid', () => {
     const bytes = Buffer.from(COSIGNATURE.split(' ')[2] ?? '', 'base64')
     for (const time of [0n, 2n ** 63n]) {
       const changed = Buffer.from(bytes)
@@ -157,14 +160,14 @@ describe('a note', () => {
   test.each([
     ['a signature of 63 bytes', -1],
     ['a signature of 65 bytes', 1],
-  ])('with %s is invalid', (_what, more) => {
+  ])('a note with %s is invalid', (_what, more) => {
     const [, , encoded = ''] = SIGNED_CHECKPOINT.trimEnd().split('\n').at(-1)?.split(' ') ?? []
     const bytes = Buffer.concat([Buffer.from(encoded, 'base64'), Buffer.of(0)])
     const line = `— dash.example/year ${bytes.subarray(0, 68 + more).toString('base64')}\n`
     expect(verifyNote(noteOf(`${CHECKPOINT_TEXT}\n${line}`), LOG)).toEqual({ is: 'invalid' })
   })
 
-  test('passes over signatures of unknown keys', () => {
+  test('signatures of unknown keys are ignored', () => {
     const others = `— dash.example/year AAAAAAAA\n— other.example ${'A'.repeat(92)}\n`
     expect(verifyNote(noteOf(SIGNED_CHECKPOINT + others), LOG)).toEqual({ is: 'valid', times: [] })
   })
@@ -186,29 +189,29 @@ describe('a note', () => {
     ['an ideographic space in the name of a key', SIGNED_CHECKPOINT.replace('— dash.', '— dash\u3000')],
     ['half a character', SIGNED_CHECKPOINT.replace('year\n', 'year\uD800\n')],
     ['101 signatures', SIGNED_CHECKPOINT + `${COSIGNATURE}\n`.repeat(100)],
-    ['no text at all', ''],
-  ])('with %s is refused', (_what, text) => {
+    ['no characters', ''],
+  ])('a note with %s is refused', (_what, text) => {
     expect(parseNote(text)).toBeNull()
   })
 })
 
-describe('a checkpoint', () => {
+describe('checkpoints', () => {
   const root = Buffer.from('NmQuc8JUCrEh46a/lUWwokmCzYMOsT080Z3jzmwCHsE=', 'base64')
 
-  test('formats to what it was parsed from', () => {
+  test('a checkpoint formats to the text it was parsed from', () => {
     const checkpoint = parseCheckpoint(CHECKPOINT_TEXT)
     expect(checkpoint).toMatchObject({ origin: 'dash.example/year', size: 3 })
     expect(checkpointText({ origin: 'dash.example/year', size: 3, root })).toBe(CHECKPOINT_TEXT)
   })
 
-  test('may have extension lines, which are passed over', () => {
+  test('extension lines of a checkpoint are ignored', () => {
     expect(parseCheckpoint(`${CHECKPOINT_TEXT}more\n`)).toMatchObject({ size: 3 })
   })
 
   test.each([
     ['the size 03', CHECKPOINT_TEXT.replace('\n3\n', '\n03\n')],
     ['the size -3', CHECKPOINT_TEXT.replace('\n3\n', '\n-3\n')],
-    ['a size beyond what is exact', CHECKPOINT_TEXT.replace('\n3\n', '\n9007199254740992\n')],
+    ['a size above the safe integers', CHECKPOINT_TEXT.replace('\n3\n', '\n9007199254740992\n')],
     ['no size', CHECKPOINT_TEXT.replace('\n3\n', '\n\n')],
     ['a hash of 33 bytes', CHECKPOINT_TEXT.replace('HsE=', 'HsEA')],
     ['a hash of 31 bytes', CHECKPOINT_TEXT.replace('HsE=', 'Hg==')],
@@ -219,11 +222,11 @@ describe('a checkpoint', () => {
     ['no newline at its end', CHECKPOINT_TEXT.slice(0, -1)],
     ['two lines', 'dash.example/year\n3\n'],
     ['no text', ''],
-  ])('with %s is refused', (_what, text) => {
+  ])('a checkpoint with %s is refused', (_what, text) => {
     expect(parseCheckpoint(text)).toBeNull()
   })
 
-  test('is opened with the key of its log', () => {
+  test('a checkpoint is opened with the key of its log', () => {
     const opened = openCheckpoint(COSIGNED_CHECKPOINT, [WITNESS, LOG])
     expect(opened).toMatchObject({ problem: null, checkpoint: { size: 3 }, key: LOG })
   })
@@ -231,7 +234,12 @@ describe('a checkpoint', () => {
   const stranger = signerKey('dash.example/other', LOG_SEED)
 
   test.each([
-    ['signed by nobody known', SIGNED_CHECKPOINT, [stranger], 'no known key of the log signed it'],
+    [
+      'without a signature of a trusted key',
+      SIGNED_CHECKPOINT,
+      [stranger],
+      'it is not signed by a trusted key of the log',
+    ],
     [
       'of another log',
       signNote(CHECKPOINT_TEXT, stranger),
@@ -250,18 +258,18 @@ describe('a checkpoint', () => {
       [LOG, WITNESS],
       'the signature of witness.example/w1 is invalid',
     ],
-    ['that is not a note', CHECKPOINT_TEXT, [LOG], 'it is not a signed note'],
+    ['that is not a signed note', CHECKPOINT_TEXT, [LOG], 'it is not a signed note'],
     [
-      'whose text is something else',
+      'whose text is not a checkpoint',
       signNote('hello\n', signerKey('dash.example/year', LOG_SEED)),
       [LOG],
       'its text is not a checkpoint',
     ],
-  ])('%s is refused', (_what, text, keys, problem) => {
+  ])('a checkpoint %s is refused', (_what, text, keys, problem) => {
     expect(openCheckpoint(text, keys)).toEqual({ problem })
   })
 
-  test('of which one bit of the text or of the signature is changed is refused', () => {
+  test('a signed checkpoint with one changed bit is refused', () => {
     const bytes = Buffer.from(SIGNED_CHECKPOINT)
     fc.assert(
       fc.property(fc.nat(bytes.length * 8 - 1), (bit) => {

@@ -24,7 +24,7 @@ const LEDGER = readFileSync(new URL('../../../fixtures/tiled-log/ledger.ndjson',
   .split('\n')
   .map(utf8)
 
-describe('the name of a tile', () => {
+describe('tile paths', () => {
   test.each<[Tile, string]>([
     [{ level: 0, index: 5, width: 256 }, 'tile/0/005'],
     [{ level: 0, index: 1_234_067, width: 256 }, 'tile/0/x001/x234/067'],
@@ -37,7 +37,7 @@ describe('the name of a tile', () => {
     expect(parseTilePath(path)).toEqual(tile)
   })
 
-  test('has one spelling for each tile', () => {
+  test('the path of every tile is parsed to the same tile', () => {
     const level = fc.oneof(fc.constant('entries' as const), fc.integer({ min: 0, max: 63 }))
     const tiles = fc.record({
       level,
@@ -56,15 +56,15 @@ describe('the name of a tile', () => {
     'tile/0/5', 'tile/0/05', 'tile/0/0005', 'tile/00/005', 'tile/01/005', 'tile/64/005', 'tile/-1/005', 'tile/0/x000/005',
     'tile/0/001/005', 'tile/0/x001/x005', 'tile/0/005.p/0', 'tile/0/005.p/256', 'tile/0/005.p/01', 'tile/0/005.p', 'tile/0/005/',
     'tile/0/005.p/1\n', ' tile/0/005', 'tile/data/005', 'tile/entries/', 'tile/0/x999/x999/x999/x999/x999/999', '', 'checkpoint',
-  ])('%j names no tile', (path) => {
+  ])('%j is not the path of a tile', (path) => {
     expect(parseTilePath(path)).toBeNull()
   })
 })
 
-describe('the tiles of a tree', () => {
+describe('tiles of a tree', () => {
   const paths = (size: number): string[] => tilesOfSize(size).map(tilePath)
 
-  test('an empty tree has none', () => {
+  test('an empty tree has no tiles', () => {
     expect(paths(0)).toEqual([])
   })
 
@@ -94,7 +94,7 @@ describe('the tiles of a tree', () => {
     ])
   })
 
-  test('every size up to 600 has exactly the tiles that are within it and end with it', () => {
+  test('every tree of up to 600 entries has exactly its full tiles and the partial tiles at its end', () => {
     for (let size = 1; size <= 600; size += 1)
       for (const tile of tilesOfSize(size)) {
         expect(isTileWithin(tile, size)).toBe(true)
@@ -109,7 +109,7 @@ describe('the tiles of a tree', () => {
     level === 'entries' ? size : Math.floor(size / 256 ** level)
 })
 
-describe('the bytes of a tile', () => {
+describe('tile bytes', () => {
   test('a tree of three entries has the published tile and bundle', () => {
     const entries = ['a', 'b', 'c'].map(utf8)
     const tile = tileOf(merkleTree(entries.map(leafHash)), { level: 0, index: 0, width: 3 })
@@ -117,7 +117,7 @@ describe('the bytes of a tile', () => {
     expect(hex(entryBundle(entries))).toBe('000161000162000163')
   })
 
-  test('a real ledger has the published tile and bundle', () => {
+  test('the tree of a real ledger has the published tile and bundle', () => {
     const tile = tileOf(merkleTree(LEDGER.map(leafHash)), { level: 0, index: 0, width: 30 })
     expect(sha256Hex(tile)).toBe('0c0d87d691903a8747788fafe1c2e0c274bcb40468c355d9f0a2f6458513fa45')
     expect(sha256Hex(entryBundle(LEDGER))).toBe(
@@ -125,7 +125,7 @@ describe('the bytes of a tile', () => {
     )
   })
 
-  test('a hash of a higher level is the root over the full tile below it', () => {
+  test('a hash of a higher level equals the root over the full tile below it', () => {
     const leaves = Array.from({ length: 600 }, (_, index) => leafHash(utf8(String(index))))
     const tree = merkleTree(leaves)
     const above = parseTile(tileOf(tree, { level: 1, index: 0, width: 2 }), 2)
@@ -133,23 +133,23 @@ describe('the bytes of a tile', () => {
     expect(rootAt(merkleTree(below ?? []), 256)).toEqual(above?.[1])
   })
 
-  test('a tree has no tile that is not within it', () => {
+  test('a tile outside of the tree throws a RangeError', () => {
     const tree = merkleTree(LEDGER.map(leafHash))
     expect(() => tileOf(tree, { level: 0, index: 0, width: 31 })).toThrow(RangeError)
     expect(() => tileOf(tree, { level: 1, index: 0, width: 1 })).toThrow(RangeError)
   })
 
-  test('a tile of another length is refused', () => {
+  test('a tile with the wrong number of bytes is refused', () => {
     expect(parseTile(new Uint8Array(33), 1)).toBeNull()
     expect(parseTile(new Uint8Array(32), 2)).toBeNull()
     expect(parseTile(new Uint8Array(64), 2)).toHaveLength(2)
   })
 })
 
-describe('a bundle of entries', () => {
+describe('entry bundles', () => {
   const anyEntries = fc.array(fc.uint8Array({ maxLength: 600 }), { minLength: 1, maxLength: 20 })
 
-  test('gives back the entries', () => {
+  test('a bundle is parsed to its entries', () => {
     fc.assert(
       fc.property(anyEntries, (entries) => {
         const parsed = parseEntryBundle(entryBundle(entries), entries.length)
@@ -158,7 +158,7 @@ describe('a bundle of entries', () => {
     )
   })
 
-  test('is refused when it holds fewer or more entries, or is cut or continued', () => {
+  test('a bundle with the wrong number of entries or bytes is refused', () => {
     fc.assert(
       fc.property(anyEntries, (entries) => {
         const bytes = entryBundle(entries)
@@ -170,7 +170,7 @@ describe('a bundle of entries', () => {
     )
   })
 
-  test('takes an entry of the greatest length and none that is longer', () => {
+  test('a bundle holds an entry of 65,535 bytes and refuses a longer one', () => {
     const longest = new Uint8Array(ENTRY_MAX_BYTES)
     expect(parseEntryBundle(entryBundle([longest]), 1)?.[0]).toHaveLength(ENTRY_MAX_BYTES)
     expect(() => entryBundle([new Uint8Array(ENTRY_MAX_BYTES + 1)])).toThrow(RangeError)

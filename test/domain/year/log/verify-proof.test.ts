@@ -18,7 +18,7 @@ import { verifyPublication } from '../../../../src/domain/year/log/verify-proof.
 import { sampleArchive } from '../../../support/sample-archive.ts'
 import { LOG_SEED, testWitness } from '../log-vectors.ts'
 
-/** Entries: an imported publication, the seal over two legacy ones, a gap, and three publications. */
+/** An archive of six entries: an imported publication, a seal over two legacy ones, a gap, and three publications. */
 const { contents, objects } = sampleArchive(3)
 const { rows, legacy } = contents
 const tree = ledgerTree(rows)
@@ -49,8 +49,8 @@ const bytesOf = (sha256: string | null | undefined): Uint8Array =>
 
 const publicationAt = (seq: number): Uint8Array => bytesOf(rows[seq - 1]?.sha256)
 
-describe('a proof of a publication', () => {
-  test('proves its bytes, its place and who signed', () => {
+describe('valid proofs', () => {
+  test('a proof proves the bytes, the place in the log and the signer of a publication', () => {
     const bytes = publicationAt(4)
     const verdict = verifyPublication(bytes, proofOf(4), LOG_ALONE)
     expect(verdict).toEqual({
@@ -64,13 +64,13 @@ describe('a proof of a publication', () => {
         'the key of dash.example/tlog/year signed this log of 6 entries',
       ],
       notProved: [
-        'that others were shown the same log, and when: no witness signed',
-        'that it was the newest for a time: get the proof with until=next',
+        'that other readers see the same log: no witness signed it',
+        'how long it was the newest publication: request the proof with until=next',
       ],
     })
   })
 
-  test('says which witnesses saw the log, and fails where the policy demands more of them', () => {
+  test('verification names the witnesses that signed, and fails if the quorum is not met', () => {
     const seen = verifyPublication(publicationAt(4), proofOf(4, COSIGNED), WITH_WITNESS)
     expect(seen.proved).toContain(
       `witness w1.example saw this log at ${new Date(1_792_800_601_000).toISOString()}`,
@@ -83,7 +83,7 @@ describe('a proof of a publication', () => {
     )
   })
 
-  test('proves nothing of who signed without a policy', () => {
+  test('verification without a policy does not prove who signed', () => {
     const verdict = verifyPublication(publicationAt(4), proofOf(4), null)
     expect([verdict.verified, verdict.problem, verdict.notProved[0]]).toEqual([
       false,
@@ -92,7 +92,7 @@ describe('a proof of a publication', () => {
     ])
   })
 
-  test('proves that it was the newest until the next one, and to the end of the log', () => {
+  test('a proof with the next entries proves how long the publication was the newest', () => {
     const next = `${rows[4]?.publicationId} followed`
     expect(verifyPublication(publicationAt(4), severalOf([4, 5]), LOG_ALONE).proved.at(-1)).toMatch(
       new RegExp(`^it was the newest until .*Z, when ${next}$`),
@@ -103,7 +103,7 @@ describe('a proof of a publication', () => {
       )
   })
 
-  test('of a legacy publication proves it by the sealed text, with what followed', () => {
+  test('a proof of a legacy publication proves it by the sealed text and names its successor', () => {
     const bytes = bytesOf(legacy[0]?.sha256)
     const verdict = verifyPublication(bytes, severalOf([1, 2, 3, 4], legacyText(legacy)), LOG_ALONE)
     expect(verdict).toMatchObject({ verified: true, problem: null })
@@ -113,11 +113,11 @@ describe('a proof of a publication', () => {
     )
     const sealAlone = verifyPublication(bytes, severalOf([2], legacyText(legacy)), LOG_ALONE)
     expect(sealAlone).toMatchObject({ verified: true, problem: null })
-    expect(sealAlone.notProved.at(-1)).toMatch(/^that it was the newest/)
+    expect(sealAlone.notProved.at(-1)).toMatch(/^how long it was the newest/)
   })
 })
 
-describe('a wrong proof', () => {
+describe('invalid proofs', () => {
   const bytes = publicationAt(4)
 
   test.each([
@@ -126,42 +126,38 @@ describe('a wrong proof', () => {
       proofOf(5),
       /^the file has the SHA-256 .*; the proof is of top-year-v2-2026-01-06, /,
     ],
-    ['of a gap', proofOf(3), /the proof is of no publication$/],
-    ['of entries with a hole', severalOf([4, 6]), /^its entries are not consecutive$/],
-    ['of no entries', severalOf([]), /^it is not a proof file$/],
+    ['of a gap', proofOf(3), /the proof is not of a publication$/],
+    ['with a missing entry', severalOf([4, 6]), /^its entries are not consecutive$/],
+    ['without entries', severalOf([]), /^it is not a proof file$/],
+    ['of another legacy ledger', severalOf([2, 3, 4], `${legacyText(legacy)}\n`), /does not match the seal$/],
+    ['that is not in the format', 'hello', /^it is not a proof file$/],
+    ['that is another JSON document', '{"proofs":[]}', /^it is not a proof file$/],
     [
-      'of another legacy ledger',
-      severalOf([2, 3, 4], `${legacyText(legacy)}\n`),
-      /not the one that is sealed$/,
-    ],
-    ['that is no proof', 'hello', /^it is not a proof file$/],
-    ['that is another JSON', '{"proofs":[]}', /^it is not a proof file$/],
-    [
-      'whose proofs are of two checkpoints',
+      'with two checkpoints',
       JSON.stringify({
         at: '2026-01-10T00:00:00.000Z',
         proofs: [proofOf(4), proofOf(5, COSIGNED)],
         legacy: null,
       }),
-      /^its proofs are not of one checkpoint$/,
+      /^its proofs have different checkpoints$/,
     ],
     [
       'whose checkpoint another key signed',
       proofOf(4, signNote(TEXT, signerKey(KEY.name, new Uint8Array(32)))),
-      /no known key of the log signed it$/,
+      /it is not signed by a trusted key of the log$/,
     ],
     [
-      'whose entry stands elsewhere',
+      'with the index of another entry',
       proofOf(4).replace('index 3', 'index 2'),
-      /^the line of entry 4 stands at the place of entry 3$/,
+      /^the proof of entry 3 contains the line of entry 4$/,
     ],
-  ])('%s is refused', (_what, text, problem) => {
+  ])('a proof %s is refused', (_what, text, problem) => {
     const verdict = verifyPublication(bytes, text, LOG_ALONE)
     expect(verdict).toMatchObject({ verified: false, proved: [], notProved: [] })
     expect(verdict.problem).toMatch(problem)
   })
 
-  test('of which one bit is changed is refused, and so is a file of which one is', () => {
+  test('a proof or a publication with one changed bit is refused', () => {
     const flip = (original: Uint8Array, bit: number): Buffer => {
       const changed = Buffer.from(original)
       const at = (bit >> 3) % changed.length
