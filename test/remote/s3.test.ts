@@ -132,7 +132,7 @@ describe('an unusable S3 store', () => {
     ['a clock that is wrong', s3Error(403, 'RequestTimeTooSkewed'), /clock/],
     ['another region', s3Error(400, 'AuthorizationHeaderMalformed'), /region \(us-east-1\)/],
     ['another endpoint', s3Error(301, 'PermanentRedirect'), /endpoint/],
-    ['no right to read', s3Error(403, 'AccessDenied'), /permit/],
+    ['no right to read', s3Error(403, 'AccessDenied'), /their permissions/],
   ])('the message names the remedy for %s', async (_what, fault, detail) => {
     server.fail('GET', /sha256/, fault)
     await expect(open().get(DIGEST)).rejects.toMatchObject({
@@ -260,7 +260,7 @@ describe('a read from an S3 store', () => {
       expect(await objects.get(DIGEST)).toEqual(Buffer.from(BYTES))
       server.reset()
       server.fail('GET', /sha256/, fault, fault, fault)
-      expect(await faultOf(objects.get(DIGEST))).toMatch(/3 times over/)
+      expect(await faultOf(objects.get(DIGEST))).toMatch(/in 3 attempts/)
       expect(requestCount('GET', /sha256/)).toBe(3)
     },
   )
@@ -321,14 +321,14 @@ describe('a write to an S3 store', () => {
   test.each(writeFaults)('a write fails after three attempts with %s', async (_what, fault) => {
     const objects = await openPrepared()
     server.fail('PUT', /sha256/, fault, fault, fault)
-    expect(await faultOf(objects.put(DIGEST, BYTES))).toMatch(/3 times over/)
+    expect(await faultOf(objects.put(DIGEST, BYTES))).toMatch(/in 3 attempts/)
     expect(requestCount('PUT', /sha256/)).toBe(3)
   })
 
   test('a write whose response was lost is confirmed by the next attempt', async () => {
     const objects = await openPrepared()
     server.fail('PUT', /sha256/, 'lost-answer', 'lost-answer', 'lost-answer')
-    expect(await faultOf(objects.put(DIGEST, BYTES))).toMatch(/3 times over/)
+    expect(await faultOf(objects.put(DIGEST, BYTES))).toMatch(/in 3 attempts/)
     await objects.put(DIGEST, BYTES)
     expect(await objects.get(DIGEST)).toEqual(Buffer.from(BYTES))
   })
