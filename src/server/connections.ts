@@ -233,7 +233,7 @@ function connectionsOverBudget(open: Iterable<Connection>, maxBytes: number): Co
   const waiting = pendingBytesOf(open)
   let total = waiting.reduce((sum, { bytes }) => sum + bytes, 0)
   if (total <= maxBytes) return []
-  // A proxy serves many clients, so each of its connections is a group of its own.
+  // A proxy serves many clients, so each of its connections is a separate group.
   const byNetwork = new Map<object, PendingBytes[]>()
   for (const each of waiting) {
     const key = each.connection.held?.network ?? each.connection

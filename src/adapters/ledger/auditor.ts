@@ -33,7 +33,7 @@ const PAGE_ROWS = 1_000
  * Reads both ledgers as stored. Texts are read as hexadecimal digits, so that a cell that is not text, is not UTF-8
  * or contains a NUL damages only its own row. Pages need no transaction: rows are only added.
  *
- * @returns null if the database has none of the ledger's tables: nothing was ever written to it
+ * @returns null if the database lists no table of the ledger, because nothing was ever written to it
  */
 async function readForAudit(reader: SqlReader): Promise<AuditedContents | null> {
   const { rows } = await reader.execute(

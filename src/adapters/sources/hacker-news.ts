@@ -49,7 +49,7 @@ async function readList(batch: BatchWriter, url: string, count: number): Promise
     if (!id.success) batch.addBadRow(null, `${url}: an id is not a positive integer`)
     return id.data ?? []
   })
-  if (ids.length === 0) throw new SourceUnavailable(`${url}: none of the ids is a positive integer`)
+  if (ids.length === 0) throw new SourceUnavailable(`${url}: no id is a positive integer`)
   return ids
 }
 

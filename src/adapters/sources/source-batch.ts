@@ -126,8 +126,7 @@ export class BatchWriter {
       else readable += 1
       if (parsed.data) this.put(parsed.data)
     }
-    if (readable === 0)
-      throw new SourceUnavailable(`${list}: none of the ${rows.length} rows has the expected fields`)
+    if (readable === 0) throw new SourceUnavailable(`${list}: all ${rows.length} rows miss expected fields`)
   }
 
   /** Returns everything added since the last call. */

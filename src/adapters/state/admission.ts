@@ -19,7 +19,7 @@ export function sweepStatements(now: Instant): [InStatement, InStatement] {
 
 /**
  * Returns statements that delete the data about callers of the days before `keepFrom`. An open turn keeps its row,
- * which identifies nobody without the day's salt.
+ * which cannot be linked to an address without the salt of the day.
  */
 export function forgetStatements(now: Instant, keepFrom: Day): InStatement[] {
   return [

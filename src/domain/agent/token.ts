@@ -3,7 +3,7 @@ import { areSameBytes, deriveKey, hmacSha256 } from '../digest.ts'
 import { dayOf, parseDay } from '../time.ts'
 import type { Day, Instant } from '../time.ts'
 
-/** Sessions as signed tokens, `v1.<payload>.<signature>`; the server stores none of them (docs/agent-chat.md). */
+/** Sessions as signed tokens, `v1.<payload>.<signature>`; the server does not store them (docs/agent-chat.md). */
 
 export interface SessionPayload {
   v: 1

@@ -170,7 +170,7 @@ export function compareLists<T extends RankedEntry>(
 
 /** Ranks of an item in one Year. */
 export interface YearPosition {
-  /** Rank in the column of its own source; null for an item of `popular` alone. */
+  /** Rank in the column of the item's source; null for an item that only `popular` lists. */
   rank: number | null
   /** Rank in `popular`; null outside of it. */
   popular: number | null

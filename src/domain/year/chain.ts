@@ -127,7 +127,7 @@ export interface ProvedLedger {
   unfinished: FoundingMark | null
 }
 
-/** True when the entry after `head` has no head of its own, as after a crash between commit and head. */
+/** True if the entry after `head` has no head yet, as after a crash between commit and head. */
 export function headIsBehind(entries: readonly LedgerEntry[], head: Head | null): boolean {
   return entries.length > (head?.seq ?? 0)
 }

@@ -177,6 +177,6 @@ async function isHuman(
   if (token === '') return false
   if (!(await fromQuotaStore(ledger.countVerification(address, clock(), VERIFICATIONS_PER_MINUTE))))
     return false
-  // The verifier has a timeout of its own and returns false after it.
+  // The verifier has a separate timeout and returns false after it.
   return verification.verifier.isHuman(token, hostname, new AbortController().signal)
 }

@@ -244,7 +244,7 @@ function stopText(stop: TimelineStop): string {
   return stop.kind === 'gap' ? 'a gap' : `published ${formatMinute(stop.item.manifest.publishedAt)}`
 }
 
-/** A notice if the requested time has no publication of its own; else empty. */
+/** A notice if no publication was made for the requested day; else empty. */
 export function gapNotice({ dueDay, selected, due }: Moment): Html {
   if (due.is === 'published') return NOTHING
   const servedText = selected

@@ -57,9 +57,11 @@ function merging(real: Database, changes: number[], merged: string[]): Database 
           const command = statements[1]
           if (typeof command !== 'string' || !command.includes("VALUES ('merge'")) return results
           merged.push(/search_[a-z]+/.exec(command)?.[0] ?? command)
-          const counted = (count: number) =>
-            ({ rows: [{ changes: count }] }) as unknown as (typeof results)[number]
-          return [counted(0), ...results.slice(1, 2), counted(changes.shift() ?? 0)]
+          const counts = [0, null, changes.shift() ?? 0]
+          return results.map((result, at) => {
+            const count = counts[at] ?? null
+            return count === null ? result : { ...result, rows: [{ 0: count, changes: count, length: 1 }] }
+          })
         }
         return work({ ...opened, client: { ...client, batch } })
       }),

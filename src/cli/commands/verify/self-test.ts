@@ -22,7 +22,7 @@ export interface TestedAudit {
  */
 export async function testAudit(
   container: Container,
-  terminal: Terminal,
+  terminal: Pick<Terminal, 'progress' | 'error'>,
   signal: AbortSignal,
 ): Promise<TestedAudit | null> {
   const onProgress = throttled<{ mutations: number; ofMutations: number }>(({ mutations, ofMutations }) =>

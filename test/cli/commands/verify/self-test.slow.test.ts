@@ -4,7 +4,6 @@ import { expect, onTestFinished, test } from 'vitest'
 import { testAudit } from '../../../../src/cli/commands/verify/self-test.ts'
 import { Container } from '../../../../src/cli/container.ts'
 import { readConfig } from '../../../../src/cli/settings/read-config.ts'
-import type { Terminal } from '../../../../src/cli/terminal.ts'
 import { dash, temporaryFolder } from '../../../support/dash.ts'
 
 /** A few dozen audits take seconds on an idle machine. */
@@ -49,7 +48,7 @@ test('a self-test that a signal ends has closed the stores of every audit it beg
     if (opened.length === 3) stopping.abort(new Error('stopped'))
     return sample
   }
-  const terminal = { progress: () => undefined, error: () => undefined } as unknown as Terminal
+  const terminal = { progress: () => undefined, error: () => undefined }
   expect(await testAudit(container, terminal, stopping.signal)).toBeNull()
   expect(opened).toEqual([{ closed: true }, { closed: true }, { closed: true }])
 })
