@@ -16,10 +16,11 @@ import type {
   PublicHost,
   HttpProbe,
   State,
+  StaticTree,
 } from '../domain/ports.ts'
 import type { DamageSample } from '../domain/year/finding.ts'
 import { Refusal } from '../domain/refusal.ts'
-import type { DatabaseLocation } from '../domain/refusal.ts'
+import type { DatabaseLocation, StoreLocation } from '../domain/refusal.ts'
 import type { FeedFacts, LedgerFacts, StateFacts, Inspection } from '../domain/inspection.ts'
 import type { EvaluatePorts } from '../jobs/models/evaluation-run.ts'
 import type { PublishPorts } from '../jobs/publish-year.ts'
@@ -118,6 +119,11 @@ export class Container {
     const { openObjects } = await import('../adapters/objects/open.ts')
     return this.#closing(openObjects(this.config.store))
   })
+
+  /** A tree of static files to export to or to mirror into. */
+  async staticTree(location: StoreLocation): Promise<StaticTree> {
+    return this.#closing((await import('../adapters/objects/static-tree.ts')).openStaticTree(location))
+  }
 
   readonly year = once(async () =>
     (await import('../adapters/ledger/ledger.ts')).yearReader(await this.ledger(), await this.objects()),

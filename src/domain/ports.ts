@@ -202,6 +202,21 @@ export interface Objects {
   }
 }
 
+/**
+ * A tree of static files that any web server can serve: a folder or a bucket. Paths are relative to its root and
+ * separated by `/`.
+ */
+export interface StaticTree {
+  /** The stored bytes; null only when the file is certainly missing. */
+  get(path: string): Promise<Uint8Array | null>
+  /** Stores a file, durable and verified on return. The same bytes again are a no-op; other bytes are refused. */
+  put(path: string, bytes: Uint8Array): Promise<void>
+  /** Replaces a file in one atomic step, durable and verified on return. */
+  replace(path: string, bytes: Uint8Array): Promise<void>
+  /** Paths of every file below a folder, in no order; empty if there is no such folder. */
+  list(folder: string): Promise<string[]>
+}
+
 /** The private key of the log and the record of its last signed checkpoint. Only the publisher's machine has them. */
 export interface LogSigner {
   /** Verifier key; its name is the origin of the log. */
