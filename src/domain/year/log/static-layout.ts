@@ -1,15 +1,30 @@
 import { objectPath } from '../examine.ts'
+import { LOG_PATH } from './log-history.ts'
+import { lastTile, tilePath, tilesOfSize } from './tiles.ts'
+import type { Tile } from './tiles.ts'
+import { PAGE_FILE_TYPES } from '../../page-files.ts'
 
 /**
  * Layout of an exported archive (docs/decisions/0071-static-export.md): paths relative to the root of the export, the
  * same at every host. Files of the log are below `tlog/year`.
  */
 
+const LOG_FOLDER = LOG_PATH.slice(1)
+
+/** The signed checkpoint with its cosignatures. Replaced only by a larger one that continues it. */
+export const STATIC_CHECKPOINT = `${LOG_FOLDER}/checkpoint`
+
+/** Keys of the log and of its witnesses. Replaced at every export. */
+export const STATIC_POLICY = `${LOG_FOLDER}/policy`
+
 /** Every publication and gap, as `/api/feed/history/index` of a server. Replaced at every export. */
 export const STATIC_INDEX = 'index.json'
 
-/** Text of the legacy ledger, as `/api/feed/history/legacy-ledger` of a server; never changes once sealed. */
+/** Text of the legacy ledger, as `/api/feed/history/ledger/legacy` of a server; never changes once sealed. */
 export const STATIC_LEGACY_LEDGER = 'ledger/legacy.ndjson'
+
+/** Page that shows the export without a server, if the export has one; its scripts and styles are in `page/`. */
+export const STATIC_PAGE = 'index.html'
 
 /** Response headers for hosts that read this file. Replaced at every export. */
 export const STATIC_HEADERS = '_headers'
@@ -17,4 +32,86 @@ export const STATIC_HEADERS = '_headers'
 /** Returns the path of a publication's bytes, below `/` at a server and below the root of an export. */
 export function staticObjectPath(sha256: string): string {
   return `objects/${objectPath(sha256)}.json`
+}
+
+/** Returns the path of a tile or a bundle. */
+export function staticTilePath(tile: Tile): string {
+  return `${LOG_FOLDER}/${tilePath(tile)}`
+}
+
+/** Number of sizes, ending with the current one, whose partial tiles of level 0 and partial bundles an export holds. */
+const RECENT_SIZES = 256
+
+/** Levels that grow with every entry. */
+const BOTTOM_LEVELS = ['entries', 0] as const
+
+/**
+ * Returns all tiles and bundles of the export of a log of `size` entries: the full ones, and partial ones for readers
+ * of an older checkpoint. Partial tiles of level 0 and partial bundles are those of the last 256 sizes; those of higher
+ * levels are complete.
+ *
+ * @returns each file once
+ */
+export function staticTiles(size: number): Tile[] {
+  const tiles = tilesOfSize(size)
+  const oldest = Math.max(1, size - RECENT_SIZES + 1)
+  const recent = Array.from({ length: size - oldest + 1 }, (_, index) =>
+    BOTTOM_LEVELS.map((level) => lastTile(level, oldest + index)),
+  )
+  const partials = tiles
+    .filter(({ level }) => !BOTTOM_LEVELS.some((bottom) => bottom === level))
+    .map((tile) => Array.from({ length: tile.width }, (_, index) => ({ ...tile, width: index + 1 })))
+  return [...new Map([tiles, ...recent, ...partials].flat().map((tile) => [tilePath(tile), tile])).values()]
+}
+
+/** Headers of a file, lower-case names. */
+export type StaticFileHeaders = Record<'content-type' | 'cache-control', string>
+
+const IMMUTABLE = 'public, max-age=31536000, immutable'
+const REVALIDATED = 'public, max-age=60'
+
+/** A rule for one path, or for all paths below a folder. */
+interface HeaderRule {
+  /** Ends with a slash for a folder. */
+  path: string
+  /** Null if the extension decides. */
+  type: string | null
+  cache: string
+}
+
+/** No path matches two rules, because hosts would join their headers. */
+const HEADER_RULES: readonly HeaderRule[] = [
+  // Short, so that readers see the next checkpoint soon.
+  { path: STATIC_CHECKPOINT, type: 'text/plain; charset=utf-8', cache: 'public, max-age=5' },
+  { path: STATIC_POLICY, type: 'text/plain; charset=utf-8', cache: REVALIDATED },
+  { path: `${LOG_FOLDER}/tile/`, type: 'application/octet-stream', cache: IMMUTABLE },
+  { path: 'objects/', type: 'application/json; charset=utf-8', cache: IMMUTABLE },
+  { path: STATIC_LEGACY_LEDGER, type: 'application/x-ndjson; charset=utf-8', cache: IMMUTABLE },
+  { path: STATIC_INDEX, type: 'application/json; charset=utf-8', cache: REVALIDATED },
+  { path: STATIC_HEADERS, type: 'text/plain; charset=utf-8', cache: REVALIDATED },
+  { path: STATIC_PAGE, type: 'text/html; charset=utf-8', cache: REVALIDATED },
+  { path: 'page/', type: null, cache: REVALIDATED },
+]
+
+/**
+ * Returns the headers that a host should send with a file of an export.
+ *
+ * @throws RangeError for a path that an export does not have
+ */
+export function staticFileHeaders(path: string): StaticFileHeaders {
+  const rule = HEADER_RULES.find((each) =>
+    each.path.endsWith('/') ? path.startsWith(each.path) : path === each.path,
+  )
+  const type = rule?.type ?? PAGE_FILE_TYPES[path.slice(path.lastIndexOf('.'))]
+  if (rule === undefined || type === undefined) throw new RangeError(`an export has no file ${path}`)
+  return { 'content-type': type, 'cache-control': rule.cache }
+}
+
+/** Returns the text of {@link STATIC_HEADERS}, in the syntax of Cloudflare Pages and Netlify. */
+export function staticHeadersText(): string {
+  const rules = HEADER_RULES.filter(({ path }) => path !== STATIC_HEADERS).map(({ path, type, cache }) => {
+    const typeLine = type === null ? '' : `  Content-Type: ${type}\n`
+    return `/${path.endsWith('/') ? `${path}*` : path}\n${typeLine}  Cache-Control: ${cache}\n`
+  })
+  return ['/*\n  Access-Control-Allow-Origin: *\n  X-Content-Type-Options: nosniff\n', ...rules].join('\n')
 }

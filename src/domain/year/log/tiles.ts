@@ -60,6 +60,11 @@ export function isTileWithin({ level, index, width }: Tile, size: number): boole
   return index * TILE_WIDTH + width <= countAt(level, size)
 }
 
+/** Returns the tile of level 0, or the bundle, that ends with the last of `size` leaves. */
+export function lastTile(level: 'entries' | 0, size: number): Tile {
+  return { level, index: Math.ceil(size / TILE_WIDTH) - 1, width: ((size - 1) % TILE_WIDTH) + 1 }
+}
+
 /** Returns all tiles and bundles of the tree of `size` leaves: full ones, and a partial one at the end of a level. */
 export function tilesOfSize(size: number): Tile[] {
   const tiles: Tile[] = []
