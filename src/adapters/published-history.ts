@@ -19,16 +19,22 @@ const RESPONSE_TIMEOUT_MS = 60_000
 const KIB = 1024
 const MIB = 1024 * KIB
 
-/** Maximum bytes of a body by kind. A head is one short line; a ledger has one entry of about 400 bytes a day. */
-const MAX_BYTES = { head: KIB, ledger: 16 * MIB, publication: OBJECT_MAX_BYTES, refusal: 16 * KIB }
+/** Limits of a body: one above `max` is an error; one above `kept` is hashed while it is received, and not kept. */
+interface BodyLimits {
+  max: number
+  kept: number
+}
 
-type BodyKind = Exclude<keyof typeof MAX_BYTES, 'refusal'>
+/** A whole text of at most `max` bytes. */
+const text = (max: number): BodyLimits => ({ max, kept: max })
 
-/**
- * A larger publication is hashed while it is received, and not kept: only unusual layouts need the whole text,
- * once.
- */
-const KEPT_MAX_BYTES = 4 * MIB
+/** A head is one short line; a ledger has one entry of about 400 bytes a day. */
+const HEAD = text(KIB)
+const LEDGER = text(16 * MIB)
+const REFUSAL = text(16 * KIB)
+
+/** Only unusual layouts need the whole text of a large publication, once. */
+const PUBLICATION: BodyLimits = { max: OBJECT_MAX_BYTES, kept: 4 * MIB }
 
 /** A request without a response is retried once: a dropped connection proves nothing about an archive. */
 const ATTEMPTS = 2
@@ -58,7 +64,7 @@ export function openPublishedHistory(
   })
 
   const fetchPath = async (
-    kind: BodyKind,
+    limits: BodyLimits,
     path: string,
     ifNoneMatch: string,
     signal: AbortSignal,
@@ -71,7 +77,7 @@ export function openPublishedHistory(
     }
     for (let attempt = 1; ; attempt += 1) {
       try {
-        return await http.exchange(request, (response) => readResponse(response, kind))
+        return await http.exchange(request, (response) => readResponse(response, limits))
       } catch (error) {
         signal.throwIfAborted()
         if (attempt < ATTEMPTS) continue
@@ -86,13 +92,15 @@ export function openPublishedHistory(
 
   return {
     base: root,
-    ledger: (signal) => fetchPath('ledger', PUBLISHED_LEDGER, '', signal),
-    legacyLedger: (signal) => fetchPath('ledger', PUBLISHED_LEGACY_LEDGER, '', signal),
-    head: (signal) => fetchPath('head', PUBLISHED_HEAD, '', signal),
+    ledger: (signal) => fetchPath(LEDGER, PUBLISHED_LEDGER, '', signal),
+    legacyLedger: (signal) => fetchPath(LEDGER, PUBLISHED_LEGACY_LEDGER, '', signal),
+    head: (signal) => fetchPath(HEAD, PUBLISHED_HEAD, '', signal),
     at: (instant, knownDigests, signal) => {
       const path = `/api/feed/history?sort=year&at=${formatInstant(instant)}`
-      return fetchPath('publication', path, knownDigests.map((sha256) => `"${sha256}"`).join(', '), signal)
+      return fetchPath(PUBLICATION, path, knownDigests.map((sha256) => `"${sha256}"`).join(', '), signal)
     },
+    file: (path, keptBytes, signal) =>
+      fetchPath({ max: OBJECT_MAX_BYTES, kept: keptBytes }, path, '', signal),
     close: () => http.close(),
   }
 }
@@ -109,23 +117,22 @@ function requestHeaders(ifNoneMatch: string): Record<string, string> {
 
 async function readResponse(
   { statusCode, headers, body }: HttpResponse,
-  kind: BodyKind,
+  limits: BodyLimits,
 ): Promise<PublishedResponse> {
   const encoding = printable(headers['content-encoding'])
-  const bodyKind = statusCode >= 400 ? 'refusal' : kind
-  const read = await hashBody(body, bodyKind)
+  const isRefusal = statusCode >= 400
+  const read = await hashBody(body, isRefusal ? REFUSAL : limits)
   if (encoding !== null && encoding !== 'identity') {
     throw new Error(`the response is compressed with ${encoding}, which was not requested`)
   }
-  if (read === null && bodyKind !== 'refusal')
-    throw new Error(`the response is larger than ${MAX_BYTES[kind]} bytes`)
+  if (read === null && !isRefusal) throw new Error(`the response is larger than ${limits.max} bytes`)
   const { bytes, summary } = read ?? { bytes: null, summary: summarizeBytes(new Uint8Array()) }
   return {
     status: statusCode,
     etag: printable(headers['etag']),
     lastModified: printable(headers['last-modified']),
     requestedAt: printable(headers['x-year-history-requested-at']),
-    error: bodyKind === 'refusal' && bytes ? parseErrorCode(bytes) : null,
+    error: isRefusal && bytes ? parseErrorCode(bytes) : null,
     bytes,
     summary,
   }
@@ -134,14 +141,12 @@ async function readResponse(
 /**
  * Reads and hashes a body into one buffer: a list of short chunks would take more memory than their bytes.
  *
- * @returns null if the body exceeds the limit of its kind
+ * @returns null if the body exceeds its limit
  */
 async function hashBody(
   body: AsyncIterable<Uint8Array>,
-  bodyKind: BodyKind | 'refusal',
+  { max: maxBytes, kept: keepMaxBytes }: BodyLimits,
 ): Promise<Pick<PublishedResponse, 'bytes' | 'summary'> | null> {
-  const maxBytes = MAX_BYTES[bodyKind]
-  const keepMaxBytes = bodyKind === 'publication' ? KEPT_MAX_BYTES : maxBytes
   const hash = createHash('sha256')
   let kept = Buffer.alloc(Math.min(64 * KIB, keepMaxBytes))
   let last = Buffer.alloc(0)

@@ -89,6 +89,10 @@ const onError = (): Option =>
     'abort',
     'skip',
   ]).default('abort')
+const hostLogOptions = (): Option[] => [
+  option('--policy <file>', 'policy file: the keys to trust for the log of the host'),
+  option('--state <dir>', 'folder of seen checkpoints (default: $XDG_STATE_HOME/dash/logs)'),
+]
 const files = (): Argument => new Argument('<file...>', 'files to read')
 
 function spec<Flags extends object>(command: CommandSpec<Flags>): CommandSpec {
@@ -285,7 +289,8 @@ export const COMMANDS: readonly CommandSpec[] = [
       option('--sample <amount>', 'read only some objects: a share (5%), a size (500M) or a bucket (2/7)'),
       option('--since <day>', 'read only objects of publications as of this day or later (YYYY-MM-DD)'),
       option('--expect-head <file>', 'saved head file; the ledger must still contain this head'),
-      option('--url <base>', 'audit another host through its public responses instead'),
+      option('--url <base>', 'audit another host, or static files of an export, instead'),
+      ...hostLogOptions(),
       toggle('--payloads', 'check the content of every publication as the server does, not only the newest'),
       option('--jobs <n>', 'objects to read in parallel (default: one per core)'),
       toggle('--self-test', 'also damage a private archive in every known way and count the detected damage'),

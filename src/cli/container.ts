@@ -15,6 +15,7 @@ import type {
   Objects,
   PublicHost,
   HttpProbe,
+  SeenLogs,
   State,
   StaticTree,
 } from '../domain/ports.ts'
@@ -296,6 +297,11 @@ export class Container {
   /** Client for the public history of another host. */
   async publishedHistory(base: string): Promise<PublicHost['history']> {
     return this.#closing((await import('../adapters/published-history.ts')).openPublishedHistory(base))
+  }
+
+  /** Newest checkpoints of other logs, in a state folder. */
+  async seenLogs(folder: string): Promise<SeenLogs> {
+    return (await import('../adapters/seen-logs.ts')).openSeenLogs(folder)
   }
 
   /** Sends probe requests to HTTP services. */

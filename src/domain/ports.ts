@@ -58,6 +58,7 @@ import type { Founding } from './year/legacy-import.ts'
 import type { LogFile } from './year/log/log-history.ts'
 import type { PublishedResponse } from './year/published-ledger.ts'
 import type { SourceObservation, VerifiedTitle, YearEvent } from './year/rank.ts'
+import type { MerkleTree } from './year/log/merkle-tree.ts'
 import type { Checkpoint, VerifierKey } from './year/log/signed-note.ts'
 
 /**
@@ -589,6 +590,40 @@ export interface HumanVerifier {
   isHuman(token: string, hostname: string, signal: AbortSignal): Promise<boolean>
 }
 
+/** The newest checkpoint of another host's log that this user has seen, with its tree. */
+export interface SeenLog {
+  /** Number of the version; each replacement has the next one. */
+  version: number
+  note: string
+  /** Text of the policy whose keys were trusted. */
+  policy: string
+  checkpoint: Checkpoint
+  /** Tree of exactly the entries of the checkpoint. */
+  tree: MerkleTree
+}
+
+/** Newest checkpoints of the logs of other hosts, one for each origin (docs/auditing.md). */
+export interface SeenLogs {
+  /**
+   * Returns what was seen of a log; null if nothing was.
+   *
+   * @throws Refusal `storage_damaged` that names the file and says what to do, `storage_unavailable`
+   */
+  read(origin: string): Promise<SeenLog | null>
+  /**
+   * Stores a checkpoint in place of the one of version `before`, durable on return.
+   *
+   * @param before 0 if nothing was seen
+   * @returns false if another process replaced that version
+   */
+  replace(
+    before: number,
+    seen: Pick<SeenLog, 'note' | 'policy' | 'checkpoint' | 'tree'>,
+  ): Promise<boolean>
+  /** Stores one of two notes that contradict each other, as evidence; returns its path. */
+  keepFork(origin: string, note: string): Promise<string>
+}
+
 /** The public API of a host, in sections. */
 export interface PublicHost {
   /**
@@ -607,6 +642,13 @@ export interface PublicHost {
      * @param held digests of publications for `If-None-Match`; empty to always receive the body
      */
     at(instant: Instant, held: readonly string[], signal: AbortSignal): Promise<PublishedResponse>
+    /**
+     * A file of the host.
+     *
+     * @param path below the base URL, with a leading slash
+     * @param keptBytes a longer body is hashed and not kept
+     */
+    file(path: string, keptBytes: number, signal: AbortSignal): Promise<PublishedResponse>
   }
   shortlist: {
     /**

@@ -13,6 +13,7 @@ import type { Finding, FindingCode } from '../domain/year/finding.ts'
 import type { AuditedContents, KeptHead, LedgerRow, Manifest } from '../domain/year/ledger.ts'
 import { chooseManifests } from '../domain/year/sample.ts'
 import type { Sample } from '../domain/year/sample.ts'
+import type { LogReport } from './host-log.ts'
 
 /** Ports of an audit. */
 export interface VerifyPorts extends Auditors {
@@ -59,6 +60,8 @@ export interface VerifyReport {
   durationMs: number
   /** For an audit of another host: whether its ledger was compared with the local one. */
   comparedWith?: 'own' | 'none'
+  /** For an audit of another host: its signed log; null if it has none, or one that is not valid. */
+  log?: LogReport | null
 }
 
 /** A report, and the error that ended the audit early. */

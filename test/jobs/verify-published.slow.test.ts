@@ -2,6 +2,7 @@ import fc from 'fast-check'
 import type { H3 } from 'h3'
 import { describe, expect, onTestFinished, test } from 'vitest'
 import { openPublishedHistory } from '../../src/adapters/published-history.ts'
+import { openSeenLogs } from '../../src/adapters/seen-logs.ts'
 import { sha256Hex } from '../../src/domain/digest.ts'
 import type { PublicHost } from '../../src/domain/ports.ts'
 import { Refusal } from '../../src/domain/refusal.ts'
@@ -29,6 +30,8 @@ function audit(
     {
       published,
       ledger: null,
+      seenLogs: openSeenLogs('/nowhere'),
+      policy: null,
       clock: Date.now,
       onProgress: () => undefined,
       onNote: () => undefined,
@@ -242,7 +245,8 @@ describe('a damaged host', () => {
     ],
     [
       'says itself that its ledger is damaged',
-      () => refusalResponse(503, 'year_history_archive_corrupt'),
+      (answer, { path }) =>
+        path.startsWith('/api') ? refusalResponse(503, 'year_history_archive_corrupt') : answer,
       [`chain_broken ${api}/ledger`],
     ],
     [
@@ -311,8 +315,7 @@ describe('a damaged host', () => {
   test('a host that serves a publication outside its ledger is detected', async () => {
     const honest = publishedBy(openSampleApp(archive))
     const shorter = publishedBy(openSampleApp(shortened(archive, 1)))
-    const { ledger, legacyLedger, head, base } = shorter
-    const { findings } = await verify({ at: honest.at, ledger, legacyLedger, head, base })
+    const { findings } = await verify({ ...shorter, at: honest.at })
     expect(findings.map(({ code }) => code)).toEqual(['chain_broken'])
     expect(findings[0]?.path).toMatch(/^selection at /)
   })
@@ -461,7 +464,7 @@ describe('a host that does not respond', () => {
 
   test('a host that never responds ends the audit', async () => {
     const fail = (): Promise<never> => Promise.reject(unreachable)
-    const published = { base: 'http://dash.test', ledger: fail, legacyLedger: fail, head: fail, at: fail }
+    const published = { base: 'http://dash.test', ledger: fail, legacyLedger: fail, head: fail, at: fail, file: fail }
     await expect(verify(published)).rejects.toBe(unreachable)
   })
 

@@ -140,6 +140,7 @@ export function publishedBy(
     legacyLedger: () => request(PUBLISHED_LEGACY_LEDGER, null, []),
     head: () => request(PUBLISHED_HEAD, null, []),
     at: (instant, held) => request(`/api/feed/history?sort=year&at=${formatInstant(instant)}`, instant, held),
+    file: (path) => request(path, null, []),
   }
 }
 

@@ -74,7 +74,11 @@ export function rewritten(archive: SampleArchive, seq: number, changes: Partial<
 }
 
 /** The whole application over an archive in memory. */
-export function openSampleApp(archive: SampleArchive, changes: Partial<ServerPorts> = {}): H3 {
+export function openSampleApp(
+  archive: SampleArchive,
+  changes: Partial<ServerPorts> = {},
+  logFiles: Pick<Objects['logFiles'], 'list' | 'get'> = { list: async () => [], get: async () => null },
+): H3 {
   const refuse = (): Promise<never> => Promise.reject(new Error('nobody may write here'))
   const store: Objects = {
     get: async (sha256) => archive.objects.get(sha256) ?? null,
@@ -87,7 +91,7 @@ export function openSampleApp(archive: SampleArchive, changes: Partial<ServerPor
     keys: async () => [],
     prepare: async () => undefined,
     ping: async () => undefined,
-    logFiles: { list: async () => [], get: async () => null, put: refuse },
+    logFiles: { ...logFiles, put: refuse },
     recommendations: {
       current: async () => null,
       run: async () => null,

@@ -225,7 +225,8 @@ function unlinkIfPresent(path: string): void {
   }
 }
 
-function syncFolder(folder: string): void {
+/** Makes the names in a folder durable. */
+export function syncFolder(folder: string): void {
   const handle = openSync(folder, 'r')
   try {
     fsyncSync(handle)

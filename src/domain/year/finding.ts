@@ -16,6 +16,7 @@ export type FindingCode =
   | 'head_mismatch'
   | 'note_invalid'
   | 'log_forked'
+  | 'tile_mismatch'
   | 'orphan_object'
 
 /** One deviation. */

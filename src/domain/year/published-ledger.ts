@@ -83,11 +83,12 @@ export function auditPublishedLedger(
   texts: {
     ledger: Uint8Array
     legacy: Uint8Array | null
-    head: PublishedDocument
+    /** Null if the ledger ends with a signed checkpoint instead. */
+    head: PublishedDocument | null
     laterHead: PublishedDocument | null
   },
   { own, expectedHead }: Reference,
-): LedgerAudit & { isOwnUnrelated: boolean } {
+): LedgerAudit & { isOwnUnrelated: boolean; contents: AuditedContents } {
   const contents = publishedContents(texts.ledger, texts.legacy)
   const { rows, unreadable } = contents
   const audit = auditLedger(contents, null, expectedHead)
@@ -95,10 +96,11 @@ export function auditPublishedLedger(
   const isOwnUnrelated = own !== null && areUnrelated(contents, own)
   const findings = [
     ...audit.findings,
-    ...checkPublishedHead(rows, texts, isWhole),
-    ...(own && !isOwnUnrelated ? compareWithOwn(rows, own.rows) : []),
+    ...(texts.head ? checkPublishedHead(rows, texts.head, texts.laterHead, isWhole) : []),
+    // A checkpoint shows that the ledger ends there; a copy of the archive may be older than the archive.
+    ...(own && !isOwnUnrelated ? compareWithOwn(rows, own.rows, texts.head === null) : []),
   ]
-  return { ...audit, isOwnUnrelated, findings }
+  return { ...audit, isOwnUnrelated, contents, findings }
 }
 
 /**
@@ -154,8 +156,8 @@ function publishedContents(ledger: Uint8Array, legacy: Uint8Array | null): Audit
   return { rows: entries.rows, legacy: publications.rows, founding: null, unreadable: problems }
 }
 
-/** Splits bytes into lines that end with a newline, and the rest. */
-function linesOf(bytes: Uint8Array): { lines: Uint8Array[]; rest: Uint8Array } {
+/** Splits bytes into lines that end with a newline, without it, and the rest. */
+export function linesOf(bytes: Uint8Array): { lines: Uint8Array[]; rest: Uint8Array } {
   const lines: Uint8Array[] = []
   let start = 0
   for (let end = bytes.indexOf(NEWLINE); end !== -1; end = bytes.indexOf(NEWLINE, start)) {
@@ -200,7 +202,8 @@ const utf8 = new TextDecoder('utf-8', { fatal: true, ignoreBOM: true })
  */
 function checkPublishedHead(
   rows: readonly LedgerRow[],
-  { head, laterHead }: { head: PublishedDocument; laterHead: PublishedDocument | null },
+  head: PublishedDocument,
+  laterHead: PublishedDocument | null,
   isWhole: boolean,
 ): Finding[] {
   const first = readHead(head, rows.length)
@@ -235,8 +238,16 @@ function headMismatch(path: string, expected: string, actual: string): Finding {
   return finding('head_mismatch', path, expected, actual)
 }
 
-/** Compares the leaves of both ledgers; reports only the first difference, because all later ones follow from it. */
-function compareWithOwn(rows: readonly LedgerRow[], own: readonly LedgerRow[]): Finding[] {
+/**
+ * Compares the leaves of both ledgers; reports only the first difference, because all later ones follow from it.
+ *
+ * @param mayLag true if a shorter ledger is no finding
+ */
+function compareWithOwn(
+  rows: readonly LedgerRow[],
+  own: readonly LedgerRow[],
+  mayLag: boolean,
+): Finding[] {
   const leaves = new Map(own.map(({ seq, leaf }) => [seq, leaf]))
   const differing = rows.find(({ seq, leaf }) => (leaves.get(seq) ?? leaf) !== leaf)
   const findings: Finding[] = []
@@ -246,7 +257,7 @@ function compareWithOwn(rows: readonly LedgerRow[], own: readonly LedgerRow[]): 
   }
   const last = rows.at(-1)?.seq ?? 0
   const ownLast = own.at(-1)
-  if (ownLast && ownLast.seq > last)
+  if (!mayLag && ownLast && ownLast.seq > last)
     findings.push(
       headMismatch(`entries/${ownLast.seq}`, ownLast.leaf, `the ledger of the host ends at entry ${last}`),
     )

@@ -4,11 +4,12 @@ import type { Instant } from '../time.ts'
 import { latestAt } from './chain.ts'
 import type { TimelineItem } from './chain.ts'
 import { examineMembers, examineSummary, objectFindings, objectPath } from './examine.ts'
-import type { ObjectProblem } from './examine.ts'
+import type { ObjectOutcome, ObjectProblem } from './examine.ts'
 import { READ_ERROR, finding, formatTime } from './finding.ts'
 import type { Finding } from './finding.ts'
 import { FUTURE_TOLERANCE_MS } from './history.ts'
 import type { Manifest } from './ledger.ts'
+import { staticObjectPath } from './log/static-layout.ts'
 import { admitsDamage } from './published-ledger.ts'
 
 /** Audit rules for a host's responses, by its own ledger (docs/auditing.md). */
@@ -84,7 +85,7 @@ export function examineResponse(query: SelectionQuery, response: PublishedRespon
     case 404:
       return query.expected === null ? [] : [missing(query, query.expected, response)]
     default: {
-      const refusal = describeRefusal(response)
+      const refusal = describeStatus(response)
       return [
         unreadable(
           query,
@@ -98,6 +99,28 @@ export function examineResponse(query: SelectionQuery, response: PublishedRespon
 /** The finding for a query without a response. */
 export function withoutResponse(query: SelectionQuery, reason: string): Finding {
   return unreadable(query, `${READ_ERROR}${reason}`)
+}
+
+/** Examines the file of a publication at a static host; empty when it is intact. */
+export function examineFile(manifest: Manifest, response: PublishedResponse): Finding[] {
+  const { status, summary } = response
+  if (status === 404) return fileFindings(manifest, { found: 'nothing' })
+  if (status !== 200)
+    return fileWithoutResponse(manifest, `the host responded with ${describeStatus(response)}`)
+  const problems = examineObject(manifest, response)
+  return problems === null
+    ? fileWithoutResponse(manifest, `${summary.byteSize} bytes are too large to parse`)
+    : fileFindings(manifest, { found: 'bytes', byteSize: summary.byteSize, problems })
+}
+
+/** The finding for the file of a publication without a response. */
+export function fileWithoutResponse(manifest: Manifest, reason: string): Finding[] {
+  return fileFindings(manifest, { found: 'something else', why: `${READ_ERROR}${reason}` })
+}
+
+function fileFindings(manifest: Manifest, outcome: ObjectOutcome): Finding[] {
+  const path = staticObjectPath(manifest.sha256)
+  return objectFindings(manifest, outcome).map((found) => ({ ...found, path }))
 }
 
 function examineBody(query: SelectionQuery, response: PublishedResponse): Finding[] {
@@ -166,7 +189,7 @@ function examineHeaders(query: SelectionQuery, expected: Manifest, response: Pub
 }
 
 function missing(query: SelectionQuery, expected: Manifest, response: PublishedResponse): Finding {
-  const actual = describeRefusal(response)
+  const actual = describeStatus(response)
   if (query.held.length > 0) return otherSelection(query, actual)
   const { publicationId, sha256 } = expected
   return finding('object_missing', objectPath(sha256), sha256, actual, publicationId)
@@ -189,6 +212,7 @@ function selectionPath({ at }: SelectionQuery): string {
   return `selection at ${formatTime(at)}`
 }
 
-function describeRefusal({ status, error }: PublishedResponse): string {
+/** Describes the status of a response that is not the requested file. */
+export function describeStatus({ status, error }: PublishedResponse): string {
   return error === null ? String(status) : `${status} ${error}`
 }

@@ -1,6 +1,6 @@
 import { readFileSync } from 'node:fs'
 import { availableParallelism } from 'node:os'
-import { resolve } from 'node:path'
+import { join, resolve } from 'node:path'
 import { messageOf, Refusal } from '../../../domain/refusal.ts'
 import { parseDay } from '../../../domain/time.ts'
 import { isDamage } from '../../../domain/year/finding.ts'
@@ -9,6 +9,7 @@ import type { AuditedContents, Manifest } from '../../../domain/year/ledger.ts'
 import { chooseManifests, parseSample } from '../../../domain/year/sample.ts'
 import { verifyArchive } from '../../../jobs/verify-archive.ts'
 import type { VerifyOptions, VerifyProgress, VerifyResult } from '../../../jobs/verify-archive.ts'
+import type { PublishedAuditPorts } from '../../../jobs/verify-published.ts'
 import type { Container } from '../../container.ts'
 import type { CommandContext } from '../../context.ts'
 import { isUnfounded, requireFolders } from '../../data-folder.ts'
@@ -16,6 +17,7 @@ import { EXIT, describeError, exitCodeOf } from '../../exit-codes.ts'
 import { leaveAuditRecord } from '../../job-records.ts'
 import { flagValue, parseBase } from '../../settings/environment.ts'
 import type { Terminal } from '../../terminal.ts'
+import { readPolicy } from './policy-file.ts'
 import type { TestedAudit } from './self-test.ts'
 import { describeProgress, throttled, showFindings, summarize, summarizeSelfTest } from './verify-output.ts'
 
@@ -24,6 +26,8 @@ export interface VerifyFlags {
   since?: string
   expectHead?: string
   url?: string
+  policy?: string
+  state?: string
   payloads: boolean
   jobs?: string
   selfTest: boolean
@@ -33,16 +37,20 @@ const JOBS_MOST = 64
 
 /** `dash verify-archive`: audits the archive, or another host with `--url`. */
 export async function verifyArchiveCommand(
-  { config, container, terminal, signal, cwd }: CommandContext,
+  context: CommandContext,
   flags: VerifyFlags,
 ): Promise<number> {
+  const { config, container, terminal, signal, cwd } = context
   const options = parseFlags(flags, cwd, signal)
   const base = required(flags.url ?? null, '--url', 'an absolute http(s) URL', parseBase)
+  const misplaced = (['policy', 'state'] as const).find((name) => base === null && flags[name] !== undefined)
+  if (misplaced !== undefined)
+    throw new Refusal('usage', `--${misplaced} is for the log of another host; add --url or remove --${misplaced}`)
   if (base === null) requireFolders(config)
   const result: VerifyResult & { isOwnUnrelated?: boolean } =
     base === null
       ? await auditFolder(container, options, terminal)
-      : await auditHost(base, container, options, terminal)
+      : await auditHost(base, context, options, flags)
   showFindings(result, terminal)
   // With a self-test, standard error stays empty unless something is wrong; the result has `recorded`.
   const noted = flags.selfTest ? { note: (): void => undefined } : terminal
@@ -76,27 +84,43 @@ async function auditFolder(
  */
 async function auditHost(
   base: string,
-  container: Container,
+  context: CommandContext,
   options: VerifyOptions,
-  terminal: Terminal,
+  flags: VerifyFlags,
 ): Promise<VerifyResult & { isOwnUnrelated: boolean }> {
+  const { container } = context
   if (options.payloads)
     throw new Refusal('usage', '--payloads needs the stored objects; remove --payloads or --url')
   const { verifyPublished } = await import('../../../jobs/verify-published.ts')
-  const published = await container.publishedHistory(base)
-  const showProgress = throttled((text: string) => terminal.progress(text))
+  const host = await hostPorts(base, context, flags)
   const ledger = await readOwnLedger(container)
-  const ports = {
-    published,
-    ledger,
-    clock: Date.now,
-    onProgress: (done: number, total: number) => showProgress(`${done} of ${total} publications requested`),
-    onNote: terminal.note,
-  }
+  const ports = { ...host, ledger }
   const chosen = (manifests: readonly Manifest[]): Manifest[] =>
     chooseManifests(manifests, options, Math.random)
   const result = await verifyPublished(ports, { ...options, chosen })
   return { ...result, isOwnUnrelated: ledger !== null && result.report.comparedWith === 'none' }
+}
+
+/** Flags of commands that read the signed log of another host. */
+export type HostLogFlags = Pick<VerifyFlags, 'policy' | 'state'>
+
+/** Returns the ports of an audit of another host. */
+export async function hostPorts(
+  base: string,
+  { config, container, terminal, cwd }: CommandContext,
+  { policy, state }: HostLogFlags,
+): Promise<Omit<PublishedAuditPorts, 'ledger'>> {
+  const showProgress = throttled((text: string) => terminal.progress(text))
+  return {
+    published: await container.publishedHistory(base),
+    seenLogs: await container.seenLogs(
+      state === undefined ? join(config.stateHome, 'dash', 'logs') : resolve(cwd, state),
+    ),
+    policy: policy === undefined ? null : readPolicy(policy, cwd).text,
+    clock: Date.now,
+    onProgress: (done, total) => showProgress(`${done} of ${total} publications requested`),
+    onNote: terminal.note,
+  }
 }
 
 /** Reads the local ledger; null if this machine has no archive, or an empty one. */

@@ -1,12 +1,9 @@
-import { readFileSync } from 'node:fs'
-import { resolve } from 'node:path'
-import { Refusal, messageOf } from '../../../domain/refusal.ts'
-import { parsePolicy } from '../../../domain/year/log/log-policy.ts'
-import type { LogPolicy } from '../../../domain/year/log/log-policy.ts'
+import { Refusal } from '../../../domain/refusal.ts'
 import { verifyPublication } from '../../../domain/year/log/verify-proof.ts'
 import type { BareContext } from '../../context.ts'
 import { EXIT } from '../../exit-codes.ts'
 import { escaped } from '../../terminal.ts'
+import { readFile, readPolicy } from './policy-file.ts'
 
 /**
  * Runs `dash verify`: verifies a publication against its proof file.
@@ -24,7 +21,7 @@ export async function verifyProofCommand(
   const [publication, proof, ...more] = files
   if (publication === undefined || proof === undefined || more.length > 0)
     throw new Refusal('usage', 'name two files: the publication, then its proof file')
-  const policy = policyFile === undefined ? null : readPolicy(policyFile, cwd)
+  const policy = policyFile === undefined ? null : readPolicy(policyFile, cwd).policy
   const bytes = readFile(publication, cwd)
   const verdict = verifyPublication(bytes, readFile(proof, cwd).toString('utf8'), policy)
   const { verified, problem, proved, notProved } = verdict
@@ -37,19 +34,4 @@ export async function verifyProofCommand(
   terminal.result({ verified, problem, proved, notProved }, lines.map(escaped).join('\n'))
   if (problem !== null) return EXIT.damaged
   return verified ? EXIT.done : EXIT.failed
-}
-
-function readFile(file: string, cwd: string): Buffer {
-  try {
-    return readFileSync(resolve(cwd, file))
-  } catch (error) {
-    throw new Refusal('usage', `${JSON.stringify(file)} cannot be read (${messageOf(error)})`)
-  }
-}
-
-function readPolicy(file: string, cwd: string): LogPolicy {
-  const parsed = parsePolicy(readFile(file, cwd).toString('utf8'))
-  if (parsed.problem !== null)
-    throw new Refusal('usage', `--policy ${JSON.stringify(file)} is not a valid policy: ${parsed.problem}`)
-  return parsed.policy
 }

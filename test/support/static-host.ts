@@ -1,0 +1,122 @@
+import { mkdirSync, readFileSync, writeFileSync } from 'node:fs'
+import { dirname, join } from 'node:path'
+import type { Objects } from '../../src/domain/ports.ts'
+import { proveLedger } from '../../src/domain/year/check.ts'
+import { historyIndex } from '../../src/domain/year/history.ts'
+import { legacyText } from '../../src/domain/year/ledger.ts'
+import { entryBytes, ledgerTree, logFileName } from '../../src/domain/year/log/log-history.ts'
+import { formatPolicy } from '../../src/domain/year/log/log-policy.ts'
+import { rootAt } from '../../src/domain/year/log/merkle-tree.ts'
+import { checkpointText, signNote, signerKey } from '../../src/domain/year/log/signed-note.ts'
+import {
+  STATIC_CHECKPOINT,
+  STATIC_HEADERS,
+  STATIC_INDEX,
+  STATIC_LEGACY_LEDGER,
+  STATIC_POLICY,
+  staticHeadersText,
+  staticObjectPath,
+  staticTilePath,
+  staticTiles,
+} from '../../src/domain/year/log/static-layout.ts'
+import { entriesOf, entryBundle, tileOf } from '../../src/domain/year/log/tiles.ts'
+import { headAt } from '../domain/year/ledger-rows.ts'
+import { localSource } from './local-source.ts'
+import type { LocalSource } from './local-source.ts'
+import type { SampleArchive } from './sample-archive.ts'
+import { LOG_NAME } from './signed-log.ts'
+
+/** Key of the log of static hosts, and of servers over a sample archive. */
+export const HOST_KEY = signerKey(LOG_NAME, new Uint8Array(32).fill(7))
+
+export const HOST_POLICY = formatPolicy(HOST_KEY, `https://${LOG_NAME}`)
+
+/** Signs the checkpoint of the first `size` entries of an archive. */
+export function noteOf({ contents }: SampleArchive, size = contents.rows.length, key = HOST_KEY): string {
+  const root = rootAt(ledgerTree(contents.rows), size)
+  return signNote(checkpointText({ origin: key.name, size, root }), key)
+}
+
+/** The stored files of a log whose newest note covers the first `size` entries of an archive. */
+export function logFilesOf(
+  archive: SampleArchive,
+  size = archive.contents.rows.length,
+): Pick<Objects['logFiles'], 'list' | 'get'> {
+  const files = new Map([
+    [`${size}`, noteOf(archive, size)],
+    ['policy.1', HOST_POLICY],
+  ])
+  return {
+    list: async () => [
+      { kind: 'note', size },
+      { kind: 'policy', number: 1 },
+    ],
+    get: async (file) => new TextEncoder().encode(files.get(logFileName(file))),
+  }
+}
+
+/** Files of the export of the first `size` entries of an archive, by path. */
+export function staticFiles(
+  archive: SampleArchive,
+  size = archive.contents.rows.length,
+): Map<string, Uint8Array> {
+  const { contents, objects } = archive
+  const rows = contents.rows.slice(0, size)
+  const tree = ledgerTree(rows)
+  const proved = proveLedger({ ...contents, rows }, null)
+  const texts = {
+    [STATIC_CHECKPOINT]: noteOf(archive, size),
+    [STATIC_POLICY]: HOST_POLICY,
+    [STATIC_LEGACY_LEDGER]: legacyText(contents.legacy),
+    [STATIC_INDEX]: JSON.stringify(historyIndex(proved, headAt(rows, size))),
+    [STATIC_HEADERS]: staticHeadersText(),
+  }
+  return new Map([
+    ...Object.entries(texts).map(([path, text]) => [path, new TextEncoder().encode(text)] as const),
+    ...proved.timeline.map(
+      ({ manifest: { sha256 } }) =>
+        [staticObjectPath(sha256), objects.get(sha256) ?? new Uint8Array()] as const,
+    ),
+    ...staticTiles(size).map((tile) => {
+      const { level } = tile
+      const bytes =
+        level === 'entries'
+          ? entryBundle(entriesOf(rows.map(entryBytes), tile))
+          : tileOf(tree, { ...tile, level })
+      return [staticTilePath(tile), bytes] as const
+    }),
+  ])
+}
+
+/** Writes files below a folder. */
+export function writeFiles(folder: string, files: ReadonlyMap<string, Uint8Array>): void {
+  for (const [path, bytes] of files) {
+    mkdirSync(dirname(join(folder, path)), { recursive: true })
+    writeFileSync(join(folder, path), bytes)
+  }
+}
+
+/** Changes the response of a static host; undefined leaves it as it is. */
+type Override = (path: string) => { status: number; body?: Uint8Array | string } | undefined
+
+/** Serves the files of a folder, or of a map that may change, below `/some/prefix`; everything else is a 404. */
+export async function serveFiles(
+  files: ReadonlyMap<string, Uint8Array> | string,
+  override: Override = () => undefined,
+): Promise<LocalSource> {
+  const read = (path: string): Uint8Array | undefined => {
+    if (typeof files !== 'string') return files.get(path)
+    try {
+      return readFileSync(join(files, path))
+    } catch {
+      return undefined
+    }
+  }
+  const host = await localSource(({ target }, response) => {
+    const path = target.replace('/some/prefix/', '')
+    const body = read(path)
+    const found = override(path) ?? (body === undefined ? { status: 404 } : { status: 200, body })
+    response.writeHead(found.status).end(found.body ?? '')
+  })
+  return { ...host, url: `${host.url}/some/prefix` }
+}
