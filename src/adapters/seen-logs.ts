@@ -113,7 +113,10 @@ function readState(folder: string, path: string): Buffer {
     return readFileSync(join(folder, path))
   } catch (error) {
     if (isMissing(error)) throw damaged(folder, path, 'it is missing')
-    throw storageUnavailable(`the state file ${join(folder, path)} cannot be read (${messageOf(error)})`, error)
+    throw storageUnavailable(
+      `the state file ${join(folder, path)} cannot be read (${messageOf(error)})`,
+      error,
+    )
   }
 }
 
@@ -134,7 +137,8 @@ function renamed(from: string, to: string): boolean {
     renameSync(from, to)
     return true
   } catch (error) {
-    if (error instanceof Error && 'code' in error && /^(ENOTEMPTY|EEXIST)$/.test(String(error.code))) return false
+    if (error instanceof Error && 'code' in error && /^(ENOTEMPTY|EEXIST)$/.test(String(error.code)))
+      return false
     throw error
   }
 }

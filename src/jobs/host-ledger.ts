@@ -3,9 +3,10 @@ import type { PublicHost } from '../domain/ports.ts'
 import { auditLedger } from '../domain/year/check.ts'
 import type { LedgerAudit } from '../domain/year/check.ts'
 import { isSound } from '../domain/year/finding.ts'
-import type { AuditedContents } from '../domain/year/ledger.ts'
+import { parseHead } from '../domain/year/ledger.ts'
+import type { AuditedContents, Head } from '../domain/year/ledger.ts'
 import type { TilesAudit } from '../domain/year/log/audit-tiles.ts'
-import { auditIndex, auditLegacyFile } from '../domain/year/log/static-audit.ts'
+import { auditIndex, auditLegacyFile, headOfIndex } from '../domain/year/log/static-audit.ts'
 import { STATIC_INDEX, STATIC_LEGACY_LEDGER } from '../domain/year/log/static-layout.ts'
 import {
   auditPublishedLedger,
@@ -37,6 +38,10 @@ export interface HostLedger {
   /** True if the host only serves files: it has a signed log and no API. */
   isStatic: boolean
   comparedWith: 'own' | 'none'
+  /** Text of the legacy ledger; null if the host has none. */
+  legacy: Uint8Array | null
+  /** The newest head; null if the host has none in its ledger. */
+  head: Head | null
   /** The signed log; null if the host has none, or one that is not valid. */
   log: HostLog | null
 }
@@ -46,6 +51,16 @@ export interface HostLog {
   note: HostNote
   tiles: TilesAudit
   report: LogReport
+}
+
+const NO_LEDGER: HostLedger = {
+  audit: NOTHING_READ,
+  contents: null,
+  isStatic: false,
+  comparedWith: 'none',
+  legacy: null,
+  head: null,
+  log: null,
 }
 
 /** Longest index or legacy ledger of a static host that is read, in bytes. */
@@ -77,7 +92,7 @@ export async function readHostLedger(
   if (ledger.bytes === null) {
     const audit = auditOwnLedger(ledger, published.base, reference)
     addFindings(run, audit.findings)
-    return { audit, contents: null, isStatic, comparedWith: reference.own ? 'own' : 'none', log: null }
+    return { ...NO_LEDGER, audit, comparedWith: reference.own ? 'own' : 'none' }
   }
   const legacy = await readDocument(published, 'legacyLedger', signal)
   addFindings(run, legacy.findings)
@@ -87,7 +102,8 @@ export async function readHostLedger(
   const lines = { path: PUBLISHED_LEDGER.slice(1), lines: linesOf(ledger.bytes).lines }
   const tiles = note && (await auditHostTiles(ports, note, lines, signal))
   const texts = { ledger: ledger.bytes, legacy: legacy.bytes, head, laterHead }
-  return auditTexts(ports, texts, { note, tiles, isStatic }, reference, run)
+  const audited = await auditTexts(ports, texts, { note, tiles, isStatic }, reference, run)
+  return { ...audited, head: head.bytes && parseHead(head.bytes) }
 }
 
 /** Reads the ledger of a static host: the entries of the signed log. */
@@ -99,7 +115,7 @@ async function readStaticLedger(
 ): Promise<HostLedger> {
   const isStatic = true
   // Without a valid checkpoint nothing tells how many entries there are.
-  if (note === null) return { audit: NOTHING_READ, contents: null, isStatic, comparedWith: 'none', log: null }
+  if (note === null) return { ...NO_LEDGER, isStatic }
   const tiles = await auditHostTiles(ports, note, null, run.signal)
   const newline = Buffer.from('\n')
   const texts = {
@@ -120,7 +136,7 @@ async function readStaticLedger(
     ports.onNote(
       `${STATIC_INDEX} lists ${later} entries that are not in the checkpoint of ${ports.published.base} yet`,
     )
-  return read
+  return { ...read, head: indexBytes && headOfIndex(read.contents, indexBytes) }
 }
 
 /** @returns null if the host does not have the file */
@@ -153,8 +169,8 @@ async function auditTexts(
       `the archive in the data folder has no entry and no publication in common with ${ports.published.base}; the host was not compared with it`,
     )
   const comparedWith = reference.own === null || isOwnUnrelated ? 'none' : 'own'
-  const ledger = { audit, contents, isStatic, comparedWith } as const
-  if (note === null || tiles === null) return { ...ledger, log: null }
+  const ledger = { ...NO_LEDGER, audit, contents, isStatic, comparedWith, legacy: texts.legacy } as const
+  if (note === null || tiles === null) return ledger
   const { findings, report } = await mergeNote(ports, note, tiles.tree, isSound(run.findings))
   addFindings(run, findings)
   return { ...ledger, log: { note, tiles, report } }

@@ -132,12 +132,13 @@ async function trustedPolicy(
 }
 
 function invalid(path: string, actual: string | null): Finding {
-  const expected = path === STATIC_POLICY ? 'a policy with the key of the log' : 'a checkpoint signed by the log'
+  const expected =
+    path === STATIC_POLICY ? 'a policy with the key of the log' : 'a checkpoint signed by the log'
   return finding('note_invalid', path, expected, actual)
 }
 
 /** Verifies a note with a policy; `path` is the file that is wrong. */
-function openWith(
+export function openWith(
   policy: string,
   note: string,
 ): { problem: string; path: string } | { problem: null; checkpoint: Checkpoint; hasQuorum: boolean } {
@@ -180,7 +181,12 @@ export async function auditHostTiles(
     if (status === 200 || status === 404) files.push({ tile, bytes: status === 200 ? bytes : null })
     else
       unread.push(
-        finding('object_unreadable', path, null, `${READ_ERROR}the host responded with ${describeStatus(response)}`),
+        finding(
+          'object_unreadable',
+          path,
+          null,
+          `${READ_ERROR}the host responded with ${describeStatus(response)}`,
+        ),
       )
   }
   const audit = auditTiles(checkpoint, files, ledger)
@@ -197,39 +203,67 @@ const MERGES_MAX = 100
  * @param isSound true if the host had no finding; otherwise nothing is stored
  */
 export async function mergeNote(
-  { published, seenLogs, onNote }: HostLogPorts,
+  ports: HostLogPorts,
   note: HostNote,
   tree: MerkleTree | null,
   isSound: boolean,
 ): Promise<{ findings: Finding[]; report: LogReport }> {
+  const { published, seenLogs, onNote } = ports
   const { origin, size, root } = note.checkpoint
-  const report: LogReport = { origin, size, root: encodeBase64(root), trust: note.trust, behind: 0, fork: null }
+  const report: LogReport = {
+    origin,
+    size,
+    root: encodeBase64(root),
+    trust: note.trust,
+    behind: 0,
+    fork: null,
+  }
   for (let merges = 0; merges < MERGES_MAX; merges += 1) {
     const kept = await seenLogs.read(origin)
     if (kept && isForked(kept, note, tree)) {
-      const earlier = await seenLogs.keepFork(origin, kept.note)
-      const later = await seenLogs.keepFork(origin, note.text)
-      const expected = `the log of the ${kept.checkpoint.size} entries in ${earlier}`
-      const found = finding('log_forked', STATIC_CHECKPOINT, expected, `another log, in ${later}`)
-      const fork = [
-        { file: earlier, note: kept.note },
-        { file: later, note: note.text },
-      ]
-      return { findings: [found], report: { ...report, fork } }
+      const { findings, fork } = await reportFork(ports, origin, kept.note, note.text)
+      return { findings, report: { ...report, fork } }
     }
     const behind = Math.max(0, (kept?.checkpoint.size ?? 0) - size)
     if (behind > 0)
       onNote(`${published.base} is ${behind} entries behind the newest checkpoint that was seen of ${origin}`)
     const isNew = kept === null || kept.checkpoint.size < size || kept.policy !== note.policy
-    if (behind > 0 || !isNew || !isSound || tree === null) return { findings: [], report: { ...report, behind } }
+    if (behind > 0 || !isNew || !isSound || tree === null)
+      return { findings: [], report: { ...report, behind } }
     const seen = { note: note.text, policy: note.policy, checkpoint: note.checkpoint, tree }
     if (await seenLogs.replace(kept?.version ?? 0, seen)) return { findings: [], report }
   }
-  throw storageUnavailable(`other processes keep replacing the newest checkpoint of ${origin}; run the audit again`)
+  throw storageUnavailable(
+    `other processes keep replacing the newest checkpoint of ${origin}; run the audit again`,
+  )
 }
 
 /** Without the host's tree, a larger checkpoint cannot be compared; the missing tree is a finding already. */
 function isForked(kept: SeenLog, { checkpoint }: HostNote, tree: MerkleTree | null): boolean {
   if (checkpoint.size <= kept.checkpoint.size) return forkOf(kept.tree, checkpoint) !== null
   return tree !== null && forkOf(tree, kept.checkpoint) !== null
+}
+
+/** Stores two notes of one log that contradict each other; returns the finding, and the notes for the report. */
+export async function reportFork(
+  { seenLogs }: Pick<HostLogPorts, 'seenLogs'>,
+  origin: string,
+  earlier: string,
+  later: string,
+): Promise<{ findings: Finding[]; fork: KeptNote[] }> {
+  const [before, now] = [await seenLogs.keepFork(origin, earlier), await seenLogs.keepFork(origin, later)]
+  return {
+    findings: [
+      finding(
+        'log_forked',
+        STATIC_CHECKPOINT,
+        `the log of the note in ${before}`,
+        `another log, note in ${now}`,
+      ),
+    ],
+    fork: [
+      { file: before, note: earlier },
+      { file: now, note: later },
+    ],
+  }
 }

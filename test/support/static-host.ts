@@ -1,5 +1,7 @@
 import { mkdirSync, readFileSync, writeFileSync } from 'node:fs'
 import { dirname, join } from 'node:path'
+import type { H3 } from 'h3'
+import { sha256Hex } from '../../src/domain/digest.ts'
 import type { Objects } from '../../src/domain/ports.ts'
 import { proveLedger } from '../../src/domain/year/check.ts'
 import { historyIndex } from '../../src/domain/year/history.ts'
@@ -63,7 +65,7 @@ export function staticFiles(
   const { contents, objects } = archive
   const rows = contents.rows.slice(0, size)
   const tree = ledgerTree(rows)
-  const proved = proveLedger({ ...contents, rows }, null)
+  const proved = proveLedger({ ...contents, rows }, headAt(rows, size))
   const texts = {
     [STATIC_CHECKPOINT]: noteOf(archive, size),
     [STATIC_POLICY]: HOST_POLICY,
@@ -119,4 +121,21 @@ export async function serveFiles(
     response.writeHead(found.status).end(found.body ?? '')
   })
   return { ...host, url: `${host.url}/some/prefix` }
+}
+
+/** Serves an application, except for the files that replace its responses. */
+export async function serveInstead(
+  app: Pick<H3, 'request'>,
+  files: ReadonlyMap<string, Uint8Array>,
+): Promise<LocalSource> {
+  return localSource(async ({ target, headers }, response) => {
+    const file = files.get(target.slice(1))
+    const ifNoneMatch = headers['if-none-match']
+    const honest = await app.request(`http://dash.test${target}`, {
+      headers: ifNoneMatch === undefined ? {} : { 'if-none-match': ifNoneMatch },
+    })
+    const etag = file ? { etag: `"${sha256Hex(file)}"` } : {}
+    const body = file ?? Buffer.from(await honest.arrayBuffer())
+    response.writeHead(honest.status, { ...Object.fromEntries(honest.headers), ...etag }).end(body)
+  })
 }

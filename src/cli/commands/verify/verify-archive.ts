@@ -19,7 +19,14 @@ import { flagValue, parseBase } from '../../settings/environment.ts'
 import type { Terminal } from '../../terminal.ts'
 import { readPolicy } from './policy-file.ts'
 import type { TestedAudit } from './self-test.ts'
-import { describeProgress, throttled, showFindings, summarize, summarizeSelfTest } from './verify-output.ts'
+import {
+  describeProgress,
+  forkText,
+  throttled,
+  showFindings,
+  summarize,
+  summarizeSelfTest,
+} from './verify-output.ts'
 
 export interface VerifyFlags {
   sample?: string
@@ -36,16 +43,16 @@ export interface VerifyFlags {
 const JOBS_MOST = 64
 
 /** `dash verify-archive`: audits the archive, or another host with `--url`. */
-export async function verifyArchiveCommand(
-  context: CommandContext,
-  flags: VerifyFlags,
-): Promise<number> {
+export async function verifyArchiveCommand(context: CommandContext, flags: VerifyFlags): Promise<number> {
   const { config, container, terminal, signal, cwd } = context
   const options = parseFlags(flags, cwd, signal)
   const base = required(flags.url ?? null, '--url', 'an absolute http(s) URL', parseBase)
   const misplaced = (['policy', 'state'] as const).find((name) => base === null && flags[name] !== undefined)
   if (misplaced !== undefined)
-    throw new Refusal('usage', `--${misplaced} is for the log of another host; add --url or remove --${misplaced}`)
+    throw new Refusal(
+      'usage',
+      `--${misplaced} is for the log of another host; add --url or remove --${misplaced}`,
+    )
   if (base === null) requireFolders(config)
   const result: VerifyResult & { isOwnUnrelated?: boolean } =
     base === null
@@ -61,7 +68,7 @@ export async function verifyArchiveCommand(
       : null
   const reason = result.cause === null ? null : describeError(result.cause)
   const report = { ...result.report, reason, recorded, ...(tested ? { selfTest: tested } : {}) }
-  const summary = summarize(result.report, result.isOwnUnrelated === true)
+  const summary = summarize(result.report, result.isOwnUnrelated === true) + forkText(result.report)
   terminal.result(report, tested ? `${summary}\n${summarizeSelfTest(tested)}` : summary)
   return exitCode(result, tested, signal)
 }

@@ -57,6 +57,11 @@ function megabytes(bytes: number): string {
   return `${(bytes / 1e6).toFixed(1)} MB`
 }
 
+/** Returns the notes of a forked log below the summary; empty without a fork. */
+export function forkText({ log }: Pick<VerifyReport, 'log'>): string {
+  return (log?.fork ?? []).map(({ file, note }) => `\n${file}:\n${note}`).join('')
+}
+
 /** Returns the summary line of a self-test. */
 export function summarizeSelfTest({ mutations, detected }: { mutations: number; detected: number }): string {
   return `self-test: ${detected} of ${mutations} mutations detected`

@@ -47,14 +47,18 @@ export function auditTiles(
   files: readonly PublishedTile[],
   ledger: { path: string; lines: readonly Uint8Array[] } | null,
 ): TilesAudit {
-  const candidates = bundlesOf(checkpoint.size).map((bundle) => candidatesOf(bundle, files, ledger?.lines ?? []))
+  const candidates = bundlesOf(checkpoint.size).map((bundle) =>
+    candidatesOf(bundle, files, ledger?.lines ?? []),
+  )
   const chosen = chooseCandidates(candidates, checkpoint.root)
   const isRight = (candidate: Candidate, index: number): boolean =>
     chosen === null || areSameBytes(candidate.root, (chosen[index] as Candidate).root)
   const sources = candidates.map((each, index) =>
     each.find((candidate) => candidate.entries !== null && isRight(candidate, index)),
   )
-  const anyEntries = candidates.map((each, index) => sources[index] ?? each.find(({ entries }) => entries !== null))
+  const anyEntries = candidates.map(
+    (each, index) => sources[index] ?? each.find(({ entries }) => entries !== null),
+  )
   const tree = chosen && merkleTree(chosen.flatMap(({ leaves }) => leaves))
   return {
     findings: [
@@ -93,11 +97,7 @@ function candidatesOf(
   ]
 }
 
-function candidateOf(
-  source: Candidate['source'],
-  leaves: Hash[],
-  entries: Uint8Array[] | null,
-): Candidate {
+function candidateOf(source: Candidate['source'], leaves: Hash[], entries: Uint8Array[] | null): Candidate {
   return { source, leaves, entries, root: rootAt(merkleTree(leaves), leaves.length) }
 }
 
@@ -167,7 +167,8 @@ function auditLines(
     return line === undefined || !areSameBytes(leafHash(line), leaf)
   })
   if (differs === -1) return []
-  const actual = lines[differs] === undefined ? `only ${lines.length} entries` : `another entry ${differs + 1}`
+  const actual =
+    lines[differs] === undefined ? `only ${lines.length} entries` : `another entry ${differs + 1}`
   return [finding('log_forked', path, `the ${size} entries of the signed checkpoint`, actual)]
 }
 

@@ -2,6 +2,7 @@ import type { z } from 'zod'
 import { sha256Hex } from '../../digest.ts'
 import { parseJson } from '../../text.ts'
 import { parseInstant } from '../../time.ts'
+import type { ProvedLedger } from '../chain.ts'
 import { proveLedger } from '../check.ts'
 import { finding } from '../finding.ts'
 import type { Finding } from '../finding.ts'
@@ -31,16 +32,23 @@ export function auditIndex(
   const listed = (index?.publications.length ?? 0) + (index?.gaps.length ?? 0)
   const later = listed - publications.length - gaps.length
   const head = bytes && headOfIndex(contents, bytes)
-  const expected = historyIndex(proveLedger(contents, null), head)
+  const expected = historyIndex(provedLedger(contents), head)
   // The head of a later entry is not in the ledger either.
   const known = { head: later > 0 ? expected.head : (index?.head ?? null), publications, gaps }
-  const isSame = index !== null && JSON.stringify(known) === JSON.stringify(historyIndexSchema.parse(expected))
+  const isSame =
+    index !== null && JSON.stringify(known) === JSON.stringify(historyIndexSchema.parse(expected))
   if (isSame) return { findings: [], later }
   const actual = bytes && sha256Hex(bytes)
   return {
     findings: [finding('digest_mismatch', STATIC_INDEX, sha256Hex(JSON.stringify(expected)), actual)],
     later: 0,
   }
+}
+
+/** Returns a ledger without findings, which ends with its last entry. */
+export function provedLedger(contents: LedgerContents): ProvedLedger {
+  const last = contents.rows.at(-1)
+  return proveLedger(contents, last ? { seq: last.seq, leaf: last.leaf, time: last.recordedAt } : null)
 }
 
 function parseIndex(bytes: Uint8Array): z.infer<typeof historyIndexSchema> | null {

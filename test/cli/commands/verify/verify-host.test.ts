@@ -1,10 +1,10 @@
-import { mkdirSync, readFileSync, readdirSync, rmSync, writeFileSync } from 'node:fs'
+import { chmodSync, readFileSync, readdirSync, rmSync, writeFileSync } from 'node:fs'
 import { join } from 'node:path'
 import { describe, expect, test } from 'vitest'
 import { sha256Hex } from '../../../../src/domain/digest.ts'
-import { formatHead } from '../../../../src/domain/year/ledger.ts'
+import { formatHead, leafText } from '../../../../src/domain/year/ledger.ts'
 import { formatPolicy } from '../../../../src/domain/year/log/log-policy.ts'
-import { signerKey } from '../../../../src/domain/year/log/signed-note.ts'
+import { signNote, signerKey } from '../../../../src/domain/year/log/signed-note.ts'
 import type { VerifyReport } from '../../../../src/jobs/verify-archive.ts'
 import { headAt } from '../../../domain/year/ledger-rows.ts'
 import { listenLocally } from '../../../support/api-client.ts'
@@ -12,7 +12,15 @@ import { run, temporaryFolder } from '../../../support/dash.ts'
 import { openSampleApp, rewritten, sampleArchive } from '../../../support/sample-archive.ts'
 import type { SampleArchive } from '../../../support/sample-archive.ts'
 import { LOG_NAME } from '../../../support/signed-log.ts'
-import { HOST_KEY, HOST_POLICY, logFilesOf, noteOf, serveFiles, staticFiles } from '../../../support/static-host.ts'
+import {
+  HOST_KEY,
+  HOST_POLICY,
+  logFilesOf,
+  noteOf,
+  serveFiles,
+  serveInstead,
+  staticFiles,
+} from '../../../support/static-host.ts'
 
 interface Audit {
   code: number
@@ -25,7 +33,10 @@ interface Audit {
 /** Audits a host with the state folder of `home`. */
 async function audit(url: string, home: string, ...flags: string[]): Promise<Audit> {
   const args = ['verify-archive', '--url', url, '--json', '--jobs', '2', ...flags]
-  const { code, stdout, stderr } = await run(args, { cwd: home, env: { XDG_STATE_HOME: join(home, 'state') } })
+  const { code, stdout, stderr } = await run(args, {
+    cwd: home,
+    env: { XDG_STATE_HOME: join(home, 'state') },
+  })
   const report = JSON.parse(stdout) as VerifyReport
   return { code, stderr, report, found: report.findings.map(({ code: name, path }) => `${name} ${path}`) }
 }
@@ -43,7 +54,7 @@ const FIRST_USE = `the key of the log ${LOG_NAME} is trusted on first use, as UR
 
 const archive = sampleArchive(4)
 const { rows } = archive.contents
-const { size } = { size: rows.length }
+const size = rows.length
 /** The same log, except for the reason of its gap. */
 const forked = rewritten(archive, 3, { reason: 'attempts_spent', attempts: 3 })
 
@@ -53,7 +64,13 @@ describe('a sound host', () => {
     const url = await server(archive)
     const first = await audit(url, home)
     expect([first.code, first.found, first.stderr]).toEqual([0, [], FIRST_USE.replace('URL', url)])
-    expect(first.report.log).toMatchObject({ origin: LOG_NAME, size, trust: 'first use', behind: 0, fork: null })
+    expect(first.report.log).toMatchObject({
+      origin: LOG_NAME,
+      size,
+      trust: 'first use',
+      behind: 0,
+      fork: null,
+    })
     expect(readFileSync(join(stateOf(home), '1', 'latest'), 'utf8')).toBe(noteOf(archive))
     const second = await audit(url, home)
     expect([second.code, second.stderr, second.report.log]).toMatchObject([0, '', { trust: 'kept' }])
@@ -64,7 +81,12 @@ describe('a sound host', () => {
     const host = await serveFiles(staticFiles(archive))
     const { code, found, report } = await audit(host.url, temporaryFolder())
     expect([code, found]).toEqual([0, []])
-    expect(report).toMatchObject({ publications: 7, objects: 7, gaps: 1, head: { seq: size, leaf: rows.at(-1)?.leaf } })
+    expect(report).toMatchObject({
+      publications: 7,
+      objects: 7,
+      gaps: 1,
+      head: { seq: size, leaf: rows.at(-1)?.leaf },
+    })
   })
 
   test('a static host is sound under --sample and --since, which select the fetched publications', async () => {
@@ -88,7 +110,9 @@ describe('a sound host', () => {
       expect((await audit(url, home, '--expect-head', 'kept.json')).code).toBe(0)
     writeFileSync(join(home, 'kept.json'), formatHead(headAt(forked.contents.rows, 3)))
     for (const url of [host.url, await server(archive)])
-      expect((await audit(url, home, '--expect-head', 'kept.json')).found).toEqual(['head_mismatch kept.json'])
+      expect((await audit(url, home, '--expect-head', 'kept.json')).found).toEqual([
+        'head_mismatch kept.json',
+      ])
   })
 
   test('a server may have entries after its checkpoint', async () => {
@@ -104,4 +128,268 @@ describe('a sound host', () => {
       expect.stringContaining('index.json lists 1 entries that are not in the checkpoint of '),
     ])
   })
+})
+
+const flipped = (bytes: Uint8Array | undefined, at = 40): Uint8Array =>
+  (bytes ?? new Uint8Array()).map((byte, index) => (index === at ? byte ^ 1 : byte))
+
+const OTHER_KEY = signerKey(LOG_NAME, new Uint8Array(32).fill(8))
+
+const OTHER_POLICY = formatPolicy(OTHER_KEY, null)
+
+const encode = (text: string): Uint8Array => new TextEncoder().encode(text)
+
+const newest = `objects/sha256/${rows.at(-1)?.sha256?.slice(0, 2)}/${rows.at(-1)?.sha256}.json`
+
+describe('a damaged static host', () => {
+  test.each([
+    ['tlog/year/tile/0/000.p/7', ['tile_mismatch tlog/year/tile/0/000.p/7']],
+    ['tlog/year/policy', ['note_invalid tlog/year/policy']],
+    ['index.json', ['digest_mismatch index.json']],
+    [newest, [`digest_mismatch ${newest}`]],
+  ])(
+    'a static host with a changed %s is not sound, and the finding names the file',
+    async (path, expected) => {
+      const files = staticFiles(archive)
+      files.set(path, flipped(files.get(path)))
+      const { code, found } = await audit((await serveFiles(files)).url, temporaryFolder())
+      expect([code, found]).toEqual([65, expected])
+    },
+  )
+
+  test.each([
+    ['tlog/year/tile/0/000.p/7', 'tile_mismatch tlog/year/tile/0/000.p/7'],
+    ['tlog/year/tile/entries/000.p/7', 'tile_mismatch tlog/year/tile/entries/000.p/7'],
+    ['tlog/year/policy', 'note_invalid tlog/year/policy'],
+    ['ledger/legacy.ndjson', 'digest_mismatch ledger/legacy.ndjson'],
+    ['index.json', 'digest_mismatch index.json'],
+    [newest, `object_missing ${newest}`],
+  ])('a static host without %s is not sound, and the finding names the file', async (path, expected) => {
+    const files = staticFiles(archive)
+    files.delete(path)
+    const { code, found } = await audit((await serveFiles(files)).url, temporaryFolder())
+    expect([code, found]).toEqual([65, expect.arrayContaining([expected])])
+  })
+
+  test.each(['tlog/year/tile/entries/000.p/7', 'ledger/legacy.ndjson'])(
+    'a static host with a changed %s is not sound, and the ledger shows the changed line too',
+    async (path) => {
+      const files = staticFiles(archive)
+      files.set(path, flipped(files.get(path)))
+      const { code, found } = await audit((await serveFiles(files)).url, temporaryFolder())
+      expect(code).toBe(65)
+      expect(found).toContainEqual(expect.stringMatching(`^(tile_mismatch|digest_mismatch) ${path}$`))
+      expect(found).toContainEqual(expect.stringMatching(/^(row_tampered|chain_broken) (entries|legacy_publications)/))
+    },
+  )
+
+  test('a static host whose checkpoint is not signed by the key of the policy is not sound', async () => {
+    const files = staticFiles(archive)
+    files.set('tlog/year/checkpoint', encode(noteOf(archive, size, OTHER_KEY)))
+    const { code, found } = await audit((await serveFiles(files)).url, temporaryFolder())
+    expect([code, found]).toEqual([65, ['note_invalid tlog/year/checkpoint']])
+  })
+
+  test('a static host whose entries and tiles agree with each other and not with the checkpoint is forked', async () => {
+    const files = staticFiles(forked)
+    files.set('tlog/year/checkpoint', encode(noteOf(archive)))
+    const { code, found } = await audit((await serveFiles(files)).url, temporaryFolder())
+    expect([code, found]).toEqual([65, ['log_forked tlog/year/checkpoint']])
+  })
+
+  test('a static host that sends longer files, redirects and errors is reported, and the audit ends', async () => {
+    const path = 'tlog/year/tile/0/000.p/7'
+    const files = staticFiles(archive)
+    const answers = [
+      [{ status: 200, body: new Uint8Array(20_000_000) }, 69, []],
+      [{ status: 200, body: new Uint8Array(20_000) }, 65, [`tile_mismatch ${path}`]],
+      [{ status: 301 }, 74, [`object_unreadable ${path}`]],
+      [{ status: 500 }, 74, [`object_unreadable ${path}`]],
+    ] as const
+    for (const [response, code, expected] of answers) {
+      const host = await serveFiles(files, (requested) => (requested === path ? response : undefined))
+      const { code: actual, found } = await audit(host.url, temporaryFolder())
+      expect([actual, found]).toEqual([code, expected])
+    }
+  })
+
+  test('a static host whose checkpoint is longer than any, or names too many entries, is not audited', async () => {
+    const [many, long] = [new Map(staticFiles(archive)), new Map(staticFiles(archive))]
+    long.set('tlog/year/checkpoint', new Uint8Array(100_000))
+    const huge = `${LOG_NAME}\n900000000\n${Buffer.alloc(32).toString('base64')}\n`
+    many.set('tlog/year/checkpoint', encode(signNote(huge, HOST_KEY)))
+    expect((await audit((await serveFiles(long)).url, temporaryFolder())).found).toEqual([
+      'note_invalid tlog/year/checkpoint',
+    ])
+    const { code, report } = await audit((await serveFiles(many)).url, temporaryFolder())
+    expect([code, report]).toMatchObject([69, { reason: expect.stringContaining('900000000 entries') }])
+  })
+})
+
+describe('a damaged server', () => {
+  const app = openSampleApp(archive, {}, logFilesOf(archive))
+
+  test.each(['tlog/year/tile/0/000.p/7', 'tlog/year/tile/entries/000.p/7'])(
+    'a server with a changed %s is not sound, and only this file is wrong',
+    async (path) => {
+      const changed = flipped(staticFiles(archive).get(path))
+      const { code, found } = await audit(
+        (await serveInstead(app, new Map([[path, changed]]))).url,
+        temporaryFolder(),
+      )
+      expect([code, found]).toEqual([65, [`tile_mismatch ${path}`]])
+    },
+  )
+
+  test('a server whose ledger is not the signed one is forked, although its chain holds', async () => {
+    const path = 'api/feed/history/ledger'
+    const text = forked.contents.rows.map((row) => `${leafText(row)}\n`).join('')
+    const { code, found } = await audit(
+      (await serveInstead(app, new Map([[path, encode(text)]]))).url,
+      temporaryFolder(),
+    )
+    expect([code, found]).toEqual([65, expect.arrayContaining([`log_forked ${path}`])])
+  })
+
+  test('a server whose note has an invalid signature is not sound, and its ledger is audited as before', async () => {
+    const path = 'tlog/year/checkpoint'
+    const files = new Map([[path, encode(noteOf(archive, size, OTHER_KEY))]])
+    const { code, found, report } = await audit((await serveInstead(app, files)).url, temporaryFolder())
+    expect([code, found, report]).toMatchObject([
+      65,
+      [`note_invalid ${path}`],
+      { publications: 7, log: null },
+    ])
+  })
+
+  test('a server that finds its log damaged is not sound', async () => {
+    const broken = openSampleApp(rewritten(archive, 3, { attempts: 4 }), {}, logFilesOf(archive))
+    const { code, found } = await audit((await listenLocally(broken)).url, temporaryFolder())
+    expect([code, found]).toEqual([65, ['note_invalid tlog/year/checkpoint']])
+  })
+})
+
+describe('checkpoints seen earlier', () => {
+  test('a host that shows another history than before is forked, and both notes are written out', async () => {
+    const home = temporaryFolder()
+    expect((await audit((await serveFiles(staticFiles(archive))).url, home)).code).toBe(0)
+    for (const other of [
+      staticFiles(forked),
+      staticFiles(forked, size - 1),
+      staticFiles(rewritten(sampleArchive(9), 3, { attempts: 4 })),
+    ]) {
+      const host = await serveFiles(other)
+      const { code, found, report, stderr } = await audit(host.url, home)
+      expect([code, found]).toEqual([65, ['log_forked tlog/year/checkpoint']])
+      const shown = Buffer.from(other.get('tlog/year/checkpoint') ?? []).toString()
+      const fork = report.log?.fork ?? []
+      expect(fork.map(({ note }) => note)).toEqual([noteOf(archive), shown])
+      expect(fork.map(({ file }) => readFileSync(file, 'utf8'))).toEqual([noteOf(archive), shown])
+      for (const { file } of fork) expect(stderr).toContain(file)
+    }
+    expect(readFileSync(join(stateOf(home), '1', 'latest'), 'utf8')).toBe(noteOf(archive))
+  })
+
+  test('the text report of a fork contains both notes', async () => {
+    const home = temporaryFolder()
+    const env = { XDG_STATE_HOME: join(home, 'state') }
+    await audit((await serveFiles(staticFiles(archive))).url, home)
+    const { url } = await serveFiles(staticFiles(forked))
+    const { stdout } = await run(['verify-archive', '--url', url], { cwd: home, env })
+    expect(stdout).toContain(noteOf(archive))
+    expect(stdout).toContain(noteOf(forked))
+  })
+
+  test('two hosts with the same checkpoints have one history, and a host that lags is sound', async () => {
+    const home = temporaryFolder()
+    const [newer, older] = [
+      await serveFiles(staticFiles(archive)),
+      await serveFiles(staticFiles(archive, size - 2)),
+    ]
+    expect((await audit(older.url, home)).code).toBe(0)
+    expect((await audit(newer.url, home)).code).toBe(0)
+    const { code, stderr, report } = await audit(older.url, home)
+    expect([code, report.log?.behind]).toEqual([0, 2])
+    expect(stderr).toBe(
+      `${older.url} is 2 entries behind the newest checkpoint that was seen of ${LOG_NAME}\n`,
+    )
+    expect(readFileSync(join(stateOf(home), '2', 'latest'), 'utf8')).toBe(noteOf(archive))
+  })
+
+  test('--state names the folder of seen checkpoints', async () => {
+    const home = temporaryFolder()
+    const { url } = await serveFiles(staticFiles(archive))
+    expect((await audit(url, home, '--state', 'seen')).code).toBe(0)
+    expect(readdirSync(home)).toEqual(['seen'])
+  })
+
+  test('a host with damage is not remembered', async () => {
+    const home = temporaryFolder()
+    const files = staticFiles(archive)
+    files.delete('tlog/year/tile/0/000.p/7')
+    await audit((await serveFiles(files)).url, home)
+    expect(readdirSync(home)).toEqual([])
+  })
+
+  test('a host whose key differs from the one kept at first use is not sound', async () => {
+    const home = temporaryFolder()
+    await audit((await serveFiles(staticFiles(archive))).url, home)
+    const files = staticFiles(archive)
+    files.set('tlog/year/checkpoint', encode(noteOf(archive, size, OTHER_KEY)))
+    files.set('tlog/year/policy', encode(OTHER_POLICY))
+    const { url } = await serveFiles(files)
+    expect((await audit(url, home)).found).toEqual(['note_invalid tlog/year/checkpoint'])
+    writeFileSync(join(home, 'policy'), HOST_POLICY)
+    expect((await audit(url, home, '--policy', 'policy')).found).toEqual([
+      'note_invalid tlog/year/checkpoint',
+    ])
+  })
+
+  test.each(['latest', 'policy', 'tile/0/000.p/7'])(
+    'a damaged %s in the state folder ends the audit with 74 and accuses no host',
+    async (name) => {
+      const home = temporaryFolder()
+      const { url } = await serveFiles(staticFiles(archive))
+      await audit(url, home)
+      const path = join(stateOf(home), '1', name)
+      chmodSync(path, 0o644)
+      for (const damage of [() => writeFileSync(path, flipped(readFileSync(path))), () => rmSync(path)]) {
+        damage()
+        const { code, found, report } = await audit(url, home)
+        expect([code, found]).toEqual([74, []])
+        expect(report).toMatchObject({
+          reason: expect.stringMatching(
+            new RegExp(
+              `^the state file ${stateOf(home)}/1/\\S+ is damaged: .* remove the folder ${stateOf(home)} `,
+            ),
+          ),
+        })
+      }
+    },
+  )
+
+  test('two audits at once of two sizes keep the larger checkpoint', async () => {
+    const home = temporaryFolder()
+    const hosts = await Promise.all(
+      [size - 3, size - 2, size - 1, size].map((each) => serveFiles(staticFiles(archive, each))),
+    )
+    const audits = await Promise.all(hosts.map(({ url }) => audit(url, home)))
+    expect(audits.map(({ code }) => code)).toEqual([0, 0, 0, 0])
+    const newestVersion = readdirSync(stateOf(home)).sort().at(-1) ?? ''
+    expect(readFileSync(join(stateOf(home), newestVersion, 'latest'), 'utf8')).toBe(noteOf(archive))
+  })
+
+  test('two audits at once of two histories find the fork', async () => {
+    const home = temporaryFolder()
+    const hosts = await Promise.all([archive, forked].map((each) => serveFiles(staticFiles(each))))
+    const audits = await Promise.all(hosts.map(({ url }) => audit(url, home)))
+    expect(audits.map(({ code }) => code).sort()).toEqual([0, 65])
+  })
+})
+
+test('--policy and --state are refused without --url', async () => {
+  for (const flag of ['policy', 'state']) {
+    const { code, stderr } = await run(['verify-archive', `--${flag}`, 'x'], { cwd: temporaryFolder() })
+    expect([code, stderr]).toEqual([64, expect.stringContaining(`--${flag} is for the log of another host`)])
+  }
 })
