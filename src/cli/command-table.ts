@@ -11,7 +11,7 @@ import type { InitFlags } from './commands/init/init.ts'
 import type { ModelFlags } from './commands/model.ts'
 import type { PublishFlags } from './commands/publish-year.ts'
 import type { SearchFlags } from './commands/search.ts'
-import type { VerifyFlags } from './commands/verify/verify-archive.ts'
+import type { HostLogFlags, VerifyFlags } from './commands/verify/verify-archive.ts'
 import type { BareContext, CommandContext } from './context.ts'
 import { SETTING_FLAGS } from './settings/flags.ts'
 import type { ConfigFlags } from './settings/flags.ts'
@@ -298,6 +298,20 @@ export const COMMANDS: readonly CommandSpec[] = [
     job: ({ url }) => (url === undefined ? 'verify-archive' : 'verify-host'),
     run: async (context, flags) =>
       (await import('./commands/verify/verify-archive.ts')).verifyArchiveCommand(context, flags),
+  }),
+  spec<HostLogFlags>({
+    name: 'mirror',
+    group: 'Prove',
+    description: 'audit another host and copy its signed log and publications to static files',
+    example: 'dash mirror https://dash.example.org /srv/mirror',
+    argument: new Argument(
+      '<url-and-target...>',
+      'the host, then a folder or a bucket as s3://BUCKET/PREFIX?endpoint=URL',
+    ),
+    options: hostLogOptions(),
+    job: () => 'mirror',
+    run: async (context, flags, names) =>
+      (await import('./commands/mirror.ts')).mirrorCommand(context, names, flags),
   }),
   spec<{ policy?: string }>({
     name: 'verify',

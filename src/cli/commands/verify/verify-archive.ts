@@ -183,7 +183,11 @@ function readExpectedHead(file: string, cwd: string): NonNullable<VerifyOptions[
 }
 
 /** Returns the exit code: damage comes first, then the failure that ended the audit, then a failed self-test. */
-function exitCode({ report, cause }: VerifyResult, tested: TestedAudit | null, signal: AbortSignal): number {
+export function exitCode(
+  { report, cause }: VerifyResult,
+  tested: TestedAudit | null,
+  signal: AbortSignal,
+): number {
   if (signal.aborted) return EXIT.terminated
   if (report.findings.some(isDamage)) return EXIT.damaged
   if (cause !== null) return exitCodeOf(cause)
