@@ -134,8 +134,9 @@ export async function serveInstead(
     const honest = await app.request(`http://dash.test${target}`, {
       headers: ifNoneMatch === undefined ? {} : { 'if-none-match': ifNoneMatch },
     })
-    const etag = file ? { etag: `"${sha256Hex(file)}"` } : {}
-    const body = file ?? Buffer.from(await honest.arrayBuffer())
-    response.writeHead(honest.status, { ...Object.fromEntries(honest.headers), ...etag }).end(body)
+    const [status, sent] = file
+      ? [200, { etag: `"${sha256Hex(file)}"` }]
+      : [honest.status, Object.fromEntries(honest.headers)]
+    response.writeHead(status, sent).end(file ?? Buffer.from(await honest.arrayBuffer()))
   })
 }

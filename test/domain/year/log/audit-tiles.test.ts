@@ -1,0 +1,116 @@
+import fc from 'fast-check'
+import { describe, expect, test } from 'vitest'
+import { auditTiles } from '../../../../src/domain/year/log/audit-tiles.ts'
+import type { PublishedTile } from '../../../../src/domain/year/log/audit-tiles.ts'
+import { leafHash, merkleTree, rootAt } from '../../../../src/domain/year/log/merkle-tree.ts'
+import type { Checkpoint } from '../../../../src/domain/year/log/signed-note.ts'
+import { staticTilePath } from '../../../../src/domain/year/log/static-layout.ts'
+import { entriesOf, entryBundle, tileOf, tilesOfSize } from '../../../../src/domain/year/log/tiles.ts'
+
+const LONGEST = Array.from({ length: 600 }, (_, index) => Buffer.from(`entry ${index} of the log`))
+
+/** The log of the first `size` entries. */
+function logOf(size: number): { checkpoint: Checkpoint; files: PublishedTile[]; lines: Uint8Array[] } {
+  const lines = LONGEST.slice(0, size)
+  const tree = merkleTree(lines.map(leafHash))
+  const files = tilesOfSize(size).map((tile) => {
+    const { level } = tile
+    const bytes = level === 'entries' ? entryBundle(entriesOf(lines, tile)) : tileOf(tree, { ...tile, level })
+    return { tile, bytes }
+  })
+  return { checkpoint: { origin: 'log', size, root: rootAt(tree, size) }, files, lines }
+}
+
+type Damage = (bytes: Uint8Array) => Uint8Array | null
+
+const flip =
+  (at: number): Damage =>
+  (bytes) =>
+    bytes.map((byte, index) => (index === at % bytes.byteLength ? byte ^ 1 : byte))
+
+/** Returns `code path` of each finding after the files with these indexes were damaged. */
+function found(size: number, damaged: readonly number[], damage: Damage, hasLedger = false): string[] {
+  const { checkpoint, files, lines } = logOf(size)
+  const sent = files.map((file, index) =>
+    damaged.includes(index) && file.bytes ? { ...file, bytes: damage(file.bytes) } : file,
+  )
+  const ledger = hasLedger ? { path: 'ledger', lines } : null
+  return auditTiles(checkpoint, sent, ledger).findings.map(({ code, path }) => `${code} ${path}`)
+}
+
+const SIZES = [1, 2, 255, 256, 257, 512, 513, 600]
+
+describe('tiles and bundles of a host', () => {
+  test.each(SIZES)('a log of %i entries without damage has no finding, its tree and its entries', (size) => {
+    const { checkpoint, files, lines } = logOf(size)
+    const { findings, tree, entries, isWhole } = auditTiles(checkpoint, files, null)
+    expect([findings, tree?.size, isWhole]).toEqual([[], size, true])
+    expect(entries).toEqual(lines)
+  })
+
+  test('a file with any changed bit, too short, too long or missing is the only finding', () => {
+    const damages = fc.oneof(
+      fc.nat().map(flip),
+      fc.constant<Damage>((bytes) => bytes.subarray(1)),
+      fc.constant<Damage>((bytes) => Buffer.concat([bytes, Buffer.of(0)])),
+      fc.constant<Damage>(() => null),
+    )
+    fc.assert(
+      fc.property(
+        fc.constantFrom(...SIZES),
+        fc.nat(),
+        damages,
+        fc.boolean(),
+        (size, place, damage, hasLedger) => {
+          const { files } = logOf(size)
+          const index = place % files.length
+          const tile = files[index]?.tile
+          const expected = tile && `tile_mismatch ${staticTilePath(tile)}`
+          expect(found(size, [index], damage, hasLedger)).toEqual([expected])
+        },
+      ),
+      { numRuns: 150 },
+    )
+  })
+
+  test('a bundle and the tile of other entries that are both wrong are both found', () => {
+    const { files } = logOf(600)
+    const indexOf = (path: string): number =>
+      files.findIndex(({ tile }) => staticTilePath(tile).endsWith(path))
+    const damaged = [indexOf('tile/0/000'), indexOf('tile/entries/001'), indexOf('tile/0/002.p/88')]
+    expect(found(600, damaged, flip(7)).sort()).toEqual([
+      'tile_mismatch tlog/year/tile/0/000',
+      'tile_mismatch tlog/year/tile/0/002.p/88',
+      'tile_mismatch tlog/year/tile/entries/001',
+    ])
+  })
+
+  test('a bundle and the tile of the same entries that are both wrong are a fork, unless there is a ledger', () => {
+    const both = [0, 1]
+    expect(logOf(3).files).toHaveLength(2)
+    expect(found(3, both, flip(4))).toEqual(['log_forked tlog/year/checkpoint'])
+    expect(found(3, both, flip(4), true)).toEqual([
+      'tile_mismatch tlog/year/tile/0/000.p/3',
+      'tile_mismatch tlog/year/tile/entries/000.p/3',
+    ])
+  })
+
+  test('a ledger that is shorter than the tree, or differs from it, is forked', () => {
+    const { checkpoint, files, lines } = logOf(300)
+    for (const [wrong, actual] of [
+      [lines.slice(0, 299), 'only 299 entries'],
+      [lines.with(280, Buffer.from('other')), 'another entry 281'],
+    ] as const) {
+      const { findings, isWhole } = auditTiles(checkpoint, files, { path: 'ledger', lines: wrong })
+      expect(findings).toMatchObject([{ code: 'log_forked', path: 'ledger', actual }])
+      expect(isWhole).toBe(true)
+    }
+  })
+
+  test('without a bundle, the tree is proved and the entries are not whole', () => {
+    const { checkpoint, files } = logOf(300)
+    const sent = files.map((file) => (file.tile.level === 'entries' ? { ...file, bytes: null } : file))
+    const { tree, entries, isWhole } = auditTiles(checkpoint, sent, null)
+    expect([tree?.size, entries, isWhole]).toEqual([300, [], false])
+  })
+})
