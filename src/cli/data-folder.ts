@@ -1,9 +1,9 @@
-import { existsSync, mkdirSync, mkdtempSync, rmSync, statSync } from 'node:fs'
+import { existsSync, mkdirSync, mkdtempSync, realpathSync, rmSync, statSync } from 'node:fs'
 import { tmpdir } from 'node:os'
-import { dirname, join } from 'node:path'
+import { basename, dirname, join } from 'node:path'
 import { fileURLToPath, pathToFileURL } from 'node:url'
 import { badValue } from './settings/environment.ts'
-import { storageUnavailable, messageOf } from '../domain/refusal.ts'
+import { Refusal, storageUnavailable, messageOf } from '../domain/refusal.ts'
 import type { DatabaseLocation } from '../domain/refusal.ts'
 import { settingName } from './settings/config.ts'
 import type { Config } from './settings/config.ts'
@@ -127,6 +127,34 @@ export function isFileMissing(location: DatabaseLocation): boolean {
   return path !== null && !existsSync(path)
 }
 
+/** Resolves the links of a path, whose last parts may not exist yet. */
+export function realPath(path: string): string {
+  try {
+    return realpathSync(path)
+  } catch (error) {
+    const parent = dirname(path)
+    if (parent === path) throw error
+    return join(realPath(parent), basename(path))
+  }
+}
+
+/**
+ * Creates the folder of a tree of static files, which all users may read, if it is missing.
+ *
+ * @throws Refusal `usage`
+ */
+export function createPublicFolder(path: string): void {
+  const umask = process.umask(0o022)
+  try {
+    mkdirSync(path, { recursive: true })
+  } catch (error) {
+    if (isDiskError(error)) throw error
+    throw new Refusal('usage', `the folder ${path} cannot be created (${messageOf(error)}); choose another`)
+  } finally {
+    process.umask(umask)
+  }
+}
+
 export function isInDataDir(location: DatabaseLocation, { dataDir }: Config): boolean {
   const path = fileOf(location)
   return path !== null && dirname(path) === dataDir
@@ -141,13 +169,16 @@ function create(folder: string, config: Config, setting: string): void {
   try {
     mkdirSync(folder, { recursive: true })
   } catch (error) {
-    // A full or broken disk is not a configuration error.
-    if (error instanceof Error && 'code' in error && /^E(IO|NOSPC|DQUOT)$/.test(String(error.code)))
-      throw error
+    if (isDiskError(error)) throw error
     const why = messageOf(error)
     const advice = `choose another with ${config.dataDirNamed ? settingName(config, setting) : '--data-dir'}`
     throw badValue(config.originOf(setting), `the folder ${folder} cannot be created (${why}); ${advice}`)
   }
+}
+
+/** True for a full or broken disk, which is not an error of the configuration. */
+function isDiskError(error: unknown): boolean {
+  return error instanceof Error && 'code' in error && /^E(IO|NOSPC|DQUOT)$/.test(String(error.code))
 }
 
 /** Refuses a folder that is in use, was named, and does not exist. */

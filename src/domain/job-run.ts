@@ -13,6 +13,7 @@ export const JOBS = [
   'verify-archive',
   'verify-host',
   'copy-archive',
+  'export',
 ] as const
 export type Job = (typeof JOBS)[number]
 

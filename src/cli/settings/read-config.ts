@@ -2,6 +2,7 @@ import { existsSync, readFileSync, statSync } from 'node:fs'
 import { resolve } from 'node:path'
 import { parseEnv } from 'node:util'
 import { Refusal, messageOf } from '../../domain/refusal.ts'
+import type { StoreLocation } from '../../domain/refusal.ts'
 import { configFrom } from './config.ts'
 import type { Config } from './config.ts'
 import { withoutSecrets } from './environment.ts'
@@ -125,6 +126,27 @@ export function readTargetConfig(
     flag: name in named ? '--to' : null,
     file: null,
   }))
+}
+
+/**
+ * Location of a tree of static files: a folder, or a bucket with the credentials of the object store.
+ *
+ * @param target a path, or a URL in the syntax of DASH_STORE_URL
+ * @param label of the target in messages
+ * @throws Refusal `usage` if the URL is invalid
+ */
+export function readTreeLocation(
+  target: string,
+  label: string,
+  flags: ConfigFlags,
+  env: NodeJS.ProcessEnv,
+  cwd: string,
+): StoreLocation {
+  if (targetSetting(target) !== 'DASH_STORE_URL') return { kind: 'file', path: resolve(cwd, target) }
+  const { values, originOf } = gatherSettings(flags, env, cwd)
+  return configFrom({ ...values, DASH_STORE_URL: target }, cwd, (name) =>
+    name === 'DASH_STORE_URL' ? { flag: label, file: null } : originOf(name),
+  ).store
 }
 
 function targetFile(path: string, cwd: string): Config {
