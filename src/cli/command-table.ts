@@ -280,6 +280,17 @@ export const COMMANDS: readonly CommandSpec[] = [
     run: async (context, _flags, [file]) =>
       (await import('./commands/log-key.ts')).newLogKeyCommand(context, file),
   }),
+  spec<{ page: boolean }>({
+    name: 'export',
+    group: 'Publish',
+    description: 'write the archive up to its newest checkpoint as static files for any web server',
+    example: 'dash export /var/www/history --page',
+    argument: new Argument('<target>', 'a folder, or a bucket as s3://BUCKET/PREFIX?endpoint=URL'),
+    options: [toggle('--page', 'also write a page that shows the history and needs no server')],
+    job: () => 'export',
+    run: async (context, { page }, [target = '']) =>
+      (await import('./commands/export.ts')).exportCommand(context, target, page),
+  }),
   spec<VerifyFlags>({
     name: 'verify-archive',
     group: 'Prove',

@@ -1,6 +1,6 @@
-import { existsSync, mkdirSync, mkdtempSync, rmSync, statSync } from 'node:fs'
+import { existsSync, mkdirSync, mkdtempSync, realpathSync, rmSync, statSync } from 'node:fs'
 import { tmpdir } from 'node:os'
-import { dirname, join } from 'node:path'
+import { basename, dirname, join } from 'node:path'
 import { fileURLToPath, pathToFileURL } from 'node:url'
 import { badValue } from './settings/environment.ts'
 import { Refusal, storageUnavailable, messageOf } from '../domain/refusal.ts'
@@ -125,6 +125,17 @@ export function fileOf({ url }: DatabaseLocation): string | null {
 export function isFileMissing(location: DatabaseLocation): boolean {
   const path = fileOf(location)
   return path !== null && !existsSync(path)
+}
+
+/** Resolves the links of a path, whose last parts may not exist yet. */
+export function realPath(path: string): string {
+  try {
+    return realpathSync(path)
+  } catch (error) {
+    const parent = dirname(path)
+    if (parent === path) throw error
+    return join(realPath(parent), basename(path))
+  }
 }
 
 /**

@@ -14,6 +14,7 @@ export const JOBS = [
   'verify-host',
   'copy-archive',
   'mirror',
+  'export',
 ] as const
 export type Job = (typeof JOBS)[number]
 

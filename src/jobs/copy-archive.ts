@@ -7,9 +7,10 @@ import { auditLedger } from '../domain/year/check.ts'
 import { objectPath } from '../domain/year/examine.ts'
 import { isDamage } from '../domain/year/finding.ts'
 import type { Finding } from '../domain/year/finding.ts'
-import { proveBytes } from '../domain/year/envelope.ts'
 import type { Head, LedgerContents, LedgerRow, Manifest } from '../domain/year/ledger.ts'
 import { logFileName } from '../domain/year/log/log-history.ts'
+import { COPY_CONCURRENCY, copyObjects } from './copy-objects.ts'
+import type { CopyCounts, ObjectProgress } from './copy-objects.ts'
 import { leaseLost, withPublisherLease } from './lease.ts'
 import { verifyArchive } from './verify-archive.ts'
 import type { VerifyReport } from './verify-archive.ts'
@@ -29,26 +30,23 @@ export interface CopyPorts {
   holder: LeaseHolder
   isDead: (process: string) => boolean
   onNote: (message: string) => void
-  onProgress: (progress: { objects: number; ofObjects: number; bytes: number }) => void
+  onProgress: ObjectProgress
 }
 
 /** The JSON result of `copy-archive` (docs/backup.md). */
 export interface CopyReport {
   /** Written objects, heads and entries; `unchanged` ones were already in the target. */
-  objects: { copied: number; unchanged: number; bytes: number }
-  heads: { copied: number; unchanged: number }
+  objects: CopyCounts & { bytes: number }
+  heads: CopyCounts
   /** Signed checkpoints, cosignatures and policies. */
-  logFiles: { copied: number; unchanged: number }
-  entries: { copied: number; unchanged: number }
-  legacy: { copied: number; unchanged: number }
+  logFiles: CopyCounts
+  entries: CopyCounts
+  legacy: CopyCounts
   head: VerifyReport['head']
   durationMs: number
 }
 
 type CopyRefusal = 'copy_refused'
-
-/** Concurrent copies. */
-const CONCURRENCY = 8
 
 /**
  * Copies an archive to other engines (docs/operations.md): every object, every head, then all rows of the ledger in
@@ -70,7 +68,12 @@ export async function copyArchive(ports: CopyPorts, signal: AbortSignal): Promis
     requirePrefix(before, contents)
     await requireOwnHeads(target.objects, contents.rows)
     // A crash in between leaves objects without a reference.
-    const objects = await copyObjects(ports, proved, signal)
+    const existing = new Set(await target.objects.keys('sha256'))
+    const objectTarget = {
+      has: async ({ sha256 }: Manifest) => existing.has(objectPath(sha256)),
+      put: async ({ sha256 }: Manifest, bytes: Uint8Array) => target.objects.put(sha256, bytes),
+    }
+    const objects = await copyObjects(source.objects, proved.timeline, objectTarget, ports.onProgress, signal)
     // A crash from here on leaves heads without entries: the target serves nothing.
     const heads = await copyHeads(sourceHeads, target.objects)
     const attempts = await source.ledger.everyAttempt()
@@ -106,10 +109,7 @@ function unsound(which: string, finding: Finding | undefined): Refusal<StorageRe
   return storageDamaged(`${which} is damaged: ${first}; run dash verify-archive on it`)
 }
 
-function copyCounts(
-  all: readonly unknown[],
-  before: readonly unknown[],
-): { copied: number; unchanged: number } {
+function copyCounts(all: readonly unknown[], before: readonly unknown[]): CopyCounts {
   return { copied: all.length - before.length, unchanged: before.length }
 }
 
@@ -147,31 +147,6 @@ async function requireOwnHeads(objects: Objects, rows: readonly LedgerRow[]): Pr
   throw copyRefused(`its head ${newest.seq} is not in the archive to copy`)
 }
 
-async function copyObjects(
-  { source, target, onProgress }: CopyPorts,
-  { timeline }: ProvedLedger,
-  signal: AbortSignal,
-): Promise<CopyReport['objects']> {
-  const existing = new Set(await target.objects.keys('sha256'))
-  const result = { copied: 0, unchanged: 0, bytes: 0 }
-  const copy = async (manifest: Manifest): Promise<void> => {
-    if (existing.has(objectPath(manifest.sha256))) {
-      result.unchanged += 1
-      return
-    }
-    const bytes = proveBytes(manifest, await source.objects.get(manifest.sha256))
-    await target.objects.put(manifest.sha256, bytes)
-    result.copied += 1
-    result.bytes += bytes.byteLength
-  }
-  for (let start = 0; start < timeline.length; start += CONCURRENCY) {
-    signal.throwIfAborted()
-    await Promise.all(timeline.slice(start, start + CONCURRENCY).map(({ manifest }) => copy(manifest)))
-    onProgress({ objects: result.copied + result.unchanged, ofObjects: timeline.length, bytes: result.bytes })
-  }
-  return result
-}
-
 async function copyHeads(heads: readonly Head[], target: Objects): Promise<CopyReport['heads']> {
   const existing = new Set(await target.keys('heads'))
   // An existing head must be the same.
@@ -206,7 +181,7 @@ async function auditCopy(
 ): Promise<VerifyReport['head']> {
   const { report, cause } = await verifyArchive(
     { ...target.auditors, clock, random: () => 0, onProgress: () => undefined, onNote },
-    { sample: null, since: null, expectedHead: null, payloads: false, jobs: CONCURRENCY, signal },
+    { sample: null, since: null, expectedHead: null, payloads: false, jobs: COPY_CONCURRENCY, signal },
   )
   if (cause !== null) throw cause
   const finding = report.findings.find(isDamage)

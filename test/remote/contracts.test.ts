@@ -1,9 +1,11 @@
-import { afterAll, beforeAll, onTestFinished } from 'vitest'
+import { afterAll, beforeAll, expect, onTestFinished, test } from 'vitest'
 import { openObjects } from '../../src/adapters/objects/open.ts'
 import { FEED_CONTRACTS } from '../adapters/feed/feed-contracts.ts'
 import { connectFeed, storeAt } from '../adapters/feed/open-feed.ts'
 import { LEDGER_CONTRACTS } from '../adapters/ledger/ledger-contract.ts'
 import { connectLedger } from '../adapters/ledger/open-ledger.ts'
+import { openStaticTree } from '../../src/adapters/objects/static-tree.ts'
+import { staticTreeContract } from '../adapters/objects/static-tree-contract.ts'
 import { objectsContract } from '../adapters/objects/objects-contract.ts'
 import { answerCacheContract } from '../adapters/state/answer-cache-contract.ts'
 import { chatLedgerContract } from '../adapters/state/chat-ledger-contract.ts'
@@ -42,10 +44,38 @@ evaluationsContract(ON_SERVER, onEmpty(connectEvaluations))
 
 let prefixes = 0
 
+const nextPrefix = (): string => `of-test-${(prefixes += 1)}/archive`
+
 objectsContract('an S3 server', () => {
-  prefixes += 1
-  const prefix = `of-test-${prefixes}/archive`
+  const prefix = nextPrefix()
   const objects = openObjects(s3.location({ prefix }))
   onTestFinished(() => objects.close())
   return Promise.resolve({ objects, plant: (path, bytes) => s3.plant(`${prefix}/${path}`, bytes) })
+})
+
+staticTreeContract('an S3 server', () => {
+  const tree = openStaticTree(s3.location({ prefix: nextPrefix() }))
+  onTestFinished(() => tree.close())
+  return Promise.resolve(tree)
+})
+
+test('a bucket stores each file of a static tree with its content type and cache time', async () => {
+  const prefix = nextPrefix()
+  const tree = openStaticTree(s3.location({ prefix }))
+  onTestFinished(() => tree.close())
+  s3.reset()
+  await tree.put('tlog/year/tile/0/000.p/1', Uint8Array.of(1))
+  await tree.replace('tlog/year/checkpoint', Uint8Array.of(2))
+  const headersOf = (path: string) =>
+    s3.requests.find(({ method, target }) => method === 'PUT' && target.endsWith(`${prefix}/${path}`))
+      ?.headers
+  expect(headersOf('tlog/year/tile/0/000.p/1')).toMatchObject({
+    'content-type': 'application/octet-stream',
+    'cache-control': 'public, max-age=31536000, immutable',
+    'if-none-match': '*',
+  })
+  expect(headersOf('tlog/year/checkpoint')).toMatchObject({
+    'content-type': 'text/plain; charset=utf-8',
+    'cache-control': 'public, max-age=5',
+  })
 })

@@ -1,8 +1,10 @@
 import { randomUUID } from 'node:crypto'
 import {
   accessSync,
+  chmodSync,
   closeSync,
   constants,
+  fchmodSync,
   fsyncSync,
   linkSync,
   lstatSync,
@@ -24,6 +26,12 @@ import { ABSENT, fileChangeToken } from '../change-token.ts'
 
 const TEMPORARY_PREFIX = '.writing-'
 
+interface FileDriverOptions {
+  root: string
+  fileClock: Clock
+  isPublic?: boolean
+}
+
 /**
  * An unstorage driver for files that are never changed, only replaced as a whole. unstorage's own driver truncates
  * in place, never syncs and resolves with an Error as the value, which is unsafe for an archive.
@@ -35,8 +43,9 @@ const TEMPORARY_PREFIX = '.writing-'
  *
  * @param root folder of the store; must exist
  * @param fileClock the clock that sets the file system's timestamps; see {@link fileChangeToken}
+ * @param isPublic true if every user may read new files and folders, whatever the umask is
  */
-export const immutableFiles = defineDriver(({ root, fileClock }: { root: string; fileClock: Clock }) => ({
+export const immutableFiles = defineDriver(({ root, fileClock, isPublic = false }: FileDriverOptions) => ({
   name: 'immutable-files',
 
   async getItem(): Promise<never> {
@@ -79,11 +88,11 @@ export const immutableFiles = defineDriver(({ root, fileClock }: { root: string;
     requireRoot(root)
     const path = pathOf(root, key)
     try {
-      makeFolders(root, dirname(path))
+      makeFolders(root, dirname(path), isPublic)
     } catch (error) {
       throw accessError(dirname(path), error)
     }
-    storeFile(path, value, replace)
+    storeFile(path, value, replace, isPublic)
   },
 
   /** Returns the paths of the files below a base, `a/b/c` relative to the root, without temporary files. */
@@ -140,11 +149,12 @@ export function requireWritableRoot(root: string): void {
  * Writes a file whole, durable and read back on return.
  *
  * @param replace false: a file that is there must hold the same bytes
+ * @param isPublic true if every user may read the file, whatever the umask is
  */
-export function storeFile(path: string, bytes: Uint8Array, replace: boolean): void {
+export function storeFile(path: string, bytes: Uint8Array, replace: boolean, isPublic = false): void {
   const temporary = join(dirname(path), `${TEMPORARY_PREFIX}${process.pid}-${randomUUID()}`)
   try {
-    writeDurably(temporary, bytes)
+    writeDurably(temporary, bytes, isPublic)
     if (replace) renameOver(temporary, path)
     else linkIfAbsent(temporary, path)
   } finally {
@@ -169,20 +179,22 @@ function pathOf(root: string, key: string): string {
 }
 
 /** Creates the missing folders between the root and `folder`, and makes each durable before the next. */
-function makeFolders(root: string, folder: string): void {
+function makeFolders(root: string, folder: string, isPublic: boolean): void {
   if (folder === root || isFolder(folder)) return
-  makeFolders(root, dirname(folder))
+  makeFolders(root, dirname(folder), isPublic)
   try {
     mkdirSync(folder)
+    if (isPublic) chmodSync(folder, 0o755)
   } catch (error) {
     if (!isFolder(folder)) throw error
   }
   syncFolder(dirname(folder))
 }
 
-function writeDurably(path: string, bytes: Uint8Array): void {
+function writeDurably(path: string, bytes: Uint8Array, isPublic: boolean): void {
   const file = openSync(path, 'wx', 0o444)
   try {
+    if (isPublic) fchmodSync(file, 0o444)
     for (let written = 0; written < bytes.byteLength;) written += writeSync(file, bytes, written)
     fsyncSync(file)
   } finally {

@@ -1,5 +1,5 @@
 import { defineDriver } from 'unstorage'
-import type { Driver, TransactionOptions } from 'unstorage'
+import type { Driver } from 'unstorage'
 import { storageDamaged } from '../../domain/refusal.ts'
 import { S3_RETRY_POLICY, conditionalWriteRefusal, parseListing, s3Client } from './s3-request.ts'
 import type { S3Client, S3Location, S3Page, S3RetryPolicy } from './s3-request.ts'
@@ -7,6 +7,11 @@ import type { S3Client, S3Location, S3Page, S3RetryPolicy } from './s3-request.t
 /** Object that is written to each bucket and never read, to test whether the server refuses a second write. */
 const PROBE_KEY = 'probe/conditional-write'
 const PROBE_BYTES = new TextEncoder().encode('dash writes this twice, and the second time must be refused\n')
+
+interface WriteOptions {
+  replace?: boolean
+  headers?: Record<string, string>
+}
 
 /** An unstorage driver for a bucket, and the check that writes require. */
 export interface S3Engine {
@@ -58,16 +63,16 @@ export function s3Objects(location: S3Location, retryPolicy: S3RetryPolicy = S3_
     /** Returns the bytes, or null if S3 itself responds that the key does not exist. */
     getItemRaw: (key: string): Promise<Buffer | null> => read(pathOf(key)),
 
-    /** With `replace` the server replaces the object atomically, as S3 does for every unconditional write. */
-    async setItemRaw(
-      key: string,
-      value: Uint8Array,
-      { replace = false }: TransactionOptions = {},
-    ): Promise<void> {
+    /**
+     * With `replace` the server replaces the object atomically, as S3 does for every unconditional write.
+     * `headers` are stored with the object, for readers of the bucket.
+     */
+    async setItemRaw(key: string, value: Uint8Array, options: WriteOptions = {}): Promise<void> {
       await prepare()
       const path = pathOf(key)
-      if (replace) await client.send({ method: 'PUT', key: path, body: value })
-      else await putIfAbsent(client, path, value)
+      const { replace = false, headers = {} } = options
+      if (replace) await client.send({ method: 'PUT', key: path, body: value, headers })
+      else await putIfAbsent(client, path, value, headers)
       const stored = await read(path)
       if (stored === null || Buffer.compare(stored, value) !== 0)
         throw storageDamaged(
@@ -107,8 +112,14 @@ function once(check: () => Promise<void>): () => Promise<void> {
  *
  * @returns false if the key exists already
  */
-async function putIfAbsent(client: S3Client, key: string, body: Uint8Array): Promise<boolean> {
-  return (await client.send({ method: 'PUT', key, body, headers: { 'if-none-match': '*' } })) !== 'exists'
+async function putIfAbsent(
+  client: S3Client,
+  key: string,
+  body: Uint8Array,
+  headers: Record<string, string> = {},
+): Promise<boolean> {
+  const conditional = { ...headers, 'if-none-match': '*' }
+  return (await client.send({ method: 'PUT', key, body, headers: conditional })) !== 'exists'
 }
 
 /** Checks conditional writes. A probe object of an earlier process counts, if the server refuses to overwrite it. */

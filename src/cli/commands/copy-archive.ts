@@ -1,12 +1,10 @@
-import { realpathSync } from 'node:fs'
-import { basename, dirname, join } from 'node:path'
 import { Refusal } from '../../domain/refusal.ts'
 import type { DatabaseLocation, StoreLocation } from '../../domain/refusal.ts'
 import { copyArchive, emptyArchive } from '../../jobs/copy-archive.ts'
 import type { ArchiveStores, CopyReport } from '../../jobs/copy-archive.ts'
 import type { Container } from '../container.ts'
 import { readTargetConfig } from '../settings/read-config.ts'
-import { fileOf, isUnfounded, prepareFolders, requireFolders } from '../data-folder.ts'
+import { fileOf, isUnfounded, prepareFolders, realPath, requireFolders } from '../data-folder.ts'
 import { EXIT } from '../exit-codes.ts'
 import { isDeadProcess, thisProcess } from '../process-identity.ts'
 import { counted } from '../terminal.ts'
@@ -75,17 +73,6 @@ function ledgerAddress(location: DatabaseLocation): string {
 function storeAddress(store: StoreLocation): string {
   if (store.kind === 'file') return realPath(store.path)
   return `${store.endpoint}/${store.bucket}/${store.prefix}`
-}
-
-/** Resolves the links of a path, whose last parts may not exist yet. */
-function realPath(path: string): string {
-  try {
-    return realpathSync(path)
-  } catch (error) {
-    const parent = dirname(path)
-    if (parent === path) throw error
-    return join(realPath(parent), basename(path))
-  }
 }
 
 function summary({ objects, entries, legacy, head }: CopyReport): string {

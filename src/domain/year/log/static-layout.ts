@@ -26,6 +26,9 @@ export const STATIC_LEGACY_LEDGER = 'ledger/legacy.ndjson'
 /** Page that shows the export without a server, if the export has one; its scripts and styles are in `page/`. */
 export const STATIC_PAGE = 'index.html'
 
+/** Response for missing paths. Without it, some hosts would send the page, with status 200, for a missing tile. */
+export const STATIC_PAGE_NOT_FOUND = '404.html'
+
 /** Response headers for hosts that read this file. Replaced at every export. */
 export const STATIC_HEADERS = '_headers'
 
@@ -90,6 +93,7 @@ const HEADER_RULES: readonly HeaderRule[] = [
   { path: STATIC_INDEX, type: 'application/json; charset=utf-8', cache: REVALIDATED },
   { path: STATIC_HEADERS, type: 'text/plain; charset=utf-8', cache: REVALIDATED },
   { path: STATIC_PAGE, type: 'text/html; charset=utf-8', cache: REVALIDATED },
+  { path: STATIC_PAGE_NOT_FOUND, type: 'text/html; charset=utf-8', cache: REVALIDATED },
   { path: 'page/', type: null, cache: REVALIDATED },
 ]
 

@@ -74,6 +74,7 @@ describe('headers of an export', () => {
       '/ledger/legacy.ndjson',
       '/index.json',
       '/index.html',
+      '/404.html',
       '/page/*',
     ])
   })

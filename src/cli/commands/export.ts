@@ -1,0 +1,75 @@
+import { readFileSync } from 'node:fs'
+import { fileURLToPath } from 'node:url'
+import { Refusal } from '../../domain/refusal.ts'
+import type { StoreLocation } from '../../domain/refusal.ts'
+import { STATIC_PAGE, STATIC_PAGE_NOT_FOUND } from '../../domain/year/log/static-layout.ts'
+import { exportArchive } from '../../jobs/export-archive.ts'
+import type { ExportReport } from '../../jobs/export-archive.ts'
+import type { CommandContext } from '../context.ts'
+import { createPublicFolder, realPath, requireFolders } from '../data-folder.ts'
+import { EXIT } from '../exit-codes.ts'
+import { readTreeLocation } from '../settings/read-config.ts'
+import { counted } from '../terminal.ts'
+
+/**
+ * Runs `dash export`: writes the archive as static files.
+ *
+ * @param target a folder, or the URL of a bucket
+ * @param withPage true to write the page too
+ */
+export async function exportCommand(
+  { config, container, terminal, signal, flags, env, cwd }: CommandContext,
+  target: string,
+  withPage: boolean,
+): Promise<number> {
+  const location = readTreeLocation(target, 'the target', flags, env, cwd)
+  requireFolders(config)
+  if (overlaps(location, config.store))
+    throw new Refusal('usage', 'the target overlaps the object store of this archive; choose another target')
+  if (location.kind === 'file') createPublicFolder(location.path)
+  const report = await exportArchive(
+    {
+      year: await container.year(),
+      objects: await container.objects(),
+      tree: await container.staticTree(location),
+      page: withPage ? pageFiles() : new Map(),
+      clock: Date.now,
+      onProgress: ({ objects, ofObjects }) => terminal.progress(`${objects} of ${ofObjects} objects`),
+    },
+    signal,
+  )
+  terminal.result(report, summary(report))
+  return EXIT.done
+}
+
+/** Returns true if one of two stores contains the other. */
+function overlaps(one: StoreLocation, other: StoreLocation): boolean {
+  const [a, b] = [addressOf(one), addressOf(other)]
+  return a.startsWith(b) || b.startsWith(a)
+}
+
+/** Address of a store without links and keys; ends with a slash. */
+function addressOf(store: StoreLocation): string {
+  if (store.kind === 'file') return `${realPath(store.path).replace(/\/$/, '')}/`
+  const { endpoint, bucket, prefix } = store
+  return `${endpoint}/${bucket}/${prefix === '' ? '' : `${prefix}/`}`
+}
+
+/** Scripts, styles and images that the page loads, from those of the server's pages. */
+const PAGE_ASSETS = ['page.css', 'icon.svg', 'announce.js']
+
+/** The page's own files by path in the export. */
+function pageFiles(): Map<string, Uint8Array> {
+  const read = (name: string): Uint8Array =>
+    readFileSync(fileURLToPath(new URL(`../../../assets/${name}`, import.meta.url)))
+  return new Map([
+    ...PAGE_ASSETS.map((name) => [`page/${name}`, read(`page/${name}`)] as const),
+    [STATIC_PAGE_NOT_FOUND, read('static/404.html')],
+    [STATIC_PAGE, read('static/index.html')],
+  ])
+}
+
+function summary({ origin, size, objects, tiles, bundles, others }: ExportReport): string {
+  const written = [objects, tiles, bundles, others].reduce((sum, { copied }) => sum + copied, 0)
+  return `exported: ${origin}, ${size === 1 ? '1 entry' : `${size} entries`}; ${counted(written, 'file')} written`
+}

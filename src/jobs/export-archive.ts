@@ -1,0 +1,261 @@
+import { areSameBytes, sha256Hex } from '../domain/digest.ts'
+import type { Clock, Objects, StaticTree, YearReader } from '../domain/ports.ts'
+import { Refusal, storageDamaged } from '../domain/refusal.ts'
+import type { StorageRefusal } from '../domain/refusal.ts'
+import type { ProvedLedger } from '../domain/year/chain.ts'
+import { proveLedger } from '../domain/year/check.ts'
+import { historyIndex } from '../domain/year/history.ts'
+import { legacyText, parseHead } from '../domain/year/ledger.ts'
+import type { LedgerRow, Manifest } from '../domain/year/ledger.ts'
+import { forkOf, ledgerTree, tileBytes } from '../domain/year/log/log-history.ts'
+import type { MerkleTree } from '../domain/year/log/merkle-tree.ts'
+import { readCheckpoint, verifyNote } from '../domain/year/log/signed-note.ts'
+import type { Checkpoint, Note, VerifierKey } from '../domain/year/log/signed-note.ts'
+import {
+  STATIC_CHECKPOINT,
+  STATIC_HEADERS,
+  STATIC_INDEX,
+  STATIC_LEGACY_LEDGER,
+  STATIC_PAGE,
+  STATIC_POLICY,
+  staticHeadersText,
+  staticObjectPath,
+  staticTilePath,
+  staticTiles,
+} from '../domain/year/log/static-layout.ts'
+import { newestLogFiles, openStoredLog, requireContinued } from '../domain/year/log/stored-log.ts'
+import type { StoredLog } from '../domain/year/log/stored-log.ts'
+import { copyObjects, inBatches } from './copy-objects.ts'
+import type { CopyCounts, ObjectProgress } from './copy-objects.ts'
+
+export interface ExportPorts {
+  year: YearReader
+  objects: Pick<Objects, 'get' | 'headFile' | 'logFiles'>
+  tree: StaticTree
+  /** Files of the page by path; empty for an export without a page. */
+  page: ReadonlyMap<string, Uint8Array>
+  clock: Clock
+  onProgress: ObjectProgress
+}
+
+/** The JSON result of `export` (docs/static-hosting.md). */
+export interface ExportReport {
+  origin: string
+  /** Number of entries of the exported checkpoint. */
+  size: number
+  /** Root of its tree in hex. */
+  root: string
+  /** Written files by kind; `unchanged` ones were already there with the same bytes. */
+  objects: CopyCounts & { bytes: number }
+  tiles: CopyCounts
+  bundles: CopyCounts
+  /** Legacy ledger, index, policy, headers, page and checkpoint. */
+  others: CopyCounts
+  durationMs: number
+}
+
+type ExportRefusal = 'copy_refused' | 'configuration' | StorageRefusal
+
+/**
+ * Writes the archive up to its newest signed checkpoint as a tree of static files (docs/static-hosting.md). Files that
+ * never change come first and the checkpoint comes last: a reader never sees a checkpoint whose files are missing. A
+ * repeated export continues an interrupted one. It is safe during a publication and during another export.
+ *
+ * @throws Refusal `configuration` if no checkpoint is signed; `copy_refused` if the tree belongs to another log or is
+ *   not an export; `storage_damaged` if the archive cannot be proved, a file that never changes differs, or the
+ *   checkpoint there is not an older one of this log
+ */
+export async function exportArchive(ports: ExportPorts, signal: AbortSignal): Promise<ExportReport> {
+  const { objects, tree, clock } = ports
+  const startedAt = clock()
+  const archive = await readSignedArchive(ports)
+  const obstacle = obstacleTo(archive, await checkpointIn(tree, archive))
+  if (obstacle !== null) throw checkpointRefused(obstacle)
+  await requireOwnTree(tree)
+
+  // After a crash from here on, the tree has files without a checkpoint that covers them.
+  const target = {
+    has: async (manifest: Manifest) => hasObject(tree, manifest),
+    put: async ({ sha256 }: Manifest, bytes: Uint8Array) => tree.put(staticObjectPath(sha256), bytes),
+  }
+  const copied = await copyObjects(objects, archive.proved.timeline, target, ports.onProgress, signal)
+  const [tiles, bundles] = await writeTiles(tree, archive, signal)
+  const others = noCounts()
+  if (archive.legacy !== '') await putOnce(tree, STATIC_LEGACY_LEDGER, encode(archive.legacy), others)
+
+  // Another export may have written a larger checkpoint meanwhile: start again, from the newest note.
+  const isOvertaken = async (): Promise<boolean> =>
+    obstacleTo(archive, await checkpointIn(tree, archive)) !== null
+  if (await isOvertaken()) return exportArchive(ports, signal)
+  // The policy is the first of these files, because it marks the tree as an export.
+  await replace(tree, STATIC_POLICY, encode(archive.log.policy), others)
+  // After a crash from here on, the index may list publications after the checkpoint, whose objects are there.
+  await replace(tree, STATIC_INDEX, encode(archive.index), others)
+  await replace(tree, STATIC_HEADERS, encode(staticHeadersText()), others)
+  // After a crash between files of the page, it may mix two releases until the next export.
+  for (const [path, bytes] of ports.page) await replace(tree, path, bytes, others)
+  if (await isOvertaken()) return exportArchive(ports, signal)
+  await replace(tree, STATIC_CHECKPOINT, encode(archive.log.note), others)
+
+  const { origin, size, root } = archive.log.checkpoint
+  return {
+    origin,
+    size,
+    root: Buffer.from(root).toString('hex'),
+    objects: copied,
+    tiles,
+    bundles,
+    others,
+    durationMs: clock() - startedAt,
+  }
+}
+
+/** The archive up to its newest signed checkpoint. */
+interface SignedArchive {
+  log: StoredLog
+  rows: readonly LedgerRow[]
+  tree: MerkleTree
+  proved: ProvedLedger
+  /** Text of the legacy ledger; empty without one. */
+  legacy: string
+  /** Text of the index. */
+  index: string
+}
+
+/** Reads the newest note, then the ledger, which is then at least as long, and proves both. */
+async function readSignedArchive({ year, objects }: ExportPorts): Promise<SignedArchive> {
+  const { logFiles } = objects
+  const files = newestLogFiles(await logFiles.list())
+  if (files === null) {
+    const advice =
+      'create a key with dash log-key new, set DASH_LOG_KEY_FILE to its path and run dash checkpoint'
+    throw new Refusal<ExportRefusal>('configuration', `no checkpoint is signed yet; ${advice}`)
+  }
+  const log = openStoredLog(
+    await Promise.all(files.map(async (file) => ({ file, bytes: await logFiles.get(file) }))),
+  )
+  const { contents } = await year.read()
+  const tree = ledgerTree(contents.rows)
+  requireContinued(tree, log.checkpoint)
+  const { size } = log.checkpoint
+  const head = parseHead((await objects.headFile(size)) ?? new Uint8Array())
+  if (head === null) throw storageDamaged(`head ${size} of the newest checkpoint is missing or invalid`)
+  const rows = contents.rows.slice(0, size)
+  const proved = proveLedger({ ...contents, rows }, head)
+  const index = JSON.stringify(historyIndex(proved, head))
+  return { log, rows, tree, proved, legacy: legacyText(contents.legacy), index }
+}
+
+/** The checkpoint in the tree, not verified. */
+type CheckpointThere = { checkpoint: Checkpoint; note: Note } | 'invalid' | null
+
+/** @throws Refusal `copy_refused` if it belongs to another log */
+async function checkpointIn(tree: StaticTree, { log }: SignedArchive): Promise<CheckpointThere> {
+  const bytes = await tree.get(STATIC_CHECKPOINT)
+  if (bytes === null) return null
+  const read = readCheckpoint(new TextDecoder().decode(bytes))
+  if (read.problem !== null) return 'invalid'
+  const { origin } = read.checkpoint
+  const own = log.checkpoint.origin
+  if (origin !== own)
+    throw new Refusal<ExportRefusal>(
+      'copy_refused',
+      `the target is an export of the log ${origin}, this archive is the log ${own}; choose another target`,
+    )
+  return read
+}
+
+/**
+ * Returns the reason why the checkpoint of the archive must not replace the one in the tree; null if it may. The
+ * signature of the replaced one is not verified, because keys change: the ledger must continue it.
+ */
+function obstacleTo({ log, tree }: SignedArchive, there: CheckpointThere): string | null {
+  if (there === null) return null
+  if (there === 'invalid') return 'is not a signed checkpoint'
+  const { size } = log.checkpoint
+  if (there.checkpoint.size > size)
+    return `has ${there.checkpoint.size} entries, the newest checkpoint of this archive only ${size}`
+  const fork = forkOf(tree, there.checkpoint)
+  if (fork !== null) return `belongs to another history: ${fork}`
+  const lost = log.parsedPolicy.witnesses.find(
+    ({ key }) => newestTime(there.note, key) > newestTime(log.parsedNote, key),
+  )
+  return there.checkpoint.size < size || lost === undefined
+    ? null
+    : `has a newer cosignature of ${lost.key.name} than this archive`
+}
+
+/** Time of a witness's newest cosignature; 0 without a valid one. */
+function newestTime(note: Note, witness: VerifierKey): number {
+  const verdict = verifyNote(note, witness)
+  return verdict.is === 'valid' ? Math.max(...verdict.times) : 0
+}
+
+function checkpointRefused(obstacle: string): Refusal<StorageRefusal> {
+  const advice =
+    'restore what this archive lost (docs/backup.md#a-second-history), or export to an empty target'
+  return storageDamaged(`${STATIC_CHECKPOINT} in the target ${obstacle}; ${advice}`)
+}
+
+/** Refuses a tree that has a file of a changing name but is not an export, so that no other site is overwritten. */
+async function requireOwnTree(tree: StaticTree): Promise<void> {
+  if ((await tree.get(STATIC_POLICY)) !== null) return
+  for (const path of [STATIC_INDEX, STATIC_HEADERS, STATIC_PAGE]) {
+    if ((await tree.get(path)) === null) continue
+    const advice = 'choose an empty target'
+    throw new Refusal<ExportRefusal>(
+      'copy_refused',
+      `the target is not an export and already has ${path}; ${advice}`,
+    )
+  }
+}
+
+async function hasObject(tree: StaticTree, { sha256 }: Manifest): Promise<boolean> {
+  const path = staticObjectPath(sha256)
+  const bytes = await tree.get(path)
+  if (bytes !== null && sha256Hex(bytes) !== sha256) throw differing(path)
+  return bytes !== null
+}
+
+async function writeTiles(
+  target: StaticTree,
+  { log, rows, tree }: SignedArchive,
+  signal: AbortSignal,
+): Promise<[tiles: CopyCounts, bundles: CopyCounts]> {
+  const [tiles, bundles] = [noCounts(), noCounts()]
+  await inBatches(
+    staticTiles(log.checkpoint.size),
+    async (tile) => {
+      const counts = tile.level === 'entries' ? bundles : tiles
+      await putOnce(target, staticTilePath(tile), tileBytes(rows, tree, tile), counts)
+    },
+    signal,
+  )
+  return [tiles, bundles]
+}
+
+const noCounts = (): CopyCounts => ({ copied: 0, unchanged: 0 })
+
+const encode = (text: string): Uint8Array => new TextEncoder().encode(text)
+
+/** Stores a file that never changes. */
+async function putOnce(tree: StaticTree, path: string, bytes: Uint8Array, counts: CopyCounts): Promise<void> {
+  const there = await tree.get(path)
+  if (there !== null && !areSameBytes(there, bytes)) throw differing(path)
+  if (there === null) await tree.put(path, bytes)
+  counts[there === null ? 'copied' : 'unchanged'] += 1
+}
+
+/** Stores a file that changes; the same bytes are not written again. */
+async function replace(tree: StaticTree, path: string, bytes: Uint8Array, counts: CopyCounts): Promise<void> {
+  const there = await tree.get(path)
+  const isUnchanged = there !== null && areSameBytes(there, bytes)
+  if (!isUnchanged) await tree.replace(path, bytes)
+  counts[isUnchanged ? 'unchanged' : 'copied'] += 1
+}
+
+function differing(path: string): Refusal<StorageRefusal> {
+  return storageDamaged(
+    `${path} in the target differs from this archive and is never overwritten; if the target is damaged, remove the file and run the command again`,
+  )
+}

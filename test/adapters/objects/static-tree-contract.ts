@@ -1,0 +1,49 @@
+import { describe, expect, test } from 'vitest'
+import type { StaticTree } from '../../../src/domain/ports.ts'
+import { DAMAGED } from '../../support/refusals.ts'
+
+const utf8 = (text: string): Uint8Array => new TextEncoder().encode(text)
+const textOf = (bytes: Uint8Array | null): string | null => bytes && new TextDecoder().decode(bytes)
+
+const TILE = 'tlog/year/tile/0/x001/002.p/3'
+
+/** Contract of every tree of static files. */
+export function staticTreeContract(engine: string, open: () => Promise<StaticTree>): void {
+  describe(`a static tree on ${engine}`, () => {
+    test('a new tree has no files', async () => {
+      const tree = await open()
+      expect(await tree.get(TILE)).toBeNull()
+      expect(await tree.list('tlog')).toEqual([])
+    })
+
+    test('a stored file is returned byte for byte', async () => {
+      const tree = await open()
+      const odd = Uint8Array.of(0xef, 0xbb, 0xbf, 0x00, 0xff, 0xfe, 0x0a)
+      await tree.put(TILE, odd)
+      expect([...((await tree.get(TILE)) ?? [])]).toEqual([...odd])
+    })
+
+    test('the same bytes can be stored twice, and other bytes are refused and change nothing', async () => {
+      const tree = await open()
+      await tree.put(TILE, utf8('first'))
+      await tree.put(TILE, utf8('first'))
+      await expect(tree.put(TILE, utf8('other'))).rejects.toMatchObject(DAMAGED)
+      expect(textOf(await tree.get(TILE))).toBe('first')
+    })
+
+    test('a file can be replaced, whether it exists or not', async () => {
+      const tree = await open()
+      await tree.replace('index.json', utf8('first'))
+      await tree.replace('index.json', utf8('a longer second'))
+      expect(textOf(await tree.get('index.json'))).toBe('a longer second')
+    })
+
+    test('the files below a folder are listed with their paths', async () => {
+      const tree = await open()
+      for (const path of [TILE, 'tlog/year/checkpoint', 'index.json']) await tree.put(path, utf8(path))
+      expect((await tree.list('tlog')).sort()).toEqual(['tlog/year/checkpoint', TILE])
+      expect(await tree.list('tlog/year/tile')).toEqual([TILE])
+      expect(await tree.list('objects')).toEqual([])
+    })
+  })
+}
