@@ -38,8 +38,6 @@ export interface HostLedger {
   /** True if the host only serves files: it has a signed log and no API. */
   isStatic: boolean
   comparedWith: 'own' | 'none'
-  /** Text of the legacy ledger; null if the host has none. */
-  legacy: Uint8Array | null
   /** The newest head; null if the host has none in its ledger. */
   head: Head | null
   /** The signed log; null if the host has none, or one that is not valid. */
@@ -58,7 +56,6 @@ const NO_LEDGER: HostLedger = {
   contents: null,
   isStatic: false,
   comparedWith: 'none',
-  legacy: null,
   head: null,
   log: null,
 }
@@ -169,7 +166,7 @@ async function auditTexts(
       `the archive in the data folder has no entry and no publication in common with ${ports.published.base}; the host was not compared with it`,
     )
   const comparedWith = reference.own === null || isOwnUnrelated ? 'none' : 'own'
-  const ledger = { ...NO_LEDGER, audit, contents, isStatic, comparedWith, legacy: texts.legacy } as const
+  const ledger = { ...NO_LEDGER, audit, contents, isStatic, comparedWith } as const
   if (note === null || tiles === null) return ledger
   const { findings, report } = await mergeNote(ports, note, tiles.tree, isSound(run.findings))
   addFindings(run, findings)

@@ -4,6 +4,7 @@ import { Refusal, storageDamaged } from '../domain/refusal.ts'
 import { isSound } from '../domain/year/finding.ts'
 import type { Finding } from '../domain/year/finding.ts'
 import { historyIndex } from '../domain/year/history.ts'
+import { legacyText } from '../domain/year/ledger.ts'
 import type { AuditedContents, Manifest } from '../domain/year/ledger.ts'
 import { forkOf } from '../domain/year/log/log-history.ts'
 import { merkleTree, rootAt } from '../domain/year/log/merkle-tree.ts'
@@ -14,6 +15,7 @@ import { STATIC_CHECKPOINT, staticObjectPath, staticTilePath } from '../domain/y
 import { parseTile, tilesOfSize } from '../domain/year/log/tiles.ts'
 import type { PublishedResponse } from '../domain/year/published-ledger.ts'
 import { examineFile, fileWithoutResponse } from '../domain/year/published-response.ts'
+import type { CopyCounts } from './copy-objects.ts'
 import { readHostLedger } from './host-ledger.ts'
 import type { HostLedger, HostLedgerPorts, HostLog } from './host-ledger.ts'
 import { openWith, reportFork } from './host-log.ts'
@@ -22,7 +24,6 @@ import type { CheckRound, HostCheck, HostRun } from './host-requests.ts'
 import type { VerifyReport, VerifyResult } from './verify-archive.ts'
 import { reportOf } from './verify-published.ts'
 import { hasObject, requireOwnTree, writeStaticFiles } from './write-static.ts'
-import type { WriteCounts } from './write-static.ts'
 
 export interface MirrorPorts extends HostLedgerPorts {
   target: StaticTree
@@ -31,7 +32,7 @@ export interface MirrorPorts extends HostLedgerPorts {
 }
 
 /** The JSON result of `mirror` (docs/backup.md): that of an audit, and the numbers of files in the target. */
-export type MirrorReport = VerifyReport & WriteCounts
+export type MirrorReport = VerifyReport & { files: CopyCounts }
 
 /**
  * Copies the signed log of a host, its ledger and its publications to a tree of static files. The log is audited first;
@@ -47,7 +48,7 @@ export async function mirrorHost(
   const { published, clock, onProgress } = ports
   const startedAt = clock()
   const run: HostRun = { findings: [], objects: 0, bytes: 0, jobs, signal, onProgress }
-  const counts: WriteCounts = { written: 0, unchanged: 0 }
+  const files: CopyCounts = { copied: 0, unchanged: 0 }
   let host: HostLedger | null = null
   let cause: unknown = null
   try {
@@ -58,19 +59,19 @@ export async function mirrorHost(
         `the host ${published.base} has no signed log to mirror (404 for /${STATIC_CHECKPOINT})`,
       )
     host = await readHostLedger(ports, { own: null, expectedHead: null }, run)
-    if (isSound(run.findings)) await copyLog(ports, host, run, counts)
+    if (isSound(run.findings)) await copyLog(ports, host, run, files)
   } catch (error) {
     if (error instanceof Refusal && error.code === 'usage') throw error
     cause = error
   }
-  return { report: { ...reportOf(run, host, cause, clock() - startedAt), ...counts }, cause }
+  return { report: { ...reportOf(run, host, cause, clock() - startedAt), files }, cause }
 }
 
 async function copyLog(
   ports: MirrorPorts,
-  { contents: all, legacy, head, isStatic, log }: HostLedger,
+  { contents: all, head, isStatic, log }: HostLedger,
   run: HostRun,
-  counts: WriteCounts,
+  files: CopyCounts,
 ): Promise<void> {
   const { target } = ports
   const tree = log?.tiles.tree ?? null
@@ -81,18 +82,25 @@ async function copyLog(
   // A server may have published more since its checkpoint.
   const contents: AuditedContents = { ...all, rows: all.rows.slice(0, tree.size) }
   const proved = provedLedger(contents)
-  const rounds = proved.timeline.map(({ manifest }) => objectRound(ports, manifest, isStatic, counts))
+  const rounds = proved.timeline.map(({ manifest }) => objectRound(ports, manifest, isStatic, files))
   await sendAll(run, rounds)
   if (!isSound(run.findings)) return
   const content = {
+    size: tree.size,
+    rows: contents.rows,
     tree,
-    entries: log.tiles.entries.slice(0, tree.size),
-    legacy: legacy ?? new Uint8Array(),
+    legacy: legacyText(contents.legacy),
     index: JSON.stringify(historyIndex(proved, head?.seq === tree.size ? head : null)),
     policy: log.note.hostPolicy ?? log.note.policy,
     note: log.note.text,
+    page: new Map<string, Uint8Array>(),
   }
-  await writeStaticFiles(target, content, counts, () => mayReplace(ports, { ...log, tree }, run), run.signal)
+  const isOvertaken = async (): Promise<boolean> => !(await mayReplace(ports, { ...log, tree }, run))
+  const written = await writeStaticFiles(target, content, isOvertaken, run.signal)
+  for (const { copied, unchanged } of Object.values(written ?? {})) {
+    files.copied += copied
+    files.unchanged += unchanged
+  }
 }
 
 /** Requests a publication that the target does not have, and writes it. */
@@ -100,7 +108,7 @@ function objectRound(
   { published, target }: MirrorPorts,
   manifest: Manifest,
   isStatic: boolean,
-  counts: WriteCounts,
+  files: CopyCounts,
 ): CheckRound {
   const path = staticObjectPath(manifest.sha256)
   const check: HostCheck = {
@@ -114,14 +122,14 @@ function objectRound(
       if (findings.length > 0) return findings
       if (response.bytes === null) return fileWithoutResponse(manifest, 'the response is too large')
       await target.put(path, response.bytes)
-      counts.written += 1
+      files.copied += 1
       return []
     },
     withoutResponse: (reason) => fileWithoutResponse(manifest, reason),
   }
   return async () => {
-    const isStored = await hasObject(target, manifest.sha256)
-    if (isStored) counts.unchanged += 1
+    const isStored = await hasObject(target, manifest)
+    if (isStored) files.unchanged += 1
     return { checks: isStored ? [] : [check], findings: [] }
   }
 }

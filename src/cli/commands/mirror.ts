@@ -40,7 +40,6 @@ export async function mirrorCommand(
 }
 
 function summary(report: MirrorReport): string {
-  const { written, unchanged } = report
-  const files = `${counted(written, 'file')} written, ${unchanged} unchanged`
-  return `${files}; ${summarize(report, false)}${forkText(report)}`
+  const { copied, unchanged } = report.files
+  return `${counted(copied, 'file')} written, ${unchanged} unchanged; ${summarize(report, false)}${forkText(report)}`
 }

@@ -55,7 +55,7 @@ describe('a mirror', () => {
     const objects = new Map([...files].filter(([path]) => path.startsWith('objects/')))
     const { url } = await serveInstead(openSampleApp(archive, {}, logFilesOf(archive)), objects)
     const { code, found, report } = await mirror(url, home)
-    expect([code, found, report.written]).toEqual([0, [], files.size])
+    expect([code, found, report.files.copied]).toEqual([0, [], files.size])
     expect(filesOfFolder(join(home, 'mirror'))).toEqual(base64(files))
   })
 
@@ -82,7 +82,7 @@ describe('a mirror', () => {
     const { code, found, report } = await mirror(host.url, home)
     const hidden = staticObjectPath(archive.contents.legacy[1]?.sha256 ?? '')
     expect([code, found]).toEqual([65, expect.arrayContaining([`digest_mismatch ${hidden}`])])
-    expect(report.written).toBe(6)
+    expect(report.files.copied).toBe(6)
     expect(readdirSync(join(home, 'mirror'))).toEqual(['objects'])
   })
 
@@ -93,7 +93,7 @@ describe('a mirror', () => {
     expect([first.code, first.found, first.report]).toMatchObject([
       0,
       [],
-      { written: files.size, unchanged: 0 },
+      { files: { copied: files.size, unchanged: 0 } },
     ])
     expect(filesOfFolder(join(home, 'mirror'))).toEqual(base64(files))
     const other = temporaryFolder()
@@ -111,7 +111,9 @@ describe('a mirror', () => {
     const requestsOfObjects = (): string[] =>
       host.requests.map(({ target }) => target).filter((target) => target.includes('/objects/'))
     const before = requestsOfObjects().length
-    expect((await mirror(host.url, home)).report).toMatchObject({ written: 0, unchanged: older.size })
+    expect((await mirror(host.url, home)).report).toMatchObject({
+      files: { copied: 0, unchanged: older.size },
+    })
     expect(requestsOfObjects()).toHaveLength(before)
     for (const [path, bytes] of files) changing.set(path, bytes)
     expect((await mirror(host.url, home)).code).toBe(0)
