@@ -1,4 +1,3 @@
-import { areSameBytes, sha256Hex } from '../domain/digest.ts'
 import type { Clock, Objects, StaticTree, YearReader } from '../domain/ports.ts'
 import { Refusal, storageDamaged } from '../domain/refusal.ts'
 import type { StorageRefusal } from '../domain/refusal.ts'
@@ -7,26 +6,17 @@ import { proveLedger } from '../domain/year/check.ts'
 import { historyIndex } from '../domain/year/history.ts'
 import { legacyText, parseHead } from '../domain/year/ledger.ts'
 import type { LedgerRow, Manifest } from '../domain/year/ledger.ts'
-import { forkOf, ledgerTree, tileBytes } from '../domain/year/log/log-history.ts'
+import { entryBytes, forkOf, ledgerTree } from '../domain/year/log/log-history.ts'
 import type { MerkleTree } from '../domain/year/log/merkle-tree.ts'
 import { readCheckpoint, verifyNote } from '../domain/year/log/signed-note.ts'
 import type { Checkpoint, Note, VerifierKey } from '../domain/year/log/signed-note.ts'
-import {
-  STATIC_CHECKPOINT,
-  STATIC_HEADERS,
-  STATIC_INDEX,
-  STATIC_LEGACY_LEDGER,
-  STATIC_PAGE,
-  STATIC_POLICY,
-  staticHeadersText,
-  staticObjectPath,
-  staticTilePath,
-  staticTiles,
-} from '../domain/year/log/static-layout.ts'
+import { STATIC_CHECKPOINT, staticObjectPath } from '../domain/year/log/static-layout.ts'
 import { newestLogFiles, openStoredLog, requireContinued } from '../domain/year/log/stored-log.ts'
 import type { StoredLog } from '../domain/year/log/stored-log.ts'
-import { copyObjects, inBatches } from './copy-objects.ts'
+import { copyObjects } from './copy-objects.ts'
 import type { CopyCounts, ObjectProgress } from './copy-objects.ts'
+import { hasObject, requireOwnTree, writeStaticFiles } from './write-static.ts'
+import type { StaticContent } from './write-static.ts'
 
 export interface ExportPorts {
   year: YearReader
@@ -72,42 +62,40 @@ export async function exportArchive(ports: ExportPorts, signal: AbortSignal): Pr
   const obstacle = obstacleTo(archive, await checkpointIn(tree, archive))
   if (obstacle !== null) throw checkpointRefused(obstacle)
   await requireOwnTree(tree)
-
-  // After a crash from here on, the tree has files without a checkpoint that covers them.
   const target = {
-    has: async (manifest: Manifest) => hasObject(tree, manifest),
+    has: async ({ sha256 }: Manifest) => hasObject(tree, sha256),
     put: async ({ sha256 }: Manifest, bytes: Uint8Array) => tree.put(staticObjectPath(sha256), bytes),
   }
+  // After a crash here, the tree has objects without tiles.
   const copied = await copyObjects(objects, archive.proved.timeline, target, ports.onProgress, signal)
-  const [tiles, bundles] = await writeTiles(tree, archive, signal)
-  const others = noCounts()
-  if (archive.legacy !== '') await putOnce(tree, STATIC_LEGACY_LEDGER, encode(archive.legacy), others)
-
-  // Another export may have written a larger checkpoint meanwhile: start again, from the newest note.
-  const isOvertaken = async (): Promise<boolean> =>
-    obstacleTo(archive, await checkpointIn(tree, archive)) !== null
-  if (await isOvertaken()) return exportArchive(ports, signal)
-  // The policy is the first of these files, because it marks the tree as an export.
-  await replace(tree, STATIC_POLICY, encode(archive.log.policy), others)
-  // After a crash from here on, the index may list publications after the checkpoint, whose objects are there.
-  await replace(tree, STATIC_INDEX, encode(archive.index), others)
-  await replace(tree, STATIC_HEADERS, encode(staticHeadersText()), others)
-  // After a crash between files of the page, it may mix two releases until the next export.
-  for (const [path, bytes] of ports.page) await replace(tree, path, bytes, others)
-  if (await isOvertaken()) return exportArchive(ports, signal)
-  await replace(tree, STATIC_CHECKPOINT, encode(archive.log.note), others)
-
+  const counts = { tiles: noCounts(), bundles: noCounts(), others: noCounts() }
+  const isWritten = await writeStaticFiles(
+    tree,
+    contentOf(archive, ports.page),
+    (path, isNew) => {
+      counts[kindOf(path)][isNew ? 'copied' : 'unchanged'] += 1
+    },
+    async () => obstacleTo(archive, await checkpointIn(tree, archive)) === null,
+    signal,
+  )
+  // Another export wrote a larger checkpoint meanwhile: start again from the newest note.
+  if (!isWritten) return exportArchive(ports, signal)
   const { origin, size, root } = archive.log.checkpoint
   return {
     origin,
     size,
     root: Buffer.from(root).toString('hex'),
     objects: copied,
-    tiles,
-    bundles,
-    others,
+    ...counts,
     durationMs: clock() - startedAt,
   }
+}
+
+const noCounts = (): CopyCounts => ({ copied: 0, unchanged: 0 })
+
+function kindOf(path: string): 'tiles' | 'bundles' | 'others' {
+  if (path.includes('/tile/entries/')) return 'bundles'
+  return path.includes('/tile/') ? 'tiles' : 'others'
 }
 
 /** The archive up to its newest signed checkpoint. */
@@ -120,6 +108,14 @@ interface SignedArchive {
   legacy: string
   /** Text of the index. */
   index: string
+}
+
+function contentOf(
+  { log, rows, tree, legacy, index }: SignedArchive,
+  page: ExportPorts['page'],
+): StaticContent {
+  const { checkpoint, note, policy } = log
+  return { tree, size: checkpoint.size, entries: rows.map(entryBytes), legacy, index, policy, page, note }
 }
 
 /** Reads the newest note, then the ledger, which is then at least as long, and proves both. */
@@ -195,67 +191,4 @@ function checkpointRefused(obstacle: string): Refusal<StorageRefusal> {
   const advice =
     'restore what this archive lost (docs/backup.md#a-second-history), or export to an empty target'
   return storageDamaged(`${STATIC_CHECKPOINT} in the target ${obstacle}; ${advice}`)
-}
-
-/** Refuses a tree that has a file of a changing name but is not an export, so that no other site is overwritten. */
-async function requireOwnTree(tree: StaticTree): Promise<void> {
-  if ((await tree.get(STATIC_POLICY)) !== null) return
-  for (const path of [STATIC_INDEX, STATIC_HEADERS, STATIC_PAGE]) {
-    if ((await tree.get(path)) === null) continue
-    const advice = 'choose an empty target'
-    throw new Refusal<ExportRefusal>(
-      'copy_refused',
-      `the target is not an export and already has ${path}; ${advice}`,
-    )
-  }
-}
-
-async function hasObject(tree: StaticTree, { sha256 }: Manifest): Promise<boolean> {
-  const path = staticObjectPath(sha256)
-  const bytes = await tree.get(path)
-  if (bytes !== null && sha256Hex(bytes) !== sha256) throw differing(path)
-  return bytes !== null
-}
-
-async function writeTiles(
-  target: StaticTree,
-  { log, rows, tree }: SignedArchive,
-  signal: AbortSignal,
-): Promise<[tiles: CopyCounts, bundles: CopyCounts]> {
-  const [tiles, bundles] = [noCounts(), noCounts()]
-  await inBatches(
-    staticTiles(log.checkpoint.size),
-    async (tile) => {
-      const counts = tile.level === 'entries' ? bundles : tiles
-      await putOnce(target, staticTilePath(tile), tileBytes(rows, tree, tile), counts)
-    },
-    signal,
-  )
-  return [tiles, bundles]
-}
-
-const noCounts = (): CopyCounts => ({ copied: 0, unchanged: 0 })
-
-const encode = (text: string): Uint8Array => new TextEncoder().encode(text)
-
-/** Stores a file that never changes. */
-async function putOnce(tree: StaticTree, path: string, bytes: Uint8Array, counts: CopyCounts): Promise<void> {
-  const there = await tree.get(path)
-  if (there !== null && !areSameBytes(there, bytes)) throw differing(path)
-  if (there === null) await tree.put(path, bytes)
-  counts[there === null ? 'copied' : 'unchanged'] += 1
-}
-
-/** Stores a file that changes; the same bytes are not written again. */
-async function replace(tree: StaticTree, path: string, bytes: Uint8Array, counts: CopyCounts): Promise<void> {
-  const there = await tree.get(path)
-  const isUnchanged = there !== null && areSameBytes(there, bytes)
-  if (!isUnchanged) await tree.replace(path, bytes)
-  counts[isUnchanged ? 'unchanged' : 'copied'] += 1
-}
-
-function differing(path: string): Refusal<StorageRefusal> {
-  return storageDamaged(
-    `${path} in the target differs from this archive and is never overwritten; if the target is damaged, remove the file and run the command again`,
-  )
 }
