@@ -6,7 +6,7 @@ import { proveLedger } from '../domain/year/check.ts'
 import { historyIndex } from '../domain/year/history.ts'
 import { legacyText, parseHead } from '../domain/year/ledger.ts'
 import type { LedgerRow, Manifest } from '../domain/year/ledger.ts'
-import { forkOf, ledgerTree } from '../domain/year/log/log-history.ts'
+import { entryBytes, forkOf, ledgerTree } from '../domain/year/log/log-history.ts'
 import type { MerkleTree } from '../domain/year/log/merkle-tree.ts'
 import { readCheckpoint, verifyNote } from '../domain/year/log/signed-note.ts'
 import type { Checkpoint, Note, VerifierKey } from '../domain/year/log/signed-note.ts'
@@ -16,6 +16,7 @@ import type { StoredLog } from '../domain/year/log/stored-log.ts'
 import { copyObjects } from './copy-objects.ts'
 import type { CopyCounts, ObjectProgress } from './copy-objects.ts'
 import { hasObject, requireOwnTree, writeStaticFiles } from './write-static.ts'
+import type { StaticContent } from './write-static.ts'
 
 export interface ExportPorts {
   year: YearReader
@@ -61,35 +62,40 @@ export async function exportArchive(ports: ExportPorts, signal: AbortSignal): Pr
   const obstacle = obstacleTo(archive, await checkpointIn(tree, archive))
   if (obstacle !== null) throw checkpointRefused(obstacle)
   await requireOwnTree(tree)
-
-  // After a crash from here on, the tree has files without a checkpoint that covers them.
   const target = {
-    has: async (manifest: Manifest) => hasObject(tree, manifest),
+    has: async ({ sha256 }: Manifest) => hasObject(tree, sha256),
     put: async ({ sha256 }: Manifest, bytes: Uint8Array) => tree.put(staticObjectPath(sha256), bytes),
   }
+  // After a crash here, the tree has objects without tiles.
   const copied = await copyObjects(objects, archive.proved.timeline, target, ports.onProgress, signal)
-  const content = {
-    ...archive,
-    size: archive.log.checkpoint.size,
-    policy: archive.log.policy,
-    note: archive.log.note,
-    page: ports.page,
-  }
-  const isOvertaken = async (): Promise<boolean> =>
-    obstacleTo(archive, await checkpointIn(tree, archive)) !== null
-  const written = await writeStaticFiles(tree, content, isOvertaken, signal)
-  // Another export wrote a larger checkpoint meanwhile: start again, from the newest note.
-  if (written === null) return exportArchive(ports, signal)
-
+  const counts = { tiles: noCounts(), bundles: noCounts(), others: noCounts() }
+  const isWritten = await writeStaticFiles(
+    tree,
+    contentOf(archive, ports.page),
+    (path, isNew) => {
+      counts[kindOf(path)][isNew ? 'copied' : 'unchanged'] += 1
+    },
+    async () => obstacleTo(archive, await checkpointIn(tree, archive)) === null,
+    signal,
+  )
+  // Another export wrote a larger checkpoint meanwhile: start again from the newest note.
+  if (!isWritten) return exportArchive(ports, signal)
   const { origin, size, root } = archive.log.checkpoint
   return {
     origin,
     size,
     root: Buffer.from(root).toString('hex'),
     objects: copied,
-    ...written,
+    ...counts,
     durationMs: clock() - startedAt,
   }
+}
+
+const noCounts = (): CopyCounts => ({ copied: 0, unchanged: 0 })
+
+function kindOf(path: string): 'tiles' | 'bundles' | 'others' {
+  if (path.includes('/tile/entries/')) return 'bundles'
+  return path.includes('/tile/') ? 'tiles' : 'others'
 }
 
 /** The archive up to its newest signed checkpoint. */
@@ -102,6 +108,14 @@ interface SignedArchive {
   legacy: string
   /** Text of the index. */
   index: string
+}
+
+function contentOf(
+  { log, rows, tree, legacy, index }: SignedArchive,
+  page: ExportPorts['page'],
+): StaticContent {
+  const { checkpoint, note, policy } = log
+  return { tree, size: checkpoint.size, entries: rows.map(entryBytes), legacy, index, policy, page, note }
 }
 
 /** Reads the newest note, then the ledger, which is then at least as long, and proves both. */

@@ -6,7 +6,7 @@ import type { Finding } from '../domain/year/finding.ts'
 import { historyIndex } from '../domain/year/history.ts'
 import { legacyText } from '../domain/year/ledger.ts'
 import type { AuditedContents, Manifest } from '../domain/year/ledger.ts'
-import { forkOf } from '../domain/year/log/log-history.ts'
+import { entryBytes, forkOf } from '../domain/year/log/log-history.ts'
 import { merkleTree, rootAt } from '../domain/year/log/merkle-tree.ts'
 import type { MerkleTree } from '../domain/year/log/merkle-tree.ts'
 import type { Checkpoint } from '../domain/year/log/signed-note.ts'
@@ -87,20 +87,23 @@ async function copyLog(
   if (!isSound(run.findings)) return
   const content = {
     size: tree.size,
-    rows: contents.rows,
     tree,
+    entries: contents.rows.map(entryBytes),
     legacy: legacyText(contents.legacy),
     index: JSON.stringify(historyIndex(proved, head?.seq === tree.size ? head : null)),
     policy: log.note.hostPolicy ?? log.note.policy,
     note: log.note.text,
     page: new Map<string, Uint8Array>(),
   }
-  const isOvertaken = async (): Promise<boolean> => !(await mayReplace(ports, { ...log, tree }, run))
-  const written = await writeStaticFiles(target, content, isOvertaken, run.signal)
-  for (const { copied, unchanged } of Object.values(written ?? {})) {
-    files.copied += copied
-    files.unchanged += unchanged
-  }
+  await writeStaticFiles(
+    target,
+    content,
+    (_path, isWritten) => {
+      files[isWritten ? 'copied' : 'unchanged'] += 1
+    },
+    async () => mayReplace(ports, { ...log, tree }, run),
+    run.signal,
+  )
 }
 
 /** Requests a publication that the target does not have, and writes it. */
@@ -128,7 +131,7 @@ function objectRound(
     withoutResponse: (reason) => fileWithoutResponse(manifest, reason),
   }
   return async () => {
-    const isStored = await hasObject(target, manifest)
+    const isStored = await hasObject(target, manifest.sha256)
     if (isStored) files.unchanged += 1
     return { checks: isStored ? [] : [check], findings: [] }
   }

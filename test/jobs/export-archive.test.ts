@@ -333,7 +333,7 @@ describe('the refusal of an export', () => {
       const { path, tree } = exportFolder(workspace)
       writeFileSync(join(path, name), 'mine')
       await expect(exportTo(workspace, tree)).rejects.toMatchObject(
-        refused('copy_refused', new RegExp(`not an export and already has ${name}`)),
+        refused('copy_refused', new RegExp(`not a mirror or export and already has ${name}`)),
       )
       expect(Object.keys(filesOfFolder(path))).toEqual([name])
     },

@@ -56,7 +56,7 @@ function addressOf(store: StoreLocation): string {
 }
 
 /** Scripts, styles and images that the page loads, from those of the server's pages. */
-const PAGE_ASSETS = ['page.css', 'icon.svg', 'announce.js']
+const PAGE_ASSETS = ['page.css', 'icon.svg', 'announce.js', 'archive-log.js', 'archive.js']
 
 /** The page's own files by path in the export. */
 function pageFiles(): Map<string, Uint8Array> {

@@ -3,7 +3,7 @@ import type { Clock } from '../../domain/ports.ts'
 import { Refusal } from '../../domain/refusal.ts'
 import { formatInstant } from '../../domain/time.ts'
 import { latestAt } from '../../domain/year/chain.ts'
-import { entryBytes, LOG_PATH, tileBytes } from '../../domain/year/log/log-history.ts'
+import { entryBytes, LOG_PATH } from '../../domain/year/log/log-history.ts'
 import {
   asOfProofSchema,
   entriesUntilNext,
@@ -14,7 +14,7 @@ import {
   sealOf,
 } from '../../domain/year/log/log-proof.ts'
 import type { AsOfProof, LogRefusal } from '../../domain/year/log/log-proof.ts'
-import { isTileWithin, parseTilePath } from '../../domain/year/log/tiles.ts'
+import { entriesOf, isTileWithin, parseTilePath, tileBytes } from '../../domain/year/log/tiles.ts'
 import type { Tile } from '../../domain/year/log/tiles.ts'
 import { publishedBody, respondPublished } from '../respond.ts'
 import type { PublishedBody } from '../respond.ts'
@@ -66,7 +66,8 @@ function publishedText(text: string, cacheControl: string): PublishedBody {
 
 function publishedTile(log: ServedLog, tile: Tile): PublishedBody {
   if (!isTileWithin(tile, log.checkpoint.size)) return notFound()
-  return publishedBody(Buffer.from(tileBytes(log.rows, log.tree(), tile)), {
+  const bytes = tileBytes(log.tree(), tile, (bundle) => entriesOf(log.rows, bundle).map(entryBytes))
+  return publishedBody(Buffer.from(bytes), {
     contentType: 'application/octet-stream',
     cacheControl: 'public, max-age=31536000, immutable',
   })

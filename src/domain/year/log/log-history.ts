@@ -5,8 +5,6 @@ import { leafHash, merkleTree, rootAt } from './merkle-tree.ts'
 import type { MerkleTree } from './merkle-tree.ts'
 import { parseCheckpoint, parseNote, verifyNote } from './signed-note.ts'
 import type { Checkpoint, VerifierKey } from './signed-note.ts'
-import { entriesOf, entryBundle, tileOf } from './tiles.ts'
-import type { Tile } from './tiles.ts'
 
 /**
  * The ledger as a signed log: names of its stored files, and the check that it has one history
@@ -24,19 +22,6 @@ export function ledgerTree(rows: readonly LedgerRow[]): MerkleTree {
 /** Returns a row as a log entry: the bytes of its line in the published ledger. */
 export function entryBytes(row: LedgerRow): Uint8Array {
   return new TextEncoder().encode(leafText(row))
-}
-
-/**
- * Returns the bytes of a tile or a bundle of the ledger.
- *
- * @param tree the tree of the rows
- * @throws RangeError if the tree has no such tile
- */
-export function tileBytes(rows: readonly LedgerRow[], tree: MerkleTree, tile: Tile): Uint8Array {
-  const { level } = tile
-  return level === 'entries'
-    ? entryBundle(entriesOf(rows, tile).map(entryBytes))
-    : tileOf(tree, { ...tile, level })
 }
 
 /** A file of the log in the object store, below `tlog/year`. */

@@ -133,3 +133,18 @@ export function parseEntryBundle(bytes: Uint8Array, width: number): Uint8Array[]
   }
   return entries.length === width && at === bytes.byteLength ? entries : null
 }
+
+/**
+ * Returns the bytes of a tile or a bundle.
+ *
+ * @param entriesIn returns the entries of a bundle
+ * @throws RangeError if the tree has no such tile
+ */
+export function tileBytes(
+  tree: MerkleTree,
+  tile: Tile,
+  entriesIn: (bundle: Tile) => readonly Uint8Array[],
+): Uint8Array {
+  const { level } = tile
+  return level === 'entries' ? entryBundle(entriesIn(tile)) : tileOf(tree, { ...tile, level })
+}
