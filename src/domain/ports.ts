@@ -616,10 +616,7 @@ export interface SeenLogs {
    * @param before 0 if nothing was seen
    * @returns false if another process replaced that version
    */
-  replace(
-    before: number,
-    seen: Pick<SeenLog, 'note' | 'policy' | 'checkpoint' | 'tree'>,
-  ): Promise<boolean>
+  replace(before: number, seen: Pick<SeenLog, 'note' | 'policy' | 'checkpoint' | 'tree'>): Promise<boolean>
   /** Stores one of two notes that contradict each other, as evidence; returns its path. */
   keepFork(origin: string, note: string): Promise<string>
 }

@@ -464,7 +464,14 @@ describe('a host that does not respond', () => {
 
   test('a host that never responds ends the audit', async () => {
     const fail = (): Promise<never> => Promise.reject(unreachable)
-    const published = { base: 'http://dash.test', ledger: fail, legacyLedger: fail, head: fail, at: fail, file: fail }
+    const published = {
+      base: 'http://dash.test',
+      ledger: fail,
+      legacyLedger: fail,
+      head: fail,
+      at: fail,
+      file: fail,
+    }
     await expect(verify(published)).rejects.toBe(unreachable)
   })
 

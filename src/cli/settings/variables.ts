@@ -336,7 +336,7 @@ const monitoring = {
 const program = {
   XDG_STATE_HOME: optional(
     text,
-    'state folder; `dash chat` saves questions there in `dash/chat-history`; a relative path is ignored',
+    'state folder; `dash chat` saves questions there in `dash/chat-history`, and audits of hosts keep checkpoints in `dash/logs`; a relative path is ignored',
     { unset: '`~/.local/state`' },
   ),
 }

@@ -243,11 +243,7 @@ function headMismatch(path: string, expected: string, actual: string): Finding {
  *
  * @param mayLag true if a shorter ledger is no finding
  */
-function compareWithOwn(
-  rows: readonly LedgerRow[],
-  own: readonly LedgerRow[],
-  mayLag: boolean,
-): Finding[] {
+function compareWithOwn(rows: readonly LedgerRow[], own: readonly LedgerRow[], mayLag: boolean): Finding[] {
   const leaves = new Map(own.map(({ seq, leaf }) => [seq, leaf]))
   const differing = rows.find(({ seq, leaf }) => (leaves.get(seq) ?? leaf) !== leaf)
   const findings: Finding[] = []

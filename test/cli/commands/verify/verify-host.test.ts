@@ -179,7 +179,9 @@ describe('a damaged static host', () => {
       const { code, found } = await audit((await serveFiles(files)).url, temporaryFolder())
       expect(code).toBe(65)
       expect(found).toContainEqual(expect.stringMatching(`^(tile_mismatch|digest_mismatch) ${path}$`))
-      expect(found).toContainEqual(expect.stringMatching(/^(row_tampered|chain_broken) (entries|legacy_publications)/))
+      expect(found).toContainEqual(
+        expect.stringMatching(/^(row_tampered|chain_broken) (entries|legacy_publications)/),
+      )
     },
   )
 
