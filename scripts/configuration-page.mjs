@@ -59,6 +59,7 @@ const GUIDES = {
   'evaluate-models': 'free-models.md',
   model: 'free-models.md',
   'copy-archive': 'backup.md',
+  mirror: 'backup.md#mirrors',
   init: 'deployment.md#dash-init',
   config: 'deployment.md#checking-an-installation',
   doctor: 'deployment.md#dash-doctor',

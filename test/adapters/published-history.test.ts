@@ -142,6 +142,7 @@ describe('the size limit of a body', () => {
     ['ledger', 16 * MIB, (history) => history.ledger(never)],
     ['legacy ledger', 16 * MIB, (history) => history.legacyLedger(never)],
     ['publication', 64 * MIB, (history) => history.at(AT, [], never)],
+    ['file', 64 * MIB, (history) => history.file('/tlog/year/checkpoint', 64 * MIB, never)],
   ])('a %s of more than %i bytes makes the host unavailable', async (what, bound, ask) => {
     const sizes = [bound, bound + 1, bound + 1]
     const host = await startHost((response) => response.end(Buffer.alloc(sizes.shift() ?? 0)))
@@ -163,6 +164,14 @@ describe('the size limit of a body', () => {
     expect(bytes).toBeNull()
     expect(summary).toEqual(summarizeBytes(body))
     expect(summary.identity).not.toBeNull()
+  })
+
+  test('a file over the given size keeps only size and digest', async () => {
+    const host = await startHost((response) => response.end('12345'))
+    const history = published(`${host.url}/below`)
+    expect((await history.file('/a', 5, never)).bytes).toEqual(Buffer.from('12345'))
+    expect(await history.file('/a', 4, never)).toMatchObject({ bytes: null, summary: { byteSize: 5 } })
+    expect(host.requests[0]?.target).toBe('/below/a')
   })
 
   test('a refusal of more than 16 KiB has no code and still counts as a refusal', async () => {
