@@ -19,6 +19,8 @@ import {
 import type { FoundWindow, PublicationPlan } from '../domain/year/plan.ts'
 import { coverageOf, listedEvents } from '../domain/year/rank.ts'
 import { shorten } from '../domain/text.ts'
+import { askWitnesses, requireNoFork } from './ask-witnesses.ts'
+import type { AskedWitnesses } from './ask-witnesses.ts'
 import { leaseLost, withPublisherLease } from './lease.ts'
 import type { LeasePorts } from './lease.ts'
 import { contentFacts, describeGap, manifestFacts, publishReport } from './publish-report.ts'
@@ -78,7 +80,7 @@ interface Run extends PublishPorts, PublishOptions {
  * Publishes the Year of the last complete UTC day (docs/publishing.md). The run can be interrupted anywhere.
  *
  * @throws Refusal `lease_held` or `lease_lost` when another publisher is running, `storage_*` when the archive cannot
- *   be proved; faults before an attempt is counted
+ *   be proved or a signed checkpoint continued; faults before an attempt is counted
  */
 export async function publishYear(ports: PublishPorts, options: PublishOptions): Promise<PublishResult> {
   const startedAt = ports.clock()
@@ -92,7 +94,30 @@ export async function publishYear(ports: PublishPorts, options: PublishOptions):
   }
   if (options.dryRun) return rehearse(await begin(''))
   // A crash from here on: the lease expires.
-  return withPublisherLease(ports, async (token) => publish(await begin(token)))
+  return withPublisherLease(ports, async (token) => {
+    const run = await begin(token)
+    const asked = await askWitnesses(run, run.rows)
+    requireNoFork(asked)
+    return submitSigned(run, await publish(run), asked)
+  })
+}
+
+/** Submits the checkpoint that a run signed to the witnesses, and adds their results to its report. */
+async function submitSigned(
+  run: Run,
+  { report, cause }: PublishResult,
+  before: AskedWitnesses,
+): Promise<PublishResult> {
+  let witnesses = before.reports
+  try {
+    const asked = await askWitnesses(run, run.rows, before)
+    witnesses = asked.reports
+    requireNoFork(asked)
+    return { report: { ...report, witnesses }, cause }
+  } catch (error) {
+    const reason = report.reason ?? `after the checkpoint was signed: ${messageOf(error)}`
+    return { report: { ...report, witnesses, reason }, cause: cause ?? error }
+  }
 }
 
 async function publish(run: Run): Promise<PublishResult> {

@@ -24,7 +24,7 @@ export function signedLogIn(folder: string, name = LOG_NAME): SignedLog & { keyP
 
 function openSignedLog(keyPath: string): SignedLog {
   const signer = openLogSigner(keyPath)
-  return { signer, policy: formatPolicy(signer.key, `https://${signer.key.name}`) }
+  return { signer, policy: formatPolicy(signer.key, `https://${signer.key.name}`), witnesses: null }
 }
 
 /** Opens the log whose key {@link signedLogIn} created in a folder, or a copy of it; null without a key. */
