@@ -34,7 +34,12 @@ export function openWitnessClient({
   return {
     async addCheckpoint(url, body) {
       try {
-        const request = { url: `${url}/add-checkpoint`, headers, body, timeoutMs: responseTimeoutMs }
+        const request = {
+          url: `${url.replace(/\/+$/, '')}/add-checkpoint`,
+          headers,
+          body,
+          timeoutMs: responseTimeoutMs,
+        }
         return await http.exchange(request, readResponse)
       } catch (error) {
         return refused(error instanceof TimeLimitExceeded ? error.message : networkReason(error))
@@ -96,12 +101,15 @@ function readText(path: string): string {
 
 function problemOf({ logs, witnesses }: LogPolicy): string | null {
   if (logs.length > 0) return 'it has a log line; remove it, dash adds that of this log'
-  const urls = witnesses.flatMap(({ url }) => url ?? [])
-  const unusable = urls.find((url) => !isHttpUrl(url) || /[?#@]|\/$/.test(url))
-  if (unusable !== undefined)
-    return `${JSON.stringify(unusable)} is not a submission URL: http or https, without user, query, fragment or trailing slash`
-  if (urls.length === 0) return 'no witness has a submission URL'
+  if (witnesses.every(({ url }) => url === null)) return 'no witness has a submission URL'
   if (witnesses.length > WITNESSES_MAX)
     return `it has ${witnesses.length} witnesses; keep at most ${WITNESSES_MAX}`
-  return null
+  const unusable = witnesses.find(({ url }) => url !== null && !isSubmissionUrl(url))
+  return unusable
+    ? `the URL of ${unusable.key.name} must be http or https, without user, query and fragment`
+    : null
+}
+
+function isSubmissionUrl(url: string): boolean {
+  return isHttpUrl(url) && !/[?#@]/.test(url)
 }

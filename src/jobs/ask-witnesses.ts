@@ -71,7 +71,7 @@ export async function askWitnesses(
     ),
   )
   for (const { name, reason } of results)
-    if (reason !== null) onProgress(`${name} did not cosign the checkpoint of ${size} entries: ${reason}`)
+    if (reason !== null) onProgress(`the witness ${name} did not cosign tlog/year/${size}: ${reason}`)
   const fork = results.find(({ isFork }) => isFork)
   return {
     size,
@@ -80,7 +80,7 @@ export async function askWitnesses(
       result: reason === null ? 'cosigned' : 'failed',
       reason,
     })),
-    fork: fork ? `${fork.name} ${fork.reason}` : null,
+    fork: fork ? `${fork.name} reports a second history: ${fork.reason}` : null,
   }
 }
 
@@ -136,14 +136,14 @@ async function submit(submission: Submission): Promise<Failure | null> {
   const first = await send(submission, known)
   if (first.is !== 'other-size') return settle(submission, first)
   const { size: stated } = first
-  const statement = `has cosigned ${stated} entries`
-  if (stated > tree.size) return failure(`${statement}, but the ledger has only ${tree.size}`, true)
+  const statement = `it has cosigned size ${stated}`
+  if (stated > tree.size) return failure(`${statement}, but the ledger has size ${tree.size}`, true)
   if (stated > size || stated === known) return failure(statement)
   const second = await send(submission, stated)
   // A witness whose own cosignature of that size is stored contradicts itself.
   const isFork = second.is === 'refused' && second.inconsistent && stated > 0 && !cosigned.includes(stated)
   return isFork
-    ? failure(`${statement} that the ledger does not continue (${second.reason})`, true)
+    ? failure(`${statement}, which the ledger does not continue (${second.reason})`, true)
     : settle(submission, second)
 }
 
@@ -157,7 +157,7 @@ async function settle(
   response: WitnessResponse,
 ): Promise<Failure | null> {
   if (response.is === 'refused') return failure(response.reason)
-  if (response.is === 'other-size') return failure(`has cosigned ${response.size} entries`)
+  if (response.is === 'other-size') return failure(`it has cosigned size ${response.size}`)
   const read = readCosignature(note, response.lines, key, Math.floor(clock() / 1000))
   if (read.problem !== null) return failure(read.problem)
   const file = { kind: 'cosignature', size, keyId: key.id, time: read.time } as const

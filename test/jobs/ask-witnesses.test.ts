@@ -200,7 +200,7 @@ describe('witnesses of a log', () => {
       response.writeHead(409, { 'content-type': 'text/x.tlog.size' }).end(`${(size += 1)}\n`)
     expect((await publishDay(at, 1, 1)).report).toMatchObject({
       outcome: 'already-published',
-      witnesses: [{ result: 'failed', reason: 'has cosigned 2 entries' }],
+      witnesses: [{ result: 'failed', reason: 'it has cosigned size 2' }],
     })
     expect(olds(witness)).toEqual(['old 2', 'old 1'])
   })
@@ -231,9 +231,7 @@ describe('witnesses of a log', () => {
       expect(at.lines).toEqual(
         [1, 2].map(
           (size) =>
-            expect.stringContaining(
-              `w1.example did not cosign the checkpoint of ${size} entries: `,
-            ) as string,
+            expect.stringContaining(`the witness w1.example did not cosign tlog/year/${size}: `) as string,
         ),
       )
       expect(await cosignatures(at)).toEqual(['1 0'])
@@ -280,7 +278,7 @@ describe('a restored machine, whose ledger, objects and record of the key are on
       await expect(publishDay(at, 1, hours)).rejects.toMatchObject({
         ...DAMAGED,
         detail: expect.stringMatching(
-          /^the witness w2.example has cosigned 2 entries, but the ledger has only 1; .*docs\/backup.md#a-second-history$/,
+          /^the witness w2.example reports a second history: it has cosigned size 2, but the ledger has size 1; .*docs\/backup.md#a-second-history$/,
         ) as string,
       })
     await expect(sign(at, 1, 3)).rejects.toMatchObject(DAMAGED)
@@ -305,7 +303,7 @@ describe('a restored machine, whose ledger, objects and record of the key are on
     await expect(publishDay(at, 2)).rejects.toMatchObject({
       ...DAMAGED,
       detail: expect.stringContaining(
-        'the witness w1.example has cosigned 2 entries that the ledger does not continue (it responded with 409)',
+        'the witness w1.example reports a second history: it has cosigned size 2, which the ledger does not continue (it responded with 409)',
       ) as string,
     })
     expect((await at.workspace.ledger.read()).rows).toHaveLength(2)
@@ -325,7 +323,7 @@ describe('a restored machine, whose ledger, objects and record of the key are on
     const { report, cause } = await publishDay(at, 1, 1)
     expect(report).toMatchObject({
       outcome: 'published',
-      reason: expect.stringContaining('the witness w1.example has cosigned 2 entries') as string,
+      reason: expect.stringContaining('it has cosigned size 2, which the ledger does not continue') as string,
       witnesses: [{ result: 'failed' }, { result: 'failed' }],
     })
     expect(cause).toMatchObject(DAMAGED)
