@@ -41,7 +41,8 @@ export interface WitnessPorts {
   onProgress: (message: string) => void
 }
 
-const NOT_ASKED: AskedWitnesses = { size: 0, reports: [], fork: null }
+/** Results before the first submission. */
+export const NOT_ASKED: AskedWitnesses = { size: 0, reports: [], fork: null }
 
 /**
  * Submits the newest stored note to all witnesses at the same time and stores their cosignatures. A witness that states
@@ -54,7 +55,7 @@ const NOT_ASKED: AskedWitnesses = { size: 0, reports: [], fork: null }
 export async function askWitnesses(
   { objects: { logFiles }, log, clock, onProgress }: WitnessPorts,
   rows: readonly LedgerRow[],
-  before: AskedWitnesses = NOT_ASKED,
+  before: AskedWitnesses,
 ): Promise<AskedWitnesses> {
   if (!log?.witnesses) return before
   const files = await logFiles.list()

@@ -19,7 +19,7 @@ import {
 import type { FoundWindow, PublicationPlan } from '../domain/year/plan.ts'
 import { coverageOf, listedEvents } from '../domain/year/rank.ts'
 import { shorten } from '../domain/text.ts'
-import { askWitnesses, requireNoFork } from './ask-witnesses.ts'
+import { askWitnesses, NOT_ASKED, requireNoFork } from './ask-witnesses.ts'
 import type { AskedWitnesses } from './ask-witnesses.ts'
 import { leaseLost, withPublisherLease } from './lease.ts'
 import type { LeasePorts } from './lease.ts'
@@ -70,6 +70,8 @@ interface Run extends PublishPorts, PublishOptions {
   head: Head | null
   /** End of the chain, which the next entry continues. */
   end: Pick<Head, 'seq' | 'leaf'>
+  /** Results of the witnesses for the newest checkpoint that was submitted. */
+  asked: AskedWitnesses
   /** The last stored publication. */
   sealed: SealedYear | null
   /** Reason of the last reported failure. */
@@ -90,34 +92,32 @@ export async function publishYear(ports: PublishPorts, options: PublishOptions):
     requireOneHistory(signed, contents.rows)
     const asOfDay = lastCompleteDay(startedAt)
     const facts = { startedAt, asOfDay, token, proved, rows: contents.rows, head, end: endOf(proved) }
-    return { ...ports, ...options, ...facts, sealed: null, reportedReason: null }
+    return { ...ports, ...options, ...facts, asked: NOT_ASKED, sealed: null, reportedReason: null }
   }
   if (options.dryRun) return rehearse(await begin(''))
   // A crash from here on: the lease expires.
   return withPublisherLease(ports, async (token) => {
     const run = await begin(token)
-    const asked = await askWitnesses(run, run.rows)
-    requireNoFork(asked)
-    return submitSigned(run, await publish(run), asked)
+    await submitCheckpoint(run)
+    const { report, cause } = await publish(run)
+    try {
+      await submitCheckpoint(run)
+      return { report: { ...report, witnesses: run.asked.reports }, cause }
+    } catch (error) {
+      const reason = report.reason ?? `after the checkpoint was signed: ${messageOf(error)}`
+      return { report: { ...report, witnesses: run.asked.reports, reason }, cause: cause ?? error }
+    }
   })
 }
 
-/** Submits the checkpoint that a run signed to the witnesses, and adds their results to its report. */
-async function submitSigned(
-  run: Run,
-  { report, cause }: PublishResult,
-  before: AskedWitnesses,
-): Promise<PublishResult> {
-  let witnesses = before.reports
-  try {
-    const asked = await askWitnesses(run, run.rows, before)
-    witnesses = asked.reports
-    requireNoFork(asked)
-    return { report: { ...report, witnesses }, cause }
-  } catch (error) {
-    const reason = report.reason ?? `after the checkpoint was signed: ${messageOf(error)}`
-    return { report: { ...report, witnesses, reason }, cause: cause ?? error }
-  }
+/**
+ * Submits the newest checkpoint to the witnesses, unless the run has done so.
+ *
+ * @throws Refusal `storage_damaged` if one states a second history
+ */
+async function submitCheckpoint(run: Run): Promise<void> {
+  run.asked = await askWitnesses(run, run.rows, run.asked)
+  requireNoFork(run.asked)
 }
 
 async function publish(run: Run): Promise<PublishResult> {
@@ -129,6 +129,7 @@ async function publish(run: Run): Promise<PublishResult> {
   await recordMissedDays(run)
   // Sign the checkpoint that a crash left out, or that of the missed days.
   await signCheckpoint(run, run.rows)
+  await submitCheckpoint(run)
   let failed: PublishResult | null = null
   for (;;) {
     const plan = planPublication(asOfDay, run.proved.entries, await ledger.attempts(asOfDay))

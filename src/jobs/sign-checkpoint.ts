@@ -12,7 +12,7 @@ import {
 import type { LogFile } from '../domain/year/log/log-history.ts'
 import { rootAt } from '../domain/year/log/merkle-tree.ts'
 import type { Checkpoint } from '../domain/year/log/signed-note.ts'
-import { askWitnesses, requireNoFork } from './ask-witnesses.ts'
+import { askWitnesses, NOT_ASKED, requireNoFork } from './ask-witnesses.ts'
 import type { LogWitnesses, WitnessReport } from './ask-witnesses.ts'
 import { withPublisherLease } from './lease.ts'
 import type { LeasePorts } from './lease.ts'
@@ -134,7 +134,7 @@ export async function signLedger(ports: CheckpointPorts): Promise<CheckpointRepo
     const { contents, proved, head } = await year.read()
     const { rows } = contents
     requireOneHistory(signed, rows)
-    const before = await askWitnesses(ports, rows)
+    const before = await askWitnesses(ports, rows, NOT_ASKED)
     requireNoFork(before)
     // Write the head that a crash after a commit left out.
     if (headIsBehind(proved.entries, head))

@@ -13,7 +13,7 @@ import { requestRoute } from '../support/contract-client.ts'
 import { DAMAGED } from '../support/refusals.ts'
 import { signedLogIn, storedCheckpoints } from '../support/signed-log.ts'
 import { localWitness, MISBEHAVIOURS, policyOf, witnessesOf } from '../support/witness.ts'
-import type { LocalWitness } from '../support/witness.ts'
+import type { LocalWitness, Misbehaviour } from '../support/witness.ts'
 import {
   AS_OF,
   openWorkspace,
@@ -37,19 +37,19 @@ interface Scene {
   lines: string[]
 }
 
-async function scene(count = 1, options = {}): Promise<Scene> {
+async function scene(count = 1, timeoutMs?: number): Promise<Scene> {
   const workspace = await openWorkspace()
   const log = signedLogIn(workspace.folder)
   const clock = { ms: RUN_AT }
   const now = (): number => Math.floor(clock.ms / 1000)
   const witnesses: LocalWitness[] = []
   for (let number = 1; number <= count; number += 1)
-    witnesses.push(await localWitness(log.signer.key, { number, now, ...options }))
+    witnesses.push(await localWitness(log.signer.key, { number, now }))
   for (let day = 0; day < 4; day += 1) await workspace.feed.importSignals(sampleSignals(addDays(AS_OF, day)))
   const policy = formatPolicy(log.signer.key, null, policyOf(...witnesses))
   return {
     workspace,
-    log: { ...log, policy, witnesses: witnessesOf(...witnesses) },
+    log: { ...log, policy, witnesses: witnessesOf(witnesses, timeoutMs) },
     witnesses,
     clock,
     lines: [],
@@ -205,10 +205,10 @@ describe('witnesses of a log', () => {
     expect(olds(witness)).toEqual(['old 2', 'old 1'])
   })
 
-  test.each(Object.entries(MISBEHAVIOURS))(
+  test.each(Object.entries<Misbehaviour>(MISBEHAVIOURS))(
     'a witness that %s is one line in the report, and the day is published and signed',
-    async (_what, [behaviour, reason]) => {
-      const at = await scene(2)
+    async (_what, [behaviour, reason, timeoutMs]) => {
+      const at = await scene(2, timeoutMs)
       await publishDay(at, 0)
       const [broken] = at.witnesses
       if (!broken) throw new Error('no witness')
@@ -273,7 +273,7 @@ describe('a restored machine, whose ledger, objects and record of the key are on
     const before = await state(at)
     expect(before).toEqual({ files: ['1'], record: 1, rows: 1, attempts: [] })
     const [first] = at.witnesses
-    if (first) first.behaviour = MISBEHAVIOURS['never responds']?.[0] ?? null
+    if (first) first.behaviour = MISBEHAVIOURS['responds with 403'][0]
     for (const hours of [1, 2, 24 * 3])
       await expect(publishDay(at, 1, hours)).rejects.toMatchObject({
         ...DAMAGED,
@@ -285,6 +285,28 @@ describe('a restored machine, whose ledger, objects and record of the key are on
     expect(await state(at)).toEqual(before)
   })
 
+  test('a witness that cosigned more than the newest stored note ends the run when the missed days are signed', async () => {
+    const at = await scene(1)
+    await publishDay(at, 0)
+    const restore = snapshotOf(at, WHOLE)
+    for (const day of [1, 2]) await publishDay(at, day)
+    const lost = { ...at, workspace: restore() }
+    const [witness] = lost.witnesses
+    if (!witness) throw new Error('no witness')
+    // Unreachable until the missed days are signed.
+    const { latest } = witness
+    witness.behaviour = ({ response }) => {
+      witness.behaviour = null
+      response.destroy()
+    }
+    await expect(publishDay(lost, 3)).rejects.toMatchObject({
+      ...DAMAGED,
+      detail: expect.stringContaining('it has cosigned size 3, which the ledger does not continue') as string,
+    })
+    expect(latest).toMatchObject({ size: 3 })
+    expect(await lost.workspace.ledger.attempts(addDays(AS_OF, 3))).toEqual([])
+  })
+
   test('a server keeps the old checkpoint', async () => {
     const at = await restored()
     await expect(publishDay(at, 1, 1)).rejects.toMatchObject(DAMAGED)
@@ -294,7 +316,7 @@ describe('a restored machine, whose ledger, objects and record of the key are on
 
   test('a witness that could not be reached at first ends the run after it sees the second history', async () => {
     const at = await restored()
-    for (const witness of at.witnesses) witness.behaviour = MISBEHAVIOURS['responds with 500']?.[0] ?? null
+    for (const witness of at.witnesses) witness.behaviour = MISBEHAVIOURS['responds with 500'][0]
     expect((await publishDay(at, 1, 1)).report).toMatchObject({
       outcome: 'published',
       witnesses: [{ result: 'failed' }, { result: 'failed' }],
@@ -314,7 +336,7 @@ describe('a restored machine, whose ledger, objects and record of the key are on
     const at = await restored()
     const [first, second] = at.witnesses
     if (!first || !second) throw new Error('no witnesses')
-    second.behaviour = MISBEHAVIOURS['responds with 500']?.[0] ?? null
+    second.behaviour = MISBEHAVIOURS['responds with 500'][0]
     // The first request fails; the second one is judged.
     first.behaviour = ({ response }) => {
       first.behaviour = null

@@ -1,5 +1,5 @@
 import { describe, expect, test } from 'vitest'
-import { addDays } from '../../src/domain/time.ts'
+import { addDays, startOfDay } from '../../src/domain/time.ts'
 import { headIsBehind } from '../../src/domain/year/chain.ts'
 import { proveBytes } from '../../src/domain/year/envelope.ts'
 import type { PublishReport } from '../../src/jobs/publish-report.ts'
@@ -32,8 +32,8 @@ interface Prepared extends Workspace {
 async function preparedWorkspace(): Promise<Prepared> {
   const stores = await openWorkspace()
   const log = signedLogIn(stores.folder)
-  const witness = await localWitness(log.signer.key, { now: () => RUN_AT / 1000 })
-  const workspace = { ...stores, log: { ...log, witnesses: witnessesOf(witness) } }
+  const witness = await localWitness(log.signer.key, { now: () => startOfDay(FIRST_DAY) / 1000 })
+  const workspace = { ...stores, log: { ...log, witnesses: witnessesOf([witness]) } }
   await workspace.feed.importSignals(sampleSignals(FIRST_DAY))
   await publishDays(workspace, [FIRST_DAY])
   const [first, ...others] = sampleSignals()
@@ -130,6 +130,8 @@ describe('an interrupted run', () => {
       'ledger.append',
       'archive.putHead',
       'signer.sign',
+      'logFiles.put',
+      'witnesses.addCheckpoint',
       'logFiles.put',
       'ledger.countAttempt',
       'archive.put',

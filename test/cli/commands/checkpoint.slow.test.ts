@@ -7,7 +7,7 @@ import type { CheckpointReport } from '../../../src/jobs/sign-checkpoint.ts'
 import { preparedFolder } from '../../support/attack.ts'
 import { unreachableUrl } from '../../support/local-source.ts'
 import { logSettings } from '../../support/signed-log.ts'
-import { dash, filledFolder, run, temporaryFolder } from '../../support/dash.ts'
+import { dash, filledFolder, run, serve, temporaryFolder } from '../../support/dash.ts'
 import { localWitness, policyOf } from '../../support/witness.ts'
 import type { LocalWitness } from '../../support/witness.ts'
 
@@ -252,6 +252,10 @@ test('publish-year and checkpoint refuse a restored backup that lacks a signed e
   }
   expect(notesIn(restored).sort()).toEqual(['1', '2'])
   expect(recordOf()).toBe(record)
+  const { url, end } = await serve(['--data-dir', restored])
+  const served = await fetch(`${url}/tlog/year/checkpoint`)
+  expect([served.status, (await served.text()).split('\n')[1]]).toEqual([200, '2'])
+  await end('SIGTERM')
 
   // Recover the missing entry from the original archive.
   expect((await dash(['copy-archive', '--data-dir', folder, '--to', restored], { env })).code).toBe(0)
