@@ -130,10 +130,16 @@ export class Container {
     (await import('../adapters/ledger/ledger.ts')).yearReader(await this.ledger(), await this.objects()),
   )
 
-  /** Key and policy of the log that a publisher signs; null if no key is set. */
+  /** Key, policy and witnesses of the log that a publisher signs; null if no key is set. */
   readonly signedLog = once(async (): Promise<SignedLog | null> => {
-    const { keyFile, url } = this.config.log
-    if (keyFile === null) return null
+    const { keyFile, witnessesFile, url } = this.config.log
+    if (keyFile === null) {
+      if (witnessesFile === null) return null
+      throw new Refusal(
+        'configuration',
+        'DASH_LOG_WITNESSES has no effect without a log key; set DASH_LOG_KEY_FILE, or remove DASH_LOG_WITNESSES',
+      )
+    }
     const { openLogSigner } = await import('../adapters/log-signer.ts')
     const { formatPolicy } = await import('../domain/year/log/log-policy.ts')
     const origin = requireOrigin(this.config)
@@ -144,7 +150,11 @@ export class Container {
         'configuration',
         `the key ${keyFile} belongs to the log ${name}, not to ${origin}; correct DASH_LOG_KEY_FILE or DASH_LOG_ORIGIN`,
       )
-    return { signer, policy: formatPolicy(signer.key, url) }
+    if (witnessesFile === null) return { signer, policy: formatPolicy(signer.key, url), witnesses: null }
+    const { openWitnessClient, readWitnessPolicy } = await import('../adapters/witnesses.ts')
+    const { text, parties } = readWitnessPolicy(witnessesFile)
+    const client = this.#closing(openWitnessClient({ userAgent: this.#userAgent() }))
+    return { signer, policy: formatPolicy(signer.key, url, text), witnesses: { parties, client } }
   })
 
   /** Creates the key of a log in a new file and returns its verifier key. */

@@ -117,7 +117,7 @@ function demoConfig(
     stateInDataDir: true,
     store: { kind: 'file', path: join(folder, 'objects') },
     storeNamed: false,
-    log: { keyFile: join(folder, 'log.key'), origin: DEMO_LOG, url: null },
+    log: { keyFile: join(folder, 'log.key'), witnessesFile: null, origin: DEMO_LOG, url: null },
     sourceUrls: {
       ...config.sourceUrls,
       hn: `${sourcesUrl}${DEMO_SOURCE_PATHS.hn}`,

@@ -238,6 +238,26 @@ export interface LogSigner {
   sign(checkpoint: Checkpoint): Promise<string>
 }
 
+/** A witness's response to a checkpoint, not verified. */
+export type WitnessResponse =
+  /** `lines`: the signature lines of the response. */
+  | { is: 'cosigned'; lines: string }
+  /** The checkpoint does not begin at the size that the witness cosigned last; `size` is that size. */
+  | { is: 'other-size'; size: number }
+  /** `inconsistent`: the witness states that the checkpoint does not continue the last one it cosigned. */
+  | { is: 'refused'; inconsistent: boolean; reason: string }
+
+/** Client of witnesses: services that cosign checkpoints of logs (C2SP tlog-witness). */
+export interface WitnessClient {
+  /**
+   * Submits a checkpoint. Bytes and time of the response are bounded; every failure is a response too.
+   *
+   * @param url submission prefix of the witness
+   * @param body request body, as the specification defines it
+   */
+  addCheckpoint(url: string, body: string): Promise<WitnessResponse>
+}
+
 /** Reads both ledgers and the newest head together and proves them. */
 export interface YearReader {
   /** @throws Refusal `storage_damaged` naming the first thing that cannot be right */

@@ -19,6 +19,8 @@ import {
 import type { FoundWindow, PublicationPlan } from '../domain/year/plan.ts'
 import { coverageOf, listedEvents } from '../domain/year/rank.ts'
 import { shorten } from '../domain/text.ts'
+import { askWitnesses, NOT_ASKED, requireNoFork } from './ask-witnesses.ts'
+import type { AskedWitnesses } from './ask-witnesses.ts'
 import { leaseLost, withPublisherLease } from './lease.ts'
 import type { LeasePorts } from './lease.ts'
 import { contentFacts, describeGap, manifestFacts, publishReport } from './publish-report.ts'
@@ -68,6 +70,8 @@ interface Run extends PublishPorts, PublishOptions {
   head: Head | null
   /** End of the chain, which the next entry continues. */
   end: Pick<Head, 'seq' | 'leaf'>
+  /** Results of the witnesses for the newest checkpoint that was submitted. */
+  asked: AskedWitnesses
   /** The last stored publication. */
   sealed: SealedYear | null
   /** Reason of the last reported failure. */
@@ -78,7 +82,7 @@ interface Run extends PublishPorts, PublishOptions {
  * Publishes the Year of the last complete UTC day (docs/publishing.md). The run can be interrupted anywhere.
  *
  * @throws Refusal `lease_held` or `lease_lost` when another publisher is running, `storage_*` when the archive cannot
- *   be proved; faults before an attempt is counted
+ *   be proved or a signed checkpoint continued; faults before an attempt is counted
  */
 export async function publishYear(ports: PublishPorts, options: PublishOptions): Promise<PublishResult> {
   const startedAt = ports.clock()
@@ -88,11 +92,32 @@ export async function publishYear(ports: PublishPorts, options: PublishOptions):
     requireOneHistory(signed, contents.rows)
     const asOfDay = lastCompleteDay(startedAt)
     const facts = { startedAt, asOfDay, token, proved, rows: contents.rows, head, end: endOf(proved) }
-    return { ...ports, ...options, ...facts, sealed: null, reportedReason: null }
+    return { ...ports, ...options, ...facts, asked: NOT_ASKED, sealed: null, reportedReason: null }
   }
   if (options.dryRun) return rehearse(await begin(''))
   // A crash from here on: the lease expires.
-  return withPublisherLease(ports, async (token) => publish(await begin(token)))
+  return withPublisherLease(ports, async (token) => {
+    const run = await begin(token)
+    await submitCheckpoint(run)
+    const { report, cause } = await publish(run)
+    try {
+      await submitCheckpoint(run)
+      return { report: { ...report, witnesses: run.asked.reports }, cause }
+    } catch (error) {
+      const reason = report.reason ?? `after the checkpoint was signed: ${messageOf(error)}`
+      return { report: { ...report, witnesses: run.asked.reports, reason }, cause: cause ?? error }
+    }
+  })
+}
+
+/**
+ * Submits the newest checkpoint to the witnesses, unless the run has done so.
+ *
+ * @throws Refusal `storage_damaged` if one states a second history
+ */
+async function submitCheckpoint(run: Run): Promise<void> {
+  run.asked = await askWitnesses(run, run.rows, run.asked)
+  requireNoFork(run.asked)
 }
 
 async function publish(run: Run): Promise<PublishResult> {
@@ -104,6 +129,7 @@ async function publish(run: Run): Promise<PublishResult> {
   await recordMissedDays(run)
   // Sign the checkpoint that a crash left out, or that of the missed days.
   await signCheckpoint(run, run.rows)
+  await submitCheckpoint(run)
   let failed: PublishResult | null = null
   for (;;) {
     const plan = planPublication(asOfDay, run.proved.entries, await ledger.attempts(asOfDay))

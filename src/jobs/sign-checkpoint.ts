@@ -12,6 +12,8 @@ import {
 import type { LogFile } from '../domain/year/log/log-history.ts'
 import { rootAt } from '../domain/year/log/merkle-tree.ts'
 import type { Checkpoint } from '../domain/year/log/signed-note.ts'
+import { askWitnesses, NOT_ASKED, requireNoFork } from './ask-witnesses.ts'
+import type { LogWitnesses, WitnessReport } from './ask-witnesses.ts'
 import { withPublisherLease } from './lease.ts'
 import type { LeasePorts } from './lease.ts'
 
@@ -20,6 +22,8 @@ export interface SignedLog {
   signer: LogSigner
   /** Text of the policy that readers should verify with. */
   policy: string
+  /** Null if no policy names witnesses. */
+  witnesses: LogWitnesses | null
 }
 
 export interface SignPorts {
@@ -112,13 +116,15 @@ export interface CheckpointReport {
   size: number
   /** Root of the tree in hex. */
   root: string
+  /** Results of the witnesses that were asked; empty without witnesses. */
+  witnesses: WitnessReport[]
 }
 
 /**
- * Signs the checkpoint of the current ledger, if it is not signed yet.
+ * Signs the checkpoint of the current ledger, if it is not signed yet, and submits it to the witnesses.
  *
  * @throws Refusal `lease_held` while another process publishes, `storage_damaged` if the ledger does not continue a
- *   signed checkpoint
+ *   signed checkpoint or a witness states so
  */
 export async function signLedger(ports: CheckpointPorts): Promise<CheckpointReport> {
   const { objects, year, log, clock } = ports
@@ -128,11 +134,15 @@ export async function signLedger(ports: CheckpointPorts): Promise<CheckpointRepo
     const { contents, proved, head } = await year.read()
     const { rows } = contents
     requireOneHistory(signed, rows)
+    const before = await askWitnesses(ports, rows, NOT_ASKED)
+    requireNoFork(before)
     // Write the head that a crash after a commit left out.
     if (headIsBehind(proved.entries, head))
       await objects.putHead({ seq: rows.length, leaf: proved.lastLeaf, time: clock() })
     await signCheckpoint(ports, rows)
+    const asked = await askWitnesses(ports, rows, before)
+    requireNoFork(asked)
     const root = Buffer.from(rootAt(ledgerTree(rows), rows.length)).toString('hex')
-    return { origin: log.signer.key.name, size: rows.length, root }
+    return { origin: log.signer.key.name, size: rows.length, root, witnesses: asked.reports }
   })
 }

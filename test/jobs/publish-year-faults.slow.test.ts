@@ -1,13 +1,15 @@
 import { describe, expect, test } from 'vitest'
-import { addDays } from '../../src/domain/time.ts'
+import { addDays, startOfDay } from '../../src/domain/time.ts'
 import { headIsBehind } from '../../src/domain/year/chain.ts'
 import { proveBytes } from '../../src/domain/year/envelope.ts'
 import type { PublishReport } from '../../src/jobs/publish-report.ts'
+import type { LogWitnesses } from '../../src/jobs/ask-witnesses.ts'
 import type { PublishPorts } from '../../src/jobs/publish-year.ts'
+import type { SignedLog } from '../../src/jobs/sign-checkpoint.ts'
 import { FaultPlan, InjectedFault } from '../support/faults.ts'
 import type { Fault, FaultKind } from '../support/faults.ts'
-import { auditLog, signedLogIn, storedCheckpoints } from '../support/signed-log.ts'
-import type { SignedLog } from '../../src/jobs/sign-checkpoint.ts'
+import { auditLog, signedLogIn } from '../support/signed-log.ts'
+import { localWitness, witnessesOf } from '../support/witness.ts'
 import {
   AS_OF,
   openWorkspace,
@@ -23,13 +25,15 @@ import type { Workspace } from '../support/workspace.ts'
 const FIRST_DAY = addDays(AS_OF, -2)
 
 interface Prepared extends Workspace {
-  log: SignedLog
+  log: SignedLog & { witnesses: LogWitnesses }
 }
 
 /** A published day, a missed one, and today's signals, one title of which must still be asked for. */
 async function preparedWorkspace(): Promise<Prepared> {
   const stores = await openWorkspace()
-  const workspace = { ...stores, log: signedLogIn(stores.folder) }
+  const log = signedLogIn(stores.folder)
+  const witness = await localWitness(log.signer.key, { now: () => startOfDay(FIRST_DAY) / 1000 })
+  const workspace = { ...stores, log: { ...log, witnesses: witnessesOf([witness]) } }
   await workspace.feed.importSignals(sampleSignals(FIRST_DAY))
   await publishDays(workspace, [FIRST_DAY])
   const [first, ...others] = sampleSignals()
@@ -43,10 +47,15 @@ const answering: PublishPorts['titles'] = {
 
 async function runWith(workspace: Prepared, plan: FaultPlan): Promise<PublishReport | null> {
   const logFiles = plan.wrap('logFiles', workspace.objects.logFiles)
+  const { witnesses } = workspace.log
   const ports = publishPortsOf(workspace, {
     ledger: plan.wrap('ledger', workspace.ledger),
     objects: { ...plan.wrap('archive', workspace.objects), logFiles },
-    log: { ...workspace.log, signer: plan.wrap('signer', workspace.log.signer) },
+    log: {
+      ...workspace.log,
+      signer: plan.wrap('signer', workspace.log.signer),
+      witnesses: { ...witnesses, client: plan.wrap('witnesses', witnesses.client) },
+    },
     feed: plan.wrap('feed', workspace.feed),
     year: plan.wrap('year', workspace.year),
     titles: plan.wrap('titles', answering),
@@ -86,6 +95,7 @@ const ORDERED = new Set([
   'archive.putHead',
   'signer.sign',
   'logFiles.put',
+  'witnesses.addCheckpoint',
   'ledger.releaseLease',
 ])
 
@@ -100,7 +110,12 @@ async function expectRecovery(fault: Fault): Promise<void> {
   const { proved, head } = await workspace.year.read()
   expect(headIsBehind(proved.entries, head)).toBe(false)
   expect(proved.entries.map((entry) => entry.kind)).toEqual(['publication', 'gap', 'publication'])
-  expect((await storedCheckpoints(workspace.objects, workspace.log.signer.key)).at(-1)?.size).toBe(3)
+  expect(
+    await auditLog(workspace.log, workspace.objects, (await workspace.ledger.read()).rows),
+  ).toMatchObject({
+    newest: 3,
+    cosigned: 3,
+  })
   expect((await workspace.ledger.attempts(AS_OF)).length).toBeLessThanOrEqual(2)
 }
 
@@ -109,15 +124,22 @@ describe('an interrupted run', () => {
     const effects = await effectsOfACleanRun()
     expect(effects.filter((effect) => ORDERED.has(effect))).toEqual([
       'ledger.takeLease',
+      // The earlier checkpoint, and its cosignature.
+      'witnesses.addCheckpoint',
+      'logFiles.put',
       'ledger.append',
       'archive.putHead',
       'signer.sign',
+      'logFiles.put',
+      'witnesses.addCheckpoint',
       'logFiles.put',
       'ledger.countAttempt',
       'archive.put',
       'ledger.append',
       'archive.putHead',
       'signer.sign',
+      'logFiles.put',
+      'witnesses.addCheckpoint',
       'logFiles.put',
       'ledger.releaseLease',
     ])

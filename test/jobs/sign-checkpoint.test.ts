@@ -225,6 +225,7 @@ describe('the checkpoint job', () => {
       origin: LOG_NAME,
       size: 1,
       root: Buffer.from(stored?.root ?? []).toString('hex'),
+      witnesses: [],
     })
     const files = await workspace.objects.logFiles.list()
     expect(await signLedger(checkpointPorts(workspace, log))).toEqual(report)

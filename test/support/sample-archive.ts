@@ -160,6 +160,8 @@ export interface Standing {
   attempts: number
   /** Entries that the newest stored note covers; 0 without a note or a key. */
   signed: number
+  /** Entries that the newest stored cosignature covers; 0 without one. */
+  cosigned: number
   /** Objects no publication refers to. */
   orphans: number
   /** Temporary files of writes that were cut. */
@@ -172,14 +174,22 @@ export interface Standing {
  */
 export async function audit(folder: string, asOfDay: Day): Promise<Standing> {
   const workspace = reopenWorkspace(folder)
-  const nothing = { publications: [], gaps: [], attempts: 0, signed: 0, orphans: 0, unfinished: 0 }
+  const nothing = {
+    publications: [],
+    gaps: [],
+    attempts: 0,
+    signed: 0,
+    cosigned: 0,
+    orphans: 0,
+    unfinished: 0,
+  }
   try {
     const attempts = (await workspace.ledger.attempts(asOfDay)).length
     const { rows } = await workspace.ledger.read()
     const findings = await findingsIn(folder)
     const damage = findings.filter(({ code }) => code !== 'orphan_object')
     const key = signedLogOf(folder)
-    const log = key ? await auditLog(key, workspace.objects, rows) : { newest: 0, problems: [] }
+    const log = key ? await auditLog(key, workspace.objects, rows) : { newest: 0, cosigned: 0, problems: [] }
     const problems = [
       ...damage.map(({ code, path, actual }) => `${code} ${path}: ${actual}`),
       ...log.problems,
@@ -193,6 +203,7 @@ export async function audit(folder: string, asOfDay: Day): Promise<Standing> {
       gaps: daysOf('gap'),
       attempts,
       signed: log.newest,
+      cosigned: log.cosigned,
       orphans: findings.length - damage.length,
       unfinished: unfinishedIn(workspace.objectsPath),
     }

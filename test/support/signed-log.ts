@@ -1,4 +1,4 @@
-import { existsSync, mkdirSync } from 'node:fs'
+import { existsSync, mkdirSync, writeFileSync } from 'node:fs'
 import { dirname, join } from 'node:path'
 import { createLogKey, openLogSigner } from '../../src/adapters/log-signer.ts'
 import type { Objects } from '../../src/domain/ports.ts'
@@ -24,7 +24,7 @@ export function signedLogIn(folder: string, name = LOG_NAME): SignedLog & { keyP
 
 function openSignedLog(keyPath: string): SignedLog {
   const signer = openLogSigner(keyPath)
-  return { signer, policy: formatPolicy(signer.key, `https://${signer.key.name}`) }
+  return { signer, policy: formatPolicy(signer.key, `https://${signer.key.name}`), witnesses: null }
 }
 
 /** Opens the log whose key {@link signedLogIn} created in a folder, or a copy of it; null without a key. */
@@ -32,11 +32,21 @@ export function signedLogOf(folder: string): SignedLog | null {
   return existsSync(keyPathIn(folder)) ? openSignedLog(keyPathIn(folder)) : null
 }
 
-/** Returns the settings that make the program sign with the key in a folder; empty without a key. */
+const witnessPolicyIn = (folder: string): string => join(folder, 'key', 'witnesses')
+
+/** Writes the policy file that {@link logSettings} names. */
+export function nameWitnesses(folder: string, policy: string): void {
+  writeFileSync(witnessPolicyIn(folder), policy)
+}
+
+/** Returns the settings for the key and the witness policy in a folder; empty without a key. */
 export function logSettings(folder: string): Record<string, string> {
-  return existsSync(keyPathIn(folder))
-    ? { DASH_LOG_KEY_FILE: keyPathIn(folder), DASH_BASE_URL: `https://${LOG_NAME.split('/')[0]}` }
-    : {}
+  if (!existsSync(keyPathIn(folder))) return {}
+  return {
+    DASH_LOG_KEY_FILE: keyPathIn(folder),
+    DASH_BASE_URL: `https://${LOG_NAME.split('/')[0]}`,
+    ...(existsSync(witnessPolicyIn(folder)) ? { DASH_LOG_WITNESSES: witnessPolicyIn(folder) } : {}),
+  }
 }
 
 /** Reads the checkpoints of all stored notes, ascending by size. */
@@ -68,16 +78,21 @@ function inconsistencies(checkpoints: readonly Checkpoint[], rows: readonly Ledg
   )
 }
 
-/** Returns the size of the newest stored note (0 without one) and all inconsistencies of the signed checkpoints. */
+/**
+ * Returns the sizes of the newest stored note and the newest stored cosignature (0 without one), and all inconsistencies
+ * of the signed checkpoints.
+ */
 export async function auditLog(
   { signer }: SignedLog,
   objects: Objects,
   rows: readonly LedgerRow[],
-): Promise<{ newest: number; problems: string[] }> {
+): Promise<{ newest: number; cosigned: number; problems: string[] }> {
   const stored = await storedCheckpoints(objects, signer.key)
   const last = await signer.lastSigned()
   const newest = stored.at(-1)?.size ?? 0
   const unrecorded =
     last.size < newest ? [`note ${newest} is stored, but the record has only size ${last.size}`] : []
-  return { newest, problems: [...inconsistencies([...stored, last], rows), ...unrecorded] }
+  const files = await objects.logFiles.list()
+  const cosigned = Math.max(0, ...files.map((file) => (file.kind === 'cosignature' ? file.size : 0)))
+  return { newest, cosigned, problems: [...inconsistencies([...stored, last], rows), ...unrecorded] }
 }

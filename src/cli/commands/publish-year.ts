@@ -45,9 +45,9 @@ export async function publishYearCommand(
 
 function exitCode({ report, cause }: PublishResult, signal: AbortSignal): number {
   switch (report.outcome) {
-    case 'already-published':
     case 'dry-run':
       return EXIT.done
+    case 'already-published':
     case 'published':
       return cause === null ? EXIT.done : exitCodeOf(cause)
     case 'gap':

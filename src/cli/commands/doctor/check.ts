@@ -59,8 +59,16 @@ export function found(check: string, judgements: Judgement | readonly Judgement[
   return [judgements].flat().map((each) => ({ check, ...each }))
 }
 
-/** Runs the checks of a store; an unreadable store becomes a problem. */
-export async function orProblem(check: string, inspect: () => Promise<Check[]>): Promise<Check[]> {
+/**
+ * Runs the checks of a store; an unreadable store becomes a problem.
+ *
+ * @param remedy replaces the general remedy of damaged and unreadable stores
+ */
+export async function orProblem(
+  check: string,
+  inspect: () => Promise<Check[]>,
+  remedy: string | null = null,
+): Promise<Check[]> {
   try {
     return await inspect()
   } catch (error) {
@@ -68,7 +76,7 @@ export async function orProblem(check: string, inspect: () => Promise<Check[]>):
     if (exitCode === EXIT.internal) throw error
     const isDamaged = error instanceof Refusal && error.code === 'storage_damaged'
     const mend = isDamaged ? 'restore it from a backup (docs/backup.md)' : 'make it accessible to this user'
-    return found(check, problem(describeError(error), mend, exitCode))
+    return found(check, problem(describeError(error), remedy ?? mend, exitCode))
   }
 }
 

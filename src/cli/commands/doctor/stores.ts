@@ -152,6 +152,7 @@ export async function inspectStores(container: Container): Promise<{ findings: C
     ...(await inspectStore('feed', () => container.inspectFeed(), FEED_CHECKS)),
     ...(await inspectStore('state', () => container.inspectState(), STATE_CHECKS)),
     ...(await orProblem('objects', () => inspectObjects(container, publications))),
+    ...(await orProblem('log', () => inspectLog(container), LOG_REMEDY)),
   ]
   return { findings, skews }
 }
@@ -167,6 +168,21 @@ function judgeDatabase(store: string, { name, exists: there, migrations }: Inspe
       ? note(detail, 'back it up; the next command that uses it applies the others')
       : ok(`all ${known} migrations are applied to ${name}`)
   return found(`${store}.migrations`, result)
+}
+
+const LOG_REMEDY =
+  'correct the settings, or restore the key and its record (docs/backup.md#the-key-of-the-log)'
+
+/** Checks the key of the log, its record, and the policy of its witnesses. */
+async function inspectLog(container: Container): Promise<Check[]> {
+  const log = await container.signedLog()
+  if (log === null) return []
+  const { origin, size } = await log.signer.lastSigned()
+  const witnesses = log.witnesses?.parties.length ?? 0
+  return found(
+    'log',
+    ok(`the key of ${origin} last signed a checkpoint of size ${size}; witnesses: ${witnesses}`),
+  )
 }
 
 /** @param publications number of publications in the ledger */

@@ -20,9 +20,16 @@ export interface LogPolicy {
   quorum: Quorum | null
 }
 
-/** Formats a policy for one log without witnesses. */
-export function formatPolicy(key: VerifierKey, url: string | null): string {
-  return `log ${formatVerifierKey(key)}${url === null ? '' : ` ${url}`}\nquorum none\n`
+/** The lines of a policy after its logs if it names no witnesses. */
+const NO_WITNESSES = 'quorum none\n'
+
+/**
+ * Formats a policy for one log.
+ *
+ * @param witnesses the other lines of the policy: witnesses, groups and the quorum
+ */
+export function formatPolicy(key: VerifierKey, url: string | null, witnesses = NO_WITNESSES): string {
+  return `log ${formatVerifierKey(key)}${url === null ? '' : ` ${url}`}\n${witnesses}`
 }
 
 /** Definitions in the lines of a policy that have been read. */

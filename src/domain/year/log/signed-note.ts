@@ -108,7 +108,7 @@ export function parseSignerKey(text: string): SignerKey | null {
 }
 
 /** One signature line of a note, not verified. */
-interface NoteSignature {
+export interface NoteSignature {
   name: string
   keyId: string
   /** Bytes after the key id. Log: the signature, 64 bytes. Witness: the time, 8 bytes, and the signature. */
