@@ -29,7 +29,7 @@ import { statusPanel } from './page/status-panel.ts'
 import { NO_STORE, addHeader, requestId, respondJson } from './respond.ts'
 import type { Log, Route } from './route.ts'
 import { singleFlight, withTimeout } from './single-flight.ts'
-import { historyRoute, ledgerRoutes } from './year/routes.ts'
+import { historyRoute, ledgerRoutes, publicationRoutes } from './year/routes.ts'
 import { logRoutes } from './year/log-routes.ts'
 import { provedPublications } from './year/proved-publications.ts'
 import type { ProvedPublications, PublicationPorts } from './year/proved-publications.ts'
@@ -95,8 +95,9 @@ export function createApp(ports: ServerPorts, readers = openReaders(ports)): H3 
   const live = liveRoutes(snapshots, () => ({ baseUrl: baseUrl(), demo }))
   const readLog = servedLog(ports.objects.logFiles, publications, clock)
   const year = [
-    historyRoute(publications, clock),
+    historyRoute(publications, clock, { baseUrl, demo }),
     ...ledgerRoutes(publications),
+    ...publicationRoutes(publications, baseUrl),
     ...logRoutes(readLog, clock),
   ]
   mountRoutes(app, [...year, ...live, ...searchRoutes(ports.search, callerOf)], log)

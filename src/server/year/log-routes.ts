@@ -16,7 +16,7 @@ import {
 import type { AsOfProof, LogRefusal } from '../../domain/year/log/log-proof.ts'
 import { entriesOf, entryBundle, isTileWithin, parseTilePath, tileOf } from '../../domain/year/log/tiles.ts'
 import type { Tile } from '../../domain/year/log/tiles.ts'
-import { publishedBody, respondPublished } from '../respond.ts'
+import { IMMUTABLE, JSON_TYPE, publishedBody, respondPublished } from '../respond.ts'
 import type { PublishedBody } from '../respond.ts'
 import { publicAccess, route } from '../route.ts'
 import type { Contract, Route } from '../route.ts'
@@ -73,7 +73,7 @@ function publishedTile(log: ServedLog, tile: Tile): PublishedBody {
       : tileOf(log.tree(), { ...tile, level })
   return publishedBody(Buffer.from(bytes), {
     contentType: 'application/octet-stream',
-    cacheControl: 'public, max-age=31536000, immutable',
+    cacheControl: IMMUTABLE,
   })
 }
 
@@ -104,7 +104,7 @@ function publishedProofs(log: ServedLog, at: number, seqs: readonly number[]): P
     legacy: isSealed ? log.legacy() : null,
   }
   return publishedBody(Buffer.from(JSON.stringify(body)), {
-    contentType: 'application/json; charset=utf-8',
+    contentType: JSON_TYPE,
     cacheControl: CACHE,
   })
 }
@@ -186,7 +186,7 @@ export const tileContract: Contract<CommonRefusal> = {
   contentType: 'application/octet-stream',
   success: z.string(),
   successDescription: 'The bytes of the tile or bundle, which never change',
-  successHeaders: successHeaders('public, max-age=31536000, immutable'),
+  successHeaders: successHeaders(IMMUTABLE),
   refusals: {
     ...COMMON_STATUS,
     year_log_not_found: {
