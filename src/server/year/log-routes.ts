@@ -97,7 +97,8 @@ function asOfProof(log: ServedLog, at: number): PublishedBody {
 }
 
 function publishedProofs(log: ServedLog, at: number, seqs: readonly number[]): PublishedBody {
-  const isSealed = seqs.some((seq) => seq === sealOf(log.proved)?.seq)
+  const sealed = sealOf(log.proved)?.seq
+  const isSealed = seqs.some((seq) => seq === sealed)
   const body: AsOfProof = {
     at: formatInstant(at),
     proofs: seqs.map((seq) => proofOf(log, seq)),
