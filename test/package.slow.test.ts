@@ -42,6 +42,7 @@ test('the package has the built program, the files that it reads, and nothing el
       'assets/page/page.js',
       'assets/demo/titles.json',
       'docs/audit.sh',
+      'docs/verify-proof.sh',
       'docs/page.md',
       'ops/grafana/dash.json',
       'ops/container/timer.sh',

@@ -1,5 +1,6 @@
 import { setUpChat } from './chat.js'
 import { setUpCopyButtons } from './copy.js'
+import { setUpProofChecks } from './proof.js'
 import { setUpSections } from './sections.js'
 import { setUpTimeSlider } from './travel.js'
 
@@ -7,3 +8,4 @@ setUpSections()
 setUpCopyButtons()
 setUpChat()
 setUpTimeSlider()
+setUpProofChecks()

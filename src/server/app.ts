@@ -24,16 +24,18 @@ import { pageHeaders } from './page/layout.ts'
 import { modelsPanel } from './page/models-panel.ts'
 import { sharedSources } from './page/page-sources.ts'
 import type { PageSources } from './page/page-sources.ts'
+import { shownLog } from './page/proof-panel.ts'
 import { servePages } from './page/rendered-pages.ts'
 import { statusPanel } from './page/status-panel.ts'
 import { NO_STORE, addHeader, requestId, respondJson } from './respond.ts'
 import type { Log, Route } from './route.ts'
 import { singleFlight, withTimeout } from './single-flight.ts'
-import { historyRoute, ledgerRoutes } from './year/routes.ts'
+import { historyRoute, ledgerRoutes, publicationRoutes } from './year/routes.ts'
 import { logRoutes } from './year/log-routes.ts'
 import { provedPublications } from './year/proved-publications.ts'
 import type { ProvedPublications, PublicationPorts } from './year/proved-publications.ts'
 import { servedLog } from './year/served-log.ts'
+import type { ServedLog } from './year/served-log.ts'
 
 export interface ServerPorts extends ReaderPorts {
   objects: ReaderPorts['objects'] & Pick<Objects, 'logFiles'>
@@ -80,7 +82,8 @@ export function createApp(ports: ServerPorts, readers = openReaders(ports)): H3 
   })
   mountHealth(app, ports.checks, ports.isDraining, log)
   const frame = { assets: mountAssets(app), demo }
-  const sources = pageSources(ports, readers)
+  const readLog = servedLog(ports.objects.logFiles, publications, clock)
+  const sources = pageSources(ports, readers, readLog)
   const mount = servePages(app, { frame, sources, trustedProxies: ports.trustedProxies })
   const feed = feedPanel(baseUrl)
   mountHome(mount, {
@@ -93,10 +96,10 @@ export function createApp(ports: ServerPorts, readers = openReaders(ports)): H3 
   mountItemPage(mount, frame, log)
   mountDocs(app, mount, publishedDocuments(demo), frame, baseUrl)
   const live = liveRoutes(snapshots, () => ({ baseUrl: baseUrl(), demo }))
-  const readLog = servedLog(ports.objects.logFiles, publications, clock)
   const year = [
-    historyRoute(publications, clock),
+    historyRoute(publications, clock, { baseUrl, demo }),
     ...ledgerRoutes(publications),
+    ...publicationRoutes(publications, baseUrl),
     ...logRoutes(readLog, clock),
   ]
   mountRoutes(app, [...year, ...live, ...searchRoutes(ports.search, callerOf)], log)
@@ -106,9 +109,14 @@ export function createApp(ports: ServerPorts, readers = openReaders(ports)): H3 
 }
 
 /** The sources of the panels. Concurrent requests share one read of a source that has no cache. */
-function pageSources({ clock, agent, audits, search }: ServerPorts, readers: Readers): PageSources {
+function pageSources(
+  { clock, agent, audits, search }: ServerPorts,
+  readers: Readers,
+  readLog: () => Promise<ServedLog | null>,
+): PageSources {
   return sharedSources({
     ...readers,
+    log: () => shownLog(readLog),
     clock,
     search,
     agent: {

@@ -11,6 +11,11 @@ const METHODS_WITH_BODY = new Set(['POST', 'PUT', 'PATCH', 'DELETE'])
 /** Headers of responses that must not be cached. */
 export const NO_STORE = { 'cache-control': 'no-store' }
 
+/** `Cache-Control` of bytes that never change under their URL. */
+export const IMMUTABLE = 'public, max-age=31536000, immutable'
+
+export const JSON_TYPE = 'application/json; charset=utf-8'
+
 const REQUEST_ID_PATTERN = /^[\w.:-]{1,128}$/
 
 /** Requests whose body was read completely, so that the connection can be reused. */
@@ -150,7 +155,7 @@ export function respondJson(
     notesOf(event.runtime?.node?.res).code = String(value.error)
   }
   const body = Buffer.from(JSON.stringify(value))
-  return respond(event, status, { ...headers, 'content-type': 'application/json; charset=utf-8' }, body)
+  return respond(event, status, { ...headers, 'content-type': JSON_TYPE }, body)
 }
 
 /** Makes a text response with the given content type. */

@@ -51,7 +51,7 @@ export function timelineStops({ entries, timeline }: ProvedLedger): TimelineStop
     const recorded = { reason, attempts, seq }
     gaps.set(asOfDay, { kind: 'gap', firstDay: asOfDay, lastDay: asOfDay, recorded })
   }
-  const selectable = new Set(timeline.filter((item, index) => !isSuperseded(item, timeline[index + 1])))
+  const selectable = new Set(selectableItems(timeline))
   const days = [...new Set([...published.keys(), ...gaps.keys()])].sort()
   return days.flatMap((day, index): TimelineStop[] => {
     const previous = days[index - 1]
@@ -63,6 +63,11 @@ export function timelineStops({ entries, timeline }: ProvedLedger): TimelineStop
     const items = (published.get(day) ?? []).filter((item) => selectable.has(item))
     return [...unrecordedGap, ...items.map((item) => ({ kind: 'publication' as const, item }))]
   })
+}
+
+/** Returns the publications of a timeline that their own time selects, in order. */
+export function selectableItems(timeline: readonly TimelineItem[]): TimelineItem[] {
+  return timeline.filter((item, index) => !isSuperseded(item, timeline[index + 1]))
 }
 
 /** The state of the history at a time. A publication's own time always selects that publication. */

@@ -2,6 +2,7 @@ import { isSha256Hex, sha256Hex } from '../digest.ts'
 import { parseDay } from '../time.ts'
 import type { Instant } from '../time.ts'
 import { ENTRY_COLUMNS, leafText, legacyText } from './ledger.ts'
+import { ENTRY_MAX_BYTES } from './log/tiles.ts'
 import type {
   EntryContent,
   FoundingMark,
@@ -27,6 +28,7 @@ const NO_CELLS = Object.fromEntries(Object.keys(ENTRY_COLUMNS).map((name) => [na
  *
  * @param recordedAt when the entry is written; for a publication its `publishedAt`
  * @param previousLeaf leaf of entry `seq - 1`, or {@link GENESIS_LEAF}
+ * @throws RangeError if its line is longer than {@link ENTRY_MAX_BYTES}: a signed log could not contain it
  */
 export function sealEntry(
   content: EntryContent,
@@ -36,6 +38,11 @@ export function sealEntry(
 ): LedgerRow {
   const position = { seq, kind: content.kind, recordedAt, previousLeaf }
   const row = { ...NO_CELLS, ...columnsOf(content), ...position } as Omit<LedgerRow, 'leaf'>
+  const bytes = Buffer.byteLength(leafText(row))
+  if (bytes > ENTRY_MAX_BYTES)
+    throw new RangeError(
+      `the line of entry ${seq} has ${bytes} bytes; at most ${ENTRY_MAX_BYTES} are allowed`,
+    )
   return { ...row, leaf: leafOf(row) }
 }
 

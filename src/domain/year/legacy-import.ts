@@ -46,8 +46,12 @@ export interface Founding {
   rows: LedgerRow[]
 }
 
+/** Longest text of a manifest, in characters: lines of the ledger stay far below the maximum of a signed log. */
+const TEXT_MAX_LENGTH = 1_000
+
 const storedText = z
   .string('must be a string')
+  .max(TEXT_MAX_LENGTH, `has more than ${TEXT_MAX_LENGTH} characters`)
   .refine((value) => value !== '', 'is empty')
   .refine(
     (value) => value.isWellFormed() && !value.includes('\0'),

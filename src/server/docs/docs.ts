@@ -212,6 +212,7 @@ const OTHER_DOCUMENTS: Readonly<Record<string, string>> = {
 /** Other files of the documents, by their addresses on the server. */
 const RAW_FILES: Readonly<Record<string, { name: string; type: string }>> = {
   '/docs/audit.sh': { name: 'docs/audit.sh', type: PLAIN_TYPE },
+  '/docs/verify-proof.sh': { name: 'docs/verify-proof.sh', type: PLAIN_TYPE },
   '/docs/diagrams/architecture.svg': { name: 'docs/diagrams/architecture.svg', type: SVG_TYPE },
   '/docs/diagrams/data-flow.svg': { name: 'docs/diagrams/data-flow.svg', type: SVG_TYPE },
   '/docs/diagrams/proof.svg': { name: 'docs/diagrams/proof.svg', type: SVG_TYPE },

@@ -12,6 +12,8 @@ import {
   indexContract,
   ledgerContract,
   legacyLedgerContract,
+  objectContract,
+  timeMapContract,
 } from '../year/routes.ts'
 import {
   LOG_DOCS,
@@ -40,7 +42,15 @@ const INTERFACES: readonly Interface[] = [
     title: 'Top Year feed history',
     summary: 'Serves archived Top Year publications byte for byte.',
     version: '1.0.0',
-    contracts: [historyContract, ledgerContract, legacyLedgerContract, headContract, indexContract],
+    contracts: [
+      historyContract,
+      ledgerContract,
+      legacyLedgerContract,
+      headContract,
+      indexContract,
+      objectContract,
+      timeMapContract,
+    ],
   },
   {
     path: LOG_DOCS,

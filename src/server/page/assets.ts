@@ -6,7 +6,7 @@ import { gzipSync } from 'node:zlib'
 import type { H3, H3Event } from 'h3'
 import { sha256Hex } from '../../domain/digest.ts'
 import { PAGE_FILE_TYPES } from '../../domain/page-files.ts'
-import { NO_STORE, respondCompressed, respondJson } from '../respond.ts'
+import { IMMUTABLE, NO_STORE, respondCompressed, respondJson } from '../respond.ts'
 import type { Compressible } from '../respond.ts'
 import { once } from '../single-flight.ts'
 
@@ -64,7 +64,7 @@ export function mountAssets(app: H3): Assets {
     const { id, files } = release()
     const { release: releaseId, name = '' } = event.context.params ?? {}
     // A page of another release gets the current files, and must not cache them under its own URL.
-    const cacheControl = releaseId === id ? 'public, max-age=31536000, immutable' : 'no-cache'
+    const cacheControl = releaseId === id ? IMMUTABLE : 'no-cache'
     return serve(event, files.get(name), cacheControl)
   })
   return {

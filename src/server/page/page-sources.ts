@@ -6,16 +6,19 @@ import type { State, Clock, CallerSearch, FeedSearch } from '../../domain/ports.
 import { Refusal } from '../../domain/refusal.ts'
 import type { Instant } from '../../domain/time.ts'
 import { latestAt } from '../../domain/year/chain.ts'
+import { checkpointText } from '../../domain/year/log/signed-note.ts'
 import type { Agent } from '../agent/routes.ts'
 import type { ProvedSnapshots } from '../feed/proved-snapshots.ts'
 import type { ServedRecommendation } from '../models/routes.ts'
 import type { ProvedPublications } from '../year/proved-publications.ts'
+import type { ShownLog } from './proof-panel.ts'
 
 /** The sources of all panels. */
 export interface PageSources {
   clock: Clock
   snapshots: ProvedSnapshots
   publications: Pick<ProvedPublications, 'entries' | 'publication'>
+  log: () => Promise<ShownLog>
   recommendation: ServedRecommendation
   agent: Pick<Agent, 'config'> & { status: Agent['lastKnownStatus'] }
   audits: Pick<State['audits'], 'newest'>
@@ -116,6 +119,7 @@ export function recordReads(original: PageSources): RecordedReads {
           ({ manifest: { sha256 } }) => [sha256],
         ),
     },
+    log: () => recordedRead('log', original.log, tokenOfLog),
     recommendation: () =>
       recordedRead('recommendation', original.recommendation, ({ run, seed, storeAvailable }) => [
         run,
@@ -180,6 +184,11 @@ function tokenOfLedger(
 ): ChangeToken {
   const unsealed = entries.length === 0 && timeline.length > 0 ? timeline : null
   return [lastLeaf, unsealed, head?.seq, head?.leaf, latestAt(timeline, now)?.manifest.publicationId]
+}
+
+function tokenOfLog(log: ShownLog): ChangeToken {
+  if (log === null) return []
+  return 'refused' in log ? [log.refused] : [checkpointText(log.checkpoint)]
 }
 
 function tokenOfValue(value: unknown): ChangeToken {

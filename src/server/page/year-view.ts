@@ -1,83 +1,22 @@
 import { LRUCache } from 'lru-cache'
 import { nameOfSource } from '../../domain/feed/subscription.ts'
-import { formatInstant } from '../../domain/time.ts'
 import type { Instant } from '../../domain/time.ts'
 import { atOfDay, compareLists, momentAt } from '../../domain/year/calendar.ts'
 import type { Comparison, Moment, TimelineStop } from '../../domain/year/calendar.ts'
-import type { ProvedLedger, TimelineItem } from '../../domain/year/chain.ts'
-import type { Head } from '../../domain/year/ledger.ts'
+import { mementoPath } from '../../domain/year/memento.ts'
 import { yearEnvelopeSchema } from '../../domain/year/schema.ts'
 import type { YearEnvelope, YearItem } from '../../domain/year/schema.ts'
 import type { ProvedPublication } from '../year/proved-publications.ts'
 import { COLUMN_NAMES, COLUMNS, feedColumns, linkedTitle, titleOf } from './feed-items.ts'
 import type { ColumnName } from './feed-items.ts'
-import { NOTHING, ageOf, copyable, formatCounted, formatCount, html, instantOf, shellText } from './html.ts'
+import { NOTHING, ageOf, formatCount, html, instantOf } from './html.ts'
 import type { Html } from './html.ts'
 import { itemHref } from './layout.ts'
 import type { PageQuery, PanelContent, View } from './layout.ts'
+import { proofPanel } from './proof-panel.ts'
+import type { Evidence } from './proof-panel.ts'
 import { addressOfDays, gapNotice, parseMoments, stopsOnce, travelControls } from './time-travel.ts'
 import type { Moments } from './time-travel.ts'
-
-/**
- * Renders the proof of a publication, and the two commands that check it (docs/auditing.md).
- *
- * @param baseUrl public URL of the server
- * @param id id of the element, unique on the page
- */
-function proofPanel(
-  { manifest, ledger, seq }: TimelineItem,
-  proved: ProvedLedger & { head: Head | null },
-  baseUrl: string,
-  id = 'proof',
-): Html {
-  const at = formatInstant(manifest.publishedAt)
-  const historyUrl = `${baseUrl}/api/feed/history?sort=year&at=${at}`
-  return html`<aside class="proof" id="${id}" aria-labelledby="${id}-title">
-    <h3 id="${id}-title">Proof</h3>
-    <dl>
-      <dt>Publication</dt>
-      <dd><code>${manifest.publicationId}</code></dd>
-      <dt>As of</dt>
-      <dd>${manifest.asOfDay}</dd>
-      <dt>Published</dt>
-      <dd>${instantOf(manifest.publishedAt)}</dd>
-      <dt>SHA-256</dt>
-      <dd><code>${manifest.sha256}</code></dd>
-      <dt>Size</dt>
-      <dd>${formatCounted(manifest.byteSize, 'bytes')}</dd>
-      <dt>Ledger</dt>
-      <dd>${position(ledger, seq, proved)}</dd>
-      <dt>Head</dt>
-      <dd>
-        ${proved.head ? html`entry ${proved.head.seq}, leaf <code>${proved.head.leaf}</code>` : 'none yet'}
-      </dd>
-    </dl>
-    ${copyable({
-      id: `${id}-digest`,
-      caption: 'Prints the SHA-256 above',
-      copiedThing: 'the command that prints the SHA-256',
-      text: `curl -s ${shellText(historyUrl)} | sha256sum`,
-    })}
-    ${copyable({
-      id: `${id}-audit`,
-      caption: 'Audits every publication of this server; run it in the folder of the program',
-      copiedThing: 'the command that audits this server',
-      text: `npx dash verify-archive --url ${shellText(baseUrl)}`,
-    })}
-    <p class="as-of">
-      Save the head: it proves later that nothing before it was changed (<a href="/docs/auditing">auditing</a
-      >, <a href="/api/feed/history/ledger">ledger</a>, <a href="/api/feed/history/index">index</a>).
-    </p>
-  </aside>`
-}
-
-function position(ledger: TimelineItem['ledger'], seq: number, { entries }: ProvedLedger): Html {
-  if (ledger === 'versioned')
-    return html`entry ${seq} of ${entries.length}, leaf <code>${entries[seq - 1]?.leaf ?? ''}</code>`
-  const seal = entries.find(({ kind }) => kind === 'legacy-seal')
-  return html`row ${seq} of the legacy ledger, sealed by entry ${seal?.seq ?? 0}, leaf
-    <code>${seal?.leaf ?? ''}</code>`
-}
 
 /** Number of cached parsed envelopes: each is several times as large as its bytes. */
 const ENVELOPES_MAX = 4
@@ -134,16 +73,17 @@ export function yearView(baseUrl: () => string): YearView {
       const served = await serve(moments.at)
       const other = moments.with === null ? null : await serve(moments.with)
       const comparedWith = other?.moment.selected?.manifest.asOfDay ?? ''
+      const evidence = { proved, log: await view.sources.log(), baseUrl: baseUrl() }
       const controls = travelControls({ moment: served.moment, stops, query, now, comparedWith })
-      if (other) return renderComparison(controls, [served, other], proved, column, view)
-      return renderOne(controls, served, proved, column, view)
+      if (other) return renderComparison(controls, [served, other], evidence, column, view)
+      return renderOne(controls, served, evidence, column, view)
     },
   }
 
   function renderOne(
     controls: Html,
     { moment, publication }: ServedMoment,
-    proved: ProvedLedger & { head: Head | null },
+    evidence: Evidence,
     column: ColumnName | null,
     { now, query }: View,
   ): PanelContent {
@@ -164,7 +104,7 @@ export function yearView(baseUrl: () => string): YearView {
               : olderLayout(publication)
           }
         </div>
-        ${proofPanel(moment.selected, proved, baseUrl())}
+        ${proofPanel(moment.selected, evidence)}
       </div>`
     const day = `Year up to ${publication.manifest.asOfDay}`
     const shown = moment.due.is === 'gap' ? `gap of ${moment.dueDay}, ${day}` : day
@@ -174,7 +114,7 @@ export function yearView(baseUrl: () => string): YearView {
   function renderComparison(
     controls: Html,
     served: readonly [ServedMoment, ServedMoment],
-    proved: ProvedLedger & { head: Head | null },
+    evidence: Evidence,
     column: ColumnName | null,
     { now, query }: View,
   ): PanelContent {
@@ -194,7 +134,7 @@ export function yearView(baseUrl: () => string): YearView {
           ${publicationsShown.map(({ moment, publication }, index) =>
             moment.selected && publication
               ? html`${publicationLine(publication, now)}
-                ${proofPanel(moment.selected, proved, baseUrl(), index === 0 ? 'proof' : 'proof-later')}`
+                ${proofPanel(moment.selected, evidence, index === 0 ? 'proof' : 'proof-later')}`
               : NOTHING,
           )}
         </div>
@@ -223,11 +163,10 @@ function instantAsked(requested: Moments['at'], stops: readonly TimelineStop[], 
 }
 
 function publicationLine({ manifest }: ProvedPublication, now: Instant): Html {
-  const historyUrl = `/api/feed/history?sort=year&at=${formatInstant(manifest.publishedAt)}`
   return html`<p class="as-of" data-announce="The Year up to ${manifest.asOfDay} is shown.">
     the last 365 days up to ${manifest.asOfDay}, published ${instantOf(manifest.publishedAt)}
     (${ageOf(manifest.publishedAt, now)}) · <code>${manifest.publicationId}</code> ·
-    <a href="${historyUrl}">JSON</a>
+    <a href="${mementoPath(manifest.publishedAt)}">JSON</a>
   </p>`
 }
 

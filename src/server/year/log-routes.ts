@@ -16,7 +16,7 @@ import {
 import type { AsOfProof, LogRefusal } from '../../domain/year/log/log-proof.ts'
 import { entriesOf, isTileWithin, parseTilePath, tileBytes } from '../../domain/year/log/tiles.ts'
 import type { Tile } from '../../domain/year/log/tiles.ts'
-import { publishedBody, respondPublished } from '../respond.ts'
+import { IMMUTABLE, JSON_TYPE, publishedBody, respondPublished } from '../respond.ts'
 import type { PublishedBody } from '../respond.ts'
 import { publicAccess, route } from '../route.ts'
 import type { Contract, Route } from '../route.ts'
@@ -69,7 +69,7 @@ function publishedTile(log: ServedLog, tile: Tile): PublishedBody {
   const bytes = tileBytes(log.tree(), tile, (bundle) => entriesOf(log.rows, bundle).map(entryBytes))
   return publishedBody(Buffer.from(bytes), {
     contentType: 'application/octet-stream',
-    cacheControl: 'public, max-age=31536000, immutable',
+    cacheControl: IMMUTABLE,
   })
 }
 
@@ -93,14 +93,15 @@ function asOfProof(log: ServedLog, at: number): PublishedBody {
 }
 
 function publishedProofs(log: ServedLog, at: number, seqs: readonly number[]): PublishedBody {
-  const isSealed = seqs.some((seq) => seq === sealOf(log.proved)?.seq)
+  const sealed = sealOf(log.proved)?.seq
+  const isSealed = seqs.some((seq) => seq === sealed)
   const body: AsOfProof = {
     at: formatInstant(at),
     proofs: seqs.map((seq) => proofOf(log, seq)),
     legacy: isSealed ? log.legacy() : null,
   }
   return publishedBody(Buffer.from(JSON.stringify(body)), {
-    contentType: 'application/json; charset=utf-8',
+    contentType: JSON_TYPE,
     cacheControl: CACHE,
   })
 }
@@ -182,7 +183,7 @@ export const tileContract: Contract<CommonRefusal> = {
   contentType: 'application/octet-stream',
   success: z.string(),
   successDescription: 'The bytes of the tile or bundle, which never change',
-  successHeaders: successHeaders('public, max-age=31536000, immutable'),
+  successHeaders: successHeaders(IMMUTABLE),
   refusals: {
     ...COMMON_STATUS,
     year_log_not_found: {

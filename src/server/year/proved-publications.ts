@@ -7,9 +7,10 @@ import { proveBytes } from '../../domain/year/envelope.ts'
 import { historyIndex } from '../../domain/year/history.ts'
 import { formatHead, leafText, legacyText } from '../../domain/year/ledger.ts'
 import type { Head, LedgerContents, LedgerRow, Manifest } from '../../domain/year/ledger.ts'
+import { formatHttpDate, isFinalAt } from '../../domain/year/memento.ts'
 import { ledgerTree } from '../../domain/year/log/log-history.ts'
 import type { MerkleTree } from '../../domain/year/log/merkle-tree.ts'
-import { publishedBody } from '../respond.ts'
+import { JSON_TYPE, publishedBody } from '../respond.ts'
 import type { PublishedBody } from '../respond.ts'
 import { singleFlight, once, batchPerTick } from '../single-flight.ts'
 
@@ -25,6 +26,12 @@ export interface ProvedPublication {
   published: PublishedBody
 }
 
+/** The publication that a time selects. */
+export interface SelectedPublication extends ProvedPublication {
+  /** True if no later publication can change the selection. */
+  isFinal: boolean
+}
+
 export interface PublicationPorts {
   ledger: Pick<Ledger, 'changeToken'>
   objects: Pick<Objects, 'get' | 'newestHead' | 'objectChangeToken' | 'headChangeToken'>
@@ -34,7 +41,7 @@ export interface PublicationPorts {
 
 export interface ProvedPublications {
   /** The publication that was current at `at`, verified for this request; null if there was none. */
-  latestAt(at: Instant): Promise<ProvedPublication | null>
+  latestAt(at: Instant): Promise<SelectedPublication | null>
   /**
    * The publication of a manifest, with bytes verified for this request.
    *
@@ -166,7 +173,9 @@ export function provedPublications(
       const tokens = await startTokenReads()
       const { proved } = await currentLedger(tokens)
       const selected = latestAt(proved.timeline, at)
-      return selected && currentPublication(selected.manifest, tokens)
+      if (selected === null) return null
+      const { manifest, published } = await currentPublication(selected.manifest, tokens)
+      return { manifest, published, isFinal: isFinalAt(proved.timeline, at) }
     },
     publication: async (manifest) => currentPublication(manifest, await startTokenReads()),
     ledger: async () => (await currentLedger(await startTokenReads())).published,
@@ -181,9 +190,9 @@ function isCurrent(cached: CachedProof<unknown>, changeToken: ChangeToken, clock
 
 function withHeaders(manifest: Manifest, bytes: Buffer): ProvedPublication {
   const options = {
-    contentType: 'application/json; charset=utf-8',
+    contentType: JSON_TYPE,
     cacheControl: 'public, max-age=300, stale-while-revalidate=3600',
-    headers: { 'last-modified': new Date(manifest.publishedAt).toUTCString() },
+    headers: { 'last-modified': formatHttpDate(manifest.publishedAt) },
   }
   return { manifest, published: publishedBody(bytes, options, manifest.sha256) }
 }
@@ -200,7 +209,6 @@ interface PublishedLedger {
   index: () => PublishedBody
 }
 
-const JSON_TYPE = 'application/json; charset=utf-8'
 const NDJSON_TYPE = 'application/x-ndjson; charset=utf-8'
 
 /** Makes each text at its first use and keeps it: ten years of entries are two megabytes. */

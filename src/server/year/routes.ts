@@ -2,28 +2,78 @@ import { z } from 'zod'
 import type { Clock } from '../../domain/ports.ts'
 import { Refusal } from '../../domain/refusal.ts'
 import { formatInstant } from '../../domain/time.ts'
+import { staticObjectPath } from '../../domain/year/log/static-layout.ts'
+import {
+  LINK_FORMAT,
+  ORIGINAL_PATH,
+  TIME_MAP_PATH,
+  formatHttpDate,
+  formatTimeMap,
+  timeMapPath,
+} from '../../domain/year/memento.ts'
 import { historyQuerySchema, parseHistoryQuery, historyIndexSchema } from '../../domain/year/history.ts'
 import type { HistoryRefusal } from '../../domain/year/history.ts'
+import type { ProvedLedger } from '../../domain/year/chain.ts'
 import { yearEnvelopeSchema } from '../../domain/year/schema.ts'
 import {
   PUBLISHED_HEAD,
   PUBLISHED_LEDGER,
   PUBLISHED_LEGACY_LEDGER,
 } from '../../domain/year/published-ledger.ts'
-import { respondPublished } from '../respond.ts'
+import { IMMUTABLE, JSON_TYPE, publishedBody, respondPublished } from '../respond.ts'
 import { publicAccess, route } from '../route.ts'
 import type { Contract, Route } from '../route.ts'
-import type { ProvedPublications } from './proved-publications.ts'
+import { onceFor } from '../single-flight.ts'
+import type { ProvedPublication, ProvedPublications } from './proved-publications.ts'
+
+/** The server that a history belongs to. */
+export interface HistoryHost {
+  /** Public URL of the server, without a trailing slash; called once the server listens. */
+  baseUrl: () => string
+  /** True for the demo, whose history ends with the server. */
+  demo: boolean
+}
 
 /** `GET /api/feed/history`: parses the query, verifies the publication and serves its archived bytes. */
-export function historyRoute(publications: ProvedPublications, clock: Clock): Route {
+export function historyRoute(
+  publications: ProvedPublications,
+  clock: Clock,
+  { baseUrl, demo }: HistoryHost,
+): Route {
   return route(historyContract, async (event) => {
-    const { at } = parseHistoryQuery(event.url.searchParams, clock())
-    const publication = await publications.latestAt(at)
-    if (!publication) throw new Refusal<HistoryRefusal>('year_history_not_found')
-    const requestHeaders = { 'x-year-history-requested-at': formatInstant(at) }
-    return respondPublished(event, historyContract.headers, publication.published, requestHeaders)
+    const params = event.url.searchParams
+    const { at } = parseHistoryQuery(params, clock())
+    const publication = (await publications.latestAt(at)) ?? notFound()
+    // A response without `at`, or for a time after the newest publication, changes with the next one.
+    const isFinal = params.has('at') && publication.isFinal && !demo
+    const headers = { ...historyContract.headers, link: linksOf(publication, isFinal, baseUrl()) }
+    const requestHeaders = {
+      'x-year-history-requested-at': formatInstant(at),
+      ...(isFinal && mementoHeaders(publication)),
+    }
+    return respondPublished(event, headers, publication.published, requestHeaders)
   })
+}
+
+function notFound(): never {
+  throw new Refusal<HistoryRefusal>('year_history_not_found')
+}
+
+/** The `Link` field of a publication: descriptions of the interface, the object, the time map, and its original. */
+function linksOf({ manifest }: ProvedPublication, isFinal: boolean, baseUrl: string): string {
+  return [
+    historyContract.headers['link'],
+    `</${staticObjectPath(manifest.sha256)}>; rel="alternate"; type="application/json"`,
+    `<${timeMapPath(baseUrl)}>; rel="timemap"; type="${LINK_FORMAT}"`,
+    ...(isFinal ? [`<${ORIGINAL_PATH}>; rel="original"`] : []),
+  ].join(', ')
+}
+
+function mementoHeaders({ manifest }: ProvedPublication): Record<string, string> {
+  return {
+    'cdn-cache-control': 'public, max-age=31536000',
+    'memento-datetime': formatHttpDate(manifest.publishedAt),
+  }
 }
 
 /** Path of the page that documents this interface. */
@@ -73,7 +123,10 @@ export const historyContract: Contract<HistoryRefusal> = {
     'X-Year-History-Requested-At': 'the lookup time, normalized',
     'Content-Digest': 'SHA-256 of the content (RFC 9530)',
     'Repr-Digest': 'SHA-256 of the representation (RFC 9530)',
-    Link: 'the documentation and the OpenAPI description',
+    Link: 'the documentation, the OpenAPI description, the object by its digest (`alternate`), the time map, and for a past `at` the `original`',
+    'CDN-Cache-Control':
+      '`public, max-age=31536000` if `at` is not later than the newest publication: the response never changes',
+    'Memento-Datetime': "the publication's time, under the same condition (RFC 7089)",
   },
   refusals: REFUSALS,
   storage: {
@@ -95,8 +148,7 @@ export function ledgerRoutes(publications: ProvedPublications): Route[] {
     ),
     route(headContract, async (event) => {
       const head = (await publications.ledger()).head()
-      if (!head) throw new Refusal<HistoryRefusal>('year_history_not_found')
-      return respondPublished(event, headContract.headers, head)
+      return respondPublished(event, headContract.headers, head ?? notFound())
     }),
     route(indexContract, async (event) =>
       respondPublished(event, indexContract.headers, (await publications.ledger()).index()),
@@ -209,4 +261,84 @@ export const indexContract: Contract<LedgerRefusal> = {
   success: historyIndexSchema,
   successDescription: 'The index; its lists are empty for an empty archive',
   refusals: LEDGER_REFUSALS,
+}
+
+/** Routes of each publication by its digest, and of the list of all by their times. */
+export function publicationRoutes(publications: ProvedPublications, baseUrl: () => string): Route[] {
+  const manifestsOf = onceFor(
+    ({ timeline }: ProvedLedger) =>
+      new Map(timeline.map(({ manifest }) => [`/${staticObjectPath(manifest.sha256)}`, manifest])),
+  )
+  const timeMapOf = onceFor(({ timeline }: ProvedLedger) =>
+    publishedBody(Buffer.from(formatTimeMap(timeline, baseUrl())), {
+      contentType: LINK_FORMAT,
+      cacheControl: 'public, max-age=60',
+    }),
+  )
+  return [
+    route(objectContract, async (event) => {
+      const manifest = manifestsOf(await publications.entries()).get(event.url.pathname) ?? notFound()
+      const { published } = await publications.publication(manifest)
+      const options = { contentType: JSON_TYPE, cacheControl: IMMUTABLE }
+      const body = publishedBody(published.body, options, manifest.sha256)
+      return respondPublished(event, objectContract.headers, body)
+    }),
+    route(timeMapContract, async (event) => {
+      if (event.url.pathname + event.url.search !== timeMapPath(baseUrl())) return notFound()
+      const proved = await publications.entries()
+      const body = proved.timeline.length === 0 ? notFound() : timeMapOf(proved)
+      return respondPublished(event, timeMapContract.headers, body)
+    }),
+  ]
+}
+
+/** `GET /objects/sha256/…` */
+export const objectContract: Contract<HeadRefusal> = {
+  ...COMMON,
+  path: '/objects/sha256/{object}',
+  pathRest: {
+    name: 'object',
+    description:
+      'first two hex digits of the SHA-256, a slash, all 64 in lower case, and `.json`, as in `ab/ab12…ef.json`',
+  },
+  operationId: 'getYearObject',
+  summary: 'Get a publication by its SHA-256',
+  description:
+    'Serves a publication that the proved ledger names, verified for this request. Its name is its SHA-256, so the bytes never change.',
+  success: yearEnvelopeSchema,
+  successDescription: 'The publication envelope, byte for byte from the archive',
+  successHeaders: {
+    ...COMMON.successHeaders,
+    'Cache-Control': `\`${IMMUTABLE}\``,
+  },
+  refusals: {
+    ...LEDGER_REFUSALS,
+    year_history_archive_corrupt: REFUSALS.year_history_archive_corrupt,
+    year_history_not_found: { status: 404, when: 'the ledger names no publication with this digest' },
+  },
+}
+
+/** `GET /timemap/link/…` */
+export const timeMapContract: Contract<HeadRefusal> = {
+  ...COMMON,
+  path: `${TIME_MAP_PATH}/{original}`,
+  pathRest: {
+    name: 'original',
+    description: `URL of the history without a time, as it stands: base URL and \`${ORIGINAL_PATH}\``,
+  },
+  operationId: 'getYearTimeMap',
+  summary: 'List every publication as a Memento time map',
+  description:
+    'The URL of every publication by its own time, in order (RFC 7089, section 5). There is no TimeGate: `at` selects any time.',
+  query: historyQuerySchema.pick({ sort: true }),
+  contentType: LINK_FORMAT,
+  success: z.string(),
+  successDescription: 'The links, one a line',
+  refusals: {
+    ...LEDGER_REFUSALS,
+    year_history_not_found: {
+      status: 404,
+      when: 'this server has no time map of that URL, or nothing is published yet',
+    },
+  },
 }

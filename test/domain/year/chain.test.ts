@@ -4,6 +4,8 @@ import { GENESIS_LEAF, headIsBehind, latestAt } from '../../../src/domain/year/c
 import type { TimelineItem } from '../../../src/domain/year/chain.ts'
 import { proveLedger } from '../../../src/domain/year/check.ts'
 import type { EntryContent, LedgerContents, LedgerRow } from '../../../src/domain/year/ledger.ts'
+import { leafText } from '../../../src/domain/year/ledger.ts'
+import { ENTRY_MAX_BYTES } from '../../../src/domain/year/log/tiles.ts'
 import { chainOf, gap, headAt, legacyRow, legacySeal, publication } from './ledger-rows.ts'
 
 const versioned = (rows: LedgerRow[]): LedgerContents => ({ rows, legacy: [], founding: null })
@@ -23,6 +25,14 @@ describe('a sound ledger', () => {
       expect(headIsBehind(entries, null)).toBe(true)
     },
   )
+
+  test('an entry whose line is too long for a signed log is not sealed', () => {
+    const [row] = chainOf([publication('2026-01-01', { kind: '' })])
+    const length = row ? ENTRY_MAX_BYTES - Buffer.byteLength(leafText(row)) : 0
+    const withKind = (kind: string) => chainOf([publication('2026-01-01', { kind })])
+    expect(Buffer.byteLength(leafText(withKind('k'.repeat(length))[0] as LedgerRow))).toBe(ENTRY_MAX_BYTES)
+    expect(() => withKind('k'.repeat(length + 1))).toThrow('entry 1 has 65536 bytes; at most 65535')
+  })
 
   test('an entry holds what was sealed into it, and leaves the columns of other kinds empty', () => {
     const contents: EntryContent[] = [

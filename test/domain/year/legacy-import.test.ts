@@ -105,6 +105,13 @@ describe('a line of the list', () => {
     },
   )
 
+  test('a line with a text that would make an entry too long for a signed log is refused', () => {
+    expect(parse({ publicationId: '\u0001'.repeat(1_000) })).not.toHaveProperty('reason')
+    expect(parse({ publicationId: 'x'.repeat(1_001) })).toMatchObject({
+      reason: 'publicationId: has more than 1000 characters',
+    })
+  })
+
   test('a refused line reports all of its problems at once', () => {
     const reasons = 'kind: is empty; byteSize: must be an integer'
     expect(parse({ kind: '', byteSize: '7' })).toMatchObject({ reason: reasons })

@@ -44,13 +44,19 @@ describe('the guides', () => {
   })
 })
 
-test('the audit script is served verbatim beside its guide, which links to it', async () => {
+test.each([
+  ['audit.sh', 'auditing'],
+  ['verify-proof.sh', 'proof'],
+])('the script %s is served verbatim beside its guide, which links to it', async (name, guide) => {
   const app = openApp(await openWorkspace())
-  const response = await app.request('http://dash.test/docs/audit.sh')
+  const response = await app.request(`http://dash.test/docs/${name}`)
   expect([response.status, response.headers.get('content-type')]).toEqual([200, 'text/plain; charset=utf-8'])
-  expect(await response.text()).toBe(readFileSync(new URL('../../../docs/audit.sh', import.meta.url), 'utf8'))
-  for (const path of ['/docs/auditing', '/docs/auditing.md'])
-    expect(await (await app.request(`http://dash.test${path}`)).text()).toMatch(/["(]\/docs\/audit\.sh[")]/)
+  expect(await response.text()).toBe(
+    readFileSync(new URL(`../../../docs/${name}`, import.meta.url), 'utf8'),
+  )
+  const link = new RegExp(`["(]/docs/${name.replace('.', String.raw`\.`)}[")]`)
+  for (const path of [`/docs/${guide}`, `/docs/${guide}.md`])
+    expect(await (await app.request(`http://dash.test${path}`)).text()).toMatch(link)
 })
 
 test('every diagram of the documents is served as an image with a text alternative, in a light and a dark form', async () => {

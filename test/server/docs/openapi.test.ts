@@ -55,6 +55,8 @@ const DESCRIBED: Readonly<Record<string, Described>> = {
       'get /api/feed/history/ledger/legacy (If-None-Match) 200 304 405 503 application/x-ndjson',
       'get /api/feed/history/head (If-None-Match) 200 304 404 405 503 application/json',
       'get /api/feed/history/index (If-None-Match) 200 304 405 503 application/json',
+      'get /objects/sha256/{object} (object If-None-Match) 200 304 404 405 503 application/json',
+      'get /timemap/link/{original} (original sort If-None-Match) 200 304 404 405 503 application/link-format',
     ],
     schemas: 'IndexedGap IndexedPublication YearCoverage YearFeed YearHistoryIndex YearItem YearPublication',
     codes: HISTORY_REFUSALS,

@@ -116,8 +116,8 @@ export function entriesUntilNext(
   const isFounding = ledger === 'v1' || seq < sealed
   const [first, own] = isFounding ? [1, sealed] : [seq, seq]
   if (own > size) return null
-  const next = proved.entries.find((entry) => entry.seq > own && entry.kind === 'publication')?.seq ?? size
-  const last = Math.min(next, size)
+  let last = Math.min(own + 1, size)
+  while (last < size && proved.entries[last - 1]?.kind !== 'publication') last += 1
   return Array.from({ length: last - first + 1 }, (_, index) => first + index)
 }
 
