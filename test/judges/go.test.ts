@@ -8,8 +8,10 @@ import {
   signNote,
   signerKey,
 } from '../../src/domain/year/log/signed-note.ts'
-import { LOG_SEED } from '../domain/year/log-vectors.ts'
+import { formatLogProof, proveEntry } from '../../src/domain/year/log/log-proof.ts'
+import { LOG_SEED, testWitness } from '../domain/year/log-vectors.ts'
 import { listenLocally } from '../support/api-client.ts'
+import { dash, filledFolder, serve } from '../support/dash.ts'
 import { temporaryFolder } from '../support/temporary-folder.ts'
 import {
   ARCHIVES,
@@ -116,7 +118,7 @@ describe('changed bits', () => {
     const proofs = (await proofFiles(archive)).map((text, index) =>
       write(folder, `${index}.tlog-proof`, text),
     )
-    const ignored = await ignoredBits(await exportLog(archive), 3, [
+    const ignored = await ignoredBits(await exportLog(archive), 1, [
       archive.vkey,
       ...storedNotes(archive),
       ...proofs,
@@ -137,6 +139,83 @@ describe('changed bits', () => {
     expect(ignored.filter(({ path }) => basename(path) !== 'checkpoint')).toEqual([])
   })
 })
+
+describe('texts that differ from the canonical form', () => {
+  const key = signerKey('dash.example/tlog/year', LOG_SEED)
+  const vkey = formatVerifierKey(key)
+  const entries = ['a', 'b', 'c'].map((text) => Buffer.from(text))
+  const tree = merkleTree(entries.map(leafHash))
+  const text = checkpointText({ origin: key.name, size: 3, root: rootAt(tree, 3) })
+  const note = signNote(text, key)
+  const proof = formatLogProof(proveEntry(tree, Buffer.from('c'), 2, 3, note))
+  const [signature = ''] = note.trimEnd().split('\n').slice(-1)
+
+  test.each([
+    ['a checkpoint of size 03', signNote(text.replace('\n3\n', '\n03\n'), key)],
+    ['a root that is not canonical', signNote(text.replace(/.=\n$/, changedPadding), key)],
+    ['a signature that is not canonical', note.replace(/.=\n$/, changedPadding)],
+    ['a second, invalid signature of the key', `${note}${signature.replace(/....=$/, 'AAAA=')}\n`],
+    ['an index with zeros before it', proof.replace('index 2', 'index 002')],
+    ['an index with a sign', proof.replace('index 2', 'index +2')],
+    ['an entry that is not canonical', proof.replace('Yw==', 'Yx==')],
+    ['a carriage return after the entry', proof.replace('Yw==', 'Yw==\r')],
+  ])('dash refuses %s, which Go accepts', async (_what, changed) => {
+    const file = write(await temporaryFolder(), 'changed', changed)
+    await go.accept([vkey, await writeLog(entries, note), file])
+    expect(problemOf(changed, vkey)).not.toBeNull()
+  })
+
+  test.each([
+    ['a hash of 33 bytes', proof.replace(/=\n\n/, 'A\n\n')],
+    ['carriage returns', note.replaceAll('\n', '\r\n')],
+    ['another origin', signNote(text.replace('year', 'month'), key)],
+    ['a byte order mark', `\uFEFF${note}`],
+    ['an index outside of the tree', proof.replace('index 2', 'index 3')],
+    [
+      'an invalid signature before the valid one',
+      note.replace('\u2014', `${signature.replace(/....=$/, 'AAAA=')}\n\u2014`),
+    ],
+  ])('Go and dash refuse %s', async (_what, changed) => {
+    const file = write(await temporaryFolder(), 'changed', changed)
+    await go.refuse([vkey, await writeLog(entries, note), file])
+    expect(problemOf(changed, vkey)).not.toBeNull()
+  })
+
+  test('Go and dash ignore signatures of unknown keys', async () => {
+    const cosigned = `${note}${testWitness('w1', 3).cosign(text, 700)}\n`
+    await go.accept([vkey, await writeLog(entries, cosigned)])
+    expect(problemOf(cosigned, vkey)).toBeNull()
+  })
+
+  test('Go refuses a checkpoint that the log does not continue', async () => {
+    const other = checkpointText({ origin: key.name, size: 2, root: rootAt(tree, 1) })
+    const file = write(await temporaryFolder(), 'other', signNote(other, key))
+    const reason = await go.refuse([vkey, await writeLog(entries, note), file])
+    expect(reason).toMatch(/^failed consistency: the trees of 2 and 3 entries: /)
+  })
+})
+
+test('a stranger can check a served archive with Go alone', async () => {
+  const data = await filledFolder()
+  const path = join(await temporaryFolder(), 'log.key')
+  const env = { DASH_BASE_URL: 'https://dash.example', DASH_LOG_KEY_FILE: path, DASH_DATA_DIR: data }
+  const key = await dash(['log-key', 'new', '--json'], { env })
+  expect((await dash(['publish-year'], { env })).code).toBe(0)
+  const { url } = await serve([], { env })
+  const proof = await (await fetch(`${url}/tlog/year/proof`)).text()
+  const file = write(await temporaryFolder(), 'newest.tlog-proof', proof)
+  const { verifierKey } = JSON.parse(key.stdout) as { verifierKey: string }
+  expect(await go.accept([verifierKey, `${url}/tlog/year`, file])).toContain(
+    'ok entries: all 1 are in the tree',
+  )
+})
+
+const BASE64 = 'ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789+/'
+
+/** Sets a bit that base64 does not use, in the last character before the padding. */
+function changedPadding(end: string): string {
+  return `${BASE64[BASE64.indexOf(end[0] ?? '') + 1]}${end.slice(1)}`
+}
 
 function filesOf(folder: string): string[] {
   return readdirSync(folder, { recursive: true, withFileTypes: true })
