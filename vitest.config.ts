@@ -10,6 +10,7 @@ export default defineConfig({
       'test/**/*.slow.test.ts',
       'test/faults/**',
       'test/installed/**',
+      'test/judges/**',
       'test/ops/**',
       'test/page/**',
       'test/remote/**',

@@ -1,7 +1,7 @@
 import { defineConfig } from 'vitest/config'
 import { reporting } from './test/support/reporting.ts'
 
-/** Suites that need more than Node and npm: strace and a tmpfs (faults), a browser (page), servers (remote), tmux (terminal), packages to download (installed), the programs that read what operators are given (ops). One file at a time. */
+/** Suites that need more than Node and npm: strace and a tmpfs (faults), a browser (page), servers (remote), tmux (terminal), packages to download (installed), the programs that read what operators are given (ops), Go (judges). One file at a time. */
 export default defineConfig({
   test: {
     ...reporting(process.env['DASH_TEST_REPORT']),
@@ -9,6 +9,7 @@ export default defineConfig({
     include: [
       'test/faults/**/*.test.ts',
       'test/installed/**/*.test.ts',
+      'test/judges/**/*.test.ts',
       'test/ops/**/*.test.ts',
       'test/page/**/*.test.ts',
       'test/remote/**/*.test.ts',

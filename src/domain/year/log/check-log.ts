@@ -51,7 +51,7 @@ export function auditLog(rows: readonly LedgerRow[], files: readonly AuditedLogF
 }
 
 function textOf(bytes: Uint8Array | null): string {
-  return bytes === null ? '' : new TextDecoder().decode(bytes)
+  return bytes === null ? '' : new TextDecoder('utf-8', { ignoreBOM: true }).decode(bytes)
 }
 
 function invalid(file: LogFile, expected: string, actual: string): Finding {

@@ -65,6 +65,8 @@ describe('an audit of the signed log', () => {
     ],
     ['a note has the name of another size', { '4': SOUND['2'] ?? '' }, '4'],
     ['a note is empty', { '4': '' }, '4'],
+    ['a note begins with a byte order mark', { '4': `\uFEFF${SOUND['4']}` }, '4'],
+    ['a policy begins with a byte order mark', { 'policy.1': `\uFEFF${SOUND['policy.1']}` }, 'policy.1'],
     ['a policy is not valid', { 'policy.1': 'hello\n' }, 'policy.1'],
     [
       'a cosignature is of another note',

@@ -122,6 +122,15 @@ describe('verification', () => {
       }
   })
 
+  test('every tree of up to 600 entries has valid inclusion proofs of its first, middle and last leaves', () => {
+    for (let size = 1; size <= 600; size += 1)
+      for (const index of new Set([0, size >> 1, ((size * 5) % 7) % size, size - 1])) {
+        const leaf = leafHash(entries[index] as Uint8Array)
+        const root = rootOfInclusion(leaf, index, size, inclusionProof(tree, index, size))
+        expect(hex(root)).toBe(hex(rootAt(tree, size)))
+      }
+  })
+
   test('every size up to 600 is consistent with some smaller size', () => {
     for (let newer = 0; newer <= 600; newer += 1)
       for (const older of [0, newer >> 1, (newer * 7) % (newer + 1), Math.max(0, newer - 1), newer])

@@ -15,6 +15,7 @@ import {
   tilesOfSize,
 } from '../../../../src/domain/year/log/tiles.ts'
 import type { Tile } from '../../../../src/domain/year/log/tiles.ts'
+import { naiveRoot } from '../naive-merkle-tree.ts'
 
 const utf8 = (text: string): Uint8Array => new TextEncoder().encode(text)
 const hex = (bytes: Uint8Array): string => Buffer.from(bytes).toString('hex')
@@ -104,6 +105,35 @@ describe('tiles of a tree', () => {
         )
       }
   })
+
+  test('the tiles of every tree of up to 600 entries hold the leaf hashes and the roots of full tiles', () => {
+    const entries = Array.from({ length: 600 }, (_, index) => utf8(String(index)))
+    const tree = merkleTree(entries.map(leafHash))
+    const levels = [
+      entries.map((entry) => naiveRoot([entry])),
+      [0, 1].map((tile) => rootOfTile(entries, tile)),
+    ]
+    for (let size = 1; size <= 600; size += 1)
+      for (const { level, index, width } of tilesOfSize(size)) {
+        if (level === 'entries') continue
+        const expected = levels[level]?.slice(index * 256, index * 256 + width) ?? []
+        expect(Buffer.concat(expected).equals(tileOf(tree, { level, index, width }))).toBe(true)
+      }
+  })
+
+  test('the higher tiles of a tree of 70,000 entries hold the roots of the tiles below them', () => {
+    const entries = Array.from({ length: 70_000 }, (_, index) => utf8(String(index)))
+    const tree = merkleTree(entries.map(leafHash))
+    const last = tileOf(tree, { level: 1, index: 1, width: 17 })
+    expect(parseTile(last, 17)?.map(hex)).toEqual(
+      Array.from({ length: 17 }, (_, index) => hex(rootOfTile(entries, 256 + index))),
+    )
+    const top = naiveRoot(entries.slice(0, 65_536))
+    expect(hex(tileOf(tree, { level: 2, index: 0, width: 1 }))).toBe(hex(top))
+  })
+
+  const rootOfTile = (entries: readonly Uint8Array[], index: number): Buffer =>
+    naiveRoot(entries.slice(index * 256, (index + 1) * 256))
 
   const countOf = ({ level }: Tile, size: number): number =>
     level === 'entries' ? size : Math.floor(size / 256 ** level)
