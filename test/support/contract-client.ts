@@ -19,6 +19,11 @@ import {
 } from '../../src/server/year/routes.ts'
 
 import {
+  changesAtomContract,
+  changesJsonContract,
+  changesRssContract,
+} from '../../src/server/year/year-changes.ts'
+import {
   checkpointContract,
   policyContract,
   proofContract,
@@ -32,6 +37,9 @@ export const PUBLIC_CONTRACTS: readonly Contract<string>[] = [
   legacyLedgerContract,
   headContract,
   indexContract,
+  changesRssContract,
+  changesAtomContract,
+  changesJsonContract,
   checkpointContract,
   tileContract,
   policyContract,

@@ -13,6 +13,7 @@ import {
   ledgerContract,
   legacyLedgerContract,
 } from '../year/routes.ts'
+import { changesAtomContract, changesJsonContract, changesRssContract } from '../year/year-changes.ts'
 import {
   LOG_DOCS,
   checkpointContract,
@@ -40,7 +41,16 @@ const INTERFACES: readonly Interface[] = [
     title: 'Top Year feed history',
     summary: 'Serves archived Top Year publications byte for byte.',
     version: '1.0.0',
-    contracts: [historyContract, ledgerContract, legacyLedgerContract, headContract, indexContract],
+    contracts: [
+      historyContract,
+      ledgerContract,
+      legacyLedgerContract,
+      headContract,
+      indexContract,
+      changesRssContract,
+      changesAtomContract,
+      changesJsonContract,
+    ],
   },
   {
     path: LOG_DOCS,
