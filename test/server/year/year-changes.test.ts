@@ -127,10 +127,15 @@ test('the three formats of the changes are valid and have the same entries under
     link,
     publishedAt,
   }))
-  for (const xml of [rss, atom]) {
-    expect(readWithFastXml(xml).items).toEqual(entries)
-    expect(await readWithSax(xml)).toMatchObject(entries)
-  }
+  // RSS has times to the second.
+  const inSeconds = entries.map((entry) => ({
+    ...entry,
+    publishedAt: entry.publishedAt.replace(/\.\d{3}Z$/, '.000Z'),
+  }))
+  expect(readWithFastXml(atom).items).toEqual(entries)
+  expect(readWithFastXml(rss).items).toEqual(inSeconds)
+  expect(await readWithSax(atom)).toMatchObject(entries)
+  expect(await readWithSax(rss)).toMatchObject(inSeconds)
 })
 
 test('a changed or missing object of an older publication refuses the feed, and its return mends it', async () => {
