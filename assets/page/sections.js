@@ -159,11 +159,22 @@ async function show(href, sectionIds, noticeSection) {
     }
     for (const [index, section] of sections.entries())
       section.replaceChildren(...(replacements[index]?.childNodes ?? []))
+    for (const link of feedLinksOf(document)) link.remove()
+    document.head.append(...feedLinksOf(page))
     shownPath = pathOf(response.address)
     return { address: response.address, title: page.title }
   } finally {
     if (!signal.aborted) for (const section of sections) section.removeAttribute('aria-busy')
   }
+}
+
+/**
+ * Links by which feed readers find the feeds of the shown view.
+ *
+ * @param {Document} page
+ */
+function feedLinksOf(page) {
+  return page.head.querySelectorAll('link[rel="alternate"]')
 }
 
 /**

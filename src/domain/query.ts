@@ -10,15 +10,15 @@ import { Refusal } from './refusal.ts'
  * Parses the query parameters of a request. A parameter given twice is invalid; an unknown one is ignored.
  *
  * @param params the parsed query string
- * @param codes refusal code of each parameter
- * @throws Refusal with the code of the first invalid parameter, in the order of the schema
+ * @param codes refusal code of each parameter, or a function that makes its refusal
+ * @throws Refusal of the first invalid parameter, in the order of the schema
  */
-export function parseQuery<Schema extends z.ZodObject>(
+export function parseQuery<Schema extends z.ZodObject, Name extends keyof z.infer<Schema> & string>(
   schema: Schema,
   params: URLSearchParams,
-  codes: Readonly<Record<keyof z.infer<Schema> & string, string>>,
+  codes: Readonly<Record<Name, string | ((name: Name) => Refusal)>>,
 ): z.infer<Schema> {
-  const names = Object.keys(schema.shape) as (keyof typeof codes)[]
+  const names = Object.keys(schema.shape) as Name[]
   const entries = names.map((name) => {
     const values = params.getAll(name)
     return [name, values.length > 1 ? values : values[0]]
@@ -27,5 +27,7 @@ export function parseQuery<Schema extends z.ZodObject>(
   if (parsed.success) return parsed.data
   const invalid = new Set(parsed.error.issues.map(({ path }) => path[0]))
   const first = names.find((name) => invalid.has(name))
-  throw first === undefined ? parsed.error : new Refusal(codes[first])
+  if (first === undefined) throw parsed.error
+  const code = codes[first]
+  throw typeof code === 'string' ? new Refusal(code) : code(first)
 }

@@ -7,6 +7,7 @@ import type { Agent } from './agent/routes.ts'
 import { addressOf } from './callers.ts'
 import { mountDocs } from './docs/docs.ts'
 import { publishedDocuments } from './docs/openapi.ts'
+import type { FeedHost } from './feed/feeds.ts'
 import { liveRoutes } from './feed/live-routes.ts'
 import { provedSnapshots } from './feed/proved-snapshots.ts'
 import type { ProvedSnapshots, SnapshotReader } from './feed/proved-snapshots.ts'
@@ -22,6 +23,7 @@ import { mountHome } from './page/home.ts'
 import { mountItemPage } from './page/item-page.ts'
 import { pageHeaders } from './page/layout.ts'
 import { modelsPanel } from './page/models-panel.ts'
+import { mountSearchPage } from './page/search-page.ts'
 import { sharedSources } from './page/page-sources.ts'
 import type { PageSources } from './page/page-sources.ts'
 import { shownLog } from './page/proof-panel.ts'
@@ -32,6 +34,7 @@ import type { Log, Route } from './route.ts'
 import { singleFlight, withTimeout } from './single-flight.ts'
 import { historyRoute, ledgerRoutes, publicationRoutes } from './year/routes.ts'
 import { logRoutes } from './year/log-routes.ts'
+import { changesRoutes } from './year/year-changes.ts'
 import { provedPublications } from './year/proved-publications.ts'
 import type { ProvedPublications, PublicationPorts } from './year/proved-publications.ts'
 import { servedLog } from './year/served-log.ts'
@@ -94,12 +97,15 @@ export function createApp(ports: ServerPorts, readers = openReaders(ports)): H3 
     log,
   })
   mountItemPage(mount, frame, log)
+  mountSearchPage(mount, frame, log)
   mountDocs(app, mount, publishedDocuments(demo), frame, baseUrl)
-  const live = liveRoutes(snapshots, () => ({ baseUrl: baseUrl(), demo }))
+  const host = (): FeedHost => ({ baseUrl: baseUrl(), demo })
+  const live = liveRoutes(snapshots, host)
   const year = [
     historyRoute(publications, clock, { baseUrl, demo }),
     ...ledgerRoutes(publications),
     ...publicationRoutes(publications, baseUrl),
+    ...changesRoutes({ publications, objects: ports.objects, clock, host }),
     ...logRoutes(readLog, clock),
   ]
   mountRoutes(app, [...year, ...live, ...searchRoutes(ports.search, callerOf)], log)

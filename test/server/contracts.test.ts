@@ -9,6 +9,11 @@ import { AS_OF, openWorkspace, publishDays, sampleSignals } from '../support/wor
 const YEAR_DOCS = '/docs/api/top-year-history'
 const LEDGER = { cache: 'public, max-age=60', exposed: 'ETag, Link', docs: YEAR_DOCS, query: '' }
 const LOG = { ...LEDGER, docs: '/docs/api/top-year-log' }
+const CHANGES = {
+  ...LEDGER,
+  cache: 'public, max-age=300, stale-while-revalidate=3600',
+  exposed: 'ETag, Last-Modified, Link',
+}
 const LIVE = {
   cache: 'public, max-age=60, stale-while-revalidate=300',
   exposed: 'ETag, Last-Modified, Link',
@@ -37,6 +42,9 @@ const ROUTES: Readonly<Record<string, typeof LEDGER>> = {
   '/api/feed/history/index': LEDGER,
   '/objects/sha256/{object}': { ...LEDGER, cache: 'public, max-age=31536000, immutable' },
   '/timemap/link/{original}': { ...LEDGER, query: '?sort=year' },
+  '/api/feed/history/rss': CHANGES,
+  '/api/feed/history/atom': CHANGES,
+  '/api/feed/history/feed.json': CHANGES,
   '/tlog/year/checkpoint': { ...LOG, cache: 'public, max-age=5' },
   '/tlog/year/tile/{tile}': { ...LOG, cache: 'public, max-age=31536000, immutable' },
   '/tlog/year/policy': LOG,

@@ -21,6 +21,11 @@ import {
 } from '../../src/server/year/routes.ts'
 
 import {
+  changesAtomContract,
+  changesJsonContract,
+  changesRssContract,
+} from '../../src/server/year/year-changes.ts'
+import {
   checkpointContract,
   policyContract,
   proofContract,
@@ -36,6 +41,9 @@ export const PUBLIC_CONTRACTS: readonly Contract<string>[] = [
   indexContract,
   objectContract,
   timeMapContract,
+  changesRssContract,
+  changesAtomContract,
+  changesJsonContract,
   checkpointContract,
   tileContract,
   policyContract,
@@ -124,9 +132,10 @@ function refusalOf({ refusals, methodNotAllowed }: Contract<string>, result: Con
   const { error, ...members } = JSON.parse(text) as { error: string; retryAfterSeconds?: number }
   const { retryAfterSeconds } = members
   const refusal = refusals[error]
+  const variable = Object.entries(members).filter(([name]) => name in (refusal?.memberSchemas ?? {}))
   expect([status, members]).toEqual([
     refusal?.status,
-    { ...refusal?.members, ...(retryAfterSeconds !== undefined && { retryAfterSeconds }) },
+    { ...refusal?.members, ...Object.fromEntries(variable) },
   ])
   const refusalHeaders = ['cache-control', 'etag', 'allow', 'retry-after'].map((name) => headers.get(name))
   const allow = error === methodNotAllowed ? 'GET' : null

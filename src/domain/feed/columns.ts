@@ -72,27 +72,26 @@ export function topOf<T extends Scored>(scored: readonly T[], compare: (a: T, b:
   return [...scored].sort(compare).slice(0, COLUMN_LENGTH)
 }
 
-/**
- * Takes events in order, skipping those whose exact URL or exact title was already taken, until a column is full.
- *
- * @param titleOf the title to compare; null while it is unknown, which equals no other
- */
-export function takeDistinct<T extends Scored>(
-  order: readonly T[],
-  titleOf: (scored: T) => string | null,
-): T[] {
+/** The URL and the title to compare; null while it is unknown, which equals no other. */
+interface Distinction<T> {
+  urlOf: (item: T) => string | null
+  titleOf: (item: T) => string | null
+}
+
+/** Takes items in order, skipping those whose exact URL or exact title was already taken, until a column is full. */
+export function takeDistinct<T>(order: readonly T[], { urlOf, titleOf }: Distinction<T>): T[] {
   const urls = new Set<string>()
   const titles = new Set<string>()
   const taken: T[] = []
-  for (const scored of order) {
+  for (const item of order) {
     if (taken.length >= COLUMN_LENGTH) break
-    const { url } = scored.event
+    const url = urlOf(item)
     if (url !== null && urls.has(url)) continue
-    const title = titleOf(scored)
+    const title = titleOf(item)
     if (title !== null && titles.has(title)) continue
     if (url !== null) urls.add(url)
     if (title !== null) titles.add(title)
-    taken.push(scored)
+    taken.push(item)
   }
   return taken
 }

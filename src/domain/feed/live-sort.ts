@@ -47,6 +47,7 @@ export function parseLiveSort(params: URLSearchParams): LiveSort {
 export const LIVE_REFUSALS = [
   'invalid_sort',
   'year_is_archived',
+  'invalid_rule',
   'no_snapshot',
   'method_not_allowed',
   'feed_storage_unavailable',

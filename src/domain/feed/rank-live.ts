@@ -79,8 +79,13 @@ export function rankLive(sort: LiveSort, events: readonly FeedEvent[], now: Inst
     columns,
     hype: listed(topOf(cohorts.flat(), rule.order.hype)),
     midjourney: listed(topOf(weighted('midjourney'), rule.order.column)),
-    popular: listed(takeDistinct(news.flat().sort(rule.order.popular), ({ event }) => event.title)),
+    popular: listed(takeDistinct(news.flat().sort(rule.order.popular), EVENT_IDENTITY)),
   }
+}
+
+const EVENT_IDENTITY = {
+  urlOf: ({ event }: Scored) => event.url,
+  titleOf: ({ event }: Scored) => event.title,
 }
 
 /** Day, week and month: the Year's orders over a shorter window. */

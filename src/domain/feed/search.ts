@@ -110,6 +110,13 @@ function inOrder<Query extends z.ZodType<{ from: Day | null; to: Day | null }>>(
   return query.refine(({ from, to }) => !(from && to && from > to), { path: ['from'], when: () => true })
 }
 
+/** Sources, comma-separated; empty for all. */
+export const sourceList = z
+  .string()
+  .optional()
+  .transform((text) => text?.split(',') ?? [])
+  .refine((sources) => sources.length <= SOURCES_MAX && sources.every(isKnownSource))
+
 /** `GET /api/search`. */
 export const searchQuery = inOrder(
   z.object({
@@ -117,12 +124,9 @@ export const searchQuery = inOrder(
       description: `Search words; at most ${QUERY_MAX_WORDS}, the rest is ignored.`,
       example: 'search engine',
     }),
-    source: z
-      .string()
-      .optional()
-      .transform((text) => text?.split(',') ?? [])
-      .refine((sources) => sources.length <= SOURCES_MAX && sources.every(isKnownSource))
-      .meta({ description: 'Sources to search, comma-separated: `hn,lobsters`. Default: all.' }),
+    source: sourceList.meta({
+      description: 'Sources to search, comma-separated: `hn,lobsters`. Default: all.',
+    }),
     ...range,
     limit,
     cursor: z

@@ -12,6 +12,9 @@ export type NewsSource = (typeof NEWS_SOURCES)[number]
 export const HYPE_PROVIDERS = ['github', 'huggingface', 'replicate', 'reddit'] as const
 export type HypeProvider = (typeof HYPE_PROVIDERS)[number]
 
+/** The sources of the ranked hype cohorts. */
+export const HYPE_SOURCES: readonly string[] = HYPE_PROVIDERS.map((provider) => `hype:${provider}`)
+
 /** Facts of a source. */
 interface SourceFacts {
   /** Name as people write it. */

@@ -1,6 +1,8 @@
 import { compareCodeUnits } from '../text.ts'
-import { COLUMN_LENGTH } from './columns.ts'
+import { COLUMN_LENGTH, takeDistinct } from './columns.ts'
 import type { LiveFeed, LiveItem } from './live-items.ts'
+import { applyRule } from './rule.ts'
+import type { FeedRule } from './rule.ts'
 import { factsOf } from './source.ts'
 
 /** One item of the subscription feeds (docs/api.md); its rank is the one in this feed. */
@@ -25,23 +27,35 @@ type AnyItem = LiveItem & {
 }
 
 /**
- * The items of a subscription: `popular`, the hype column and the images in one list by `agg_score`, then by save key.
- * The first hundred.
+ * The items of a subscription in one list by `agg_score`, then by save key, at most a hundred. Without a rule: `popular`,
+ * the hype column and the images. With a rule: the matching items of every list, each exact URL and title once, at most
+ * `top`.
  */
-export function subscriptionItems({ popular, hypeReplicate, midjourney }: LiveFeed): SubscriptionItem[] {
-  const items: AnyItem[] = [...popular, ...hypeReplicate, ...midjourney]
-  return items
-    .sort((a, b) => b.agg_score - a.agg_score || compareCodeUnits(a.key, b.key))
-    .slice(0, COLUMN_LENGTH)
-    .map((item, index) => ({
-      ...item,
-      rank: index + 1,
-      link: item.url ?? item.discussionUrl,
-      unit: unitOf(item.source),
-      author: authorOf(item),
-      tags: (item.tags ?? []).filter((tag) => tag.trim() !== ''),
-      summary: summaryOf(item),
-    }))
+export function subscriptionItems(feed: LiveFeed, rule: FeedRule | null = null): SubscriptionItem[] {
+  const { popular, hypeReplicate, midjourney } = feed
+  const items = rule === null ? inOrder([popular, hypeReplicate, midjourney]) : matchingItems(feed, rule)
+  return items.slice(0, rule?.top ?? COLUMN_LENGTH).map((item, index) => ({
+    ...item,
+    rank: index + 1,
+    link: item.url ?? item.discussionUrl,
+    unit: unitOf(item.source),
+    author: authorOf(item),
+    tags: (item.tags ?? []).filter((tag) => tag.trim() !== ''),
+    summary: summaryOf(item),
+  }))
+}
+
+function inOrder(lists: readonly (readonly AnyItem[])[]): AnyItem[] {
+  return lists.flat().sort((a, b) => b.agg_score - a.agg_score || compareCodeUnits(a.key, b.key))
+}
+
+function matchingItems(feed: LiveFeed, rule: FeedRule): AnyItem[] {
+  const { popular, hackerNews, lobsters, lessWrong, hypeReplicate, midjourney } = applyRule(feed, {
+    ...rule,
+    top: null,
+  })
+  const items = inOrder([popular, hackerNews, lobsters, lessWrong, hypeReplicate, midjourney])
+  return takeDistinct(items, { urlOf: ({ url }) => url, titleOf: ({ title }) => title })
 }
 
 function authorOf({ by, submitter_user, author, username }: AnyItem): string | null {
@@ -58,6 +72,19 @@ function summaryOf({ source, points, comments, description }: AnyItem): string {
 
 function withUnit(count: number, plural: string): string {
   return `${count} ${count === 1 ? plural.replace(/s$/, '') : plural}`
+}
+
+/** Describes a rule in words: `postgres, Hacker News, at least 50 points`. */
+export function describeRule({ q, source, minPoints, minComments, top }: FeedRule): string {
+  return [
+    q === null ? [] : [q],
+    source.map(nameOfSource),
+    minPoints === null ? [] : [`at least ${withUnit(minPoints, 'points')}`],
+    minComments === null ? [] : [`at least ${withUnit(minComments, 'comments')}`],
+    top === null ? [] : [`top ${top}`],
+  ]
+    .flat()
+    .join(', ')
 }
 
 /** The unit of a source's points, in the plural: `points`, `karma`, `stars`, `likes`, `runs` or `upvotes`. */

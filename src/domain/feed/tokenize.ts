@@ -116,6 +116,16 @@ function queryTerm(words: string[], { prefix = false, quoted = false }): QueryTe
   return { words, prefix, quoted }
 }
 
+/** True if a text has every term, the words of each next to each other in their order; false without a term. */
+export function hasTerms(text: readonly string[], terms: readonly QueryTerm[]): boolean {
+  const isAt = ({ words, prefix }: QueryTerm, start: number): boolean =>
+    words.every((word, index) => {
+      const found = text[start + index]
+      return prefix && index === words.length - 1 ? (found?.startsWith(word) ?? false) : found === word
+    })
+  return terms.length > 0 && terms.every((term) => text.some((_, start) => isAt(term, start)))
+}
+
 /** The same terms with the last one as a prefix, for a query still being typed; null when that changes nothing. */
 export function withLastAsPrefix(terms: readonly QueryTerm[]): QueryTerm[] | null {
   const last = terms.at(-1)

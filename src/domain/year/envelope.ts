@@ -10,7 +10,8 @@ import type { RankedEvent, RankedYear } from './rank.ts'
 import { yearEnvelopeSchema } from './schema.ts'
 import type { Coverage, YearEnvelope, YearFeed, YearItem } from './schema.ts'
 
-const ALGORITHM_VERSION = 'top-year-v3'
+/** Version of the publications made here; only its layout is parsed. */
+export const ALGORITHM_VERSION = 'top-year-v3'
 const SCHEMA_VERSION = 3
 const ENVELOPE_KIND = 'top-year-publication'
 

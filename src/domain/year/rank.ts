@@ -177,7 +177,10 @@ function walkPopular(
   missing: Map<string, YearEvent>,
 ): RankedEvent[] {
   const order = [...news].sort(compareInPopular)
-  const taken = takeDistinct(order, ({ event, key }) => titles(event, key)?.title ?? null)
+  const taken = takeDistinct(order, {
+    urlOf: ({ event }) => event.url,
+    titleOf: ({ event, key }) => titles(event, key)?.title ?? null,
+  })
   const popular: RankedEvent[] = []
   for (const { event, key, percentile } of taken) {
     const title = titles(event, key)

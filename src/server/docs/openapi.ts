@@ -15,6 +15,7 @@ import {
   objectContract,
   timeMapContract,
 } from '../year/routes.ts'
+import { changesAtomContract, changesJsonContract, changesRssContract } from '../year/year-changes.ts'
 import {
   LOG_DOCS,
   checkpointContract,
@@ -50,6 +51,9 @@ const INTERFACES: readonly Interface[] = [
       indexContract,
       objectContract,
       timeMapContract,
+      changesRssContract,
+      changesAtomContract,
+      changesJsonContract,
     ],
   },
   {

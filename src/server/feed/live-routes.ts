@@ -1,50 +1,85 @@
+import { LRUCache } from 'lru-cache'
 import { z } from 'zod'
 import { liveQuery, parseLiveSort } from '../../domain/feed/live-sort.ts'
 import type { LiveRefusal } from '../../domain/feed/live-sort.ts'
+import { COLUMN_LENGTH } from '../../domain/feed/columns.ts'
 import { liveFeedSchema } from '../../domain/feed/live-items.ts'
+import type { LiveFeed } from '../../domain/feed/live-items.ts'
+import {
+  RULE_MINIMUM_MAX,
+  RULE_PARAMS,
+  RULE_QUERY_MAX_LENGTH,
+  applyRule,
+  paramsOfRule,
+  parseRule,
+  ruleFields,
+} from '../../domain/feed/rule.ts'
+import type { FeedRule } from '../../domain/feed/rule.ts'
 import { Refusal } from '../../domain/refusal.ts'
 import { respondPublished } from '../respond.ts'
 import type { PublishedBody } from '../respond.ts'
 import { publicAccess, route } from '../route.ts'
 import type { Contract, Route } from '../route.ts'
 import { onceFor } from '../single-flight.ts'
-import { jsonFeedSchema, subscriptionFeed, writeAtom, writeJsonFeed, writeRss } from './feeds.ts'
-import type { FeedHost, SubscriptionFeed } from './feeds.ts'
+import { jsonFeedSchema, subscriptionFeed } from './feeds.ts'
+import type { FeedHost } from './feeds.ts'
+import { writeAtom, writeJsonFeed, writeRss } from './formats.ts'
+import type { FeedDocument } from './formats.ts'
 import { parseFeed, publishedFrom } from './proved-snapshots.ts'
 import type { ProvedFeed, ProvedSnapshots } from './proved-snapshots.ts'
 
+/** Size of the cache of feeds selected by rules, in bytes. */
+const RULE_CACHE_MAX_BYTES = 8 * 1024 * 1024
+
+type LiveContract = Contract<LiveRefusal>
+
+/** Writes the body of a route from a feed, the whole or the part that a rule selects. */
+type WriteBody = (feed: LiveFeed, rule: FeedRule | null) => string
+
 /** Routes of the live feed and its three subscription formats (docs/api.md). */
 export function liveRoutes(snapshots: ProvedSnapshots, host: () => FeedHost): Route[] {
-  const subscription = (
-    contract: Contract<LiveRefusal>,
-    write: (feed: SubscriptionFeed) => string,
-  ): Route => {
-    const type = `${contract.contentType}; charset=utf-8`
-    const render = onceFor((proved: ProvedFeed): PublishedBody => {
-      const text = write(subscriptionFeed(parseFeed(proved), host(), contract.path, FEED_DOCS))
-      return publishedFrom(proved.snapshot, Buffer.from(text), type)
+  const feedOf = onceFor(parseFeed)
+  const cache = new LRUCache<string, PublishedBody>({
+    maxSize: RULE_CACHE_MAX_BYTES,
+    sizeCalculation: ({ body }) => body.byteLength,
+  })
+
+  const live = (contract: LiveContract, write: WriteBody, isStored = false): Route => {
+    const type = `${contract.contentType ?? 'application/json'}; charset=utf-8`
+    const render = (proved: ProvedFeed, rule: FeedRule | null): PublishedBody =>
+      publishedFrom(proved.snapshot, Buffer.from(write(feedOf(proved), rule)), type)
+    const whole = isStored
+      ? ({ published }: ProvedFeed) => published
+      : onceFor((proved: ProvedFeed) => render(proved, null))
+    const selected = (proved: ProvedFeed, rule: FeedRule): PublishedBody => {
+      const key = [contract.path, proved.published.etag, paramsOfRule(rule)].join(' ')
+      const body = cache.get(key) ?? render(proved, rule)
+      cache.set(key, body)
+      return body
+    }
+    return route(contract, async (event) => {
+      const { searchParams } = event.url
+      const sort = parseLiveSort(searchParams)
+      const rule = parseRule(searchParams)
+      const proved = await snapshots.newest(sort)
+      if (!proved) throw new Refusal<LiveRefusal>('no_snapshot')
+      const published = rule === null ? whole(proved) : selected(proved, rule)
+      return respondPublished(event, contract.headers, published)
     })
-    return serve(contract, snapshots, render)
   }
 
+  const subscription = (contract: LiveContract, write: (feed: FeedDocument) => string): Route =>
+    live(contract, (feed, rule) => {
+      const paths = { path: contract.path, docsPath: FEED_DOCS }
+      return write(subscriptionFeed(feed, host(), paths, rule))
+    })
+
   return [
-    serve(liveContract, snapshots, ({ published }) => published),
+    live(liveContract, (feed, rule) => JSON.stringify(rule === null ? feed : applyRule(feed, rule)), true),
     subscription(rssContract, writeRss),
     subscription(atomContract, writeAtom),
     subscription(jsonFeedContract, writeJsonFeed),
   ]
-}
-
-function serve(
-  contract: Contract<LiveRefusal>,
-  snapshots: ProvedSnapshots,
-  publishedOf: (proved: ProvedFeed) => PublishedBody,
-): Route {
-  return route(contract, async (event) => {
-    const proved = await snapshots.newest(parseLiveSort(event.url.searchParams))
-    if (!proved) throw new Refusal<LiveRefusal>('no_snapshot')
-    return respondPublished(event, contract.headers, publishedOf(proved))
-  })
 }
 
 /** Path of the page that documents this interface. */
@@ -60,6 +95,17 @@ const REFUSALS = {
     when: '`sort` is `year`, which is not a live period; `history` is its address',
     members: { history: '/api/feed/history?sort=year' },
   },
+  invalid_rule: {
+    status: 400,
+    when:
+      '`q`, `source`, `minPoints`, `minComments` or `top` is given twice, empty or outside its bounds: ' +
+      `\`q\` has at most ${RULE_QUERY_MAX_LENGTH} characters, \`source\` known names, ` +
+      `the minima are integers from 0 to ${RULE_MINIMUM_MAX}, \`top\` from 1 to ${COLUMN_LENGTH}`,
+    memberSchemas: {
+      parameter: { type: 'string', enum: RULE_PARAMS, description: 'the first invalid parameter' },
+      value: { type: 'string', description: 'its value, cut to 100 characters' },
+    },
+  },
   no_snapshot: { status: 404, when: 'no snapshot of the live feed is stored yet' },
   method_not_allowed: {
     status: 405,
@@ -71,12 +117,12 @@ const REFUSALS = {
     when: 'the newest snapshot fails verification; no older snapshot replaces it',
   },
   feed_lookup_failed: { status: 503, when: 'any other failure' },
-} satisfies Record<LiveRefusal, { status: number; when: string; members?: Record<string, string> }>
+} satisfies LiveContract['refusals']
 
 /** Members shared by the four contracts. */
 const COMMON = {
   tag: 'Live feed',
-  query: liveQuery,
+  query: liveQuery.extend(ruleFields),
   successHeaders: {
     'Cache-Control': '`public, max-age=60, stale-while-revalidate=300`',
     ETag: 'strong: the SHA-256 of the body in hexadecimal, quoted',
@@ -95,7 +141,7 @@ const COMMON = {
 } as const
 
 /** `GET /api/feed` (docs/api.md). */
-export const liveContract: Contract<LiveRefusal> = {
+export const liveContract: LiveContract = {
   ...COMMON,
   path: '/api/feed',
   operationId: 'getLiveFeed',
@@ -103,26 +149,29 @@ export const liveContract: Contract<LiveRefusal> = {
   description: [
     'Serves the stored payload of the newest snapshot. `generatedAt` is its time.',
     'Every item has common fields and the fields of its source under the names the source uses.',
+    'With `q`, `source`, `minPoints`, `minComments` or `top`, each list has the matching items alone.',
   ].join(' '),
   success: liveFeedSchema,
-  successDescription: 'The feed, byte for byte from the snapshot',
+  successDescription: 'The feed; without a rule, byte for byte from the snapshot',
 }
 
 /** `GET /api/rss` (docs/api.md). */
-export const rssContract: Contract<LiveRefusal> = {
+export const rssContract: LiveContract = {
   ...COMMON,
   path: '/api/rss',
   operationId: 'getRss',
   summary: 'Get the live feed as RSS 2.0',
-  description:
-    'Popular, hype and image items of the newest snapshot as one list in the order of `agg_score`.',
+  description: [
+    'Popular, hype and image items of the newest snapshot as one list in the order of `agg_score`. With `q`,',
+    '`source`, `minPoints`, `minComments` or `top`: the matching items of every list.',
+  ].join(' '),
   contentType: 'application/rss+xml',
   success: z.string(),
   successDescription: 'An RSS 2.0 document',
 }
 
 /** `GET /api/atom` (docs/api.md). */
-export const atomContract: Contract<LiveRefusal> = {
+export const atomContract: LiveContract = {
   ...rssContract,
   path: '/api/atom',
   operationId: 'getAtom',
@@ -132,7 +181,7 @@ export const atomContract: Contract<LiveRefusal> = {
 }
 
 /** `GET /api/feed.json` (docs/api.md). */
-export const jsonFeedContract: Contract<LiveRefusal> = {
+export const jsonFeedContract: LiveContract = {
   ...rssContract,
   path: '/api/feed.json',
   operationId: 'getJsonFeed',

@@ -13,9 +13,9 @@ export interface PageItem {
   title: string
   url: string | null
   discussionUrl: string | null
-  points: number
+  points: number | null
   comments: number | null
-  publishedAt: string
+  publishedAt: string | null
   tags?: readonly string[]
 }
 
@@ -27,15 +27,16 @@ const TAGS_SHOWN = 4
  *
  * @param showsSource whether the source is shown, for lists of several sources
  */
-function feedItem(item: PageItem, now: Instant, showsSource: boolean): Html {
+export function feedItem(item: PageItem, now: Instant, showsSource: boolean): Html {
   const { key, source, title, url, points, comments, discussionUrl, publishedAt, tags = [] } = item
   return html`<li class="item" data-key="${key}">
     ${linkedTitle(item)}
     <p class="about">
       ${showsSource ? html`<span class="source">${nameOfSource(source)}</span> ` : NOTHING}${
         url !== null && isHttpUrl(url) ? html`<span class="host">${hostOf(url)}</span> ` : NOTHING
-      }<span>${formatCounted(points, unitOf(source))}</span>
-      ${discussion(discussionUrl, comments)} ${ageOf(Date.parse(publishedAt), now)}
+      }${points === null ? NOTHING : html`<span>${formatCounted(points, unitOf(source))}</span>`}
+      ${discussion(discussionUrl, comments)}
+      ${publishedAt === null ? NOTHING : ageOf(Date.parse(publishedAt), now)}
       <a href="${itemHref(key)}">rank over time</a>
       ${tags.slice(0, TAGS_SHOWN).map((tag) => html`<span class="tag" dir="auto">${tag}</span> `)}
       <button type="button" class="discuss" data-discuss="${key}">
@@ -45,15 +46,18 @@ function feedItem(item: PageItem, now: Instant, showsSource: boolean): Html {
   </li>`
 }
 
+type TitledItem = Pick<PageItem, 'title' | 'url' | 'discussionUrl'>
+
+/** A paragraph with the title of an item, see {@link titleLink}. */
+export function linkedTitle(item: TitledItem): Html {
+  return html`<p class="title">${titleLink(item)}</p>`
+}
+
 /** A title that links to its URL, else to its discussion. */
-export function linkedTitle({
-  title,
-  url,
-  discussionUrl,
-}: Pick<PageItem, 'title' | 'url' | 'discussionUrl'>): Html {
+export function titleLink({ title, url, discussionUrl }: TitledItem): Html {
   const link = [url, discussionUrl].find((each) => each !== null && isHttpUrl(each)) ?? null
   const text = html`<bdi>${title}</bdi>`
-  return html`<p class="title">${link === null ? text : untrustedLink(link, text)}</p>`
+  return link === null ? text : untrustedLink(link, text)
 }
 
 function discussion(url: string | null, comments: number | null): Html {

@@ -1,16 +1,19 @@
 import { z } from 'zod'
 import { LIVE_SORTS, parseLiveSort } from '../../domain/feed/live-sort.ts'
 import type { LiveSort } from '../../domain/feed/live-sort.ts'
+import { RULE_PARAMS, applyRule, paramsOfRule, parseRule } from '../../domain/feed/rule.ts'
+import { describeRule } from '../../domain/feed/subscription.ts'
 import { parseQuery } from '../../domain/query.ts'
 import { Refusal } from '../../domain/refusal.ts'
 import { liveContract } from '../feed/live-routes.ts'
 import { parseFeed } from '../feed/proved-snapshots.ts'
 import { COLUMN_NAMES, feedColumns, titleOf } from './feed-items.ts'
 import type { ColumnName } from './feed-items.ts'
+import { NO_RULE, alternateLinks, ruleForm, subscribeLinks } from './feed-rule.ts'
 import { NOTHING, ageOf, html, instantOf } from './html.ts'
 import type { Html } from './html.ts'
 import { refusalsOf } from './layout.ts'
-import type { PageQuery, Panel } from './layout.ts'
+import type { PageQuery, Panel, PanelRefusal } from './layout.ts'
 import { NO_MOMENTS, YEAR_PARAMS, isYear, refusalOfYear } from './time-travel.ts'
 import { yearView } from './year-view.ts'
 
@@ -42,30 +45,43 @@ export function feedPanel(baseUrl: () => string): Panel {
   return {
     id: 'feed',
     title: 'Feed',
-    params: ['sort', 'column', ...YEAR_PARAMS],
+    params: ['sort', 'column', ...RULE_PARAMS, ...YEAR_PARAMS],
     // Keep `sort` next to a time parameter: without it, the time would select the Year.
     isDefault: (name, value, params) =>
       name === 'sort' &&
       value === 'trending' &&
       params.getAll(name).length === 1 &&
       !YEAR_PARAMS.some((each) => params.has(each)),
-    controls: ({ query }) => periodTabs(query),
+    head: ({ query }) => alternateLinks(query),
+    controls: ({ query }) =>
+      html`${periodTabs(query)} ${subscribeLinks(query)} ${isYear(query) ? NOTHING : ruleForm(query)}`,
     redirect: async (view) => (isYear(view.query) ? year.redirect(view) : null),
     async render(view) {
       const { sources, now, query } = view
       const column = parseColumn(query.params)
-      if (isYear(query)) return year.render(view, column)
+      if (isYear(query)) {
+        if (RULE_PARAMS.some((name) => query.params.has(name))) throw new Refusal('rule_of_year')
+        return year.render(view, column)
+      }
       if (YEAR_PARAMS.some((name) => query.params.has(name))) throw new Refusal('no_past')
       const sort = parseLiveSort(query.params)
+      const rule = parseRule(query.params)
       const proved = await sources.snapshots.newest(sort)
       if (!proved) return NO_SNAPSHOT
       const { generatedAt, id } = proved.snapshot
+      const feed = rule === null ? parseFeed(proved) : applyRule(parseFeed(proved), rule)
+      const json = String(new URLSearchParams([['sort', sort], ...paramsOfRule(rule)]))
       const content = html`<p class="as-of">
           ${PERIOD_ABOUT[sort]}, as of ${instantOf(generatedAt)} (${ageOf(generatedAt, now)}) · snapshot
-          <code>${id}</code> · <a href="/api/feed?sort=${sort}">JSON</a>
+          <code>${id}</code> · <a href="/api/feed?${json}">JSON</a>
         </p>
-        ${feedColumns(parseFeed(proved), column, now, query)}`
-      return { status: 200, content, title: titleOf(column, PERIOD_TITLES[sort]) }
+        ${
+          rule !== null && COLUMN_NAMES.every((name) => feed[name].length === 0)
+            ? NO_MATCH
+            : feedColumns(feed, column, now, query)
+        }`
+      const period = PERIOD_TITLES[sort] + (rule === null ? '' : `: ${describeRule(rule)}`)
+      return { status: 200, content, title: titleOf(column, period) }
     },
     refusalOf(error, view) {
       const ownRefusal = error instanceof Refusal ? OWN_REFUSALS[error.code] : undefined
@@ -81,15 +97,29 @@ const OWN_REFUSALS: Readonly<Record<string, { code: string; when: string }>> = {
     code: 'invalid_column',
     when: `\`column\` is not one of ${COLUMN_NAMES.join(', ')}`,
   },
+  rule_of_year: {
+    code: 'invalid_rule',
+    when: `${RULE_PARAMS.map((name) => `\`${name}\``).join(', ')} select items of a live period; the Year is shown as it was published`,
+  },
   no_past: { code: 'invalid_sort', when: 'times need `sort=year`: only the Year has a history' },
 }
+
+const NO_MATCH = html`<p class="empty">No item of this period matches the filter.</p>`
 
 const NO_SNAPSHOT = html`<p class="empty">
   No snapshot of the live feed is stored yet. Create one with <code>dash collect</code> or
   <code>dash snapshot</code>.
 </p>`
 
-const refusalOfLive = refusalsOf(liveContract)
+const refusalOfContract = refusalsOf(liveContract)
+
+/** The refusal of the interface; an invalid rule is named with its value. */
+function refusalOfLive(error: unknown): PanelRefusal {
+  const refusal = refusalOfContract(error)
+  if (!(error instanceof Refusal) || refusal.code !== 'invalid_rule') return refusal
+  const { parameter = '', value = '' } = error.members
+  return { ...refusal, when: `\`${parameter}\` is \`${value}\`. ${refusal.when}` }
+}
 
 const columnSchema = z.object({ column: z.enum(COLUMN_NAMES).optional() })
 
@@ -107,7 +137,7 @@ function periodTabs(query: PageQuery): Html {
           html`<li>
             ${query.sectionLink(
               'feed',
-              { ...NO_MOMENTS, sort: period },
+              { ...NO_MOMENTS, ...(period === 'year' ? NO_RULE : {}), sort: period },
               PERIOD_TITLES[period],
               period === current && moreSorts.length === 0 ? html`aria-current="page"` : NOTHING,
             )}

@@ -119,7 +119,8 @@ export function mountHome(mount: MountPage, { frame, panels, lead, headers, log 
       const main = html`<h1>dash</h1>
         ${INTRODUCTION} ${sections}`
       const name = title === null ? 'dash' : `${title} · dash`
-      const text = layout(frame, { title: name, head: FEED_LINKS, navLinks, main })
+      const head = html`${panels.map((panel) => panel.head?.(view) ?? NOTHING)}`
+      const text = layout(frame, { title: name, head, navLinks, main })
       return { status, headers: { ...headers, 'content-type': HTML_TYPE }, text }
     },
   })
@@ -129,11 +130,6 @@ const INTRODUCTION = html`<p class="introduction">
   What trends on Hacker News, Lobsters, LessWrong and the hype providers, and the Top Year: published once a
   day, never changed, provable, and shown <a href="/?sort=year#feed">as it was on any day</a>.
 </p>`
-
-/** Links by which feed readers find the subscription feeds. */
-const FEED_LINKS = html`<link rel="alternate" type="application/rss+xml" title="dash (RSS)" href="/api/rss" />
-  <link rel="alternate" type="application/atom+xml" title="dash (Atom)" href="/api/atom" />
-  <link rel="alternate" type="application/feed+json" title="dash (JSON Feed)" href="/api/feed.json" />`
 
 /** The URL to redirect to; null if there is none. An error here is ignored: rendering the panel throws it again. */
 async function redirectAddress(panels: readonly Panel[], view: View): Promise<string | null> {

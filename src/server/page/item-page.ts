@@ -6,6 +6,7 @@ import { addDays } from '../../domain/time.ts'
 import type { Day, Instant } from '../../domain/time.ts'
 import { atOfStop, momentAt, positionsOf } from '../../domain/year/calendar.ts'
 import type { TimelineStop, YearPosition } from '../../domain/year/calendar.ts'
+import { ALGORITHM_VERSION } from '../../domain/year/envelope.ts'
 import type { YearFeed } from '../../domain/year/schema.ts'
 import { trendContract } from '../feed/search-routes.ts'
 import { codeOf } from '../route.ts'
@@ -16,7 +17,7 @@ import { linkedTitle } from './feed-items.ts'
 import { renderSections } from './home.ts'
 import { NOTHING, formatCounted, formatCount, html } from './html.ts'
 import type { Html } from './html.ts'
-import { HTML_TYPE, ITEM_PATH, PAGE_HEADERS, layout, refusalsOf } from './layout.ts'
+import { HTML_TYPE, ITEM_PATH, PAGE_HEADERS, START_LINKS, layout, refusalsOf } from './layout.ts'
 import type { Frame, PageQuery, Panel } from './layout.ts'
 import type { MountPage } from './rendered-pages.ts'
 import { daysOf, parseTime, refusalOfYear, stopsOnce } from './time-travel.ts'
@@ -36,16 +37,11 @@ export function mountItemPage(mount: MountPage, frame: Frame, log: Log): void {
         <script defer src="${frame.assets.href('uPlot.iife.min.js')}"></script>
         <script type="module" src="${frame.assets.href('chart.js')}"></script>`
       const title = `Rank over time: ${query.params.get('key') ?? ''}`
-      const text = layout(frame, { title, head, navLinks: NAV_LINKS, main })
+      const text = layout(frame, { title, head, navLinks: START_LINKS, main })
       return { status, headers: { ...PAGE_HEADERS, ...headers, 'content-type': HTML_TYPE }, text }
     },
   })
 }
-
-const NAV_LINKS = [
-  { href: '/#feed', title: 'Feed' },
-  { href: '/?sort=year#feed', title: 'Year' },
-]
 
 /** Number of latest observed days shown; the interface returns all. */
 const DAYS_MAX = 366
@@ -171,9 +167,6 @@ function rowOf<Row>(chartRow: ChartRow<Row>, series: readonly Series<Row>[]): Ht
 /** Publications and gaps per page: each publication is verified. */
 const STOPS_PER_PAGE = 31
 
-/** The layout whose lists can be parsed; older ones are only served (docs/ranking.md). */
-const KNOWN_ALGORITHM = 'top-year-v3'
-
 /** The panel of an item's rank in each publication of the Year, read from verified bytes. */
 const YEAR_RANKS_PANEL: Panel = {
   id: 'year-ranks',
@@ -212,7 +205,7 @@ const standingsIn = onceFor(({ published }: ProvedPublication): ReadonlyMap<stri
 
 function rankRow(publication: ProvedPublication, key: string): ChartRow<YearPosition> {
   const { algorithmVersion, asOfDay } = publication.manifest
-  if (algorithmVersion !== KNOWN_ALGORITHM)
+  if (algorithmVersion !== ALGORITHM_VERSION)
     return { days: asOfDay, reason: `not shown: ${algorithmVersion} has an older layout` }
   const standing = standingsIn(publication).get(key)
   return standing ? { day: asOfDay, row: standing } : { days: asOfDay, reason: 'not in the first hundred' }

@@ -55,7 +55,7 @@ export function layout({ assets, demo }: Frame, { title, head, navLinks, main }:
                 ${links.map((link) => html`<li><a href="${link.href}">${link.title}</a></li>`)}
               </ul>
             </nav>
-            ${THEME_SWITCH}
+            ${SEARCH_FORM} ${THEME_SWITCH}
           </div>
           ${demo ? html`<p class="demo" role="note">${DEMO_NOTICE}</p>` : NOTHING}
         </header>
@@ -64,6 +64,21 @@ export function layout({ assets, demo }: Frame, { title, head, navLinks, main }:
       </body>
     </html> `.html
 }
+
+/** Path of the search results. */
+export const SEARCH_PATH = '/search'
+
+/** The search box of every page. */
+const SEARCH_FORM = html`<form role="search" action="${SEARCH_PATH}" method="get">
+  <input type="search" name="q" aria-label="Search" placeholder="Search" required />
+  <button type="submit">Search</button>
+</form>`
+
+/** Menu of pages outside the start page. */
+export const START_LINKS = [
+  { href: '/#feed', title: 'Feed' },
+  { href: '/?sort=year#feed', title: 'Year' },
+]
 
 /** The theme switch works with CSS alone; a script only stores the choice. */
 const THEME_SWITCH = html`<fieldset class="theme">
@@ -163,6 +178,8 @@ export interface Panel {
   params: readonly string[]
   /** True if a value of a parameter shows the same page as no value. */
   isDefault?: (name: string, value: string, params: URLSearchParams) => boolean
+  /** Elements of the page's head for this panel. It must not throw. */
+  head?(view: View): Html
   /** Renders controls under the heading, which are shown even without content. */
   controls?(view: View): Html
   /** Renders the content under the controls. An error is shown as the refusal of `refusalOf`. */

@@ -22,11 +22,11 @@ export interface PageSources {
   recommendation: ServedRecommendation
   agent: Pick<Agent, 'config'> & { status: Agent['lastKnownStatus'] }
   audits: Pick<State['audits'], 'newest'>
-  search: Pick<CallerSearch, 'itemTrend'>
+  search: Pick<CallerSearch, 'itemTrend' | 'search'>
 }
 
-/** Concurrent reads of all pages together: a publication may need verification, and an item queries the search. */
-const MAX_CONCURRENT = { publications: 4, items: SEARCH_SLOTS.perAddress }
+/** Concurrent reads of all pages together: a publication may need verification, and the search has few slots. */
+const MAX_CONCURRENT = { publications: 4, queries: SEARCH_SLOTS.perAddress }
 
 /**
  * Limits the costly reads of all renders together. A read serves every visitor, so it counts for no client.
@@ -38,14 +38,20 @@ export function sharedSources({
 }: Omit<PageSources, 'search'> & { search: Pick<FeedSearch, 'by'> }): PageSources {
   const pagesSearch = search.by(PAGES_CALLER)
   // The page cache bounds the number of waiting reads.
-  const [limitPublications, limitItems] = [pLimit(MAX_CONCURRENT.publications), pLimit(MAX_CONCURRENT.items)]
+  const [limitPublications, limitQueries] = [
+    pLimit(MAX_CONCURRENT.publications),
+    pLimit(MAX_CONCURRENT.queries),
+  ]
   return {
     ...others,
     publications: {
       entries: () => publications.entries(),
       publication: (manifest) => limitPublications(() => publications.publication(manifest)),
     },
-    search: { itemTrend: (key) => limitItems(() => pagesSearch.itemTrend(key)) },
+    search: {
+      itemTrend: (key) => limitQueries(() => pagesSearch.itemTrend(key)),
+      search: (query) => limitQueries(() => pagesSearch.search(query)),
+    },
   }
 }
 
@@ -133,6 +139,8 @@ export function recordReads(original: PageSources): RecordedReads {
     audits: { newest: () => recordedRead('audit', () => audits.newest(), tokenOfValue) },
     search: {
       itemTrend: (key) => recordedRead(`trend ${key}`, () => search.itemTrend(key), tokenOfValue),
+      search: (query) =>
+        recordedRead(`search ${JSON.stringify(query)}`, () => search.search(query), tokenOfValue),
     },
   }
   return {

@@ -15,14 +15,9 @@ import {
 } from '../../support/live-client.ts'
 import { openWorkspace } from '../../support/workspace.ts'
 import type { ServerPorts } from '../../../src/server/app.ts'
-import {
-  writeAtom,
-  itemId,
-  writeRss,
-  subscriptionFeed,
-  uuidV5,
-  uriOf,
-} from '../../../src/server/feed/feeds.ts'
+import { subscriptionFeed } from '../../../src/server/feed/feeds.ts'
+import { permanentId, uriOf, uuidV5, writeAtom, writeRss } from '../../../src/server/feed/formats.ts'
+
 /** Titles that break insufficient escaping and lenient parsers. */
 const HOSTILE = [
   '<script>alert(1)</script>',
@@ -99,7 +94,9 @@ describe.each(XML_PATHS)('%s with hostile titles', (path) => {
         const [trending] = sealEvents(events).feeds
         if (!trending) throw new Error('nothing was sealed')
         const host = { baseUrl: 'http://dash.test', demo: false }
-        const items = await readWithSax(WRITERS[path](subscriptionFeed(trending, host, path, '/docs')))
+        const items = await readWithSax(
+          WRITERS[path](subscriptionFeed(trending, host, { path, docsPath: '/docs' })),
+        )
         expect(items.map(({ title }) => title)).toEqual(events.map(({ title }) => asXml(title).trim()))
       }),
       { numRuns: 60 },
@@ -171,7 +168,7 @@ describe('every subscription', () => {
     expect(lobsters?.element('dash:author')?.['#']).toBe('<b>&')
     expect(lobsters?.element('dash:titleverified')?.['#']).toBe('false')
     expect(hn).toMatchObject({
-      id: itemId('hn-1'),
+      id: permanentId('hn-1'),
       link: 'https://example.com/hn/1',
       publishedAt: '2026-03-15T11:00:00.000Z',
     })
@@ -234,8 +231,8 @@ test('UUIDs of version 5 match the example of RFC 9562', () => {
 })
 
 test('the id of a save key never changes', () => {
-  expect(itemId('hn-29135559')).toBe('urn:uuid:4aa3f1ca-aa1f-570b-949a-5ceb73dc4185')
-  expect(itemId('hn-29135558')).not.toBe(itemId('hn-29135559'))
+  expect(permanentId('hn-29135559')).toBe('urn:uuid:4aa3f1ca-aa1f-570b-949a-5ceb73dc4185')
+  expect(permanentId('hn-29135558')).not.toBe(permanentId('hn-29135559'))
 })
 
 test.each([

@@ -1,0 +1,116 @@
+import { z } from 'zod'
+import { parseQuery } from '../query.ts'
+import type { LiveRefusal } from './live-sort.ts'
+import { Refusal } from '../refusal.ts'
+import { firstCodePoints } from '../text.ts'
+import { COLUMN_LENGTH } from './columns.ts'
+import type { LiveFeed } from './live-items.ts'
+import { sourceList } from './search.ts'
+import { hasTerms, parseSearchText, tokenize } from './tokenize.ts'
+
+/** Rules that select items of a live period (docs/api.md): a saved search, the same on the page and in every feed. */
+
+/** Longest `q` of a rule, in UTF-16 units. */
+export const RULE_QUERY_MAX_LENGTH = 200
+
+/** Largest `minPoints` and `minComments`. */
+export const RULE_MINIMUM_MAX = 999_999_999
+
+/** Longest part of an invalid value that a refusal repeats, in code points. */
+const VALUE_SHOWN = 100
+
+function optionalInteger(description: string, minimum: number, maximum: number) {
+  return z
+    .string()
+    .transform((text) => (/^(?:0|[1-9]\d{0,8})$/.test(text) ? Number(text) : NaN))
+    .pipe(z.int().min(minimum).max(maximum))
+    .meta({ description, type: 'integer', minimum, maximum })
+    .optional()
+    .transform((value) => value ?? null)
+}
+
+/** The query parameters of a rule. */
+export const ruleFields = {
+  q: z
+    .string()
+    .max(RULE_QUERY_MAX_LENGTH)
+    .refine((text) => text.trim() !== '')
+    .meta({
+      description: 'Words of the title, as in the search: words, `"phrases"` and `prefix*`, all of them.',
+      example: 'postgres',
+    })
+    .optional()
+    .transform((text) => text ?? null),
+  source: sourceList.meta({ description: 'Sources, comma-separated: `hn,lobsters`. Default: all.' }),
+  minPoints: optionalInteger('Least points, in the unit of the source.', 0, RULE_MINIMUM_MAX),
+  minComments: optionalInteger('Least number of comments; an unknown number is 0.', 0, RULE_MINIMUM_MAX),
+  top: optionalInteger('Maximum number of matching items in each list.', 1, COLUMN_LENGTH),
+}
+
+const ruleSchema = z.object(ruleFields)
+
+/** A rule: null, or an empty list of sources, for no condition. */
+export type FeedRule = z.infer<typeof ruleSchema>
+
+export type RuleParam = keyof FeedRule
+export const RULE_PARAMS = Object.keys(ruleFields) as RuleParam[]
+
+/**
+ * Parses the rule of a request.
+ *
+ * @returns null when the request has none
+ * @throws Refusal `invalid_rule` with the first invalid `parameter` and its `value`
+ */
+export function parseRule(params: URLSearchParams): FeedRule | null {
+  const refuse = (parameter: RuleParam): Refusal<LiveRefusal> => {
+    const value = firstCodePoints(params.getAll(parameter).join(', '), VALUE_SHOWN)
+    return new Refusal('invalid_rule', undefined, { members: { parameter, value } })
+  }
+  const codes = { q: refuse, source: refuse, minPoints: refuse, minComments: refuse, top: refuse }
+  return RULE_PARAMS.some((name) => params.has(name)) ? parseQuery(ruleSchema, params, codes) : null
+}
+
+/** The query parameters of a rule, in a fixed order. */
+export function paramsOfRule(rule: FeedRule | null): URLSearchParams {
+  if (rule === null) return new URLSearchParams()
+  const { q, source, minPoints, minComments, top } = rule
+  const values = { q, source: source.length > 0 ? source.join(',') : null, minPoints, minComments, top }
+  return new URLSearchParams(
+    Object.entries(values).flatMap(([name, value]): [string, string][] =>
+      value === null ? [] : [[name, String(value)]],
+    ),
+  )
+}
+
+interface RuledItem {
+  source: string
+  title: string
+  points: number
+  comments: number | null
+}
+
+/** Returns the test of a rule's conditions on an item; `top` is not one of them. */
+function ruleTest({ q, source, minPoints, minComments }: FeedRule): (item: RuledItem) => boolean {
+  const terms = q === null ? null : parseSearchText(q)
+  return (item) =>
+    (source.length === 0 || source.includes(item.source)) &&
+    (minPoints === null || item.points >= minPoints) &&
+    (minComments === null || (item.comments ?? 0) >= minComments) &&
+    (terms === null || hasTerms(tokenize(item.title), terms))
+}
+
+/** The feed with the matching items of every list, at most `top` of each; items keep their ranks. */
+export function applyRule(feed: LiveFeed, rule: FeedRule): LiveFeed {
+  const matches = ruleTest(rule)
+  const select = <T extends RuledItem>(items: readonly T[]): T[] =>
+    items.filter(matches).slice(0, rule.top ?? COLUMN_LENGTH)
+  return {
+    ...feed,
+    hackerNews: select(feed.hackerNews),
+    lobsters: select(feed.lobsters),
+    lessWrong: select(feed.lessWrong),
+    hypeReplicate: select(feed.hypeReplicate),
+    midjourney: select(feed.midjourney),
+    popular: select(feed.popular),
+  }
+}

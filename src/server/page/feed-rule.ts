@@ -1,0 +1,123 @@
+import { COLUMN_LENGTH } from '../../domain/feed/columns.ts'
+import { RULE_MINIMUM_MAX, RULE_PARAMS, RULE_QUERY_MAX_LENGTH } from '../../domain/feed/rule.ts'
+import { HYPE_SOURCES, NEWS_SOURCES } from '../../domain/feed/source.ts'
+import { nameOfSource } from '../../domain/feed/subscription.ts'
+import { atomContract, jsonFeedContract, rssContract } from '../feed/live-routes.ts'
+import { changesAtomContract, changesJsonContract, changesRssContract } from '../year/year-changes.ts'
+import { NOTHING, html } from './html.ts'
+import type { Html } from './html.ts'
+import type { PageQuery } from './layout.ts'
+import { isYear } from './time-travel.ts'
+
+/** The filter of the feed panel, and the subscriptions to the shown view. */
+
+const ALL_SOURCES = [...NEWS_SOURCES, ...HYPE_SOURCES, 'midjourney']
+
+/** Sources of the columns that a subscription can be limited to. */
+const COLUMN_SOURCES: Readonly<Record<string, readonly string[]>> = {
+  hackerNews: ['hn'],
+  lobsters: ['lobsters'],
+  lessWrong: ['lesswrong'],
+  hypeReplicate: HYPE_SOURCES,
+  midjourney: ['midjourney'],
+}
+
+const FORMATS = ['RSS', 'Atom', 'JSON Feed'] as const
+const LIVE_CONTRACTS = [rssContract, atomContract, jsonFeedContract]
+const YEAR_CONTRACTS = [changesRssContract, changesAtomContract, changesJsonContract]
+
+/** A feed of the shown view: its format, media type and URL. */
+interface ViewFeed {
+  format: string
+  type: string
+  href: string
+}
+
+/** The feeds of the shown view: with the period, rule and column of a live view, or the changes of the Year. */
+function feedsOfView(query: PageQuery): ViewFeed[] {
+  const ofYear = isYear(query)
+  const text = ofYear ? '' : String(subscriptionParams(query.params))
+  return (ofYear ? YEAR_CONTRACTS : LIVE_CONTRACTS).map(({ path, contentType = '' }, index) => ({
+    format: FORMATS[index] ?? '',
+    type: contentType,
+    href: text === '' ? path : `${path}?${text}`,
+  }))
+}
+
+function subscriptionParams(params: URLSearchParams): URLSearchParams {
+  const kept: readonly string[] = ['sort', ...RULE_PARAMS]
+  const subscription = new URLSearchParams([...params].filter(([name]) => kept.includes(name)))
+  const ofColumn = COLUMN_SOURCES[params.get('column') ?? ''] ?? []
+  const chosen = params.get('source')?.split(',')
+  const sources = ofColumn.filter((source) => chosen?.includes(source) ?? true)
+  if (sources.length > 0) subscription.set('source', sources.join(','))
+  return subscription
+}
+
+/** Links by which feed readers find the feeds of the shown view. */
+export function alternateLinks(query: PageQuery): Html {
+  const title = isYear(query) ? 'dash, changes of the Year' : 'dash'
+  return html`${feedsOfView(query).map(
+    ({ format, type, href }) =>
+      html`<link rel="alternate" type="${type}" title="${title} (${format})" href="${href}" /> `,
+  )}`
+}
+
+/** The addresses of the feeds of the shown view. */
+export function subscribeLinks(query: PageQuery): Html {
+  return html`<p class="as-of">
+    Subscribe to ${isYear(query) ? 'the changes of the Year' : 'this view'}:
+    ${feedsOfView(query).map(({ format, href }) => html`<a href="${href}">${format}</a> `)}
+  </p>`
+}
+
+/** The form of the rule. It works without scripts. */
+export function ruleForm(query: PageQuery): Html {
+  const { params } = query
+  const hasRule = RULE_PARAMS.some((name) => params.has(name))
+  return html`<details class="rule" ${hasRule ? html`open` : NOTHING}>
+    <summary>Filter</summary>
+    <form class="filters" action="/#feed" method="get" data-section="feed" aria-label="Filter the feed">
+      ${query.hiddenFields(RULE_PARAMS)}
+      <label
+        >Words of the title
+        <input type="text" name="q" maxlength="${RULE_QUERY_MAX_LENGTH}" value="${params.get('q') ?? ''}"
+      /></label>
+      ${sourceSelect(params.get('source') ?? '')}
+      ${numberField(query, 'minPoints', 'Points of at least', 0, RULE_MINIMUM_MAX)}
+      ${numberField(query, 'minComments', 'Comments of at least', 0, RULE_MINIMUM_MAX)}
+      ${numberField(query, 'top', 'At most items', 1, COLUMN_LENGTH)}
+      <button type="submit">Filter</button>
+      ${hasRule ? query.sectionLink('feed', NO_RULE, 'No filter') : NOTHING}
+    </form>
+  </details>`
+}
+
+/** Changes that remove the rule from a query. */
+export const NO_RULE = { q: null, source: null, minPoints: null, minComments: null, top: null } as const
+
+function numberField({ params }: PageQuery, name: string, title: string, min: number, max: number): Html {
+  return html`<label
+    >${title} <input type="number" name="${name}" min="${min}" max="${max}" value="${params.get(name) ?? ''}"
+  /></label>`
+}
+
+/**
+ * A field that chooses the source.
+ *
+ * @param value the value of `source`, which may be a list; empty for all
+ */
+export function sourceSelect(value: string): Html {
+  const values = ['', ...ALL_SOURCES, ...(value === '' || ALL_SOURCES.includes(value) ? [] : [value])]
+  return html`<label
+    >Source
+    <select name="source">
+      ${values.map(
+        (each) =>
+          html`<option value="${each}" ${each === value ? html`selected` : NOTHING}>
+            ${each === '' ? 'all' : each.split(',').map(nameOfSource).join(', ')}
+          </option>`,
+      )}
+    </select></label
+  >`
+}

@@ -1,0 +1,83 @@
+import { QUERY_MAX_LENGTH, parseSearchRequest } from '../../domain/feed/search.ts'
+import type { SearchHit } from '../../domain/feed/search.ts'
+import type { Instant } from '../../domain/time.ts'
+import { searchContract } from '../feed/search-routes.ts'
+import type { Log } from '../route.ts'
+import { feedItem } from './feed-items.ts'
+import { sourceSelect } from './feed-rule.ts'
+import { renderSections } from './home.ts'
+import { NOTHING, formatCounted, html } from './html.ts'
+import type { Html } from './html.ts'
+import { HTML_TYPE, PAGE_HEADERS, SEARCH_PATH, START_LINKS, layout, refusalsOf } from './layout.ts'
+import type { Frame, PageQuery, Panel } from './layout.ts'
+import type { MountPage } from './rendered-pages.ts'
+
+/** Mounts `/search?q=…`: stored items by words, without scripts (docs/page.md). */
+export function mountSearchPage(mount: MountPage, frame: Frame, log: Log): void {
+  mount({
+    path: SEARCH_PATH,
+    query: { known: PANEL.params },
+    async render(sources, query, event) {
+      const view = { sources, now: sources.clock(), query }
+      const { sections, status, headers } = await renderSections(event, [PANEL], PANEL, view, log)
+      const main = html`<h1>Search</h1>
+        ${sections}`
+      const title = ['Search', query.params.get('q') ?? []].flat().join(': ')
+      const text = layout(frame, { title, head: NOTHING, navLinks: START_LINKS, main })
+      return { status, headers: { ...PAGE_HEADERS, ...headers, 'content-type': HTML_TYPE }, text }
+    },
+  })
+}
+
+const PANEL: Panel = {
+  id: 'results',
+  title: 'Results',
+  params: ['q', 'source', 'cursor'],
+  controls: ({ query }) => searchForm(query),
+  async render({ sources, now, query }) {
+    const { params } = query
+    if (!params.has('q')) return html`<p class="empty">Enter words of a title or of a stored text.</p>`
+    const { items, cursor } = await sources.search.search(parseSearchRequest(params))
+    const json = new URLSearchParams(params)
+    if (items.length === 0) return html`<p class="empty">Nothing stored matches these words.</p>`
+    const partial = items.filter(({ match }) => match === 'some')
+    return html`<p class="as-of" data-announce="${formatCounted(items.length, 'results')}">
+        <a href="${searchContract.path}?${String(json)}">JSON</a>
+      </p>
+      ${results(
+        items.filter((item) => !partial.includes(item)),
+        now,
+      )}
+      ${
+        partial.length > 0
+          ? html`<h3>Some of the words</h3>
+              ${results(partial, now)}`
+          : NOTHING
+      }
+      ${cursor === null ? NOTHING : html`<p>${query.sectionLink('results', { cursor }, 'More results')}</p>`}`
+  },
+  refusalOf: refusalsOf(searchContract),
+}
+
+function results(items: readonly SearchHit[], now: Instant): Html {
+  if (items.length === 0) return NOTHING
+  return html`<ul class="items">
+    ${items.map((item) => feedItem(item, now, true))}
+  </ul>`
+}
+
+function searchForm({ params }: PageQuery): Html {
+  return html`<form
+    class="filters"
+    action="${SEARCH_PATH}"
+    method="get"
+    data-section="results"
+    aria-label="Search stored items"
+  >
+    <label
+      >Words <input type="text" name="q" maxlength="${QUERY_MAX_LENGTH}" value="${params.get('q') ?? ''}"
+    /></label>
+    ${sourceSelect(params.get('source') ?? '')}
+    <button type="submit">Search</button>
+  </form>`
+}

@@ -1,0 +1,357 @@
+import { LRUCache } from 'lru-cache'
+import { z } from 'zod'
+import { nameOfSource } from '../../domain/feed/subscription.ts'
+import type { ChangeToken, Clock, Objects } from '../../domain/ports.ts'
+import { Refusal } from '../../domain/refusal.ts'
+import { formatInstant } from '../../domain/time.ts'
+import { firstDayOf, lastDayOf, timelineStops } from '../../domain/year/calendar.ts'
+import type { GapStop } from '../../domain/year/calendar.ts'
+import type { ProvedLedger } from '../../domain/year/chain.ts'
+import { changesBetween, publicationSteps } from '../../domain/year/changes.ts'
+import type { PublicationStep, YearChanges } from '../../domain/year/changes.ts'
+import { ALGORITHM_VERSION } from '../../domain/year/envelope.ts'
+import type { HistoryRefusal } from '../../domain/year/history.ts'
+import type { Manifest } from '../../domain/year/ledger.ts'
+import type { YearItem } from '../../domain/year/schema.ts'
+import type { FeedHost } from '../feed/feeds.ts'
+import { jsonFeedSchemaOf, permanentId, writeAtom, writeJsonFeed, writeRss, xml } from '../feed/formats.ts'
+import type { FeedDocument } from '../feed/formats.ts'
+import { titleLink } from '../page/feed-items.ts'
+import { NOTHING, formatCounted, html, instantOf } from '../page/html.ts'
+import type { Html } from '../page/html.ts'
+import { publishedBody, respondPublished } from '../respond.ts'
+import type { PublishedBody } from '../respond.ts'
+import { publicAccess, route } from '../route.ts'
+import type { Contract, Route } from '../route.ts'
+import { onceFor, singleFlight } from '../single-flight.ts'
+import { HISTORY_DOCS, historyContract } from './routes.ts'
+import type { ProvedPublications } from './proved-publications.ts'
+
+/** Most publications in the feed of changes. */
+const ENTRIES_MAX = 90
+
+/** Most cached lists: those of the feed, and some to spare after new publications. */
+const LISTS_MAX = ENTRIES_MAX + 30
+
+type ListedItem = Pick<YearItem, 'key' | 'rank' | 'source' | 'title' | 'url' | 'discussionUrl'>
+
+/** `popular` of a publication; null for an older layout. */
+type List = readonly ListedItem[] | null
+
+export interface ChangesPorts {
+  publications: Pick<ProvedPublications, 'entries' | 'publication'>
+  objects: Pick<Objects, 'objectChangeToken'>
+  clock: Clock
+  host: () => FeedHost
+}
+
+/** Routes of the feed of changes of the Year (docs/api.md). */
+export function changesRoutes({ publications, objects, clock, host }: ChangesPorts): Route[] {
+  const listOf = listReader(publications, objects)
+  const stepsOf = onceFor((proved: ProvedLedger) => publicationSteps(timelineStops(proved)))
+
+  /** The newest steps, with every list verified; concurrent requests share the read. */
+  const readSteps = singleFlight(async () => {
+    const proved = await publications.entries()
+    const now = clock()
+    const steps = stepsOf(proved)
+      .filter(({ item }) => item.manifest.publishedAt <= now)
+      .slice(-ENTRIES_MAX)
+    const manifests = steps.flatMap(({ item, previous }) => (previous ? [previous, item] : [item]))
+    const lists = new Map<string, List>()
+    // One after another: verification blocks the thread that serves all requests.
+    for (const { manifest } of manifests)
+      if (!lists.has(manifest.sha256)) lists.set(manifest.sha256, await listOf(manifest))
+    return { steps, lists, name: [proved.lastLeaf, ...lists.keys()].join(' ') }
+  })
+
+  const serve = (contract: ChangesContract, write: (feed: FeedDocument) => string): Route => {
+    let cached: { name: string; body: PublishedBody } | null = null
+    return route(contract, async (event) => {
+      const { steps, lists, name } = await readSteps()
+      const newest = steps.at(-1)
+      if (!newest) throw new Refusal<HistoryRefusal>('year_history_not_found')
+      if (cached?.name !== name) {
+        const document = changesFeed(steps, lists, host(), contract.path)
+        const body = publishedBody(Buffer.from(write(document)), {
+          contentType: `${contract.contentType}; charset=utf-8`,
+          cacheControl: 'public, max-age=300, stale-while-revalidate=3600',
+          headers: { 'last-modified': new Date(newest.item.manifest.publishedAt).toUTCString() },
+        })
+        cached = { name, body }
+      }
+      return respondPublished(event, contract.headers, cached.body)
+    })
+  }
+
+  return [
+    serve(changesRssContract, writeRss),
+    serve(changesAtomContract, writeAtom),
+    serve(changesJsonContract, writeJsonFeed),
+  ]
+}
+
+/**
+ * Returns a function that reads the list of a publication from verified bytes. A list is kept by its digest, and reused
+ * while the object's change token is the same.
+ */
+function listReader(
+  publications: ChangesPorts['publications'],
+  objects: ChangesPorts['objects'],
+): (manifest: Manifest) => Promise<List> {
+  const cache = new LRUCache<string, { list: List; token: ChangeToken }>({ max: LISTS_MAX })
+  return async (manifest) => {
+    const { sha256, algorithmVersion } = manifest
+    const token = await objects.objectChangeToken(sha256)
+    const cached = cache.get(sha256)
+    if (cached && token !== null && cached.token === token) return cached.list
+    const { published } = await publications.publication(manifest)
+    const list = algorithmVersion === ALGORITHM_VERSION ? popularOf(published.body) : null
+    cache.set(sha256, { list, token })
+    return list
+  }
+}
+
+/** The compared part of `popular`. Verified bytes of the current version have the schema of the Year. */
+function popularOf(body: Buffer): ListedItem[] {
+  const { feed } = JSON.parse(body.toString('utf8')) as { feed: { popular: ListedItem[] } }
+  return feed.popular.map(({ key, rank, source, title, url, discussionUrl }) => ({
+    key,
+    rank,
+    source,
+    title,
+    url,
+    discussionUrl,
+  }))
+}
+
+const ranked = z.object({ key: z.string(), rank: z.int() })
+const day = z.iso.date()
+
+const ENTRY_FACTS = {
+  publicationId: z.string(),
+  sha256: z.string().describe('SHA-256 of the publication'),
+  asOfDay: day,
+  previous: z.string().nullable().describe('id of the publication before; null for the first one'),
+  gaps: z
+    .array(z.object({ firstDay: day, lastDay: day }))
+    .describe('days between the two without a publication'),
+  changes: z
+    .object({
+      newFirst: ranked.nullable().describe('the new number 1; null if it is unchanged'),
+      entered: z.array(ranked),
+      left: z.array(ranked).describe('with the rank in the publication before'),
+      moved: z.array(z.object({ key: z.string(), from: z.int(), to: z.int() })).describe('by 10 or more'),
+    })
+    .nullable()
+    .describe('changes of `popular`; null for the first publication and for older layouts'),
+}
+
+type ChangesFeed = FeedDocument<object, z.infer<z.ZodObject<typeof ENTRY_FACTS>>>
+
+function changesFeed(
+  steps: readonly PublicationStep[],
+  lists: ReadonlyMap<string, List>,
+  { baseUrl, demo }: FeedHost,
+  path: string,
+): ChangesFeed {
+  return {
+    title: `${demo ? 'DEMO: ' : ''}dash: changes of the Top Year`,
+    description: 'What entered, left and moved in the Top Year (Popular), one entry a publication.',
+    homeUrl: `${baseUrl}/?sort=year`,
+    selfUrl: `${baseUrl}${path}`,
+    docsUrl: `${baseUrl}${HISTORY_DOCS}`,
+    generatedAt: formatInstant(steps.at(-1)?.item.manifest.publishedAt ?? 0),
+    elements: [],
+    facts: {},
+    items: steps.toReversed().map((step) => entryOf(step, lists, baseUrl)),
+  }
+}
+
+function entryOf(
+  step: PublicationStep,
+  lists: ReadonlyMap<string, List>,
+  baseUrl: string,
+): ChangesFeed['items'][number] {
+  const { publicationId, sha256, asOfDay, publishedAt } = step.item.manifest
+  const before = step.previous && lists.get(step.previous.manifest.sha256)
+  const after = lists.get(sha256)
+  const changes = before && after ? changesBetween(before, after) : null
+  return {
+    id: permanentId(`${publicationId} ${sha256}`),
+    title: `Top Year ${asOfDay}: ${summaryOf(step, changes)}`,
+    link: pageOf(step.item.manifest, baseUrl),
+    publishedAt: formatInstant(publishedAt),
+    author: null,
+    discussionUrl: null,
+    categories: [],
+    content: { html: contentOf(step, changes, baseUrl) },
+    elements: [
+      xml`<dash:publication>${publicationId}</dash:publication>\n`,
+      xml`<dash:sha256>${sha256}</dash:sha256>\n`,
+      xml`<dash:asOfDay>${asOfDay}</dash:asOfDay>\n`,
+    ],
+    facts: {
+      publicationId,
+      sha256,
+      asOfDay,
+      previous: step.previous?.manifest.publicationId ?? null,
+      gaps: step.gaps.map((gap) => ({ firstDay: firstDayOf(gap), lastDay: lastDayOf(gap) })),
+      changes: changes && {
+        newFirst: changes.newFirst && rankOf(changes.newFirst),
+        entered: changes.entered.map(rankOf),
+        left: changes.left.map(rankOf),
+        moved: changes.moved.map(({ before: { rank: from }, after: { key, rank: to } }) => ({
+          key,
+          from,
+          to,
+        })),
+      },
+    },
+  }
+}
+
+function rankOf({ key, rank }: ListedItem): z.infer<typeof ranked> {
+  return { key, rank }
+}
+
+/** The page at the moment of a publication. */
+function pageOf({ publishedAt }: Manifest, baseUrl: string): string {
+  return `${baseUrl}/?sort=year&at=${formatInstant(publishedAt)}`
+}
+
+function summaryOf({ previous, gaps }: PublicationStep, changes: YearChanges<ListedItem> | null): string {
+  const gapText = gaps.length > 0 ? ', after a gap' : ''
+  if (!previous) return 'the first publication'
+  if (!changes) return `published in an older layout${gapText}`
+  const { newFirst, entered, left, moved } = changes
+  const counts = `${entered.length} entered, ${left.length} left, ${moved.length} moved by 10 or more`
+  return `${newFirst ? 'new number 1, ' : ''}${counts}${gapText}`
+}
+
+function contentOf(
+  { item, previous, gaps }: PublicationStep,
+  changes: YearChanges<ListedItem> | null,
+  baseUrl: string,
+): Html {
+  const page = pageOf(item.manifest, baseUrl)
+  const comparison = previous
+    ? html` ·
+        <a href="${pageOf(previous.manifest, baseUrl)}&with=${formatInstant(item.manifest.publishedAt)}"
+          >compared with ${previous.manifest.asOfDay}</a
+        >`
+    : NOTHING
+  return html`<p>
+      The last 365 days up to ${item.manifest.asOfDay}, published ${instantOf(item.manifest.publishedAt)}:
+      <a href="${page}">the lists</a>${comparison}
+    </p>
+    ${gaps.map(gapNote)} ${changes ? changesOf(changes) : NOTHING}`
+}
+
+const REASONS = { missed: 'the day was missed', attempts_spent: 'every attempt failed' }
+
+function gapNote(gap: GapStop): Html {
+  const [first, last] = [firstDayOf(gap), lastDayOf(gap)]
+  const reason = gap.recorded ? REASONS[gap.recorded.reason] : 'without an entry in the ledger'
+  const days = first === last ? first : `${first} to ${last}`
+  return html`<p>Gap: nothing was published for ${days} (${reason}).</p>`
+}
+
+function changesOf({ newFirst, entered, left, moved }: YearChanges<ListedItem>): Html {
+  return html`${newFirst ? html`<p>New number 1: ${itemLine(newFirst)}</p>` : NOTHING}
+  ${itemList(
+    `${formatCounted(entered.length, 'items')} entered`,
+    entered.map((item) => html`#${item.rank} ${itemLine(item)}`),
+  )}
+  ${itemList(
+    `${formatCounted(left.length, 'items')} left`,
+    left.map((item) => html`was #${item.rank}: ${itemLine(item)}`),
+  )}
+  ${itemList(
+    `${formatCounted(moved.length, 'items')} moved by 10 or more`,
+    moved.map(({ before, after }) => html`#${before.rank} → #${after.rank} ${itemLine(after)}`),
+  )}`
+}
+
+function itemList(title: string, lines: readonly Html[]): Html {
+  if (lines.length === 0) return NOTHING
+  return html`<h3>${title}</h3>
+    <ul>
+      ${lines.map((line) => html`<li>${line}</li>`)}
+    </ul>`
+}
+
+function itemLine(item: ListedItem): Html {
+  return html`${titleLink(item)} (${nameOfSource(item.source)})`
+}
+
+type ChangesRefusal = Exclude<HistoryRefusal, 'invalid_sort' | 'invalid_at'>
+type ChangesContract = Contract<ChangesRefusal>
+
+const {
+  method_not_allowed,
+  year_history_storage_unavailable,
+  year_history_archive_corrupt,
+  year_history_lookup_failed,
+} = historyContract.refusals
+
+/** `GET /api/feed/history/rss` (docs/api.md). */
+export const changesRssContract: ChangesContract = {
+  path: '/api/feed/history/rss',
+  operationId: 'getYearChangesRss',
+  tag: 'Year',
+  summary: 'Get the changes of the Year as RSS 2.0',
+  description: [
+    `One entry for each of the newest ${ENTRIES_MAX} publications: what entered or left \`popular\`, moved by 10 ranks`,
+    'or more, or became number 1, and the gaps since the publication before. Every list is read from verified bytes.',
+  ].join(' '),
+  query: z.object({}),
+  contentType: 'application/rss+xml',
+  success: z.string(),
+  successDescription: 'An RSS 2.0 document',
+  successHeaders: {
+    'Cache-Control': '`public, max-age=300, stale-while-revalidate=3600`',
+    ETag: 'strong: the SHA-256 of the body in hexadecimal, quoted',
+    'Last-Modified': 'publication time of the newest entry, to the second',
+    'Content-Digest': 'SHA-256 of the content (RFC 9530)',
+    'Repr-Digest': 'SHA-256 of the representation (RFC 9530)',
+    Link: 'the documentation and the OpenAPI description',
+  },
+  refusals: {
+    year_history_not_found: { status: 404, when: 'nothing has been published yet' },
+    method_not_allowed,
+    year_history_storage_unavailable,
+    year_history_archive_corrupt: {
+      ...year_history_archive_corrupt,
+      when: 'an object of these publications fails verification, or the ledger does not match its chain or its head',
+    },
+    year_history_lookup_failed,
+  },
+  storage: {
+    storage_unavailable: 'year_history_storage_unavailable',
+    storage_damaged: 'year_history_archive_corrupt',
+  },
+  fault: 'year_history_lookup_failed',
+  ...publicAccess(HISTORY_DOCS, ['ETag', 'Last-Modified', 'Link']),
+}
+
+/** `GET /api/feed/history/atom` (docs/api.md). */
+export const changesAtomContract: ChangesContract = {
+  ...changesRssContract,
+  path: '/api/feed/history/atom',
+  operationId: 'getYearChangesAtom',
+  summary: 'Get the changes of the Year as Atom',
+  contentType: 'application/atom+xml',
+  successDescription: 'An Atom 1.0 document',
+}
+
+/** `GET /api/feed/history/feed.json` (docs/api.md). */
+export const changesJsonContract: ChangesContract = {
+  ...changesRssContract,
+  path: '/api/feed/history/feed.json',
+  operationId: 'getYearChangesJson',
+  summary: 'Get the changes of the Year as JSON Feed',
+  contentType: 'application/feed+json',
+  success: jsonFeedSchemaOf({ content_html: z.string() }, {}, ENTRY_FACTS).meta({ id: 'YearChanges' }),
+  successDescription: 'A JSON Feed 1.1 document',
+}

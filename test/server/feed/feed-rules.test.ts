@@ -1,0 +1,168 @@
+import { expect, test } from 'vitest'
+import type { H3 } from 'h3'
+import { openApp } from '../../support/api-client.ts'
+import { requestRoute } from '../../support/contract-client.ts'
+import { jsonFeedErrors, keepSnapshot, libxmlErrors, readWithFastXml } from '../../support/live-client.ts'
+import { feedEvent, feedEvents } from '../../support/signals.ts'
+import { openWorkspace } from '../../support/workspace.ts'
+
+const PATHS = ['/api/feed', '/api/rss', '/api/atom', '/api/feed.json']
+
+const EVENTS = [
+  feedEvent({
+    sourceId: '1',
+    title: 'Rust in the kernel',
+    points: 500,
+    comments: 90,
+    url: 'https://a.test/',
+  }),
+  feedEvent({ sourceId: '2', title: 'Trusted builds', points: 300, comments: null, url: null }),
+  feedEvent({ sourceId: '3', title: 'Async Rust, one year on', points: 40, comments: 3 }),
+  feedEvent({ source: 'lobsters', sourceId: 'a', title: 'RUST: a “year” later', points: 70, comments: 8 }),
+  feedEvent({ source: 'lobsters', sourceId: 'b', title: 'Copy', points: 9, url: 'https://a.test/' }),
+  feedEvent({ source: 'hype:github', sourceId: 'o/rust', title: 'o/rust', points: 900, comments: null }),
+]
+
+async function openRules(events = EVENTS): Promise<H3> {
+  const workspace = await openWorkspace()
+  await keepSnapshot(workspace.feed, events)
+  return openApp(workspace)
+}
+
+/** The save keys of a subscription. */
+async function keysOf(app: H3, query: string): Promise<string[]> {
+  const { text } = await requestRoute(app, `/api/feed.json?sort=day&${query}`)
+  const { items } = JSON.parse(text) as { items: { _dash: { key: string } }[] }
+  return items.map(({ _dash: { key } }) => key)
+}
+
+test('q selects titles by whole words, phrases and prefixes, folded as in the search', async () => {
+  const app = await openRules()
+  const select = async (q: string): Promise<string[]> =>
+    (await keysOf(app, String(new URLSearchParams({ q })))).sort()
+  expect(await select('RÜST')).toEqual(['hn-1', 'hn-3', 'hype-github-o/rust', 'lobsters-a'])
+  expect(await select('rust year')).toEqual(['hn-3', 'lobsters-a'])
+  expect(await select('"one year"')).toEqual(['hn-3'])
+  expect(await select('year one')).toEqual(['hn-3'])
+  expect(await select('"year one"')).toEqual([])
+  expect(await select('tru*')).toEqual(['hn-2'])
+  expect(await select('!!')).toEqual([])
+})
+
+test('source, minPoints, minComments and top select together, and an unknown number of comments is 0', async () => {
+  const app = await openRules()
+  expect(await keysOf(app, 'source=lobsters,hype:github')).toEqual([
+    'lobsters-a',
+    'hype-github-o/rust',
+    'lobsters-b',
+  ])
+  expect(await keysOf(app, 'source=hn&minPoints=300')).toEqual(['hn-1', 'hn-2'])
+  expect(await keysOf(app, 'source=hn&minComments=3')).toEqual(['hn-1', 'hn-3'])
+  expect(await keysOf(app, 'source=hn&minPoints=41&minComments=0&top=1')).toEqual(['hn-1'])
+})
+
+test('a rule selects from every list, each URL once, and the API keeps the ranks of the lists', async () => {
+  const app = await openRules()
+  expect(await keysOf(app, 'minPoints=0&source=hn,lobsters')).not.toContain('lobsters-b')
+  expect(await keysOf(app, 'minPoints=0&source=lobsters')).toContain('lobsters-b')
+  const { text } = await requestRoute(app, '/api/feed?sort=day&q=rust&minComments=3&top=2')
+  const feed = JSON.parse(text) as Record<string, { key: string; rank: number }[]>
+  const ranks = (name: string): unknown => feed[name]?.map(({ key, rank }) => [key, rank])
+  expect(ranks('hackerNews')).toEqual([
+    ['hn-1', 1],
+    ['hn-3', 3],
+  ])
+  expect(ranks('lobsters')).toEqual([['lobsters-a', 1]])
+  expect(ranks('hypeReplicate')).toEqual([])
+  expect(feed['popular']).toHaveLength(2)
+})
+
+test('the three subscriptions of a rule are valid, have the same items, and name the rule and its page', async () => {
+  const app = await openRules()
+  const query = 'sort=day&q=%22one+year%22&source=hn%2Clobsters&minPoints=10&minComments=1&top=5'
+  const [rss = '', atom = '', json = ''] = await Promise.all(
+    PATHS.slice(1).map(async (path) => (await requestRoute(app, `${path}?${query}`)).text),
+  )
+  expect([...(await libxmlErrors(rss, 'rss')), ...(await libxmlErrors(atom, 'atom'))]).toEqual([])
+  expect(jsonFeedErrors(json)).toEqual([])
+  expect(readWithFastXml(rss).items).toEqual(readWithFastXml(atom).items)
+  expect(readWithFastXml(rss).items).toHaveLength(1)
+  expect(JSON.parse(json)).toMatchObject({
+    title:
+      'dash: the last 24 hours: "one year", Hacker News, Lobsters, at least 10 points, at least 1 comment, top 5',
+    home_page_url: `http://dash.test/?${query}`,
+    feed_url: `http://dash.test/api/feed.json?${query}`,
+    items: [{ title: 'Async Rust, one year on' }],
+  })
+})
+
+test('every RSS item has its source as a category and its discussion, and Atom and JSON Feed the same', async () => {
+  const app = await openRules()
+  const { text: rss } = await requestRoute(app, '/api/rss?sort=day&source=hn&top=1')
+  expect(rss).toContain('<category>Hacker News</category>')
+  expect(rss).toContain('<comments>https://news.ycombinator.com/item?id=1</comments>')
+  const { text: atom } = await requestRoute(app, '/api/atom?sort=day&source=hn&top=1')
+  expect(atom).toContain('<category term="Hacker News"/>')
+  expect(atom).toContain(
+    '<link rel="replies" type="text/html" href="https://news.ycombinator.com/item?id=1"/>',
+  )
+  const { text: json } = await requestRoute(app, '/api/feed.json?sort=day&source=hn&top=1')
+  expect(JSON.parse(json)).toMatchObject({
+    items: [{ tags: ['Hacker News'], _dash: { discussionUrl: 'https://news.ycombinator.com/item?id=1' } }],
+  })
+})
+
+test('a rule that excludes nothing gives the API the items of the whole feed', async () => {
+  const app = await openRules(feedEvents('hn', 120))
+  const whole = await requestRoute(app, '/api/feed?sort=day')
+  const selected = await requestRoute(app, '/api/feed?sort=day&minPoints=0')
+  expect(selected.text).toBe(whole.text)
+  expect(selected.headers.get('etag')).toBe(whole.headers.get('etag'))
+})
+
+test('a selected feed has an ETag of its content: equal selections share it, and it gives 304', async () => {
+  const app = await openRules()
+  for (const path of PATHS) {
+    const { headers } = await requestRoute(app, `${path}?q=rust`)
+    const etag = headers.get('etag') ?? ''
+    expect((await requestRoute(app, `${path}?q=rust`, { headers: { 'if-none-match': etag } })).status).toBe(
+      304,
+    )
+    expect((await requestRoute(app, `${path}?q=year`, { headers: { 'if-none-match': etag } })).status).toBe(
+      200,
+    )
+  }
+})
+
+test('a new snapshot changes a selected feed at once', async () => {
+  const workspace = await openWorkspace()
+  const app = openApp(workspace)
+  const first = await keepSnapshot(workspace.feed, EVENTS)
+  expect(await keysOf(app, 'q=copy')).toEqual(['lobsters-b'])
+  await keepSnapshot(workspace.feed, EVENTS.slice(0, 1), first.snapshot.generatedAt + 1)
+  expect(await keysOf(app, 'q=copy')).toEqual([])
+})
+
+const INVALID = [
+  ['q=', 'q', ''],
+  ['q=%20', 'q', ' '],
+  [`q=${'x'.repeat(201)}`, 'q', 'x'.repeat(100)],
+  ['q=a&q=b', 'q', 'a, b'],
+  ['source=', 'source', ''],
+  ['source=hn,reddit', 'source', 'hn,reddit'],
+  ['minPoints=-1', 'minPoints', '-1'],
+  ['minPoints=1e3', 'minPoints', '1e3'],
+  ['minComments=1000000000', 'minComments', '1000000000'],
+  ['top=0', 'top', '0'],
+  ['top=101', 'top', '101'],
+  ['top=101&minPoints=x', 'minPoints', 'x'],
+] as const
+
+test('an invalid rule is refused with the name and the value of its first invalid parameter', async () => {
+  const app = await openRules()
+  for (const path of PATHS)
+    for (const [query, parameter, value] of INVALID) {
+      const { status, text } = await requestRoute(app, `${path}?${query}`)
+      expect([status, JSON.parse(text)]).toEqual([400, { error: 'invalid_rule', parameter, value }])
+    }
+})

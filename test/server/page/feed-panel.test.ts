@@ -1,0 +1,100 @@
+import type { H3 } from 'h3'
+import { expect, test } from 'vitest'
+import { openApp } from '../../support/api-client.ts'
+import { keepSnapshot } from '../../support/live-client.ts'
+import { feedEvent } from '../../support/signals.ts'
+import { openWorkspace } from '../../support/workspace.ts'
+
+async function openFeed(): Promise<H3> {
+  const workspace = await openWorkspace()
+  await keepSnapshot(workspace.feed, [
+    feedEvent({ sourceId: '1', title: 'Rust in the kernel', points: 500 }),
+    feedEvent({ sourceId: '2', title: 'Cooking', points: 300 }),
+    feedEvent({ source: 'lobsters', sourceId: 'a', title: 'Rust, later', points: 7 }),
+  ])
+  return openApp(workspace)
+}
+
+async function pageOf(app: H3, path: string): Promise<{ status: number; page: string; text: string }> {
+  const response = await app.request(`http://dash.test${path}`)
+  const page = await response.text()
+  const text = page.replaceAll(/<[^>]*>/g, ' ').replaceAll(/\s+/g, ' ')
+  return { status: response.status, page, text }
+}
+
+/** The targets of the page's links for feed readers, and those under "Subscribe". */
+function feedsOf(page: string): { linked: string[]; shown: string[] } {
+  const subscribe = /Subscribe to .*?<\/p>/s.exec(page)?.[0] ?? ''
+  const hrefs = (html: string, pattern: RegExp): string[] =>
+    Array.from(html.matchAll(pattern), ([, href = '']) => href.replaceAll('&amp;', '&'))
+  return {
+    linked: hrefs(page, /<link rel="alternate"[^>]*href="([^"]*)"/g),
+    shown: hrefs(subscribe, /<a href="([^"]*)"/g),
+  }
+}
+
+test('the feed panel shows the items of a rule, as the API does at the same query', async () => {
+  const app = await openFeed()
+  const query = '?sort=day&q=rust&source=hn&minPoints=10&minComments=0&top=5'
+  const { status, page, text } = await pageOf(app, `/${query}`)
+  const feed = (await (await app.request(`http://dash.test/api/feed${query}`)).json()) as Record<
+    string,
+    unknown
+  >
+  expect([status, Array.from(page.matchAll(/data-key="([^"]*)"/g), ([, key]) => key)]).toEqual([
+    200,
+    ['hn-1', 'hn-1'],
+  ])
+  expect([feed['popular'], feed['hackerNews']]).toMatchObject([[{ key: 'hn-1' }], [{ key: 'hn-1' }]])
+  expect(page).toContain('<title>Day: rust, Hacker News, at least 10 points, at least 0 comments, top 5')
+  expect((await pageOf(app, '/?sort=day&q=nothing')).text).toContain(
+    'No item of this period matches the filter.',
+  )
+  expect(text).not.toContain('Cooking')
+})
+
+test('the filter of the feed panel is a form that keeps the other parameters and its own values', async () => {
+  const { page } = await pageOf(await openFeed(), '/?sort=week&column=hackerNews&q=rust&minPoints=10')
+  const form = /<form[^>]*aria-label="Filter the feed".*?<\/form>/s.exec(page)?.[0] ?? ''
+  expect(form).toContain('<input type="hidden" name="sort" value="week" />')
+  expect(form).toContain('<input type="hidden" name="column" value="hackerNews" />')
+  expect(form).toMatch(/name="q"[^>]*value="rust"/)
+  expect(form).toMatch(/name="minPoints"[^>]*value="10"/)
+  expect(page).toMatch(/<details class="rule" open>/)
+})
+
+test.each([
+  ['/', ['/api/rss', '/api/atom', '/api/feed.json']],
+  [
+    '/?sort=week&q=rust+x&top=5',
+    ['/api/rss', '/api/atom', '/api/feed.json'].map((path) => `${path}?sort=week&q=rust+x&top=5`),
+  ],
+  [
+    '/?column=hypeReplicate&source=hn,hype:reddit',
+    ['/api/rss', '/api/atom', '/api/feed.json'].map((path) => `${path}?source=hype%3Areddit`),
+  ],
+  ['/?sort=year', ['rss', 'atom', 'feed.json'].map((name) => `/api/feed/history/${name}`)],
+])('the page %s names the feeds of its view, for readers and for people', async (path, expected) => {
+  const app = await openFeed()
+  const { page } = await pageOf(app, path)
+  expect(feedsOf(page)).toEqual({ linked: expected, shown: expected })
+  if (!path.includes('year'))
+    for (const href of expected) expect((await app.request(`http://dash.test${href}`)).status).toBe(200)
+})
+
+test('an invalid rule is refused on the page with the parameter and its value, beside the filter', async () => {
+  const { status, text } = await pageOf(await openFeed(), '/?minPoints=many')
+  expect(status).toBe(400)
+  expect(text).toContain('invalid_rule , minPoints is many .')
+  expect(text).toContain('Points of at least')
+})
+
+test('the Year refuses a rule, and its tab drops it', async () => {
+  const app = await openFeed()
+  const { status, text } = await pageOf(app, '/?sort=year&q=rust')
+  expect(status).toBe(400)
+  expect(text).toContain('the Year is shown as it was published')
+  const { page } = await pageOf(app, '/?sort=day&q=rust')
+  expect(page).toContain('href="/?sort=year#feed" data-section="feed"')
+  expect(page).toContain('href="/?sort=week&amp;q=rust#feed"')
+})

@@ -1,0 +1,210 @@
+import { chmodSync, readFileSync, rmSync, writeFileSync } from 'node:fs'
+import { join } from 'node:path'
+import type { H3 } from 'h3'
+import { expect, test } from 'vitest'
+import type { Clock } from '../../../src/domain/ports.ts'
+import type { Signal } from '../../../src/domain/feed/signal.ts'
+import { addDays, startOfDay } from '../../../src/domain/time.ts'
+import { openApp } from '../../support/api-client.ts'
+import { requestRoute } from '../../support/contract-client.ts'
+import { jsonFeedErrors, libxmlErrors, readWithFastXml, readWithSax } from '../../support/live-client.ts'
+import { openSampleApp, sampleArchive } from '../../support/sample-archive.ts'
+import { AS_OF, openWorkspace, publishDays } from '../../support/workspace.ts'
+import type { Workspace } from '../../support/workspace.ts'
+
+const [RSS, ATOM, JSON_FEED] = [
+  '/api/feed/history/rss',
+  '/api/feed/history/atom',
+  '/api/feed/history/feed.json',
+]
+const PATHS = [RSS, ATOM, JSON_FEED] as string[]
+const LATER = addDays(AS_OF, 2)
+
+/** A story by its number, observed on a day. */
+function story(number: number, day: string, points: number, changes: Partial<Signal> = {}): Signal {
+  return {
+    source: 'hn',
+    sourceId: String(number),
+    day,
+    title: `Story ${number} <b>&</b>`,
+    url: `https://example.org/${number}?a=1&b=2`,
+    points,
+    comments: 1,
+    publishedAt: startOfDay(addDays(AS_OF, -3)),
+    titleProvenance: 'hn:test',
+    ...changes,
+  }
+}
+
+/** Two publications with a gap between them: story 15 rose to the top, 16 entered, and 14 is older than a year. */
+async function changedYear(fileClock?: Clock): Promise<Workspace> {
+  const workspace = await openWorkspace(fileClock)
+  const old = { publishedAt: startOfDay(addDays(AS_OF, -364)) }
+  const stories = Array.from({ length: 15 }, (_, index) =>
+    story(index + 1, AS_OF, 1_000 - index, index === 13 ? old : {}),
+  )
+  await workspace.feed.importSignals(stories)
+  await publishDays(workspace, [AS_OF])
+  await workspace.feed.importSignals([story(15, LATER, 2_000), story(16, LATER, 5)])
+  await publishDays(workspace, [LATER])
+  return workspace
+}
+
+interface Changes {
+  newFirst: unknown
+  entered: unknown[]
+  left: unknown[]
+  moved: unknown[]
+}
+
+interface Entry {
+  id: string
+  title: string
+  url: string
+  content_html: string
+  date_published: string
+  _dash: { publicationId: string; gaps: unknown[]; previous: string | null; changes: Changes | null }
+}
+
+async function entriesOf(app: H3): Promise<Entry[]> {
+  return (JSON.parse((await requestRoute(app, PATHS[2] ?? '')).text) as { items: Entry[] }).items
+}
+
+test('the feed of changes names what entered, left, moved by ten and became first, and the gaps between', async () => {
+  const [newest, first, ...more] = await entriesOf(openApp(await changedYear()))
+  expect(more).toEqual([])
+  expect(newest?._dash).toMatchObject({
+    publicationId: `top-year-v3-${LATER}`,
+    previous: `top-year-v3-${AS_OF}`,
+    gaps: [{ firstDay: addDays(AS_OF, 1), lastDay: addDays(AS_OF, 1) }],
+    changes: {
+      newFirst: { key: 'hn-15', rank: 1 },
+      entered: [{ key: 'hn-16', rank: 15 }],
+      left: [{ key: 'hn-14', rank: 14 }],
+      moved: [{ key: 'hn-15', from: 15, to: 1 }],
+    },
+  })
+  expect(newest?.title).toBe(
+    `Top Year ${LATER}: new number 1, 1 entered, 1 left, 1 moved by 10 or more, after a gap`,
+  )
+  const text = newest?.content_html.replaceAll(/<[^>]*>/g, '').replaceAll(/\s+/g, ' ') ?? ''
+  expect(text).toContain(`Gap: nothing was published for ${addDays(AS_OF, 1)} (the day was missed).`)
+  expect(text).toContain('New number 1: Story 15 &lt;b&gt;&amp;&lt;/b&gt; (Hacker News)')
+  expect(text).toContain('1 item left was #14: Story 14')
+  expect(text).toContain('#15 → #1 Story 15')
+  expect(first?.title).toBe(`Top Year ${AS_OF}: the first publication`)
+  expect(first?._dash).toMatchObject({ previous: null, changes: null, gaps: [] })
+})
+
+test('an entry has the time and a permanent id of its publication, and links to the page at that moment', async () => {
+  const workspace = await changedYear()
+  const app = openApp(workspace)
+  const [newest] = await entriesOf(app)
+  const index = JSON.parse((await requestRoute(app, '/api/feed/history/index')).text) as {
+    publications: { publishedAt: string }[]
+  }
+  expect(newest?.date_published).toBe(index.publications.at(-1)?.publishedAt)
+  expect(newest?.url).toBe(`http://dash.test/?sort=year&at=${newest?.date_published}`)
+  const page = await app.request(newest?.url ?? '')
+  expect([page.status, (await page.text()).includes(`top-year-v3-${LATER}`)]).toEqual([200, true])
+  await publishDays(workspace, [addDays(LATER, 1)])
+  const later = await entriesOf(app)
+  expect(later).toHaveLength(3)
+  expect(later[1]).toEqual(newest)
+})
+
+test('the three formats of the changes are valid and have the same entries under three parsers', async () => {
+  const app = openApp(await changedYear())
+  const [rss = '', atom = '', json = ''] = await Promise.all(
+    PATHS.map(async (path) => (await requestRoute(app, path)).text),
+  )
+  expect([...(await libxmlErrors(rss, 'rss')), ...(await libxmlErrors(atom, 'atom'))]).toEqual([])
+  expect(jsonFeedErrors(json)).toEqual([])
+  const { items } = JSON.parse(json) as { items: Entry[] }
+  const entries = items.map(({ id, title, url: link, date_published: publishedAt }) => ({
+    id,
+    title,
+    link,
+    publishedAt,
+  }))
+  // RSS has times to the second.
+  const inSeconds = entries.map((entry) => ({
+    ...entry,
+    publishedAt: entry.publishedAt.replace(/\.\d{3}Z$/, '.000Z'),
+  }))
+  expect(readWithFastXml(atom).items).toEqual(entries)
+  expect(readWithFastXml(rss).items).toEqual(inSeconds)
+  expect(await readWithSax(atom)).toMatchObject(entries)
+  expect(await readWithSax(rss)).toMatchObject(inSeconds)
+})
+
+test('a changed or missing object of an older publication refuses the feed, and its return mends it', async () => {
+  const workspace = await changedYear()
+  const app = openApp(workspace)
+  const { headers } = await requestRoute(app, JSON_FEED ?? '')
+  const index = JSON.parse((await requestRoute(app, '/api/feed/history/index')).text) as {
+    publications: { sha256: string }[]
+  }
+  const sha256 = index.publications[0]?.sha256 ?? ''
+  const path = join(workspace.objectsPath, 'sha256', sha256.slice(0, 2), sha256)
+  const bytes = readFileSync(path)
+  const damages = [
+    () => writeFileSync(path, bytes.toString().replace('Story 1 ', 'Story X ')),
+    () => rmSync(path),
+  ]
+  for (const damage of damages) {
+    chmodSync(path, 0o644)
+    damage()
+    for (const each of PATHS) {
+      const refused = await requestRoute(app, each, {
+        headers: { 'if-none-match': headers.get('etag') ?? '' },
+      })
+      expect([refused.status, refused.error]).toEqual([503, 'year_history_archive_corrupt'])
+    }
+    writeFileSync(path, bytes)
+    expect((await requestRoute(app, JSON_FEED ?? '')).headers.get('etag')).toBe(headers.get('etag'))
+  }
+})
+
+test('a publication is read once for all requests and formats', async () => {
+  // With this clock the files are old enough for change tokens.
+  const workspace = await changedYear(() => Date.now() + 60_000)
+  const reads: string[] = []
+  const objects: Workspace['objects'] = {
+    ...workspace.objects,
+    get: (sha256) => {
+      reads.push(sha256)
+      return workspace.objects.get(sha256)
+    },
+  }
+  // The files are old enough that their change tokens can be trusted.
+  const app = openApp({ ...workspace, objects })
+  await Promise.all(PATHS.flatMap((path) => [path, path]).map((path) => requestRoute(app, path)))
+  const afterFirst = reads.length
+  for (const path of PATHS) await requestRoute(app, path)
+  expect(afterFirst).toBeGreaterThanOrEqual(2)
+  expect(reads).toHaveLength(afterFirst)
+})
+
+test('a long archive gives the newest 90 publications, with older layouts named as such', async () => {
+  const archive = sampleArchive(95)
+  const clock = () => (archive.contents.rows.at(-1)?.publishedAt ?? 0) + 1
+  const entries = await entriesOf(openSampleApp(archive, { clock }))
+  expect(entries).toHaveLength(90)
+  expect(entries[0]?.title).toMatch(/^Top Year [\d-]+: published in an older layout$/)
+})
+
+test('a publication dated in the future is not in the feed', async () => {
+  const workspace = await changedYear()
+  const before = startOfDay(addDays(LATER, 1))
+  const entries = await entriesOf(openApp(workspace, { clock: () => before }))
+  expect(entries.map(({ _dash: { publicationId } }) => publicationId)).toEqual([`top-year-v3-${AS_OF}`])
+})
+
+test('an archive without a publication has no feed of changes', async () => {
+  const app = openApp(await openWorkspace())
+  for (const path of PATHS) {
+    const { status, error } = await requestRoute(app, path)
+    expect([status, error]).toEqual([404, 'year_history_not_found'])
+  }
+})
