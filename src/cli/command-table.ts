@@ -10,8 +10,8 @@ import type { EvaluateFlags } from './commands/evaluate-models.ts'
 import type { InitFlags } from './commands/init/init.ts'
 import type { ModelFlags } from './commands/model.ts'
 import type { PublishFlags } from './commands/publish-year.ts'
-import type { DigestFlags } from './commands/news/digest.ts'
-import type { TopFlags, TopSort } from './commands/news/top.ts'
+import type { DigestFlags } from './commands/feed/digest.ts'
+import type { TopFlags, TopSort } from './commands/feed/top.ts'
 import type { SearchFlags } from './commands/search.ts'
 import type { VerifyFlags } from './commands/verify/verify-archive.ts'
 import type { BareContext, CommandContext } from './context.ts'
@@ -254,7 +254,7 @@ export const COMMANDS: readonly CommandSpec[] = [
       option('--url <base>', 'read the public API of another host instead of the data folder'),
     ],
     run: async (context, flags, [sort]) =>
-      (await import('./commands/news/top.ts')).topCommand(context, sort as TopSort | undefined, flags),
+      (await import('./commands/feed/top.ts')).topCommand(context, sort as TopSort | undefined, flags),
   }),
   spec<DigestFlags>({
     name: 'digest',
@@ -267,7 +267,7 @@ export const COMMANDS: readonly CommandSpec[] = [
       choice('--format <format>', 'text, Markdown or a page of HTML', DIGEST_FORMATS).default('text'),
       option('--url <base>', 'read the public API of another host instead of the data folder'),
     ],
-    run: async (context, flags) => (await import('./commands/news/digest.ts')).digestCommand(context, flags),
+    run: async (context, flags) => (await import('./commands/feed/digest.ts')).digestCommand(context, flags),
   }),
   spec({
     name: 'reindex',

@@ -6,7 +6,7 @@ import { openWorkspace, publishDays } from './workspace.ts'
 import type { Workspace } from './workspace.ts'
 
 /** A title that would clear the screen, reverse the line, and end markup. */
-export const HOSTILE_TITLE = 'Evil\u001b[2J\u009b2J\u202e <img src=x> [a](http://b.test) "title"'
+const HOSTILE_TITLE = 'Evil\u001b[2J\u009b2J\u202e <img src=x> [a](http://b.test) "title"'
 
 /** Addresses that must never become links, or must not end one. */
 const HOSTILE_URLS = ['javascript:alert(1)', 'https://evil.test/\u001b\\"><script>']

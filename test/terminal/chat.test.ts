@@ -352,7 +352,7 @@ describe('typed text', () => {
 
   test('a command and its argument are completed, and a choice is picked from a list', async () => {
     const { terminal } = await startTalk()
-    await terminal.type('/so')
+    await terminal.type('/sor')
     await terminal.press('Tab')
     await terminal.until('> /sort')
     await terminal.type('we')

@@ -4,7 +4,7 @@ import { MOVED_RANKS } from '../../../domain/year/changes.ts'
 import { html } from '../../../server/page/html.ts'
 import type { Html } from '../../../server/page/html.ts'
 import { counted } from '../../terminal.ts'
-import type { Digest } from './digest.ts'
+import type { Digest } from './digest-content.ts'
 import { LIST_NAMES, LISTS, addressOf, itemLine } from './item-lines.ts'
 import type { Layout, NewsItem } from './item-lines.ts'
 
@@ -23,13 +23,17 @@ interface Section {
   rows: readonly { mark: string; item: NewsItem }[]
 }
 
-/** Writers of the formats. `layout` concerns only text, for which the terminal matters. */
+/** Writes a digest. The terminal matters for text alone. */
+type Writer = (digest: Digest, layout: Layout) => string
+
+const writeMarkdown: Writer = (digest) => markdownOf(outlineOf(digest))
+
 export const DIGEST_FORMATS = {
-  text: (digest: Digest, layout: Layout) => textOf(outlineOf(digest), layout),
-  md: (digest: Digest) => markdownOf(outlineOf(digest)),
-  markdown: (digest: Digest) => markdownOf(outlineOf(digest)),
-  html: (digest: Digest) => htmlOf(outlineOf(digest)),
-}
+  text: (digest, layout) => textOf(outlineOf(digest), layout),
+  md: writeMarkdown,
+  markdown: writeMarkdown,
+  html: (digest) => htmlOf(outlineOf(digest)),
+} satisfies Record<string, Writer>
 export type DigestFormat = keyof typeof DIGEST_FORMATS
 
 function outlineOf({ since, until, year, live }: Digest): Outline {
@@ -74,8 +78,8 @@ function gapsFact({ before, gaps }: Digest['year']): string {
   return `${counted(gaps.length, 'gap')}: ${days.join(', ')}.`
 }
 
-function yearSections({ before, after, changes }: Digest['year']): Section[] {
-  if (changes === null || before?.sha256 === after?.sha256) return []
+function yearSections({ changes, ...compared }: Digest['year']): Section[] {
+  if (changes === null || compared.before?.sha256 === compared.after?.sha256) return []
   const { newFirst, entered, left, moved } = changes
   const section = (heading: string, empty: string, rows: Section['rows']): Section => ({
     heading: rows.length > 0 ? `${heading} (${rows.length})` : heading,

@@ -1,7 +1,7 @@
 import { parseHTML } from 'linkedom'
 import { parse } from 'marked'
 import { describe, expect, test } from 'vitest'
-import type { Digest } from '../../../../src/cli/commands/news/digest.ts'
+import type { Digest } from '../../../../src/cli/commands/feed/digest-content.ts'
 import { addDays, dayOf } from '../../../../src/domain/time.ts'
 import { listenLocally, openApp } from '../../../support/api-client.ts'
 import { filledFolder, run } from '../../../support/dash.ts'
