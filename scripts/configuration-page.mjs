@@ -49,6 +49,8 @@ const GUIDES = {
   collect: 'collecting.md',
   reindex: 'api.md',
   search: 'api.md',
+  top: 'api.md#dash-top-and-dash-digest',
+  digest: 'api.md#dash-top-and-dash-digest',
   'publish-year': 'publishing.md',
   checkpoint: 'operations.md#signed-checkpoints',
   'log-key': 'operations.md#signed-checkpoints',

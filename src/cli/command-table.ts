@@ -10,6 +10,8 @@ import type { EvaluateFlags } from './commands/evaluate-models.ts'
 import type { InitFlags } from './commands/init/init.ts'
 import type { ModelFlags } from './commands/model.ts'
 import type { PublishFlags } from './commands/publish-year.ts'
+import type { DigestFlags } from './commands/feed/digest.ts'
+import type { TopFlags, TopSort } from './commands/feed/top.ts'
 import type { SearchFlags } from './commands/search.ts'
 import type { HostLogFlags, VerifyFlags } from './commands/verify/verify-archive.ts'
 import type { BareContext, CommandContext } from './context.ts'
@@ -82,6 +84,14 @@ function addLiveSources(value: string, before: LiveSourceName[] = []): LiveSourc
 
 // Said again here, where its type is checked: the module of the periods loads a library that help does not need.
 const SORTS = Object.keys({ trending: 0, day: 0, week: 0, month: 0 } satisfies Record<LiveSort, 0>)
+
+const TOP_SOURCES = [...LIVE_SOURCES, 'hype', 'midjourney']
+
+// Said again here, like the periods: the module of the formats loads the HTML of the page.
+const DIGEST_FORMATS = Object.keys({ text: 0, md: 0, markdown: 0, html: 0 } satisfies Record<
+  DigestFlags['format'],
+  0
+>)
 
 type ImportFlags = { onError: 'abort' | 'skip'; titleProvenance?: string }
 const onError = (): Option =>
@@ -234,6 +244,34 @@ export const COMMANDS: readonly CommandSpec[] = [
     ],
     run: async (context, flags, words) =>
       (await import('./commands/search.ts')).searchCommand(context, words, flags),
+  }),
+  spec<TopFlags>({
+    name: 'top',
+    group: 'Data',
+    description: 'print the ranking of a live period, or of the Year of any time',
+    example: 'dash top year --at 2026-03-02 --limit 10',
+    argument: new Argument('[sort]', 'ranking to print (default: trending)').choices([...SORTS, 'year']),
+    options: [
+      option('--at <time>', 'with year: the publication that was current then (a day or an instant)'),
+      choice('--source <source>', 'print the list of this source instead of the popular one', TOP_SOURCES),
+      option('--limit <n>', 'maximum number of items (1 to 100, default 20)'),
+      option('--url <base>', 'read the public API of another host instead of the data folder'),
+    ],
+    run: async (context, flags, [sort]) =>
+      (await import('./commands/feed/top.ts')).topCommand(context, sort as TopSort | undefined, flags),
+  }),
+  spec<DigestFlags>({
+    name: 'digest',
+    group: 'Data',
+    description: 'print what entered, left and moved in the Year, and the top of the live feed',
+    example: 'dash digest --since 7d --format html > digest.html',
+    options: [
+      option('--since <time>', 'begin of the period: 7d, 24h, a day or an instant (default: 7d)'),
+      option('--days <n>', 'length of the period in days, the same as --since <n>d'),
+      choice('--format <format>', 'text, Markdown or a page of HTML', DIGEST_FORMATS).default('text'),
+      option('--url <base>', 'read the public API of another host instead of the data folder'),
+    ],
+    run: async (context, flags) => (await import('./commands/feed/digest.ts')).digestCommand(context, flags),
   }),
   spec({
     name: 'reindex',

@@ -304,6 +304,12 @@ export class Container {
     return publishedShortlist(await this.#sources(PUBLISH_RETRIES), base)
   }
 
+  /** Client for the history index and the live feed of another host. */
+  async publishedFeeds(base: string): Promise<PublicHost['feeds']> {
+    const { publishedFeeds } = await import('../adapters/sources/live-sources.ts')
+    return publishedFeeds(await this.#sources(PUBLISH_RETRIES), base)
+  }
+
   /** Client for the public history of another host. */
   async publishedHistory(base: string): Promise<PublicHost['history']> {
     return this.#closing((await import('../adapters/published-history.ts')).openPublishedHistory(base))

@@ -6,8 +6,10 @@ export interface Terminal {
   /**
    * Prints the result of a command: a JSON document under `--json`, nothing under `--quiet`, else `line`. Stored or
    * foreign text in `line` must be {@link escaped}, because line ends are printed.
+   *
+   * @param isPainted true if `line` has escape sequences of the program itself, which are printed as they are
    */
-  result: (json: unknown, line: string) => void
+  result: (json: unknown, line: string, isPainted?: boolean) => void
   /** Under `--json`, prints the document of a command without a result; for a job, a failed result. */
   failure: (reason: string, exitCode: number, job?: Job | null) => void
   /** Prints information on one line; not under `--quiet`. */
@@ -58,11 +60,11 @@ export function openTerminal(
     quiet,
     interactive,
     colored,
-    result(document, line) {
+    result(document, line, isPainted = false) {
       printed = true
       clearProgress()
       if (json) stdout.write(jsonLine(document))
-      else if (!quiet) stdout.write(`${printable(line)}\n`)
+      else if (!quiet) stdout.write(`${isPainted ? line : printable(line)}\n`)
     },
     failure(reason, exitCode, job = null) {
       if (!json || printed) return

@@ -3,6 +3,7 @@ import type { ModelCall, ModelEvent } from './agent/model-call.ts'
 import type { AgentSession, AgentStatus, ServedConfig, ServedEvent } from './agent/schema.ts'
 import type { Article, ArticleReading, ArticleQuery, FailedAttempt, ItemWithoutText } from './feed/article.ts'
 import type { FeedEvent } from './feed/columns.ts'
+import type { LiveSort } from './feed/live-sort.ts'
 import type { ItemDetails, KeptResponse, LiveSourceName, SourceBatch } from './feed/live-source.ts'
 import type {
   IndexProgress,
@@ -674,6 +675,13 @@ export interface PublicHost {
      * @throws Refusal `source_unavailable` without a usable response: not reachable, too slow, too large, not JSON
      */
     topModels(signal: AbortSignal): Promise<unknown>
+  }
+  /** Every call refuses with `source_unavailable` without a usable response, and returns null for a 404. */
+  feeds: {
+    /** The body of the history index as parsed JSON. */
+    index(signal: AbortSignal): Promise<unknown>
+    /** The body of the live feed as parsed JSON; null also before the first snapshot. */
+    live(sort: LiveSort, signal: AbortSignal): Promise<unknown>
   }
   /** Every call throws a Refusal with a public code or a {@link ChatApiRefusal}, or the reason of an aborted signal. */
   chat: {

@@ -49,3 +49,23 @@ export function publishedShortlist(client: SourceClient, base: string): PublicHo
       ),
   }
 }
+
+/** Largest index or feed of another host, in bytes: an index has about 400 bytes a day. */
+const FEEDS_MAX_BYTES = 16 * 1024 * 1024
+
+/**
+ * Reads the history index and the live feed that a host serves.
+ *
+ * @param base absolute http(s) URL without a trailing slash; its path is prepended to the paths of the API
+ */
+export function publishedFeeds(client: SourceClient, base: string): PublicHost['feeds'] {
+  const read = (path: string, signal: AbortSignal): Promise<unknown> =>
+    client.fetchJson<unknown>(
+      { url: `${base}${path}`, absent: null, maxBytes: FEEDS_MAX_BYTES, read: (json) => json },
+      signal,
+    )
+  return {
+    index: (signal) => read('/api/feed/history/index', signal),
+    live: (sort, signal) => read(`/api/feed?sort=${sort}`, signal),
+  }
+}

@@ -7,7 +7,7 @@ import { readMessage } from './line-prompt.ts'
 import { openQuestionHistory } from './question-history.ts'
 import { showTurn } from './show-turn.ts'
 import type { ChatContext } from './show-turn.ts'
-import { runSlashCommand } from './slash-actions.ts'
+import { runSlashCommand, searchHistory } from './slash-actions.ts'
 import { parseTypedLine } from './slash-commands.ts'
 import { noteColumns, noteRows } from './wrap.ts'
 
@@ -35,14 +35,19 @@ export async function converse(
   try {
     let replay: Replay | null = null
     let wasInterrupted = false
+    let initial = ''
+    const search = (typed: string): Promise<string | null> => searchHistory(chat, questions.list(), typed)
     for (;;) {
       const entered = await readMessage({
         keyboard,
         screen: stderr,
         colored: terminal.colored,
         history: questions.list(),
+        initial,
+        search,
         signal,
       })
+      initial = ''
       if (entered.kind === 'end') return EXIT.done
       if (entered.kind === 'interrupt') {
         if (wasInterrupted && entered.wasEmpty) return EXIT.interrupted
@@ -52,11 +57,13 @@ export async function converse(
       }
       wasInterrupted = false
       if (entered.text.trim() === '') continue
-      questions.add(entered.text)
       const typed = parseTypedLine(entered.text)
+      // A search would find itself.
+      if (typed.kind !== 'command' || typed.name !== 'history') questions.add(entered.text)
       if (typed.kind === 'unknown') say(`unknown command /${typed.name}; /help lists the commands`)
       else if (typed.kind === 'question') replay = await showTurn(chat, typed.text, false, replay)
       else if (typed.name === 'quit') return EXIT.done
+      else if (typed.name === 'history') initial = (await search(typed.argument)) ?? ''
       else if (typed.name === 'retry') replay = await retry(chat, replay)
       else {
         // A new conversation reports again what it leaves out.

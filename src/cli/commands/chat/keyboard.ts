@@ -3,6 +3,8 @@ import { StringDecoder } from 'node:string_decoder'
 
 const CTRL_C = '\x03'
 const CTRL_Z = '\x1a'
+/** Key of the history search. */
+export const CTRL_R = '\x12'
 const BRACKETED_PASTE_ON = '\x1b[?2004h'
 const BRACKETED_PASTE_OFF = '\x1b[?2004l'
 
@@ -12,8 +14,10 @@ const STOPPED_AFTER_MS = 100
 /** Most characters that are kept while there is no reader. */
 const TYPED_AHEAD_MAX = 100_000
 
-/** Splits input behind line ends, and around Ctrl-C and Ctrl-Z. */
-const BETWEEN_KEYS = new RegExp(`(?<=[\r\n${CTRL_C}${CTRL_Z}])|(?=[${CTRL_C}${CTRL_Z}])`)
+const AT_ONCE = `${CTRL_C}${CTRL_R}${CTRL_Z}`
+
+/** Splits input behind line ends, and around keys that act at once. */
+const BETWEEN_KEYS = new RegExp(`(?<=[\r\n${AT_ONCE}])|(?=[${AT_ONCE}])`)
 
 /** Receiver of keyboard input. */
 export interface KeyReader {

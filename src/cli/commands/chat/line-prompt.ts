@@ -1,6 +1,6 @@
 import { createInterface } from 'node:readline'
 import { cleanText } from '../../../domain/agent/answer-text.ts'
-import { KeyStream } from './keyboard.ts'
+import { CTRL_R, KeyStream } from './keyboard.ts'
 import type { Keyboard } from './keyboard.ts'
 import { completionsOf } from './slash-commands.ts'
 import { styled } from './wrap.ts'
@@ -12,6 +12,9 @@ export type Entered =
   | { kind: 'interrupt'; wasEmpty: boolean }
   | { kind: 'end' }
 
+/** Result of one line. */
+type EnteredLine = Entered | { kind: 'search'; typed: string }
+
 /** Placeholder for a line end within an edited line. */
 const LINE_END = '␊'
 
@@ -21,6 +24,10 @@ export interface PromptOptions {
   colored: boolean
   /** Earlier messages, oldest first. */
   history: readonly string[]
+  /** Text that already stands in the line. */
+  initial: string
+  /** Called on Ctrl-R with the typed text; the returned text replaces it, null keeps it. */
+  search: (typed: string) => Promise<string | null>
   signal: AbortSignal
 }
 
@@ -30,8 +37,14 @@ export interface PromptOptions {
  */
 export async function readMessage(options: PromptOptions): Promise<Entered> {
   const lines: string[] = []
+  let { initial } = options
   for (;;) {
-    const entered = await readLine(options, lines.length === 0 ? '> ' : '… ')
+    const entered = await readLine({ ...options, initial }, lines.length === 0 ? '> ' : '… ')
+    initial = ''
+    if (entered.kind === 'search') {
+      initial = (await options.search(entered.typed)) ?? entered.typed
+      continue
+    }
     if (entered.kind === 'interrupt')
       return { kind: 'interrupt', wasEmpty: entered.wasEmpty && lines.length === 0 }
     if (entered.kind === 'end') return entered
@@ -42,9 +55,9 @@ export async function readMessage(options: PromptOptions): Promise<Entered> {
 }
 
 function readLine(
-  { keyboard, screen, colored, history, signal }: PromptOptions,
+  { keyboard, screen, colored, history, initial, signal }: PromptOptions,
   prompt: string,
-): Promise<Entered> {
+): Promise<EnteredLine> {
   return new Promise((resolve, reject) => {
     const input = new KeyStream()
     const editor = createInterface({
@@ -85,8 +98,14 @@ function readLine(
     if (signal.aborted) return abandon()
     signal.addEventListener('abort', abandon, { once: true })
     if (!keyboard.isEnded) editor.prompt()
+    editor.write(toLine(initial))
+    const search = (): void => {
+      const typed = fromLine(editor.line)
+      screen.write('\r\n')
+      settle(() => resolve({ kind: 'search', typed }))
+    }
     keyboard.give({
-      keys: (text) => input.feed(text),
+      keys: (text) => (text === CTRL_R ? search() : input.feed(text)),
       paste: (text) => editor.write(toLine(text)),
       continued: () => editor.prompt(true),
       ended: leave,

@@ -1,12 +1,17 @@
 import { Lexer } from 'marked'
 import type { MarkedToken, Token, Tokens } from 'marked'
+import type { Sources } from './sources.ts'
 import { styled, widthOf, wrap } from './wrap.ts'
 import type { Indent, Row, Span, Style } from './wrap.ts'
 
 export interface MarkdownOptions {
   columns: number
-  /** False for output without escapes: the marks of Markdown then stand for styles. */
+  /** False for output without styles: the marks of Markdown then stand for them. */
   colored: boolean
+  /** True if the terminal knows hyperlinks. */
+  linked: boolean
+  /** Receives the links, which are shown with their numbers. */
+  sources: Sources
 }
 
 const RULE_COLUMNS = 40
@@ -55,7 +60,7 @@ function block(token: MarkedToken, options: MarkdownOptions, indent: Indent): Ro
   if (token.type === 'heading') {
     const marks = colored ? '' : `${'#'.repeat(token.depth)} `
     const styles: Style[] = token.depth === 1 ? ['bold', 'underline'] : ['bold']
-    return rowsOf([textSpan(marks), ...inlineSpans(token.tokens, styles, colored)])
+    return rowsOf([textSpan(marks), ...inlineSpans(token.tokens, styles, options)])
   }
   if (token.type === 'list') return listRows(token, options, indent)
   if (token.type === 'blockquote')
@@ -66,13 +71,13 @@ function block(token: MarkedToken, options: MarkdownOptions, indent: Indent): Ro
       breakWords: false,
       colored,
     })
-  if (token.type === 'table') return tableRows(token, columns, colored, indent)
+  if (token.type === 'table') return tableRows(token, options, indent)
   if (token.type === 'hr') {
     const length = Math.max(1, Math.min(RULE_COLUMNS, columns - indent.first.length))
     return [plainRow(`${indent.first}${'─'.repeat(length)}`)]
   }
   if (token.type === 'def') return []
-  return rowsOf(inlineSpans(token.type === 'paragraph' ? token.tokens : [token], [], colored))
+  return rowsOf(inlineSpans(token.type === 'paragraph' ? token.tokens : [token], [], options))
 }
 
 function listRows(list: Tokens.List, options: MarkdownOptions, indent: Indent): Row[] {
@@ -93,14 +98,17 @@ function plainRow(text: string): Row {
 }
 
 /** Renders a dimmed row beside the answer, such as a tool call. */
-export function faintRow(text: string, { columns, colored }: MarkdownOptions): Row {
+export function faintRow(
+  text: string,
+  { columns, colored }: Pick<MarkdownOptions, 'columns' | 'colored'>,
+): Row {
   const shown = text.length > columns ? `${text.slice(0, Math.max(0, columns - 1))}…` : text
   return { text: styled(shown, ['dim'], colored), width: shown.length }
 }
 
-/** Renders text within a block. A link is shown with its address, by which a person can judge it. */
-function inlineSpans(tokens: readonly Token[], styles: readonly Style[], colored: boolean): Span[] {
-  return tokens.flatMap((token) => spansOf(token as MarkedToken, styles, colored))
+/** Renders text within a block. A link is shown with its number among the sources. */
+function inlineSpans(tokens: readonly Token[], styles: readonly Style[], options: MarkdownOptions): Span[] {
+  return tokens.flatMap((token) => spansOf(token as MarkedToken, styles, options))
 }
 
 /** Styles of emphasized text, and its marks, which are shown without colours. */
@@ -110,18 +118,19 @@ const MARKED: Readonly<Record<'strong' | 'em' | 'del', { mark: string; style: St
   del: { mark: '~~', style: 'strike' },
 }
 
-function spansOf(token: MarkedToken, styles: readonly Style[], colored: boolean): Span[] {
+function spansOf(token: MarkedToken, styles: readonly Style[], options: MarkdownOptions): Span[] {
+  const { colored } = options
   if (token.type === 'strong' || token.type === 'em' || token.type === 'del') {
     const { mark, style } = MARKED[token.type]
-    if (colored) return inlineSpans(token.tokens, [...styles, style], colored)
+    if (colored) return inlineSpans(token.tokens, [...styles, style], options)
     const marks = { text: mark, styles }
-    return [marks, ...inlineSpans(token.tokens, styles, colored), marks]
+    return [marks, ...inlineSpans(token.tokens, styles, options), marks]
   }
   if (token.type === 'codespan')
     return [{ text: colored ? token.text : `\`${token.text}\``, styles: [...styles, 'cyan'] }]
   if (token.type === 'br') return [{ text: '\n', styles }]
-  if (token.type === 'link' || token.type === 'image') return linkSpans(token, styles, colored)
-  if (token.type === 'text' && token.tokens) return inlineSpans(token.tokens, styles, colored)
+  if (token.type === 'link' || token.type === 'image') return linkSpans(token, styles, options)
+  if (token.type === 'text' && token.tokens) return inlineSpans(token.tokens, styles, options)
   if (token.type === 'text') return [{ text: withoutEntities(token.text), styles }]
   // A block within a line is shown unparsed.
   return [{ text: token.type === 'escape' ? token.text : token.raw, styles }]
@@ -130,13 +139,22 @@ function spansOf(token: MarkedToken, styles: readonly Style[], colored: boolean)
 function linkSpans(
   { href, text, tokens }: { href: string; text: string; tokens?: Token[] },
   styles: readonly Style[],
-  colored: boolean,
+  options: MarkdownOptions,
 ): Span[] {
-  if (text === href || text === '') return [{ text: href, styles: [...styles, 'underline'] }]
-  const inner = tokens ?? []
-  const label = inner.length > 0 ? inlineSpans(inner, [...styles, 'underline'], colored) : [{ text, styles }]
-  return [...label, { text: ` (${href})`, styles: [...styles, 'dim'] }]
+  const underlined: Style[] = [...styles, 'underline']
+  const inner = text === href || text === '' ? [] : inlineSpans(tokens ?? [], underlined, options)
+  const label: Span[] = inner.length > 0 ? inner : [{ text: text || href, styles: underlined }]
+  const name = label.map((span) => span.text).join('')
+  const source = options.sources.add(href, name)
+  const isShown = name !== href && (source === null || LIKE_ADDRESS.test(name))
+  const address: Span[] = isShown ? [{ text: ` (${href})`, styles: [...styles, 'dim'] }] : []
+  if (source === null) return [...label, ...address]
+  const linked = options.linked ? label.map((span) => ({ ...span, link: source.address })) : label
+  return [...linked, ...address, { text: ` [${source.number}]`, styles: [...styles, 'dim'] }]
 }
+
+/** Matches a label that looks like an address, and could hide another one. */
+const LIKE_ADDRESS = /:\/\/|^\s*[\w-]+(?:\.[\w-]+)+(?:[/:?#]|\s*$)/
 
 /** Entities of the marks of Markdown and HTML. No other is decoded, so that none becomes a control character. */
 const ENTITIES: Readonly<Record<string, string>> = { amp: '&', lt: '<', gt: '>', quot: '"', '#39': "'" }
@@ -148,9 +166,10 @@ function withoutEntities(text: string): string {
 const GAP = '  '
 
 /** Renders a table in columns; if they do not fit side by side, the cells of a row follow each other. */
-function tableRows(table: Tokens.Table, columns: number, colored: boolean, indent: Indent): Row[] {
-  const header = table.header.map(({ tokens }) => inlineSpans(tokens, ['bold'], colored))
-  const body = table.rows.map((row) => row.map(({ tokens }) => inlineSpans(tokens, [], colored)))
+function tableRows(table: Tokens.Table, options: MarkdownOptions, indent: Indent): Row[] {
+  const { columns, colored } = options
+  const header = table.header.map(({ tokens }) => inlineSpans(tokens, ['bold'], options))
+  const body = table.rows.map((row) => row.map(({ tokens }) => inlineSpans(tokens, [], options)))
   const widths = header.map((_cell, index) =>
     Math.max(...[header, ...body].map((row) => spanWidth(row[index] ?? []))),
   )

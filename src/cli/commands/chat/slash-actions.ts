@@ -1,21 +1,26 @@
 import { writeFile } from 'node:fs/promises'
 import { resolve } from 'node:path'
+import type { CommonOptions } from '@clack/prompts'
 import { isItemKey } from '../../../domain/agent/conversation.ts'
 import type { Turn, TurnOptions } from '../../../domain/agent/conversation.ts'
 import { messageOf } from '../../../domain/refusal.ts'
+import { knowsHyperlinks } from '../../hyperlink.ts'
+import { inOneLine } from '../../terminal.ts'
 import { KeyStream } from './keyboard.ts'
+import { markdownRows } from './markdown.ts'
 import { interruptible } from './show-turn.ts'
 import type { ChatContext } from './show-turn.ts'
 import { LANGUAGE, SORT, TONE, helpText } from './slash-commands.ts'
 import type { TalkOption, TypedLine } from './slash-commands.ts'
 import { clockTime, refusalMessage, isChatRefusal, quotaMessage } from './messages.ts'
+import { Sources } from './sources.ts'
 import { noteColumns } from './wrap.ts'
 
 /** Most bytes that terminals accept for their clipboard. */
 const CLIPBOARD_MAX_BYTES = 50_000
 
 /**
- * Runs a slash command, except /quit and /retry.
+ * Runs a slash command, except /history, /quit and /retry.
  *
  * @throws the signal's reason
  */
@@ -31,6 +36,8 @@ export async function runSlashCommand(
     case 'new':
       talk.forget()
       return say('new conversation; earlier messages are no longer sent')
+    case 'sources':
+      return sources(chat)
     case 'copy':
       return copy(chat)
     case 'save':
@@ -47,6 +54,7 @@ export async function runSlashCommand(
       return setItem(chat, argument)
     case 'quota':
       return quota(chat)
+    case 'history':
     case 'retry':
     case 'quit':
   }
@@ -71,21 +79,91 @@ async function choose<Choice extends string>(
 }
 
 async function pick(
-  { context, keyboard }: ChatContext,
+  chat: ChatContext,
   about: string,
   choices: readonly string[],
   current: string,
 ): Promise<string | null> {
-  const { isCancel, select } = await import('@clack/prompts')
-  const input = new KeyStream()
-  const { stderr: output, signal } = context
+  const { select } = await import('@clack/prompts')
   const message = about.charAt(0).toUpperCase() + about.slice(1)
   const options = choices.map((value) => ({ value }))
-  const picked = select<string>({ message, options, initialValue: current, input, output, signal })
+  return fromKeyboard(chat, (streams) =>
+    select<string>({ message, options, initialValue: current, ...streams }),
+  )
+}
+
+const QUESTIONS_SHOWN = 8
+
+/**
+ * Searches the question history: a list of the questions with all typed words, the newest first.
+ *
+ * @param questions oldest first
+ * @param typed initial words
+ * @returns the chosen question; null if none was chosen
+ * @throws the signal's reason
+ */
+export async function searchHistory(
+  chat: ChatContext,
+  questions: readonly string[],
+  typed: string,
+): Promise<string | null> {
+  if (questions.length === 0) {
+    chat.say('no earlier questions yet')
+    return null
+  }
+  const { autocomplete } = await import('@clack/prompts')
+  const options = questions.toReversed().map((value) => ({ value, label: inOneLine(value) }))
+  return fromKeyboard(chat, (streams) =>
+    autocomplete<string>({
+      message: 'Search earlier questions',
+      options,
+      filter: (search, { value }) => hasWords(value, search),
+      initialUserInput: typed,
+      maxItems: QUESTIONS_SHOWN,
+      ...streams,
+    }),
+  )
+}
+
+function hasWords(question: string, search: string): boolean {
+  const text = question.toLowerCase()
+  return search
+    .toLowerCase()
+    .split(/\s+/)
+    .every((word) => text.includes(word))
+}
+
+/** Runs a prompt with the keyboard of the conversation. Returns null if it was cancelled. */
+async function fromKeyboard(
+  { context, keyboard }: ChatContext,
+  prompt: (
+    streams: Pick<CommonOptions, 'input' | 'output' | 'signal'>,
+  ) => Promise<string | symbol | undefined>,
+): Promise<string | null> {
+  const input = new KeyStream()
+  const { stderr: output, signal } = context
+  const prompted = prompt({ input, output, signal })
   keyboard.give({ keys: (text) => input.feed(text), paste: () => undefined })
-  const value = await picked.finally(() => keyboard.release())
+  const value = await prompted.finally(() => keyboard.release())
   signal.throwIfAborted()
-  return isCancel(value) ? null : value
+  return typeof value === 'string' ? value : null
+}
+
+/** Lists the sources of the last answer again. */
+function sources({ context, talk, say }: ChatContext): void {
+  const { stderr, env, terminal } = context
+  const answer = talk.turns.at(-1)?.answer
+  if (answer === undefined) return say('no answer yet')
+  const found = new Sources()
+  const options = {
+    columns: noteColumns(stderr),
+    colored: terminal.colored,
+    linked: knowsHyperlinks(stderr, env),
+  }
+  markdownRows(answer, { ...options, sources: found })
+  const rows = found.rows(options)
+  if (rows.length === 0) return say('the last answer has no links')
+  stderr.write(rows.map(({ text }) => `${text}\r\n`).join(''))
 }
 
 /** Copies the last answer through the terminal (OSC 52), which works over ssh too and starts no program. */
@@ -112,7 +190,8 @@ async function save({ context, talk, say }: ChatContext, named: string): Promise
     await writeFile(path, markdownOf(talk.turns), { flag: 'wx' })
     say(`saved to ${path}`)
   } catch (error) {
-    say(`not saved: ${messageOf(error)}`)
+    const exists = error instanceof Error && 'code' in error && error.code === 'EEXIST'
+    say(`not saved: ${exists ? `${path} exists; choose another name` : messageOf(error)}`)
   }
 }
 

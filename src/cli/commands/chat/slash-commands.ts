@@ -27,7 +27,19 @@ const choiceHelp = ({ about, choices }: TalkOption<string>): Pick<SlashCommand, 
 })
 
 type SlashName =
-  'help' | 'new' | 'retry' | 'copy' | 'save' | 'lang' | 'tone' | 'sort' | 'item' | 'quota' | 'quit'
+  | 'help'
+  | 'new'
+  | 'retry'
+  | 'sources'
+  | 'history'
+  | 'copy'
+  | 'save'
+  | 'lang'
+  | 'tone'
+  | 'sort'
+  | 'item'
+  | 'quota'
+  | 'quit'
 
 const SLASH_COMMANDS: Readonly<Record<SlashName, SlashCommand>> = {
   help: { does: 'show this list' },
@@ -35,8 +47,10 @@ const SLASH_COMMANDS: Readonly<Record<SlashName, SlashCommand>> = {
   retry: {
     does: 'ask the last question again; costs one message, and may return the cached answer',
   },
+  sources: { does: 'list the sources of the last answer again' },
+  history: { takes: '[WORDS]', does: 'search earlier questions; Ctrl-R does the same' },
   copy: { does: 'copy the last answer to the clipboard' },
-  save: { takes: '[FILE]', does: 'save the conversation to a Markdown file' },
+  save: { takes: '[FILE]', does: 'save the conversation to a new Markdown file' },
   lang: { takes: '[LANGUAGE]', ...choiceHelp(LANGUAGE) },
   tone: { takes: '[TONE]', ...choiceHelp(TONE) },
   sort: { takes: '[SORT]', ...choiceHelp(SORT) },
@@ -92,6 +106,7 @@ export function helpText(columns: number): string {
   ])
   const keys = [
     ['\\ at the end', 'continue on the next line; pasted text stays one message'],
+    ['Ctrl-R', 'search earlier questions'],
     ['Ctrl-C', 'stop the answer; twice at the prompt: quit'],
     ['Ctrl-D', 'quit'],
   ]

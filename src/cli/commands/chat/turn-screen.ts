@@ -1,6 +1,8 @@
 import type { ToolName } from '../../../domain/agent/model-call.ts'
 import type { CommandContext } from '../../context.ts'
+import { knowsHyperlinks } from '../../hyperlink.ts'
 import { faintRow, markdownRows } from './markdown.ts'
+import { Sources } from './sources.ts'
 import type { Row } from './wrap.ts'
 
 /** Display of an answer while it streams. */
@@ -17,9 +19,9 @@ export interface TurnScreen {
  * @param signal once aborted, writes do not wait for the reader of standard output
  */
 export function openScreen(context: CommandContext, isTalk: boolean, signal: AbortSignal): TurnScreen {
-  const { stdout, terminal } = context
+  const { stdout, terminal, env } = context
   return stdout.isTTY && terminal.interactive && !terminal.json
-    ? paintedScreen(stdout, terminal.colored)
+    ? paintedScreen(stdout, terminal.colored, knowsHyperlinks(stdout, env))
     : plainScreen(context, isTalk, signal)
 }
 
@@ -74,7 +76,7 @@ type Part =
   { kind: 'text'; text: string } | { kind: 'tool'; name: ToolName; startedAt: number; ms: number | null }
 
 /** Renders the whole answer in every frame, because the next piece of Markdown may change the meaning of the last. */
-function paintedScreen(screen: NodeJS.WriteStream, colored: boolean): TurnScreen {
+function paintedScreen(screen: NodeJS.WriteStream, colored: boolean, linked: boolean): TurnScreen {
   const painter = new Painter(screen)
   const parts: Part[] = []
   let isOpen = true
@@ -84,7 +86,8 @@ function paintedScreen(screen: NodeJS.WriteStream, colored: boolean): TurnScreen
 
   const rows = (isRunning: boolean): Row[] => {
     // The last column stays free: some terminals wrap once it is written.
-    const options = { columns: Math.max(8, screen.columns - 1), colored }
+    const sources = new Sources()
+    const options = { columns: Math.max(8, screen.columns - 1), colored, linked, sources }
     const shown = parts.flatMap((part, index) => {
       if (part.kind === 'tool') return [faintRow(toolMessage(part), options)]
       const painted = markdownRows(part.text.replace(/^\n+/, ''), options)
@@ -92,7 +95,9 @@ function paintedScreen(screen: NodeJS.WriteStream, colored: boolean): TurnScreen
       return isApart ? [{ text: '', width: 0 }, ...painted] : painted
     })
     const isWaiting = isRunning && parts.every((part) => part.kind === 'tool' && part.ms !== null)
-    return isWaiting ? [...shown, faintRow(WAITING, options)] : shown
+    if (isRunning) return isWaiting ? [...shown, faintRow(WAITING, options)] : shown
+    const listed = sources.rows(options)
+    return listed.length > 0 ? [...shown, { text: '', width: 0 }, ...listed] : shown
   }
   const frame = (): void => {
     timer = undefined

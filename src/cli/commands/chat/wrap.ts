@@ -1,5 +1,6 @@
 import fastStringWidth from 'fast-string-width'
 import { cleanText } from '../../../domain/agent/answer-text.ts'
+import { hyperlink } from '../../hyperlink.ts'
 import { printable } from '../../terminal.ts'
 
 /** SGR codes that begin and end each style. */
@@ -27,6 +28,8 @@ export function styled(text: string, styles: readonly Style[], colored: boolean)
 export interface Span {
   text: string
   styles: readonly Style[]
+  /** Address of a web page that the text links to. */
+  link?: string
 }
 
 /** Row of a terminal, with its width in columns. */
@@ -40,6 +43,7 @@ interface Cell {
   text: string
   width: number
   styles: readonly Style[]
+  link: string | undefined
 }
 
 const graphemes = new Intl.Segmenter('en', { granularity: 'grapheme' })
@@ -107,14 +111,14 @@ export function wrap(
 }
 
 function* cellsOf(spans: readonly Span[]): Generator<Cell> {
-  for (const { text: raw, styles } of spans) {
+  for (const { text: raw, styles, link } of spans) {
     // The Markdown parser decodes entities (`&#27;`), so control characters are removed here.
     const text = cleanText(raw)
     // Fast path: most texts are plain ASCII, where each character is a grapheme.
-    if (/^[\n\x20-\x7e]*$/.test(text)) for (const each of text) yield { text: each, width: 1, styles }
+    if (/^[\n\x20-\x7e]*$/.test(text)) for (const each of text) yield { text: each, width: 1, styles, link }
     else
       for (const { segment } of graphemes.segment(text))
-        yield { text: segment, width: widthOf(segment), styles }
+        yield { text: segment, width: widthOf(segment), styles, link }
   }
 }
 
@@ -138,15 +142,20 @@ function rowOf(prefix: string, cells: readonly Cell[], colored: boolean): Row {
   let text = prefix
   let run = ''
   let styles: readonly Style[] = []
+  let link: string | undefined
+  const endRun = (): void => {
+    const shown = styled(run, styles, colored)
+    text += link === undefined || run === '' ? shown : hyperlink(link, shown)
+    run = ''
+  }
   for (const cell of cells) {
-    if (cell.styles !== styles) {
-      text += styled(run, styles, colored)
-      run = ''
-      styles = cell.styles
+    if (cell.styles !== styles || cell.link !== link) {
+      endRun()
+      ;({ styles, link } = cell)
     }
     run += cell.text
   }
-  text += styled(run, styles, colored)
+  endRun()
   return { text, width: widthOf(prefix) + cells.reduce((sum, { width }) => sum + width, 0) }
 }
 

@@ -134,7 +134,7 @@ describe('typed lines', () => {
   })
 
   test.each([
-    ['/s', ['/save ', '/sort ']],
+    ['/s', ['/sources', '/save ', '/sort ']],
     ['/sort ', ['/sort trending', '/sort day', '/sort week', '/sort month']],
     ['/tone c', ['/tone casual']],
     ['/toString ', []],
@@ -145,7 +145,7 @@ describe('typed lines', () => {
 
   test('the help lists every command', () => {
     for (const name of completionsOf('/')) expect(helpText(80)).toContain(`  ${name.trim()}`)
-    expect(completionsOf('/')).toHaveLength(11)
+    expect(completionsOf('/')).toHaveLength(13)
   })
 
   test('the help says that a repeated answer is the cached one, and costs a message', () => {
