@@ -82,6 +82,7 @@ export async function readHostNote(
     note: null,
     findings: [invalid(path, actual)],
   })
+  if (text === ADMITTED) return refuse(STATIC_CHECKPOINT, `503 ${ADMITTED}`)
   const read = readCheckpoint(text)
   if (read.problem !== null) return refuse(STATIC_CHECKPOINT, read.problem)
   const { origin, size } = read.checkpoint
@@ -108,7 +109,7 @@ export async function readHostNote(
   }
 }
 
-/** Reads a text of the log; null for a 404, and a text that is not valid if the host admits damage. */
+/** Reads a text of the log; null for a 404, and {@link ADMITTED} if the host admits damage. */
 async function readText(
   { published }: HostLogPorts,
   path: string,

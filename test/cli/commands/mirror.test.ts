@@ -1,9 +1,11 @@
 import { chmodSync, mkdirSync, readFileSync, readdirSync, rmSync, writeFileSync } from 'node:fs'
 import { dirname, join } from 'node:path'
 import { describe, expect, test } from 'vitest'
+import { addDays } from '../../../src/domain/time.ts'
 import { staticObjectPath } from '../../../src/domain/year/log/static-layout.ts'
 import type { MirrorReport } from '../../../src/jobs/mirror.ts'
 import { listenLocally } from '../../support/api-client.ts'
+import { exportFolder, exportTo, signedWorkspace } from '../../support/exports.ts'
 import { run, temporaryFolder } from '../../support/dash.ts'
 import { localSource } from '../../support/local-source.ts'
 import { openSampleApp, rewritten, sampleArchive } from '../../support/sample-archive.ts'
@@ -16,6 +18,7 @@ import {
   writeFiles,
 } from '../../support/static-host.ts'
 import { filesOfFolder } from '../../support/temporary-folder.ts'
+import { AS_OF } from '../../support/workspace.ts'
 
 interface Mirrored {
   code: number
@@ -100,6 +103,19 @@ describe('a mirror', () => {
     const second = await mirror((await serveFiles(join(home, 'mirror'))).url, other)
     expect([second.code, second.found]).toEqual([0, []])
     expect(filesOfFolder(join(other, 'mirror'))).toEqual(base64(files))
+  })
+
+  test('a mirror of an export that dash wrote is the same files, and both are sound', async () => {
+    const home = temporaryFolder()
+    const workspace = await signedWorkspace([addDays(AS_OF, -1), AS_OF])
+    const { path, tree } = exportFolder(workspace)
+    await exportTo(workspace, tree)
+    const { code, found } = await mirror((await serveFiles(path)).url, home)
+    expect([code, found]).toEqual([0, []])
+    expect(filesOfFolder(join(home, 'mirror'))).toEqual(filesOfFolder(path))
+    const { url } = await serveFiles(join(home, 'mirror'))
+    const audited = await run(['verify-archive', '--url', url, '--state', 'state'], { cwd: home })
+    expect([audited.code, audited.stdout]).toEqual([0, expect.stringMatching(/^sound: 2 publications, /)])
   })
 
   test('a repeated mirror requests no publication again, and follows the host', async () => {
