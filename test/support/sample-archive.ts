@@ -87,7 +87,12 @@ export function openSampleApp(archive: SampleArchive, changes: Partial<ServerPor
     keys: async () => [],
     prepare: async () => undefined,
     ping: async () => undefined,
-    logFiles: { list: async () => [], get: async () => null, put: refuse },
+    logFiles: {
+      list: async () => [],
+      get: async () => null,
+      put: refuse,
+      changeToken: async () => null,
+    },
     recommendations: {
       current: async () => null,
       run: async () => null,

@@ -1,4 +1,4 @@
-import type { Clock, Objects } from '../../domain/ports.ts'
+import type { ChangeToken, Clock, Objects } from '../../domain/ports.ts'
 import { storageDamaged } from '../../domain/refusal.ts'
 import {
   forkOf,
@@ -14,8 +14,8 @@ import type { Checkpoint } from '../../domain/year/log/signed-note.ts'
 import { singleFlight } from '../single-flight.ts'
 import type { LedgerLog, ProvedPublications } from './proved-publications.ts'
 
-/** Maximum age of the cached listing of notes; a checkpoint is served at most this long after it is stored. */
-const LISTING_MAX_AGE_MS = 2_000
+/** Maximum age of the last look at the stored files; a checkpoint is served at most this long after it is stored. */
+const LOOK_MAX_AGE_MS = 2_000
 
 /** The log to serve: the newest stored note and the proved ledger that continues it. */
 export interface ServedLog extends LedgerLog {
@@ -26,7 +26,15 @@ export interface ServedLog extends LedgerLog {
 }
 
 interface StoredLog extends Pick<ServedLog, 'checkpoint' | 'note' | 'policy'> {
-  readAt: number
+  /** Files that it was read from. */
+  files: readonly LogFile[]
+}
+
+/** The newest stored log, null without one, and the change token under which it stays the newest. */
+interface Look {
+  newest: StoredLog | null
+  changeToken: ChangeToken
+  at: number
 }
 
 /**
@@ -35,24 +43,29 @@ interface StoredLog extends Pick<ServedLog, 'checkpoint' | 'note' | 'policy'> {
  * the reader throws Refusal `storage_damaged`.
  */
 export function servedLog(
-  logFiles: Pick<Objects['logFiles'], 'list' | 'get'>,
+  logFiles: ReadableLogFiles,
   publications: Pick<ProvedPublications, 'log'>,
   clock: Clock,
 ): () => Promise<ServedLog | null> {
-  let stored: StoredLog | null = null
+  let last: Look | null = null
   let largest = 0
 
-  const read = singleFlight(async () => {
-    const readAt = clock()
-    const found = await readNewest(logFiles)
-    stored = found && { ...found, readAt }
-    return stored
+  // A listing takes longer with every checkpoint, so it is repeated only after a change.
+  const look = singleFlight(async (): Promise<Look> => {
+    const at = clock()
+    const before = await logFiles.changeToken(last?.newest?.files ?? [])
+    if (last !== null && before !== null && before === last.changeToken) return (last = { ...last, at })
+    const listedFrom = await logFiles.changeToken([])
+    const newest = await readNewest(logFiles)
+    const changeToken = await logFiles.changeToken(newest?.files ?? [])
+    const isStable = listedFrom !== null && listedFrom === (await logFiles.changeToken([]))
+    return (last = { newest, changeToken: isStable ? changeToken : null, at })
   })
 
   return async () => {
-    const isFresh = stored !== null && Math.abs(clock() - stored.readAt) < LISTING_MAX_AGE_MS
+    const isFresh = last !== null && Math.abs(clock() - last.at) < LOOK_MAX_AGE_MS
     // The note is read before the ledger: entries published in between are then in the ledger and not in the note.
-    const newest = isFresh ? stored : await read()
+    const { newest } = last !== null && isFresh ? last : await look()
     if (newest === null && largest === 0) return null
     const log = await publications.log()
     const size = newest?.checkpoint.size ?? 0
@@ -68,9 +81,9 @@ export function servedLog(
   }
 }
 
-async function readNewest(
-  logFiles: Pick<Objects['logFiles'], 'list' | 'get'>,
-): Promise<Omit<StoredLog, 'readAt'> | null> {
+type ReadableLogFiles = Pick<Objects['logFiles'], 'list' | 'get' | 'changeToken'>
+
+async function readNewest(logFiles: ReadableLogFiles): Promise<StoredLog | null> {
   const files = await logFiles.list()
   const size = newestNoteSize(files)
   const number = newestPolicyNumber(files)
@@ -80,9 +93,12 @@ async function readNewest(
     if (bytes === null) throw storageDamaged(`tlog/year/${logFileName(file)} is missing`)
     return new TextDecoder().decode(bytes)
   }
-  const lines = await Promise.all(newestCosignatures(files, size).map(textOf))
-  const note = (await textOf({ kind: 'note', size })) + lines.join('')
-  const policy = await textOf({ kind: 'policy', number })
+  const noteFile: LogFile = { kind: 'note', size }
+  const policyFile: LogFile = { kind: 'policy', number }
+  const cosignatures = newestCosignatures(files, size)
+  const lines = await Promise.all(cosignatures.map(textOf))
+  const note = (await textOf(noteFile)) + lines.join('')
+  const policy = await textOf(policyFile)
   const parsed = parsePolicy(policy)
   if (parsed.problem !== null)
     throw storageDamaged(`tlog/year/policy.${number} is not a valid policy: ${parsed.problem}`)
@@ -93,5 +109,5 @@ async function readNewest(
   if (problem !== null) throw storageDamaged(`tlog/year/${size} cannot be served: ${problem}`)
   if (opened.checkpoint.size !== size)
     throw storageDamaged(`tlog/year/${size} is a checkpoint of ${opened.checkpoint.size} entries`)
-  return { checkpoint: opened.checkpoint, note, policy }
+  return { checkpoint: opened.checkpoint, note, policy, files: [noteFile, ...cosignatures, policyFile] }
 }
