@@ -91,7 +91,7 @@ export function openSampleApp(
     keys: async () => [],
     prepare: async () => undefined,
     ping: async () => undefined,
-    logFiles: { ...logFiles, put: refuse },
+    logFiles: { changeToken: async () => null, ...logFiles, put: refuse },
     recommendations: {
       current: async () => null,
       run: async () => null,

@@ -44,7 +44,7 @@ export function unstorageObjects(driver: Driver, prepare: () => Promise<void>): 
   return {
     prepare,
     keys,
-    logFiles: logFilesIn(storage, driver, prepare),
+    logFiles: logFilesIn(storage, driver, prepare, changeTokenOf),
     recommendations: recommendationStore(storage, driver, prepare),
     close: async () => storage.dispose(),
 
@@ -116,7 +116,12 @@ function headKey(seq: number): string {
 const LOG = 'tlog:year'
 
 /** Creates the part of the store that holds files of the signed log, under `tlog/year/<name>`. */
-function logFilesIn(storage: Storage, driver: Driver, prepare: () => Promise<void>): Objects['logFiles'] {
+function logFilesIn(
+  storage: Storage,
+  driver: Driver,
+  prepare: () => Promise<void>,
+  changeTokenOf: (key: string) => Promise<ChangeToken>,
+): Objects['logFiles'] {
   const keyOf = (file: LogFile): string => `${LOG}:${logFileName(file)}`
   return {
     async list() {
@@ -129,6 +134,11 @@ function logFilesIn(storage: Storage, driver: Driver, prepare: () => Promise<voi
     async put(file, bytes) {
       await prepare()
       await storage.setItemRaw(keyOf(file), bytes)
+    },
+
+    async changeToken(files) {
+      const tokens = await Promise.all([LOG, ...files.map(keyOf)].map(changeTokenOf))
+      return tokens.includes(null) ? null : tokens.join('/')
     },
   }
 }

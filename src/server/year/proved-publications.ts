@@ -27,7 +27,7 @@ export interface ProvedPublication {
 }
 
 /** The publication that a time selects. */
-export interface SelectedPublication extends ProvedPublication {
+interface SelectedPublication extends ProvedPublication {
   /** True if no later publication can change the selection. */
   isFinal: boolean
 }

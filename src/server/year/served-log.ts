@@ -1,18 +1,22 @@
-import type { Clock, Objects } from '../../domain/ports.ts'
+import type { ChangeToken, Clock, Objects } from '../../domain/ports.ts'
 import { storageDamaged } from '../../domain/refusal.ts'
+import type { LogFile } from '../../domain/year/log/log-history.ts'
 import { newestLogFiles, openStoredLog, requireContinued } from '../../domain/year/log/stored-log.ts'
 import type { StoredLog } from '../../domain/year/log/stored-log.ts'
 import { singleFlight } from '../single-flight.ts'
 import type { LedgerLog, ProvedPublications } from './proved-publications.ts'
 
-/** Maximum age of the cached listing of notes; a checkpoint is served at most this long after it is stored. */
-const LISTING_MAX_AGE_MS = 2_000
+/** Maximum age of the last look at the stored files; a checkpoint is served at most this long after it is stored. */
+const LOOK_MAX_AGE_MS = 2_000
 
 /** The log to serve: the newest stored note and the proved ledger that continues it. */
 export interface ServedLog extends LedgerLog, Pick<StoredLog, 'checkpoint' | 'note' | 'policy'> {}
 
-interface CachedLog extends StoredLog {
-  readAt: number
+/** The newest stored log, null without one, and the change token under which it stays the newest. */
+interface Look {
+  newest: { log: StoredLog; files: readonly LogFile[] } | null
+  changeToken: ChangeToken
+  at: number
 }
 
 /**
@@ -21,41 +25,48 @@ interface CachedLog extends StoredLog {
  * the reader throws Refusal `storage_damaged`.
  */
 export function servedLog(
-  logFiles: Pick<Objects['logFiles'], 'list' | 'get'>,
+  logFiles: ReadableLogFiles,
   publications: Pick<ProvedPublications, 'log'>,
   clock: Clock,
 ): () => Promise<ServedLog | null> {
-  let stored: CachedLog | null = null
+  let last: Look | null = null
   let largest = 0
 
-  const read = singleFlight(async () => {
-    const readAt = clock()
-    const found = await readNewest(logFiles)
-    stored = found && { ...found, readAt }
-    return stored
+  // A listing takes longer with every checkpoint, so it is repeated only after a change.
+  const look = singleFlight(async (): Promise<Look> => {
+    const at = clock()
+    const before = await logFiles.changeToken(last?.newest?.files ?? [])
+    if (last !== null && before !== null && before === last.changeToken) return (last = { ...last, at })
+    const listedFrom = await logFiles.changeToken([])
+    const newest = await readNewest(logFiles)
+    const changeToken = await logFiles.changeToken(newest?.files ?? [])
+    const isStable = listedFrom !== null && listedFrom === (await logFiles.changeToken([]))
+    return (last = { newest, changeToken: isStable ? changeToken : null, at })
   })
 
   return async () => {
-    const isFresh = stored !== null && Math.abs(clock() - stored.readAt) < LISTING_MAX_AGE_MS
+    const isFresh = last !== null && Math.abs(clock() - last.at) < LOOK_MAX_AGE_MS
     // The note is read before the ledger: entries published in between are then in the ledger and not in the note.
-    const newest = isFresh ? stored : await read()
+    const { newest } = last !== null && isFresh ? last : await look()
     if (newest === null && largest === 0) return null
     const log = await publications.log()
-    const size = newest?.checkpoint.size ?? 0
+    const size = newest?.log.checkpoint.size ?? 0
     if (newest === null || size < largest)
       throw storageDamaged(
         `the newest stored checkpoint has ${size} entries, but one of ${largest} entries was served before`,
       )
-    requireContinued(log.tree(), newest.checkpoint)
+    const { checkpoint, note, policy } = newest.log
+    requireContinued(log.tree(), checkpoint)
     largest = size
-    return { ...log, checkpoint: newest.checkpoint, note: newest.note, policy: newest.policy }
+    return { ...log, checkpoint, note, policy }
   }
 }
 
-async function readNewest(logFiles: Pick<Objects['logFiles'], 'list' | 'get'>): Promise<StoredLog | null> {
+type ReadableLogFiles = Pick<Objects['logFiles'], 'list' | 'get' | 'changeToken'>
+
+async function readNewest(logFiles: ReadableLogFiles): Promise<Look['newest']> {
   const files = newestLogFiles(await logFiles.list())
   if (files === null) return null
-  return openStoredLog(
-    await Promise.all(files.map(async (file) => ({ file, bytes: await logFiles.get(file) }))),
-  )
+  const read = files.map(async (file) => ({ file, bytes: await logFiles.get(file) }))
+  return { log: openStoredLog(await Promise.all(read)), files }
 }

@@ -127,6 +127,27 @@ describe('the served log', () => {
     expect(await sizeLine()).toBe('2')
   })
 
+  test('the stored files are listed again only after a change, however many requests there are', async () => {
+    const { workspace } = await scene()
+    const { objects } = workspace
+    let listings = 0
+    const list = (): ReturnType<typeof objects.logFiles.list> => {
+      listings += 1
+      return objects.logFiles.list()
+    }
+    let now = Date.now()
+    const counted = { ...objects, logFiles: { ...objects.logFiles, list } }
+    const app = openApp({ ...workspace, objects: counted }, { clock: () => now })
+    for (let request = 0; request < 5; request += 1) {
+      expect((await requestRoute(app, '/tlog/year/checkpoint')).status).toBe(200)
+      now += 2_000
+    }
+    expect(listings).toBe(1)
+    await objects.logFiles.put({ kind: 'policy', number: 9 }, Buffer.from('not a policy'))
+    expect((await requestRoute(app, '/tlog/year/checkpoint')).status).toBe(503)
+    expect(listings).toBe(2)
+  })
+
   test('every path is 404 while no checkpoint is signed', async () => {
     const workspace = await openWorkspace()
     await workspace.feed.importSignals(sampleSignals())
