@@ -31,8 +31,8 @@ describe('the policy file of witnesses', () => {
   test.each([
     [
       'a line that is no rule',
-      `${line(1, 'https://w.example')}quorum none\nwitnes w2\n`,
-      'line 3 begins with "witnes"',
+      `${line(1, 'https://w.example')}quorum none\nsigner w2\n`,
+      'line 3 begins with "signer"',
     ],
     [
       'the key of a log for a witness',
