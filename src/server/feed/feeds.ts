@@ -6,16 +6,16 @@ import { paramsOfRule } from '../../domain/feed/rule.ts'
 import type { FeedRule } from '../../domain/feed/rule.ts'
 import { describeRule, nameOfSource, subscriptionItems } from '../../domain/feed/subscription.ts'
 import type { SubscriptionItem } from '../../domain/feed/subscription.ts'
-import { jsonFeedSchemaOf, permanentId, uriOf, xml } from './formats.ts'
+import { jsonFeedAbout, jsonFeedDocument, jsonFeedItem, permanentId, uriOf, xml } from './formats.ts'
 import type { FeedDocument, Xml } from './formats.ts'
 
-const FACTS = {
+const FACTS = z.object({
   sort: z.enum(LIVE_SORTS),
   snapshot: z.string(),
   generatedAt: z.string(),
-}
+})
 
-const ITEM_FACTS = {
+const ITEM_FACTS = z.object({
   key: z.string(),
   source: z.string(),
   rank: z.int(),
@@ -24,14 +24,17 @@ const ITEM_FACTS = {
   comments: z.int().nullable(),
   discussionUrl: z.string().nullable(),
   titleVerified: z.boolean(),
-}
-
-/** A subscription as JSON Feed 1.1. */
-export const jsonFeedSchema = jsonFeedSchemaOf({ content_text: z.string() }, FACTS, ITEM_FACTS).meta({
-  id: 'JsonFeed',
 })
 
-type Subscription = FeedDocument<z.infer<z.ZodObject<typeof FACTS>>, z.infer<z.ZodObject<typeof ITEM_FACTS>>>
+/** A subscription as JSON Feed 1.1. */
+export const jsonFeedSchema = jsonFeedDocument
+  .extend({
+    _dash: jsonFeedAbout.extend(FACTS.shape),
+    items: z.array(jsonFeedItem.extend({ content_text: z.string(), _dash: ITEM_FACTS })),
+  })
+  .meta({ id: 'JsonFeed' })
+
+type Subscription = FeedDocument<z.infer<typeof FACTS>, z.infer<typeof ITEM_FACTS>>
 
 /** Settings that differ between hosts. */
 export interface FeedHost {

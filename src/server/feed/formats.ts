@@ -111,38 +111,28 @@ const JSON_FEED_VERSION = 'https://jsonfeed.org/version/1.1'
 
 const author = z.object({ name: z.string() })
 
-/**
- * The schema of a JSON Feed 1.1, with the product's own members under `_dash` (docs/api.md).
- *
- * @param content the content of an item: text or HTML
- */
-export function jsonFeedSchemaOf<
-  Content extends z.ZodRawShape,
-  Facts extends z.ZodRawShape,
-  EntryFacts extends z.ZodRawShape,
->(content: Content, facts: Facts, entryFacts: EntryFacts) {
-  return z.object({
-    version: z.literal(JSON_FEED_VERSION),
-    title: z.string(),
-    home_page_url: z.string(),
-    feed_url: z.string(),
-    description: z.string(),
-    authors: z.array(author.extend({ url: z.string() })),
-    _dash: z.object({ about: z.string().describe('page that describes these members'), ...facts }),
-    items: z.array(
-      z.object({
-        id: z.string().describe('permanent; an item has the same id in every feed'),
-        url: z.string().optional(),
-        title: z.string(),
-        ...content,
-        date_published: z.string(),
-        authors: z.array(author).optional(),
-        tags: z.array(z.string()).optional(),
-        _dash: z.object(entryFacts),
-      }),
-    ),
-  })
-}
+/** The top level of a JSON Feed 1.1 without its items; the product's own members are under `_dash` (docs/api.md). */
+export const jsonFeedDocument = z.object({
+  version: z.literal(JSON_FEED_VERSION),
+  title: z.string(),
+  home_page_url: z.string(),
+  feed_url: z.string(),
+  description: z.string(),
+  authors: z.array(author.extend({ url: z.string() })),
+})
+
+/** An item of a JSON Feed without its content. */
+export const jsonFeedItem = z.object({
+  id: z.string().describe('permanent; an item has the same id in every feed'),
+  url: z.string().optional(),
+  title: z.string(),
+  date_published: z.string(),
+  authors: z.array(author).optional(),
+  tags: z.array(z.string()).optional(),
+})
+
+/** Members of `_dash` at the top level of every JSON Feed. */
+export const jsonFeedAbout = z.object({ about: z.string().describe('page that describes these members') })
 
 /** Writes JSON Feed 1.1. */
 export function writeJsonFeed(feed: FeedDocument): string {

@@ -45,8 +45,8 @@ function feedsOfView(query: PageQuery): ViewFeed[] {
 }
 
 function subscriptionParams(params: URLSearchParams): URLSearchParams {
-  const kept: readonly string[] = ['sort', ...RULE_PARAMS]
-  const subscription = new URLSearchParams([...params].filter(([name]) => kept.includes(name)))
+  const kept = new Set<string>(['sort', ...RULE_PARAMS])
+  const subscription = new URLSearchParams([...params].filter(([name]) => kept.has(name)))
   const ofColumn = COLUMN_SOURCES[params.get('column') ?? ''] ?? []
   const chosen = params.get('source')?.split(',')
   const sources = ofColumn.filter((source) => chosen?.includes(source) ?? true)

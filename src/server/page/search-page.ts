@@ -38,11 +38,10 @@ const PANEL: Panel = {
     const { params } = query
     if (!params.has('q')) return html`<p class="empty">Enter words of a title or of a stored text.</p>`
     const { items, cursor } = await sources.search.search(parseSearchRequest(params))
-    const json = new URLSearchParams(params)
     if (items.length === 0) return html`<p class="empty">Nothing stored matches these words.</p>`
     const partial = items.filter(({ match }) => match === 'some')
     return html`<p class="as-of" data-announce="${formatCounted(items.length, 'results')}">
-        <a href="${searchContract.path}?${String(json)}">JSON</a>
+        <a href="${searchContract.path}?${String(params)}">JSON</a>
       </p>
       ${results(
         items.filter((item) => !partial.includes(item)),

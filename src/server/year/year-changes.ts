@@ -14,7 +14,16 @@ import type { HistoryRefusal } from '../../domain/year/history.ts'
 import type { Manifest } from '../../domain/year/ledger.ts'
 import type { YearItem } from '../../domain/year/schema.ts'
 import type { FeedHost } from '../feed/feeds.ts'
-import { jsonFeedSchemaOf, permanentId, writeAtom, writeJsonFeed, writeRss, xml } from '../feed/formats.ts'
+import {
+  jsonFeedAbout,
+  jsonFeedDocument,
+  jsonFeedItem,
+  permanentId,
+  writeAtom,
+  writeJsonFeed,
+  writeRss,
+  xml,
+} from '../feed/formats.ts'
 import type { FeedDocument } from '../feed/formats.ts'
 import { titleLink } from '../page/feed-items.ts'
 import { NOTHING, formatCounted, html, instantOf } from '../page/html.ts'
@@ -128,7 +137,7 @@ function popularOf(body: Buffer): ListedItem[] {
 const ranked = z.object({ key: z.string(), rank: z.int() })
 const day = z.iso.date()
 
-const ENTRY_FACTS = {
+const ENTRY_FACTS = z.object({
   publicationId: z.string(),
   sha256: z.string().describe('SHA-256 of the publication'),
   asOfDay: day,
@@ -145,9 +154,9 @@ const ENTRY_FACTS = {
     })
     .nullable()
     .describe('changes of `popular`; null for the first publication and for older layouts'),
-}
+})
 
-type ChangesFeed = FeedDocument<object, z.infer<z.ZodObject<typeof ENTRY_FACTS>>>
+type ChangesFeed = FeedDocument<object, z.infer<typeof ENTRY_FACTS>>
 
 function changesFeed(
   steps: readonly PublicationStep[],
@@ -352,6 +361,11 @@ export const changesJsonContract: ChangesContract = {
   operationId: 'getYearChangesJson',
   summary: 'Get the changes of the Year as JSON Feed',
   contentType: 'application/feed+json',
-  success: jsonFeedSchemaOf({ content_html: z.string() }, {}, ENTRY_FACTS).meta({ id: 'YearChanges' }),
+  success: jsonFeedDocument
+    .extend({
+      _dash: jsonFeedAbout,
+      items: z.array(jsonFeedItem.extend({ content_html: z.string(), _dash: ENTRY_FACTS })),
+    })
+    .meta({ id: 'YearChanges' }),
   successDescription: 'A JSON Feed 1.1 document',
 }

@@ -11,6 +11,7 @@ async function indexed(): Promise<Workspace> {
   await workspace.feed.importSignals([
     signal({ sourceId: '1', title: 'Rust in the <kernel>' }),
     signal({ sourceId: '2', title: 'Rust for cooks', points: null, publishedAt: null }),
+    signal({ sourceId: '3', title: 'Cooks at sea' }),
     signal({
       sourceId: 'o/n',
       title: 'Kernel rust',
@@ -28,13 +29,13 @@ const keysOf = (page: string): string[] =>
 
 test('the search page lists stored items by words, of one source if chosen, partial matches apart', async () => {
   const workspace = await indexed()
-  const { status, page, text } = await openPage(workspace, '/search?q=rust+kernel')
+  const { status, page, text } = await openPage(workspace, '/search?q=rust+cooks')
   expect(status).toBe(200)
-  expect(keysOf(page).sort()).toEqual(['hn-1', 'hn-2', 'hype-github-o/n'])
-  expect(text).toMatch(/Kernel rust.*Some of the words.*Rust for cooks/)
-  expect(page).toContain('Rust in the &lt;kernel&gt;')
-  expect(page).toContain('<title>Search: rust kernel</title>')
-  expect(page).toContain('href="/api/search?q=rust+kernel"')
+  expect(keysOf(page)).toEqual(['hn-2', 'hn-3'])
+  expect(text).toMatch(/Rust for cooks.*Some of the words.*Cooks at sea/)
+  expect(page).toContain('<title>Search: rust cooks</title>')
+  expect(page).toContain('href="/api/search?q=rust+cooks"')
+  expect((await openPage(workspace, '/search?q=kernel')).page).toContain('Rust in the &lt;kernel&gt;')
   const github = await openPage(workspace, '/search?q=rust&source=hype%3Agithub')
   expect(keysOf(github.page)).toEqual(['hype-github-o/n'])
   expect(github.page).toMatch(/<option value="hype:github" selected>/)
