@@ -36,7 +36,8 @@ export interface Streams {
   env: NodeJS.ProcessEnv
 }
 
-const DEFAULT_COLUMNS = 80
+/** Width of a terminal that does not tell its size. */
+export const DEFAULT_COLUMNS = 80
 
 export function openTerminal(
   { json, quiet, verbose, color }: TerminalOptions,

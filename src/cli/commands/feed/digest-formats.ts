@@ -1,6 +1,5 @@
 import { visibleLine } from '../../../domain/text.ts'
 import { addDays } from '../../../domain/time.ts'
-import { MOVED_RANKS } from '../../../domain/year/changes.ts'
 import { html } from '../../../server/page/html.ts'
 import type { Html } from '../../../server/page/html.ts'
 import { counted } from '../../terminal.ts'
@@ -100,8 +99,8 @@ function yearSections({ changes, ...compared }: Digest['year']): Section[] {
       left.map((item) => ({ mark: `was #${item.rank}`, item })),
     ),
     section(
-      `Moved by ${MOVED_RANKS} ranks or more`,
-      `Nothing moved by ${MOVED_RANKS} ranks or more.`,
+      'Moved by 10 ranks or more',
+      'Nothing moved by 10 ranks or more.',
       moved.map(({ after, rose }) => ({
         mark: `${rose > 0 ? '▲' : '▼'} ${Math.abs(rose)} to #${after.rank}`,
         item: after,

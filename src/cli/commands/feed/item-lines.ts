@@ -1,7 +1,7 @@
 import type { Instant } from '../../../domain/time.ts'
 import type { CommandContext } from '../../context.ts'
 import { hyperlink, knowsHyperlinks, webAddress } from '../../hyperlink.ts'
-import { escaped } from '../../terminal.ts'
+import { DEFAULT_COLUMNS, escaped } from '../../terminal.ts'
 import { widthOf, wrap } from '../chat/wrap.ts'
 
 /** The displayed fields of an item of a live period or of the Year. */
@@ -38,7 +38,10 @@ export interface Layout {
 }
 
 export function layoutOf({ stdout, env }: CommandContext): Layout {
-  return { columns: stdout.isTTY ? stdout.columns : null, linked: knowsHyperlinks(stdout, env) }
+  return {
+    columns: stdout.isTTY ? stdout.columns || DEFAULT_COLUMNS : null,
+    linked: knowsHyperlinks(stdout, env),
+  }
 }
 
 /** Narrowest title; on a narrower terminal its lines wrap. */
