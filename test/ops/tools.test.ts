@@ -102,6 +102,9 @@ describe('docker-compose', () => {
   })
 })
 
-test.each(['ops/container/timer.sh', 'docs/audit.sh', 'docs/verify-proof.sh'])('shellcheck reports nothing about %s', (script) => {
-  expect(run('shellcheck', [script])).toMatchObject({ output: '' })
-})
+test.each(['ops/container/timer.sh', 'docs/audit.sh', 'docs/verify-proof.sh'])(
+  'shellcheck reports nothing about %s',
+  (script) => {
+    expect(run('shellcheck', [script])).toMatchObject({ output: '' })
+  },
+)
