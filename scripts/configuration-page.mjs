@@ -54,6 +54,7 @@ const GUIDES = {
   'log-key': 'operations.md#signed-checkpoints',
   'log-key new': 'operations.md#signed-checkpoints',
   snapshot: 'operations.md#live-periods',
+  export: 'static-hosting.md',
   'verify-archive': 'auditing.md',
   verify: 'proof.md#verifying-a-publication',
   'evaluate-models': 'free-models.md',
