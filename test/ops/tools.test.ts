@@ -54,12 +54,15 @@ describe('Prometheus', () => {
 })
 
 describe('Caddy', () => {
-  test.each(['ops/caddy/Caddyfile', 'ops/scale/Caddyfile'])('Caddy accepts %s', (name) => {
-    const env = { DASH_DOMAIN: 'dash.example.org' }
-    const { code, output } = run('caddy', ['validate', '--adapter', 'caddyfile', '--config', name], { env })
-    expect(code, output).toBe(0)
-    expect(output).toContain('Valid configuration')
-  })
+  test.each(['ops/caddy/Caddyfile', 'ops/scale/Caddyfile', 'ops/static/Caddyfile'])(
+    'Caddy accepts %s',
+    (name) => {
+      const env = { DASH_DOMAIN: 'dash.example.org' }
+      const { code, output } = run('caddy', ['validate', '--adapter', 'caddyfile', '--config', name], { env })
+      expect(code, output).toBe(0)
+      expect(output).toContain('Valid configuration')
+    },
+  )
 })
 
 describe('docker-compose', () => {
