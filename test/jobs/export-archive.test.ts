@@ -269,6 +269,7 @@ function archiveOfSize(size: number) {
     list: () => Promise.resolve(files),
     get: (file: LogFile) => Promise.resolve(Buffer.from(texts[file.kind === 'note' ? 0 : 1] ?? '')),
     put: () => Promise.reject(new Error('an export does not write here')),
+    changeToken: () => Promise.resolve(null),
   }
   return {
     rows,
