@@ -1,8 +1,10 @@
 import { sha256Hex } from '../../digest.ts'
 import { parseJson } from '../../text.ts'
-import { formatInstant } from '../../time.ts'
+import { formatInstant, parseInstant } from '../../time.ts'
+import type { Instant } from '../../time.ts'
 import { manifestOf, timelineOf } from '../chain.ts'
 import type { TimelineItem } from '../chain.ts'
+import { ALGORITHM_VERSION } from '../envelope.ts'
 import { examineBytes } from '../examine.ts'
 import { formatTime } from '../finding.ts'
 import { parseLeafText, parseLegacyLine } from '../ledger.ts'
@@ -59,6 +61,8 @@ interface ReadProofs {
   timeline: TimelineItem[]
   /** True if the legacy ledger and its seal are included. */
   hasLegacy: boolean
+  /** Time at which the proof says that the publication was the newest; null for a single proof file. */
+  at: Instant | null
 }
 
 const utf8 = new TextDecoder('utf-8', { fatal: true, ignoreBOM: true })
@@ -84,7 +88,8 @@ function readProofs(text: string): ReadProofs | string {
     const manifest = row.kind === 'publication' ? manifestOf(row) : null
     return manifest ? [{ manifest, ledger: 'versioned', seq: row.seq }] : []
   })
-  return { proofs, rows, timeline: timelineOf([...legacy.items, ...own]), hasLegacy: legacy.isSealed }
+  const timeline = timelineOf([...legacy.items, ...own])
+  return { proofs, rows, timeline, hasLegacy: legacy.isSealed, at: several ? parseInstant(several.at) : null }
 }
 
 function parseEntry(entry: Uint8Array): LedgerRow | null {
@@ -101,7 +106,8 @@ function readLegacy(
   text: string | null,
 ): { items: TimelineItem[]; isSealed: boolean } | string {
   const seal = rows.find(({ kind }) => kind === 'legacy-seal')
-  if (text === null) return { items: [], isSealed: false }
+  if (text === null && seal === undefined) return { items: [], isSealed: false }
+  if (text === null) return 'it has the seal of the legacy ledger without its text'
   if (seal?.legacyDigest !== sha256Hex(text)) return 'its legacy ledger does not match the seal'
   const items = text.split('\n').flatMap((line): TimelineItem[] => {
     const row = parseLegacyLine(line)
@@ -126,44 +132,70 @@ const idOf = ({ publicationId, sha256 }: Manifest): string => `${publicationId},
 function describe(
   read: ReadProofs,
   selected: TimelineItem,
-  { checkpoint: { origin, size }, cosigners, hasQuorum }: ValidProof,
+  verdict: ValidProof,
   policy: LogPolicy | null,
 ): PublicationVerdict {
+  const { checkpoint, cosigners, hasQuorum } = verdict
+  const { origin, size } = checkpoint
   const { manifest, ledger, seq } = selected
   const place =
     ledger === 'v1' ? 'listed in the legacy ledger that is sealed in' : `entry ${seq} of ${size} of`
-  const newest = newestWhile(read, selected, size)
+  const newest = newestWhile(read, selected, verdict)
+  if (newest === 'contradiction')
+    return wrong(`${idOf(manifest)} was not the newest publication at ${formatTime(read.at ?? 0)}`)
+  const placed = `it is ${place} the log ${origin}, with ${formatTime(manifest.publishedAt)} as its time of publication`
+  if (policy === null) {
+    const notProved = [
+      'who signed the log: no policy was given, so anyone can have written this proof file',
+      ...[placed, ...newest.proved].map((statement) => `what the proof file says: ${statement}`),
+      ...newest.notProved,
+    ]
+    const proved = [`the proof file is about this file: ${idOf(manifest)}`]
+    return { problem: null, proved, notProved, verified: false }
+  }
   const proved = [
     `the file is ${idOf(manifest)}, byte for byte`,
-    `it is ${place} the log ${origin}, with ${formatTime(manifest.publishedAt)} as its time of publication`,
-    ...(policy === null ? [] : [`the key of ${origin} signed this log of ${entryCount(size)}`]),
+    placed,
+    `the key of ${origin} signed this log of ${entryCount(size)}`,
     ...cosigners.map(({ name, time }) => `witness ${name} saw this log at ${formatSeconds(time)}`),
-    ...(newest === null ? [] : [newest]),
+    ...newest.proved,
   ]
   const notProved = [
-    ...(policy === null ? ['who signed the log: no policy was given'] : []),
     ...(hasQuorum ? [] : ['that enough witnesses saw this log: the quorum of the policy is not met']),
     ...(cosigners.length > 0 ? [] : ['that other readers see the same log: no witness signed it']),
-    ...(newest === null ? ['how long it was the newest publication: request the proof with until=next'] : []),
+    ...newest.notProved,
   ]
-  return { problem: null, proved, notProved, verified: policy !== null && hasQuorum }
+  return { problem: null, proved, notProved, verified: hasQuorum }
 }
 
-/** Returns a sentence on how long the publication was the newest; null if the entries do not prove it. */
+/** Returns sentences on how long the publication was the newest, and whether it was at the time of the proof. */
 function newestWhile(
-  { rows, timeline, hasLegacy }: ReadProofs,
+  { rows, timeline, hasLegacy, at }: ReadProofs,
   selected: TimelineItem,
-  size: number,
-): string | null {
-  // The entries of a founding import are not in order of time, so all of them are needed.
-  const isWhole = hasLegacy ? rows[0]?.seq === 1 : rows[0]?.seq === selected.seq
+  { checkpoint: { size }, cosigners, hasQuorum }: ValidProof,
+): 'contradiction' | { proved: string[]; notProved: string[] } {
+  const { algorithmVersion, publishedAt } = selected.manifest
+  // Entries of a founding import are not in order of time: all of them and the legacy ledger are needed.
+  const isOwn = algorithmVersion === ALGORITHM_VERSION
+  const isWhole = isOwn || (hasLegacy && rows[0]?.seq === 1)
   const next = timeline[timeline.indexOf(selected) + 1]
-  if (!isWhole) return null
-  if (next) {
-    const { publicationId, publishedAt } = next.manifest
-    return `it was the newest until ${formatTime(publishedAt)}, when ${publicationId} followed`
-  }
-  return rows.at(-1)?.seq === size ? `it was the newest while the log had ${entryCount(size)}` : null
+  if (!isWhole || (next === undefined && rows.at(-1)?.seq !== size))
+    return {
+      proved: [],
+      notProved: ['how long it was the newest publication: request the proof with until=next'],
+    }
+  if (at !== null && (at < publishedAt || (next && at >= next.manifest.publishedAt))) return 'contradiction'
+  const period = next
+    ? `it was the newest until ${formatTime(next.manifest.publishedAt)}, when ${next.manifest.publicationId} followed`
+    : `it was the newest while the log had ${entryCount(size)}`
+  if (at === null) return { proved: [period], notProved: [] }
+  const wasSeenLater = hasQuorum && cosigners.some(({ time }) => time * 1000 >= at)
+  return next || wasSeenLater
+    ? { proved: [period, `it was the newest at ${formatTime(at)}`], notProved: [] }
+    : {
+        proved: [period],
+        notProved: [`that it was the newest at ${formatTime(at)}: no witness saw the log then or later`],
+      }
 }
 
 const entryCount = (size: number): string => (size === 1 ? '1 entry' : `${size} entries`)

@@ -1,6 +1,7 @@
 import fc from 'fast-check'
 import { describe, expect, test } from 'vitest'
 import { sha256Hex } from '../../../../src/domain/digest.ts'
+import { formatInstant } from '../../../../src/domain/time.ts'
 import { legacyText } from '../../../../src/domain/year/ledger.ts'
 import type { LedgerRow } from '../../../../src/domain/year/ledger.ts'
 import { entryBytes, ledgerTree } from '../../../../src/domain/year/log/log-history.ts'
@@ -19,7 +20,7 @@ import { sampleArchive } from '../../../support/sample-archive.ts'
 import { LOG_SEED, testWitness } from '../log-vectors.ts'
 
 /** An archive of six entries: an imported publication, a seal over two legacy ones, a gap, and three publications. */
-const { contents, objects } = sampleArchive(3)
+const { contents, objects } = sampleArchive(3, 'a', 3)
 const { rows, legacy } = contents
 const tree = ledgerTree(rows)
 const KEY = signerKey('dash.example/tlog/year', LOG_SEED)
@@ -41,8 +42,13 @@ const WITH_WITNESS = policyOf(`${LOG_LINE}witness w1 ${WITNESS.vkey}\nquorum w1\
 const proofOf = (seq: number, note = NOTE): string =>
   formatLogProof(proveEntry(tree, entryBytes(rows[seq - 1] as LedgerRow), seq - 1, rows.length, note))
 
-const severalOf = (seqs: number[], text: string | null = null): string =>
-  JSON.stringify({ at: '2026-01-10T00:00:00.000Z', proofs: seqs.map((seq) => proofOf(seq)), legacy: text })
+const LEGACY = legacyText(legacy)
+
+const severalOf = (seqs: number[], text: string | null = null, at = timeAt(4), note = NOTE): string =>
+  JSON.stringify({ at, proofs: seqs.map((seq) => proofOf(seq, note)), legacy: text })
+
+/** Time of publication of an entry. */
+const timeAt = (seq: number): string => formatInstant(rows[seq - 1]?.publishedAt ?? 0)
 
 const bytesOf = (sha256: string | null | undefined): Uint8Array =>
   objects.get(sha256 ?? '') ?? new Uint8Array()
@@ -57,7 +63,7 @@ describe('valid proofs', () => {
       verified: true,
       problem: null,
       proved: [
-        `the file is top-year-v2-2026-01-05, SHA-256 ${sha256Hex(bytes)}, byte for byte`,
+        `the file is top-year-v3-2026-01-05, SHA-256 ${sha256Hex(bytes)}, byte for byte`,
         expect.stringMatching(
           /^it is entry 4 of 6 of the log dash\.example\/tlog\/year, with .*Z as its time of publication$/,
         ),
@@ -83,37 +89,74 @@ describe('valid proofs', () => {
     )
   })
 
-  test('verification without a policy does not prove who signed', () => {
-    const verdict = verifyPublication(publicationAt(4), proofOf(4), null)
-    expect([verdict.verified, verdict.problem, verdict.notProved[0]]).toEqual([
-      false,
-      null,
-      'who signed the log: no policy was given',
-    ])
+  test('without a policy, only the digest of the file is proved', () => {
+    const bytes = publicationAt(4)
+    expect(verifyPublication(bytes, severalOf([4, 5]), null)).toEqual({
+      verified: false,
+      problem: null,
+      proved: [`the proof file is about this file: top-year-v3-2026-01-05, SHA-256 ${sha256Hex(bytes)}`],
+      notProved: [
+        'who signed the log: no policy was given, so anyone can have written this proof file',
+        expect.stringMatching(/^what the proof file says: it is entry 4 of 6 of the log /),
+        expect.stringMatching(/^what the proof file says: it was the newest until /),
+        expect.stringMatching(/^what the proof file says: it was the newest at /),
+      ],
+    })
   })
 
-  test('a proof with the next entries proves how long the publication was the newest', () => {
+  test('a proof with the next entries proves how long the publication was the newest, and that it was at the time of the proof', () => {
     const next = `${rows[4]?.publicationId} followed`
-    expect(verifyPublication(publicationAt(4), severalOf([4, 5]), LOG_ALONE).proved.at(-1)).toMatch(
-      new RegExp(`^it was the newest until .*Z, when ${next}$`),
+    const { proved } = verifyPublication(publicationAt(4), severalOf([4, 5]), LOG_ALONE)
+    expect(proved.at(-2)).toMatch(new RegExp(`^it was the newest until .*Z, when ${next}$`))
+    expect(proved.at(-1)).toBe(`it was the newest at ${timeAt(4)}`)
+    expect(verifyPublication(publicationAt(6), proofOf(6), LOG_ALONE).proved.at(-1)).toBe(
+      'it was the newest while the log had 6 entries',
     )
-    for (const text of [severalOf([6]), proofOf(6)])
-      expect(verifyPublication(publicationAt(6), text, LOG_ALONE).proved.at(-1)).toBe(
-        'it was the newest while the log had 6 entries',
+  })
+
+  test('the last publication was the newest at a time only if enough witnesses saw the log then or later', () => {
+    const seenAt = 1_792_800_601_000
+    const verdictAt = (at: number, note: string): ReturnType<typeof verifyPublication> =>
+      verifyPublication(publicationAt(6), severalOf([6], null, formatInstant(at), note), WITH_WITNESS)
+    expect(verdictAt(seenAt, COSIGNED).proved.at(-1)).toBe(`it was the newest at ${formatInstant(seenAt)}`)
+    for (const { proved, notProved } of [verdictAt(seenAt + 1, COSIGNED), verdictAt(seenAt, NOTE)]) {
+      expect(proved.at(-1)).not.toContain('newest at')
+      expect(notProved.at(-1)).toMatch(
+        /^that it was the newest at .*Z: no witness saw the log then or later$/,
       )
+    }
   })
 
   test('a proof of a legacy publication proves it by the sealed text and names its successor', () => {
     const bytes = bytesOf(legacy[0]?.sha256)
-    const verdict = verifyPublication(bytes, severalOf([1, 2, 3, 4], legacyText(legacy)), LOG_ALONE)
+    const at = formatInstant(legacy[0]?.publishedAt ?? 0)
+    const verdict = verifyPublication(bytes, severalOf([1, 2, 3, 4], LEGACY, at), LOG_ALONE)
     expect(verdict).toMatchObject({ verified: true, problem: null })
     expect(verdict.proved[1]).toMatch(/^it is listed in the legacy ledger that is sealed in the log /)
-    expect(verdict.proved.at(-1)).toMatch(
+    expect(verdict.proved.at(-2)).toMatch(
       /^it was the newest until .*, when top-year-v1-2026-01-02 followed$/,
     )
-    const sealAlone = verifyPublication(bytes, severalOf([2], legacyText(legacy)), LOG_ALONE)
+    const sealAlone = verifyPublication(bytes, severalOf([2], LEGACY, at), LOG_ALONE)
     expect(sealAlone).toMatchObject({ verified: true, problem: null })
     expect(sealAlone.notProved.at(-1)).toMatch(/^how long it was the newest/)
+  })
+
+  test('a proof without some of its entries or its legacy ledger never proves another successor', () => {
+    const all = [1, 2, 3, 4, 5, 6]
+    const seqsOf = (subset: number): number[] => all.filter((seq) => subset & (1 << (seq - 1)))
+    const selectable = [...legacy, ...rows.filter(({ kind }) => kind === 'publication')]
+    for (const { sha256, publishedAt } of selectable) {
+      const bytes = bytesOf(sha256)
+      const at = formatInstant(publishedAt ?? 0)
+      const periodIn = (seqs: number[], text: string | null): string | undefined =>
+        verifyPublication(bytes, severalOf(seqs, text, at), LOG_ALONE).proved.find((sentence) =>
+          sentence.startsWith('it was the newest until'),
+        )
+      const whole = periodIn(all, LEGACY)
+      for (let subset = 1; subset < 64; subset += 1)
+        for (const text of [LEGACY, null])
+          expect([undefined, whole]).toContain(periodIn(seqsOf(subset), text))
+    }
   })
 })
 
@@ -124,12 +167,18 @@ describe('invalid proofs', () => {
     [
       'of another publication',
       proofOf(5),
-      /^the file has the SHA-256 .*; the proof is of top-year-v2-2026-01-06, /,
+      /^the file has the SHA-256 .*; the proof is of top-year-v3-2026-01-06, /,
     ],
     ['of a gap', proofOf(3), /the proof is not of a publication$/],
     ['with a missing entry', severalOf([4, 6]), /^its entries are not consecutive$/],
+    ['with the seal without its text', severalOf([2, 3, 4]), /seal of the legacy ledger without its text$/],
+    [
+      'that states a time at which another publication was the newest',
+      severalOf([4, 5], null, timeAt(5)),
+      /^top-year-v3-2026-01-05, .* was not the newest publication at /,
+    ],
     ['without entries', severalOf([]), /^it is not a proof file$/],
-    ['of another legacy ledger', severalOf([2, 3, 4], `${legacyText(legacy)}\n`), /does not match the seal$/],
+    ['of another legacy ledger', severalOf([2, 3, 4], `${LEGACY}\n`), /does not match the seal$/],
     ['that is not in the format', 'hello', /^it is not a proof file$/],
     ['that is another JSON document', '{"proofs":[]}', /^it is not a proof file$/],
     [
