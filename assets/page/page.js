@@ -1,9 +1,11 @@
 import { setUpChat } from './chat.js'
 import { setUpCopyButtons } from './copy.js'
+import { setUpMenus } from './menus.js'
 import { setUpSections } from './sections.js'
 import { setUpTimeSlider } from './travel.js'
 
 setUpSections()
+setUpMenus()
 setUpCopyButtons()
 setUpChat()
 setUpTimeSlider()

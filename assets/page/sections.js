@@ -45,7 +45,7 @@ function textsOf(data) {
   )
 }
 
-/** Ids of the sections that are replaced in place. */
+/** Ids of the sections that are replaced in place; the tabs of the header count as part of the feed. */
 function changeableSections() {
   const sectionIds = [...document.querySelectorAll('section.section')]
   return sectionIds
@@ -64,7 +64,7 @@ async function visit(href, sectionId) {
   history.pushState(null, '', page.address)
   // Set the title after the new entry, or the previous entry would get it.
   document.title = page.title
-  const keptControl = moveFocus(sectionId, focusedId)
+  const keptControl = document.activeElement !== document.body || moveFocus(sectionId, focusedId)
   const section = document.getElementById(sectionId)
   if (section && !keptControl && section.getBoundingClientRect().top < 0) section.scrollIntoView()
   announce(announcementOf(sectionId))
@@ -159,10 +159,27 @@ async function show(href, sectionIds, noticeSection) {
     }
     for (const [index, section] of sections.entries())
       section.replaceChildren(...(replacements[index]?.childNodes ?? []))
+    updateTabs(page)
     shownPath = pathOf(response.address)
     return { address: response.address, title: page.title }
   } finally {
     if (!signal.aborted) for (const section of sections) section.removeAttribute('aria-busy')
+  }
+}
+
+/**
+ * Updates the tabs of the header, which stay in place and keep the focus.
+ *
+ * @param {Document} page
+ */
+function updateTabs(page) {
+  const newTabs = [...page.querySelectorAll('#periods a')]
+  for (const [index, tab] of document.querySelectorAll('#periods a').entries()) {
+    for (const name of ['href', 'aria-current']) {
+      const value = newTabs[index]?.getAttribute(name) ?? null
+      if (value === null) tab.removeAttribute(name)
+      else tab.setAttribute(name, value)
+    }
   }
 }
 

@@ -17,15 +17,16 @@ import { freeModelRoutes, servedRecommendation } from './models/routes.ts'
 import type { ServedRecommendation } from './models/routes.ts'
 import { mountAssets } from './page/assets.ts'
 import { challengeSources, chatPanel } from './page/chat-panel.ts'
-import { feedPanel } from './page/feed-panel.ts'
+import { feedPanel, feedTabs } from './page/feed-panel.ts'
 import { mountHome } from './page/home.ts'
 import { mountItemPage } from './page/item-page.ts'
-import { pageHeaders } from './page/layout.ts'
-import { modelsPanel } from './page/models-panel.ts'
+import { PAGE_HEADERS, pageHeaders } from './page/layout.ts'
+import { MODELS_PATH, modelsPanel, modelsSummary } from './page/models-panel.ts'
 import { sharedSources } from './page/page-sources.ts'
 import type { PageSources } from './page/page-sources.ts'
+import { mountPanelPage } from './page/panel-page.ts'
 import { servePages } from './page/rendered-pages.ts'
-import { statusPanel } from './page/status-panel.ts'
+import { statusLine, statusPanel } from './page/status-panel.ts'
 import { NO_STORE, addHeader, requestId, respondJson } from './respond.ts'
 import type { Log, Route } from './route.ts'
 import { singleFlight, withTimeout } from './single-flight.ts'
@@ -83,13 +84,21 @@ export function createApp(ports: ServerPorts, readers = openReaders(ports)): H3 
   const sources = pageSources(ports, readers)
   const mount = servePages(app, { frame, sources, trustedProxies: ports.trustedProxies })
   const feed = feedPanel(baseUrl)
+  const { widgetUrl } = ports
+  const chatHeaders = pageHeaders(challengeSources(widgetUrl))
   mountHome(mount, {
     frame,
-    panels: [statusPanel(log), feed, modelsPanel(demo), chatPanel(frame.assets, ports.widgetUrl)],
+    panels: [statusLine(log), feed, modelsSummary(), chatPanel(frame.assets, widgetUrl, 'sheet')],
     lead: feed,
-    headers: pageHeaders(challengeSources(ports.widgetUrl)),
+    tabs: feedTabs,
+    headers: chatHeaders,
     log,
   })
+  const panelPage = { frame, headers: PAGE_HEADERS, log }
+  mountPanelPage(mount, MODELS_PATH, modelsPanel(demo), panelPage)
+  mountPanelPage(mount, '/status', statusPanel(log, demo), panelPage)
+  const chat = chatPanel(frame.assets, widgetUrl, 'page')
+  mountPanelPage(mount, '/chat', chat, { ...panelPage, headers: chatHeaders })
   mountItemPage(mount, frame, log)
   mountDocs(app, mount, publishedDocuments(demo), frame, baseUrl)
   const live = liveRoutes(snapshots, () => ({ baseUrl: baseUrl(), demo }))

@@ -1,29 +1,20 @@
 import { z } from 'zod'
-import { LIVE_SORTS, parseLiveSort } from '../../domain/feed/live-sort.ts'
+import { parseLiveSort } from '../../domain/feed/live-sort.ts'
 import type { LiveSort } from '../../domain/feed/live-sort.ts'
 import { parseQuery } from '../../domain/query.ts'
 import { Refusal } from '../../domain/refusal.ts'
 import { liveContract } from '../feed/live-routes.ts'
 import { parseFeed } from '../feed/proved-snapshots.ts'
-import { COLUMN_NAMES, feedColumns, titleOf } from './feed-items.ts'
-import type { ColumnName } from './feed-items.ts'
+import { feedColumns, titleOf } from './feed-items.ts'
+import { PERIOD_TITLES, periodTabs } from './header.ts'
 import { NOTHING, ageOf, html, instantOf } from './html.ts'
 import type { Html } from './html.ts'
 import { refusalsOf } from './layout.ts'
 import type { PageQuery, Panel } from './layout.ts'
+import { COLUMN_NAMES } from './stories.ts'
+import type { ColumnName } from './stories.ts'
 import { NO_MOMENTS, YEAR_PARAMS, isYear, refusalOfYear } from './time-travel.ts'
 import { yearView } from './year-view.ts'
-
-const PERIODS = [...LIVE_SORTS, 'year'] as const
-type Period = (typeof PERIODS)[number]
-
-const PERIOD_TITLES: Readonly<Record<Period, string>> = {
-  trending: 'Trending',
-  day: 'Day',
-  week: 'Week',
-  month: 'Month',
-  year: 'Year',
-}
 
 const PERIOD_ABOUT: Readonly<Record<LiveSort, string>> = {
   trending: 'rising now; weight halves every six hours',
@@ -49,7 +40,6 @@ export function feedPanel(baseUrl: () => string): Panel {
       value === 'trending' &&
       params.getAll(name).length === 1 &&
       !YEAR_PARAMS.some((each) => params.has(each)),
-    controls: ({ query }) => periodTabs(query),
     redirect: async (view) => (isYear(view.query) ? year.redirect(view) : null),
     async render(view) {
       const { sources, now, query } = view
@@ -60,11 +50,12 @@ export function feedPanel(baseUrl: () => string): Panel {
       const proved = await sources.snapshots.newest(sort)
       if (!proved) return NO_SNAPSHOT
       const { generatedAt, id } = proved.snapshot
-      const content = html`<p class="as-of">
-          ${PERIOD_ABOUT[sort]}, as of ${instantOf(generatedAt)} (${ageOf(generatedAt, now)}) · snapshot
-          <code>${id}</code> · <a href="/api/feed?sort=${sort}">JSON</a>
-        </p>
-        ${feedColumns(parseFeed(proved), column, now, query)}`
+      const content = html`${feedColumns(parseFeed(proved), column, generatedAt, query)}
+        <p class="as-of" data-announce="Feed ${PERIOD_TITLES[sort]} is shown.">
+          ${PERIOD_TITLES[sort]}: ${PERIOD_ABOUT[sort]}, as of ${instantOf(generatedAt)}
+          (${ageOf(generatedAt, now)}) · snapshot <code>${id}</code> ·
+          <a href="/api/feed?sort=${sort}">JSON</a>
+        </p>`
       return { status: 200, content, title: titleOf(column, PERIOD_TITLES[sort]) }
     },
     refusalOf(error, view) {
@@ -97,22 +88,16 @@ function parseColumn(params: URLSearchParams): ColumnName | null {
   return parseQuery(columnSchema, params, { column: 'invalid_column' }).column ?? null
 }
 
-function periodTabs(query: PageQuery): Html {
+/** The tabs of the home page: they keep the other parameters, and a script replaces the feed in place. */
+export function feedTabs(query: PageQuery): Html {
   const [sort = 'trending', ...moreSorts] = query.params.getAll('sort')
   const current = isYear(query) ? 'year' : sort
-  return html`<nav class="tabs" aria-label="Periods">
-    <ul>
-      ${PERIODS.map(
-        (period) =>
-          html`<li>
-            ${query.sectionLink(
-              'feed',
-              { ...NO_MOMENTS, sort: period },
-              PERIOD_TITLES[period],
-              period === current && moreSorts.length === 0 ? html`aria-current="page"` : NOTHING,
-            )}
-          </li>`,
-      )}
-    </ul>
-  </nav>`
+  return periodTabs((period, title) =>
+    query.sectionLink(
+      'feed',
+      { ...NO_MOMENTS, sort: period },
+      title,
+      period === current && moreSorts.length === 0 ? html`aria-current="page"` : NOTHING,
+    ),
+  )
 }

@@ -36,16 +36,11 @@ export function mountItemPage(mount: MountPage, frame: Frame, log: Log): void {
         <script defer src="${frame.assets.href('uPlot.iife.min.js')}"></script>
         <script type="module" src="${frame.assets.href('chart.js')}"></script>`
       const title = `Rank over time: ${query.params.get('key') ?? ''}`
-      const text = layout(frame, { title, head, navLinks: NAV_LINKS, main })
+      const text = layout(frame, { title, head, main })
       return { status, headers: { ...PAGE_HEADERS, ...headers, 'content-type': HTML_TYPE }, text }
     },
   })
 }
-
-const NAV_LINKS = [
-  { href: '/#feed', title: 'Feed' },
-  { href: '/?sort=year#feed', title: 'Year' },
-]
 
 /** Number of latest observed days shown; the interface returns all. */
 const DAYS_MAX = 366

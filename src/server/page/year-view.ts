@@ -9,12 +9,13 @@ import type { Head } from '../../domain/year/ledger.ts'
 import { yearEnvelopeSchema } from '../../domain/year/schema.ts'
 import type { YearEnvelope, YearItem } from '../../domain/year/schema.ts'
 import type { ProvedPublication } from '../year/proved-publications.ts'
-import { COLUMN_NAMES, COLUMNS, feedColumns, linkedTitle, titleOf } from './feed-items.ts'
-import type { ColumnName } from './feed-items.ts'
+import { feedColumns, linkedTitle, titleOf } from './feed-items.ts'
 import { NOTHING, ageOf, copyable, formatCounted, formatCount, html, instantOf, shellText } from './html.ts'
 import type { Html } from './html.ts'
 import { itemHref } from './layout.ts'
 import type { PageQuery, PanelContent, View } from './layout.ts'
+import { COLUMN_NAMES, COLUMNS } from './stories.ts'
+import type { ColumnName } from './stories.ts'
 import { addressOfDays, gapNotice, parseMoments, stopsOnce, travelControls } from './time-travel.ts'
 import type { Moments } from './time-travel.ts'
 
@@ -160,7 +161,7 @@ export function yearView(baseUrl: () => string): YearView {
               ? html`<p class="as-of">
                     Coverage: ${envelope.coverage.materializedDays} of ${envelope.coverage.targetDays} days.
                   </p>
-                  ${feedColumns(envelope.feed, column, now, query)}`
+                  ${feedColumns(envelope.feed, column, publication.manifest.publishedAt, query)}`
               : olderLayout(publication)
           }
         </div>
