@@ -25,7 +25,7 @@ import { MODELS_PATH, modelsPanel, modelsSummary } from './page/models-panel.ts'
 import { sharedSources } from './page/page-sources.ts'
 import type { PageSources } from './page/page-sources.ts'
 import { mountPanelPage } from './page/panel-page.ts'
-import { servePages } from './page/rendered-pages.ts'
+import { refusalPage, servePages } from './page/rendered-pages.ts'
 import { statusLine, statusPanel } from './page/status-panel.ts'
 import { NO_STORE, addHeader, requestId, respondJson } from './respond.ts'
 import type { Log, Route } from './route.ts'
@@ -73,7 +73,7 @@ export function createApp(ports: ServerPorts, readers = openReaders(ports)): H3 
     ...(demo && { onResponse: (response: Response) => addHeader(response, 'x-dash-demo', 'true') }),
     // Requests that no route handles. The library's own error body would repeat the requested URL.
     onError: (error, event) => {
-      if (error.status === 404) return respondJson(event, 404, NO_STORE, { error: 'not_found' })
+      if (error.status === 404) return respondNotFound(event)
       if (error.status < 500) return respondJson(event, error.status, NO_STORE, { error: 'bad_request' })
       log.error({ requestId: requestId(event.req.headers), err: error }, 'unexpected error')
       return respondJson(event, 500, NO_STORE, { error: 'internal_error' })
@@ -81,6 +81,9 @@ export function createApp(ports: ServerPorts, readers = openReaders(ports)): H3 
   })
   mountHealth(app, ports.checks, ports.isDraining, log)
   const frame = { assets: mountAssets(app), demo }
+  const notFoundPage = refusalPage(frame, 'not_found')
+  const respondNotFound = (event: H3Event): Response =>
+    asksForHtml(event) ? notFoundPage(event) : respondJson(event, 404, NO_STORE, { error: 'not_found' })
   const sources = pageSources(ports, readers)
   const mount = servePages(app, { frame, sources, trustedProxies: ports.trustedProxies })
   const feed = feedPanel(baseUrl)
@@ -112,6 +115,11 @@ export function createApp(ports: ServerPorts, readers = openReaders(ports)): H3 
   mountRoutes(app, [...freeModelRoutes(recommendation, demo, clock), ...ports.agent.routes], log)
   if (ports.mcp) mountRoutes(app, [mcpRoute(ports.mcp)], log)
   return app
+}
+
+/** True for a browser that opens a page. */
+function asksForHtml({ req }: H3Event): boolean {
+  return req.method === 'GET' && (req.headers.get('accept') ?? '').includes('text/html')
 }
 
 /** The sources of the panels. Concurrent requests share one read of a source that has no cache. */

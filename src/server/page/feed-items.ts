@@ -21,9 +21,11 @@ function storyRow({ item, others }: Story, at: Instant, showsSource: boolean): H
     <a class="rank" href="${itemHref(key)}">${rank}<span class="unseen">: rank over time</span></a>
     ${linkedTitle(item)}
     <p class="about">
-      ${showsSource ? sourceName(item) : NOTHING}${
-        url !== null && isHttpUrl(url) ? html`<span class="host">${hostOf(url)}</span> ` : NOTHING
-      }${numbers(item)}<span class="age">${ageAt(Date.parse(publishedAt), at)}</span>
+      <span class="facts-line">
+        ${showsSource ? sourceName(item) : NOTHING}${
+          url !== null && isHttpUrl(url) ? html`<span class="host">${hostOf(url)}</span> ` : NOTHING
+        }${numbers(item)}<span class="age">${ageAt(Date.parse(publishedAt), at)}</span>
+      </span>
       ${others.map((other) => html`<span class="other">${sourceName(other)}${numbers(other)}</span> `)}
     </p>
     <button type="button" class="discuss" data-discuss="${key}">

@@ -95,7 +95,7 @@ export interface HomePorts {
   /** The main one of the panels: the page has its status. */
   lead: Panel
   /** Makes the tabs of the header, which keep the state of the panels. */
-  tabs(query: PageQuery): Html
+  tabs: (query: PageQuery) => Html
   /** Headers with the content security policy of the panels. */
   headers: Readonly<Record<string, string>>
   log: Log
@@ -128,7 +128,7 @@ export function mountHome(mount: MountPage, { frame, panels, lead, tabs, headers
 }
 
 const INTRODUCTION = html`<p class="introduction">
-  Trends of Hacker News, Lobsters and LessWrong; the Top Year, sealed daily and provable,
+  Trends of Hacker News, Lobsters and LessWrong, and the Top Year
   <a href="/?sort=year#feed">as it was on any day</a>.
 </p>`
 
