@@ -83,8 +83,11 @@ async function restore() {
   const page = await show(location.href, sectionIds, sectionId ?? sectionIds[0] ?? '')
   if (page === null) return
   document.title = page.title
-  if (sectionId !== undefined && document.activeElement === document.body)
-    moveFocus(sectionId, focused?.id ?? '')
+  if (document.activeElement === document.body) {
+    // Browsers drop the focus when they go back to an address with a fragment.
+    if (focused instanceof HTMLElement && focused.isConnected) focused.focus({ preventScroll: true })
+    else if (sectionId !== undefined) moveFocus(sectionId, focused?.id ?? '')
+  }
   announce(announcementOf(sectionIds.find((each) => textOf(each) !== texts.get(each)) ?? sectionIds[0] ?? ''))
 }
 
