@@ -3,12 +3,13 @@ import type { SearchHit } from '../../domain/feed/search.ts'
 import type { Instant } from '../../domain/time.ts'
 import { searchContract } from '../feed/search-routes.ts'
 import type { Log } from '../route.ts'
-import { feedItem } from './feed-items.ts'
+import { storyRow } from './feed-items.ts'
 import { sourceSelect } from './feed-rule.ts'
+import { SEARCH_PATH } from './header.ts'
 import { renderSections } from './home.ts'
 import { NOTHING, formatCounted, html } from './html.ts'
 import type { Html } from './html.ts'
-import { HTML_TYPE, PAGE_HEADERS, SEARCH_PATH, START_LINKS, layout, refusalsOf } from './layout.ts'
+import { HTML_TYPE, PAGE_HEADERS, layout, refusalsOf } from './layout.ts'
 import type { Frame, PageQuery, Panel } from './layout.ts'
 import type { MountPage } from './rendered-pages.ts'
 
@@ -23,7 +24,7 @@ export function mountSearchPage(mount: MountPage, frame: Frame, log: Log): void 
       const main = html`<h1>Search</h1>
         ${sections}`
       const title = ['Search', query.params.get('q') ?? []].flat().join(': ')
-      const text = layout(frame, { title, head: NOTHING, navLinks: START_LINKS, main })
+      const text = layout(frame, { title, head: NOTHING, main })
       return { status, headers: { ...PAGE_HEADERS, ...headers, 'content-type': HTML_TYPE }, text }
     },
   })
@@ -61,7 +62,7 @@ const PANEL: Panel = {
 function results(items: readonly SearchHit[], now: Instant): Html {
   if (items.length === 0) return NOTHING
   return html`<ul class="items">
-    ${items.map((item) => feedItem(item, now, true))}
+    ${items.map((item) => storyRow({ item, others: [] }, now, true))}
   </ul>`
 }
 
