@@ -263,10 +263,10 @@ test('the panel without scripts names its requirement and the alternatives', asy
   )
   expect(await page.getByRole('button', { name: 'Open the chat' }).isVisible()).toBe(false)
   expect(await page.getByRole('button', { name: 'Ask about' }).count()).toBe(0)
+  expect(await page.locator('#status').textContent()).toContain('20 messages per session, 60 per day')
   await page.getByRole('link', { name: 'Ask', exact: true }).click()
   await page.waitForURL(/\/chat$/)
   expect(await page.locator('#chat').textContent()).toContain('dash chat --url')
-  expect(await page.locator('#status').textContent()).toContain('20 messages per session, 60 per day')
 })
 
 test('Escape just after an answer does not close the sheet', async () => {
