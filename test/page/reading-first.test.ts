@@ -100,7 +100,9 @@ describe.each([
 ])('on a %s', (_name, viewport) => {
   test.each([
     ['home', '/'],
+    ['filtered', '/?sort=month&minPoints=500'],
     ['year', '/?sort=year'],
+    ['search', '/search?q=rust'],
     ['models', '/models'],
     ['status', '/status'],
     ['chat', '/chat'],

@@ -21,10 +21,8 @@ export function mountSearchPage(mount: MountPage, frame: Frame, log: Log): void 
     async render(sources, query, event) {
       const view = { sources, now: sources.clock(), query }
       const { sections, status, headers } = await renderSections(event, [PANEL], PANEL, view, log)
-      const main = html`<h1>Search</h1>
-        ${sections}`
       const title = ['Search', query.params.get('q') ?? []].flat().join(': ')
-      const text = layout(frame, { title, head: NOTHING, main })
+      const text = layout(frame, { title, head: NOTHING, main: html`${sections}` })
       return { status, headers: { ...PAGE_HEADERS, ...headers, 'content-type': HTML_TYPE }, text }
     },
   })
@@ -32,7 +30,8 @@ export function mountSearchPage(mount: MountPage, frame: Frame, log: Log): void 
 
 const PANEL: Panel = {
   id: 'results',
-  title: 'Results',
+  title: 'Search',
+  headingLevel: 1,
   params: ['q', 'source', 'cursor'],
   controls: ({ query }) => searchForm(query),
   async render({ sources, now, query }) {
@@ -50,7 +49,7 @@ const PANEL: Panel = {
       )}
       ${
         partial.length > 0
-          ? html`<h3>Some of the words</h3>
+          ? html`<h2>Some of the words</h2>
               ${results(partial, now)}`
           : NOTHING
       }
