@@ -21,7 +21,8 @@ import type { StaticContent } from './write-static.ts'
 export interface ExportPorts {
   year: YearReader
   objects: Pick<Objects, 'get' | 'headFile' | 'logFiles'>
-  tree: StaticTree
+  /** Opens the target, and creates a missing folder. */
+  openTree: () => Promise<StaticTree>
   /** Files of the page by path; empty for an export without a page. */
   page: ReadonlyMap<string, Uint8Array>
   clock: Clock
@@ -56,9 +57,11 @@ type ExportRefusal = 'copy_refused' | 'configuration' | StorageRefusal
  *   checkpoint there is not an older one of this log
  */
 export async function exportArchive(ports: ExportPorts, signal: AbortSignal): Promise<ExportReport> {
-  const { objects, tree, clock } = ports
+  const { objects, clock } = ports
   const startedAt = clock()
   const archive = await readSignedArchive(ports)
+  // After a crash here, the target is an empty folder.
+  const tree = await ports.openTree()
   const obstacle = obstacleTo(archive, await checkpointIn(tree, archive))
   if (obstacle !== null) throw checkpointRefused(obstacle)
   await requireOwnTree(tree)
@@ -118,15 +121,18 @@ function contentOf(
   return { tree, size: checkpoint.size, entries: rows.map(entryBytes), legacy, index, policy, page, note }
 }
 
+/** The refusal to export an archive without a signed checkpoint. */
+export function noCheckpoint(): Refusal<ExportRefusal> {
+  const advice =
+    'create a key with dash log-key new, set DASH_LOG_KEY_FILE to its path and run dash checkpoint'
+  return new Refusal('configuration', `no checkpoint is signed yet; ${advice}`)
+}
+
 /** Reads the newest note, then the ledger, which is then at least as long, and proves both. */
 async function readSignedArchive({ year, objects }: ExportPorts): Promise<SignedArchive> {
   const { logFiles } = objects
   const files = newestLogFiles(await logFiles.list())
-  if (files === null) {
-    const advice =
-      'create a key with dash log-key new, set DASH_LOG_KEY_FILE to its path and run dash checkpoint'
-    throw new Refusal<ExportRefusal>('configuration', `no checkpoint is signed yet; ${advice}`)
-  }
+  if (files === null) throw noCheckpoint()
   const log = openStoredLog(
     await Promise.all(files.map(async (file) => ({ file, bytes: await logFiles.get(file) }))),
   )

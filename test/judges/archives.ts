@@ -1,15 +1,16 @@
 import { mkdirSync, readdirSync, writeFileSync } from 'node:fs'
 import { dirname, join } from 'node:path'
 import type { H3 } from 'h3'
+import { openStaticTree } from '../../src/adapters/objects/static-tree.ts'
 import { addDays, formatInstant, startOfDay } from '../../src/domain/time.ts'
 import type { Day } from '../../src/domain/time.ts'
 import { asOfProofSchema } from '../../src/domain/year/log/log-proof.ts'
-import { entryBytes, newestNoteSize } from '../../src/domain/year/log/log-history.ts'
 import { leafHash, merkleTree } from '../../src/domain/year/log/merkle-tree.ts'
 import { formatVerifierKey } from '../../src/domain/year/log/signed-note.ts'
 import { entriesOf, entryBundle, tileOf, tilePath, tilesOfSize } from '../../src/domain/year/log/tiles.ts'
 import { openApp } from '../support/api-client.ts'
 import { requestRoute } from '../support/contract-client.ts'
+import { exportArchive } from '../../src/jobs/export-archive.ts'
 import { importArchive } from '../../src/jobs/import-archive.ts'
 import { importPortsOf, recentArchive } from '../support/legacy-archive.ts'
 import { signedLogIn } from '../support/signed-log.ts'
@@ -21,6 +22,8 @@ import type { Workspace } from '../support/workspace.ts'
 export interface SignedArchive {
   workspace: Workspace
   vkey: string
+  /** Folder of its export. */
+  exportFolder: string
   /** The application over the archive. Its clock is a day after the newest publication. */
   app: H3
   /** Publishes a day and signs a checkpoint; missed days become gaps. */
@@ -39,6 +42,7 @@ export async function signedArchive(
   return {
     workspace,
     vkey: formatVerifierKey(log.signer.key),
+    exportFolder: await temporaryFolder(),
     app: openApp(workspace, { clock: () => now }),
     async publish(day) {
       await publishDay({ ...workspace, log }, day)
@@ -86,13 +90,18 @@ export function storedNotes({ workspace }: SignedArchive): string[] {
     .map((name) => join(folder, name))
 }
 
-/** Writes the log as static files and returns the folder of its checkpoint. */
-export async function exportLog({ workspace }: SignedArchive): Promise<string> {
-  const { logFiles } = workspace.objects
-  const { rows } = await workspace.ledger.read()
-  const size = newestNoteSize(await logFiles.list())
-  const note = Buffer.from((await logFiles.get({ kind: 'note', size })) ?? []).toString()
-  return writeLog(rows.slice(0, size).map(entryBytes), note)
+/** Exports the archive, into the same folder each time, and returns the folder of its checkpoint. */
+export async function exportLog({ workspace, exportFolder }: SignedArchive): Promise<string> {
+  const ports = {
+    year: workspace.year,
+    objects: workspace.objects,
+    openTree: async () => openStaticTree({ kind: 'file', path: exportFolder }),
+    page: new Map<string, Uint8Array>(),
+    clock: Date.now,
+    onProgress: () => undefined,
+  }
+  await exportArchive(ports, new AbortController().signal)
+  return join(exportFolder, 'tlog', 'year')
 }
 
 /** Writes the static files of a log with any entries and returns the folder of its checkpoint. */

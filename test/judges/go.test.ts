@@ -1,4 +1,4 @@
-import { readFileSync, readdirSync, statSync } from 'node:fs'
+import { readFileSync, statSync } from 'node:fs'
 import { basename, isAbsolute, join } from 'node:path'
 import { afterAll, beforeAll, describe, expect, test } from 'vitest'
 import { leafHash, merkleTree, rootAt } from '../../src/domain/year/log/merkle-tree.ts'
@@ -9,6 +9,7 @@ import {
   signerKey,
 } from '../../src/domain/year/log/signed-note.ts'
 import { formatLogProof, proveEntry } from '../../src/domain/year/log/log-proof.ts'
+import { tilePath, tilesOfSize } from '../../src/domain/year/log/tiles.ts'
 import { LOG_SEED, testWitness } from '../domain/year/log-vectors.ts'
 import { listenLocally } from '../support/api-client.ts'
 import { dash, filledFolder, serve } from '../support/dash.ts'
@@ -60,10 +61,11 @@ describe('logs that Go accepts', () => {
   test('Go accepts every file, entry and pair of checkpoints of a log at the sizes around full tiles', async () => {
     const archive = await signedArchive()
     const prefix = await prefixOf(archive)
-    for (const [index, size] of [1, 2, 255, 256, 257, 512, 600].entries()) {
+    for (const size of [1, 2, 255, 256, 257, 512, 600]) {
+      // After missed days, the gaps have a checkpoint of their own.
       await archive.publish(dayAt(size - 1))
       for (const lines of await acceptedLines(archive, prefix, size))
-        expect(lines).toEqual(linesOf(size, index + 1))
+        expect(lines).toEqual(linesOf(size, storedNotes(archive).length))
     }
   })
 
@@ -108,7 +110,10 @@ async function ignoredBits(folder: string, nth: number, args: readonly string[])
     return [{ path, at: Number(at), changed: flipped(readFileSync(path), Number(at), Number(bit)) }]
   })
   const total = Number(/ of (\d+) changed bits were refused$/.exec(lines.at(-1) ?? '')?.[1])
-  const bytes = [...new Set([...filesOf(folder), ...files])].map((path) => statSync(path).size)
+  const size = Number(readFileSync(join(folder, 'checkpoint'), 'utf8').split('\n')[1])
+  // An export also has the partial tiles of earlier sizes, which nobody reads who reads the newest tree.
+  const log = ['checkpoint', ...tilesOfSize(size).map(tilePath)].map((path) => join(folder, path))
+  const bytes = [...new Set([...log, ...files])].map((path) => statSync(path).size)
   expect(total).toBe(Math.floor((bytes.reduce((sum, size) => sum + size, 0) * 8) / nth))
   return ignored
 }
@@ -218,10 +223,4 @@ const BASE64 = 'ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789+/
 /** Sets a bit that base64 does not use, in the last character before the padding. */
 function changedPadding(end: string): string {
   return `${BASE64[BASE64.indexOf(end[0] ?? '') + 1]}${end.slice(1)}`
-}
-
-function filesOf(folder: string): string[] {
-  return readdirSync(folder, { recursive: true, withFileTypes: true })
-    .filter((entry) => entry.isFile())
-    .map((entry) => join(entry.parentPath, entry.name))
 }

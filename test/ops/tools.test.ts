@@ -54,12 +54,15 @@ describe('Prometheus', () => {
 })
 
 describe('Caddy', () => {
-  test.each(['ops/caddy/Caddyfile', 'ops/scale/Caddyfile'])('Caddy accepts %s', (name) => {
-    const env = { DASH_DOMAIN: 'dash.example.org' }
-    const { code, output } = run('caddy', ['validate', '--adapter', 'caddyfile', '--config', name], { env })
-    expect(code, output).toBe(0)
-    expect(output).toContain('Valid configuration')
-  })
+  test.each(['ops/caddy/Caddyfile', 'ops/scale/Caddyfile', 'ops/static/Caddyfile'])(
+    'Caddy accepts %s',
+    (name) => {
+      const env = { DASH_DOMAIN: 'dash.example.org' }
+      const { code, output } = run('caddy', ['validate', '--adapter', 'caddyfile', '--config', name], { env })
+      expect(code, output).toBe(0)
+      expect(output).toContain('Valid configuration')
+    },
+  )
 })
 
 describe('docker-compose', () => {
@@ -102,6 +105,9 @@ describe('docker-compose', () => {
   })
 })
 
-test.each(['ops/container/timer.sh', 'docs/audit.sh', 'docs/verify-proof.sh'])('shellcheck reports nothing about %s', (script) => {
-  expect(run('shellcheck', [script])).toMatchObject({ output: '' })
-})
+test.each(['ops/container/timer.sh', 'docs/audit.sh', 'docs/verify-proof.sh'])(
+  'shellcheck reports nothing about %s',
+  (script) => {
+    expect(run('shellcheck', [script])).toMatchObject({ output: '' })
+  },
+)

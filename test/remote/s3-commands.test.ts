@@ -3,6 +3,9 @@ import { mkdirSync } from 'node:fs'
 import { join } from 'node:path'
 import { afterAll, beforeAll, beforeEach, expect, onTestFinished, test } from 'vitest'
 import { dash, serve, temporaryFolder } from '../support/dash.ts'
+import { signedWorkspace } from '../support/exports.ts'
+import { filesOfFolder } from '../support/temporary-folder.ts'
+import { AS_OF } from '../support/workspace.ts'
 import { s3Error, startS3Server } from '../support/s3-server.ts'
 import type { S3Fault, S3Server } from '../support/s3-server.ts'
 
@@ -97,4 +100,26 @@ test('publishing to a store that ignores If-None-Match exits with 74 and stores 
   expect(finished.stderr.trim().split('\n')).toHaveLength(1)
   const listing = await fetch(`${server.bareUrl}/${server.location().bucket}?list-type=2&prefix=${prefix}/`)
   expect(await listing.text()).not.toMatch(/<Key>[^<]*\/(?:sha256|heads)\//)
+})
+
+test('an export into a bucket has the files of an export into a folder, and writes the checkpoint last', async () => {
+  const workspace = await signedWorkspace([AS_OF])
+  const folder = join(temporaryFolder(), 'site')
+  const { prefix, env } = storePlace()
+  const { DASH_STORE_URL: target = '', ...keys } = env()
+  const exportTo = (to: string) =>
+    dash(['export', to, '--page', '--json', '--data-dir', workspace.folder], { env: keys })
+  expect((await exportTo(folder)).code).toBe(0)
+  server.reset()
+  const { code, stdout } = await exportTo(target)
+  expect([code, JSON.parse(stdout)]).toMatchObject([0, { size: 1, objects: { copied: 1 } }])
+  const written = server.requests.flatMap(({ method, target: path, body }) => {
+    const name = path.split(`/${prefix}/`)[1] ?? ''
+    return method === 'PUT' && !name.startsWith('probe/') ? [[name, body.toString('base64')] as const] : []
+  })
+  expect(Object.fromEntries(written)).toEqual(filesOfFolder(folder))
+  expect(written.at(-1)?.[0]).toBe('tlog/year/checkpoint')
+  server.reset()
+  expect(JSON.parse((await exportTo(target)).stdout)).toMatchObject({ objects: { copied: 0, unchanged: 1 } })
+  expect(server.requests.filter(({ method }) => method === 'PUT')).toEqual([])
 })

@@ -37,10 +37,17 @@ export function exportFolder({ folder }: Workspace, name = 'export'): { path: st
 
 /** Exports a workspace into a tree. */
 export function exportTo(
-  { year, objects }: Pick<Workspace, 'year' | 'objects'>,
+  { year, objects }: Pick<ExportPorts, 'year' | 'objects'>,
   tree: StaticTree,
   changes: Partial<ExportPorts> = {},
 ): Promise<ExportReport> {
-  const ports = { year, objects, tree, page: new Map(), clock: tickingClock(0), onProgress: () => undefined }
+  const ports: ExportPorts = {
+    year,
+    objects,
+    openTree: () => Promise.resolve(tree),
+    page: new Map(),
+    clock: tickingClock(0),
+    onProgress: () => undefined,
+  }
   return exportArchive({ ...ports, ...changes }, new AbortController().signal)
 }

@@ -3,10 +3,10 @@ import { fileURLToPath } from 'node:url'
 import { Refusal } from '../../domain/refusal.ts'
 import type { StoreLocation } from '../../domain/refusal.ts'
 import { STATIC_PAGE, STATIC_PAGE_NOT_FOUND } from '../../domain/year/log/static-layout.ts'
-import { exportArchive } from '../../jobs/export-archive.ts'
+import { exportArchive, noCheckpoint } from '../../jobs/export-archive.ts'
 import type { ExportReport } from '../../jobs/export-archive.ts'
 import type { CommandContext } from '../context.ts'
-import { createPublicFolder, realPath, requireFolders } from '../data-folder.ts'
+import { createPublicFolder, isUnfounded, realPath, requireFolders } from '../data-folder.ts'
 import { EXIT } from '../exit-codes.ts'
 import { readTreeLocation } from '../settings/read-config.ts'
 import { counted } from '../terminal.ts'
@@ -22,16 +22,20 @@ export async function exportCommand(
   target: string,
   withPage: boolean,
 ): Promise<number> {
+  if (target === '') throw new Refusal('usage', 'the target must not be empty; name a folder or a bucket')
   const location = readTreeLocation(target, 'the target', flags, env, cwd)
+  if (isUnfounded(config)) throw noCheckpoint()
   requireFolders(config)
   if (overlaps(location, config.store))
     throw new Refusal('usage', 'the target overlaps the object store of this archive; choose another target')
-  if (location.kind === 'file') createPublicFolder(location.path)
   const report = await exportArchive(
     {
       year: await container.year(),
       objects: await container.objects(),
-      tree: await container.staticTree(location),
+      openTree() {
+        if (location.kind === 'file') createPublicFolder(location.path)
+        return container.staticTree(location)
+      },
       page: withPage ? pageFiles() : new Map(),
       clock: Date.now,
       onProgress: ({ objects, ofObjects }) => terminal.progress(`${objects} of ${ofObjects} objects`),

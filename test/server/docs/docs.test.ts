@@ -51,9 +51,7 @@ test.each([
   const app = openApp(await openWorkspace())
   const response = await app.request(`http://dash.test/docs/${name}`)
   expect([response.status, response.headers.get('content-type')]).toEqual([200, 'text/plain; charset=utf-8'])
-  expect(await response.text()).toBe(
-    readFileSync(new URL(`../../../docs/${name}`, import.meta.url), 'utf8'),
-  )
+  expect(await response.text()).toBe(readFileSync(new URL(`../../../docs/${name}`, import.meta.url), 'utf8'))
   const link = new RegExp(`["(]/docs/${name.replace('.', String.raw`\.`)}[")]`)
   for (const path of [`/docs/${guide}`, `/docs/${guide}.md`])
     expect(await (await app.request(`http://dash.test${path}`)).text()).toMatch(link)
