@@ -8,11 +8,12 @@ const ROOT = fileURLToPath(new URL('..', import.meta.url))
 
 /** Files of the package beside the built program. A new kind of file must be added here on purpose. */
 const BELONGS = [
-  /^ops\/(?:caddy|container|grafana|prometheus|scale)\/(?!\.)/,
+  /^ops\/(?:caddy|container|grafana|prometheus|scale|static)\/(?!\.)/,
   /^(?:LICENSE|package\.json|(?:README|CHANGELOG|CONTRIBUTING|bench\/README)\.md)$/,
   /^assets\/demo\/[\w-]+\.(?:ndjson\.gz|json|md)$/,
   /^assets\/page\/[\w-]+\.(?:js|css|svg)$/,
-  /^docs\/(?:audit\.sh|(?:decisions\/)?[\w-]+\.md|diagrams\/[\w-]+\.svg)$/,
+  /^assets\/static\/[\w-]+\.html$/,
+  /^docs\/(?:(?:audit|verify-proof)\.sh|(?:decisions\/)?[\w-]+\.md|diagrams\/[\w-]+\.svg)$/,
   /^migrations\/(?:feed|ledger|state)\/(?:\d{4}_\w+\.sql|meta\/_journal\.json)$/,
 ]
 
