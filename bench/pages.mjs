@@ -50,7 +50,7 @@ const NO_LOAD = { perSecond: 0, refused: 0, broken: 0, latencies: [0, 0, 0] }
 
 const sameQuery = `path = function() return "/" end`
 
-const newModel = `path = function(n) return "/?model=bench/" .. os.time() .. "-" .. n .. ":free" end`
+const newModel = `path = function(n) return "/models?model=bench/" .. os.time() .. "-" .. n .. ":free" end`
 
 /** A millisecond of the time since the publication for each request. */
 const newTime = `local start = os.time()
@@ -123,7 +123,7 @@ function loads(dash, peer) {
   return [
     { name: 'dash, no load', url: null, history },
     { name: 'dash, `/`', url: dash, script: sameQuery, history },
-    { name: 'dash, `/?model=` new each time', url: dash, script: newModel, history },
+    { name: 'dash, `/models?model=` new each time', url: dash, script: newModel, history },
     { name: 'dash, `/?sort=year&at=` new each time', url: dash, script: newTime, history },
     { name: 'dash, the same, each from a new address', url: dash, script: newAddress, history },
     { name: 'bare node:http, no load', url: null, history: peer },

@@ -69,7 +69,7 @@ function valueText({ days, names, values }, index) {
  * @returns {UPlot.Options}
  */
 function plotOptions({ names, values }, width, Plot) {
-  const strokes = [colour('--link'), colour('--attention')]
+  const strokes = [colour('--accent'), colour('--attention')]
   const axis = {
     stroke: colour('--soft'),
     grid: { stroke: colour('--line'), width: 1 },

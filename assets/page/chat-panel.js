@@ -9,6 +9,9 @@ import { copy } from './copy.js'
 /** @typedef {{ key: string, title: string }} Item */
 /** @typedef {{ item: Item | null, question: string, answer: string, view: import('./chat-view.js').TurnView }} Turn */
 
+/** Time after the end of an answer in which Escape does not close the sheet, in milliseconds. */
+const STOP_GRACE_MS = 1_000
+
 const LIVE_SORTS = new Set(['trending', 'day', 'week', 'month'])
 
 /** The turns of this page's conversation and the item of the next one. It lives as long as the page. */
@@ -71,12 +74,14 @@ class ChatPanel {
   #access = chatAccess(this.#parts, this.#showStatus)
   /** @type {AbortController | null} */
   #running = null
+  /** End of the last answer that was not stopped, in milliseconds since the page was opened. */
+  #endedAt = -STOP_GRACE_MS
 
   constructor() {
     bindControls(this.#parts, {
       send: () => this.#send(),
       stop: () => this.#running?.abort(),
-      escape: () => (this.#running ? this.#running.abort() : this.#sheet.close()),
+      escape: () => this.#escape(),
       close: () => this.#sheet.close(),
       startOver: () => this.#startOver(),
       site: () => {
@@ -100,6 +105,12 @@ class ChatPanel {
     this.#parts.button('site').hidden = item === null
     if (!this.#conversation.isEmpty()) divide(this.#parts.log, `About ${title}`)
     this.#showStatus(`The chat is about ${title}.`)
+  }
+
+  /** Stops the answer, else closes the sheet; not just after an answer, which may end while the key is pressed to stop it. */
+  #escape() {
+    if (this.#running) this.#running.abort()
+    else if (performance.now() - this.#endedAt > STOP_GRACE_MS) this.#sheet.close()
   }
 
   #send() {
@@ -138,6 +149,7 @@ class ChatPanel {
     )
       return
     this.#setRunning(null)
+    if (!controller.signal.aborted) this.#endedAt = performance.now()
     if (replaced === null || this.#conversation.has(turn))
       return this.#finish(turn, problem, 'The part received is kept.')
     turn.view.remove()

@@ -34,7 +34,8 @@ function partById(id, kind) {
 }
 
 /**
- * Opens and closes the sheet: beside the page on a wide screen, as a modal dialog on a narrow one.
+ * Opens and closes the sheet: beside the page on a wide screen, as a modal dialog on a narrow one. On the page of the chat
+ * it is a part of the page.
  *
  * @param {HTMLDialogElement} sheet
  * @param {HTMLTextAreaElement} text gets the focus when the sheet opens
@@ -44,7 +45,7 @@ export function sheetControls(sheet, text) {
   /** @type {Element | null} */
   let opener = null
   const show = () => {
-    if (wideScreen.matches) sheet.show()
+    if (wideScreen.matches || sheet.classList.contains('inside')) sheet.show()
     else sheet.showModal()
   }
   wideScreen.addEventListener('change', () => {

@@ -7,7 +7,10 @@ function panel() {
   return panelPromise
 }
 
-/** Opens the chat from its button, from links to its section, and from the "discuss" button of an item, with that item. */
+/**
+ * Opens the chat from its buttons, from the header, and from the "Ask" button of an item, with that item. On its own page
+ * the chat is open from the start.
+ */
 export function setUpChat() {
   const sheet = document.getElementById('chat-sheet')
   if (!sheet) return
@@ -15,7 +18,8 @@ export function setUpChat() {
   document.addEventListener('click', (event) => {
     const target = event.target instanceof Element ? event.target : null
     const discuss = target?.closest('[data-discuss]')
-    const opener = target?.closest('[data-chat="open"], nav a[href="#chat"]')
+    const opener = target?.closest('[data-chat="open"]')
+    showAskButton(target?.closest('.item') ?? null)
     if (!discuss && !opener) return
     event.preventDefault()
     void panel().then((chat) => {
@@ -23,6 +27,13 @@ export function setUpChat() {
       chat.open()
     })
   })
+  if (sheet.classList.contains('inside')) void panel().then((chat) => chat.open())
+}
+
+/** Shows the "Ask" button of a tapped item only: a touch screen has no hover. @param {Element | null} item */
+function showAskButton(item) {
+  for (const tapped of document.querySelectorAll('.item.tapped')) tapped.classList.remove('tapped')
+  item?.classList.add('tapped')
 }
 
 /** @param {HTMLElement} button */

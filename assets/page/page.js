@@ -1,10 +1,12 @@
 import { setUpChat } from './chat.js'
 import { setUpCopyButtons } from './copy.js'
+import { setUpMenus } from './menus.js'
 import { setUpProofChecks } from './proof.js'
 import { setUpSections } from './sections.js'
 import { setUpTimeSlider } from './travel.js'
 
 setUpSections()
+setUpMenus()
 setUpCopyButtons()
 setUpChat()
 setUpTimeSlider()

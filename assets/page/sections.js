@@ -45,7 +45,7 @@ function textsOf(data) {
   )
 }
 
-/** Ids of the sections that are replaced in place. */
+/** Ids of the sections that are replaced in place; the tabs of the header count as part of the feed. */
 function changeableSections() {
   const sectionIds = [...document.querySelectorAll('section.section')]
   return sectionIds
@@ -64,7 +64,7 @@ async function visit(href, sectionId) {
   history.pushState(null, '', page.address)
   // Set the title after the new entry, or the previous entry would get it.
   document.title = page.title
-  const keptControl = moveFocus(sectionId, focusedId)
+  const keptControl = document.activeElement !== document.body || moveFocus(sectionId, focusedId)
   const section = document.getElementById(sectionId)
   if (section && !keptControl && section.getBoundingClientRect().top < 0) section.scrollIntoView()
   announce(announcementOf(sectionId))
@@ -83,8 +83,11 @@ async function restore() {
   const page = await show(location.href, sectionIds, sectionId ?? sectionIds[0] ?? '')
   if (page === null) return
   document.title = page.title
-  if (sectionId !== undefined && document.activeElement === document.body)
-    moveFocus(sectionId, focused?.id ?? '')
+  if (document.activeElement === document.body) {
+    // Browsers drop the focus when they go back to an address with a fragment.
+    if (focused instanceof HTMLElement && focused.isConnected) focused.focus({ preventScroll: true })
+    else if (sectionId !== undefined) moveFocus(sectionId, focused?.id ?? '')
+  }
   announce(announcementOf(sectionIds.find((each) => textOf(each) !== texts.get(each)) ?? sectionIds[0] ?? ''))
 }
 
@@ -161,6 +164,7 @@ async function show(href, sectionIds, noticeSection) {
       section.replaceChildren(...(replacements[index]?.childNodes ?? []))
     for (const link of feedLinksOf(document)) link.remove()
     document.head.append(...feedLinksOf(page))
+    updateTabs(page)
     shownPath = pathOf(response.address)
     return { address: response.address, title: page.title }
   } finally {
@@ -175,6 +179,22 @@ async function show(href, sectionIds, noticeSection) {
  */
 function feedLinksOf(page) {
   return page.head.querySelectorAll('link[rel="alternate"]')
+}
+
+/**
+ * Updates the tabs of the header, which stay in place and keep the focus.
+ *
+ * @param {Document} page
+ */
+function updateTabs(page) {
+  const newTabs = [...page.querySelectorAll('#periods a')]
+  for (const [index, tab] of document.querySelectorAll('#periods a').entries()) {
+    for (const name of ['href', 'aria-current']) {
+      const value = newTabs[index]?.getAttribute(name) ?? null
+      if (value === null) tab.removeAttribute(name)
+      else tab.setAttribute(name, value)
+    }
+  }
 }
 
 /**

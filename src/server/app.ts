@@ -18,17 +18,18 @@ import { freeModelRoutes, servedRecommendation } from './models/routes.ts'
 import type { ServedRecommendation } from './models/routes.ts'
 import { mountAssets } from './page/assets.ts'
 import { challengeSources, chatPanel } from './page/chat-panel.ts'
-import { feedPanel } from './page/feed-panel.ts'
+import { feedPanel, feedTabs } from './page/feed-panel.ts'
 import { mountHome } from './page/home.ts'
 import { mountItemPage } from './page/item-page.ts'
-import { pageHeaders } from './page/layout.ts'
-import { modelsPanel } from './page/models-panel.ts'
-import { mountSearchPage } from './page/search-page.ts'
+import { PAGE_HEADERS, pageHeaders } from './page/layout.ts'
+import { MODELS_PATH, modelsPanel, modelsSummary } from './page/models-panel.ts'
 import { sharedSources } from './page/page-sources.ts'
 import type { PageSources } from './page/page-sources.ts'
+import { mountPanelPage } from './page/panel-page.ts'
 import { shownLog } from './page/proof-panel.ts'
-import { servePages } from './page/rendered-pages.ts'
-import { statusPanel } from './page/status-panel.ts'
+import { refusalPage, servePages } from './page/rendered-pages.ts'
+import { mountSearchPage } from './page/search-page.ts'
+import { statusLine, statusPanel } from './page/status-panel.ts'
 import { NO_STORE, addHeader, requestId, respondJson } from './respond.ts'
 import type { Log, Route } from './route.ts'
 import { singleFlight, withTimeout } from './single-flight.ts'
@@ -77,7 +78,7 @@ export function createApp(ports: ServerPorts, readers = openReaders(ports)): H3 
     ...(demo && { onResponse: (response: Response) => addHeader(response, 'x-dash-demo', 'true') }),
     // Requests that no route handles. The library's own error body would repeat the requested URL.
     onError: (error, event) => {
-      if (error.status === 404) return respondJson(event, 404, NO_STORE, { error: 'not_found' })
+      if (error.status === 404) return respondNotFound(event)
       if (error.status < 500) return respondJson(event, error.status, NO_STORE, { error: 'bad_request' })
       log.error({ requestId: requestId(event.req.headers), err: error }, 'unexpected error')
       return respondJson(event, 500, NO_STORE, { error: 'internal_error' })
@@ -85,17 +86,28 @@ export function createApp(ports: ServerPorts, readers = openReaders(ports)): H3 
   })
   mountHealth(app, ports.checks, ports.isDraining, log)
   const frame = { assets: mountAssets(app), demo }
+  const notFoundPage = refusalPage(frame, 'not_found')
+  const respondNotFound = (event: H3Event): Response =>
+    asksForHtml(event) ? notFoundPage(event) : respondJson(event, 404, NO_STORE, { error: 'not_found' })
   const readLog = servedLog(ports.objects.logFiles, publications, clock)
   const sources = pageSources(ports, readers, readLog)
   const mount = servePages(app, { frame, sources, trustedProxies: ports.trustedProxies })
   const feed = feedPanel(baseUrl)
+  const { widgetUrl } = ports
+  const chatHeaders = pageHeaders(challengeSources(widgetUrl))
   mountHome(mount, {
     frame,
-    panels: [statusPanel(log), feed, modelsPanel(demo), chatPanel(frame.assets, ports.widgetUrl)],
+    panels: [statusLine(log), feed, modelsSummary(), chatPanel(frame.assets, widgetUrl, 'sheet')],
     lead: feed,
-    headers: pageHeaders(challengeSources(ports.widgetUrl)),
+    tabs: feedTabs,
+    headers: chatHeaders,
     log,
   })
+  const panelPage = { frame, headers: PAGE_HEADERS, log }
+  mountPanelPage(mount, MODELS_PATH, modelsPanel(demo), panelPage)
+  mountPanelPage(mount, '/status', statusPanel(log, demo), panelPage)
+  const chat = chatPanel(frame.assets, widgetUrl, 'page')
+  mountPanelPage(mount, '/chat', chat, { ...panelPage, headers: chatHeaders })
   mountItemPage(mount, frame, log)
   mountSearchPage(mount, frame, log)
   mountDocs(app, mount, publishedDocuments(demo), frame, baseUrl)
@@ -112,6 +124,11 @@ export function createApp(ports: ServerPorts, readers = openReaders(ports)): H3 
   mountRoutes(app, [...freeModelRoutes(recommendation, demo, clock), ...ports.agent.routes], log)
   if (ports.mcp) mountRoutes(app, [mcpRoute(ports.mcp)], log)
   return app
+}
+
+/** True for a browser that opens a page. */
+function asksForHtml({ req }: H3Event): boolean {
+  return req.method === 'GET' && (req.headers.get('accept') ?? '').includes('text/html')
 }
 
 /** The sources of the panels. Concurrent requests share one read of a source that has no cache. */

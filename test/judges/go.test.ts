@@ -114,7 +114,7 @@ async function ignoredBits(folder: string, nth: number, args: readonly string[])
   // An export also has the partial tiles of earlier sizes, which nobody reads who reads the newest tree.
   const log = ['checkpoint', ...tilesOfSize(size).map(tilePath)].map((path) => join(folder, path))
   const bytes = [...new Set([...log, ...files])].map((path) => statSync(path).size)
-  expect(total).toBe(Math.floor((bytes.reduce((sum, size) => sum + size, 0) * 8) / nth))
+  expect(total).toBe(Math.floor((bytes.reduce((sum, count) => sum + count, 0) * 8) / nth))
   return ignored
 }
 

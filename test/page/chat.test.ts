@@ -70,7 +70,8 @@ test('a chat about an item shows its title, sends its key, and can return to the
   const card = page.locator('#column-popular .item').first()
   const title = (await card.locator('.title bdi').textContent()) ?? ''
   const key = await card.getAttribute('data-key')
-  await card.getByRole('button', { name: 'discuss' }).click()
+  await card.hover()
+  await card.getByRole('button', { name: 'Ask about' }).click()
   await page.getByRole('dialog', { name: 'Chat' }).waitFor()
   expect(await page.locator('#chat-scope bdi').textContent()).toBe(title)
   const sent = async (question: string): Promise<unknown> => {
@@ -108,7 +109,7 @@ test('turns about an item and turns about the site are not mixed in requests', a
   await page.getByRole('button', { name: 'Open the chat' }).click()
   await page.getByRole('dialog', { name: 'Chat' }).waitFor()
   expect(await questions('site 1')).toEqual(['site 1'])
-  await page.getByRole('button', { name: 'discuss' }).first().click()
+  await page.getByRole('button', { name: 'Ask about' }).first().click()
   expect(await questions('item 1')).toEqual(['item 1'])
   expect(await questions('item 2')).toEqual(['item 1', 'item 2'])
   await page.getByRole('button', { name: 'Whole site' }).click()
@@ -261,8 +262,52 @@ test('the panel without scripts names its requirement and the alternatives', asy
     '/docs/api/agent-chat',
   )
   expect(await page.getByRole('button', { name: 'Open the chat' }).isVisible()).toBe(false)
-  expect(await page.getByRole('button', { name: 'discuss' }).count()).toBe(0)
+  expect(await page.getByRole('button', { name: 'Ask about' }).count()).toBe(0)
   expect(await page.locator('#status').textContent()).toContain('20 messages per session, 60 per day')
+  await page.getByRole('link', { name: 'Ask', exact: true }).click()
+  await page.waitForURL(/\/chat$/)
+  expect(await page.locator('#chat').textContent()).toContain('dash chat --url')
+})
+
+test('Escape just after an answer does not close the sheet', async () => {
+  const provider = await startGatedProvider()
+  const { url } = await serveChat(provider.url)
+  const { page } = await openChat(url, { viewport: WIDE })
+  await ask(page, 'Tell me', false)
+  await provider.arrived(1)
+  provider.say('Everything.')
+  await page.locator('.answer', { hasText: 'Everything.' }).waitFor()
+  await page.evaluate(ESCAPE_AT_THE_END)
+  provider.finish()
+  await page.waitForFunction('window.pressed')
+  expect(await page.getByRole('dialog').isVisible()).toBe(true)
+  await page.waitForTimeout(1_100)
+  await page.keyboard.press('Escape')
+  expect(await page.getByRole('dialog').count()).toBe(0)
+})
+
+/** Presses Escape as soon as the answer is complete. */
+const ESCAPE_AT_THE_END = `(() => {
+  const line = document.getElementById('chat-status')
+  new MutationObserver(() => {
+    if (line.textContent !== 'The answer is complete.' || window.pressed) return
+    line.dispatchEvent(new KeyboardEvent('keydown', { key: 'Escape', bubbles: true, cancelable: true }))
+    window.pressed = true
+  }).observe(line, { childList: true })
+})()`
+
+test('the chat has a page of its own, where it is open from the start', async () => {
+  const { page, problems } = await visit(`${demo.url}/docs`)
+  await page.getByRole('link', { name: 'Ask', exact: true }).click()
+  await page.getByRole('dialog', { name: 'Chat' }).waitFor()
+  expect(new URL(page.url()).pathname).toBe('/chat')
+  await ask(page, 'hello')
+  await expect.poll(() => status(page).textContent()).toBe('The answer is complete.')
+  await page.getByRole('button', { name: 'Close' }).click()
+  await page.getByRole('button', { name: 'Open the chat' }).click()
+  expect(await page.locator('.turn').count()).toBe(1)
+  expect(await page.locator('.chat:modal').count()).toBe(0)
+  expect(problems).toEqual([])
 })
 
 test('nothing blinks with reduced motion', async () => {

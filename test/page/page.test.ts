@@ -19,14 +19,16 @@ describe.each(SCREENS)('on a $name screen', ({ name, viewport, colorScheme }) =>
     ['trending', '/'],
     ['year', '/?sort=year'],
     ['column', '/?sort=month&column=hackerNews'],
-    ['models', '/?needs=tools&health=passed'],
+    ['models', '/models?needs=tools&health=passed'],
+    ['status', '/status'],
+    ['chat', '/chat'],
     ['refused', '/?sort=decade'],
   ])('the page is accessible, fits, has no error and contacts no other host: %s', async (what, path) => {
     const visited = await visit(`${demo.url}${path}`, { viewport, colorScheme })
     const { page } = visited
     await picture(page, `page-${what}-${name}`)
     expect(await flawsOf(visited, 400)).toEqual([])
-    expect(await page.getByRole('note').textContent()).toContain('DEMO')
+    expect(await page.locator('.demo summary').isVisible()).toBe(true)
     expect(await page.title()).toContain('DEMO')
   })
 })
@@ -50,12 +52,13 @@ describe.each([
     ] as const) {
       await page.getByRole('navigation', { name: 'Periods' }).getByRole('link', { name: title }).click()
       await page.locator('.tabs [aria-current]', { hasText: title }).waitFor()
+      await page.locator('.as-of', { hasText: `${title}:` }).waitFor()
       expect(new URL(page.url()).search).toBe(`?sort=${sort}`)
       const feed = (await (await fetch(`${demo.url}/api/feed?sort=${sort}`)).json()) as {
         popular: { title: string }[]
       }
       expect(await firstOf(page, 'popular')).toBe(feed.popular[0]?.title)
-      expect(await page.locator('#column-popular .item').count()).toBe(Math.min(15, feed.popular.length))
+      expect(await page.locator('#column-popular .item').count()).toBe(Math.min(20, feed.popular.length))
     }
     await page.getByRole('link', { name: 'Year', exact: true }).click()
     await page.locator('.tabs [aria-current]', { hasText: 'Year' }).waitFor()
@@ -71,25 +74,25 @@ describe.each([
     expect(problems).toEqual([])
   })
 
-  test('models are filtered as by the interface and can be chosen, and the feed stays unchanged', async () => {
+  test('models are filtered as by the interface and can be chosen', async () => {
     const { page, problems } = await visit(demo.url, { javaScriptEnabled, viewport: WIDE })
-    await page.getByRole('link', { name: 'Week', exact: true }).click()
-    await page.locator('.tabs [aria-current]', { hasText: 'Week' }).waitFor()
+    await page.getByRole('link', { name: 'All free models' }).click()
     await page.getByLabel('tools', { exact: true }).check()
     await page.getByLabel('answered as requested').check()
     await page.getByRole('button', { name: 'Filter' }).click()
-    await page.waitForURL(/health=passed/)
+    await page.waitForURL(/models\?.*health=passed/)
     await page.getByText('2 of 4 ranked models').waitFor()
     const response = await fetch(`${demo.url}/api/free-llm/top-models?needs=tools&health=passed`)
     const { models } = (await response.json()) as { models: { id: string; name: string }[] }
     expect(await page.locator('.models tbody th code').allTextContents()).toEqual(models.map(({ id }) => id))
     expect(await page.getByLabel('tools', { exact: true }).isChecked()).toBe(true)
     const second = models[1]
-    await page.getByRole('link', { name: second?.name ?? '' }).click()
+    await page
+      .locator('.models')
+      .getByRole('link', { name: second?.name ?? '' })
+      .click()
     await page.getByRole('heading', { name: `Ask ${second?.name}` }).waitFor()
     expect(await page.locator('#snippet-curl').textContent()).toContain(`"model":"${second?.id}"`)
-    expect(await page.locator('.tabs [aria-current]').textContent()).toBe('Week')
-    expect(page.url()).toContain('sort=week')
     expect(problems).toEqual([])
   })
 })
@@ -105,11 +108,11 @@ test('a period changes in place with scripts, and back and forward work', async 
   await period('Week')
   await page.locator('#announcements', { hasText: 'Feed Week is shown.' }).waitFor({ state: 'attached' })
   expect(await page.title()).toBe('DEMO: Week · dash')
-  // A focus in the section stays there, and its content is announced and in the title.
+  // The focus stays on the tab, and the content is announced and in the title.
   const arrives = async (name: string): Promise<void> => {
     await period(name)
     await page.locator('#announcements', { hasText: `Feed ${name} is shown.` }).waitFor({ state: 'attached' })
-    expect(await page.evaluate('document.activeElement.textContent')).toBe(name)
+    expect(await page.evaluate('document.activeElement.textContent')).toBe('Week')
     expect(await page.title()).toBe(`DEMO: ${name} · dash`)
   }
   await page.goBack()
@@ -184,8 +187,28 @@ test('the page and its conversation stay, with a notice, while the server limits
   expect(await page.evaluate('window.stays')).toBe(true)
 })
 
-test('the status strip shows the states of the interfaces and of the last audit', async () => {
+test('a menu of the header closes by Escape, by a click elsewhere, and when another one opens', async () => {
+  const { page } = await visit(demo.url)
+  const [pill, theme] = [page.locator('.demo summary'), page.locator('.theme summary')]
+  const note = page.getByRole('note')
+  await pill.click()
+  expect(await note.textContent()).toContain('Nothing here is current')
+  await page.keyboard.press('Escape')
+  expect(await note.isVisible()).toBe(false)
+  expect(await page.evaluate('document.activeElement.textContent')).toContain('DEMO')
+  await pill.click()
+  await theme.click()
+  expect(await note.isVisible()).toBe(false)
+  expect(await page.getByLabel('auto').isVisible()).toBe(true)
+  await page.locator('#column-popular-title').click()
+  expect(await page.getByLabel('auto').isVisible()).toBe(false)
+})
+
+test('the status line opens to the states of the interfaces and of the last audit', async () => {
   const { page } = await visit(demo.url, { viewport: WIDE })
+  expect(await page.locator('.facts').isVisible()).toBe(false)
+  await page.getByText('Up to date').click()
+  expect(await page.locator('.facts').isVisible()).toBe(true)
   const strip = ((await page.locator('#status').textContent()) ?? '').replaceAll(/\s+/g, ' ')
   const ask = async (path: string): Promise<unknown> => (await fetch(`${demo.url}${path}`)).json()
   const { asOfDay } = (await ask('/api/feed/history?sort=year')) as { asOfDay: string }
@@ -200,7 +223,7 @@ test('the status strip shows the states of the interfaces and of the last audit'
 })
 
 test('a snippet is copied, and a message confirms it', async () => {
-  const { page } = await visit(demo.url, { permissions: ['clipboard-read', 'clipboard-write'] })
+  const { page } = await visit(`${demo.url}/models`, { permissions: ['clipboard-read', 'clipboard-write'] })
   await page.getByRole('button', { name: 'Copy the line for curl' }).click()
   await page.locator('#announcements', { hasText: 'Copied.' }).waitFor({ state: 'attached' })
   expect(await page.evaluate('navigator.clipboard.readText()')).toBe(
@@ -209,7 +232,7 @@ test('a snippet is copied, and a message confirms it', async () => {
 })
 
 test('the snippets of every model get a response from the demo, with any key', async () => {
-  const { page } = await visit(demo.url)
+  const { page } = await visit(`${demo.url}/models`)
   expect(await page.locator('#models').textContent()).toContain('export OPENROUTER_API_KEY=demo')
   const env = { PATH: process.env['PATH'], OPENROUTER_API_KEY: 'demo' }
   const run = async (command: string, ...args: string[]): Promise<string> =>
@@ -219,7 +242,7 @@ test('the snippets of every model get a response from the demo, with any key', a
   const models = await page.locator('.models tbody th code').allTextContents()
   expect(models.length).toBe(4)
   for (const model of models) {
-    await page.goto(`${demo.url}/?model=${encodeURIComponent(model)}`)
+    await page.goto(`${demo.url}/models?model=${encodeURIComponent(model)}`)
     const response: unknown = JSON.parse(await run('sh', '-c', await text('curl')))
     expect(response).toMatchObject({ model, choices: [{ message: { content: 'Hello.' } }] })
     const javascript = await run(process.execPath, '--input-type=module', '-e', await text('javascript'))
@@ -236,10 +259,12 @@ test('the keyboard reaches everything, shows the focus, and can skip to the cont
   await page.keyboard.press('Enter')
   expect(await page.evaluate('document.activeElement.id')).toBe('main')
   await page.keyboard.press('Tab')
-  expect(await page.evaluate('document.activeElement.textContent')).toBe('as it was on any day')
+  expect(await page.evaluate('document.activeElement.textContent')).toContain('Up to date')
   await page.keyboard.press('Tab')
-  expect(await page.evaluate('document.activeElement.textContent')).toBe('Trending')
+  expect(await page.evaluate('document.activeElement.textContent')).toBe('Filter, subscribe')
   await page.keyboard.press('Tab')
+  expect(await page.evaluate('document.activeElement.textContent')).toBe('1: rank over time')
+  await page.getByRole('link', { name: 'Day', exact: true }).focus()
   await page.keyboard.press('Enter')
   await page.locator('.tabs [aria-current]', { hasText: 'Day' }).waitFor()
   await page.goto(`${demo.url}/?sort=day`, { waitUntil: 'networkidle' })
@@ -272,23 +297,27 @@ const FOCUSABLE = `[...document.querySelectorAll(
 
 describe('colours', () => {
   const ground = (page: Page) => page.evaluate<string>('getComputedStyle(document.body).backgroundColor')
-  const DARK = 'rgb(21, 23, 26)'
-  const LIGHT = 'rgb(247, 246, 243)'
+  const DARK = 'rgb(18, 20, 23)'
+  const LIGHT = 'rgb(252, 251, 249)'
 
   test('colours can be switched without scripts', async () => {
     const { page } = await visit(demo.url, { javaScriptEnabled: false, colorScheme: 'light' })
+    await page.locator('.theme summary').click()
     await page.getByLabel('dark').check()
     await picture(page, 'page-switched-dark')
+    expect(await ground(page)).toBe(DARK)
     await page.getByLabel('light').check()
-    expect(await page.getByLabel('light').isChecked()).toBe(true)
+    expect(await ground(page)).toBe(LIGHT)
   })
 
   test('chosen colours are stored, and auto follows the system again', async () => {
     const { page } = await visit(demo.url, { colorScheme: 'light' })
     expect(await ground(page)).toBe(LIGHT)
+    await page.locator('.theme summary').click()
     await page.getByLabel('dark').check()
     expect(await ground(page)).toBe(DARK)
     await page.goto(`${demo.url}/docs`)
+    await page.locator('.theme summary').click()
     expect(await ground(page)).toBe(DARK)
     expect(await page.getByLabel('dark').isChecked()).toBe(true)
     await page.getByLabel('auto').check()

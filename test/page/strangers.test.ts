@@ -40,10 +40,12 @@ test('untrusted text stays in its place, fits a narrow and a wide screen, and ru
   expect((await dash(['snapshot', ...at])).code).toBe(0)
   const { url } = await serve(at)
   for (const viewport of [NARROW, WIDE]) {
-    const visited = await visit(`${url}/?sort=month`, { viewport })
+    const overview = await visit(`${url}/?sort=month`, { viewport })
+    await picture(overview.page, `strangers-${viewport.width}`)
+    expect(await flawsOf(overview)).toEqual([])
+    const visited = await visit(`${url}/?sort=month&column=hackerNews`, { viewport })
     const { page } = visited
-    await picture(page, `strangers-${viewport.width}`)
-    expect(await page.title()).toBe('Month · dash')
+    expect(await page.title()).toBe('Hacker News, Month · dash')
     const shown = await page.locator('#column-hackerNews .item .title').allTextContents()
     expect(shown.length).toBe(TITLES.length)
     for (const [index, title] of TITLES.entries()) expect(shown[index]).toContain(title)

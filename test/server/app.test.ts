@@ -42,3 +42,13 @@ test('/readyz is 503 while the server drains', async () => {
   const app = openApp(await openWorkspace(), { isDraining: () => true })
   expect(await ask(app, '/readyz')).toMatchObject([503, { status: 'draining' }])
 })
+
+test('an unknown address is a page for a browser and JSON for other clients, both 404', async () => {
+  const app = openApp(await openWorkspace())
+  const accept = 'text/html,application/xhtml+xml,*/*;q=0.8'
+  const page = await app.request('http://dash.test/missing', { headers: { accept } })
+  expect([page.status, page.headers.get('content-type')]).toEqual([404, 'text/html; charset=utf-8'])
+  expect(page.headers.get('content-security-policy')).toContain("default-src 'none'")
+  expect(await page.text()).toContain('This page does not exist')
+  expect(await ask(app, '/missing')).toEqual([404, { error: 'not_found' }])
+})

@@ -125,7 +125,7 @@ export function mountDocs(
     textAt(path, HTML_TYPE, PAGE_HEADERS, () => {
       const { title, content: main, head = NOTHING } = content()
       const menu = menuOf(documents, guides)
-      return layout(frame, { title, head, navLinks: [], main: withMenu(menu, path, main) })
+      return layout(frame, { title, head, main: withMenu(menu, path, main) })
     })
   pageAt('/docs', () => ({ title: 'Documentation', content: index(documents) }))
   textAt('/llms.txt', PLAIN_TYPE, PUBLIC_HEADERS, () => llmsText(documents, guides, baseUrl()))

@@ -19,11 +19,14 @@ export function challengeSources(widgetUrl: string | null): PolicyAdditions {
  * the chat's configuration again when it opens.
  *
  * @param widgetUrl URL of the script of the human challenge; null if there is none
+ * @param place `sheet` beside or over the home page; `page` inside the page of the chat, open from the start
  */
-export function chatPanel(assets: Assets, widgetUrl: string | null): Panel {
+export function chatPanel(assets: Assets, widgetUrl: string | null, place: 'sheet' | 'page'): Panel {
+  const isPage = place === 'page'
   return {
     id: 'chat',
     title: 'Chat',
+    ...(isPage && { headingLevel: 1 }),
     params: [],
     refusalOf: refusalsOf(configContract),
     async render({ sources }) {
@@ -43,17 +46,17 @@ export function chatPanel(assets: Assets, widgetUrl: string | null): Panel {
         <p class="needs-script">
           <button type="button" data-chat="open">Open the chat</button>
         </p>
-        ${sheet(enabled && itemChat, widgetUrl)}`
+        ${sheet(enabled && itemChat, widgetUrl, isPage)}`
     },
   }
 }
 
 const CHAT_OFF = html`<p class="notice">The chat of this server is off or not set up.</p>`
 
-function sheet(hasItemChat: boolean, widgetUrl: string | null): Html {
+function sheet(hasItemChat: boolean, widgetUrl: string | null, isPage: boolean): Html {
   return html`<dialog
     id="chat-sheet"
-    class="chat"
+    class="chat${isPage ? ' inside' : ''}"
     aria-labelledby="chat-sheet-title"
     ${hasItemChat ? html`data-items` : NOTHING}
     ${widgetUrl === null ? NOTHING : html`data-widget="${widgetUrl}"`}

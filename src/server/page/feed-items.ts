@@ -1,48 +1,40 @@
 import { nameOfSource, unitOf } from '../../domain/feed/subscription.ts'
 import { isHttpUrl } from '../../domain/address.ts'
 import type { Instant } from '../../domain/time.ts'
-import { NOTHING, ageOf, formatCounted, html } from './html.ts'
+import { NOTHING, ageAt, formatCount, html } from './html.ts'
 import type { Html } from './html.ts'
 import { itemHref } from './layout.ts'
 import type { PageQuery } from './layout.ts'
-
-/** The displayed fields of an item of a live period or the Year. */
-export interface PageItem {
-  key: string
-  source: string
-  title: string
-  url: string | null
-  discussionUrl: string | null
-  points: number | null
-  comments: number | null
-  publishedAt: string | null
-  tags?: readonly string[]
-}
-
-const TAGS_SHOWN = 4
+import { COLUMNS, overviewOf } from './stories.ts'
+import type { ColumnName, OverviewColumn, PageItem, PageLists, Story } from './stories.ts'
 
 /**
- * Renders an item of a list. Titles, tags and URLs are untrusted: they are escaped, and only http(s) URLs become links.
+ * Renders a story as two lines. Titles and URLs are untrusted: they are escaped, and only http(s) URLs become links.
  * `data-key` is the save key, which scripts use.
  *
+ * @param at time of the list, from which ages count
  * @param showsSource whether the source is shown, for lists of several sources
  */
-export function feedItem(item: PageItem, now: Instant, showsSource: boolean): Html {
-  const { key, source, title, url, points, comments, discussionUrl, publishedAt, tags = [] } = item
+export function storyRow({ item, others }: Story, at: Instant, showsSource: boolean): Html {
+  const { key, rank, title, url, publishedAt } = item
   return html`<li class="item" data-key="${key}">
+    <a class="rank" href="${itemHref(key)}">${rank ?? '#'}<span class="unseen">: rank over time</span></a>
     ${linkedTitle(item)}
     <p class="about">
-      ${showsSource ? html`<span class="source">${nameOfSource(source)}</span> ` : NOTHING}${
-        url !== null && isHttpUrl(url) ? html`<span class="host">${hostOf(url)}</span> ` : NOTHING
-      }${points === null ? NOTHING : html`<span>${formatCounted(points, unitOf(source))}</span>`}
-      ${discussion(discussionUrl, comments)}
-      ${publishedAt === null ? NOTHING : ageOf(Date.parse(publishedAt), now)}
-      <a href="${itemHref(key)}">rank over time</a>
-      ${tags.slice(0, TAGS_SHOWN).map((tag) => html`<span class="tag" dir="auto">${tag}</span> `)}
-      <button type="button" class="discuss" data-discuss="${key}">
-        discuss<span class="unseen"> ${title}</span>
-      </button>
+      <span class="facts-line">
+        ${showsSource ? sourceName(item) : NOTHING}${
+          url !== null && isHttpUrl(url) ? html`<span class="host">${hostOf(url)}</span> ` : NOTHING
+        }${numbers(item)}${
+          publishedAt === null
+            ? NOTHING
+            : html`<span class="age">${ageAt(Date.parse(publishedAt), at)}</span>`
+        }
+      </span>
+      ${others.map((other) => html`<span class="other">${sourceName(other)}${numbers(other)}</span> `)}
     </p>
+    <button type="button" class="discuss" data-discuss="${key}">
+      Ask<span class="unseen"> about ${title}</span>
+    </button>
   </li>`
 }
 
@@ -60,97 +52,123 @@ export function titleLink({ title, url, discussionUrl }: TitledItem): Html {
   return link === null ? text : untrustedLink(link, text)
 }
 
+/** Names of sources that are usually abbreviated. */
+const SHORT_NAMES: Readonly<Record<string, string>> = { hn: 'HN' }
+
+function sourceName({ source }: PageItem): Html {
+  return html`<span class="source">${SHORT_NAMES[source] ?? nameOfSource(source)}</span> `
+}
+
+/** Points and comments; the stylesheet shows symbols for their units. */
+function numbers({ source, points, comments, discussionUrl }: PageItem): Html {
+  return html`${points === null ? NOTHING : html`<span class="points">${counted(points, unitOf(source))}</span>`}
+  ${discussion(discussionUrl, comments)} `
+}
+
 function discussion(url: string | null, comments: number | null): Html {
-  const text = comments === null ? 'discussion' : formatCounted(comments, 'comments')
-  if (url !== null && isHttpUrl(url)) return untrustedLink(url, html`${text}`)
-  return comments === null ? NOTHING : html`<span>${text}</span>`
+  const text =
+    comments === null ? html`<span class="unseen">discussion</span>` : counted(comments, 'comments')
+  if (url !== null && isHttpUrl(url)) return untrustedLink(url, text, html`class="comments"`)
+  return comments === null ? NOTHING : html`<span class="comments">${text}</span>`
+}
+
+/** A number with its unit for screen readers only. */
+function counted(count: number, plural: string): Html {
+  const unit = count === 1 ? plural.replace(/s$/, '') : plural
+  return html`${formatCount(count)}<span class="unseen"> ${unit}</span>`
 }
 
 /** A link that passes no referrer, window handle or endorsement. */
-function untrustedLink(url: string, text: Html): Html {
-  return html`<a href="${url}" rel="noopener noreferrer nofollow ugc">${text}</a>`
+function untrustedLink(url: string, text: Html, attributes = NOTHING): Html {
+  return html`<a href="${url}" rel="noopener noreferrer nofollow ugc" ${attributes}>${text}</a>`
 }
 
 function hostOf(url: string): string {
   return new URL(url).hostname.replace(/^www\./, '')
 }
 
-/** Items of a column when all columns are shown. */
-const COLUMN_LENGTH = 15
-
-/** Titles of the lists of a feed, in display order, by their names in the interfaces. */
-export const COLUMNS = {
-  popular: 'Popular',
-  hackerNews: 'Hacker News',
-  lobsters: 'Lobsters',
-  lessWrong: 'LessWrong',
-  hypeReplicate: 'Hype',
-  midjourney: 'Images',
-} as const
-export type ColumnName = keyof typeof COLUMNS
-export const COLUMN_NAMES = Object.keys(COLUMNS) as ColumnName[]
-
 /** The part of the page's title that names the content: `Hacker News, Week`. */
 export function titleOf(only: ColumnName | null, period: string): string {
   return only === null ? period : `${COLUMNS[only]}, ${period}`
 }
 
-/** The lists of a live period or of a Year. */
-export type PageLists = Readonly<Record<ColumnName, readonly PageItem[]>>
-
 const MIXED_COLUMNS: ReadonlySet<ColumnName> = new Set(['popular', 'hypeReplicate'])
 
-/** Renders the first items of every column with links to the rest, or all items of one column. */
-export function feedColumns(lists: PageLists, only: ColumnName | null, now: Instant, query: PageQuery): Html {
-  if (only !== null) return column(only, lists[only], true, now, query)
-  return html`<nav class="jump" aria-label="Columns">
-      <ul>
-        ${COLUMN_NAMES.map((name) => html`<li><a href="#column-${name}">${COLUMNS[name]}</a></li>`)}
-      </ul>
-    </nav>
-    <div class="columns">
-      ${COLUMN_NAMES.map((name) => column(name, lists[name], false, now, query))} ${GITHUB}
-    </div>`
+/**
+ * Renders the overview, in which each story stands once, or all items of one column.
+ *
+ * @param at time of the lists, from which ages count
+ */
+export function feedColumns(lists: PageLists, only: ColumnName | null, at: Instant, query: PageQuery): Html {
+  return only === null ? overview(overviewOf(lists), at, query) : wholeColumn(only, lists[only], at, query)
 }
 
-/** @param isAlone whether this is the only column, with all of its items */
-function column(
-  name: ColumnName,
-  items: readonly PageItem[],
-  isAlone: boolean,
-  now: Instant,
-  query: PageQuery,
-): Html {
-  const title = COLUMNS[name]
-  const isTruncated = !isAlone && items.length > COLUMN_LENGTH
-  return html`<section
-    class="column${isAlone ? ' alone' : ''}"
-    id="column-${name}"
-    aria-labelledby="column-${name}-title"
-  >
-    <h3 id="column-${name}-title">${title}</h3>
-    ${isAlone ? html`<p>${query.sectionLink('feed', { column: null }, 'All columns')}</p>` : NOTHING}
-    ${list(name, isTruncated ? items.slice(0, COLUMN_LENGTH) : items, now)}
-    ${
-      isTruncated
-        ? html`<p class="more">
-            ${query.sectionLink('feed', { column: name }, `All ${items.length} of ${title}`)}
-          </p>`
-        : NOTHING
-    }
+function wholeColumn(name: ColumnName, items: readonly PageItem[], at: Instant, query: PageQuery): Html {
+  const stories = items.map((item) => ({ item, others: [] }))
+  const foot = html`<p class="more">${query.sectionLink('feed', { column: null }, 'All columns')}</p>`
+  const content =
+    items.length > 0 ? storyList(name, stories, at) : html`<p class="empty">${COLUMNS[name]} is empty.</p>`
+  return column(name, 'alone', html`${foot} ${content}`)
+}
+
+/** Most stories of a column that shares its cell of the overview. */
+const SHORT_LENGTH = 4
+
+function overview(columns: readonly OverviewColumn[], at: Instant, query: PageQuery): Html {
+  const render = (each: OverviewColumn): Html => overviewColumn(each, at, query)
+  const [popular, ...others] = columns.filter(({ total }) => total > 0)
+  const empty = columns.filter(({ total }) => total === 0)
+  const long = others.filter(({ stories }) => stories.length > SHORT_LENGTH)
+  const short = others.filter(({ stories }) => stories.length <= SHORT_LENGTH)
+  return html`<div class="columns-frame">
+      <div class="columns">
+        ${popular ? html`${render(popular)} ${jumpLinks(others)}` : NOTHING} ${long.map(render)}
+        ${short.length > 0 ? html`<div class="cell">${short.map(render)}</div>` : NOTHING}
+      </div>
+    </div>
+    ${empty.length > 0 ? emptyColumns(empty, query) : NOTHING}`
+}
+
+function overviewColumn({ name, stories, total }: OverviewColumn, at: Instant, query: PageQuery): Html {
+  const all = query.sectionLink('feed', { column: name }, `All ${total} of ${COLUMNS[name]}`)
+  const above = stories.length === 0 ? html`<p class="empty">All of them stand above.</p>` : NOTHING
+  const foot = stories.length < total ? html`<p class="more">${all}</p>` : NOTHING
+  return column(
+    name,
+    name === 'popular' ? 'lead' : 'beyond',
+    html`${above} ${storyList(name, stories, at)} ${foot}`,
+  )
+}
+
+/** Links to the other columns, for narrow screens. */
+function jumpLinks(columns: readonly OverviewColumn[]): Html {
+  return html`<nav class="jump" aria-label="Columns">
+    <ul>
+      ${columns.map(({ name }) => html`<li><a href="#column-${name}">${COLUMNS[name]}</a></li>`)}
+    </ul>
+  </nav>`
+}
+
+function emptyColumns(columns: readonly OverviewColumn[], query: PageQuery): Html {
+  const links = columns.map(
+    ({ name }, index) =>
+      html`${index === 0 ? '' : ', '}${query.sectionLink('feed', { column: name }, COLUMNS[name])}`,
+  )
+  return html`<p class="as-of">Empty: ${links}.</p>`
+}
+
+/** @param kind class of the column: `beyond` shows only what no column before it has */
+function column(name: ColumnName, kind: 'lead' | 'beyond' | 'alone', content: Html): Html {
+  return html`<section class="column ${kind}" id="column-${name}" aria-labelledby="column-${name}-title">
+    <h3 id="column-${name}-title">
+      ${COLUMNS[name]}${kind === 'beyond' ? html` <small>beyond Popular</small>` : NOTHING}
+    </h3>
+    ${content}
   </section>`
 }
 
-function list(name: ColumnName, items: readonly PageItem[], now: Instant): Html {
-  if (items.length === 0) return html`<p class="empty">Nothing in this period.</p>`
-  const showsSource = MIXED_COLUMNS.has(name)
+function storyList(name: ColumnName, stories: readonly Story[], at: Instant): Html {
   return html`<ol class="items">
-    ${items.map((item) => feedItem(item, now, showsSource))}
+    ${stories.map((story) => storyRow(story, at, MIXED_COLUMNS.has(name) || story.others.length > 0))}
   </ol>`
 }
-
-/** The GitHub column, which is still collecting in every period (docs/ranking.md). */
-const GITHUB = html`<section class="column" id="column-github" aria-labelledby="column-github-title">
-  <h3 id="column-github-title">GitHub, by stars gained</h3>
-  <p class="empty">Collecting data: this list appears once a full year of stars gained is stored.</p>
-</section>`

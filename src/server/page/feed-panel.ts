@@ -1,5 +1,5 @@
 import { z } from 'zod'
-import { LIVE_SORTS, parseLiveSort } from '../../domain/feed/live-sort.ts'
+import { parseLiveSort } from '../../domain/feed/live-sort.ts'
 import type { LiveSort } from '../../domain/feed/live-sort.ts'
 import { RULE_PARAMS, applyRule, paramsOfRule, parseRule } from '../../domain/feed/rule.ts'
 import { describeRule } from '../../domain/feed/subscription.ts'
@@ -7,26 +7,17 @@ import { parseQuery } from '../../domain/query.ts'
 import { Refusal } from '../../domain/refusal.ts'
 import { liveContract } from '../feed/live-routes.ts'
 import { parseFeed } from '../feed/proved-snapshots.ts'
-import { COLUMN_NAMES, feedColumns, titleOf } from './feed-items.ts'
-import type { ColumnName } from './feed-items.ts'
-import { NO_RULE, alternateLinks, ruleForm, subscribeLinks } from './feed-rule.ts'
+import { feedColumns, titleOf } from './feed-items.ts'
+import { NO_RULE, alternateLinks, hasRule, viewMenu } from './feed-rule.ts'
+import { PERIOD_TITLES, periodTabs } from './header.ts'
 import { NOTHING, ageOf, html, instantOf } from './html.ts'
 import type { Html } from './html.ts'
 import { refusalsOf } from './layout.ts'
 import type { PageQuery, Panel, PanelRefusal } from './layout.ts'
+import { COLUMN_NAMES } from './stories.ts'
+import type { ColumnName } from './stories.ts'
 import { NO_MOMENTS, YEAR_PARAMS, isYear, refusalOfYear } from './time-travel.ts'
 import { yearView } from './year-view.ts'
-
-const PERIODS = [...LIVE_SORTS, 'year'] as const
-type Period = (typeof PERIODS)[number]
-
-const PERIOD_TITLES: Readonly<Record<Period, string>> = {
-  trending: 'Trending',
-  day: 'Day',
-  week: 'Week',
-  month: 'Month',
-  year: 'Year',
-}
 
 const PERIOD_ABOUT: Readonly<Record<LiveSort, string>> = {
   trending: 'rising now; weight halves every six hours',
@@ -53,14 +44,13 @@ export function feedPanel(baseUrl: () => string): Panel {
       params.getAll(name).length === 1 &&
       !YEAR_PARAMS.some((each) => params.has(each)),
     head: ({ query }) => alternateLinks(query),
-    controls: ({ query }) =>
-      html`${periodTabs(query)} ${subscribeLinks(query)} ${isYear(query) ? NOTHING : ruleForm(query)}`,
+    controls: ({ query }) => viewMenu(query),
     redirect: async (view) => (isYear(view.query) ? year.redirect(view) : null),
     async render(view) {
       const { sources, now, query } = view
       const column = parseColumn(query.params)
       if (isYear(query)) {
-        if (RULE_PARAMS.some((name) => query.params.has(name))) throw new Refusal('rule_of_year')
+        if (hasRule(query)) throw new Refusal('rule_of_year')
         return year.render(view, column)
       }
       if (YEAR_PARAMS.some((name) => query.params.has(name))) throw new Refusal('no_past')
@@ -71,16 +61,17 @@ export function feedPanel(baseUrl: () => string): Panel {
       const { generatedAt, id } = proved.snapshot
       const feed = rule === null ? parseFeed(proved) : applyRule(parseFeed(proved), rule)
       const json = String(new URLSearchParams([['sort', sort], ...paramsOfRule(rule)]))
-      const content = html`<p class="as-of">
-          ${PERIOD_ABOUT[sort]}, as of ${instantOf(generatedAt)} (${ageOf(generatedAt, now)}) · snapshot
-          <code>${id}</code> · <a href="/api/feed?${json}">JSON</a>
-        </p>
-        ${
+      const period = PERIOD_TITLES[sort] + (rule === null ? '' : `: ${describeRule(rule)}`)
+      const content = html`${
           rule !== null && COLUMN_NAMES.every((name) => feed[name].length === 0)
             ? NO_MATCH
-            : feedColumns(feed, column, now, query)
-        }`
-      const period = PERIOD_TITLES[sort] + (rule === null ? '' : `: ${describeRule(rule)}`)
+            : feedColumns(feed, column, generatedAt, query)
+        }
+        <p class="as-of" data-announce="Feed ${PERIOD_TITLES[sort]} is shown.">
+          ${PERIOD_TITLES[sort]}: ${PERIOD_ABOUT[sort]}, as of ${instantOf(generatedAt)}
+          (${ageOf(generatedAt, now)}) · snapshot <code>${id}</code> ·
+          <a href="/api/feed?${json}">JSON</a>
+        </p>`
       return { status: 200, content, title: titleOf(column, period) }
     },
     refusalOf(error, view) {
@@ -127,22 +118,16 @@ function parseColumn(params: URLSearchParams): ColumnName | null {
   return parseQuery(columnSchema, params, { column: 'invalid_column' }).column ?? null
 }
 
-function periodTabs(query: PageQuery): Html {
+/** The tabs of the home page: they keep the other parameters, and a script replaces the feed in place. */
+export function feedTabs(query: PageQuery): Html {
   const [sort = 'trending', ...moreSorts] = query.params.getAll('sort')
   const current = isYear(query) ? 'year' : sort
-  return html`<nav class="tabs" aria-label="Periods">
-    <ul>
-      ${PERIODS.map(
-        (period) =>
-          html`<li>
-            ${query.sectionLink(
-              'feed',
-              { ...NO_MOMENTS, ...(period === 'year' ? NO_RULE : {}), sort: period },
-              PERIOD_TITLES[period],
-              period === current && moreSorts.length === 0 ? html`aria-current="page"` : NOTHING,
-            )}
-          </li>`,
-      )}
-    </ul>
-  </nav>`
+  return periodTabs((period, title) =>
+    query.sectionLink(
+      'feed',
+      { ...NO_MOMENTS, ...(period === 'year' ? NO_RULE : {}), sort: period },
+      title,
+      period === current && moreSorts.length === 0 ? html`aria-current="page"` : NOTHING,
+    ),
+  )
 }

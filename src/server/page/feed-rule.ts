@@ -63,34 +63,52 @@ export function alternateLinks(query: PageQuery): Html {
   )}`
 }
 
-/** The addresses of the feeds of the shown view. */
-export function subscribeLinks(query: PageQuery): Html {
+/** The filter and the subscriptions of the shown view, closed without a rule. They work without scripts. */
+export function viewMenu(query: PageQuery): Html {
+  if (isYear(query))
+    return html`<details class="view-menu">
+      <summary>Subscribe</summary>
+      ${subscribeLinks(query)}
+    </details>`
+  return html`<details class="view-menu" ${hasRule(query) ? html`open` : NOTHING}>
+    <summary>Filter, subscribe</summary>
+    ${ruleForm(query)} ${subscribeLinks(query)}
+  </details>`
+}
+
+function subscribeLinks(query: PageQuery): Html {
   return html`<p class="as-of">
     Subscribe to ${isYear(query) ? 'the changes of the Year' : 'this view'}:
     ${feedsOfView(query).map(({ format, href }) => html`<a href="${href}">${format}</a> `)}
   </p>`
 }
 
-/** The form of the rule. It works without scripts. */
-export function ruleForm(query: PageQuery): Html {
+function ruleForm(query: PageQuery): Html {
   const { params } = query
-  const hasRule = RULE_PARAMS.some((name) => params.has(name))
-  return html`<details class="rule" ${hasRule ? html`open` : NOTHING}>
-    <summary>Filter</summary>
-    <form class="filters" action="/#feed" method="get" data-section="feed" aria-label="Filter the feed">
-      ${query.hiddenFields(RULE_PARAMS)}
-      <label
-        >Words of the title
-        <input type="text" name="q" maxlength="${RULE_QUERY_MAX_LENGTH}" value="${params.get('q') ?? ''}"
-      /></label>
-      ${sourceSelect(params.get('source') ?? '')}
-      ${numberField(query, 'minPoints', 'Points of at least', 0, RULE_MINIMUM_MAX)}
-      ${numberField(query, 'minComments', 'Comments of at least', 0, RULE_MINIMUM_MAX)}
-      ${numberField(query, 'top', 'At most items', 1, COLUMN_LENGTH)}
-      <button type="submit">Filter</button>
-      ${hasRule ? query.sectionLink('feed', NO_RULE, 'No filter') : NOTHING}
-    </form>
-  </details>`
+  return html`<form
+    class="filters"
+    action="/#feed"
+    method="get"
+    data-section="feed"
+    aria-label="Filter the feed"
+  >
+    ${query.hiddenFields(RULE_PARAMS)}
+    <label
+      >Words of the title
+      <input type="text" name="q" maxlength="${RULE_QUERY_MAX_LENGTH}" value="${params.get('q') ?? ''}"
+    /></label>
+    ${sourceSelect(params.get('source') ?? '')}
+    ${numberField(query, 'minPoints', 'Points of at least', 0, RULE_MINIMUM_MAX)}
+    ${numberField(query, 'minComments', 'Comments of at least', 0, RULE_MINIMUM_MAX)}
+    ${numberField(query, 'top', 'At most items', 1, COLUMN_LENGTH)}
+    <button type="submit">Filter</button>
+    ${hasRule(query) ? query.sectionLink('feed', NO_RULE, 'No filter') : NOTHING}
+  </form>`
+}
+
+/** True if the query has a rule, valid or not. */
+export function hasRule({ params }: PageQuery): boolean {
+  return RULE_PARAMS.some((name) => params.has(name))
 }
 
 /** Changes that remove the rule from a query. */

@@ -4,7 +4,7 @@ import type { Log } from '../route.ts'
 import { NOTHING, codeSpans, html } from './html.ts'
 import type { Html } from './html.ts'
 import { HTML_TYPE, layout } from './layout.ts'
-import type { Frame, Panel, PanelRefusal, View } from './layout.ts'
+import type { Frame, PageQuery, Panel, PanelRefusal, View } from './layout.ts'
 import type { MountPage } from './rendered-pages.ts'
 
 /** A panel's content or refusal. */
@@ -80,9 +80,10 @@ function refusalNotice({ code, when, help = NOTHING }: PanelRefusal): Html {
     ${help}`
 }
 
-function sectionOf({ panel: { id, title }, controls, content }: Rendered): Html {
+function sectionOf({ panel: { id, title, headingLevel = 2 }, controls, content }: Rendered): Html {
+  const heading = `h${headingLevel}`
   return html`<section id="${id}" class="section" aria-labelledby="${id}-title">
-    <h2 id="${id}-title" tabindex="-1">${title}</h2>
+    <${heading} id="${id}-title" tabindex="-1">${title}</${heading}>
     ${controls} ${content}
   </section>`
 }
@@ -93,17 +94,18 @@ export interface HomePorts {
   panels: readonly Panel[]
   /** The main one of the panels: the page has its status. */
   lead: Panel
+  /** Makes the tabs of the header, which keep the state of the panels. */
+  tabs: (query: PageQuery) => Html
   /** Headers with the content security policy of the panels. */
   headers: Readonly<Record<string, string>>
   log: Log
 }
 
-/** Largest query that the links of the page repeat, in bytes; a page has about fifty such links. */
-const LINK_QUERY_MAX_BYTES = 512
+/** Largest query that the links of a page repeat, in bytes; a page has about fifty such links. */
+export const LINK_QUERY_MAX_BYTES = 512
 
 /** Mounts `/` with all panels. The page works without scripts. */
-export function mountHome(mount: MountPage, { frame, panels, lead, headers, log }: HomePorts): void {
-  const navLinks = panels.map(({ id, title }) => ({ href: `#${id}`, title }))
+export function mountHome(mount: MountPage, { frame, panels, lead, tabs, headers, log }: HomePorts): void {
   mount({
     path: '/',
     query: {
@@ -116,19 +118,19 @@ export function mountHome(mount: MountPage, { frame, panels, lead, headers, log 
       const redirect = await redirectAddress(panels, view)
       if (redirect !== null) return { status: 303, headers: { ...headers, location: redirect }, text: '' }
       const { sections, status, title } = await renderSections(event, panels, lead, view, log)
-      const main = html`<h1>dash</h1>
-        ${INTRODUCTION} ${sections}`
+      const main = html`<h1 class="unseen">dash</h1>
+        <div class="home">${sections} ${INTRODUCTION}</div>`
       const name = title === null ? 'dash' : `${title} · dash`
       const head = html`${panels.map((panel) => panel.head?.(view) ?? NOTHING)}`
-      const text = layout(frame, { title: name, head, navLinks, main })
+      const text = layout(frame, { title: name, head, tabs: tabs(query), main })
       return { status, headers: { ...headers, 'content-type': HTML_TYPE }, text }
     },
   })
 }
 
 const INTRODUCTION = html`<p class="introduction">
-  What trends on Hacker News, Lobsters, LessWrong and the hype providers, and the Top Year: published once a
-  day, never changed, provable, and shown <a href="/?sort=year#feed">as it was on any day</a>.
+  Trends of Hacker News, Lobsters and LessWrong, and the Top Year
+  <a href="/?sort=year#feed">as it was on any day</a>.
 </p>`
 
 /** The URL to redirect to; null if there is none. An error here is ignored: rendering the panel throws it again. */

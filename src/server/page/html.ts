@@ -97,10 +97,18 @@ function formatAge(ageMs: number): string {
   return `${Math.floor(age / ms)} ${name}`
 }
 
-/** The age of an instant, with the instant in `datetime` and `title`. */
+/** The age of an instant, `7 h ago`, with the instant in `datetime` and `title`. */
 export function ageOf(at: Instant, now: Instant): Html {
-  const iso = formatInstant(at)
-  return html`<time datetime="${iso}" title="${formatMinute(at)}">${formatAge(now - at)} ago</time>`
+  return timed(at, `${formatAge(now - at)} ago`)
+}
+
+/** The time from an instant to a later one, `7 h`, with the first instant in `datetime` and `title`. */
+export function ageAt(at: Instant, later: Instant): Html {
+  return timed(at, formatAge(later - at))
+}
+
+function timed(at: Instant, text: string): Html {
+  return html`<time datetime="${formatInstant(at)}" title="${formatMinute(at)}">${text}</time>`
 }
 
 /** An instant to the minute, `2026-03-02 00:10 UTC`, with the instant in `datetime`. */

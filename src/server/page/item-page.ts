@@ -17,7 +17,7 @@ import { linkedTitle } from './feed-items.ts'
 import { renderSections } from './home.ts'
 import { NOTHING, formatCounted, formatCount, html } from './html.ts'
 import type { Html } from './html.ts'
-import { HTML_TYPE, ITEM_PATH, PAGE_HEADERS, START_LINKS, layout, refusalsOf } from './layout.ts'
+import { HTML_TYPE, ITEM_PATH, PAGE_HEADERS, layout, refusalsOf } from './layout.ts'
 import type { Frame, PageQuery, Panel } from './layout.ts'
 import type { MountPage } from './rendered-pages.ts'
 import { daysOf, parseTime, refusalOfYear, stopsOnce } from './time-travel.ts'
@@ -37,7 +37,7 @@ export function mountItemPage(mount: MountPage, frame: Frame, log: Log): void {
         <script defer src="${frame.assets.href('uPlot.iife.min.js')}"></script>
         <script type="module" src="${frame.assets.href('chart.js')}"></script>`
       const title = `Rank over time: ${query.params.get('key') ?? ''}`
-      const text = layout(frame, { title, head, navLinks: START_LINKS, main })
+      const text = layout(frame, { title, head, main })
       return { status, headers: { ...PAGE_HEADERS, ...headers, 'content-type': HTML_TYPE }, text }
     },
   })

@@ -3,13 +3,10 @@ import type { Instant } from '../../domain/time.ts'
 import { codeOf, retryAfter } from '../route.ts'
 import type { Contract } from '../route.ts'
 import type { Assets } from './assets.ts'
+import { PAGE_FOOTER, TABS_TO_HOME, pageHeader } from './header.ts'
 import { NOTHING, html } from './html.ts'
 import type { Html } from './html.ts'
 import type { PageSources } from './page-sources.ts'
-
-/** The notice on every page of the demo. */
-const DEMO_NOTICE =
-  'DEMO: a bundled sample of real items from 2020-2021, shifted in time, most of them on their day of publication. Nothing here is current; all of it is deleted when the server stops.'
 
 /** The parts that all pages of a server share. */
 export interface Frame {
@@ -22,16 +19,18 @@ export interface PageContent {
   title: string
   /** Further elements of the head. */
   head: Html
-  /** Links of the menu beside the documentation. */
-  navLinks: readonly { href: string; title: string }[]
+  /** The tabs of the header, if they keep the state of the page. */
+  tabs?: Html
   /** Content of `<main>`. */
   main: Html
 }
 
-/** Renders a whole page around its content: skip link, header with menu and theme switch, notice, landmarks. */
-export function layout({ assets, demo }: Frame, { title, head, navLinks, main }: PageContent): string {
+/** Renders a whole page around its content: skip link, header, landmarks, footer. */
+export function layout(
+  { assets, demo }: Frame,
+  { title, head, tabs = TABS_TO_HOME, main }: PageContent,
+): string {
   const name = demo ? `DEMO: ${title}` : title
-  const links = [...navLinks, { href: '/docs', title: 'Documentation' }]
   return html`<!doctype html>
     <html lang="en">
       <head>
@@ -47,55 +46,13 @@ export function layout({ assets, demo }: Frame, { title, head, navLinks, main }:
       </head>
       <body>
         <a class="skip" href="#main">Skip to the content</a>
-        <header>
-          <div class="top">
-            <a class="brand" href="/">dash</a>
-            <nav aria-label="Sections">
-              <ul>
-                ${links.map((link) => html`<li><a href="${link.href}">${link.title}</a></li>`)}
-              </ul>
-            </nav>
-            ${SEARCH_FORM} ${THEME_SWITCH}
-          </div>
-          ${demo ? html`<p class="demo" role="note">${DEMO_NOTICE}</p>` : NOTHING}
-        </header>
+        ${pageHeader(demo, tabs)}
         <main id="main" tabindex="-1">${main}</main>
+        ${PAGE_FOOTER}
         <p id="announcements" class="unseen" role="status"></p>
       </body>
     </html> `.html
 }
-
-/** Path of the search results. */
-export const SEARCH_PATH = '/search'
-
-/** The search box of every page. */
-const SEARCH_FORM = html`<form role="search" action="${SEARCH_PATH}" method="get">
-  <input type="search" name="q" aria-label="Search" placeholder="Search" required />
-  <button type="submit">Search</button>
-</form>`
-
-/** Menu of pages outside the start page. */
-export const START_LINKS = [
-  { href: '/#feed', title: 'Feed' },
-  { href: '/?sort=year#feed', title: 'Year' },
-]
-
-/** The theme switch works with CSS alone; a script only stores the choice. */
-const THEME_SWITCH = html`<fieldset class="theme">
-  <legend class="unseen">Colours</legend>
-  ${(['auto', 'light', 'dark'] as const).map(
-    (theme) =>
-      html`<label
-        ><input
-          type="radio"
-          name="theme"
-          id="theme-${theme}"
-          value="${theme}"
-          ${theme === 'auto' ? html`checked` : NOTHING}
-        /><span>${theme}</span></label
-      >`,
-  )}
-</fieldset>`
 
 /** Headers of every HTML response except its policy (docs/page.md). */
 const COMMON = {
@@ -174,6 +131,8 @@ export interface Panel {
   /** Anchor, and id of the section. */
   id: string
   title: string
+  /** Level of its heading: 1 for the only panel of a page; default 2. */
+  headingLevel?: 1 | 2
   /** Query parameters of this panel. Empty values are never passed. */
   params: readonly string[]
   /** True if a value of a parameter shows the same page as no value. */

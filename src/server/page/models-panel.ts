@@ -9,6 +9,59 @@ import { refusalsOf } from './layout.ts'
 import type { PageQuery, Panel } from './layout.ts'
 
 const FILTERS = ['needs', 'minContext', 'health'] as const
+const PARAMS = [...FILTERS, 'model']
+
+/** Path of the page of the free models. */
+export const MODELS_PATH = '/models'
+
+/** The models panel of the home page: the recommended model in one sentence. It redirects the parameters of the list. */
+export function modelsSummary(): Panel {
+  return {
+    id: 'models',
+    title: 'Free models',
+    params: PARAMS,
+    refusalOf: refusalsOf(topModelsContract),
+    redirect: async ({ query: { params } }) => {
+      const ofList = new URLSearchParams([...params].filter(([name]) => PARAMS.includes(name)))
+      return ofList.size > 0 ? `${MODELS_PATH}?${String(ofList)}` : null
+    },
+    async render({ sources, now }) {
+      const list = topModelsPayload(await sources.recommendation(), ALL_MODELS, now)
+      return html`${recommendation(list, now)}
+        <p><a href="${MODELS_PATH}">All free models and how to call them</a></p>`
+    },
+  }
+}
+
+const ALL_MODELS = parseShortlistQuery(new URLSearchParams())
+
+/** The first model of a list in one sentence, with a warning if it is not measured or stale. */
+function recommendation({ models: [first], seed, stale, updatedAt }: TopModels, now: Instant): Html {
+  if (!first) return NOTHING
+  const age = ageOf(Date.parse(updatedAt), now)
+  const warning = seed
+    ? html`<p class="notice">Built-in seed: no recommendation is stored, so nothing here was measured.</p>`
+    : stale
+      ? html`<p class="notice">Stale: last evaluated ${age}.</p>`
+      : NOTHING
+  const facts = seed ? NOTHING : html`: ${joined([health(first), tools(first), lite(first)])}`
+  return html`${warning}
+    <p class="recommendation">
+      Use
+      <strong
+        ><a href="${MODELS_PATH}?${modelQuery(first.id)}"><bdi>${first.name}</bdi></a></strong
+      >
+      today${facts}.
+    </p>`
+}
+
+function modelQuery(id: string): string {
+  return String(new URLSearchParams({ model: id }))
+}
+
+function joined(parts: readonly Html[]): Html {
+  return html`${parts.map((part, index) => html`${index === 0 ? NOTHING : ', '}${part}`)}`
+}
 
 /** Context lengths of the filter, in tokens. */
 const CONTEXTS = [32_768, 131_072, 262_144, 1_000_000]
@@ -23,12 +76,13 @@ const NEED_TITLES: Readonly<Record<(typeof NEED_NAMES)[number], string>> = {
   stop: 'stop',
 }
 
-/** The panel of the free-model shortlist with the filters of its interface and snippets for the chosen model. */
+/** The panel of the models page: the shortlist with the filters of its interface and snippets for the chosen model. */
 export function modelsPanel(demo: boolean): Panel {
   return {
     id: 'models',
     title: 'Free models',
-    params: [...FILTERS, 'model'],
+    headingLevel: 1,
+    params: PARAMS,
     refusalOf: refusalsOf(topModelsContract),
     async render({ sources, now, query }) {
       const shortlistParams = shortlistParamsOf(query.params)
@@ -45,7 +99,7 @@ export function modelsPanel(demo: boolean): Panel {
             href="/api/free-llm/top-models${shortlistParams.size > 0 ? `?${shortlistParams.toString()}` : ''}"
             >JSON</a
           >
-          · <a href="/docs/api/free-llm">API</a> · <a href="/badge/free-model.svg">badge</a>
+          · <a href="/docs/api/free-llm">API reference</a> · <a href="/badge/free-model.svg">badge</a>
         </p>
         ${
           list.count > 0
@@ -71,13 +125,8 @@ function shortlistParamsOf(params: URLSearchParams): URLSearchParams {
 }
 
 function rankingSummary(list: TopModels, now: Instant): Html {
-  const { seed, stale, rankingConfidence, rankingConfidenceReason, updatedAt, rankingVersion } = list
-  const warning = seed
-    ? html`<p class="notice">Built-in seed: no recommendation is stored, so nothing here was measured.</p>`
-    : stale
-      ? html`<p class="notice">Stale: last evaluated ${ageOf(Date.parse(updatedAt), now)}.</p>`
-      : NOTHING
-  return html`${warning}
+  const { rankingConfidence, rankingConfidenceReason, updatedAt, rankingVersion } = list
+  return html`${recommendation(list, now)}
     <p>
       <strong>${rankingConfidence} confidence</strong>: ${rankingConfidenceReason}
       <span class="as-of">Ranking <code>${rankingVersion}</code>, ${ageOf(Date.parse(updatedAt), now)}.</span>
@@ -91,12 +140,11 @@ function filterForm({ needs, minContext, passedOnly }: ShortlistFilter, query: P
       : [...CONTEXTS, minContext].sort((a, b) => a - b)
   return html`<form
     class="filters"
-    action="/#models"
+    action="${MODELS_PATH}"
     method="get"
     data-section="models"
     aria-label="Filter models"
   >
-    ${query.hiddenFields([...FILTERS, 'model'])}
     <fieldset>
       <legend>Must support</legend>
       ${NEED_NAMES.map(
@@ -211,32 +259,36 @@ function row(model: RankedModel, isChosen: boolean, query: PageQuery): Html {
 
 const HEALTH: Readonly<Record<string, string>> = {
   passed: 'answered as requested',
-  imperfect: 'answered in another format',
+  imperfect: 'ignored the requested format',
   not_probed: 'not tested',
   timeout: 'did not answer in time',
   failed: 'failed',
 }
 
-function measured({ healthStatus, latencyMs, toolUse, supportsTools, evalSummary }: RankedModel): Html {
-  const { status, passed, total, cacheAgeDays } = evalSummary
-  const age = cacheAgeDays === undefined ? '' : `, ${formatCounted(cacheAgeDays, 'days')} old`
-  const lite = status === 'not_evaluated' ? 'no lite evaluation' : `lite evaluation ${passed}/${total}${age}`
+function measured(model: RankedModel): Html {
   return html`<ul class="marks">
-    <li>
-      ${HEALTH[healthStatus] ?? html`<code>${healthStatus}</code>`}${
-        latencyMs === null ? NOTHING : html` in ${formatCount(latencyMs)} ms`
-      }
-    </li>
-    <li>${tools(toolUse, supportsTools)}</li>
-    <li>${lite}</li>
+    ${[health(model), tools(model), lite(model)].map((fact) => html`<li>${fact}</li>`)}
   </ul>`
 }
 
-function tools(toolUse: RankedModel['toolUse'], claims: boolean): Html {
+function health({ healthStatus, latencyMs }: RankedModel): Html {
+  return html`${HEALTH[healthStatus] ?? html`<code>${healthStatus}</code>`}${
+    latencyMs === null ? NOTHING : html` in ${formatCount(latencyMs)} ms`
+  }`
+}
+
+function tools({ toolUse, supportsTools }: RankedModel): Html {
   if (toolUse === 'proven') return html`<span class="good">✓ used a tool</span>`
   if (toolUse === 'unknown') return html`tool use not measured`
-  const text = claims ? '✕ claims tools, used none' : 'used no tool'
-  return html`<span class="${claims ? 'bad' : ''}">${text}</span>`
+  const text = supportsTools ? '✕ claims tools, used none' : 'used no tool'
+  return html`<span class="${supportsTools ? 'bad' : ''}">${text}</span>`
+}
+
+function lite({ evalSummary: { status, passed, total, cacheAgeDays } }: RankedModel): Html {
+  const age = cacheAgeDays === undefined ? '' : `, ${formatCounted(cacheAgeDays, 'days')} old`
+  return status === 'not_evaluated'
+    ? html`no lite evaluation`
+    : html`lite evaluation ${passed}/${total}${age}`
 }
 
 /** Claims of the catalogue about a model, by the names of the filters. */

@@ -151,6 +151,11 @@ export function openPageCache(maxBytes = MAX_BYTES, maxPages = MAX_PAGES): PageC
 
 /** Refusals of every page before rendering (docs/page.md). */
 const REFUSALS = {
+  not_found: {
+    status: 404,
+    title: 'This page does not exist',
+    when: 'this server has no page at the requested address',
+  },
   query_too_long: {
     status: 400,
     title: 'This address is too long',
@@ -163,14 +168,14 @@ const REFUSALS = {
   },
 }
 
-/** Returns a function that responds with a refusal page, rendered once so that it is cheap under a flood. */
-function refusalPage(frame: Frame, code: keyof typeof REFUSALS) {
+/** Returns a function that responds with a page for a refusal, rendered once so that it is cheap under a flood. */
+export function refusalPage(frame: Frame, code: keyof typeof REFUSALS) {
   const { status, title, when } = REFUSALS[code]
   const body = once(() => {
     const main = html`<h1>${title}</h1>
       <p class="refusal" role="alert"><code>${code}</code>: ${codeSpans(when)}.</p>
       <p><a href="/">The start page</a></p>`
-    return Buffer.from(layout(frame, { title, head: NOTHING, navLinks: [], main }))
+    return Buffer.from(layout(frame, { title, head: NOTHING, main }))
   })
   return (event: H3Event, headers: Readonly<Record<string, string>> = {}): Response =>
     respond(event, status, { ...PAGE_HEADERS, ...NO_STORE, 'content-type': HTML_TYPE, ...headers }, body())

@@ -3,12 +3,13 @@ import type { SearchHit } from '../../domain/feed/search.ts'
 import type { Instant } from '../../domain/time.ts'
 import { searchContract } from '../feed/search-routes.ts'
 import type { Log } from '../route.ts'
-import { feedItem } from './feed-items.ts'
+import { storyRow } from './feed-items.ts'
 import { sourceSelect } from './feed-rule.ts'
+import { SEARCH_PATH } from './header.ts'
 import { renderSections } from './home.ts'
 import { NOTHING, formatCounted, html } from './html.ts'
 import type { Html } from './html.ts'
-import { HTML_TYPE, PAGE_HEADERS, SEARCH_PATH, START_LINKS, layout, refusalsOf } from './layout.ts'
+import { HTML_TYPE, PAGE_HEADERS, layout, refusalsOf } from './layout.ts'
 import type { Frame, PageQuery, Panel } from './layout.ts'
 import type { MountPage } from './rendered-pages.ts'
 
@@ -20,10 +21,8 @@ export function mountSearchPage(mount: MountPage, frame: Frame, log: Log): void 
     async render(sources, query, event) {
       const view = { sources, now: sources.clock(), query }
       const { sections, status, headers } = await renderSections(event, [PANEL], PANEL, view, log)
-      const main = html`<h1>Search</h1>
-        ${sections}`
       const title = ['Search', query.params.get('q') ?? []].flat().join(': ')
-      const text = layout(frame, { title, head: NOTHING, navLinks: START_LINKS, main })
+      const text = layout(frame, { title, head: NOTHING, main: html`${sections}` })
       return { status, headers: { ...PAGE_HEADERS, ...headers, 'content-type': HTML_TYPE }, text }
     },
   })
@@ -31,7 +30,8 @@ export function mountSearchPage(mount: MountPage, frame: Frame, log: Log): void 
 
 const PANEL: Panel = {
   id: 'results',
-  title: 'Results',
+  title: 'Search',
+  headingLevel: 1,
   params: ['q', 'source', 'cursor'],
   controls: ({ query }) => searchForm(query),
   async render({ sources, now, query }) {
@@ -49,7 +49,7 @@ const PANEL: Panel = {
       )}
       ${
         partial.length > 0
-          ? html`<h3>Some of the words</h3>
+          ? html`<h2>Some of the words</h2>
               ${results(partial, now)}`
           : NOTHING
       }
@@ -61,7 +61,7 @@ const PANEL: Panel = {
 function results(items: readonly SearchHit[], now: Instant): Html {
   if (items.length === 0) return NOTHING
   return html`<ul class="items">
-    ${items.map((item) => feedItem(item, now, true))}
+    ${items.map((item) => storyRow({ item, others: [] }, now, true))}
   </ul>`
 }
 

@@ -10,6 +10,7 @@ import { liveContract } from '../feed/live-routes.ts'
 import { freeModelsStatusContract } from '../models/routes.ts'
 import type { Log } from '../route.ts'
 import { historyContract } from '../year/routes.ts'
+import { DEMO_NOTICE } from './header.ts'
 import { NOTHING, ageOf, codeSpans, formatCounted, html, instantOf } from './html.ts'
 import type { Html } from './html.ts'
 import { refusalsOf } from './layout.ts'
@@ -19,7 +20,7 @@ import type { PageSources } from './page-sources.ts'
 /** Severity of a fact, which is also shown as text, never by colour alone. */
 type FactLevel = 'good' | 'attention' | 'bad' | 'plain'
 
-/** One fact of the status strip. */
+/** One fact of the status. */
 interface Fact {
   level: FactLevel
   /** The fact itself. */
@@ -35,43 +36,84 @@ interface FactSource {
   refusalOf(error: unknown): PanelRefusal
 }
 
-/** The status panel. Facts are read independently; one that cannot be read shows its error. */
-export function statusPanel(log: Log): Panel {
+/** The status panel of the home page: one line with the worst fact, which opens to all facts. */
+export function statusLine(log: Log): Panel {
   return {
-    id: 'status',
-    title: 'Status',
-    params: [],
+    ...STATUS,
     async render({ sources, now }) {
-      const read = await Promise.all(
-        FACTS.map(async (fact) => {
-          const { label } = fact
-          try {
-            return renderFact(label, await fact.read(sources, now))
-          } catch (error) {
-            const { code, when, expected = false } = fact.refusalOf(error)
-            if (!expected) log.error({ code, fact: label, err: error }, 'status without a fact')
-            return renderFact(label, {
-              level: 'bad',
-              value: html`<code>${code}</code>`,
-              detail: codeSpans(when),
-            })
-          }
-        }),
-      )
-      return html`<dl class="facts">${read}</dl>`
+      const facts = await readFacts(sources, now, log)
+      return html`<details class="state">
+        <summary>${summaryOf(facts)}</summary>
+        ${factList(facts)}
+      </details>`
     },
-    refusalOf: () => ({ status: 500, code: 'internal_error', when: 'an unexpected error' }),
   }
+}
+
+/** The panel of the status page, with all facts. */
+export function statusPanel(log: Log, demo: boolean): Panel {
+  return {
+    ...STATUS,
+    headingLevel: 1,
+    async render({ sources, now }) {
+      const facts = await readFacts(sources, now, log)
+      const notice = demo ? html`<p class="notice">${DEMO_NOTICE}</p>` : NOTHING
+      return html`${notice} ${factList(facts)}`
+    },
+  }
+}
+
+const STATUS = {
+  id: 'status',
+  title: 'Status',
+  params: [],
+  refusalOf: () => ({ status: 500, code: 'internal_error', when: 'an unexpected error' }),
+} satisfies Omit<Panel, 'render'>
+
+interface LabelledFact extends Fact {
+  label: string
+}
+
+/** Reads the facts independently; one that cannot be read shows its error. */
+function readFacts(sources: PageSources, now: Instant, log: Log): Promise<LabelledFact[]> {
+  return Promise.all(
+    FACTS.map(async (fact): Promise<LabelledFact> => {
+      const { label } = fact
+      try {
+        return { label, ...(await fact.read(sources, now)) }
+      } catch (error) {
+        const { code, when, expected = false } = fact.refusalOf(error)
+        if (!expected) log.error({ code, fact: label, err: error }, 'status without a fact')
+        return { label, level: 'bad', value: html`<code>${code}</code>`, detail: codeSpans(when) }
+      }
+    }),
+  )
+}
+
+/** The first of the worst facts in words, or the age of the newest snapshot if no fact needs attention. */
+function summaryOf(facts: readonly LabelledFact[]): Html {
+  const ofLevel = (level: FactLevel) => facts.filter((fact) => fact.level === level)
+  const poor = [...ofLevel('bad'), ...ofLevel('attention')]
+  const [worst] = poor
+  const feed = facts.find(({ label }) => label === feedFact.label)
+  if (!worst) return html`${MARKS.good}Up to date · newest snapshot ${feed?.value ?? NOTHING}`
+  const { level, label, value } = worst
+  const more = poor.length > 1 ? html` · ${poor.length - 1} more` : NOTHING
+  return html`<span class="${level}">${MARKS[level]}</span>${label}: ${value}${more}`
+}
+
+function factList(facts: readonly LabelledFact[]): Html {
+  return html`<dl class="facts">${facts.map(renderFact)}</dl>`
 }
 
 const MARKS: Readonly<Record<FactLevel, Html>> = {
   good: html`<span class="mark" aria-hidden="true">✓</span>`,
-  attention: html`<span class="mark" aria-hidden="true">!</span><span class="unseen">Warning: </span>`,
-  bad: html`<span class="mark" aria-hidden="true">✕</span><span class="unseen">Problem: </span>`,
+  attention: html`<span class="mark" aria-hidden="true">!</span><span class="word">Warning: </span>`,
+  bad: html`<span class="mark" aria-hidden="true">✕</span><span class="word">Problem: </span>`,
   plain: NOTHING,
 }
 
-function renderFact(label: string, { level, value, detail }: Fact): Html {
+function renderFact({ label, level, value, detail }: LabelledFact): Html {
   return html`<div class="fact ${level}">
     <dt>${label}</dt>
     <dd>${MARKS[level]}${value}</dd>

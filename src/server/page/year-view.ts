@@ -7,14 +7,15 @@ import { mementoPath } from '../../domain/year/memento.ts'
 import { yearEnvelopeSchema } from '../../domain/year/schema.ts'
 import type { YearEnvelope, YearItem } from '../../domain/year/schema.ts'
 import type { ProvedPublication } from '../year/proved-publications.ts'
-import { COLUMN_NAMES, COLUMNS, feedColumns, linkedTitle, titleOf } from './feed-items.ts'
-import type { ColumnName } from './feed-items.ts'
+import { feedColumns, linkedTitle, titleOf } from './feed-items.ts'
 import { NOTHING, ageOf, formatCount, html, instantOf } from './html.ts'
 import type { Html } from './html.ts'
 import { itemHref } from './layout.ts'
 import type { PageQuery, PanelContent, View } from './layout.ts'
 import { proofPanel } from './proof-panel.ts'
 import type { Evidence } from './proof-panel.ts'
+import { COLUMN_NAMES, COLUMNS } from './stories.ts'
+import type { ColumnName } from './stories.ts'
 import { addressOfDays, gapNotice, parseMoments, stopsOnce, travelControls } from './time-travel.ts'
 import type { Moments } from './time-travel.ts'
 
@@ -100,7 +101,7 @@ export function yearView(baseUrl: () => string): YearView {
               ? html`<p class="as-of">
                     Coverage: ${envelope.coverage.materializedDays} of ${envelope.coverage.targetDays} days.
                   </p>
-                  ${feedColumns(envelope.feed, column, now, query)}`
+                  ${feedColumns(envelope.feed, column, publication.manifest.publishedAt, query)}`
               : olderLayout(publication)
           }
         </div>

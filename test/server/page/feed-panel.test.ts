@@ -43,7 +43,7 @@ test('the feed panel shows the items of a rule, as the API does at the same quer
   >
   expect([status, Array.from(page.matchAll(/data-key="([^"]*)"/g), ([, key]) => key)]).toEqual([
     200,
-    ['hn-1', 'hn-1'],
+    ['hn-1'],
   ])
   expect([feed['popular'], feed['hackerNews']]).toMatchObject([[{ key: 'hn-1' }], [{ key: 'hn-1' }]])
   expect(page).toContain('<title>Day: rust, Hacker News, at least 10 points, at least 0 comments, top 5')
@@ -60,7 +60,7 @@ test('the filter of the feed panel is a form that keeps the other parameters and
   expect(form).toContain('<input type="hidden" name="column" value="hackerNews" />')
   expect(form).toMatch(/name="q"[^>]*value="rust"/)
   expect(form).toMatch(/name="minPoints"[^>]*value="10"/)
-  expect(page).toMatch(/<details class="rule" open>/)
+  expect(page).toMatch(/<details class="view-menu" open>/)
 })
 
 test.each([

@@ -31,7 +31,7 @@ async function rankAt({ feed }: Workspace, at: number): Promise<void> {
 const get = (workspace: Workspace, path: string, changes: Partial<ServerPorts> = {}) =>
   openPage(workspace, path, { clock: () => NOON, ...changes })
 
-/** Text of the facts in the status strip. */
+/** Text of the facts in the status. */
 function facts(page: string): string {
   const strip = /<dl class="facts">(.*?)<\/dl>/s.exec(page)?.[1] ?? ''
   return strip.replaceAll(/<[^>]*>/g, ' ').replaceAll(/\s+/g, ' ')
@@ -87,30 +87,111 @@ describe('the page', () => {
     }
   })
 
-  test('the page shows one column completely, and keeps the parameters of other panels', async () => {
-    const { page } = await get(await filled(), '/?sort=month&column=lobsters&needs=tools&unknown=1')
+  test('the page shows one column completely, and the tabs keep it', async () => {
+    const { page } = await get(await filled(), '/?sort=month&column=lobsters&unknown=1')
     expect(page.match(/data-key="/g)).toHaveLength(3)
-    expect(page).toContain('href="/?sort=day&amp;column=lobsters&amp;needs=tools#feed"')
-    expect(page).toContain('href="/?sort=month&amp;needs=tools#feed"')
+    expect(page).toContain('href="/?sort=day&amp;column=lobsters#feed"')
+    expect(page).toContain('href="/?sort=month#feed"')
     expect(page).not.toContain('unknown')
   })
+
+  test('the overview shows a story of two sources once, with the points and the discussion of each', async () => {
+    const [hn, ...others] = sampleSignals()
+    const url = 'https://www.example.org/shared/'
+    const lobsters = others.find(({ source }) => source === 'lobsters')
+    if (!hn || !lobsters) throw new Error('the sample lacks a source')
+    const twin = { ...lobsters, sourceId: 'twin', url: 'http://example.org/shared#top', points: 321 }
+    const workspace = await filled(() => [{ ...hn, url, points: 987 }, twin, ...others])
+    const { page } = await get(workspace, '/?sort=month')
+    const rows = page
+      .split('<li class="item"')
+      .filter((row) => /data-key="(?:hn-hn1|lobsters-twin)"/.test(row))
+    expect(rows).toHaveLength(1)
+    const about = (rows[0] ?? '').replaceAll(/<[^>]*>/g, ' ').replaceAll(/\s+/g, ' ')
+    expect(about).toMatch(/Lobsters example\.org 321 points .* HN 987 points/)
+    expect(rows[0]).toContain('href="https://news.ycombinator.com/item?id=hn1"')
+    expect(rows[0]).toContain('href="https://lobste.rs/s/twin"')
+    const keys = [...page.matchAll(/data-key="([^"]*)"/g)].map(([, key]) => key)
+    expect(new Set(keys).size).toBe(keys.length)
+    expect((await get(workspace, '/?sort=month&column=lobsters')).page).toContain('data-key="lobsters-twin"')
+  })
+
+  test('the overview omits an empty column, and the column itself says that it is empty', async () => {
+    const workspace = await filled()
+    const { page, text } = await get(workspace, '/?sort=month')
+    expect(page).not.toContain('id="column-midjourney"')
+    expect(text).toMatch(/Empty: .*Images/)
+    const alone = await get(workspace, '/?sort=month&column=midjourney')
+    expect([alone.status, alone.text]).toEqual([200, expect.stringContaining('Images is empty.')])
+  })
+
+  test('the ages of items count from the time of the snapshot', async () => {
+    const workspace = await filled()
+    const agesAt = async (clock: () => number) => {
+      const { page } = await get(workspace, '/?sort=month', { clock })
+      return [...page.matchAll(/class="age">(.*?)<\/span/g)].map(([, age]) => age)
+    }
+    const ages = await agesAt(() => NOON)
+    expect(ages.length).toBeGreaterThan(5)
+    expect(await agesAt(() => NOON + 50 * 86_400_000)).toEqual(ages)
+  })
+
+  test('the line of the status names the worst fact in words and the number of others', async () => {
+    const workspace = await filled()
+    const line = async () =>
+      /class="state">\s*<summary>(.*?)<\/summary>/s.exec((await get(workspace, '/')).page)?.[1] ?? ''
+    const text = async () => (await line()).replaceAll(/<[^>]*>/g, ' ').replaceAll(/\s+/g, ' ')
+    expect(await text()).toContain('Warning: Last audit: No record · 1 more')
+    const counts = { publications: 1, objects: 1, bytes: 1, gaps: 0, damage: 2 }
+    const head = { seq: 1, leaf: 'abcdef01'.repeat(8) }
+    await workspace.audits.record({ ok: false, complete: true, whole: true, ...counts, head, endedAt: NOON })
+    expect(await text()).toContain('Problem: Last audit: Damaged: 2 findings')
+  })
+
+  test('a filter or model on the home page redirects to the page of the models', async () => {
+    const { status, headers } = await get(
+      await filled(),
+      '/?sort=week&needs=tools&needs=seed&model=vendor%2Fa%3Afree',
+    )
+    expect([status, headers.get('location')]).toEqual([
+      303,
+      '/models?needs=tools&needs=seed&model=vendor%2Fa%3Afree',
+    ])
+  })
+
+  test.each(['/', '/models', '/status', '/chat', '/docs', '/item?key=hn-hn1'])(
+    'the header of %s has the periods, the search and the chat',
+    async (path) => {
+      const { status, page } = await get(await filled(), path)
+      expect(status).toBe(200)
+      expect(page).toMatch(/aria-label="Periods".*<form class="search" role="search" action="\/search"/s)
+      expect(page).toContain('href="/?sort=year')
+      expect(page).toContain('<a class="ask" href="/chat"')
+    },
+  )
 
   test.each([
     ['/?sort=decade', 'invalid_sort'],
     ['/?sort=day&sort=week', 'invalid_sort'],
     ['/?column=none', 'invalid_column'],
-    ['/?needs=wings', 'invalid_filter'],
-    ['/?minContext=-1', 'invalid_filter'],
   ])('the page refuses %s with 400 and its code, and shows the other panels', async (path, code) => {
     const { status, page } = await get(await filled(), path)
     expect(status).toBe(400)
     expect(page).toContain(`<code>${code}</code>`)
-    expect(page).toMatch(code === 'invalid_filter' ? /data-key="/ : /class="models"/)
+    expect(page).toContain('class="recommendation"')
     expect(page).toContain('aria-label="Periods"')
   })
 
-  test('the page accepts a form with a checkbox for each need and an empty field', async () => {
-    const { status, page } = await get(await filled(), '/?needs=tools&needs=seed&minContext=&health=')
+  test.each(['/models?needs=wings', '/models?minContext=-1'])(
+    'the page of the models refuses %s with 400 and its code',
+    async (path) => {
+      const { status, page } = await get(await filled(), path)
+      expect([status, page]).toEqual([400, expect.stringContaining('<code>invalid_filter</code>')])
+    },
+  )
+
+  test('the page of the models accepts a form with a checkbox for each need and an empty field', async () => {
+    const { status, page } = await get(await filled(), '/models?needs=tools&needs=seed&minContext=&health=')
     expect(status).toBe(200)
     expect(page).toContain('href="/api/free-llm/top-models?needs=tools%2Cseed"')
   })
@@ -256,10 +337,12 @@ describe('a padded query', () => {
     const workspace = await filled()
     const plain = (await get(workspace, '/?sort=month')).page.length
     expect((await get(workspace, `/?sort=month&${'x=1&'.repeat(240)}`)).page).toHaveLength(plain)
-    expect((await get(workspace, `/?sort=month&model=${'%27'.repeat(330)}`)).status).toBe(400)
-    expect((await get(workspace, `/?${'needs=tools&'.repeat(80)}`)).status).toBe(400)
-    const longest = await get(workspace, `/?sort=month&model=${'m'.repeat(480)}`)
+    expect((await get(workspace, `/models?model=${'%27'.repeat(330)}`)).status).toBe(400)
+    for (const path of ['/', '/models'])
+      expect((await get(workspace, `${path}?${'needs=tools&'.repeat(80)}`)).status).toBe(400)
+    const models = (await get(workspace, '/models')).page.length
+    const longest = await get(workspace, `/models?model=${'m'.repeat(480)}`)
     expect(longest.status).toBe(200)
-    expect(longest.page.length).toBeLessThan(2 * plain)
+    expect(longest.page.length).toBeLessThan(2 * models)
   })
 })

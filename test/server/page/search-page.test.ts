@@ -82,7 +82,7 @@ test.each(['/', '/item?key=hn-1', '/docs', '/search?q=rust'])(
   async (path) => {
     const { page } = await openPage(await indexed(), path)
     expect(page).toMatch(
-      /<form role="search" action="\/search" method="get">\s*<input type="search" name="q"/,
+      /<form class="search" role="search" action="\/search" method="get">.*?<input type="search" id="q" name="q"/s,
     )
   },
 )

@@ -1,0 +1,111 @@
+import { NOTHING, html } from './html.ts'
+import type { Html } from './html.ts'
+
+/** The notice of the demo, in the header of every page and on the status page. */
+export const DEMO_NOTICE =
+  'DEMO: a bundled sample of real items from 2020-2021, shifted in time, most of them on their day of publication. Nothing here is current; all of it is deleted when the server stops.'
+
+/** Titles of the periods, in display order. */
+export const PERIOD_TITLES = {
+  trending: 'Trending',
+  day: 'Day',
+  week: 'Week',
+  month: 'Month',
+  year: 'Year',
+} as const
+export type Period = keyof typeof PERIOD_TITLES
+
+/** The tabs of the periods. @param link makes the link of one period */
+export function periodTabs(link: (period: Period, title: string) => Html): Html {
+  const periods = Object.entries(PERIOD_TITLES) as [Period, string][]
+  return html`<nav class="tabs" id="periods" aria-label="Periods">
+    <ul>
+      ${periods.map(([period, title]) => html`<li>${link(period, title)}</li>`)}
+    </ul>
+  </nav>`
+}
+
+/** The tabs of every page except the home page. */
+export const TABS_TO_HOME = periodTabs((period, title) => html`<a href="/?sort=${period}">${title}</a>`)
+
+/** Pages beside the home page. */
+const SECTIONS = [
+  { href: '/models', title: 'Models' },
+  { href: '/status', title: 'Status' },
+  { href: '/docs', title: 'Docs' },
+]
+
+/** The header of every page: name, periods, search, chat and colours. */
+export function pageHeader(demo: boolean, tabs: Html): Html {
+  return html`<header class="top">
+    <a class="brand" href="/">dash</a>
+    ${demo ? DEMO_PILL : NOTHING} ${tabs} ${SEARCH}
+    <a class="ask" href="/chat" data-chat="open">Ask</a>
+    <nav class="sections" aria-label="Sections">
+      <ul>
+        ${SECTIONS.map(({ href, title }) => html`<li><a href="${href}">${title}</a></li>`)}
+      </ul>
+    </nav>
+    ${THEME_SWITCH}
+  </header>`
+}
+
+/** `name` makes the browser open one menu at a time. */
+const DEMO_PILL = html`<details class="menu demo" name="menu">
+  <summary>DEMO<span class="unseen">: about this sample</span></summary>
+  <p role="note">${DEMO_NOTICE}</p>
+</details>`
+
+/** Path of the search results. */
+export const SEARCH_PATH = '/search'
+
+const SEARCH = html`<form class="search" role="search" action="${SEARCH_PATH}" method="get">
+  <label class="unseen" for="q">Search</label>
+  <input type="search" id="q" name="q" placeholder="Search" required />
+  <button type="submit">
+    <svg viewBox="0 0 16 16" aria-hidden="true">
+      <circle cx="7" cy="7" r="4.5" />
+      <path d="m10.5 10.5 4 4" /></svg
+    ><span class="unseen">Search</span>
+  </button>
+</form>`
+
+/** The switch works with CSS alone; a script only stores the choice. */
+const THEME_SWITCH = html`<details class="menu theme" name="menu">
+  <summary>
+    <svg viewBox="0 0 16 16" aria-hidden="true">
+      <circle cx="8" cy="8" r="6.25" />
+      <path d="M8 2a6 6 0 0 1 0 12z" /></svg
+    ><span class="unseen">Colours</span>
+  </summary>
+  <fieldset>
+    <legend>Colours</legend>
+    ${(['auto', 'light', 'dark'] as const).map(
+      (theme) =>
+        html`<label
+          ><input
+            type="radio"
+            name="theme"
+            id="theme-${theme}"
+            value="${theme}"
+            ${theme === 'auto' ? html`checked` : NOTHING}
+          /><span>${theme}</span></label
+        >`,
+    )}
+  </fieldset>
+</details>`
+
+/** The footer of every page: all pages, and the subscriptions. */
+export const PAGE_FOOTER = html`<footer class="foot">
+  <nav aria-label="All pages">
+    <ul>
+      <li><a href="/models">Free models</a></li>
+      <li><a href="/status">Status</a></li>
+      <li><a href="/chat">Chat</a></li>
+      <li><a href="/docs">Documentation</a></li>
+      <li><a href="/api/rss">RSS</a></li>
+      <li><a href="/api/atom">Atom</a></li>
+      <li><a href="/api/feed.json">JSON Feed</a></li>
+    </ul>
+  </nav>
+</footer>`

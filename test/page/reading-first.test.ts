@@ -1,0 +1,135 @@
+import type { Page } from 'playwright-core'
+import { afterAll, beforeAll, describe, expect, test } from 'vitest'
+import { serveDemo } from '../support/dash.ts'
+import { picture, seriousFindings, visit } from './browser.ts'
+
+let demo: Awaited<ReturnType<typeof serveDemo>>
+
+beforeAll(async () => {
+  demo = await serveDemo()
+})
+
+afterAll(() => demo.close())
+
+const DESKTOP = { width: 1280, height: 800 }
+const PHONE = { width: 375, height: 812 }
+const SMALL_PHONE = { width: 320, height: 640 }
+
+/** Height of the header, top of the first story, and size of the page, in pixels. */
+interface Measures {
+  header: number
+  firstStory: number
+  height: number
+  width: number
+}
+
+function measuresOf(page: Page): Promise<Measures> {
+  return page.evaluate<Measures>(`({
+    header: document.querySelector('header').getBoundingClientRect().height,
+    firstStory: document.querySelector('.item').getBoundingClientRect().top,
+    height: document.documentElement.scrollHeight,
+    width: document.documentElement.scrollWidth,
+  })`)
+}
+
+/** Targets smaller than 24 pixels. The target of a field in a label is the label. */
+const SMALL_TARGETS = `[...document.querySelectorAll('a[href], button, summary, select, input:not([type=hidden])')]
+  .filter((element) => element.checkVisibility() && !element.matches('.skip'))
+  .map((element) => element.closest('label:not(.unseen)') ?? element)
+  .filter((element) => {
+    const { width, height } = element.getBoundingClientRect()
+    return width < 24 || height < 24
+  })
+  .map((element) => element.outerHTML)`
+
+/** Pairs of visible texts that lie over each other. */
+const OVERPRINTS = `(() => {
+  const walker = document.createTreeWalker(document.body, NodeFilter.SHOW_TEXT)
+  const lines = []
+  while (walker.nextNode()) {
+    const text = walker.currentNode
+    const element = text.parentElement
+    if (text.data.trim() === '' || !element.checkVisibility({ opacityProperty: true })) continue
+    const box = element.getBoundingClientRect()
+    const isCut = getComputedStyle(element).overflow !== 'visible'
+    if (box.width <= 1 || element.closest('.unseen, .skip')) continue
+    const range = document.createRange()
+    range.selectNodeContents(text)
+    for (const { left, right, top, bottom } of range.getClientRects())
+      lines.push({ text: text.data.trim(), element, left, right: isCut ? Math.min(right, box.right) : right, top, bottom })
+  }
+  lines.sort((a, b) => a.top - b.top)
+  const overlap = (one, other) =>
+    one.element !== other.element &&
+    Math.min(one.right, other.right) - Math.max(one.left, other.left) > 2 &&
+    Math.min(one.bottom, other.bottom) - Math.max(one.top, other.top) > 6
+  return lines.flatMap((one, index) =>
+    lines.slice(index + 1, index + 40).filter((other) => overlap(one, other)).map((other) => one.text + ' / ' + other.text),
+  )
+})()`
+
+test('the first story is on the first screen of a desktop under one header row, and the page is short', async () => {
+  const { page } = await visit(demo.url, { viewport: DESKTOP })
+  await picture(page, 'reading-desktop', false)
+  const { header, firstStory, height } = await measuresOf(page)
+  expect(header).toBeLessThanOrEqual(56)
+  expect(firstStory).toBeLessThanOrEqual(160)
+  expect(height).toBeLessThanOrEqual(2000)
+})
+
+test('the first story is on the first screen of a phone under two header rows', async () => {
+  const { page } = await visit(demo.url, { viewport: PHONE })
+  await picture(page, 'reading-phone', false)
+  const { header, firstStory } = await measuresOf(page)
+  expect(header).toBeLessThanOrEqual(88)
+  expect(firstStory).toBeLessThanOrEqual(160)
+})
+
+test('a row has two lines: its title, and one line about it', async () => {
+  const { page } = await visit(`${demo.url}/?sort=week&column=hackerNews`, { viewport: DESKTOP })
+  const heights = await page.evaluate<number[]>(
+    `[...document.querySelectorAll('.item')].map((item) => item.getBoundingClientRect().height)`,
+  )
+  expect(heights.length).toBe(100)
+  expect(heights.filter((height) => height > 60)).toEqual([])
+})
+
+describe.each([
+  ['phone', PHONE],
+  ['small phone', SMALL_PHONE],
+])('on a %s', (_name, viewport) => {
+  test.each([
+    ['home', '/'],
+    ['filtered', '/?sort=month&minPoints=500'],
+    ['year', '/?sort=year'],
+    ['search', '/search?q=rust'],
+    ['models', '/models'],
+    ['status', '/status'],
+    ['chat', '/chat'],
+  ])('every target is large enough, nothing overprints and nothing is cut off: %s', async (what, path) => {
+    const { page } = await visit(`${demo.url}${path}`, { viewport })
+    await picture(page, `reading-${what}-${viewport.width}`)
+    expect(await page.evaluate<string[]>(SMALL_TARGETS)).toEqual([])
+    expect(await page.evaluate<string[]>(OVERPRINTS)).toEqual([])
+    expect(await page.evaluate('document.documentElement.scrollWidth')).toBe(viewport.width)
+    expect(await seriousFindings(page)).toEqual([])
+  })
+})
+
+test('the button of an item appears under the pointer, with the focus, and by a tap', async () => {
+  const { page } = await visit(demo.url, { viewport: DESKTOP })
+  const [first, second] = [page.locator('.item').first(), page.locator('.item').nth(1)]
+  const opacity = (item: typeof first) =>
+    item
+      .locator('.discuss')
+      .evaluate((button) => button.ownerDocument.defaultView?.getComputedStyle(button).opacity)
+  expect(await opacity(first)).toBe('0')
+  await first.hover()
+  expect(await opacity(first)).toBe('1')
+  await second.locator('.title a').focus()
+  expect(await opacity(second)).toBe('1')
+  const phone = await visit(demo.url, { viewport: PHONE, hasTouch: true })
+  const tapped = phone.page.locator('.item').nth(2)
+  await tapped.locator('.age').tap()
+  expect(await opacity(tapped)).toBe('1')
+})
