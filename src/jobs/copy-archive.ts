@@ -1,4 +1,3 @@
-import { isDeepStrictEqual } from 'node:util'
 import type { LeaseHolder } from '../domain/lease.ts'
 import type { Objects, Auditors, Clock, Ledger, YearReader } from '../domain/ports.ts'
 import { Refusal, storageDamaged } from '../domain/refusal.ts'
@@ -8,6 +7,7 @@ import { auditLedger } from '../domain/year/check.ts'
 import { objectPath } from '../domain/year/examine.ts'
 import { isDamage } from '../domain/year/finding.ts'
 import type { Finding } from '../domain/year/finding.ts'
+import { leafText, legacyText } from '../domain/year/ledger.ts'
 import type { Head, LedgerContents, LedgerRow, Manifest } from '../domain/year/ledger.ts'
 import { logFileName } from '../domain/year/log/log-history.ts'
 import { COPY_CONCURRENCY, copyObjects } from './copy-objects.ts'
@@ -170,13 +170,15 @@ async function readArchive(year: YearReader, auditors: Auditors): ReturnType<Cop
 
 /** Requires every row of the target to be in the source at the same position. */
 function requirePrefix(target: LedgerContents, source: LedgerContents, name: string): void {
-  const differing = (mine: readonly object[], theirs: readonly object[]): number =>
-    1 + mine.findIndex((row, index) => !isDeepStrictEqual(row, theirs[index]))
-  const entry = differing(target.rows, source.rows)
+  const differing = (mine: readonly string[], theirs: readonly string[]): number =>
+    1 + mine.findIndex((text, index) => text !== theirs[index])
+  const entriesOf = ({ rows }: LedgerContents): string[] => rows.map((row) => `${leafText(row)} ${row.leaf}`)
+  const entry = differing(entriesOf(target), entriesOf(source))
   if (entry > 0) throw copyRefused(`its ledger entry ${entry} differs from ${name}`)
-  const legacy = differing(target.legacy, source.legacy)
+  const legacyOf = ({ legacy: rows }: LedgerContents): string[] => rows.map((row) => legacyText([row]))
+  const legacy = differing(legacyOf(target), legacyOf(source))
   if (legacy > 0) throw copyRefused(`its legacy publication ${legacy} differs from ${name}`)
-  if (target.founding !== null && !isDeepStrictEqual(target.founding, source.founding))
+  if (target.founding !== null && JSON.stringify(target.founding) !== JSON.stringify(source.founding))
     throw copyRefused('an import of another archive was started there')
 }
 

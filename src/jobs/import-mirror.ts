@@ -148,13 +148,17 @@ function continuing({ rows, legacy }: LedgerContents, before: LedgerContents): L
   }
 }
 
-/** The heads of all entries: those of the target, and new ones with the times of their entries. */
+/**
+ * Returns the heads that an archive needs: those of the target, and new ones with the times of their entries. A founding
+ * import writes no head before its last entry, which the seal follows.
+ */
 async function headsOf(
   { rows }: LedgerContents,
   objects: Pick<Auditors['objects'], 'heads'>,
 ): Promise<Head[]> {
   const existing = new Map((await objects.heads()).map(({ seq, head }) => [seq, head]))
-  return rows.map(({ seq, leaf, recordedAt }) => {
+  const seal = rows.findIndex(({ kind }) => kind === 'legacy-seal')
+  return rows.slice(Math.max(0, seal - 1)).map(({ seq, leaf, recordedAt }) => {
     const own = existing.get(seq)
     return own?.leaf === leaf ? own : { seq, leaf, time: recordedAt }
   })

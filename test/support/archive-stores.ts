@@ -12,7 +12,7 @@ export function archiveStoresOf(
   workspace: Workspace,
   ledger: Ledger = workspace.ledger,
   objects: Objects = workspace.objects,
-) {
+): ArchiveStores {
   const location = { url: pathToFileURL(workspace.ledgerPath).href, authToken: null }
   return {
     ledger,
@@ -22,7 +22,7 @@ export function archiveStoresOf(
       ledger: ledgerAuditor(location, { nativeBusyMs: 20, retryMs: 5_000 }),
       objects: streamingAuditor(objects),
     },
-  } satisfies ArchiveStores
+  }
 }
 
 /** Returns true if an audit of everything in a workspace has no finding. */

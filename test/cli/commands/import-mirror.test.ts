@@ -5,14 +5,17 @@ import { addDays } from '../../../src/domain/time.ts'
 import { signerKey } from '../../../src/domain/year/log/signed-note.ts'
 import { staticObjectPath } from '../../../src/domain/year/log/static-layout.ts'
 import type { CopyReport } from '../../../src/jobs/copy-archive.ts'
+import { importArchive } from '../../../src/jobs/import-archive.ts'
+import { signLedger } from '../../../src/jobs/sign-checkpoint.ts'
 import { testWitness } from '../../domain/year/log-vectors.ts'
 import { run, temporaryFolder } from '../../support/dash.ts'
 import { exportFolder, exportTo, publishSigned, signedWorkspace } from '../../support/exports.ts'
+import { importPortsOf, SAMPLE_ARCHIVE } from '../../support/legacy-archive.ts'
 import { rewritten, sampleArchive } from '../../support/sample-archive.ts'
-import { auditLog, LOG_NAME, logSettings } from '../../support/signed-log.ts'
+import { auditLog, LOG_NAME, logSettings, signedLogIn } from '../../support/signed-log.ts'
 import { HOST_POLICY, noteOf, staticFiles, writeFiles } from '../../support/static-host.ts'
 import { filesOfFolder } from '../../support/temporary-folder.ts'
-import { AS_OF, publish, publishPortsOf, reopenWorkspace } from '../../support/workspace.ts'
+import { AS_OF, openWorkspace, publish, publishPortsOf, reopenWorkspace } from '../../support/workspace.ts'
 
 const archive = sampleArchive(4)
 const size = archive.contents.rows.length
@@ -71,7 +74,7 @@ async function contentOf(data: string): Promise<unknown> {
   return [await reopenWorkspace(data).ledger.read(), filesOfFolder(join(data, 'objects'))]
 }
 
-test('a backup that was restored too early publishes again after the missing entry is imported from a mirror', async () => {
+test('a restored older backup publishes again after the missing entry is imported from a mirror', async () => {
   const days = [0, 1, 2, 3].map((index) => addDays(AS_OF, index))
   const workspace = await signedWorkspace(days.slice(0, 2))
   const env = logSettings(workspace.folder)
@@ -165,6 +168,32 @@ describe('an import of a mirror', () => {
       `the archive has ${size} entries and the mirror only ${size - 2}: no entry is copied\n`,
     ])
     expect(await contentOf(data)).toEqual(before)
+  })
+
+  test('an imported older archive keeps the mark of its founding, and another one is refused', async () => {
+    const opened = await openWorkspace(() => Date.now() + 60_000)
+    await importArchive(importPortsOf(opened, SAMPLE_ARCHIVE))
+    const workspace = { ...opened, log: signedLogIn(opened.folder) }
+    const env = logSettings(workspace.folder)
+    await signLedger({ ...publishPortsOf(workspace), log: workspace.log })
+    const { path, tree } = exportFolder(workspace)
+    await exportTo(workspace, tree)
+    const before = await contentOf(workspace.folder)
+    expect(await importInto(workspace.folder, path, { flags: [], env })).toMatchObject({
+      code: 0,
+      report: { legacy: { copied: 0, unchanged: 3 } },
+    })
+    expect(await contentOf(workspace.folder)).toEqual(before)
+
+    const other = await openWorkspace()
+    const grant = await other.ledger.takeLease({ name: 'x', process: null }, 1, 1_000, () => false)
+    const mark = { seq: 1, leaf: 'a'.repeat(64), beganAt: 1 }
+    await other.ledger.beginFounding(mark, { token: grant.granted ? grant.token : '', now: 2 })
+    expect(await importInto(other.folder, path, { flags: [], env })).toMatchObject({
+      code: 1,
+      stderr: expect.stringContaining('an import of another archive was started there') as unknown,
+    })
+    expect((await other.ledger.read()).rows).toEqual([])
   })
 
   test('a lost publication is recovered', async () => {
