@@ -46,6 +46,7 @@ const GUIDES = {
   'import signals': 'importing.md#daily-signals',
   'import articles': 'importing.md#article-texts',
   'import archive': 'importing.md#an-older-archive',
+  'import mirror': 'backup.md#mirrors',
   collect: 'collecting.md',
   reindex: 'api.md',
   search: 'api.md',

@@ -200,6 +200,18 @@ export const COMMANDS: readonly CommandSpec[] = [
     run: async (context, _flags, [folder = '']) =>
       (await import('./commands/import-archive.ts')).importArchiveCommand(context, folder),
   }),
+  spec<{ policy?: string }>({
+    name: 'import mirror',
+    description: 'recover entries and publications that the archive lost from a mirror or an export of it',
+    example: 'dash import mirror /srv/mirror',
+    argument: new Argument('<source>', 'a folder, or a bucket as s3://BUCKET/PREFIX?endpoint=URL'),
+    options: [
+      option('--policy <file>', 'policy file: the keys to trust (default: the stored one, else the log key)'),
+    ],
+    job: () => 'import-mirror',
+    run: async (context, { policy }, [source = '']) =>
+      (await import('./commands/import-mirror.ts')).importMirrorCommand(context, source, policy),
+  }),
   spec<{ source?: LiveSourceName[] }>({
     name: 'collect',
     group: 'Data',

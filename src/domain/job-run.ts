@@ -5,6 +5,7 @@ export const JOBS = [
   'import-signals',
   'import-articles',
   'import-archive',
+  'import-mirror',
   'collect',
   'snapshot',
   'reindex',

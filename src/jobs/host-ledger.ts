@@ -12,6 +12,7 @@ import {
   auditPublishedLedger,
   hasTooManyLines,
   isOvertaken,
+  ledgerTextOf,
   linesOf,
   LINES_MAX,
   PUBLISHED_HEAD,
@@ -114,9 +115,8 @@ async function readStaticLedger(
   // Without a valid checkpoint nothing tells how many entries there are.
   if (note === null) return { ...NO_LEDGER, isStatic }
   const tiles = await auditHostTiles(ports, note, null, run.signal)
-  const newline = Buffer.from('\n')
   const texts = {
-    ledger: Buffer.concat(tiles.entries.flatMap((entry) => [entry, newline])),
+    ledger: ledgerTextOf(tiles.entries),
     legacy: await readFile(ports, STATIC_LEGACY_LEDGER, run.signal),
     head: null,
     laterHead: null,

@@ -7,9 +7,10 @@ import { auditTiles } from '../domain/year/log/audit-tiles.ts'
 import type { PublishedTile, TilesAudit } from '../domain/year/log/audit-tiles.ts'
 import { forkOf } from '../domain/year/log/log-history.ts'
 import { evaluatePolicy, parsePolicy } from '../domain/year/log/log-policy.ts'
+import type { LogPolicy } from '../domain/year/log/log-policy.ts'
 import type { MerkleTree } from '../domain/year/log/merkle-tree.ts'
 import { openCheckpoint, readCheckpoint } from '../domain/year/log/signed-note.ts'
-import type { Checkpoint } from '../domain/year/log/signed-note.ts'
+import type { Checkpoint, Note } from '../domain/year/log/signed-note.ts'
 import { STATIC_CHECKPOINT, STATIC_POLICY, staticTilePath } from '../domain/year/log/static-layout.ts'
 import { tilesOfSize } from '../domain/year/log/tiles.ts'
 import { LINES_MAX } from '../domain/year/published-ledger.ts'
@@ -138,11 +139,20 @@ function invalid(path: string, actual: string | null): Finding {
   return finding('note_invalid', path, expected, actual)
 }
 
+/** A checkpoint that a key of a policy signed, with its note and the policy, both parsed. */
+export interface OpenedNote {
+  checkpoint: Checkpoint
+  note: Note
+  policy: LogPolicy
+  /** True if enough witnesses cosigned it. */
+  hasQuorum: boolean
+}
+
 /** Verifies a note with a policy; `path` is the file that is wrong. */
 export function openWith(
   policy: string,
   note: string,
-): { problem: string; path: string } | { problem: null; checkpoint: Checkpoint; hasQuorum: boolean } {
+): { problem: string; path: string } | ({ problem: null } & OpenedNote) {
   const parsed = parsePolicy(policy)
   if (parsed.problem !== null) return { problem: parsed.problem, path: STATIC_POLICY }
   const opened = openCheckpoint(
@@ -152,7 +162,8 @@ export function openWith(
   if (opened.problem !== null) return { problem: opened.problem, path: STATIC_CHECKPOINT }
   const verdict = evaluatePolicy(parsed.policy, opened.note)
   if (verdict.problem !== null) return { problem: verdict.problem, path: STATIC_CHECKPOINT }
-  return { problem: null, checkpoint: opened.checkpoint, hasQuorum: verdict.hasQuorum }
+  const { checkpoint, note: parsedNote } = opened
+  return { problem: null, checkpoint, note: parsedNote, policy: parsed.policy, hasQuorum: verdict.hasQuorum }
 }
 
 /**

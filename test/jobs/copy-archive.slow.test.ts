@@ -1,16 +1,11 @@
 import { mkdirSync, writeFileSync } from 'node:fs'
 import { join } from 'node:path'
-import { pathToFileURL } from 'node:url'
 import { describe, expect, test } from 'vitest'
-import { yearReader } from '../../src/adapters/ledger/ledger.ts'
-import { streamingAuditor } from '../../src/adapters/objects/auditor.ts'
-import { ledgerAuditor } from '../../src/adapters/ledger/auditor.ts'
-import type { Objects, Ledger } from '../../src/domain/ports.ts'
 import { addDays } from '../../src/domain/time.ts'
 import { copyArchive } from '../../src/jobs/copy-archive.ts'
 import type { ArchiveStores, CopyPorts, CopyReport } from '../../src/jobs/copy-archive.ts'
 import { importArchive } from '../../src/jobs/import-archive.ts'
-import { verifyArchive } from '../../src/jobs/verify-archive.ts'
+import { archiveStoresOf as placeOf, isSound } from '../support/archive-stores.ts'
 import { FaultPlan, InjectedFault } from '../support/faults.ts'
 import type { FaultKind } from '../support/faults.ts'
 import { filesOfFolder } from '../support/temporary-folder.ts'
@@ -39,23 +34,6 @@ async function filledWorkspace(firstDay = FIRST_DAY): Promise<Workspace> {
   return workspace
 }
 
-function placeOf(
-  workspace: Workspace,
-  ledger: Ledger = workspace.ledger,
-  objects: Objects = workspace.objects,
-) {
-  const location = { url: pathToFileURL(workspace.ledgerPath).href, authToken: null }
-  return {
-    ledger,
-    objects,
-    year: yearReader(ledger, objects),
-    auditors: {
-      ledger: ledgerAuditor(location, { nativeBusyMs: 20, retryMs: 5_000 }),
-      objects: streamingAuditor(objects),
-    },
-  } satisfies ArchiveStores
-}
-
 const NEVER = new AbortController().signal
 
 function copy(source: ArchiveStores, target: ArchiveStores, changes: Partial<CopyPorts> = {}) {
@@ -76,20 +54,6 @@ function copy(source: ArchiveStores, target: ArchiveStores, changes: Partial<Cop
 
 const copyOf = (source: Workspace, target: Workspace, changes: Partial<CopyPorts> = {}) =>
   copy(placeOf(source), placeOf(target), changes)
-
-async function isSound(workspace: Workspace): Promise<boolean> {
-  const { report } = await verifyArchive(
-    {
-      ...placeOf(workspace).auditors,
-      clock: Date.now,
-      random: () => 0,
-      onProgress: () => undefined,
-      onNote: () => undefined,
-    },
-    { sample: null, since: null, expectedHead: null, payloads: true, jobs: 2, signal: NEVER },
-  )
-  return report.ok && report.findings.length === 0
-}
 
 /** A target that names a fault: nothing, or an archive in which no publication can be found. */
 async function servesNothing(workspace: Workspace): Promise<boolean> {

@@ -47,14 +47,15 @@ export async function copyArchiveCommand(
       },
       signal,
     )
-    terminal.result(report, summary(report))
+    terminal.result(report, copySummary(report))
     return EXIT.done
   } finally {
     await targetContainer.close()
   }
 }
 
-async function archivePortsOf(container: Container): Promise<ArchiveStores> {
+/** Opens the stores of an archive. */
+export async function archivePortsOf(container: Container): Promise<ArchiveStores> {
   return {
     ledger: await container.ledger(),
     objects: await container.objects(),
@@ -75,7 +76,8 @@ function storeAddress(store: StoreLocation): string {
   return `${store.endpoint}/${store.bucket}/${store.prefix}`
 }
 
-function summary({ objects, entries, legacy, head }: CopyReport): string {
+/** Summarizes a copy in one line. */
+export function copySummary({ objects, entries, legacy, head }: CopyReport): string {
   const rows = entries.copied + legacy.copied
   const there = objects.unchanged > 0 ? `, ${counted(objects.unchanged, 'object')} already present` : ''
   return `copied and audited: ${counted(objects.copied, 'object')}, ${counted(rows, 'ledger row')}${there}; head ${head.seq} ${head.leaf.slice(0, 16)}`

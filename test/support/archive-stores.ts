@@ -1,0 +1,48 @@
+import { pathToFileURL } from 'node:url'
+import { ledgerAuditor } from '../../src/adapters/ledger/auditor.ts'
+import { yearReader } from '../../src/adapters/ledger/ledger.ts'
+import { streamingAuditor } from '../../src/adapters/objects/auditor.ts'
+import type { Ledger, Objects } from '../../src/domain/ports.ts'
+import type { ArchiveStores } from '../../src/jobs/copy-archive.ts'
+import { verifyArchive } from '../../src/jobs/verify-archive.ts'
+import type { Workspace } from './workspace.ts'
+
+/** The stores of a workspace as a copy uses them; ledger and objects may be replaced. */
+export function archiveStoresOf(
+  workspace: Workspace,
+  ledger: Ledger = workspace.ledger,
+  objects: Objects = workspace.objects,
+): ArchiveStores {
+  const location = { url: pathToFileURL(workspace.ledgerPath).href, authToken: null }
+  return {
+    ledger,
+    objects,
+    year: yearReader(ledger, objects),
+    auditors: {
+      ledger: ledgerAuditor(location, { nativeBusyMs: 20, retryMs: 5_000 }),
+      objects: streamingAuditor(objects),
+    },
+  }
+}
+
+/** Returns true if an audit of everything in a workspace has no finding. */
+export async function isSound(workspace: Workspace): Promise<boolean> {
+  const { report } = await verifyArchive(
+    {
+      ...archiveStoresOf(workspace).auditors,
+      clock: Date.now,
+      random: () => 0,
+      onProgress: () => undefined,
+      onNote: () => undefined,
+    },
+    {
+      sample: null,
+      since: null,
+      expectedHead: null,
+      payloads: true,
+      jobs: 2,
+      signal: new AbortController().signal,
+    },
+  )
+  return report.ok && report.findings.length === 0
+}
