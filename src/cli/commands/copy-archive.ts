@@ -1,13 +1,14 @@
 import { Refusal } from '../../domain/refusal.ts'
 import type { DatabaseLocation, StoreLocation } from '../../domain/refusal.ts'
 import { copyArchive, emptyArchive } from '../../jobs/copy-archive.ts'
-import type { ArchiveStores, CopyReport } from '../../jobs/copy-archive.ts'
+import type { ArchiveStores, CopyReport, CopyTargetPorts } from '../../jobs/copy-archive.ts'
 import type { Container } from '../container.ts'
 import { readTargetConfig } from '../settings/read-config.ts'
 import { fileOf, isUnfounded, prepareFolders, realPath, requireFolders } from '../data-folder.ts'
 import { EXIT } from '../exit-codes.ts'
 import { isDeadProcess, thisProcess } from '../process-identity.ts'
 import { counted } from '../terminal.ts'
+import type { Terminal } from '../terminal.ts'
 import type { CommandContext } from '../context.ts'
 
 /**
@@ -36,15 +37,7 @@ export async function copyArchiveCommand(
   const targetContainer = container.withConfig(targetConfig)
   try {
     const report = await copyArchive(
-      {
-        source: await archivePortsOf(container),
-        target: await archivePortsOf(targetContainer),
-        clock: Date.now,
-        holder: thisProcess(),
-        isDead: isDeadProcess,
-        onNote: terminal.note,
-        onProgress: ({ objects, ofObjects }) => terminal.progress(`${objects} of ${ofObjects} objects`),
-      },
+      { source: await archivePortsOf(container), ...(await targetPorts(targetContainer, terminal)) },
       signal,
     )
     terminal.result(report, copySummary(report))
@@ -54,8 +47,19 @@ export async function copyArchiveCommand(
   }
 }
 
-/** Opens the stores of an archive. */
-export async function archivePortsOf(container: Container): Promise<ArchiveStores> {
+/** Opens the target of a copy. */
+export async function targetPorts(container: Container, terminal: Terminal): Promise<CopyTargetPorts> {
+  return {
+    target: await archivePortsOf(container),
+    clock: Date.now,
+    holder: thisProcess(),
+    isDead: isDeadProcess,
+    onNote: terminal.note,
+    onProgress: ({ objects, ofObjects }) => terminal.progress(`${objects} of ${ofObjects} objects`),
+  }
+}
+
+async function archivePortsOf(container: Container): Promise<ArchiveStores> {
   return {
     ledger: await container.ledger(),
     objects: await container.objects(),

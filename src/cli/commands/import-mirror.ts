@@ -2,9 +2,8 @@ import { importMirror } from '../../jobs/import-mirror.ts'
 import type { CommandContext } from '../context.ts'
 import { prepareFolders } from '../data-folder.ts'
 import { EXIT } from '../exit-codes.ts'
-import { isDeadProcess, thisProcess } from '../process-identity.ts'
 import { readTreeLocation } from '../settings/read-config.ts'
-import { archivePortsOf, copySummary } from './copy-archive.ts'
+import { copySummary, targetPorts } from './copy-archive.ts'
 import { readPolicy } from './verify/policy-file.ts'
 
 /**
@@ -23,15 +22,10 @@ export async function importMirrorCommand(
   const report = await importMirror(
     {
       mirror: await container.staticTree(location),
-      target: await archivePortsOf(container),
+      ...(await targetPorts(container, terminal)),
       policy,
       keyPolicy: async () => (await container.signedLog())?.policy ?? null,
       prepare: () => prepareFolders(config, true),
-      clock: Date.now,
-      holder: thisProcess(),
-      isDead: isDeadProcess,
-      onNote: terminal.note,
-      onProgress: ({ objects, ofObjects }) => terminal.progress(`${objects} of ${ofObjects} objects`),
     },
     signal,
   )
