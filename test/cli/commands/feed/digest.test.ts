@@ -97,10 +97,11 @@ describe('dash digest', () => {
       expect(stdout).not.toContain('Entered')
       expect(stdout).toContain('Live feed')
     }
-    const unpublished = await run(['digest', '--since', '24h', '--data-dir', await filledFolder()])
+    // The items are of yesterday, at an hour that may be more than 24 hours ago.
+    const unpublished = await run(['digest', '--since', '7d', '--data-dir', await filledFolder()])
     expect(unpublished).toMatchObject({ code: 0 })
     expect(unpublished.stdout).toContain('No Year has been published yet.')
-    expect(unpublished.stdout).toContain('Live feed, top of the day')
+    expect(unpublished.stdout).toContain('Live feed, top of the week')
   })
 
   test.each([
