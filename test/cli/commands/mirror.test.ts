@@ -192,6 +192,22 @@ describe('a mirror that is not written', () => {
     }
   })
 
+  test('a target that overlaps the object store of the archive is refused', async () => {
+    const { folder, objectsPath } = await signedWorkspace([AS_OF])
+    const { url } = await serveFiles(files)
+    const before = filesOfFolder(objectsPath)
+    for (const target of [objectsPath, join(objectsPath, 'site')]) {
+      const env = {
+        DASH_DATA_DIR: folder,
+        DASH_STORE_URL: `file://${objectsPath}`,
+        XDG_STATE_HOME: join(folder, 'state'),
+      }
+      const { code, stderr } = await run(['mirror', url, target], { cwd: folder, env })
+      expect([code, stderr]).toEqual([64, expect.stringContaining('overlaps the object store')])
+    }
+    expect(filesOfFolder(objectsPath)).toEqual(before)
+  })
+
   test('a folder that holds another site is not overwritten', async () => {
     const home = temporaryFolder()
     writeFiles(join(home, 'mirror'), new Map([['index.html', new Uint8Array(1)]]))
