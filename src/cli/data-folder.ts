@@ -4,7 +4,7 @@ import { basename, dirname, join } from 'node:path'
 import { fileURLToPath, pathToFileURL } from 'node:url'
 import { badValue } from './settings/environment.ts'
 import { Refusal, storageUnavailable, messageOf } from '../domain/refusal.ts'
-import type { DatabaseLocation } from '../domain/refusal.ts'
+import type { DatabaseLocation, StoreLocation } from '../domain/refusal.ts'
 import { settingName } from './settings/config.ts'
 import type { Config } from './settings/config.ts'
 
@@ -136,6 +136,29 @@ export function realPath(path: string): string {
     if (parent === path) throw error
     return join(realPath(parent), basename(path))
   }
+}
+
+/**
+ * Requires the target of an export or a mirror to be apart from the object store of the archive.
+ *
+ * @throws Refusal `usage` if one of them contains the other
+ */
+export function requireOutsideStore(target: StoreLocation, { store }: Pick<Config, 'store'>): void {
+  if (overlaps(target, store))
+    throw new Refusal('usage', 'the target overlaps the object store of this archive; choose another target')
+}
+
+/** Returns true if one of two stores contains the other. */
+function overlaps(one: StoreLocation, other: StoreLocation): boolean {
+  const [a, b] = [addressOf(one), addressOf(other)]
+  return a.startsWith(b) || b.startsWith(a)
+}
+
+/** Address of a store without links and keys; ends with a slash. */
+function addressOf(store: StoreLocation): string {
+  if (store.kind === 'file') return `${realPath(store.path).replace(/\/$/, '')}/`
+  const { endpoint, bucket, prefix } = store
+  return `${endpoint}/${bucket}/${prefix === '' ? '' : `${prefix}/`}`
 }
 
 /**

@@ -7,9 +7,10 @@ import { historyIndex } from '../domain/year/history.ts'
 import { legacyText, parseHead } from '../domain/year/ledger.ts'
 import type { LedgerRow, Manifest } from '../domain/year/ledger.ts'
 import { entryBytes, forkOf, ledgerTree } from '../domain/year/log/log-history.ts'
+import { lostWitness } from '../domain/year/log/log-policy.ts'
 import type { MerkleTree } from '../domain/year/log/merkle-tree.ts'
-import { readCheckpoint, verifyNote } from '../domain/year/log/signed-note.ts'
-import type { Checkpoint, Note, VerifierKey } from '../domain/year/log/signed-note.ts'
+import { readCheckpoint } from '../domain/year/log/signed-note.ts'
+import type { Checkpoint, Note } from '../domain/year/log/signed-note.ts'
 import { STATIC_CHECKPOINT, staticObjectPath } from '../domain/year/log/static-layout.ts'
 import { newestLogFiles, openStoredLog, requireContinued } from '../domain/year/log/stored-log.ts'
 import type { StoredLog } from '../domain/year/log/stored-log.ts'
@@ -179,18 +180,10 @@ function obstacleTo({ log, tree }: SignedArchive, there: CheckpointThere): strin
     return `has ${there.checkpoint.size} entries, the newest checkpoint of this archive only ${size}`
   const fork = forkOf(tree, there.checkpoint)
   if (fork !== null) return `belongs to another history: ${fork}`
-  const lost = log.parsedPolicy.witnesses.find(
-    ({ key }) => newestTime(there.note, key) > newestTime(log.parsedNote, key),
-  )
-  return there.checkpoint.size < size || lost === undefined
+  const lost = lostWitness(there.note, log.parsedNote, log.parsedPolicy)
+  return there.checkpoint.size < size || lost === null
     ? null
-    : `has a newer cosignature of ${lost.key.name} than this archive`
-}
-
-/** Time of a witness's newest cosignature; 0 without a valid one. */
-function newestTime(note: Note, witness: VerifierKey): number {
-  const verdict = verifyNote(note, witness)
-  return verdict.is === 'valid' ? Math.max(...verdict.times) : 0
+    : `has a newer cosignature of ${lost} than this archive`
 }
 
 function checkpointRefused(obstacle: string): Refusal<StorageRefusal> {

@@ -7,11 +7,18 @@ import { historyIndex } from '../domain/year/history.ts'
 import { legacyText } from '../domain/year/ledger.ts'
 import type { AuditedContents, Manifest } from '../domain/year/ledger.ts'
 import { entryBytes, forkOf } from '../domain/year/log/log-history.ts'
+import { lostWitness, parsePolicy } from '../domain/year/log/log-policy.ts'
 import { merkleTree, rootAt } from '../domain/year/log/merkle-tree.ts'
 import type { MerkleTree } from '../domain/year/log/merkle-tree.ts'
+import { parseNote } from '../domain/year/log/signed-note.ts'
 import type { Checkpoint } from '../domain/year/log/signed-note.ts'
 import { provedLedger } from '../domain/year/log/static-audit.ts'
-import { STATIC_CHECKPOINT, staticObjectPath, staticTilePath } from '../domain/year/log/static-layout.ts'
+import {
+  STATIC_CHECKPOINT,
+  STATIC_POLICY,
+  staticObjectPath,
+  staticTilePath,
+} from '../domain/year/log/static-layout.ts'
 import { parseTile, tilesOfSize } from '../domain/year/log/tiles.ts'
 import type { PublishedResponse } from '../domain/year/published-ledger.ts'
 import { examineFile, fileWithoutResponse } from '../domain/year/published-response.ts'
@@ -19,6 +26,7 @@ import type { CopyCounts } from './copy-objects.ts'
 import { readHostLedger } from './host-ledger.ts'
 import type { HostLedger, HostLedgerPorts, HostLog } from './host-ledger.ts'
 import { openWith, reportFork } from './host-log.ts'
+import type { HostNote } from './host-log.ts'
 import { addFindings, sendAll } from './host-requests.ts'
 import type { CheckRound, HostCheck, HostRun } from './host-requests.ts'
 import type { VerifyReport, VerifyResult } from './verify-archive.ts'
@@ -140,7 +148,7 @@ function objectRound(
 /**
  * Compares the checkpoint of the target with the log of the host.
  *
- * @returns false if the target is newer, as a note says, or if the log is forked, as a finding says
+ * @returns false if the target is newer or has newer cosignatures, as a note says, or if the log is forked, as a finding says
  * @throws Refusal `storage_damaged` if the target's checkpoint or tiles are damaged, `copy_refused` if the target holds
  *   another log
  */
@@ -170,7 +178,29 @@ async function mayReplace(
     ports.onNote(
       `the target has ${checkpoint.size} entries and ${ports.published.base} only ${tree.size}; nothing was changed`,
     )
-  return !isNewer
+  if (isNewer) return false
+  const lost = checkpoint.size === tree.size ? await witnessLost(ports.target, text, note) : null
+  if (lost !== null)
+    ports.onNote(
+      `the target has a newer cosignature of ${lost} than ${ports.published.base}; nothing was changed`,
+    )
+  return lost === null
+}
+
+/** Name of a witness, of the trusted policy or the target's, whose newest cosignature only the target's note has. */
+async function witnessLost(
+  target: StaticTree,
+  there: string,
+  { text, policy }: HostNote,
+): Promise<string | null> {
+  const [earlier, later] = [parseNote(there), parseNote(text)]
+  if (earlier === null || later === null) throw new Error('both notes were opened before')
+  const own = new TextDecoder().decode((await target.get(STATIC_POLICY)) ?? new Uint8Array())
+  const witnesses = [policy, own].flatMap((each) => {
+    const parsed = parsePolicy(each)
+    return parsed.problem === null ? parsed.policy.witnesses : []
+  })
+  return lostWitness(earlier, later, { witnesses })
 }
 
 /** Reads the tree of the target's checkpoint. */

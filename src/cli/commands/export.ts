@@ -1,12 +1,11 @@
 import { readFileSync } from 'node:fs'
 import { fileURLToPath } from 'node:url'
 import { Refusal } from '../../domain/refusal.ts'
-import type { StoreLocation } from '../../domain/refusal.ts'
 import { STATIC_PAGE, STATIC_PAGE_NOT_FOUND } from '../../domain/year/log/static-layout.ts'
 import { exportArchive, noCheckpoint } from '../../jobs/export-archive.ts'
 import type { ExportReport } from '../../jobs/export-archive.ts'
 import type { CommandContext } from '../context.ts'
-import { createPublicFolder, isUnfounded, realPath, requireFolders } from '../data-folder.ts'
+import { createPublicFolder, isUnfounded, requireFolders, requireOutsideStore } from '../data-folder.ts'
 import { EXIT } from '../exit-codes.ts'
 import { readTreeLocation } from '../settings/read-config.ts'
 import { counted } from '../terminal.ts'
@@ -26,8 +25,7 @@ export async function exportCommand(
   const location = readTreeLocation(target, 'the target', flags, env, cwd)
   if (isUnfounded(config)) throw noCheckpoint()
   requireFolders(config)
-  if (overlaps(location, config.store))
-    throw new Refusal('usage', 'the target overlaps the object store of this archive; choose another target')
+  requireOutsideStore(location, config)
   const report = await exportArchive(
     {
       year: await container.year(),
@@ -44,19 +42,6 @@ export async function exportCommand(
   )
   terminal.result(report, summary(report))
   return EXIT.done
-}
-
-/** Returns true if one of two stores contains the other. */
-function overlaps(one: StoreLocation, other: StoreLocation): boolean {
-  const [a, b] = [addressOf(one), addressOf(other)]
-  return a.startsWith(b) || b.startsWith(a)
-}
-
-/** Address of a store without links and keys; ends with a slash. */
-function addressOf(store: StoreLocation): string {
-  if (store.kind === 'file') return `${realPath(store.path).replace(/\/$/, '')}/`
-  const { endpoint, bucket, prefix } = store
-  return `${endpoint}/${bucket}/${prefix === '' ? '' : `${prefix}/`}`
 }
 
 /** Scripts, styles and images that the page loads, from those of the server's pages. */

@@ -10,6 +10,7 @@ import { run, temporaryFolder } from '../../support/dash.ts'
 import { localSource } from '../../support/local-source.ts'
 import { openSampleApp, rewritten, sampleArchive } from '../../support/sample-archive.ts'
 import {
+  HOST_POLICY,
   logFilesOf,
   noteOf,
   serveFiles,
@@ -17,6 +18,7 @@ import {
   staticFiles,
   writeFiles,
 } from '../../support/static-host.ts'
+import { testWitness } from '../../domain/year/log-vectors.ts'
 import { filesOfFolder } from '../../support/temporary-folder.ts'
 import { AS_OF } from '../../support/workspace.ts'
 
@@ -190,6 +192,22 @@ describe('a mirror that is not written', () => {
     }
   })
 
+  test('a target that overlaps the object store of the archive is refused', async () => {
+    const { folder, objectsPath } = await signedWorkspace([AS_OF])
+    const { url } = await serveFiles(files)
+    const before = filesOfFolder(objectsPath)
+    for (const target of [objectsPath, join(objectsPath, 'site')]) {
+      const env = {
+        DASH_DATA_DIR: folder,
+        DASH_STORE_URL: `file://${objectsPath}`,
+        XDG_STATE_HOME: join(folder, 'state'),
+      }
+      const { code, stderr } = await run(['mirror', url, target], { cwd: folder, env })
+      expect([code, stderr]).toEqual([64, expect.stringContaining('overlaps the object store')])
+    }
+    expect(filesOfFolder(objectsPath)).toEqual(before)
+  })
+
   test('a folder that holds another site is not overwritten', async () => {
     const home = temporaryFolder()
     writeFiles(join(home, 'mirror'), new Map([['index.html', new Uint8Array(1)]]))
@@ -217,6 +235,36 @@ describe('a mirror that is not written', () => {
     const { code, stderr } = await mirror(older.url, home)
     expect([code, stderr]).toEqual([0, expect.stringContaining(`only ${size - 2}; nothing was changed`)])
     expect(filesOfFolder(join(home, 'mirror'))).toEqual(base64(files))
+  })
+
+  test('a mirror with a newer cosignature of a witness keeps its checkpoint, and a newer one replaces it', async () => {
+    const home = temporaryFolder()
+    const { vkey, cosign } = testWitness('w1', 3)
+    const [text = ''] = noteOf(archive).split('\n\n')
+    const cosigned = (time: number): Buffer => Buffer.from(`${noteOf(archive)}${cosign(`${text}\n`, time)}\n`)
+    const policy = `${HOST_POLICY.replace('quorum none\n', '')}witness w1 ${vkey}\nquorum w1\n`
+    const witnessed = new Map([...files, ['tlog/year/policy', Buffer.from(policy)]])
+    const hostWith = async (served: typeof files, note: string | Buffer): Promise<string> =>
+      (await serveFiles(new Map([...served, ['tlog/year/checkpoint', Buffer.from(note)]]))).url
+    await mirror(await hostWith(witnessed, cosigned(2_000)), home)
+    const before = filesOfFolder(join(home, 'mirror'))
+    const hosts = [
+      await hostWith(witnessed, noteOf(archive)),
+      await hostWith(witnessed, cosigned(1_000)),
+      await hostWith(files, noteOf(archive)),
+    ]
+    for (const url of hosts) {
+      rmSync(join(home, 'state'), { recursive: true })
+      const { code, found, stderr } = await mirror(url, home)
+      expect([code, found, stderr]).toEqual([
+        0,
+        [],
+        expect.stringContaining('the target has a newer cosignature of w1.example than'),
+      ])
+      expect(filesOfFolder(join(home, 'mirror'))).toEqual(before)
+    }
+    expect((await mirror(await hostWith(witnessed, cosigned(3_000)), home)).code).toBe(0)
+    expect(readFileSync(join(home, 'mirror', 'tlog/year/checkpoint'))).toEqual(cosigned(3_000))
   })
 
   test('a mirror with a damaged checkpoint is refused and accuses no host', async () => {

@@ -65,7 +65,9 @@ export function auditTiles(
       ...files.flatMap((file) => auditFile(file, candidates, tree)),
       ...(ledger && tree ? auditLines(ledger, tree) : []),
       // A file that cannot be parsed is a finding already.
-      ...(chosen === null && candidates.every(({ length }) => length > 0) ? [withoutTree(checkpoint)] : []),
+      ...(chosen === null && candidates.every(({ length }) => length > 0)
+        ? withoutTree(checkpoint, files, candidates, ledger !== null)
+        : []),
     ],
     tree,
     entries: anyEntries.flatMap((source) => source?.entries ?? []),
@@ -172,7 +174,32 @@ function auditLines(
   return [finding('log_forked', path, `the ${size} entries of the signed checkpoint`, actual)]
 }
 
-function withoutTree({ size, root }: Checkpoint): Finding {
-  const expected = `${size} entries whose tree has the root ${encodeBase64(root)}`
-  return finding('log_forked', STATIC_CHECKPOINT, expected, 'entries with another root')
+/**
+ * Findings if no choice of sources leads to the signed root. A ledger, or files that agree with each other, contradict the
+ * signature of the log. Files that differ from others of the same entries may only be damaged.
+ */
+function withoutTree(
+  { size, root }: Checkpoint,
+  files: readonly PublishedTile[],
+  candidates: readonly Candidate[][],
+  hasLedger: boolean,
+): Finding[] {
+  const signed = `the root ${encodeBase64(root)}`
+  const differ = candidates.map(([first, ...others]) =>
+    others.some((other) => !areSameBytes(other.root, (first as Candidate).root)),
+  )
+  if (hasLedger || !differ.includes(true)) {
+    const expected = `${size} entries whose tree has ${signed}`
+    return [finding('log_forked', STATIC_CHECKPOINT, expected, 'entries with another root')]
+  }
+  return files
+    .filter(({ tile: { level, index } }) => (level === 'entries' || level === 0) && differ[index])
+    .map(({ tile, bytes }) =>
+      finding(
+        'tile_mismatch',
+        staticTilePath(tile),
+        `a part of the tree with ${signed}`,
+        `${bytes?.byteLength} bytes that do not lead to it`,
+      ),
+    )
 }

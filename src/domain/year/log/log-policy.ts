@@ -173,3 +173,23 @@ export function evaluatePolicy({ witnesses, quorum }: LogPolicy, note: Note): Po
   const cosigners = [...times].map(([{ name }, time]) => ({ name, time }))
   return { problem: null, cosigners, hasQuorum: quorum === null || isMet(quorum) }
 }
+
+/**
+ * Compares two notes of the same checkpoint.
+ *
+ * @returns the name of a witness whose newest cosignature `later` lacks; null if `later` may replace `earlier`
+ */
+export function lostWitness(
+  earlier: Note,
+  later: Note,
+  { witnesses }: Pick<LogPolicy, 'witnesses'>,
+): string | null {
+  const lost = witnesses.find(({ key }) => newestTime(earlier, key) > newestTime(later, key))
+  return lost?.key.name ?? null
+}
+
+/** Time of a witness's newest cosignature; 0 without a valid one. */
+function newestTime(note: Note, witness: VerifierKey): number {
+  const verdict = verifyNote(note, witness)
+  return verdict.is === 'valid' ? Math.max(...verdict.times) : 0
+}
