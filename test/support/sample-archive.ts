@@ -33,9 +33,9 @@ const FIRST_DAY: Day = '2026-01-01'
  *
  * @param days own publications after the seal
  * @param marker stands in every body, so that another marker makes another archive of the same days
- * @param version version of the own publications
+ * @param ownVersion version of the own publications
  */
-export function sampleArchive(days = 3, marker = 'a', version = 2): SampleArchive {
+export function sampleArchive(days = 3, marker = 'a', ownVersion = 2): SampleArchive {
   const objects = new Map<string, Uint8Array>()
   const archived = (asOfDay: Day, version: number, overrides: Partial<Manifest> = {}): Manifest => {
     const named = manifest(asOfDay, {
@@ -53,7 +53,7 @@ export function sampleArchive(days = 3, marker = 'a', version = 2): SampleArchiv
     return legacyRow(index + 1, asOfDay, archived(asOfDay, 1))
   })
   const hiding = archived(addDays(FIRST_DAY, 2), 2, { publishedAt: legacy[1]?.publishedAt ?? 0 })
-  const own = Array.from({ length: days }, (_, index) => archived(addDays(FIRST_DAY, 4 + index), version))
+  const own = Array.from({ length: days }, (_, index) => archived(addDays(FIRST_DAY, 4 + index), ownVersion))
   const rows = chainOf([
     { kind: 'publication', manifest: hiding },
     legacySeal(legacy),
