@@ -1,4 +1,4 @@
-import { randomBytes } from 'node:crypto'
+import { randomBytes, randomInt } from 'node:crypto'
 import { mkdtemp, readFile, rm } from 'node:fs/promises'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
@@ -98,8 +98,10 @@ const LISTENING = {
   bodyMaxBytes: DEMO_REQUEST_MAX_BYTES,
 }
 
-/** Name of the demo's log. */
-const DEMO_LOG = 'dash.example/tlog/year'
+/** Returns a name for the log of a demo. Each demo is another log: auditors remember logs by their names. */
+function newLogOrigin(): string {
+  return `demo-${randomInt(2 ** 47)}.dash.example/tlog/year`
+}
 
 function demoConfig(
   config: Config,
@@ -117,7 +119,7 @@ function demoConfig(
     stateInDataDir: true,
     store: { kind: 'file', path: join(folder, 'objects') },
     storeNamed: false,
-    log: { keyFile: join(folder, 'log.key'), witnessesFile: null, origin: DEMO_LOG, url: null },
+    log: { keyFile: join(folder, 'log.key'), witnessesFile: null, origin: newLogOrigin(), url: null },
     sourceUrls: {
       ...config.sourceUrls,
       hn: `${sourcesUrl}${DEMO_SOURCE_PATHS.hn}`,
@@ -148,7 +150,8 @@ async function fill(
   prepareFolders(config, true)
   const container = new Container({ config, version })
   try {
-    await container.newLogKey(join(config.dataDir, 'log.key'), DEMO_LOG, randomBytes(ED25519_KEY_BYTES))
+    const { keyFile, origin } = config.log
+    await container.newLogKey(keyFile ?? '', origin ?? '', randomBytes(ED25519_KEY_BYTES))
     progress('DEMO: importing the sample')
     const yesterday = lastCompleteDay(Date.now())
     const inserted = await importSample(container, yesterday, signal)
