@@ -6,7 +6,6 @@ import type { YearChanges } from '../../../domain/year/changes.ts'
 import { lastCompleteDay } from '../../../domain/year/ledger.ts'
 import { missingDays } from '../../../domain/year/missing-days.ts'
 import type { MissingDay } from '../../../domain/year/missing-days.ts'
-import { LIST_NAMES } from './item-lines.ts'
 import type { ListName, NewsItem } from './item-lines.ts'
 import { publicationAt } from './reader.ts'
 import type { NewsReader, Publication } from './reader.ts'
@@ -53,10 +52,21 @@ export async function digestSince(news: NewsReader, begin: Instant, now: Instant
       sort: feed.sortMode,
       snapshotId: feed.snapshotId,
       generatedAt: feed.generatedAt,
-      lists: Object.fromEntries(
-        LIST_NAMES.map((name) => [name, feed[name].slice(0, LIVE_ITEMS)]),
-      ) as unknown as Record<ListName, NewsItem[]>,
+      lists: firstItems(feed),
     },
+  }
+}
+
+function firstItems(feed: Readonly<Record<ListName, readonly NewsItem[]>>): Record<ListName, NewsItem[]> {
+  const { popular, hackerNews, lobsters, lessWrong, hypeReplicate, midjourney } = feed
+  const first = (list: readonly NewsItem[]): NewsItem[] => list.slice(0, LIVE_ITEMS)
+  return {
+    popular: first(popular),
+    hackerNews: first(hackerNews),
+    lobsters: first(lobsters),
+    lessWrong: first(lessWrong),
+    hypeReplicate: first(hypeReplicate),
+    midjourney: first(midjourney),
   }
 }
 

@@ -177,7 +177,7 @@ export function evaluatePolicy({ witnesses, quorum }: LogPolicy, note: Note): Po
 /**
  * Compares two notes of the same checkpoint.
  *
- * @returns the name of a witness whose newest cosignature `later` lacks; null if `later` may replace `earlier`
+ * @returns the name of a witness whose newest cosignature is missing in `later`; null if `later` may replace `earlier`
  */
 export function lostWitness(
   earlier: Note,
