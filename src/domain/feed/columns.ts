@@ -131,3 +131,15 @@ export interface FeedEvent {
   /** null for a legacy signal, whose title is unverified. */
   titleProvenance: string | null
 }
+
+/** Titles of the lists of a feed, in display order, by their names in the interfaces. */
+export const COLUMNS = {
+  popular: 'Popular',
+  hackerNews: 'Hacker News',
+  lobsters: 'Lobsters',
+  lessWrong: 'LessWrong',
+  hypeReplicate: 'Hype',
+  midjourney: 'Images',
+} as const
+export type ColumnName = keyof typeof COLUMNS
+export const COLUMN_NAMES = Object.keys(COLUMNS) as ColumnName[]

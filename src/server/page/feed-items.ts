@@ -1,3 +1,5 @@
+import { COLUMNS } from '../../domain/feed/columns.ts'
+import type { ColumnName } from '../../domain/feed/columns.ts'
 import { nameOfSource, unitOf } from '../../domain/feed/subscription.ts'
 import { isHttpUrl } from '../../domain/address.ts'
 import type { Instant } from '../../domain/time.ts'
@@ -5,8 +7,8 @@ import { NOTHING, ageAt, formatCount, html } from './html.ts'
 import type { Html } from './html.ts'
 import { itemHref } from './layout.ts'
 import type { PageQuery } from './layout.ts'
-import { COLUMNS, overviewOf } from './stories.ts'
-import type { ColumnName, OverviewColumn, PageItem, PageLists, Story } from './stories.ts'
+import { overviewOf } from './stories.ts'
+import type { OverviewColumn, PageItem, PageLists, Story } from './stories.ts'
 
 /**
  * Renders a story as two lines. Titles and URLs are untrusted: they are escaped, and only http(s) URLs become links.

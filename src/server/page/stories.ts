@@ -1,4 +1,6 @@
 import { isHttpUrl } from '../../domain/address.ts'
+import { COLUMN_NAMES } from '../../domain/feed/columns.ts'
+import type { ColumnName } from '../../domain/feed/columns.ts'
 
 /** The displayed fields of an item of a live period or the Year. */
 export interface PageItem {
@@ -13,18 +15,6 @@ export interface PageItem {
   comments: number | null
   publishedAt: string | null
 }
-
-/** Titles of the lists of a feed, in display order, by their names in the interfaces. */
-export const COLUMNS = {
-  popular: 'Popular',
-  hackerNews: 'Hacker News',
-  lobsters: 'Lobsters',
-  lessWrong: 'LessWrong',
-  hypeReplicate: 'Hype',
-  midjourney: 'Images',
-} as const
-export type ColumnName = keyof typeof COLUMNS
-export const COLUMN_NAMES = Object.keys(COLUMNS) as ColumnName[]
 
 /** The lists of a live period or of a Year. */
 export type PageLists = Readonly<Record<ColumnName, readonly PageItem[]>>

@@ -1,3 +1,4 @@
+import type { ColumnName } from '../../../domain/feed/columns.ts'
 import type { LiveSort } from '../../../domain/feed/live-sort.ts'
 import { DAY_MS, addDays, formatInstant } from '../../../domain/time.ts'
 import type { Instant } from '../../../domain/time.ts'
@@ -6,7 +7,7 @@ import type { YearChanges } from '../../../domain/year/changes.ts'
 import { lastCompleteDay } from '../../../domain/year/ledger.ts'
 import { missingDays } from '../../../domain/year/missing-days.ts'
 import type { MissingDay } from '../../../domain/year/missing-days.ts'
-import type { ListName, NewsItem } from './item-lines.ts'
+import type { NewsItem } from './item-lines.ts'
 import { publicationAt } from './reader.ts'
 import type { NewsReader, Publication } from './reader.ts'
 
@@ -29,7 +30,7 @@ export interface Digest {
     sort: LiveSort
     snapshotId: string
     generatedAt: string
-    lists: Readonly<Record<ListName, readonly NewsItem[]>>
+    lists: Readonly<Record<ColumnName, readonly NewsItem[]>>
   } | null
 }
 
@@ -57,7 +58,7 @@ export async function digestSince(news: NewsReader, begin: Instant, now: Instant
   }
 }
 
-function firstItems(feed: Readonly<Record<ListName, readonly NewsItem[]>>): Record<ListName, NewsItem[]> {
+function firstItems(feed: Readonly<Record<ColumnName, readonly NewsItem[]>>): Record<ColumnName, NewsItem[]> {
   const { popular, hackerNews, lobsters, lessWrong, hypeReplicate, midjourney } = feed
   const first = (list: readonly NewsItem[]): NewsItem[] => list.slice(0, LIVE_ITEMS)
   return {

@@ -1,10 +1,11 @@
+import { COLUMNS, COLUMN_NAMES } from '../../../domain/feed/columns.ts'
 import { visibleLine } from '../../../domain/text.ts'
 import { addDays } from '../../../domain/time.ts'
 import { html } from '../../../server/page/html.ts'
 import type { Html } from '../../../server/page/html.ts'
 import { counted } from '../../terminal.ts'
 import type { Digest } from './digest-content.ts'
-import { LIST_NAMES, LISTS, addressOf, itemLine } from './item-lines.ts'
+import { addressOf, itemLine } from './item-lines.ts'
 import type { Layout, NewsItem } from './item-lines.ts'
 
 /** A digest as headings, sentences and items, for every format. */
@@ -113,8 +114,8 @@ const PERIODS = { trending: 'trending', day: 'of the day', week: 'of the week', 
 
 function liveSections(live: Digest['live']): Section[] {
   if (live === null) return []
-  return LIST_NAMES.filter((name) => live.lists[name].length > 0).map((name) => ({
-    heading: `Live feed, top ${PERIODS[live.sort]}: ${LISTS[name]}`,
+  return COLUMN_NAMES.filter((name) => live.lists[name].length > 0).map((name) => ({
+    heading: `Live feed, top ${PERIODS[live.sort]}: ${COLUMNS[name]}`,
     empty: '',
     rows: live.lists[name].map((item) => ({ mark: `#${item.rank}`, item })),
   }))

@@ -17,18 +17,6 @@ export interface NewsItem {
   publishedAt: string
 }
 
-/** Lists of a feed in the order of display, with their titles. */
-export const LISTS = {
-  popular: 'Popular',
-  hackerNews: 'Hacker News',
-  lobsters: 'Lobsters',
-  lessWrong: 'LessWrong',
-  hypeReplicate: 'Hype',
-  midjourney: 'Images',
-} as const
-export type ListName = keyof typeof LISTS
-export const LIST_NAMES = Object.keys(LISTS) as ListName[]
-
 /** Where lines of items are printed. */
 export interface Layout {
   /** Width of the terminal; null for a file or pipe, which gets whole titles and their addresses. */

@@ -1,3 +1,4 @@
+import type { ColumnName } from '../../../domain/feed/columns.ts'
 import type { LiveSort } from '../../../domain/feed/live-sort.ts'
 import { Refusal } from '../../../domain/refusal.ts'
 import { addDays, parseDay, startOfDay } from '../../../domain/time.ts'
@@ -7,7 +8,7 @@ import type { CommandContext } from '../../context.ts'
 import { EXIT } from '../../exit-codes.ts'
 import { flagValue } from '../../settings/environment.ts'
 import { layoutOf, rankingLines } from './item-lines.ts'
-import type { ListName, NewsItem } from './item-lines.ts'
+import type { NewsItem } from './item-lines.ts'
 import { openNews, publicationAt } from './reader.ts'
 import type { NewsReader, Publication } from './reader.ts'
 
@@ -22,7 +23,7 @@ export interface TopFlags {
 
 /** A ranking that can be printed. */
 interface Ranking {
-  lists: Readonly<Record<ListName, readonly NewsItem[]>>
+  lists: Readonly<Record<ColumnName, readonly NewsItem[]>>
   /** Where the ranking comes from, in one line. */
   caption: string
   /** Time from which ages count. */
@@ -86,7 +87,7 @@ function parseLimit(text: string): number | null {
 }
 
 /** The list of a source; `popular` without one. */
-function listOf(source: string | undefined): ListName {
+function listOf(source: string | undefined): ColumnName {
   switch (source) {
     case undefined:
       return 'popular'
