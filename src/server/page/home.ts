@@ -102,7 +102,7 @@ export interface HomePorts {
 }
 
 /** Largest query that the links of a page repeat, in bytes; a page has about fifty such links. */
-export const LINK_QUERY_MAX_BYTES = 512
+const LINK_QUERY_MAX_BYTES = 512
 
 /** Mounts `/` with all panels. The page works without scripts. */
 export function mountHome(mount: MountPage, { frame, panels, lead, tabs, headers, log }: HomePorts): void {
@@ -140,4 +140,30 @@ async function redirectAddress(panels: readonly Panel[], view: View): Promise<st
     if (address !== null && address !== undefined) return address
   }
   return null
+}
+
+export interface PanelPagePorts {
+  frame: Frame
+  /** Headers with the content security policy of the panel. */
+  headers: Readonly<Record<string, string>>
+  log: Log
+}
+
+/** Mounts a page of one panel, with the panel's status and parameters. */
+export function mountPanelPage(
+  mount: MountPage,
+  path: string,
+  panel: Panel,
+  { frame, headers, log }: PanelPagePorts,
+): void {
+  mount({
+    path,
+    query: { known: panel.params, linkQueryMaxBytes: LINK_QUERY_MAX_BYTES },
+    async render(sources, query, event) {
+      const view = { sources, now: sources.clock(), query }
+      const { sections, status, headers: ownHeaders } = await renderSections(event, [panel], panel, view, log)
+      const text = layout(frame, { title: `${panel.title} · dash`, head: NOTHING, main: html`${sections}` })
+      return { status, headers: { ...headers, ...ownHeaders, 'content-type': HTML_TYPE }, text }
+    },
+  })
 }

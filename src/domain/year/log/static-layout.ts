@@ -2,7 +2,6 @@ import { objectPath } from '../examine.ts'
 import { LOG_PATH } from './log-history.ts'
 import { lastTile, tilePath, tilesOfSize } from './tiles.ts'
 import type { Tile } from './tiles.ts'
-import { PAGE_FILE_TYPES } from '../../page-files.ts'
 
 /**
  * Layout of an exported archive (docs/decisions/0071-static-export.md): paths relative to the root of the export, the
@@ -118,4 +117,11 @@ export function staticHeadersText(): string {
     return `/${path.endsWith('/') ? `${path}*` : path}\n${typeLine}  Cache-Control: ${cache}\n`
   })
   return ['/*\n  Access-Control-Allow-Origin: *\n  X-Content-Type-Options: nosniff\n', ...rules].join('\n')
+}
+
+/** Content types of the scripts, styles and images of pages, by extension. */
+export const PAGE_FILE_TYPES: Readonly<Record<string, string>> = {
+  '.css': 'text/css; charset=utf-8',
+  '.js': 'text/javascript; charset=utf-8',
+  '.svg': 'image/svg+xml',
 }
