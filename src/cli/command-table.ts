@@ -198,7 +198,7 @@ export const COMMANDS: readonly CommandSpec[] = [
     argument: new Argument('<dir>', 'folder with manifests.ndjson and the files it names'),
     job: () => 'import-archive',
     run: async (context, _flags, [folder = '']) =>
-      (await import('./commands/import-archive.ts')).importArchiveCommand(context, folder),
+      (await import('./commands/archive/import-archive.ts')).importArchiveCommand(context, folder),
   }),
   spec<{ policy?: string }>({
     name: 'import mirror',
@@ -210,7 +210,7 @@ export const COMMANDS: readonly CommandSpec[] = [
     ],
     job: () => 'import-mirror',
     run: async (context, { policy }, [source = '']) =>
-      (await import('./commands/import-mirror.ts')).importMirrorCommand(context, source, policy),
+      (await import('./commands/archive/import-mirror.ts')).importMirrorCommand(context, source, policy),
   }),
   spec<{ source?: LiveSourceName[] }>({
     name: 'collect',
@@ -313,7 +313,7 @@ export const COMMANDS: readonly CommandSpec[] = [
     group: 'Publish',
     description: 'sign the checkpoint of the ledger unless publish-year already signed it',
     example: 'dash checkpoint --json',
-    run: async (context) => (await import('./commands/checkpoint.ts')).checkpointCommand(context),
+    run: async (context) => (await import('./commands/archive/checkpoint.ts')).checkpointCommand(context),
   }),
   {
     name: 'log-key',
@@ -328,7 +328,7 @@ export const COMMANDS: readonly CommandSpec[] = [
     example: 'dash log-key new log.key',
     argument: new Argument('[file]', 'file to write (default: DASH_LOG_KEY_FILE)'),
     run: async (context, _flags, [file]) =>
-      (await import('./commands/log-key.ts')).newLogKeyCommand(context, file),
+      (await import('./commands/archive/log-key.ts')).newLogKeyCommand(context, file),
   }),
   spec<{ page: boolean }>({
     name: 'export',
@@ -339,7 +339,7 @@ export const COMMANDS: readonly CommandSpec[] = [
     options: [toggle('--page', 'also write a page that shows the history and needs no server')],
     job: () => 'export',
     run: async (context, { page }, [target = '']) =>
-      (await import('./commands/export.ts')).exportCommand(context, target, page),
+      (await import('./commands/archive/export.ts')).exportCommand(context, target, page),
   }),
   spec<VerifyFlags>({
     name: 'verify-archive',
@@ -372,7 +372,7 @@ export const COMMANDS: readonly CommandSpec[] = [
     options: hostLogOptions(),
     job: () => 'mirror',
     run: async (context, flags, names) =>
-      (await import('./commands/mirror.ts')).mirrorCommand(context, names, flags),
+      (await import('./commands/archive/mirror.ts')).mirrorCommand(context, names, flags),
   }),
   spec<{ policy?: string }>({
     name: 'verify',
@@ -477,7 +477,7 @@ export const COMMANDS: readonly CommandSpec[] = [
     ],
     job: () => 'copy-archive',
     run: async (context, { to }) =>
-      (await import('./commands/copy-archive.ts')).copyArchiveCommand(context, to),
+      (await import('./commands/archive/copy-archive.ts')).copyArchiveCommand(context, to),
   }),
   spec({
     name: 'completion',

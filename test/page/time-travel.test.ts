@@ -5,7 +5,7 @@ import type { Page } from 'playwright-core'
 import { afterAll, beforeAll, describe, expect, test } from 'vitest'
 import type { z } from 'zod'
 import { addDays, formatInstant, startOfDay } from '../../src/domain/time.ts'
-import { historyIndexSchema } from '../../src/domain/year/history.ts'
+import { historyIndexSchema } from '../../src/domain/year/history/history.ts'
 import { serveDemo } from '../support/dash.ts'
 import { flawsOf, picture, SCREENS, visit, WIDE } from './browser.ts'
 

@@ -3,8 +3,8 @@ import { ledgerAuditor } from '../../src/adapters/ledger/auditor.ts'
 import { yearReader } from '../../src/adapters/ledger/ledger.ts'
 import { streamingAuditor } from '../../src/adapters/objects/auditor.ts'
 import type { Ledger, Objects } from '../../src/domain/ports.ts'
-import type { ArchiveStores } from '../../src/jobs/copy-archive.ts'
-import { verifyArchive } from '../../src/jobs/verify-archive.ts'
+import type { ArchiveStores } from '../../src/jobs/archive/copy-archive.ts'
+import { verifyArchive } from '../../src/jobs/archive/verify-archive.ts'
 import type { Workspace } from './workspace.ts'
 
 /** The stores of a workspace as a copy uses them; ledger and objects may be replaced. */

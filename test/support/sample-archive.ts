@@ -14,7 +14,7 @@ import { openApp } from './api-client.ts'
 import { readConfig } from '../../src/cli/settings/read-config.ts'
 import { Container } from '../../src/cli/container.ts'
 import type { Finding } from '../../src/domain/year/finding.ts'
-import { verifyArchive } from '../../src/jobs/verify-archive.ts'
+import { verifyArchive } from '../../src/jobs/archive/verify-archive.ts'
 import { auditLog, signedLogOf } from './signed-log.ts'
 import { reopenWorkspace } from './workspace.ts'
 

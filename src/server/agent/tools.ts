@@ -22,7 +22,7 @@ import type {
 import { visibleText } from '../../domain/text.ts'
 import { formatInstant, parseInstant } from '../../domain/time.ts'
 import type { Instant } from '../../domain/time.ts'
-import { FUTURE_TOLERANCE_MS } from '../../domain/year/history.ts'
+import { FUTURE_TOLERANCE_MS } from '../../domain/year/history/history.ts'
 import { yearEnvelopeSchema } from '../../domain/year/schema.ts'
 import type { YearEnvelope } from '../../domain/year/schema.ts'
 import { withTimeout, onceFor } from '../single-flight.ts'

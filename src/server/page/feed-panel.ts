@@ -16,8 +16,8 @@ import { NOTHING, ageOf, html, instantOf } from './html.ts'
 import type { Html } from './html.ts'
 import { refusalsOf } from './layout.ts'
 import type { PageQuery, Panel, PanelRefusal } from './layout.ts'
-import { NO_MOMENTS, YEAR_PARAMS, isYear, refusalOfYear } from './time-travel.ts'
-import { yearView } from './year-view.ts'
+import { NO_MOMENTS, YEAR_PARAMS, isYear, refusalOfYear } from './year/time-travel.ts'
+import { yearView } from './year/year-view.ts'
 
 const PERIOD_ABOUT: Readonly<Record<LiveSort, string>> = {
   trending: 'rising now; weight halves every six hours',

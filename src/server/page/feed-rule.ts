@@ -7,7 +7,7 @@ import { changesAtomContract, changesJsonContract, changesRssContract } from '..
 import { NOTHING, html } from './html.ts'
 import type { Html } from './html.ts'
 import type { PageQuery } from './layout.ts'
-import { isYear } from './time-travel.ts'
+import { isYear } from './year/time-travel.ts'
 
 /** The filter of the feed panel, and the subscriptions to the shown view. */
 

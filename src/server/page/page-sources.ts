@@ -11,7 +11,7 @@ import type { Agent } from '../agent/routes.ts'
 import type { ProvedSnapshots } from '../feed/proved-snapshots.ts'
 import type { ServedRecommendation } from '../models/routes.ts'
 import type { ProvedPublications } from '../year/proved-publications.ts'
-import type { ShownLog } from './proof-panel.ts'
+import type { ShownLog } from './year/proof-panel.ts'
 
 /** The sources of all panels. */
 export interface PageSources {

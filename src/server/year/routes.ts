@@ -10,9 +10,13 @@ import {
   formatHttpDate,
   formatTimeMap,
   timeMapPath,
-} from '../../domain/year/memento.ts'
-import { historyQuerySchema, parseHistoryQuery, historyIndexSchema } from '../../domain/year/history.ts'
-import type { HistoryRefusal } from '../../domain/year/history.ts'
+} from '../../domain/year/history/memento.ts'
+import {
+  historyQuerySchema,
+  parseHistoryQuery,
+  historyIndexSchema,
+} from '../../domain/year/history/history.ts'
+import type { HistoryRefusal } from '../../domain/year/history/history.ts'
 import type { ProvedLedger } from '../../domain/year/chain.ts'
 import { yearEnvelopeSchema } from '../../domain/year/schema.ts'
 import {

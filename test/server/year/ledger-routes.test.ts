@@ -6,7 +6,7 @@ import { GENESIS_LEAF } from '../../../src/domain/year/chain.ts'
 import { Refusal } from '../../../src/domain/refusal.ts'
 import type { LedgerContents } from '../../../src/domain/year/ledger.ts'
 import { addDays } from '../../../src/domain/time.ts'
-import { historyIndexSchema } from '../../../src/domain/year/history.ts'
+import { historyIndexSchema } from '../../../src/domain/year/history/history.ts'
 import {
   historyContract,
   headContract,

@@ -1,7 +1,7 @@
 import { join } from 'node:path'
 import { selfTest } from '../../../jobs/self-test.ts'
 import type { SelfTestPorts } from '../../../jobs/self-test.ts'
-import { verifyArchive } from '../../../jobs/verify-archive.ts'
+import { verifyArchive } from '../../../jobs/archive/verify-archive.ts'
 import type { Container } from '../../container.ts'
 import { databaseAt } from '../../data-folder.ts'
 import type { Terminal } from '../../terminal.ts'

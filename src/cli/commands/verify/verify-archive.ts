@@ -7,9 +7,9 @@ import { isDamage } from '../../../domain/year/finding.ts'
 import { parseHead } from '../../../domain/year/ledger.ts'
 import type { AuditedContents, Manifest } from '../../../domain/year/ledger.ts'
 import { chooseManifests, parseSample } from '../../../domain/year/sample.ts'
-import { verifyArchive } from '../../../jobs/verify-archive.ts'
-import type { VerifyOptions, VerifyProgress, VerifyResult } from '../../../jobs/verify-archive.ts'
-import type { PublishedAuditPorts } from '../../../jobs/verify-published.ts'
+import { verifyArchive } from '../../../jobs/archive/verify-archive.ts'
+import type { VerifyOptions, VerifyProgress, VerifyResult } from '../../../jobs/archive/verify-archive.ts'
+import type { PublishedAuditPorts } from '../../../jobs/archive/verify-published.ts'
 import type { Container } from '../../container.ts'
 import type { CommandContext } from '../../context.ts'
 import { isUnfounded, requireFolders } from '../../data-folder.ts'
@@ -98,7 +98,7 @@ async function auditHost(
   const { container } = context
   if (options.payloads)
     throw new Refusal('usage', '--payloads needs the stored objects; remove --payloads or --url')
-  const { verifyPublished } = await import('../../../jobs/verify-published.ts')
+  const { verifyPublished } = await import('../../../jobs/archive/verify-published.ts')
   const host = await hostPorts(base, context, flags)
   const ledger = await readOwnLedger(container)
   const ports = { ...host, ledger }

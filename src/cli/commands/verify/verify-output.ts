@@ -1,5 +1,5 @@
 import { describeFinding, isDamage } from '../../../domain/year/finding.ts'
-import type { VerifyProgress, VerifyReport, VerifyResult } from '../../../jobs/verify-archive.ts'
+import type { VerifyProgress, VerifyReport, VerifyResult } from '../../../jobs/archive/verify-archive.ts'
 import { describeError } from '../../exit-codes.ts'
 import { counted } from '../../terminal.ts'
 import type { Terminal } from '../../terminal.ts'

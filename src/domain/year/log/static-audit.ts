@@ -6,7 +6,7 @@ import type { ProvedLedger } from '../chain.ts'
 import { proveLedger } from '../check.ts'
 import { finding } from '../finding.ts'
 import type { Finding } from '../finding.ts'
-import { historyIndex, historyIndexSchema } from '../history.ts'
+import { historyIndex, historyIndexSchema } from '../history/history.ts'
 import type { Head, LedgerContents } from '../ledger.ts'
 import { STATIC_INDEX, STATIC_LEGACY_LEDGER } from './static-layout.ts'
 

@@ -1,0 +1,88 @@
+import { Refusal } from '../../../domain/refusal.ts'
+import type { DatabaseLocation, StoreLocation } from '../../../domain/refusal.ts'
+import { copyArchive, emptyArchive } from '../../../jobs/archive/copy-archive.ts'
+import type { ArchiveStores, CopyReport, CopyTargetPorts } from '../../../jobs/archive/copy-archive.ts'
+import type { Container } from '../../container.ts'
+import { readTargetConfig } from '../../settings/read-config.ts'
+import { fileOf, isUnfounded, prepareFolders, realPath, requireFolders } from '../../data-folder.ts'
+import { EXIT } from '../../exit-codes.ts'
+import { isDeadProcess, thisProcess } from '../../process-identity.ts'
+import { counted } from '../../terminal.ts'
+import type { Terminal } from '../../terminal.ts'
+import type { CommandContext } from '../../context.ts'
+
+/**
+ * `dash copy-archive`: copies the archive to other stores and audits the copy.
+ *
+ * @param targets a data folder, or a database URL and a store URL, or an env file that holds them
+ */
+export async function copyArchiveCommand(
+  context: CommandContext,
+  targets: readonly string[],
+): Promise<number> {
+  const { config, container, terminal, signal, flags, env, cwd } = context
+  const targetConfig = readTargetConfig(targets, flags, env, cwd)
+  if (
+    ledgerAddress(config.ledger) === ledgerAddress(targetConfig.ledger) ||
+    storeAddress(config.store) === storeAddress(targetConfig.store)
+  ) {
+    throw new Refusal(
+      'usage',
+      '--to is the archive itself, or its ledger or object store; choose another target',
+    )
+  }
+  if (isUnfounded(config)) throw emptyArchive()
+  requireFolders(config)
+  prepareFolders(targetConfig, true)
+  const targetContainer = container.withConfig(targetConfig)
+  try {
+    const report = await copyArchive(
+      { source: await archivePortsOf(container), ...(await targetPorts(targetContainer, terminal)) },
+      signal,
+    )
+    terminal.result(report, copySummary(report))
+    return EXIT.done
+  } finally {
+    await targetContainer.close()
+  }
+}
+
+/** Opens the target of a copy. */
+export async function targetPorts(container: Container, terminal: Terminal): Promise<CopyTargetPorts> {
+  return {
+    target: await archivePortsOf(container),
+    clock: Date.now,
+    holder: thisProcess(),
+    isDead: isDeadProcess,
+    onNote: terminal.note,
+    onProgress: ({ objects, ofObjects }) => terminal.progress(`${objects} of ${ofObjects} objects`),
+  }
+}
+
+async function archivePortsOf(container: Container): Promise<ArchiveStores> {
+  return {
+    ledger: await container.ledger(),
+    objects: await container.objects(),
+    year: await container.year(),
+    auditors: await container.auditors(),
+  }
+}
+
+/** Location of a ledger, independent of links, URL scheme and token. */
+function ledgerAddress(location: DatabaseLocation): string {
+  const path = fileOf(location)
+  return path === null ? location.url.replace(/^libsql:/, 'https:').replace(/\/+$/, '') : realPath(path)
+}
+
+/** Location of an object store, independent of links and keys. */
+function storeAddress(store: StoreLocation): string {
+  if (store.kind === 'file') return realPath(store.path)
+  return `${store.endpoint}/${store.bucket}/${store.prefix}`
+}
+
+/** Summarizes a copy in one line. */
+export function copySummary({ objects, entries, legacy, head }: CopyReport): string {
+  const rows = entries.copied + legacy.copied
+  const there = objects.unchanged > 0 ? `, ${counted(objects.unchanged, 'object')} already present` : ''
+  return `copied and audited: ${counted(objects.copied, 'object')}, ${counted(rows, 'ledger row')}${there}; head ${head.seq} ${head.leaf.slice(0, 16)}`
+}

@@ -1,0 +1,64 @@
+import { readFileSync } from 'node:fs'
+import { fileURLToPath } from 'node:url'
+import { Refusal } from '../../../domain/refusal.ts'
+import { STATIC_PAGE, STATIC_PAGE_NOT_FOUND } from '../../../domain/year/log/static-layout.ts'
+import { exportArchive, noCheckpoint } from '../../../jobs/archive/export-archive.ts'
+import type { ExportReport } from '../../../jobs/archive/export-archive.ts'
+import type { CommandContext } from '../../context.ts'
+import { createPublicFolder, isUnfounded, requireFolders, requireOutsideStore } from '../../data-folder.ts'
+import { EXIT } from '../../exit-codes.ts'
+import { readTreeLocation } from '../../settings/read-config.ts'
+import { counted } from '../../terminal.ts'
+
+/**
+ * Runs `dash export`: writes the archive as static files.
+ *
+ * @param target a folder, or the URL of a bucket
+ * @param withPage true to write the page too
+ */
+export async function exportCommand(
+  { config, container, terminal, signal, flags, env, cwd }: CommandContext,
+  target: string,
+  withPage: boolean,
+): Promise<number> {
+  if (target === '') throw new Refusal('usage', 'the target must not be empty; name a folder or a bucket')
+  const location = readTreeLocation(target, 'the target', flags, env, cwd)
+  if (isUnfounded(config)) throw noCheckpoint()
+  requireFolders(config)
+  requireOutsideStore(location, config)
+  const report = await exportArchive(
+    {
+      year: await container.year(),
+      objects: await container.objects(),
+      openTree() {
+        if (location.kind === 'file') createPublicFolder(location.path)
+        return container.staticTree(location)
+      },
+      page: withPage ? pageFiles() : new Map(),
+      clock: Date.now,
+      onProgress: ({ objects, ofObjects }) => terminal.progress(`${objects} of ${ofObjects} objects`),
+    },
+    signal,
+  )
+  terminal.result(report, summary(report))
+  return EXIT.done
+}
+
+/** Scripts, styles and images that the page loads, from those of the server's pages. */
+const PAGE_ASSETS = ['page.css', 'icon.svg', 'announce.js', 'archive-log.js', 'archive.js']
+
+/** The page's own files by path in the export. */
+function pageFiles(): Map<string, Uint8Array> {
+  const read = (name: string): Uint8Array =>
+    readFileSync(fileURLToPath(new URL(`../../../../assets/${name}`, import.meta.url)))
+  return new Map([
+    ...PAGE_ASSETS.map((name) => [`page/${name}`, read(`page/${name}`)] as const),
+    [STATIC_PAGE_NOT_FOUND, read('static/404.html')],
+    [STATIC_PAGE, read('static/index.html')],
+  ])
+}
+
+function summary({ origin, size, objects, tiles, bundles, others }: ExportReport): string {
+  const written = [objects, tiles, bundles, others].reduce((sum, { copied }) => sum + copied, 0)
+  return `exported: ${origin}, ${size === 1 ? '1 entry' : `${size} entries`}; ${counted(written, 'file')} written`
+}

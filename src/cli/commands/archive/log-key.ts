@@ -1,0 +1,26 @@
+import { randomBytes } from 'node:crypto'
+import { resolve } from 'node:path'
+import { ED25519_KEY_BYTES } from '../../../domain/digest.ts'
+import { Refusal } from '../../../domain/refusal.ts'
+import type { CommandContext } from '../../context.ts'
+import { EXIT } from '../../exit-codes.ts'
+import { requireOrigin } from '../../settings/config.ts'
+
+/**
+ * Runs `dash log-key new`: creates a key file.
+ *
+ * @param file path of the key file; undefined uses `DASH_LOG_KEY_FILE`
+ * @returns the exit code
+ * @throws Refusal `usage` if there is no path or the file exists, `configuration` if the log has no name
+ */
+export async function newLogKeyCommand(
+  { config, container, cwd, terminal }: CommandContext,
+  file: string | undefined,
+): Promise<number> {
+  const origin = requireOrigin(config)
+  const path = file === undefined ? config.log.keyFile : resolve(cwd, file)
+  if (path === null) throw new Refusal('usage', 'no key file given; name one or set DASH_LOG_KEY_FILE')
+  const verifierKey = await container.newLogKey(path, origin, randomBytes(ED25519_KEY_BYTES))
+  terminal.result({ path, origin, verifierKey }, `created ${path}; its verifier key is ${verifierKey}`)
+  return EXIT.done
+}

@@ -1,0 +1,46 @@
+import { availableParallelism } from 'node:os'
+import { Refusal } from '../../../domain/refusal.ts'
+import { mirrorHost } from '../../../jobs/archive/mirror.ts'
+import type { MirrorReport } from '../../../jobs/archive/mirror.ts'
+import type { CommandContext } from '../../context.ts'
+import { createPublicFolder, requireOutsideStore } from '../../data-folder.ts'
+import { describeError } from '../../exit-codes.ts'
+import { flagValue, parseBase } from '../../settings/environment.ts'
+import { readTreeLocation } from '../../settings/read-config.ts'
+import { counted } from '../../terminal.ts'
+import { exitCode, hostPorts } from '../verify/verify-archive.ts'
+import type { HostLogFlags } from '../verify/verify-archive.ts'
+import { forkText, showFindings, summarize } from '../verify/verify-output.ts'
+
+/**
+ * Runs `dash mirror`: copies the signed log of a host, its ledger and its publications to static files.
+ *
+ * @param names base URL of the host, then a folder or the URL of a bucket
+ * @returns the exit code
+ */
+export async function mirrorCommand(
+  context: CommandContext,
+  names: readonly string[],
+  flags: HostLogFlags,
+): Promise<number> {
+  const { config, container, terminal, signal, flags: configFlags, env, cwd } = context
+  const [url, target, ...more] = names
+  if (url === undefined || target === undefined || more.length > 0)
+    throw new Refusal('usage', 'name the URL of a host, then a folder or a bucket for the mirror')
+  const base = flagValue('the host', url, 'an absolute http(s) URL', parseBase)
+  const location = readTreeLocation(target, 'the target', configFlags, env, cwd)
+  requireOutsideStore(location, config)
+  const host = await hostPorts(base, context, flags)
+  if (location.kind === 'file') createPublicFolder(location.path)
+  const ports = { ...host, target: await container.staticTree(location) }
+  const result = await mirrorHost(ports, { jobs: availableParallelism(), signal })
+  showFindings(result, terminal)
+  const reason = result.cause === null ? null : describeError(result.cause)
+  terminal.result({ ...result.report, reason }, summary(result.report))
+  return exitCode(result, null, signal)
+}
+
+function summary(report: MirrorReport): string {
+  const { copied, unchanged } = report.files
+  return `${counted(copied, 'file')} written, ${unchanged} unchanged; ${summarize(report, false)}${forkText(report)}`
+}

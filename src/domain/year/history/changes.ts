@@ -1,0 +1,85 @@
+import { addDays, daysBetween } from '../../time.ts'
+import type { Day } from '../../time.ts'
+import { compareLists } from './calendar.ts'
+import type { Comparison, GapStop, TimelineStop } from './calendar.ts'
+import type { TimelineItem } from '../chain.ts'
+import type { GapReason } from '../ledger.ts'
+
+/** Changes of a list from one publication of the Year to the next (docs/api.md). */
+
+/** Least number of ranks by which a named item moved. */
+const MOVED_MIN = 10
+
+export interface YearChanges<T> extends Pick<Comparison<T>, 'entered' | 'left' | 'moved'> {
+  /** The first item if another one was first before; else null. */
+  newFirst: T | null
+}
+
+/** The changes between two lists: what entered, left, or moved by ten ranks or more, largest moves first. */
+export function changesBetween<T extends { key: string; rank: number }>(
+  earlier: readonly T[],
+  later: readonly T[],
+): YearChanges<T> {
+  const { entered, left, moved } = compareLists(earlier, later)
+  const [first] = later
+  return {
+    entered,
+    left,
+    moved: moved
+      .filter(({ rose }) => Math.abs(rose) >= MOVED_MIN)
+      .sort((a, b) => Math.abs(b.rose) - Math.abs(a.rose)),
+    newFirst: first && first.key !== earlier[0]?.key ? first : null,
+  }
+}
+
+/** A publication, the one before it, and the gaps between them. */
+export interface PublicationStep {
+  item: TimelineItem
+  /** null for the first publication. */
+  previous: TimelineItem | null
+  gaps: readonly GapStop[]
+}
+
+/** Every selectable publication as a step from the one before, by as-of day. */
+export function publicationSteps(stops: readonly TimelineStop[]): PublicationStep[] {
+  const steps: PublicationStep[] = []
+  let gaps: GapStop[] = []
+  for (const stop of stops) {
+    if (stop.kind === 'gap') gaps.push(stop)
+    else {
+      steps.push({ item: stop.item, previous: steps.at(-1)?.item ?? null, gaps })
+      gaps = []
+    }
+  }
+  return steps
+}
+
+/** A day without a publication; `reason` is null if the ledger has no entry for it. */
+export interface MissingDay {
+  asOfDay: Day
+  reason: GapReason | null
+}
+
+/**
+ * Lists the days after a publication that have none: every recorded gap, and every other day up to `until`.
+ *
+ * @param history the as-of days of all publications, and all recorded gaps
+ * @param after as-of day of the publication
+ * @param until last day that must be published by now
+ */
+export function missingDays(
+  history: {
+    publications: readonly { asOfDay: Day }[]
+    gaps: readonly { asOfDay: Day; reason: GapReason }[]
+  },
+  after: Day,
+  until: Day,
+): MissingDay[] {
+  const published = new Set(history.publications.map(({ asOfDay }) => asOfDay))
+  const reasons = new Map(history.gaps.map(({ asOfDay, reason }) => [asOfDay, reason]))
+  const lastDay = [until, ...reasons.keys()].sort().at(-1) ?? until
+  return daysBetween(addDays(after, 1), lastDay)
+    .filter((asOfDay) => !published.has(asOfDay))
+    .map((asOfDay) => ({ asOfDay, reason: reasons.get(asOfDay) ?? null }))
+    .filter(({ asOfDay, reason }) => reason !== null || asOfDay <= until)
+}

@@ -1,0 +1,168 @@
+import { z } from 'zod'
+import { readAs } from '../../feed/source.ts'
+import { parseQuery } from '../../query.ts'
+import { Refusal } from '../../refusal.ts'
+import { formatInstant, parseInstant } from '../../time.ts'
+import type { Instant } from '../../time.ts'
+import type { ProvedLedger } from '../chain.ts'
+import type { Head } from '../ledger.ts'
+
+/** Most milliseconds that `at` may be ahead of now, inclusive (docs/api.md). */
+export const FUTURE_TOLERANCE_MS = 300_000
+
+const instantSchema = z
+  .string()
+  .regex(/^\d{4}-\d{2}-\d{2}T\d{2}:\d{2}:\d{2}(\.\d{1,3})?Z$/)
+  .transform(readAs(parseInstant, 'not a real instant'))
+
+/** The query of `GET /api/feed/history` (docs/api.md). */
+export const historyQuerySchema = z.object({
+  sort: z.enum(['year']).meta({ description: 'Only `year` is accepted.', example: 'year' }),
+  at: instantSchema.optional().meta({
+    description:
+      'UTC instant, `YYYY-MM-DDTHH:mm:ssZ` with one to three optional fraction digits, at most five minutes in the future. Default: now.',
+  }),
+})
+
+/**
+ * Parses a history request.
+ *
+ * @param params the parsed query string; a name given twice is invalid
+ * @param now default of `at`
+ * @throws Refusal `invalid_sort`, then `invalid_at`
+ */
+export function parseHistoryQuery(params: URLSearchParams, now: Instant): { at: Instant } {
+  const codes = { sort: 'invalid_sort', at: 'invalid_at' } satisfies Record<string, HistoryRefusal>
+  const { at = now } = parseQuery(historyQuerySchema, params, codes)
+  if (!isPast(at, now)) throw new Refusal<HistoryRefusal>('invalid_at')
+  return { at }
+}
+
+/** Parses the single value of a parameter to an instant at most five minutes ahead of `now`; null for anything else. */
+export function parsePastInstant(values: readonly string[], now: Instant): Instant | null {
+  const { data } = instantSchema.safeParse(values.length === 1 ? values[0] : null)
+  return data !== undefined && isPast(data, now) ? data : null
+}
+
+/** True for an instant at most five minutes ahead of `now`. */
+export function isPast(at: Instant, now: Instant): boolean {
+  return at <= now + FUTURE_TOLERANCE_MS
+}
+
+/** Refusal codes of `GET /api/feed/history` (docs/api.md): the whole, closed list. */
+export const HISTORY_REFUSALS = [
+  'invalid_sort',
+  'invalid_at',
+  'year_history_not_found',
+  'method_not_allowed',
+  'year_history_storage_unavailable',
+  'year_history_archive_corrupt',
+  'year_history_lookup_failed',
+] as const
+export type HistoryRefusal = (typeof HISTORY_REFUSALS)[number]
+
+/** The history index (docs/api.md): every publication and every gap, without the contents. */
+
+const instant = z.iso.datetime({ precision: 3 })
+const day = z.iso.date().describe('UTC day')
+const seq = z.int().min(1)
+const digest = z.string().regex(/^[0-9a-f]{64}$/)
+
+const indexedPublicationSchema = z
+  .strictObject({
+    publicationId: z.string(),
+    asOfDay: day,
+    publishedAt: instant.describe('value of `at` that returns this publication'),
+    sha256: digest.describe('SHA-256 of the publication; also its ETag'),
+    byteSize: z.int().min(0),
+    algorithmVersion: z.string(),
+    schemaVersion: z.int(),
+    ledger: z.enum(['v1', 'versioned']),
+    own: z.boolean().describe('false for publications imported from an older archive'),
+    seq: seq.describe('position in its ledger'),
+    leaf: digest
+      .nullable()
+      .describe('leaf of its entry; null in the legacy ledger, which has one seal for all'),
+  })
+  .meta({ id: 'IndexedPublication' })
+
+const indexedGapSchema = z
+  .strictObject({
+    asOfDay: day,
+    reason: z.enum(['attempts_spent', 'missed']),
+    attempts: z.int().min(0).describe('number of counted attempts'),
+    recordedAt: instant,
+    seq,
+    leaf: digest,
+  })
+  .meta({ id: 'IndexedGap' })
+
+export const historyIndexSchema = z
+  .strictObject({
+    head: z.strictObject({ seq, leaf: digest, time: instant }).nullable().describe('the newest head'),
+    publications: z
+      .array(indexedPublicationSchema)
+      .describe('in order; `at` selects the last one at or before it'),
+    gaps: z.array(indexedGapSchema).describe('in the order of their entries'),
+  })
+  .meta({ id: 'YearHistoryIndex' })
+
+type HistoryIndex = z.infer<typeof historyIndexSchema>
+
+/** The members of a host's index that a reader of its publications needs; a newer host may serve more. */
+const readableIndexSchema = z.object({
+  publications: z.array(
+    indexedPublicationSchema
+      .pick({ publicationId: true, asOfDay: true, publishedAt: true, sha256: true })
+      .strip(),
+  ),
+  gaps: z.array(indexedGapSchema.pick({ asOfDay: true, reason: true }).strip()),
+})
+
+export type ReadableIndex = z.infer<typeof readableIndexSchema>
+
+/** Parses the index of another host; null if it is something else. */
+export function parseHistoryIndex(json: unknown): ReadableIndex | null {
+  return readableIndexSchema.safeParse(json).data ?? null
+}
+
+/**
+ * Creates the index of both ledgers.
+ *
+ * @param head the newest head whose entry is there
+ */
+export function historyIndex(proved: ProvedLedger, head: Head | null): HistoryIndex {
+  const { entries } = proved
+  // Imported entries end with the seal.
+  const sealSeq = entries.find(({ kind }) => kind === 'legacy-seal')?.seq ?? 0
+  return {
+    head: head && { seq: head.seq, leaf: head.leaf, time: formatInstant(head.time) },
+    publications: proved.timeline.map(({ manifest, ledger, seq: entrySeq }) => ({
+      publicationId: manifest.publicationId,
+      asOfDay: manifest.asOfDay,
+      publishedAt: formatInstant(manifest.publishedAt),
+      sha256: manifest.sha256,
+      byteSize: manifest.byteSize,
+      algorithmVersion: manifest.algorithmVersion,
+      schemaVersion: manifest.schemaVersion,
+      ledger,
+      own: ledger === 'versioned' && entrySeq > sealSeq,
+      seq: entrySeq,
+      leaf: ledger === 'versioned' ? (entries[entrySeq - 1]?.leaf ?? null) : null,
+    })),
+    gaps: entries.flatMap((entry) =>
+      entry.kind === 'gap'
+        ? [
+            {
+              asOfDay: entry.asOfDay,
+              reason: entry.reason,
+              attempts: entry.attempts,
+              recordedAt: formatInstant(entry.recordedAt),
+              seq: entry.seq,
+              leaf: entry.leaf,
+            },
+          ]
+        : [],
+    ),
+  }
+}

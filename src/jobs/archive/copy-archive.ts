@@ -1,0 +1,229 @@
+import type { LeaseHolder } from '../../domain/lease.ts'
+import type { Objects, Auditors, Clock, Ledger, YearReader } from '../../domain/ports.ts'
+import { Refusal, storageDamaged } from '../../domain/refusal.ts'
+import type { StorageRefusal } from '../../domain/refusal.ts'
+import type { TimelineItem } from '../../domain/year/chain.ts'
+import { auditLedger } from '../../domain/year/check.ts'
+import { objectPath } from '../../domain/year/examine.ts'
+import { isDamage } from '../../domain/year/finding.ts'
+import type { Finding } from '../../domain/year/finding.ts'
+import { leafText, legacyText } from '../../domain/year/ledger.ts'
+import type { Head, LedgerContents, LedgerRow, Manifest } from '../../domain/year/ledger.ts'
+import { logFileName } from '../../domain/year/log/log-history.ts'
+import { COPY_CONCURRENCY, copyObjects } from './copy-objects.ts'
+import type { CopyCounts, ObjectProgress } from './copy-objects.ts'
+import { leaseLost, withPublisherLease } from '../lease.ts'
+import { verifyArchive } from './verify-archive.ts'
+import type { VerifyReport } from './verify-archive.ts'
+
+/** An archive: its two stores, and their read-only form for an audit. */
+export interface ArchiveStores {
+  ledger: Ledger
+  objects: Objects
+  year: YearReader
+  auditors: Auditors
+}
+
+/** What a copy reads: an archive, or a mirror of one. */
+export interface CopySource {
+  /** The source in messages. */
+  name: string
+  /**
+   * Reads and proves the source: the target is append-only, so that damage must not reach it.
+   *
+   * @param before the ledger of the target
+   */
+  read(before: LedgerContents): Promise<{
+    /** Continues `before`, unless the target holds another archive. */
+    contents: LedgerContents
+    timeline: readonly TimelineItem[]
+    heads: readonly Head[]
+  }>
+  objects: Pick<Objects, 'get'>
+  everyAttempt: Ledger['everyAttempt']
+  logFiles: Pick<Objects['logFiles'], 'list' | 'get'>
+}
+
+export interface CopyPorts {
+  source: ArchiveStores
+  target: ArchiveStores
+  clock: Clock
+  holder: LeaseHolder
+  isDead: (process: string) => boolean
+  onNote: (message: string) => void
+  onProgress: ObjectProgress
+}
+
+/** The ports of a copy, except its source. */
+export type CopyTargetPorts = Omit<CopyPorts, 'source'>
+
+/** The JSON result of `copy-archive` and `import mirror` (docs/backup.md). */
+export interface CopyReport {
+  /** Written objects, heads and entries; `unchanged` ones were already in the target. */
+  objects: CopyCounts & { bytes: number }
+  heads: CopyCounts
+  /** Signed checkpoints, cosignatures and policies. */
+  logFiles: CopyCounts
+  entries: CopyCounts
+  legacy: CopyCounts
+  head: VerifyReport['head']
+  durationMs: number
+}
+
+type CopyRefusal = 'copy_refused'
+
+/**
+ * Copies an archive to other engines (docs/operations.md): every object, every head, then all rows of the ledger in
+ * one transaction, then the files of the signed log, then an audit of the copy. The target must hold a beginning of
+ * the same archive, so that an interrupted copy continues and nothing is overwritten or deleted.
+ *
+ * @throws Refusal `copy_refused` when the target holds another archive, `lease_held` while another process publishes
+ *   there, `storage_damaged` when the source cannot be proved or the copy is not sound
+ */
+export async function copyArchive({ source, ...ports }: CopyPorts, signal: AbortSignal): Promise<CopyReport> {
+  return copyFrom(archiveSource(source), ports, signal)
+}
+
+/** Copies a source as {@link copyArchive} copies an archive. */
+export async function copyFrom(
+  source: CopySource,
+  ports: CopyTargetPorts,
+  signal: AbortSignal,
+): Promise<CopyReport> {
+  const { target, clock } = ports
+  const startedAt = clock()
+  await target.objects.prepare()
+  const lease = { ...ports, ledger: target.ledger, onProgress: ports.onNote }
+  // A crash from here on: the lease expires.
+  return withPublisherLease(lease, async (token) => {
+    const before = await target.ledger.read()
+    const { contents, timeline, heads: sourceHeads } = await source.read(before)
+    requirePrefix(before, contents, source.name)
+    await requireOwnHeads(target.objects, contents.rows, source.name)
+    // A crash in between leaves objects without a reference.
+    const existing = new Set(await target.objects.keys('sha256'))
+    const objectTarget = {
+      has: async ({ sha256 }: Manifest) => existing.has(objectPath(sha256)),
+      put: async ({ sha256 }: Manifest, bytes: Uint8Array) => target.objects.put(sha256, bytes),
+    }
+    const objects = await copyObjects(source.objects, timeline, objectTarget, ports.onProgress, signal)
+    // A crash from here on leaves heads without entries: the target serves nothing.
+    const heads = await copyHeads(sourceHeads, target.objects)
+    const attempts = await source.everyAttempt()
+    // The commit point: all rows or none.
+    const refusal = await target.ledger.adopt(contents, attempts, before, { token, now: clock() })
+    if (refusal === 'lease-lost') throw leaseLost()
+    if (refusal !== null) throw copyRefused('its ledger changed during the copy; run the command again')
+    // After a crash here, notes are missing from the copy, and the next copy adds them.
+    const logFiles = await copyLogFiles(source.logFiles, target.objects.logFiles, contents.rows.length)
+    return {
+      objects,
+      heads,
+      logFiles,
+      entries: copyCounts(contents.rows, before.rows),
+      legacy: copyCounts(contents.legacy, before.legacy),
+      head: await auditCopy(ports, signal),
+      durationMs: clock() - startedAt,
+    }
+  })
+}
+
+/** The refusal to change a target that is not a beginning of the source. */
+export function copyRefused(reason: string): Refusal<CopyRefusal> {
+  return new Refusal('copy_refused', `the target cannot receive the copy: ${reason}`)
+}
+
+/** The refusal to copy an archive that has no entry yet. */
+export function emptyArchive(): Refusal<'usage'> {
+  return new Refusal('usage', 'the archive to copy is empty; check --data-dir')
+}
+
+function unsound(which: string, finding: Finding | undefined): Refusal<StorageRefusal> {
+  const first = `${finding?.code} ${finding?.path}`
+  return storageDamaged(`${which} is damaged: ${first}; run dash verify-archive on it`)
+}
+
+function copyCounts(all: readonly unknown[], before: readonly unknown[]): CopyCounts {
+  return { copied: all.length - before.length, unchanged: before.length }
+}
+
+function archiveSource({ ledger, objects, year, auditors }: ArchiveStores): CopySource {
+  return {
+    name: 'the archive to copy',
+    read: () => readArchive(year, auditors),
+    objects,
+    everyAttempt: () => ledger.everyAttempt(),
+    logFiles: objects.logFiles,
+  }
+}
+
+async function readArchive(year: YearReader, auditors: Auditors): ReturnType<CopySource['read']> {
+  const { contents, proved } = await year.read()
+  // A running publisher may have added heads; the next copy includes them.
+  const heads = (await auditors.objects.heads()).filter(({ seq }) => seq <= contents.rows.length)
+  if (proved.unfinished) throw new Refusal('usage', 'an import into the archive to copy is not finished')
+  if (contents.rows.length === 0) throw emptyArchive()
+  const [finding] = auditLedger(contents, heads, null).findings
+  if (finding) throw unsound('the archive to copy', finding)
+  return { contents, timeline: proved.timeline, heads: heads.flatMap(({ head }) => head ?? []) }
+}
+
+/** Requires every row of the target to be in the source at the same position. */
+function requirePrefix(target: LedgerContents, source: LedgerContents, name: string): void {
+  const differing = (mine: readonly string[], theirs: readonly string[]): number =>
+    1 + mine.findIndex((text, index) => text !== theirs[index])
+  const entriesOf = ({ rows }: LedgerContents): string[] => rows.map((row) => `${leafText(row)} ${row.leaf}`)
+  const entry = differing(entriesOf(target), entriesOf(source))
+  if (entry > 0) throw copyRefused(`its ledger entry ${entry} differs from ${name}`)
+  const legacyOf = ({ legacy: rows }: LedgerContents): string[] => rows.map((row) => legacyText([row]))
+  const legacy = differing(legacyOf(target), legacyOf(source))
+  if (legacy > 0) throw copyRefused(`its legacy publication ${legacy} differs from ${name}`)
+  if (target.founding !== null && JSON.stringify(target.founding) !== JSON.stringify(source.founding))
+    throw copyRefused('an import of another archive was started there')
+}
+
+async function requireOwnHeads(objects: Objects, rows: readonly LedgerRow[], name: string): Promise<void> {
+  const newest = await objects.newestHead()
+  if (newest === null || rows[newest.seq - 1]?.leaf === newest.leaf) return
+  throw copyRefused(`its head ${newest.seq} is not in ${name}`)
+}
+
+async function copyHeads(heads: readonly Head[], target: Objects): Promise<CopyReport['heads']> {
+  const existing = new Set(await target.keys('heads'))
+  // An existing head must be the same.
+  for (const head of heads) await target.putHead(head)
+  const copied = heads.filter(({ seq }) => !existing.has(`heads/${seq}`)).length
+  return { copied, unchanged: heads.length - copied }
+}
+
+/** @param entries number of entries of the copied ledger; later checkpoints are left to the next copy */
+async function copyLogFiles(
+  source: CopySource['logFiles'],
+  target: Objects['logFiles'],
+  entries: number,
+): Promise<CopyReport['logFiles']> {
+  const there = new Set((await target.list()).map(logFileName))
+  const files = (await source.list()).filter((file) => file.kind === 'policy' || file.size <= entries)
+  for (const file of files) {
+    const bytes = await source.get(file)
+    if (bytes === null) throw storageDamaged(`tlog/year/${logFileName(file)} is listed but missing`)
+    // Refused if the target has a different file of this name.
+    await target.put(file, bytes)
+  }
+  const copied = files.filter((file) => !there.has(logFileName(file))).length
+  return { copied, unchanged: files.length - copied }
+}
+
+async function auditCopy(
+  { target, clock, onNote }: CopyTargetPorts,
+  signal: AbortSignal,
+): Promise<VerifyReport['head']> {
+  const { report, cause } = await verifyArchive(
+    { ...target.auditors, clock, random: () => 0, onProgress: () => undefined, onNote },
+    { sample: null, since: null, expectedHead: null, payloads: false, jobs: COPY_CONCURRENCY, signal },
+  )
+  if (cause !== null) throw cause
+  const finding = report.findings.find(isDamage)
+  if (!report.ok || finding) throw unsound('the copy', finding)
+  return report.head
+}

@@ -1,0 +1,193 @@
+import type { Clock, Objects, StaticTree, YearReader } from '../../domain/ports.ts'
+import { Refusal, storageDamaged } from '../../domain/refusal.ts'
+import type { StorageRefusal } from '../../domain/refusal.ts'
+import type { ProvedLedger } from '../../domain/year/chain.ts'
+import { proveLedger } from '../../domain/year/check.ts'
+import { historyIndex } from '../../domain/year/history/history.ts'
+import { legacyText, parseHead } from '../../domain/year/ledger.ts'
+import type { LedgerRow, Manifest } from '../../domain/year/ledger.ts'
+import { entryBytes, forkOf, ledgerTree } from '../../domain/year/log/log-history.ts'
+import { lostWitness } from '../../domain/year/log/log-policy.ts'
+import type { MerkleTree } from '../../domain/year/log/merkle-tree.ts'
+import { readCheckpoint } from '../../domain/year/log/signed-note.ts'
+import type { Checkpoint, Note } from '../../domain/year/log/signed-note.ts'
+import { STATIC_CHECKPOINT, staticObjectPath } from '../../domain/year/log/static-layout.ts'
+import { newestLogFiles, openStoredLog, requireContinued } from '../../domain/year/log/stored-log.ts'
+import type { StoredLog } from '../../domain/year/log/stored-log.ts'
+import { copyObjects } from './copy-objects.ts'
+import type { CopyCounts, ObjectProgress } from './copy-objects.ts'
+import { hasObject, requireOwnTree, writeStaticFiles } from './write-static.ts'
+import type { StaticContent } from './write-static.ts'
+
+export interface ExportPorts {
+  year: YearReader
+  objects: Pick<Objects, 'get' | 'headFile' | 'logFiles'>
+  /** Opens the target, and creates a missing folder. */
+  openTree: () => Promise<StaticTree>
+  /** Files of the page by path; empty for an export without a page. */
+  page: ReadonlyMap<string, Uint8Array>
+  clock: Clock
+  onProgress: ObjectProgress
+}
+
+/** The JSON result of `export` (docs/static-hosting.md). */
+export interface ExportReport {
+  origin: string
+  /** Number of entries of the exported checkpoint. */
+  size: number
+  /** Root of its tree in hex. */
+  root: string
+  /** Written files by kind; `unchanged` ones were already there with the same bytes. */
+  objects: CopyCounts & { bytes: number }
+  tiles: CopyCounts
+  bundles: CopyCounts
+  /** Legacy ledger, index, policy, headers, page and checkpoint. */
+  others: CopyCounts
+  durationMs: number
+}
+
+type ExportRefusal = 'copy_refused' | 'configuration' | StorageRefusal
+
+/**
+ * Writes the archive up to its newest signed checkpoint as a tree of static files (docs/static-hosting.md). Files that
+ * never change come first and the checkpoint comes last: a reader never sees a checkpoint whose files are missing. A
+ * repeated export continues an interrupted one. It is safe during a publication and during another export.
+ *
+ * @throws Refusal `configuration` if no checkpoint is signed; `copy_refused` if the tree belongs to another log or is
+ *   not an export; `storage_damaged` if the archive cannot be proved, a file that never changes differs, or the
+ *   checkpoint there is not an older one of this log
+ */
+export async function exportArchive(ports: ExportPorts, signal: AbortSignal): Promise<ExportReport> {
+  const { objects, clock } = ports
+  const startedAt = clock()
+  const archive = await readSignedArchive(ports)
+  // After a crash here, the target is an empty folder.
+  const tree = await ports.openTree()
+  const obstacle = obstacleTo(archive, await checkpointIn(tree, archive))
+  if (obstacle !== null) throw checkpointRefused(obstacle)
+  await requireOwnTree(tree)
+  const target = {
+    has: async ({ sha256 }: Manifest) => hasObject(tree, sha256),
+    put: async ({ sha256 }: Manifest, bytes: Uint8Array) => tree.put(staticObjectPath(sha256), bytes),
+  }
+  // After a crash here, the tree has objects without tiles.
+  const copied = await copyObjects(objects, archive.proved.timeline, target, ports.onProgress, signal)
+  const counts = { tiles: noCounts(), bundles: noCounts(), others: noCounts() }
+  const isWritten = await writeStaticFiles(
+    tree,
+    contentOf(archive, ports.page),
+    (path, isNew) => {
+      counts[kindOf(path)][isNew ? 'copied' : 'unchanged'] += 1
+    },
+    async () => obstacleTo(archive, await checkpointIn(tree, archive)) === null,
+    signal,
+  )
+  // Another export wrote a larger checkpoint meanwhile: start again from the newest note.
+  if (!isWritten) return exportArchive(ports, signal)
+  const { origin, size, root } = archive.log.checkpoint
+  return {
+    origin,
+    size,
+    root: Buffer.from(root).toString('hex'),
+    objects: copied,
+    ...counts,
+    durationMs: clock() - startedAt,
+  }
+}
+
+const noCounts = (): CopyCounts => ({ copied: 0, unchanged: 0 })
+
+function kindOf(path: string): 'tiles' | 'bundles' | 'others' {
+  if (path.includes('/tile/entries/')) return 'bundles'
+  return path.includes('/tile/') ? 'tiles' : 'others'
+}
+
+/** The archive up to its newest signed checkpoint. */
+interface SignedArchive {
+  log: StoredLog
+  rows: readonly LedgerRow[]
+  tree: MerkleTree
+  proved: ProvedLedger
+  /** Text of the legacy ledger; empty without one. */
+  legacy: string
+  /** Text of the index. */
+  index: string
+}
+
+function contentOf(
+  { log, rows, tree, legacy, index }: SignedArchive,
+  page: ExportPorts['page'],
+): StaticContent {
+  const { checkpoint, note, policy } = log
+  return { tree, size: checkpoint.size, entries: rows.map(entryBytes), legacy, index, policy, page, note }
+}
+
+/** The refusal to export an archive without a signed checkpoint. */
+export function noCheckpoint(): Refusal<ExportRefusal> {
+  const advice =
+    'create a key with dash log-key new, set DASH_LOG_KEY_FILE to its path and run dash checkpoint'
+  return new Refusal('configuration', `no checkpoint is signed yet; ${advice}`)
+}
+
+/** Reads the newest note, then the ledger, which is then at least as long, and proves both. */
+async function readSignedArchive({ year, objects }: ExportPorts): Promise<SignedArchive> {
+  const { logFiles } = objects
+  const files = newestLogFiles(await logFiles.list())
+  if (files === null) throw noCheckpoint()
+  const log = openStoredLog(
+    await Promise.all(files.map(async (file) => ({ file, bytes: await logFiles.get(file) }))),
+  )
+  const { contents } = await year.read()
+  const tree = ledgerTree(contents.rows)
+  requireContinued(tree, log.checkpoint)
+  const { size } = log.checkpoint
+  const head = parseHead((await objects.headFile(size)) ?? new Uint8Array())
+  if (head === null) throw storageDamaged(`head ${size} of the newest checkpoint is missing or invalid`)
+  const rows = contents.rows.slice(0, size)
+  const proved = proveLedger({ ...contents, rows }, head)
+  const index = JSON.stringify(historyIndex(proved, head))
+  return { log, rows, tree, proved, legacy: legacyText(contents.legacy), index }
+}
+
+/** The checkpoint in the tree, not verified. */
+type CheckpointThere = { checkpoint: Checkpoint; note: Note } | 'invalid' | null
+
+/** @throws Refusal `copy_refused` if it belongs to another log */
+async function checkpointIn(tree: StaticTree, { log }: SignedArchive): Promise<CheckpointThere> {
+  const bytes = await tree.get(STATIC_CHECKPOINT)
+  if (bytes === null) return null
+  const read = readCheckpoint(new TextDecoder().decode(bytes))
+  if (read.problem !== null) return 'invalid'
+  const { origin } = read.checkpoint
+  const own = log.checkpoint.origin
+  if (origin !== own)
+    throw new Refusal<ExportRefusal>(
+      'copy_refused',
+      `the target is an export of the log ${origin}, this archive is the log ${own}; choose another target`,
+    )
+  return read
+}
+
+/**
+ * Returns the reason why the checkpoint of the archive must not replace the one in the tree; null if it may. The
+ * signature of the replaced one is not verified, because keys change: the ledger must continue it.
+ */
+function obstacleTo({ log, tree }: SignedArchive, there: CheckpointThere): string | null {
+  if (there === null) return null
+  if (there === 'invalid') return 'is not a signed checkpoint'
+  const { size } = log.checkpoint
+  if (there.checkpoint.size > size)
+    return `has ${there.checkpoint.size} entries, the newest checkpoint of this archive only ${size}`
+  const fork = forkOf(tree, there.checkpoint)
+  if (fork !== null) return `belongs to another history: ${fork}`
+  const lost = lostWitness(there.note, log.parsedNote, log.parsedPolicy)
+  return there.checkpoint.size < size || lost === null
+    ? null
+    : `has a newer cosignature of ${lost} than this archive`
+}
+
+function checkpointRefused(obstacle: string): Refusal<StorageRefusal> {
+  const advice =
+    'restore what this archive lost (docs/backup.md#a-second-history), or export to an empty target'
+  return storageDamaged(`${STATIC_CHECKPOINT} in the target ${obstacle}; ${advice}`)
+}

@@ -1,0 +1,210 @@
+import { Refusal } from '../../domain/refusal.ts'
+import type { PublicHost } from '../../domain/ports.ts'
+import { auditLedger } from '../../domain/year/check.ts'
+import type { LedgerAudit } from '../../domain/year/check.ts'
+import { isSound } from '../../domain/year/finding.ts'
+import { parseHead } from '../../domain/year/ledger.ts'
+import type { AuditedContents, Head } from '../../domain/year/ledger.ts'
+import type { TilesAudit } from '../../domain/year/log/audit-tiles.ts'
+import { auditIndex, auditLegacyFile, headOfIndex } from '../../domain/year/log/static-audit.ts'
+import { STATIC_INDEX, STATIC_LEGACY_LEDGER } from '../../domain/year/log/static-layout.ts'
+import {
+  auditPublishedLedger,
+  hasTooManyLines,
+  isOvertaken,
+  ledgerTextOf,
+  linesOf,
+  LINES_MAX,
+  PUBLISHED_HEAD,
+  PUBLISHED_LEDGER,
+  PUBLISHED_LEGACY_LEDGER,
+  publishedDocument,
+} from '../../domain/year/published-ledger.ts'
+import type { PublishedDocument, Reference } from '../../domain/year/published-ledger.ts'
+import { auditHostTiles, mergeNote, readHostNote } from './host-log.ts'
+import type { HostLogPorts, HostNote, LogReport } from './host-log.ts'
+import { addFindings, unavailable, unexpectedResponse } from './host-requests.ts'
+import type { HostRun } from './host-requests.ts'
+import { NOTHING_READ } from './verify-archive.ts'
+
+export interface HostLedgerPorts extends HostLogPorts {
+  published: PublicHost['history']
+}
+
+/** The ledger of a host, audited. */
+export interface HostLedger {
+  audit: LedgerAudit
+  /** The ledger as it was read; null if the host has none that can be read. */
+  contents: AuditedContents | null
+  /** True if the host only serves files: it has a signed log and no API. */
+  isStatic: boolean
+  comparedWith: 'own' | 'none'
+  /** The newest head; null if the host has none in its ledger. */
+  head: Head | null
+  /** The signed log; null if the host has none, or one that is not valid. */
+  log: HostLog | null
+}
+
+/** The signed log of a host, audited. */
+export interface HostLog {
+  note: HostNote
+  tiles: TilesAudit
+  report: LogReport
+}
+
+const NO_LEDGER: HostLedger = {
+  audit: NOTHING_READ,
+  contents: null,
+  isStatic: false,
+  comparedWith: 'none',
+  head: null,
+  log: null,
+}
+
+/** Longest index or legacy ledger of a static host that is read, in bytes. */
+const FILE_MAX_BYTES = 16 * 1024 * 1024
+
+/**
+ * Reads the signed log and the ledger of a host and audits them: against each other, the trusted policy, the newest
+ * checkpoint seen earlier, a head kept earlier and the own ledger. The own ledger replaces one that the host does not
+ * publish. Findings are added to the run.
+ *
+ * @throws Refusal `usage` without a ledger to compare the host with
+ */
+export async function readHostLedger(
+  ports: HostLedgerPorts,
+  reference: Reference,
+  run: HostRun,
+): Promise<HostLedger> {
+  const { published } = ports
+  const { signal } = run
+  // The checkpoint and the head are requested first: a concurrent publication only makes the ledger longer.
+  const signed = await readHostNote(ports, signal)
+  addFindings(run, signed?.findings ?? [])
+  const note = signed?.note ?? null
+  const head = await readDocument(published, 'head', signal)
+  const ledger = await readDocument(published, 'ledger', signal)
+  const isStatic = signed !== null && ledger.bytes === null && ledger.findings.length === 0
+  if (isStatic) return readStaticLedger(ports, note, reference, run)
+  addFindings(run, ledger.findings)
+  if (ledger.bytes === null) {
+    const audit = auditOwnLedger(ledger, published.base, reference)
+    addFindings(run, audit.findings)
+    return { ...NO_LEDGER, audit, comparedWith: reference.own ? 'own' : 'none' }
+  }
+  const legacy = await readDocument(published, 'legacyLedger', signal)
+  addFindings(run, legacy.findings)
+  const laterHead = isOvertaken(head.bytes, ledger.bytes)
+    ? await readDocument(published, 'head', signal)
+    : null
+  const lines = { path: PUBLISHED_LEDGER.slice(1), lines: linesOf(ledger.bytes).lines }
+  const tiles = note && (await auditHostTiles(ports, note, lines, signal))
+  const texts = { ledger: ledger.bytes, legacy: legacy.bytes, head, laterHead }
+  const audited = await auditTexts(ports, texts, { note, tiles, isStatic }, reference, run)
+  return { ...audited, head: head.bytes && parseHead(head.bytes) }
+}
+
+/** Reads the ledger of a static host: the entries of the signed log. */
+async function readStaticLedger(
+  ports: HostLedgerPorts,
+  note: HostNote | null,
+  reference: Reference,
+  run: HostRun,
+): Promise<HostLedger> {
+  const isStatic = true
+  // Without a valid checkpoint nothing tells how many entries there are.
+  if (note === null) return { ...NO_LEDGER, isStatic }
+  const tiles = await auditHostTiles(ports, note, null, run.signal)
+  const texts = {
+    ledger: ledgerTextOf(tiles.entries),
+    legacy: await readFile(ports, STATIC_LEGACY_LEDGER, run.signal),
+    head: null,
+    laterHead: null,
+  }
+  const read = await auditTexts(ports, texts, { note, tiles, isStatic }, reference, run)
+  if (read.contents === null) return read
+  addFindings(run, auditLegacyFile(read.contents, texts.legacy))
+  const indexBytes = await readFile(ports, STATIC_INDEX, run.signal)
+  // An index of a damaged ledger proves nothing.
+  if (!isSound(run.findings)) return read
+  const { findings, later } = auditIndex(read.contents, indexBytes)
+  addFindings(run, findings)
+  if (later > 0)
+    ports.onNote(
+      `${STATIC_INDEX} lists ${later} entries that are not in the checkpoint of ${ports.published.base} yet`,
+    )
+  return { ...read, head: indexBytes && headOfIndex(read.contents, indexBytes) }
+}
+
+/** @returns null if the host does not have the file */
+async function readFile(
+  { published }: HostLedgerPorts,
+  path: string,
+  signal: AbortSignal,
+): Promise<Uint8Array | null> {
+  const response = await published.file(`/${path}`, FILE_MAX_BYTES, signal)
+  if (response.status === 404) return null
+  if (response.status !== 200) throw unexpectedResponse(published.base, path, response)
+  const { bytes } = response
+  if (bytes === null || hasTooManyLines(bytes))
+    throw unavailable(`the host ${published.base} sent more than an archive can have for ${path}`)
+  return bytes
+}
+
+async function auditTexts(
+  ports: HostLedgerPorts,
+  texts: Parameters<typeof auditPublishedLedger>[0],
+  { note, tiles, isStatic }: { note: HostNote | null; tiles: TilesAudit | null; isStatic: boolean },
+  reference: Reference,
+  run: HostRun,
+): Promise<HostLedger> {
+  addFindings(run, tiles?.findings ?? [])
+  const { isOwnUnrelated, contents, ...audit } = auditPublishedLedger(texts, reference)
+  addFindings(run, audit.findings)
+  if (isOwnUnrelated)
+    ports.onNote(
+      `the archive in the data folder has no entry and no publication in common with ${ports.published.base}; the host was not compared with it`,
+    )
+  const comparedWith = reference.own === null || isOwnUnrelated ? 'none' : 'own'
+  const ledger = { ...NO_LEDGER, audit, contents, isStatic, comparedWith } as const
+  if (note === null || tiles === null) return ledger
+  const { findings, report } = await mergeNote(ports, note, tiles.tree, isSound(run.findings))
+  addFindings(run, findings)
+  return { ...ledger, log: { note, tiles, report } }
+}
+
+/** Paths of the published texts, by method of the port. */
+const DOCUMENTS = {
+  head: PUBLISHED_HEAD,
+  ledger: PUBLISHED_LEDGER,
+  legacyLedger: PUBLISHED_LEGACY_LEDGER,
+} as const
+
+async function readDocument(
+  published: PublicHost['history'],
+  name: keyof typeof DOCUMENTS,
+  signal: AbortSignal,
+): Promise<PublishedDocument> {
+  const path = DOCUMENTS[name]
+  const response = await published[name](signal)
+  const document = publishedDocument(path, response)
+  if (document === null) throw unexpectedResponse(published.base, path, response)
+  if (document.bytes && hasTooManyLines(document.bytes))
+    throw unavailable(
+      `the host ${published.base} sent more than ${LINES_MAX} lines for ${path}, more than a ledger can have`,
+    )
+  return document
+}
+
+function auditOwnLedger(
+  { findings }: PublishedDocument,
+  base: string,
+  { own, expectedHead }: Reference,
+): LedgerAudit {
+  if (own === null && findings.length === 0)
+    throw new Refusal(
+      'usage',
+      `the host ${base} publishes no ledger (404 for ${PUBLISHED_LEDGER}), and the data folder has none to compare with; set --data-dir to a copy of its archive`,
+    )
+  return own ? auditLedger(own, null, expectedHead) : NOTHING_READ
+}

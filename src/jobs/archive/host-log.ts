@@ -1,0 +1,281 @@
+import { encodeBase64 } from '../../domain/digest.ts'
+import type { PublicHost, SeenLog, SeenLogs } from '../../domain/ports.ts'
+import { storageUnavailable } from '../../domain/refusal.ts'
+import { READ_ERROR, finding } from '../../domain/year/finding.ts'
+import type { Finding } from '../../domain/year/finding.ts'
+import { auditTiles } from '../../domain/year/log/audit-tiles.ts'
+import type { PublishedTile, TilesAudit } from '../../domain/year/log/audit-tiles.ts'
+import { forkOf } from '../../domain/year/log/log-history.ts'
+import { evaluatePolicy, parsePolicy } from '../../domain/year/log/log-policy.ts'
+import type { LogPolicy } from '../../domain/year/log/log-policy.ts'
+import type { MerkleTree } from '../../domain/year/log/merkle-tree.ts'
+import { openCheckpoint, readCheckpoint } from '../../domain/year/log/signed-note.ts'
+import type { Checkpoint, Note } from '../../domain/year/log/signed-note.ts'
+import { STATIC_CHECKPOINT, STATIC_POLICY, staticTilePath } from '../../domain/year/log/static-layout.ts'
+import { tilesOfSize } from '../../domain/year/log/tiles.ts'
+import { LINES_MAX } from '../../domain/year/published-ledger.ts'
+import { describeStatus } from '../../domain/year/history/published-response.ts'
+import { unavailable, unexpectedResponse } from './host-requests.ts'
+
+export interface HostLogPorts {
+  published: Pick<PublicHost['history'], 'base' | 'file'>
+  seenLogs: SeenLogs
+  /** Text of the policy that the user trusts; null to trust the one kept earlier, or the host's at first use. */
+  policy: string | null
+  /** Reports a note that is not a finding. */
+  onNote: (note: string) => void
+}
+
+/** Where the trusted key of the log came from. */
+type Trust = 'policy' | 'kept' | 'first use'
+
+/** A checkpoint of a host that a trusted key signed. */
+export interface HostNote {
+  text: string
+  checkpoint: Checkpoint
+  trust: Trust
+  /** Text of the trusted policy. */
+  policy: string
+  /** Text of the host's own policy; null if it has none. */
+  hostPolicy: string | null
+}
+
+/** A note and the file that holds it. */
+export interface KeptNote {
+  file: string
+  note: string
+}
+
+/** The log of a host in the report of an audit. */
+export interface LogReport {
+  origin: string
+  /** Number of entries that the host's checkpoint covers, and the root of their tree in base64. */
+  size: number
+  root: string
+  trust: Trust
+  /** Number of entries by which the host is behind a checkpoint that was seen earlier. */
+  behind: number
+  /** Two signed notes that contradict each other; null if there are none. */
+  fork: readonly KeptNote[] | null
+}
+
+/** Longest note or policy that is read, in bytes. */
+const TEXT_MAX_BYTES = 64 * 1024
+
+/** Most bytes of all tiles and bundles of a host together. */
+const TILES_MAX_BYTES = 16 * 1024 * 1024
+
+/** Error code of a host that found its log damaged. */
+const ADMITTED = 'year_log_archive_corrupt'
+
+/**
+ * Reads the checkpoint of a host and verifies it with the trusted policy.
+ *
+ * @returns null if the host has no checkpoint; `note` is null if the checkpoint is not valid, as a finding says
+ */
+export async function readHostNote(
+  ports: HostLogPorts,
+  signal: AbortSignal,
+): Promise<{ note: HostNote | null; findings: Finding[] } | null> {
+  const text = await readText(ports, STATIC_CHECKPOINT, signal)
+  if (text === null) return null
+  const refuse = (path: string, actual: string | null): { note: null; findings: Finding[] } => ({
+    note: null,
+    findings: [invalid(path, actual)],
+  })
+  if (text === ADMITTED) return refuse(STATIC_CHECKPOINT, `503 ${ADMITTED}`)
+  const read = readCheckpoint(text)
+  if (read.problem !== null) return refuse(STATIC_CHECKPOINT, read.problem)
+  const { origin, size } = read.checkpoint
+  const hostPolicy = await readText(ports, STATIC_POLICY, signal)
+  const { policy, trust } = await trustedPolicy(ports, origin, hostPolicy)
+  if (policy === null) return refuse(STATIC_POLICY, null)
+  const opened = openWith(policy, text)
+  if (opened.problem !== null) return refuse(opened.path, opened.problem)
+  if (size > LINES_MAX)
+    throw unavailable(
+      `the checkpoint of ${ports.published.base} has ${size} entries, more than a ledger can have`,
+    )
+  if (trust === 'first use')
+    ports.onNote(
+      `the key of the log ${origin} is trusted on first use, as ${ports.published.base} names it; to verify it, give a policy from another source with --policy`,
+    )
+  if (!opened.hasQuorum)
+    ports.onNote(`the checkpoint of ${origin} has fewer cosignatures than the quorum of the policy requires`)
+  const ofHost = hostPolicy === null ? { problem: null } : openWith(hostPolicy, text)
+  const isPolicyWrong = hostPolicy === null || ofHost.problem !== null
+  return {
+    note: { text, checkpoint: opened.checkpoint, trust, policy, hostPolicy },
+    findings: isPolicyWrong ? [invalid(STATIC_POLICY, ofHost.problem)] : [],
+  }
+}
+
+/** Reads a text of the log; null for a 404, and {@link ADMITTED} if the host admits damage. */
+async function readText(
+  { published }: HostLogPorts,
+  path: string,
+  signal: AbortSignal,
+): Promise<string | null> {
+  const response = await published.file(`/${path}`, TEXT_MAX_BYTES, signal)
+  if (response.status === 404) return null
+  if (response.error === ADMITTED) return ADMITTED
+  if (response.status !== 200) throw unexpectedResponse(published.base, `/${path}`, response)
+  return new TextDecoder().decode(response.bytes ?? new Uint8Array())
+}
+
+async function trustedPolicy(
+  { seenLogs, policy }: HostLogPorts,
+  origin: string,
+  hostPolicy: string | null,
+): Promise<{ policy: string | null; trust: Trust }> {
+  if (policy !== null) return { policy, trust: 'policy' }
+  const kept = await seenLogs.read(origin)
+  return kept ? { policy: kept.policy, trust: 'kept' } : { policy: hostPolicy, trust: 'first use' }
+}
+
+function invalid(path: string, actual: string | null): Finding {
+  const expected =
+    path === STATIC_POLICY ? 'a policy with the key of the log' : 'a checkpoint signed by the log'
+  return finding('note_invalid', path, expected, actual)
+}
+
+/** A checkpoint that a key of a policy signed, with its note and the policy, both parsed. */
+export interface OpenedNote {
+  checkpoint: Checkpoint
+  note: Note
+  policy: LogPolicy
+  /** True if enough witnesses cosigned it. */
+  hasQuorum: boolean
+}
+
+/** Verifies a note with a policy; `path` is the file that is wrong. */
+export function openWith(
+  policy: string,
+  note: string,
+): { problem: string; path: string } | ({ problem: null } & OpenedNote) {
+  const parsed = parsePolicy(policy)
+  if (parsed.problem !== null) return { problem: parsed.problem, path: STATIC_POLICY }
+  const opened = openCheckpoint(
+    note,
+    parsed.policy.logs.map(({ key }) => key),
+  )
+  if (opened.problem !== null) return { problem: opened.problem, path: STATIC_CHECKPOINT }
+  const verdict = evaluatePolicy(parsed.policy, opened.note)
+  if (verdict.problem !== null) return { problem: verdict.problem, path: STATIC_CHECKPOINT }
+  const { checkpoint, note: parsedNote } = opened
+  return { problem: null, checkpoint, note: parsedNote, policy: parsed.policy, hasQuorum: verdict.hasQuorum }
+}
+
+/**
+ * Reads all tiles and bundles of a checkpoint and compares them with its root.
+ *
+ * @param ledger lines of the host's ledger, read after the checkpoint; null if the host has no ledger text
+ * @throws Refusal `source_unavailable` if they have too many bytes
+ */
+export async function auditHostTiles(
+  { published }: HostLogPorts,
+  { checkpoint }: HostNote,
+  ledger: Parameters<typeof auditTiles>[2],
+  signal: AbortSignal,
+): Promise<TilesAudit> {
+  const files: PublishedTile[] = []
+  const unread: Finding[] = []
+  let remaining = TILES_MAX_BYTES
+  for (const tile of tilesOfSize(checkpoint.size)) {
+    const path = staticTilePath(tile)
+    const response = await published.file(`/${path}`, remaining, signal)
+    const { status, bytes, summary } = response
+    if (status === 200 && bytes === null)
+      throw unavailable(
+        `the tiles of ${published.base} have more than ${TILES_MAX_BYTES} bytes, up to ${path}`,
+      )
+    if (status === 200) remaining -= summary.byteSize
+    if (status === 200 || status === 404) files.push({ tile, bytes: status === 200 ? bytes : null })
+    else
+      unread.push(
+        finding(
+          'object_unreadable',
+          path,
+          null,
+          `${READ_ERROR}the host responded with ${describeStatus(response)}`,
+        ),
+      )
+  }
+  const audit = auditTiles(checkpoint, files, ledger)
+  return { ...audit, findings: [...unread, ...audit.findings] }
+}
+
+/** Most times that another process may store a checkpoint of the same log meanwhile. */
+const MERGES_MAX = 100
+
+/**
+ * Compares the checkpoint of a host with the one that was seen earlier, and stores the newer one.
+ *
+ * @param tree tree of the host's checkpoint; null if the host does not have it
+ * @param isSound true if the host had no finding; otherwise nothing is stored
+ */
+export async function mergeNote(
+  ports: HostLogPorts,
+  note: HostNote,
+  tree: MerkleTree | null,
+  isSound: boolean,
+): Promise<{ findings: Finding[]; report: LogReport }> {
+  const { published, seenLogs, onNote } = ports
+  const { origin, size, root } = note.checkpoint
+  const report: LogReport = {
+    origin,
+    size,
+    root: encodeBase64(root),
+    trust: note.trust,
+    behind: 0,
+    fork: null,
+  }
+  for (let merges = 0; merges < MERGES_MAX; merges += 1) {
+    const kept = await seenLogs.read(origin)
+    if (kept && isForked(kept, note, tree)) {
+      const { findings, fork } = await reportFork(ports, origin, kept.note, note.text)
+      return { findings, report: { ...report, fork } }
+    }
+    const behind = Math.max(0, (kept?.checkpoint.size ?? 0) - size)
+    if (behind > 0)
+      onNote(`${published.base} is ${behind} entries behind the newest checkpoint that was seen of ${origin}`)
+    const isNew = kept === null || kept.checkpoint.size < size || kept.policy !== note.policy
+    if (behind > 0 || !isNew || !isSound || tree === null)
+      return { findings: [], report: { ...report, behind } }
+    const seen = { note: note.text, policy: note.policy, checkpoint: note.checkpoint, tree }
+    if (await seenLogs.replace(kept?.version ?? 0, seen)) return { findings: [], report }
+  }
+  throw storageUnavailable(
+    `other processes keep replacing the newest checkpoint of ${origin}; run the audit again`,
+  )
+}
+
+/** Without the host's tree, a larger checkpoint cannot be compared; the missing tree is a finding already. */
+function isForked(kept: SeenLog, { checkpoint }: HostNote, tree: MerkleTree | null): boolean {
+  if (checkpoint.size <= kept.checkpoint.size) return forkOf(kept.tree, checkpoint) !== null
+  return tree !== null && forkOf(tree, kept.checkpoint) !== null
+}
+
+/** Stores two notes of one log that contradict each other; returns the finding, and the notes for the report. */
+export async function reportFork(
+  { seenLogs }: Pick<HostLogPorts, 'seenLogs'>,
+  origin: string,
+  earlier: string,
+  later: string,
+): Promise<{ findings: Finding[]; fork: KeptNote[] }> {
+  const [before, now] = [await seenLogs.keepFork(origin, earlier), await seenLogs.keepFork(origin, later)]
+  return {
+    findings: [
+      finding(
+        'log_forked',
+        STATIC_CHECKPOINT,
+        `the log of the note in ${before}`,
+        `another log, note in ${now}`,
+      ),
+    ],
+    fork: [
+      { file: before, note: earlier },
+      { file: now, note: later },
+    ],
+  }
+}

@@ -1,0 +1,219 @@
+import { areSameBytes } from '../../domain/digest.ts'
+import type { Clock, StaticTree } from '../../domain/ports.ts'
+import { Refusal, storageDamaged } from '../../domain/refusal.ts'
+import { isSound } from '../../domain/year/finding.ts'
+import type { Finding } from '../../domain/year/finding.ts'
+import { historyIndex } from '../../domain/year/history/history.ts'
+import { legacyText } from '../../domain/year/ledger.ts'
+import type { AuditedContents, Manifest } from '../../domain/year/ledger.ts'
+import { entryBytes, forkOf } from '../../domain/year/log/log-history.ts'
+import { lostWitness, parsePolicy } from '../../domain/year/log/log-policy.ts'
+import { merkleTree, rootAt } from '../../domain/year/log/merkle-tree.ts'
+import type { MerkleTree } from '../../domain/year/log/merkle-tree.ts'
+import { parseNote } from '../../domain/year/log/signed-note.ts'
+import type { Checkpoint } from '../../domain/year/log/signed-note.ts'
+import { provedLedger } from '../../domain/year/log/static-audit.ts'
+import {
+  STATIC_CHECKPOINT,
+  STATIC_POLICY,
+  staticObjectPath,
+  staticTilePath,
+} from '../../domain/year/log/static-layout.ts'
+import { parseTile, tilesOfSize } from '../../domain/year/log/tiles.ts'
+import type { PublishedResponse } from '../../domain/year/published-ledger.ts'
+import { examineFile, fileWithoutResponse } from '../../domain/year/history/published-response.ts'
+import type { CopyCounts } from './copy-objects.ts'
+import { readHostLedger } from './host-ledger.ts'
+import type { HostLedger, HostLedgerPorts, HostLog } from './host-ledger.ts'
+import { openWith, reportFork } from './host-log.ts'
+import type { HostNote } from './host-log.ts'
+import { addFindings, sendAll } from './host-requests.ts'
+import type { CheckRound, HostCheck, HostRun } from './host-requests.ts'
+import type { VerifyReport, VerifyResult } from './verify-archive.ts'
+import { reportOf } from './verify-published.ts'
+import { hasObject, requireOwnTree, writeStaticFiles } from './write-static.ts'
+
+export interface MirrorPorts extends HostLedgerPorts {
+  target: StaticTree
+  clock: Clock
+  onProgress: HostRun['onProgress']
+}
+
+/** The JSON result of `mirror` (docs/backup.md): that of an audit, and the numbers of files in the target. */
+export type MirrorReport = VerifyReport & { files: CopyCounts }
+
+/**
+ * Copies the signed log of a host, its ledger and its publications to a tree of static files. The log is audited first;
+ * each publication is verified before it is written. The checkpoint is written last, and only if there is no finding.
+ * An interrupted mirror continues: files that are there are verified and not requested again.
+ *
+ * @throws Refusal `usage` if the host has no signed log
+ */
+export async function mirrorHost(
+  ports: MirrorPorts,
+  { jobs, signal }: Pick<HostRun, 'jobs' | 'signal'>,
+): Promise<VerifyResult & { report: MirrorReport }> {
+  const { published, clock, onProgress } = ports
+  const startedAt = clock()
+  const run: HostRun = { findings: [], objects: 0, bytes: 0, jobs, signal, onProgress }
+  const files: CopyCounts = { copied: 0, unchanged: 0 }
+  let host: HostLedger | null = null
+  let cause: unknown = null
+  try {
+    const { status } = await published.file(`/${STATIC_CHECKPOINT}`, 0, signal)
+    if (status === 404)
+      throw new Refusal(
+        'usage',
+        `the host ${published.base} has no signed log to mirror (404 for /${STATIC_CHECKPOINT})`,
+      )
+    host = await readHostLedger(ports, { own: null, expectedHead: null }, run)
+    if (isSound(run.findings)) await copyLog(ports, host, run, files)
+  } catch (error) {
+    if (error instanceof Refusal && error.code === 'usage') throw error
+    cause = error
+  }
+  return { report: { ...reportOf(run, host, cause, clock() - startedAt), files }, cause }
+}
+
+async function copyLog(
+  ports: MirrorPorts,
+  { contents: all, head, isStatic, log }: HostLedger,
+  run: HostRun,
+  files: CopyCounts,
+): Promise<void> {
+  const { target } = ports
+  const tree = log?.tiles.tree ?? null
+  if (all === null || log === null || tree === null)
+    throw new Error('a sound host with a checkpoint has a ledger and a tree')
+  if (!(await mayReplace(ports, { ...log, tree }, run))) return
+  await requireOwnTree(target)
+  // A server may have published more since its checkpoint.
+  const contents: AuditedContents = { ...all, rows: all.rows.slice(0, tree.size) }
+  const proved = provedLedger(contents)
+  const rounds = proved.timeline.map(({ manifest }) => objectRound(ports, manifest, isStatic, files))
+  await sendAll(run, rounds)
+  if (!isSound(run.findings)) return
+  const content = {
+    size: tree.size,
+    tree,
+    entries: contents.rows.map(entryBytes),
+    legacy: legacyText(contents.legacy),
+    index: JSON.stringify(historyIndex(proved, head?.seq === tree.size ? head : null)),
+    policy: log.note.hostPolicy ?? log.note.policy,
+    note: log.note.text,
+    page: new Map<string, Uint8Array>(),
+  }
+  await writeStaticFiles(
+    target,
+    content,
+    (_path, isWritten) => {
+      files[isWritten ? 'copied' : 'unchanged'] += 1
+    },
+    async () => mayReplace(ports, { ...log, tree }, run),
+    run.signal,
+  )
+}
+
+/** Requests a publication that the target does not have, and writes it. */
+function objectRound(
+  { published, target }: MirrorPorts,
+  manifest: Manifest,
+  isStatic: boolean,
+  files: CopyCounts,
+): CheckRound {
+  const path = staticObjectPath(manifest.sha256)
+  const check: HostCheck = {
+    async send(signal) {
+      const response = await published.file(`/${path}`, manifest.byteSize, signal)
+      // A server that has no objects by digest has them by time.
+      return response.status === 404 && !isStatic ? published.at(manifest.publishedAt, [], signal) : response
+    },
+    async examine(response: PublishedResponse): Promise<Finding[]> {
+      const findings = examineFile(manifest, response)
+      if (findings.length > 0) return findings
+      if (response.bytes === null) return fileWithoutResponse(manifest, 'the response is too large')
+      await target.put(path, response.bytes)
+      files.copied += 1
+      return []
+    },
+    withoutResponse: (reason) => fileWithoutResponse(manifest, reason),
+  }
+  return async () => {
+    const isStored = await hasObject(target, manifest.sha256)
+    if (isStored) files.unchanged += 1
+    return { checks: isStored ? [] : [check], findings: [] }
+  }
+}
+
+/**
+ * Compares the checkpoint of the target with the log of the host.
+ *
+ * @returns false if the target is newer or has newer cosignatures, as a note says, or if the log is forked, as a finding says
+ * @throws Refusal `storage_damaged` if the target's checkpoint or tiles are damaged, `copy_refused` if the target holds
+ *   another log
+ */
+async function mayReplace(
+  ports: MirrorPorts,
+  { note, tree, report }: HostLog & { tree: MerkleTree },
+  run: HostRun,
+): Promise<boolean> {
+  const bytes = await ports.target.get(STATIC_CHECKPOINT)
+  if (bytes === null) return true
+  const text = new TextDecoder().decode(bytes)
+  const opened = openWith(note.policy, text)
+  if (opened.problem !== null)
+    throw storageDamaged(
+      `${STATIC_CHECKPOINT} in the target is not a checkpoint of ${report.origin} (${opened.problem}); if the file is damaged, remove it and run the command again, otherwise choose another target`,
+    )
+  const { checkpoint } = opened
+  const isNewer = checkpoint.size > tree.size
+  const newest = isNewer ? await treeIn(ports.target, checkpoint) : tree
+  if (forkOf(newest, isNewer ? note.checkpoint : checkpoint) !== null) {
+    const { findings, fork } = await reportFork(ports, report.origin, text, note.text)
+    report.fork = fork
+    addFindings(run, findings)
+    return false
+  }
+  if (isNewer)
+    ports.onNote(
+      `the target has ${checkpoint.size} entries and ${ports.published.base} only ${tree.size}; nothing was changed`,
+    )
+  if (isNewer) return false
+  const lost = checkpoint.size === tree.size ? await witnessLost(ports.target, text, note) : null
+  if (lost !== null)
+    ports.onNote(
+      `the target has a newer cosignature of ${lost} than ${ports.published.base}; nothing was changed`,
+    )
+  return lost === null
+}
+
+/** Name of a witness, of the trusted policy or the target's, whose newest cosignature only the target's note has. */
+async function witnessLost(
+  target: StaticTree,
+  there: string,
+  { text, policy }: HostNote,
+): Promise<string | null> {
+  const [earlier, later] = [parseNote(there), parseNote(text)]
+  if (earlier === null || later === null) throw new Error('both notes were opened before')
+  const own = new TextDecoder().decode((await target.get(STATIC_POLICY)) ?? new Uint8Array())
+  const witnesses = [policy, own].flatMap((each) => {
+    const parsed = parsePolicy(each)
+    return parsed.problem === null ? parsed.policy.witnesses : []
+  })
+  return lostWitness(earlier, later, { witnesses })
+}
+
+/** Reads the tree of the target's checkpoint. */
+async function treeIn(target: StaticTree, { size, root }: Checkpoint): Promise<MerkleTree> {
+  const leaves: Uint8Array[] = []
+  for (const tile of tilesOfSize(size).filter(({ level }) => level === 0)) {
+    const hashes = parseTile((await target.get(staticTilePath(tile))) ?? new Uint8Array(), tile.width)
+    leaves.push(...(hashes ?? []))
+  }
+  const tree = merkleTree(leaves)
+  if (tree.size !== size || !areSameBytes(rootAt(tree, size), root))
+    throw storageDamaged(
+      `the tiles in the target are not those of its checkpoint of ${size} entries; mirror to an empty target`,
+    )
+  return tree
+}

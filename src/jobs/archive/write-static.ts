@@ -1,0 +1,129 @@
+import { areSameBytes, sha256Hex } from '../../domain/digest.ts'
+import type { StaticTree } from '../../domain/ports.ts'
+import { Refusal, storageDamaged } from '../../domain/refusal.ts'
+import type { StorageRefusal } from '../../domain/refusal.ts'
+import type { MerkleTree } from '../../domain/year/log/merkle-tree.ts'
+import {
+  STATIC_CHECKPOINT,
+  STATIC_HEADERS,
+  STATIC_INDEX,
+  STATIC_LEGACY_LEDGER,
+  STATIC_PAGE,
+  STATIC_POLICY,
+  staticHeadersText,
+  staticObjectPath,
+  staticTilePath,
+  staticTiles,
+} from '../../domain/year/log/static-layout.ts'
+import { entriesOf, tileBytes } from '../../domain/year/log/tiles.ts'
+import { inBatches } from './copy-objects.ts'
+
+/** Everything in a tree of static files except the publications. */
+export interface StaticContent {
+  /** Tree that begins with the entries of the checkpoint. */
+  tree: MerkleTree
+  /** Number of entries of the checkpoint. */
+  size: number
+  entries: readonly Uint8Array[]
+  /** Text of the legacy ledger; empty without one. */
+  legacy: string
+  index: string
+  policy: string
+  /** Files of the page by path. */
+  page: ReadonlyMap<string, Uint8Array>
+  /** Signed checkpoint with its cosignatures. */
+  note: string
+}
+
+/** Counts a file; `isWritten` is false if it was there with the same bytes. */
+type OnFile = (path: string, isWritten: boolean) => void
+
+/**
+ * Refuses a tree that has a file of a changing name but no policy, so that no other site is overwritten.
+ *
+ * @throws Refusal `copy_refused`
+ */
+export async function requireOwnTree(target: StaticTree): Promise<void> {
+  if ((await target.get(STATIC_POLICY)) !== null) return
+  for (const path of [STATIC_INDEX, STATIC_HEADERS, STATIC_PAGE])
+    if ((await target.get(path)) !== null)
+      throw new Refusal<'copy_refused'>(
+        'copy_refused',
+        `the target is not a mirror or export and already has ${path}; choose an empty target`,
+      )
+}
+
+/**
+ * Returns true if the target has the publication of a digest.
+ *
+ * @throws Refusal `storage_damaged` if the file has other bytes
+ */
+export async function hasObject(target: StaticTree, sha256: string): Promise<boolean> {
+  const path = staticObjectPath(sha256)
+  const stored = await target.get(path)
+  if (stored !== null && sha256Hex(stored) !== sha256) throw differing(path)
+  return stored !== null
+}
+
+/**
+ * Writes all files except the publications, which must be there already. The checkpoint is the last one: a reader never
+ * sees a checkpoint whose files are missing.
+ *
+ * @param mayReplace false if the files that change must stay, because another process wrote a newer checkpoint
+ * @returns false if `mayReplace` returned false
+ * @throws Refusal `storage_damaged` if a file that never changes has other bytes
+ */
+export async function writeStaticFiles(
+  target: StaticTree,
+  content: StaticContent,
+  onFile: OnFile,
+  mayReplace: () => Promise<boolean>,
+  signal: AbortSignal,
+): Promise<boolean> {
+  const { tree, size, entries, legacy, index, policy, page, note } = content
+  // After a crash from here on, the target has files without a checkpoint that covers them.
+  await inBatches(
+    staticTiles(size),
+    async (tile) => {
+      const bytes = tileBytes(tree, tile, (bundle) => entriesOf(entries, bundle))
+      await putOnce(target, staticTilePath(tile), bytes, onFile)
+    },
+    signal,
+  )
+  if (legacy !== '') await putOnce(target, STATIC_LEGACY_LEDGER, encode(legacy), onFile)
+  if (!(await mayReplace())) return false
+  // The policy is the first of the files that change, because it marks the tree as an export.
+  await replace(target, STATIC_POLICY, encode(policy), onFile)
+  // After a crash from here on, the index may list publications after the checkpoint, whose objects are there.
+  await replace(target, STATIC_INDEX, encode(index), onFile)
+  await replace(target, STATIC_HEADERS, encode(staticHeadersText()), onFile)
+  // After a crash between files of the page, it may mix two releases until the next export.
+  for (const [path, bytes] of page) await replace(target, path, bytes, onFile)
+  if (!(await mayReplace())) return false
+  await replace(target, STATIC_CHECKPOINT, encode(note), onFile)
+  return true
+}
+
+const encode = (text: string): Uint8Array => new TextEncoder().encode(text)
+
+/** Stores a file that never changes. */
+async function putOnce(target: StaticTree, path: string, bytes: Uint8Array, onFile: OnFile): Promise<void> {
+  const stored = await target.get(path)
+  if (stored !== null && !areSameBytes(stored, bytes)) throw differing(path)
+  if (stored === null) await target.put(path, bytes)
+  onFile(path, stored === null)
+}
+
+/** Stores a file that changes; the same bytes are not written again. */
+async function replace(target: StaticTree, path: string, bytes: Uint8Array, onFile: OnFile): Promise<void> {
+  const stored = await target.get(path)
+  const isUnchanged = stored !== null && areSameBytes(stored, bytes)
+  if (!isUnchanged) await target.replace(path, bytes)
+  onFile(path, !isUnchanged)
+}
+
+function differing(path: string): Refusal<StorageRefusal> {
+  return storageDamaged(
+    `${path} in the target differs from the log and is never overwritten; if the target is damaged, remove the file and run the command again`,
+  )
+}

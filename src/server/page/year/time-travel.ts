@@ -1,0 +1,289 @@
+import { Refusal } from '../../../domain/refusal.ts'
+import { DAY_MS, parseDay, startOfDay } from '../../../domain/time.ts'
+import type { Day, Instant } from '../../../domain/time.ts'
+import {
+  atOfDay,
+  atOfStop,
+  firstDayOf,
+  lastDayOf,
+  timelineStops,
+} from '../../../domain/year/history/calendar.ts'
+import type { GapStop, Moment, TimelineStop } from '../../../domain/year/history/calendar.ts'
+import type { ProvedLedger } from '../../../domain/year/chain.ts'
+import { parsePastInstant } from '../../../domain/year/history/history.ts'
+import { lastCompleteDay } from '../../../domain/year/ledger.ts'
+import { onceFor } from '../../single-flight.ts'
+import { historyContract } from '../../year/routes.ts'
+import { NOTHING, formatCounted, html, instantOf, formatMinute } from '../html.ts'
+import type { Html } from '../html.ts'
+import { refusalsOf } from '../layout.ts'
+import type { PageQuery, PanelRefusal, View } from '../layout.ts'
+
+/** Query parameters that select the Year of another time; `day` and `withDay` are sent by forms. */
+export const YEAR_PARAMS = ['at', 'with', 'day', 'withDay'] as const
+
+/** The requested times: instants, or days sent by a form. */
+export type Moments = Readonly<Record<'at' | 'with', Instant | Day | null>>
+
+/** Changes that remove all times from a query. */
+export const NO_MOMENTS = { at: null, with: null, day: null, withDay: null } as const
+
+/** True if the Year is requested, by `sort` or, without it, by a time. */
+export function isYear({ params }: PageQuery): boolean {
+  const sorts = params.getAll('sort')
+  if (sorts.length === 0) return YEAR_PARAMS.some((name) => params.has(name))
+  return sorts.length === 1 && sorts[0] === 'year'
+}
+
+/**
+ * Parses the requested times: instants as in the history interface, or days from a form; null if missing.
+ *
+ * @throws Refusal `invalid_at`, `invalid_with`, `invalid_day`
+ */
+export function parseMoments({ params }: PageQuery, now: Instant): Moments {
+  return {
+    at: parseMoment(params, 'at', 'day', 'invalid_at', now),
+    with: parseMoment(params, 'with', 'withDay', 'invalid_with', now),
+  }
+}
+
+function parseMoment(
+  params: URLSearchParams,
+  name: string,
+  dayName: string,
+  code: string,
+  now: Instant,
+): Moments['at'] {
+  if (params.has(dayName)) {
+    const [text = '', ...more] = params.getAll(dayName)
+    const day = more.length === 0 ? parseDay(text) : null
+    if (day === null || day > lastCompleteDay(now)) throw new Refusal('invalid_day')
+    return day
+  }
+  return parseTime(params, name, code, now)
+}
+
+/** Parses an instant as in the history interface; null if missing. @throws Refusal with the code */
+export function parseTime(params: URLSearchParams, name: string, code: string, now: Instant): Instant | null {
+  if (!params.has(name)) return null
+  const at = parsePastInstant(params.getAll(name), now)
+  if (at === null) throw new Refusal(code)
+  return at
+}
+
+/** The URL with the days of a form replaced by instants; null if the query has no days. */
+export function addressOfDays(
+  moments: Moments,
+  query: PageQuery,
+  stops: readonly TimelineStop[],
+  now: Instant,
+): string | null {
+  const changes = Object.entries(moments).flatMap(([name, moment]) =>
+    typeof moment === 'string' ? [[name, atOfDay(stops, moment, now)] as const] : [],
+  )
+  if (changes.length === 0) return null
+  const to = { sort: 'year', day: null, withDay: null, ...Object.fromEntries(changes) }
+  return query.link(to, 'feed')
+}
+
+/** Refusals of the page beside those of the history. */
+const OWN_REFUSALS: Readonly<Record<string, string>> = {
+  invalid_with:
+    '`with` is not an existing UTC instant in the form of `at`, or is more than five minutes in the future',
+  invalid_day: 'a date is not an existing day or is not over yet; a Year covers complete UTC days',
+}
+
+const refusalOfHistory = refusalsOf(historyContract)
+
+/** The refusal of the history interface, with a form for another day. */
+export function refusalOfYear(error: unknown, { query, now }: View): PanelRefusal {
+  const code = error instanceof Refusal ? error.code : ''
+  const when = OWN_REFUSALS[code]
+  const refusal = when === undefined ? refusalOfHistory(error) : { status: 400, code, when }
+  return refusal.status === 400 ? { ...refusal, help: timeHelp(query, now) } : refusal
+}
+
+function timeHelp(query: PageQuery, now: Instant): Html {
+  return html`<p>
+      A time is written like <code>2026-03-02T00:10:00Z</code>. Or choose the last day of the Year:
+    </p>
+    ${dayForm(query, { name: 'day', label: 'Year up to', button: 'Go', value: '', first: '', now })}
+    <p>${query.sectionLink('feed', { ...NO_MOMENTS, sort: 'year' }, 'The newest Year')}</p>`
+}
+
+interface DayForm {
+  /** Query parameter of the day. */
+  name: 'day' | 'withDay'
+  label: string
+  button: string
+  /** The initial day; empty for none. */
+  value: string
+  /** The first selectable day; empty if unknown. */
+  first: string
+  now: Instant
+}
+
+/** A form that requests the Year up to a day. It works without scripts. */
+function dayForm(query: PageQuery, { name, label, button, value, first, now }: DayForm): Html {
+  const replaced = name === 'day' ? ['sort', 'day', 'at'] : ['sort', 'withDay', 'with']
+  return html`<form class="day-form" action="/" method="get" data-section="feed">
+    ${query.hiddenFields(replaced)}<input type="hidden" name="sort" value="year" />
+    <label
+      >${label}
+      <input
+        type="date"
+        id="${name}-field"
+        name="${name}"
+        value="${value}"
+        min="${first}"
+        max="${lastCompleteDay(now)}"
+        required
+    /></label>
+    <button type="submit" id="${name}-button">${button}</button>
+  </form>`
+}
+
+/** The state of the time travel controls. */
+export interface TravelState {
+  moment: Moment
+  stops: readonly TimelineStop[]
+  query: PageQuery
+  now: Instant
+  /** Day of the compared publication; empty for none. */
+  comparedWith: string
+}
+
+/** Controls for other days: previous and next, a date, and with scripts a slider over all days. */
+export function travelControls({ moment, stops, query, now, comparedWith }: TravelState): Html {
+  const [first, last] = [stops[0], stops.at(-1)]
+  if (!first || !last) return NOTHING
+  const current = stops[moment.stopIndex]
+  const [firstDay, lastDay] = [firstDayOf(first), lastDayOf(last)]
+  const day = current ? lastDayOf(current) : ''
+  const linkTo: LinkTo = (at, text, attributes) => {
+    const changes = { ...NO_MOMENTS, sort: 'year', at, with: query.params.get('with') }
+    return query.sectionLink('feed', changes, text, attributes)
+  }
+  return html`<nav class="travel" aria-label="Time travel">
+    <p class="steps">
+      ${step('previous', stops[moment.stopIndex - 1], linkTo, now)}
+      ${step('next', stops[moment.stopIndex + 1], linkTo, now)}
+      ${linkTo(null, html`Newest`, html`id="newest"`)}
+    </p>
+    ${slider(stops, firstDay, lastDay, current)}
+    ${dayForm(query, { name: 'day', label: 'Year up to', button: 'Go', value: day, first: firstDay, now })}
+    ${dayForm(query, {
+      name: 'withDay',
+      label: 'Compare with',
+      button: 'Compare',
+      value: comparedWith,
+      first: firstDay,
+      now,
+    })}
+  </nav>`
+}
+
+/** Makes a link to the Year of another time; null is the newest. */
+type LinkTo = (at: string | null, text: Html, attributes: Html) => Html
+
+function step(
+  direction: 'previous' | 'next',
+  stop: TimelineStop | undefined,
+  linkTo: LinkTo,
+  now: Instant,
+): Html {
+  const isBack = direction === 'previous'
+  const [before, after] = isBack ? [ARROW_BACK, NOTHING] : [NOTHING, ARROW_ON]
+  const name = isBack ? 'Previous' : 'Next'
+  if (!stop) return html`<span class="empty">${before}${name}: none${after}</span>`
+  const text = html`${before}${name}: ${daysOf(stop)}${stop.kind === 'gap' ? ', a gap' : ''}${after}`
+  return linkTo(atOfStop(stop, now), text, html`id="${direction}" rel="${isBack ? 'prev' : 'next'}"`)
+}
+
+const ARROW_BACK = html`<span aria-hidden="true">← </span>`
+const ARROW_ON = html`<span aria-hidden="true"> →</span>`
+
+/** A slider with one position per day and the gaps marked below it; it needs scripts. */
+function slider(
+  stops: readonly TimelineStop[],
+  firstDay: Day,
+  lastDay: Day,
+  current: TimelineStop | undefined,
+): Html {
+  const position = (at: Day): number => Math.round((startOfDay(at) - startOfDay(firstDay)) / DAY_MS)
+  const last = position(lastDay)
+  // Must match the text that the slider's script shows.
+  const valueText = current ? `${lastDayOf(current)}, ${stopText(current)}` : `before ${firstDay}`
+  const gaps = stops.filter((stop) => stop.kind === 'gap')
+  return html`<div class="slider needs-script">
+    <label for="slider">Day of the history</label>
+    <input
+      type="range"
+      id="slider"
+      min="0"
+      max="${last}"
+      step="1"
+      value="${current ? position(lastDayOf(current)) : 0}"
+      aria-valuetext="${valueText}"
+      data-first-day="${firstDay}"
+      data-index="/api/feed/history/index"
+    />
+    <svg class="gaps" viewBox="0 0 ${last + 1} 1" preserveAspectRatio="none" aria-hidden="true">
+      ${gaps.map(
+        (gap) =>
+          html`<rect
+            x="${position(gap.firstDay)}"
+            y="0"
+            width="${position(gap.lastDay) - position(gap.firstDay) + 1}"
+            height="1"
+          />`,
+      )}
+    </svg>
+    <output id="slider-day" for="slider">${valueText}</output>
+    <p class="as-of">
+      ${formatCounted(gaps.length, 'gaps')} between ${firstDay} and ${lastDay}, marked below the slider.
+    </p>
+  </div>`
+}
+
+function stopText(stop: TimelineStop): string {
+  return stop.kind === 'gap' ? 'a gap' : `published ${formatMinute(stop.item.manifest.publishedAt)}`
+}
+
+/** A notice if no publication was made for the requested day; else empty. */
+export function gapNotice({ dueDay, selected, due }: Moment): Html {
+  if (due.is === 'published') return NOTHING
+  const servedText = selected
+    ? html`For this time the history serves the previous publication,
+        <strong>as of ${selected.manifest.asOfDay}</strong>, shown here.`
+    : html`For this time the history has no publication.`
+  return html`<p class="gap" role="note">${dueText(due, dueDay)} ${servedText}</p>`
+}
+
+function dueText(due: Exclude<Moment['due'], { is: 'published' }>, dueDay: Day): Html {
+  switch (due.is) {
+    case 'gap':
+      return html`<strong>Gap: ${dueDay} has no publication</strong>${reasonOf(due.gap)}.`
+    case 'later':
+      return html`<strong>${dueDay} was not published yet</strong> at this time; it was published on
+        ${instantOf(due.item.manifest.publishedAt)}.`
+    case 'open':
+      return html`<strong>${dueDay} has no publication</strong>, and the ledger has no gap for it yet.`
+  }
+}
+
+function reasonOf({ recorded }: GapStop): string {
+  if (!recorded) return ', and the ledger has no entry for it'
+  return recorded.reason === 'missed'
+    ? ': no publication was attempted that day, and the gap is permanent'
+    : `: ${formatCounted(recorded.attempts, 'attempts')} failed, and the gap is permanent`
+}
+
+/** Formats the days of a stop, `2026-03-02` or `2026-03-02 to 2026-03-05`. */
+export function daysOf(stop: TimelineStop): string {
+  const [first, last] = [firstDayOf(stop), lastDayOf(stop)]
+  return first === last ? first : `${first} to ${last}`
+}
+
+/** The stops of a verified ledger, computed once per ledger. */
+export const stopsOnce = onceFor((proved: ProvedLedger): readonly TimelineStop[] => timelineStops(proved))

@@ -1,0 +1,268 @@
+import { readFileSync, readdirSync, rmSync, statSync, writeFileSync } from 'node:fs'
+import { join } from 'node:path'
+import { describe, expect, test } from 'vitest'
+import { openCheckpoint, parseVerifierKey } from '../../../../src/domain/year/log/signed-note.ts'
+import type { VerifierKey } from '../../../../src/domain/year/log/signed-note.ts'
+import type { CheckpointReport } from '../../../../src/jobs/sign-checkpoint.ts'
+import { preparedFolder } from '../../../support/attack.ts'
+import { unreachableUrl } from '../../../support/local-source.ts'
+import { logSettings } from '../../../support/signed-log.ts'
+import { dash, filledFolder, run, serve, temporaryFolder } from '../../../support/dash.ts'
+import { localWitness, policyOf } from '../../../support/witness.ts'
+import type { LocalWitness } from '../../../support/witness.ts'
+
+const BASE = { DASH_BASE_URL: 'https://dash.example' }
+const ORIGIN = 'dash.example/tlog/year'
+
+interface NewKey {
+  path: string
+  verifierKey: string
+  env: Record<string, string>
+}
+
+/** Creates a key in a new folder and returns it with the settings that name it. */
+async function newKey(): Promise<NewKey> {
+  const path = join(temporaryFolder(), 'log.key')
+  const { code, stdout } = await dash(['log-key', 'new', path, '--json'], { env: BASE })
+  expect(code).toBe(0)
+  const { verifierKey } = JSON.parse(stdout) as NewKey
+  return { path, verifierKey, env: { ...BASE, DASH_LOG_KEY_FILE: path } }
+}
+
+/** Names of the stored notes: their sizes. */
+const notesIn = (data: string): string[] =>
+  readdirSync(join(data, 'objects', 'tlog', 'year')).filter((name) => /^\d+$/.test(name))
+
+describe('log-key new', () => {
+  test('log-key new creates a key that only its owner can read, and prints its verifier key', async () => {
+    const { path, verifierKey } = await newKey()
+    const key = parseVerifierKey(verifierKey)
+    expect(key).toMatchObject({ name: ORIGIN, type: 'log' })
+    for (const file of [path, `${path}.signed`]) expect(statSync(file).mode & 0o777).toBe(0o400)
+    expect(readFileSync(path, 'utf8')).toMatch(
+      /^PRIVATE\+KEY\+dash\.example\/tlog\/year\+[0-9a-f]{8}\+[\w+/=]+\n$/,
+    )
+  })
+
+  test('log-key new uses DASH_LOG_KEY_FILE and DASH_LOG_ORIGIN, and refuses to overwrite a key', async () => {
+    const path = join(temporaryFolder(), 'other.key')
+    const env = { DASH_LOG_KEY_FILE: path, DASH_LOG_ORIGIN: 'log.example/2' }
+    const { code, stdout } = await run(['log-key', 'new'], { env })
+    expect([code, stdout]).toEqual([
+      0,
+      expect.stringContaining(`created ${path}; its verifier key is log.example/2+`),
+    ])
+    const again = await run(['log-key', 'new'], { env })
+    expect([again.code, again.stderr]).toEqual([64, expect.stringContaining('already exists')])
+  })
+
+  test.each([
+    [64, BASE, [], 'no key file given'],
+    [78, {}, ['x.key'], 'set DASH_BASE_URL or DASH_LOG_ORIGIN'],
+    [78, { DASH_LOG_ORIGIN: 'https://dash.example' }, ['x.key'], 'without scheme'],
+  ])('log-key new ends with %i for the settings %j and the arguments %j', async (code, env, args, says) => {
+    const finished = await run(['log-key', 'new', ...args], { env, cwd: temporaryFolder() })
+    expect([finished.code, finished.stderr]).toEqual([code, expect.stringContaining(says)])
+  })
+})
+
+describe('checkpoint', () => {
+  test('checkpoint signs a ledger that was published without a key, and a second run changes nothing', async () => {
+    const data = await filledFolder()
+    expect((await run(['publish-year', '--data-dir', data])).code).toBe(0)
+    const { env, verifierKey } = await newKey()
+    const first = await run(['checkpoint', '--data-dir', data, '--json'], { env })
+    expect(first).toMatchObject({ code: 0, stderr: '' })
+    const report = JSON.parse(first.stdout) as CheckpointReport
+    const note = readFileSync(join(data, 'objects', 'tlog', 'year', '1'), 'utf8')
+    const opened = openCheckpoint(note, [parseVerifierKey(verifierKey) as VerifierKey])
+    expect(opened).toMatchObject({ problem: null, checkpoint: { origin: ORIGIN, size: 1 } })
+    expect(report).toMatchObject({
+      origin: ORIGIN,
+      size: 1,
+      root: expect.stringMatching(/^[0-9a-f]{64}$/) as string,
+    })
+    const policy = readFileSync(join(data, 'objects', 'tlog', 'year', 'policy.1'), 'utf8')
+    expect(policy).toBe(`log ${verifierKey} https://dash.example/tlog/year\nquorum none\n`)
+    const again = await run(['checkpoint', '--data-dir', data], { env })
+    expect(again).toMatchObject({
+      code: 0,
+      stdout: `signed: ${ORIGIN}, 1 entry, root ${report.root.slice(0, 16)}\n`,
+    })
+    expect(notesIn(data)).toEqual(['1'])
+  })
+
+  test('checkpoint signs nothing if the ledger has no entries', async () => {
+    const data = await filledFolder()
+    const { env } = await newKey()
+    const { code, stdout } = await run(['checkpoint', '--data-dir', data], { env })
+    expect([code, stdout]).toEqual([0, 'nothing was signed: the ledger has no entries yet\n'])
+  })
+
+  test.each([
+    ['without a key', {}, 'no log key is set'],
+    ['with a missing key file', { ...BASE, DASH_LOG_KEY_FILE: '/nowhere/log.key' }, 'cannot be read'],
+  ])(
+    'checkpoint ends with 78 %s, and publish-year ends with 78 if the set key cannot be read',
+    async (_what, env, says) => {
+      const data = await filledFolder()
+      const finished = await run(['checkpoint', '--data-dir', data], { env })
+      expect([finished.code, finished.stderr]).toEqual([78, expect.stringContaining(says)])
+      const published = await run(['publish-year', '--data-dir', data], { env })
+      expect(published.code).toBe('DASH_LOG_KEY_FILE' in env ? 78 : 0)
+    },
+  )
+
+  test('checkpoint and publish-year end with 78 for a key of another log and for a log without a name', async () => {
+    const data = await filledFolder()
+    const { path } = await newKey()
+    for (const [env, says] of [
+      [
+        { DASH_LOG_KEY_FILE: path, DASH_LOG_ORIGIN: 'other.example' },
+        `belongs to the log ${ORIGIN}, not to other.example`,
+      ],
+      [{ DASH_LOG_KEY_FILE: path }, 'set DASH_BASE_URL or DASH_LOG_ORIGIN'],
+    ] as const)
+      for (const command of ['checkpoint', 'publish-year']) {
+        const { code, stderr } = await run([command, '--data-dir', data], { env })
+        expect([code, stderr]).toEqual([78, expect.stringContaining(says)])
+      }
+  })
+})
+
+describe('witnesses', () => {
+  interface WitnessedFolder {
+    data: string
+    witness: LocalWitness
+    env: Record<string, string>
+  }
+
+  /** A folder with signals, and a log with a witness. */
+  async function witnessedFolder(policy = policyOf): Promise<WitnessedFolder> {
+    const data = await filledFolder()
+    const { verifierKey, env } = await newKey()
+    const witness = await localWitness(parseVerifierKey(verifierKey) as VerifierKey)
+    const path = join(temporaryFolder(), 'witnesses')
+    writeFileSync(path, policy(witness))
+    return { data, witness, env: { ...env, DASH_LOG_WITNESSES: path } }
+  }
+
+  const cosigned = [{ name: 'w1.example', result: 'cosigned', reason: null }]
+
+  test('publish-year and checkpoint report each witness, and the stored policy names it', async () => {
+    const { data, witness, env } = await witnessedFolder()
+    const published = await run(['publish-year', '--json', '--data-dir', data], { env })
+    expect(published).toMatchObject({ code: 0, stderr: '' })
+    expect(JSON.parse(published.stdout)).toMatchObject({ outcome: 'published', witnesses: cosigned })
+    const again = await run(['checkpoint', '--json', '--data-dir', data], { env })
+    expect(again).toMatchObject({ code: 0, stderr: '' })
+    expect(JSON.parse(again.stdout)).toMatchObject({ size: 1, witnesses: cosigned })
+    const policy = readFileSync(join(data, 'objects', 'tlog', 'year', 'policy.1'), 'utf8')
+    expect(policy).toMatch(/^log [^\n]+ https:\/\/dash\.example\/tlog\/year\n/)
+    expect(policy).toContain(`\nwitness w1 ${witness.vkey} ${witness.url}\ngroup all all w1\nquorum all\n`)
+    expect(await run(['verify-archive', '--data-dir', data], { env })).toMatchObject({ code: 0 })
+  })
+
+  test('a witness that cannot be reached is one line on standard error, and the exit code is 0', async () => {
+    const url = await unreachableUrl()
+    const { data, env } = await witnessedFolder((witness) => policyOf({ ...witness, url }))
+    const { code, stdout, stderr } = await run(['publish-year', '--json', '--data-dir', data], { env })
+    const reason: unknown = expect.stringContaining('ECONNREFUSED')
+    expect([code, JSON.parse(stdout)]).toMatchObject([
+      0,
+      { outcome: 'published', reason: null, witnesses: [{ name: 'w1.example', result: 'failed', reason }] },
+    ])
+    expect(stderr).toMatch(
+      /^the witness w1\.example did not cosign tlog\/year\/1: [^\n]*ECONNREFUSED[^\n]*\n$/,
+    )
+  })
+
+  test('a witness with a larger size ends publish-year and checkpoint with 74', async () => {
+    const { data, witness, env } = await witnessedFolder()
+    expect((await run(['publish-year', '--data-dir', data], { env })).code).toBe(0)
+    witness.latest = { size: 7, root: new Uint8Array(32) }
+    for (const command of ['publish-year', 'checkpoint']) {
+      const { code, stderr } = await run([command, '--data-dir', data], { env })
+      expect(code).toBe(74)
+      expect(stderr).toContain(
+        'it has cosigned size 7, but the ledger has size 1; restore the missing entries',
+      )
+    }
+  })
+
+  test.each([
+    ['with an invalid line', 'quorum none\nwitness w1 x\n', 'line 2 needs the verifier key of a witness'],
+    ['without witnesses', 'quorum none\n', 'no witness has a submission URL'],
+  ])('publish-year, checkpoint and doctor end with 78 for a policy %s', async (_what, policy, says) => {
+    const { data, env } = await witnessedFolder(() => policy)
+    for (const command of [['publish-year'], ['checkpoint'], ['doctor', '--offline']]) {
+      const { code, stdout, stderr } = await run([...command, '--data-dir', data], { env })
+      expect([code, stdout + stderr]).toEqual([78, expect.stringContaining(says)])
+    }
+  })
+
+  test('publish-year ends with 78 if witnesses are set without a key', async () => {
+    const { data, env } = await witnessedFolder()
+    const { DASH_LOG_KEY_FILE: _key, ...withoutKey } = env
+    const { code, stderr } = await run(['publish-year', '--data-dir', data], { env: withoutKey })
+    expect([code, stderr]).toEqual([
+      78,
+      expect.stringContaining('DASH_LOG_WITNESSES has no effect without a log key'),
+    ])
+  })
+
+  test('doctor reports the size that the key signed last, and a missing record', async () => {
+    const { data, env } = await witnessedFolder()
+    const checkOf = async (): Promise<unknown> => {
+      const { stdout } = await run(['doctor', '--offline', '--json', '--data-dir', data], { env })
+      const { findings } = JSON.parse(stdout) as { findings: { check: string }[] }
+      return findings.find(({ check }) => check === 'log')
+    }
+    expect(await checkOf()).toMatchObject({
+      verdict: 'ok',
+      detail: `the key of ${ORIGIN} last signed a checkpoint of size 0; witnesses: 1`,
+    })
+    rmSync(`${env['DASH_LOG_KEY_FILE']}.signed`)
+    const mend: unknown = expect.stringContaining('docs/backup.md#the-key-of-the-log')
+    expect(await checkOf()).toMatchObject({ verdict: 'problem', mend })
+  })
+})
+
+test('publish-year and checkpoint refuse a restored backup that lacks a signed entry, until the entry is recovered', async () => {
+  const { folder, day } = await preparedFolder(2)
+  const env = logSettings(folder)
+  const recordOf = (): string => readFileSync(`${env['DASH_LOG_KEY_FILE']}.signed`, 'utf8')
+  const backup = join(temporaryFolder(), 'archive')
+  expect((await dash(['copy-archive', '--data-dir', folder, '--to', backup], { env })).code).toBe(0)
+  expect(notesIn(backup).sort()).toEqual(['1', '2'])
+  expect((await dash(['publish-year', '--once', '--data-dir', folder], { env })).code).toBe(0)
+  const record = recordOf()
+  expect(record).toContain('\n3\n')
+
+  const restored = join(temporaryFolder(), 'restored')
+  expect((await dash(['copy-archive', '--data-dir', backup, '--to', restored], { env })).code).toBe(0)
+  for (let attempt = 1; attempt <= 3; attempt += 1) {
+    for (const command of [['publish-year', '--once'], ['publish-year', '--dry-run'], ['checkpoint']]) {
+      const { code, stderr } = await dash([...command, '--data-dir', restored], { env })
+      expect([code, stderr]).toEqual([
+        74,
+        expect.stringContaining('the checkpoint has 3 entries, the ledger only 2'),
+      ])
+    }
+  }
+  expect(notesIn(restored).sort()).toEqual(['1', '2'])
+  expect(recordOf()).toBe(record)
+  const { url, end } = await serve(['--data-dir', restored])
+  const served = await fetch(`${url}/tlog/year/checkpoint`)
+  expect([served.status, (await served.text()).split('\n')[1]]).toEqual([200, '2'])
+  await end('SIGTERM')
+
+  // Recover the missing entry from the original archive.
+  expect((await dash(['copy-archive', '--data-dir', folder, '--to', restored], { env })).code).toBe(0)
+  const recovered = await dash(['publish-year', '--once', '--json', '--data-dir', restored], { env })
+  expect([recovered.code, JSON.parse(recovered.stdout)]).toMatchObject([
+    0,
+    { outcome: 'already-published', asOfDay: day },
+  ])
+  expect(notesIn(restored).sort()).toEqual(['1', '2', '3'])
+})

@@ -1,0 +1,126 @@
+import { cpSync, mkdirSync, symlinkSync, writeFileSync } from 'node:fs'
+import { join } from 'node:path'
+import { pathToFileURL } from 'node:url'
+import { expect, test } from 'vitest'
+import { addDays } from '../../../../src/domain/time.ts'
+import type { CopyReport } from '../../../../src/jobs/archive/copy-archive.ts'
+import { dash, serve, temporaryFolder } from '../../../support/dash.ts'
+import type { RunOptions } from '../../../support/dash.ts'
+import { filesOfFolder, stateOfFolder } from '../../../support/temporary-folder.ts'
+import { AS_OF, publishDays, publishedWorkspace, sampleSignals } from '../../../support/workspace.ts'
+import type { Workspace } from '../../../support/workspace.ts'
+
+/** Creates two publications and a gap. */
+const DAYS = [addDays(AS_OF, -2), AS_OF]
+
+function copy({ folder }: { folder: string }, to: readonly string[], options: RunOptions = {}) {
+  return dash(['copy-archive', '--data-dir', folder, '--json', '--to', ...to], options)
+}
+
+/** Returns the response of a server on a data folder for the newest Year. */
+async function served(folder: string): Promise<{ status: number; bytes: Buffer }> {
+  const { url, end } = await serve(['--data-dir', folder])
+  const response = await fetch(`${url}/api/feed/history?sort=year`)
+  const bytes = Buffer.from(await response.arrayBuffer())
+  await end('SIGTERM')
+  return { status: response.status, bytes }
+}
+
+test('a copy in a new data folder passes its audit and is served with the same bytes', async () => {
+  const source = await publishedWorkspace(DAYS)
+  const before = filesOfFolder(source.objectsPath)
+  const target = join(temporaryFolder(), 'new', 'data')
+  const first = await copy(source, [target])
+  expect([first.code, first.stderr]).toEqual([0, ''])
+  const { rows } = await source.ledger.read()
+  expect(JSON.parse(first.stdout)).toEqual({
+    objects: { copied: 2, unchanged: 0, bytes: expect.any(Number) as unknown },
+    heads: { copied: 3, unchanged: 0 },
+    logFiles: { copied: 0, unchanged: 0 },
+    entries: { copied: 3, unchanged: 0 },
+    legacy: { copied: 0, unchanged: 0 },
+    head: { seq: 3, leaf: rows[2]?.leaf },
+    durationMs: expect.any(Number) as unknown,
+  })
+  expect(filesOfFolder(source.objectsPath)).toEqual(before)
+  const audit = await dash(['verify-archive', '--data-dir', target, '--json', '--payloads'])
+  expect([audit.code, JSON.parse(audit.stdout)]).toMatchObject([0, { ok: true, findings: [], objects: 2 }])
+  const { status, bytes } = await served(target)
+  expect(status).toBe(200)
+  expect(bytes.equals((await source.objects.get(rows[2]?.sha256 ?? '')) ?? Buffer.alloc(0))).toBe(true)
+})
+
+test('a repeated copy changes no object, and one line says that everything exists', async () => {
+  const source = await publishedWorkspace(DAYS)
+  const target = join(temporaryFolder(), 'data')
+  expect((await copy(source, [target])).code).toBe(0)
+  const before = stateOfFolder(join(target, 'objects'))
+  const again = await dash(['copy-archive', '--data-dir', source.folder, '--to', target])
+  expect(again).toMatchObject({
+    code: 0,
+    stdout: expect.stringMatching(
+      /^copied and audited: 0 objects, 0 ledger rows, 2 objects already present; head 3 \w{16}\n$/,
+    ) as unknown,
+    stderr: '',
+  })
+  expect(stateOfFolder(join(target, 'objects'))).toEqual(before)
+})
+
+test('an env file may name both halves of the target', async () => {
+  const source = await publishedWorkspace([AS_OF])
+  const folder = temporaryFolder()
+  mkdirSync(join(folder, 'ledger'))
+  mkdirSync(join(folder, 'feed'))
+  const urlOf = (...path: string[]): string => pathToFileURL(join(folder, ...path)).href
+  writeFileSync(
+    join(folder, 'target.env'),
+    `DASH_LEDGER_URL=${urlOf('ledger', 'l.db')}\nDASH_FEED_URL=${urlOf('feed', 'f.db')}\nDASH_STORE_URL=${urlOf('store')}\n`,
+  )
+  const { code, stdout } = await copy(source, ['target.env'], { cwd: folder })
+  expect([code, (JSON.parse(stdout) as CopyReport).entries]).toEqual([0, { copied: 1, unchanged: 0 }])
+  expect(filesOfFolder(join(folder, 'store'))).toEqual(filesOfFolder(source.objectsPath))
+})
+
+test('the archive itself, under any name, and one half of a target are refused', async () => {
+  const source = await publishedWorkspace([AS_OF])
+  const link = join(temporaryFolder(), 'link')
+  symlinkSync(source.folder, link)
+  for (const to of [[source.folder], [`${source.folder}/.`], [link]]) {
+    const { code, stderr } = await copy(source, to)
+    expect([code, stderr], to.join(' ')).toEqual([64, expect.stringContaining('the archive itself')])
+  }
+  const half = await copy(source, ['http://127.0.0.1:1'])
+  expect([half.code, half.stderr]).toEqual([64, expect.stringContaining('only half of a target')])
+  const twice = await copy(source, [join(source.folder, 'a'), join(source.folder, 'b')])
+  expect([twice.code, twice.stderr]).toEqual([64, expect.stringContaining('two targets of one kind')])
+})
+
+test('a copy that was cut short before its rows serves 503 and no older publication, until it is repeated', async () => {
+  const days = [addDays(AS_OF, -2), addDays(AS_OF, -1)]
+  const source = await publishedWorkspace(days)
+  const target = join(temporaryFolder(), 'data')
+  expect((await copy(source, [target])).code).toBe(0)
+  await source.feed.importSignals(sampleSignals(AS_OF))
+  await publishDays(source, [AS_OF])
+  // The state after objects and heads were copied, but no rows.
+  cpSync(source.objectsPath, join(target, 'objects'), { recursive: true })
+  const cut = await served(target)
+  expect([cut.status, JSON.parse(cut.bytes.toString())]).toEqual([
+    503,
+    { error: 'year_history_archive_corrupt' },
+  ])
+  const again = await copy(source, [target])
+  expect([again.code, JSON.parse(again.stdout)]).toMatchObject([
+    0,
+    { entries: { copied: 1, unchanged: 2 }, objects: { copied: 0, unchanged: 3 } },
+  ])
+  const whole = await served(target)
+  expect([
+    whole.status,
+    whole.bytes.equals((await source.objects.get(await newest(source))) ?? Buffer.alloc(0)),
+  ]).toEqual([200, true])
+})
+
+async function newest({ ledger }: Workspace): Promise<string> {
+  return (await ledger.read()).rows.at(-1)?.sha256 ?? ''
+}

@@ -1,0 +1,115 @@
+import { existsSync, mkdirSync, readFileSync, readdirSync, statSync } from 'node:fs'
+import { join } from 'node:path'
+import { expect, test } from 'vitest'
+import { addDays } from '../../../../src/domain/time.ts'
+import type { ExportReport } from '../../../../src/jobs/archive/export-archive.ts'
+import { dash, temporaryFolder } from '../../../support/dash.ts'
+import type { RunOptions } from '../../../support/dash.ts'
+import { publishSigned, signedWorkspace } from '../../../support/exports.ts'
+import type { SignedWorkspace } from '../../../support/exports.ts'
+import { AS_OF, publishedWorkspace } from '../../../support/workspace.ts'
+
+const DAYS = [AS_OF, addDays(AS_OF, 1)]
+
+/** A login shell lets all users read new files; cron may not. */
+const wrapper = ['sh', '-c', 'umask 077; exec "$@"', 'sh'] as const
+
+function exportOf({ folder }: { folder: string }, args: readonly string[], options: RunOptions = {}) {
+  return dash(['export', ...args, '--data-dir', folder], options)
+}
+
+/** Returns everything below a folder that some user may not read. */
+function unreadable(folder: string): string[] {
+  return readdirSync(folder, { recursive: true, encoding: 'utf8' }).filter((name) => {
+    const stat = statSync(join(folder, name))
+    return (stat.mode & (stat.isDirectory() ? 0o005 : 0o004)) === 0
+  })
+}
+
+test('an export creates its folder, and all users may read it whatever the umask is', async () => {
+  const workspace = await signedWorkspace(DAYS)
+  const site = join(temporaryFolder(), 'new', 'site')
+  const first = await exportOf(workspace, [site, '--page'], { wrapper })
+  expect(first).toMatchObject({
+    code: 0,
+    stdout: 'exported: dash.example/tlog/year, 2 entries; 17 files written\n',
+    stderr: '',
+  })
+  expect(unreadable(site)).toEqual([])
+  expect(statSync(site).mode & 0o777).toBe(0o755)
+  expect(readdirSync(site).sort()).toEqual([
+    '404.html',
+    '_headers',
+    'index.html',
+    'index.json',
+    'objects',
+    'page',
+    'tlog',
+  ])
+  const again = await exportOf(workspace, [site, '--page', '--json'])
+  expect(JSON.parse(again.stdout)).toMatchObject({
+    size: 2,
+    objects: { copied: 0, unchanged: 2 },
+    others: { copied: 0 },
+  } satisfies Partial<Record<keyof ExportReport, unknown>>)
+})
+
+test('the page of an export names only files of the export', async () => {
+  const workspace = await signedWorkspace([AS_OF])
+  const site = temporaryFolder()
+  await exportOf(workspace, [site, '--page'])
+  const html = readFileSync(join(site, 'index.html'), 'utf8')
+  const modules = readdirSync(join(site, 'page')).filter((name) => name.endsWith('.js'))
+  const named = [
+    ...[...html.matchAll(/(?:src|href)="(?!#)([^"]+)"/g)].map(([, name = '']) => name),
+    ...modules.flatMap((module) =>
+      [...readFileSync(join(site, 'page', module), 'utf8').matchAll(/from '\.\/([^']+)'/g)].map(
+        ([, name = '']) => `page/${name}`,
+      ),
+    ),
+  ]
+  expect(named.length).toBeGreaterThan(4)
+  expect(named.filter((name) => !existsSync(join(site, name)))).toEqual([])
+})
+
+test('an archive without a signed checkpoint ends with 78, says what to do and creates no folder', async () => {
+  const workspace = await publishedWorkspace([AS_OF])
+  const site = join(temporaryFolder(), 'site')
+  const { code, stderr } = await exportOf(workspace, [site])
+  expect([code, stderr]).toEqual([
+    78,
+    expect.stringContaining('dash log-key new, set DASH_LOG_KEY_FILE to its path and run dash checkpoint'),
+  ])
+  expect(existsSync(site)).toBe(false)
+})
+
+test('a target that overlaps the object store is refused', async () => {
+  const workspace = await signedWorkspace([AS_OF])
+  for (const target of [workspace.folder, workspace.objectsPath, join(workspace.objectsPath, 'site')]) {
+    const { code, stderr } = await exportOf(workspace, [target])
+    expect([code, stderr]).toEqual([64, expect.stringContaining('overlaps the object store')])
+  }
+  expect(existsSync(join(workspace.objectsPath, 'site'))).toBe(false)
+})
+
+test('a folder without permission is refused with 74 and names the folder', async () => {
+  const workspace = await signedWorkspace([AS_OF])
+  const site = join(temporaryFolder(), 'site')
+  mkdirSync(site, { mode: 0o555 })
+  const { code, stderr } = await exportOf(workspace, [site], { boundByModes: true })
+  expect([code, stderr]).toEqual([74, expect.stringContaining(`cannot write to the folder ${site}`)])
+  const below = await exportOf(workspace, [join(site, 'below')], { boundByModes: true })
+  expect([below.code, below.stderr]).toEqual([64, expect.stringContaining('cannot be created')])
+})
+
+test('two exports that run at once both succeed', async () => {
+  const workspace: SignedWorkspace = await signedWorkspace(DAYS)
+  const site = temporaryFolder()
+  const both = await Promise.all([exportOf(workspace, [site]), exportOf(workspace, [site])])
+  expect(both.map(({ code, stderr }) => [code, stderr])).toEqual([
+    [0, ''],
+    [0, ''],
+  ])
+  await publishSigned(workspace, [addDays(AS_OF, 2)])
+  expect((await exportOf(workspace, [site])).stdout).toContain('3 entries')
+})

@@ -1,0 +1,424 @@
+import { readFileSync, rmSync, writeFileSync } from 'node:fs'
+import { join } from 'node:path'
+import { describe, expect, test } from 'vitest'
+import { addDays } from '../../../src/domain/time.ts'
+import { sha256Hex } from '../../../src/domain/digest.ts'
+import type { StaticTree } from '../../../src/domain/ports.ts'
+import { proveLedger } from '../../../src/domain/year/check.ts'
+import { formatHead, leafText } from '../../../src/domain/year/ledger.ts'
+import { formatPolicy } from '../../../src/domain/year/log/log-policy.ts'
+import { leafHash, merkleTree, rootAt } from '../../../src/domain/year/log/merkle-tree.ts'
+import { checkpointText, signerKey, signNote } from '../../../src/domain/year/log/signed-note.ts'
+import { parseEntryBundle, tileOf, tilesOfSize } from '../../../src/domain/year/log/tiles.ts'
+import type { Tile } from '../../../src/domain/year/log/tiles.ts'
+import { chainOf, gap, headAt, manifest } from '../../domain/year/ledger-rows.ts'
+import { ledgerTree, newestNoteSize } from '../../../src/domain/year/log/log-history.ts'
+import type { LogFile } from '../../../src/domain/year/log/log-history.ts'
+import {
+  staticHeadersText,
+  staticObjectPath,
+  staticTilePath,
+} from '../../../src/domain/year/log/static-layout.ts'
+import { importArchive } from '../../../src/jobs/import-archive.ts'
+import { signLedger } from '../../../src/jobs/sign-checkpoint.ts'
+import { testWitness } from '../../domain/year/log-vectors.ts'
+import { openApp } from '../../support/api-client.ts'
+import { requestRoute } from '../../support/contract-client.ts'
+import { exportFolder, exportTo, publishSigned, signedWorkspace } from '../../support/exports.ts'
+import type { SignedWorkspace } from '../../support/exports.ts'
+import { FaultPlan, InjectedFault } from '../../support/faults.ts'
+import type { FaultKind } from '../../support/faults.ts'
+import { importPortsOf, SAMPLE_ARCHIVE } from '../../support/legacy-archive.ts'
+import { signedLogIn } from '../../support/signed-log.ts'
+import { filesOfFolder } from '../../support/temporary-folder.ts'
+import { AS_OF, openWorkspace, publishedWorkspace, publishPortsOf } from '../../support/workspace.ts'
+
+/** Published days; the third day is a gap. */
+const DAYS = [0, 1, 3].map((index) => addDays(AS_OF, index))
+const NEXT_DAY = addDays(AS_OF, 4)
+
+const CHECKPOINT = 'tlog/year/checkpoint'
+
+/** Reads a file of an export as text. */
+const readText = (path: string, name: string): string => readFileSync(join(path, name), 'utf8')
+
+const sizeIn = (path: string): number => Number(readText(path, CHECKPOINT).split('\n')[1])
+
+/** Paths and bytes of what a server sends for the files of an export. */
+async function servedFiles(
+  workspace: SignedWorkspace,
+  names: readonly string[],
+): Promise<Record<string, string>> {
+  const app = openApp(workspace)
+  const served: Record<string, string> = {}
+  for (const name of names) {
+    const sha256 = /^objects\/.*\/([\da-f]{64})\.json$/.exec(name)?.[1]
+    const apiPaths: Record<string, string> = {
+      'index.json': '/api/feed/history/index',
+      'ledger/legacy.ndjson': '/api/feed/history/ledger/legacy',
+    }
+    if (name === '_headers') served[name] = Buffer.from(staticHeadersText()).toString('base64')
+    else if (sha256 !== undefined)
+      served[name] = Buffer.from((await workspace.objects.get(sha256)) ?? []).toString('base64')
+    else {
+      const { status, bytes } = await requestRoute(app, apiPaths[name] ?? `/${name}`)
+      served[name] = status === 200 ? bytes.toString('base64') : `${status}`
+    }
+  }
+  return served
+}
+
+/** Adds a witness to the policy of a workspace; the result cosigns the newest note at a time in seconds. */
+async function addWitness({
+  objects: { logFiles },
+  log,
+}: SignedWorkspace): Promise<(time: number) => Promise<void>> {
+  const witness = testWitness('w1', 3)
+  const keyId = witness.vkey.split('+')[1] ?? ''
+  const policy = `${log.policy.replace('quorum none\n', '')}witness w1 ${witness.vkey}\nquorum w1\n`
+  await logFiles.put({ kind: 'policy', number: 2 }, Buffer.from(policy))
+  return async (time) => {
+    const size = newestNoteSize(await logFiles.list())
+    const [text = ''] = Buffer.from((await logFiles.get({ kind: 'note', size })) ?? [])
+      .toString()
+      .split('\n\n')
+    const line = `${witness.cosign(`${text}\n`, time)}\n`
+    await logFiles.put({ kind: 'cosignature', size, keyId, time }, Buffer.from(line))
+  }
+}
+
+/** Returns a workspace whose log has only some of its files, like a restored older copy. */
+function withLogFiles(workspace: SignedWorkspace, files: LogFile[]): SignedWorkspace {
+  const { objects } = workspace
+  const logFiles = { ...objects.logFiles, list: () => Promise.resolve(files) }
+  return { ...workspace, objects: { ...objects, logFiles } }
+}
+
+describe('an export', () => {
+  test('an export holds every file that the server serves, byte for byte', async () => {
+    const workspace = await signedWorkspace(DAYS)
+    const { path, tree } = exportFolder(workspace)
+    const report = await exportTo(workspace, tree)
+    const { rows } = await workspace.ledger.read()
+    const files = filesOfFolder(path)
+    const widths = [1, 2, 3, 4]
+    expect(Object.keys(files).sort()).toEqual(
+      [
+        '_headers',
+        'index.json',
+        CHECKPOINT,
+        'tlog/year/policy',
+        ...widths.map((width) => `tlog/year/tile/0/000.p/${width}`),
+        ...widths.map((width) => `tlog/year/tile/entries/000.p/${width}`),
+        ...rows.flatMap(({ sha256 }) => (sha256 === null ? [] : [staticObjectPath(sha256)])),
+      ].sort(),
+    )
+    expect(files).toEqual(await servedFiles(workspace, Object.keys(files)))
+    const { origin, root } = await workspace.log.signer.lastSigned()
+    expect(report).toEqual({
+      origin,
+      size: 4,
+      root: Buffer.from(root).toString('hex'),
+      objects: { copied: 3, unchanged: 0, bytes: expect.any(Number) as unknown },
+      tiles: { copied: 4, unchanged: 0 },
+      bundles: { copied: 4, unchanged: 0 },
+      others: { copied: 4, unchanged: 0 },
+      durationMs: expect.any(Number) as unknown,
+    })
+  })
+
+  test('an export of an archive with a legacy ledger holds the legacy ledger and its objects', async () => {
+    const opened = await openWorkspace(() => Date.now() + 60_000)
+    await importArchive(importPortsOf(opened, SAMPLE_ARCHIVE))
+    const workspace = { ...opened, log: signedLogIn(opened.folder) }
+    await signLedger({ ...publishPortsOf(workspace), log: workspace.log })
+    const { path, tree } = exportFolder(workspace)
+    const { objects } = await exportTo(workspace, tree)
+    expect(objects.copied).toBe(6)
+    const files = filesOfFolder(path)
+    expect(files['ledger/legacy.ndjson']).not.toBe('')
+    expect(files).toEqual(await servedFiles(workspace, Object.keys(files)))
+  })
+
+  test('a repeated export writes nothing', async () => {
+    const workspace = await signedWorkspace(DAYS)
+    const { path, tree } = exportFolder(workspace)
+    await exportTo(workspace, tree)
+    const before = filesOfFolder(path)
+    const writing = new FaultPlan(null)
+    const report = await exportTo(workspace, writing.wrap('tree', tree))
+    expect(report).toMatchObject({
+      objects: { copied: 0, unchanged: 3, bytes: 0 },
+      tiles: { copied: 0, unchanged: 4 },
+      bundles: { copied: 0, unchanged: 4 },
+      others: { copied: 0, unchanged: 4 },
+    })
+    expect(new Set(writing.effects)).toEqual(new Set(['tree.get']))
+    expect(filesOfFolder(path)).toEqual(before)
+  })
+
+  test('an export after another publication adds its files and keeps the older ones', async () => {
+    const workspace = await signedWorkspace(DAYS)
+    const { path, tree } = exportFolder(workspace)
+    await exportTo(workspace, tree)
+    const before = filesOfFolder(path)
+    await publishSigned(workspace, [NEXT_DAY])
+    expect(await exportTo(workspace, tree)).toMatchObject({ size: 5, objects: { copied: 1, unchanged: 3 } })
+    const files = filesOfFolder(path)
+    expect(files).toEqual(await servedFiles(workspace, Object.keys(files)))
+    for (const name of Object.keys(before).filter((each) => /tile|objects/.test(each)))
+      expect(files[name]).toBe(before[name])
+  })
+
+  test('an export during a publication ends at the checkpoint that was signed before', async () => {
+    const workspace = await signedWorkspace(DAYS)
+    await publishSigned({ ...workspace, log: null as never }, [NEXT_DAY])
+    const { path, tree } = exportFolder(workspace)
+    expect(await exportTo(workspace, tree)).toMatchObject({ size: 4, objects: { copied: 3 } })
+    expect(Object.keys(filesOfFolder(path))).not.toContain('tlog/year/tile/0/000.p/5')
+    expect(JSON.parse(readText(path, 'index.json'))).toMatchObject({ head: { seq: 4 } })
+    const { publications } = JSON.parse(readText(path, 'index.json')) as { publications: unknown[] }
+    expect(publications).toHaveLength(3)
+  })
+
+  test('an export that another export with a newer checkpoint overtakes starts again and keeps it', async () => {
+    const workspace = await signedWorkspace(DAYS)
+    const { path, tree } = exportFolder(workspace)
+    let isOvertaken = false
+    const overtake = async (): Promise<void> => {
+      isOvertaken = true
+      await publishSigned(workspace, [NEXT_DAY])
+      await exportTo(workspace, tree)
+    }
+    const slow: StaticTree = {
+      ...tree,
+      put: async (name, bytes) => {
+        await tree.put(name, bytes)
+        if (!isOvertaken && name.startsWith('tlog/year/tile/0')) await overtake()
+      },
+    }
+    expect(await exportTo(workspace, slow)).toMatchObject({ size: 5, others: { copied: 0, unchanged: 4 } })
+    expect(sizeIn(path)).toBe(5)
+  })
+
+  test('two exports at once end with the files of one', async () => {
+    const workspace = await signedWorkspace(DAYS)
+    const [both, alone] = [exportFolder(workspace), exportFolder(workspace, 'alone')]
+    await Promise.all([exportTo(workspace, both.tree), exportTo(workspace, exportFolder(workspace).tree)])
+    await exportTo(workspace, alone.tree)
+    expect(filesOfFolder(both.path)).toEqual(filesOfFolder(alone.path))
+  })
+
+  test('a checkpoint with newer cosignatures replaces one of the same size, and one with older cosignatures is refused', async () => {
+    const workspace = await signedWorkspace([AS_OF])
+    const cosign = await addWitness(workspace)
+    await cosign(1_000)
+    const { path, tree } = exportFolder(workspace)
+    await exportTo(workspace, tree)
+    const older = await workspace.objects.logFiles.list()
+    await cosign(2_000)
+    expect(await exportTo(workspace, tree)).toMatchObject({ others: { copied: 1, unchanged: 3 } })
+    const newest = readText(path, CHECKPOINT)
+    expect(newest).toBe((await requestRoute(openApp(workspace), `/${CHECKPOINT}`)).text)
+    await expect(exportTo(withLogFiles(workspace, older), tree)).rejects.toMatchObject({
+      code: 'storage_damaged',
+      detail: expect.stringMatching(/has a newer cosignature of w1/) as unknown,
+    })
+    expect(readText(path, CHECKPOINT)).toBe(newest)
+  })
+
+  test.each(['lost', 'done-but-reported-lost'] satisfies FaultKind[])(
+    'an export whose writes are %s at any effect has no checkpoint without its files, and continues when repeated',
+    async (kind) => {
+      const workspace = await signedWorkspace(DAYS.slice(0, 2))
+      const complete = exportFolder(workspace, 'complete')
+      const counting = new FaultPlan(null)
+      await exportTo(workspace, counting.wrap('tree', complete.tree))
+      const expected = filesOfFolder(complete.path)
+      for (const effect of counting.effects.keys()) {
+        const { path, tree } = exportFolder(workspace, `cut-${effect}`)
+        const cut = new FaultPlan({ effect, kind }).wrap('tree', tree)
+        await expect(exportTo(workspace, cut)).rejects.toBeInstanceOf(InjectedFault)
+        const files = filesOfFolder(path)
+        if (CHECKPOINT in files) expect(files).toEqual(expected)
+        await exportTo(workspace, tree)
+        expect(filesOfFolder(path)).toEqual(expected)
+        rmSync(path, { recursive: true, force: true })
+      }
+    },
+  )
+})
+
+/** An archive of a publication and gaps up to `size` entries, whose checkpoint covers all of them. */
+function archiveOfSize(size: number) {
+  const days = Array.from({ length: size }, (_, index) => addDays(AS_OF, index))
+  const envelope = Buffer.from('{}')
+  const first = manifest(AS_OF, { sha256: sha256Hex(envelope), byteSize: envelope.byteLength })
+  const rows = chainOf([{ kind: 'publication', manifest: first }, ...days.slice(1).map(gap)])
+  const head = headAt(rows, size)
+  const key = signerKey('dash.example/tlog/year', new Uint8Array(32).fill(7))
+  const root = rootAt(ledgerTree(rows), size)
+  const note = signNote(checkpointText({ origin: key.name, size, root }), key)
+  const texts = [note, formatPolicy(key, null)]
+  const files: LogFile[] = [
+    { kind: 'note', size },
+    { kind: 'policy', number: 1 },
+  ]
+  const contents = { rows, legacy: [], founding: null }
+  const logFiles = {
+    list: () => Promise.resolve(files),
+    get: (file: LogFile) => Promise.resolve(Buffer.from(texts[file.kind === 'note' ? 0 : 1] ?? '')),
+    put: () => Promise.reject(new Error('an export does not write here')),
+    changeToken: () => Promise.resolve(null),
+  }
+  return {
+    rows,
+    root,
+    year: { read: () => Promise.resolve({ proved: proveLedger(contents, head), contents, head }) },
+    objects: {
+      get: () => Promise.resolve(envelope),
+      headFile: () => Promise.resolve(Buffer.from(formatHead(head))),
+      logFiles,
+    },
+  }
+}
+
+describe('the tiles of an export', () => {
+  test.each([1, 2, 255, 256, 257, 600])(
+    'an export of %i entries holds the log of its size and of the 255 sizes before',
+    async (size) => {
+      const archive = archiveOfSize(size)
+      const files = new Map<string, Uint8Array>()
+      const tree: StaticTree = {
+        get: (name) => Promise.resolve(files.get(name) ?? null),
+        put: (name, bytes) => Promise.resolve(void files.set(name, bytes)),
+        replace: (name, bytes) => Promise.resolve(void files.set(name, bytes)),
+        list: () => Promise.resolve([...files.keys()]),
+      }
+      // The publication is there already, so that its content is not examined.
+      files.set(staticObjectPath(archive.rows[0]?.sha256 ?? ''), await archive.objects.get())
+      await exportTo(archive, tree)
+      for (const older of [size, size - 1, size - 255].filter((each) => each > 0)) {
+        const tiles = tilesOfSize(older)
+        const read = (tile: Tile): Uint8Array => files.get(staticTilePath(tile)) ?? new Uint8Array()
+        const bundles = tiles.filter(({ level }) => level === 'entries')
+        const entries = bundles.flatMap((tile) => parseEntryBundle(read(tile), tile.width) ?? [])
+        expect(entries.map((entry) => Buffer.from(entry).toString())).toEqual(
+          archive.rows.slice(0, older).map(leafText),
+        )
+        const built = merkleTree(entries.map(leafHash))
+        for (const tile of tiles) {
+          const { level } = tile
+          if (level !== 'entries') expect(read(tile)).toEqual(tileOf(built, { ...tile, level }))
+        }
+      }
+      const [, sizeLine, root] = Buffer.from(files.get(CHECKPOINT) ?? [])
+        .toString()
+        .split('\n')
+      expect([sizeLine, root]).toEqual([`${size}`, Buffer.from(archive.root).toString('base64')])
+    },
+  )
+})
+
+describe('the refusal of an export', () => {
+  const refused = (code: string, why: RegExp) => ({ code, detail: expect.stringMatching(why) as unknown })
+
+  test('an archive without a signed checkpoint is refused as a lack of configuration', async () => {
+    const workspace = await publishedWorkspace([AS_OF])
+    const { path, tree } = exportFolder(workspace)
+    await expect(exportTo(workspace, tree)).rejects.toMatchObject(
+      refused('configuration', /dash log-key new.*dash checkpoint/),
+    )
+    expect(filesOfFolder(path)).toEqual({})
+  })
+
+  test.each([
+    ['an object', (sha256: string) => staticObjectPath(sha256)],
+    ['a tile', () => 'tlog/year/tile/0/000.p/2'],
+    ['a bundle', () => 'tlog/year/tile/entries/000.p/4'],
+  ])('%s with other bytes is refused by name and is not overwritten', async (_what, nameOf) => {
+    const workspace = await signedWorkspace(DAYS)
+    const { path, tree } = exportFolder(workspace)
+    const { rows } = await workspace.ledger.read()
+    const name = nameOf(rows[0]?.sha256 ?? '')
+    await tree.put(name, Buffer.from('other bytes'))
+    await expect(exportTo(workspace, tree)).rejects.toMatchObject(
+      refused('storage_damaged', new RegExp(`^${name} in the target differs`)),
+    )
+    expect(readText(path, name)).toBe('other bytes')
+    expect(Object.keys(filesOfFolder(path))).not.toContain(CHECKPOINT)
+  })
+
+  test('a damaged object of the archive is refused before it is written', async () => {
+    const workspace = await signedWorkspace([AS_OF])
+    const { path, tree } = exportFolder(workspace)
+    const { rows } = await workspace.ledger.read()
+    const sha256 = rows[0]?.sha256 ?? ''
+    const stored = join(workspace.objectsPath, 'sha256', sha256.slice(0, 2), sha256)
+    rmSync(stored)
+    writeFileSync(stored, '{}')
+    expect(sha256Hex('{}')).not.toBe(sha256)
+    await expect(exportTo(workspace, tree)).rejects.toMatchObject({ code: 'storage_damaged' })
+    expect(filesOfFolder(path)).toEqual({})
+  })
+
+  test('a target with a larger checkpoint is refused and keeps its checkpoint', async () => {
+    const workspace = await signedWorkspace(DAYS)
+    const { path, tree } = exportFolder(workspace)
+    await publishSigned(workspace, [NEXT_DAY])
+    await exportTo(workspace, tree)
+    const files = await workspace.objects.logFiles.list()
+    const older = files.filter((file) => file.kind === 'policy' || file.size < 5)
+    await expect(exportTo(withLogFiles(workspace, older), tree)).rejects.toMatchObject(
+      refused('storage_damaged', /has 5 entries, the newest .* only 4/),
+    )
+    expect(sizeIn(path)).toBe(5)
+  })
+
+  test('a target with a checkpoint of another history of the same log is refused', async () => {
+    const [workspace, fork] = [await signedWorkspace(DAYS), await signedWorkspace(DAYS.slice(1))]
+    const { path, tree } = exportFolder(workspace)
+    await exportTo(fork, tree)
+    const before = filesOfFolder(path)
+    await expect(exportTo(workspace, tree)).rejects.toMatchObject(
+      refused('storage_damaged', /belongs to another history/),
+    )
+    expect(filesOfFolder(path)).toEqual(before)
+  })
+
+  test('a target that holds the export of another log is refused with both origins', async () => {
+    const workspace = await signedWorkspace([AS_OF])
+    const other = await publishedWorkspace([AS_OF])
+    const log = signedLogIn(other.folder, 'other.example/tlog/year')
+    await publishSigned({ ...other, log }, [NEXT_DAY])
+    const { path, tree } = exportFolder(workspace)
+    await exportTo(other, tree)
+    const before = filesOfFolder(path)
+    await expect(exportTo(workspace, tree)).rejects.toMatchObject(
+      refused('copy_refused', /other\.example\/tlog\/year.*dash\.example\/tlog\/year/),
+    )
+    expect(filesOfFolder(path)).toEqual(before)
+  })
+
+  test('a target with a checkpoint that cannot be read is refused', async () => {
+    const workspace = await signedWorkspace([AS_OF])
+    const { tree } = exportFolder(workspace)
+    await tree.put(CHECKPOINT, Buffer.from('damaged'))
+    await expect(exportTo(workspace, tree)).rejects.toMatchObject(
+      refused('storage_damaged', /is not a signed checkpoint/),
+    )
+  })
+
+  test.each(['index.json', '_headers', 'index.html'])(
+    'a folder of another site with its own %s is refused and is not changed',
+    async (name) => {
+      const workspace = await signedWorkspace([AS_OF])
+      const { path, tree } = exportFolder(workspace)
+      writeFileSync(join(path, name), 'mine')
+      await expect(exportTo(workspace, tree)).rejects.toMatchObject(
+        refused('copy_refused', new RegExp(`not a mirror or export and already has ${name}`)),
+      )
+      expect(Object.keys(filesOfFolder(path))).toEqual([name])
+    },
+  )
+})

@@ -1,0 +1,620 @@
+import fc from 'fast-check'
+import type { H3 } from 'h3'
+import { describe, expect, onTestFinished, test } from 'vitest'
+import { openPublishedHistory } from '../../../src/adapters/published-history.ts'
+import { openSeenLogs } from '../../../src/adapters/seen-logs.ts'
+import { sha256Hex } from '../../../src/domain/digest.ts'
+import type { PublicHost } from '../../../src/domain/ports.ts'
+import { Refusal } from '../../../src/domain/refusal.ts'
+import { addDays } from '../../../src/domain/time.ts'
+import { isDamage } from '../../../src/domain/year/finding.ts'
+import type { LedgerContents } from '../../../src/domain/year/ledger.ts'
+import { formatHead } from '../../../src/domain/year/ledger.ts'
+import type { VerifyReport } from '../../../src/jobs/archive/verify-archive.ts'
+import { verifyPublished } from '../../../src/jobs/archive/verify-published.ts'
+import type {
+  PublishedAuditOptions,
+  PublishedAuditPorts,
+} from '../../../src/jobs/archive/verify-published.ts'
+import { headAt } from '../../domain/year/ledger-rows.ts'
+import { openApp, publishedBy, refusalResponse, listenLocally } from '../../support/api-client.ts'
+import type { Lie } from '../../support/api-client.ts'
+import { openSampleApp, rewritten, sampleArchive } from '../../support/sample-archive.ts'
+import type { SampleArchive } from '../../support/sample-archive.ts'
+import { AS_OF, openWorkspace, publishDays, sampleSignals } from '../../support/workspace.ts'
+
+/** One audit of a host, and why it ended early. */
+function audit(
+  published: PublicHost['history'],
+  options: Partial<PublishedAuditOptions> = {},
+  ports: Partial<PublishedAuditPorts> = {},
+): ReturnType<typeof verifyPublished> {
+  return verifyPublished(
+    {
+      published,
+      ledger: null,
+      seenLogs: openSeenLogs('/nowhere'),
+      policy: null,
+      clock: Date.now,
+      onProgress: () => undefined,
+      onNote: () => undefined,
+      ...ports,
+    },
+    {
+      expectedHead: null,
+      chosen: (manifests) => manifests,
+      jobs: 3,
+      signal: new AbortController().signal,
+      ...options,
+    },
+  )
+}
+
+async function verify(...given: Parameters<typeof audit>): Promise<VerifyReport> {
+  const { report, cause } = await audit(...given)
+  if (cause !== null) throw cause
+  return report
+}
+
+/** The ledgers of an archive as our own copy of them. */
+function ownLedger({ rows, legacy }: Pick<LedgerContents, 'rows' | 'legacy'>): LedgerContents {
+  return { rows, legacy, founding: null }
+}
+
+function keptHead(
+  { contents }: SampleArchive,
+  seq = contents.rows.length,
+): PublishedAuditOptions['expectedHead'] {
+  return { ...headAt(contents.rows, seq), path: 'kept.json' }
+}
+
+const linesOf = ({ findings }: VerifyReport): string[] => findings.map(({ code, path }) => `${code} ${path}`)
+
+const honestly: Lie = (answer) => answer
+
+/** The findings about a host that changes its honest answers. */
+async function findingsOf(
+  lie: Lie,
+  options: Partial<PublishedAuditOptions> = {},
+  archive = sampleArchive(),
+): Promise<string[]> {
+  const report = await verify(publishedBy(openSampleApp(archive), lie), options)
+  expect(report.findings.every(isDamage)).toBe(true)
+  return linesOf(report)
+}
+
+type Change = (answer: Parameters<Lie>[0]) => ReturnType<Lie>
+
+/** The host changes what it answers for a time. */
+const atTime =
+  (time: number, change: Change): Lie =>
+  (answer, { at }) =>
+    at === time ? change(answer) : answer
+
+/** The host changes what it answers for a path. */
+const atPath =
+  (end: string, change: Change): Lie =>
+  (answer, { path }) =>
+    path.endsWith(end) ? change(answer) : answer
+
+const EMPTY = { contents: { rows: [], legacy: [], founding: null }, head: null, objects: new Map() }
+
+function without<T>(list: readonly T[], count: number): T[] {
+  return list.slice(0, list.length - count)
+}
+
+const encode = (text: string): Uint8Array => new TextEncoder().encode(text)
+const decode = (bytes: Uint8Array | null): string => Buffer.from(bytes ?? []).toString()
+
+describe('a sound host', () => {
+  test('a sound host has no findings, and every body is fetched once', async () => {
+    const archive = sampleArchive()
+    const { findings, ...report } = await verify(publishedBy(openSampleApp(archive)), {
+      expectedHead: keptHead(archive, 3),
+    })
+    const { rows } = archive.contents
+    const hidden = archive.contents.legacy[1]?.byteSize ?? 0
+    const bytes = [...archive.objects.values()].reduce((sum, one) => sum + one.byteLength, 0) - hidden
+    expect(findings).toEqual([])
+    expect(report).toMatchObject({ publications: 6, objects: 5, gaps: 1 })
+    expect(report.bytes).toBeGreaterThanOrEqual(bytes)
+    expect(report.head).toEqual({ seq: rows.length, leaf: rows.at(-1)?.leaf })
+  })
+
+  test('only the chosen publications are requested, and the ledger is proved whole', async () => {
+    const archive = sampleArchive(5)
+    const asked: number[] = []
+    const lie: Lie = (answer, { at }) => {
+      if (at !== null) asked.push(at)
+      return answer
+    }
+    const report = await verify(publishedBy(openSampleApp(archive), lie), {
+      chosen: (manifests) => manifests.slice(-1),
+    })
+    expect(report).toMatchObject({ findings: [], publications: 8, objects: 1 })
+    const at = archive.contents.rows.at(-1)?.publishedAt ?? 0
+    expect(asked).toEqual(expect.arrayContaining([at - 1, at, at + 1]))
+    expect(asked).toHaveLength(4)
+  })
+
+  test('a sound host may be one entry ahead of its head, and may publish during the audit', async () => {
+    const archive = sampleArchive()
+    const { rows } = archive.contents
+    const behind = { ...archive, head: headAt(rows, rows.length - 1) }
+    expect((await verify(publishedBy(openSampleApp(behind)))).findings).toEqual([])
+    for (const seq of [2, rows.length - 2]) {
+      let heads = 0
+      const moving: Lie = (answer, { path }) => {
+        if (!path.endsWith('/head')) return answer
+        heads += 1
+        return heads === 1 ? { ...answer, ...textAnswer(formatHead(headAt(rows, seq))) } : answer
+      }
+      expect((await verify(publishedBy(openSampleApp(archive), moving))).findings).toEqual([])
+      expect(heads).toBe(2)
+    }
+  })
+
+  test('a sound host agrees with the own ledger, of the same length or shorter', async () => {
+    const archive = sampleArchive()
+    const published = publishedBy(openSampleApp(archive))
+    const { rows, legacy } = archive.contents
+    for (const own of [rows, rows.slice(0, 4), rows.slice(0, 1)]) {
+      const report = await verify(published, {}, { ledger: ownLedger({ rows: own, legacy }) })
+      expect(report.findings).toEqual([])
+    }
+  })
+
+  test('a host is not compared with an unrelated own archive, and a note says so', async () => {
+    const archive = sampleArchive()
+    const notes: string[] = []
+    const published = publishedBy(openSampleApp(archive))
+    const ledger = ownLedger(sampleArchive(9, 'b').contents)
+    const report = await verify(published, {}, { ledger, onNote: (note) => void notes.push(note) })
+    expect(report).toMatchObject({ findings: [], publications: 6, objects: 5 })
+    expect(notes).toEqual([
+      'the archive in the data folder has no entry and no publication in common with http://dash.test; the host was not compared with it',
+    ])
+  })
+
+  test('a host with an empty archive is sound', async () => {
+    const report = await verify(publishedBy(openSampleApp(EMPTY)))
+    expect(report).toMatchObject({ findings: [], publications: 0, objects: 0 })
+  })
+
+  test('the product itself is sound over a socket, and the audit reports its progress', async () => {
+    const workspace = await openWorkspace()
+    await workspace.feed.importSignals([...sampleSignals(), ...sampleSignals(addDays(AS_OF, 1))])
+    await publishDays(workspace, [AS_OF, addDays(AS_OF, 1)])
+    const published = await served(openApp(workspace))
+    const progress: [number, number][] = []
+    const head = await workspace.objects.newestHead()
+    const report = await verify(
+      published,
+      { expectedHead: head && { ...head, path: 'kept.json' } },
+      {
+        ledger: ownLedger(await workspace.ledger.read()),
+        onProgress: (done, total) => void progress.push([done, total]),
+      },
+    )
+    expect(report).toMatchObject({ findings: [], publications: 2, objects: 2, gaps: 0 })
+    expect(progress.at(-1)).toEqual([3, 3])
+  })
+})
+
+describe('a damaged host', () => {
+  const archive = sampleArchive()
+  const { rows } = archive.contents
+  const [, second, last] = rows.filter(({ seq }) => seq >= 4)
+  const [secondAt, lastAt] = [second?.publishedAt ?? 0, last?.publishedAt ?? 0]
+  const newest = `sha256/${last?.sha256?.slice(0, 2)}/${last?.sha256}`
+  const selectionAt = (at: number): string => `selection at ${new Date(at).toISOString()}`
+  const etagOf =
+    (etag: string | null): Change =>
+    (answer) => ({ ...answer, etag })
+  const notModified = { status: 304, bytes: new Uint8Array(), error: null }
+  const api = '/api/feed/history'
+
+  test.each<[what: string, lie: Lie, found: string[]]>([
+    [
+      'sends other bytes under the right ETag',
+      atTime(lastAt, (answer) => ({
+        ...answer,
+        bytes: answer.bytes.map((byte, index) => (index === 40 ? byte ^ 1 : byte)),
+      })),
+      [`digest_mismatch ${newest}`],
+    ],
+    ['sends another ETag', atTime(lastAt, etagOf(`"${'0'.repeat(64)}"`)), [`digest_mismatch ${newest}`]],
+    ['sends a weak ETag', atTime(lastAt, etagOf(`W/"${last?.sha256}"`)), [`digest_mismatch ${newest}`]],
+    ['sends no ETag', atTime(lastAt, etagOf(null)), [`digest_mismatch ${newest}`]],
+    [
+      'dates a publication otherwise',
+      atTime(lastAt, (answer) => ({ ...answer, lastModified: new Date(0).toUTCString() })),
+      [`identity_mismatch ${selectionAt(lastAt)}`],
+    ],
+    [
+      'does not have a publication',
+      atTime(lastAt, () => refusalResponse(404, 'year_history_not_found')),
+      [`object_missing ${newest}`],
+    ],
+    [
+      'says itself that a publication is damaged',
+      atTime(lastAt, () => refusalResponse(503, 'year_history_archive_corrupt')),
+      [`object_unreadable ${newest}`],
+    ],
+    [
+      'answers 304 to a request without an ETag',
+      atTime(lastAt, (answer) => ({ ...answer, ...notModified })),
+      [`object_unreadable ${newest}`],
+    ],
+    [
+      'says itself that its ledger is damaged',
+      (answer, { path }) =>
+        path.startsWith('/api') ? refusalResponse(503, 'year_history_archive_corrupt') : answer,
+      [`chain_broken ${api}/ledger`],
+    ],
+    [
+      'sends a ledger that does not hash to its ETag',
+      (answer, { at }) => (at === null ? { ...answer, etag: '"other"' } : answer),
+      ['head', 'ledger', 'ledger/legacy'].map((name) => `digest_mismatch ${api}/${name}`),
+    ],
+  ])('a host that %s is detected', async (_what, lie, found) => {
+    expect((await findingsOf(lie)).sort()).toEqual(found)
+  })
+
+  test('a host that responds with an older publication and its own ETag is detected', async () => {
+    const honest = publishedBy(openSampleApp(archive))
+    const older = await honest.at(secondAt, [], new AbortController().signal)
+    expect(await findingsOf(atTime(lastAt, () => older))).toContain(`digest_mismatch ${newest}`)
+  })
+
+  test('a host that responds for another time is detected', async () => {
+    const found = await findingsOf((answer, { at }) =>
+      at === null ? answer : { ...answer, requestedAt: '2026-01-01T00:00:00.000Z' },
+    )
+    expect(new Set(found.map((line) => line.split(' ')[0]))).toEqual(new Set(['identity_mismatch']))
+  })
+
+  test.each([-1, 1])(
+    'a host that selects another publication %i ms away from one is detected',
+    async (offset) => {
+      const honest = publishedBy(openSampleApp(archive))
+      const other = await honest.at(secondAt - offset, [], new AbortController().signal)
+      const lie = atTime(secondAt + offset, ({ requestedAt }) => ({ ...other, requestedAt }))
+      expect(await findingsOf(lie)).toEqual([`chain_broken ${selectionAt(secondAt + offset)}`])
+    },
+  )
+
+  test('a host that responds before its first publication is detected', async () => {
+    const firstAt = archive.contents.legacy[0]?.publishedAt ?? 0
+    const early = await publishedBy(openSampleApp(archive)).at(firstAt, [], new AbortController().signal)
+    const found = await findingsOf(atTime(firstAt - 1, () => early))
+    expect(found).toEqual([`chain_broken ${selectionAt(firstAt - 1)}`])
+  })
+
+  const allOf = (held: readonly string[]): string => held.map((sha256) => `"${sha256}"`).join(', ')
+
+  test.each<[what: string, echo: (held: readonly string[]) => string | null]>([
+    ['the ETags it was sent', allOf],
+    ['the first of them', (held) => `"${held[0]}"`],
+    ['the last of them', (held) => `"${held.at(-1)}"`],
+    ['none', () => null],
+  ])('a host that responds with 304 to everything is detected, with %s', async (_what, echo) => {
+    const found = await findingsOf((answer, { at, held }) =>
+      at === null || held.length === 0 ? answer : { ...answer, ...notModified, etag: echo(held) },
+    )
+    expect(found.length).toBeGreaterThan(0)
+    expect(found.filter((line) => !line.startsWith('chain_broken selection at '))).toEqual([])
+  })
+
+  test('a host that responds with 304 and the sent ETags only to the query about the end of its ledger is detected', async () => {
+    const clock = (): number => lastAt + 3_600_000
+    const end = clock() - 300_000
+    const lie: Lie = (answer, { at, held }) =>
+      at === end ? { ...answer, status: 304, bytes: new Uint8Array(), etag: allOf(held) } : answer
+    const report = await verify(publishedBy(openSampleApp(archive, { clock }), lie), {}, { clock })
+    expect(linesOf(report)).toEqual([`chain_broken ${selectionAt(end)}`])
+  })
+
+  test('a host that serves a publication outside its ledger is detected', async () => {
+    const honest = publishedBy(openSampleApp(archive))
+    const shorter = publishedBy(openSampleApp(shortened(archive, 1)))
+    const { findings } = await verify({ ...shorter, at: honest.at })
+    expect(findings.map(({ code }) => code)).toEqual(['chain_broken'])
+    expect(findings[0]?.path).toMatch(/^selection at /)
+  })
+
+  test.each<[what: string, lie: Lie, found: string]>([
+    ['lost the tail of its ledger', ledgerLie((lines) => without(lines, 1)), `head_mismatch ${api}/head`],
+    [
+      'sends lines no ledger publishes',
+      ledgerLie((lines) => lines.with(3, lines[3]?.replace(',', ', ') ?? '')),
+      'row_tampered entries/4',
+    ],
+    [
+      'cuts its ledger off',
+      atPath('/ledger', (answer) => ({ ...answer, ...textAnswer(decode(answer.bytes).slice(0, -1)) })),
+      `row_tampered entries/${rows.length}`,
+    ],
+    [
+      'sends a ledger that is no text',
+      atPath('/ledger', (answer) => ({ ...answer, bytes: Uint8Array.of(0xc3, 0x28), etag: null })),
+      'row_tampered entries/1',
+    ],
+    [
+      'hides its legacy ledger',
+      atPath('/legacy', () => refusalResponse(404, 'not_found')),
+      'row_tampered legacy_publications',
+    ],
+  ])('a host with a damaged ledger is detected: it %s', async (_what, lie, found) => {
+    expect(await findingsOf(lie)).toContainEqual(expect.stringMatching(new RegExp(`^${found}`)))
+  })
+
+  test.each([
+    ['no head', refusalResponse(404, 'year_history_not_found')],
+    ['a head that is none', { ...refusalResponse(200, null), ...textAnswer('{"seq":1}\n') }],
+    [
+      'a head that is two entries behind',
+      { ...refusalResponse(200, null), ...textAnswer(formatHead(headAt(rows, rows.length - 2))) },
+    ],
+    ['a head that it says is damaged', refusalResponse(503, 'year_history_archive_corrupt')],
+  ])('a host that has %s is detected', async (_what, head) => {
+    expect(await findingsOf(atPath('/head', () => head))).toEqual([
+      expect.stringMatching(/^(head_mismatch|chain_broken) \/api\/feed\/history\/head$/),
+    ])
+  })
+
+  test('a host that rewrote its whole archive consistently is detected only by a head kept elsewhere', async () => {
+    const other = rewritten(archive, 3, { attempts: 3, reason: 'attempts_spent' })
+    const found = (seq: number): Promise<string[]> =>
+      findingsOf(honestly, { expectedHead: keptHead(archive, seq) }, other)
+    expect(await findingsOf(honestly, {}, other)).toEqual([])
+    expect(await found(2)).toEqual([])
+    for (const seq of [3, 4, rows.length]) expect(await found(seq)).toEqual(['head_mismatch kept.json'])
+  })
+
+  test.each<[what: string, other: SampleArchive, found: string]>([
+    [
+      'rewrote its whole archive consistently',
+      rewritten(archive, 3, { attempts: 3, reason: 'attempts_spent' }),
+      'chain_broken entries/3',
+    ],
+    [
+      'rewrote every entry from the first on',
+      rewritten(archive, 1, { recordedAt: (rows[0]?.recordedAt ?? 0) - 1 }),
+      'chain_broken entries/1',
+    ],
+    ['lost every entry it had', EMPTY, `head_mismatch entries/${rows.length}`],
+    ['was rolled back by an entry', shortened(archive, 1), `head_mismatch entries/${rows.length}`],
+    ['was rolled back by two entries', shortened(archive, 2), `head_mismatch entries/${rows.length}`],
+  ])(
+    'a host that %s is detected by the own ledger, with the first differing entry',
+    async (_what, other, found) => {
+      const own = ownLedger(archive.contents)
+      const report = await verify(publishedBy(openSampleApp(other)), {}, { ledger: own })
+      expect(linesOf(report)).toEqual([found])
+    },
+  )
+})
+
+test('no byte of a ledger or a body can change without a finding, with any ETag', async () => {
+  const archive = sampleArchive(2)
+  const app = openSampleApp(archive)
+  const times = archive.contents.rows.flatMap(({ publishedAt }) => publishedAt ?? [])
+  const targets = ['/ledger', '/legacy', ...times.map((at) => new Date(at).toISOString())]
+  const changes = fc.record({
+    target: fc.constantFrom(...targets),
+    place: fc.nat(),
+    mask: fc.integer({ min: 1, max: 255 }),
+  })
+  await fc.assert(
+    fc.asyncProperty(changes, async ({ target, place, mask }) => {
+      const lie: Lie = (answer, { path }) => {
+        if (!path.endsWith(target)) return answer
+        const bytes = answer.bytes.map((byte, index) =>
+          index === place % answer.bytes.length ? byte ^ mask : byte,
+        )
+        return { ...answer, bytes, etag: `"${sha256Hex(bytes)}"` }
+      }
+      const { findings } = await verify(publishedBy(app, lie))
+      expect(findings.some(isDamage)).toBe(true)
+    }),
+    { numRuns: 60 },
+  )
+})
+
+describe('a host that publishes no ledger', () => {
+  const archive = sampleArchive()
+  const noLedger: Lie = (answer, { at }) => (at === null ? refusalResponse(404, 'not_found') : answer)
+
+  test('a host without a ledger is compared with the own one', async () => {
+    const own = ownLedger(archive.contents)
+    const sound = publishedBy(openSampleApp(archive), noLedger)
+    const report = await verify(sound, { expectedHead: keptHead(archive) }, { ledger: own })
+    expect(report).toMatchObject({ findings: [], publications: 6, objects: 5 })
+    const other = publishedBy(openSampleApp(sampleArchive(3, 'b')), noLedger)
+    const { findings } = await verify(other, {}, { ledger: own })
+    expect(new Set(findings.map(({ code }) => code))).toEqual(new Set(['digest_mismatch', 'chain_broken']))
+  })
+
+  test('a host without a ledger may have published more since the own copy', async () => {
+    const own = ownLedger({ ...archive.contents, rows: without(archive.contents.rows, 2) })
+    const report = await verify(publishedBy(openSampleApp(archive), noLedger), {}, { ledger: own })
+    expect(report.findings).toEqual([])
+  })
+
+  test('a host without a ledger cannot be audited with a kept head alone', async () => {
+    const attempt = verify(publishedBy(openSampleApp(archive), noLedger), { expectedHead: keptHead(archive) })
+    await expect(attempt).rejects.toMatchObject({
+      code: 'usage',
+      detail: expect.stringContaining('--data-dir'),
+    })
+  })
+})
+
+describe('a host that does not respond', () => {
+  const unreachable = new Refusal('source_unavailable', 'the host cannot be reached (refused)')
+
+  /** A host that answers the first of every `count` questions and none of the others. */
+  const answeringOneOf = (count: number): { published: PublicHost['history']; asked: () => number } => {
+    const honest = publishedBy(openSampleApp(sampleArchive(30)))
+    let asked = 0
+    const at: PublicHost['history']['at'] = (instant, held, signal) => {
+      asked += 1
+      return asked % count === 1 ? honest.at(instant, held, signal) : Promise.reject(unreachable)
+    }
+    return { published: { ...honest, at }, asked: () => asked }
+  }
+
+  test('a host that never responds ends the audit', async () => {
+    const fail = (): Promise<never> => Promise.reject(unreachable)
+    const published = {
+      base: 'http://dash.test',
+      ledger: fail,
+      legacyLedger: fail,
+      head: fail,
+      at: fail,
+      file: fail,
+    }
+    await expect(verify(published)).rejects.toBe(unreachable)
+  })
+
+  test('a host that does not send its ledger ends the audit with its response', async () => {
+    const lie = atPath('/ledger', () => refusalResponse(503, 'year_history_lookup_failed'))
+    await expect(verify(publishedBy(openSampleApp(sampleArchive()), lie))).rejects.toMatchObject({
+      code: 'source_unavailable',
+      detail: expect.stringContaining('503 year_history_lookup_failed for /api/feed/history/ledger'),
+    })
+  })
+
+  test('one query without a response is a read error and no damage', async () => {
+    const archive = sampleArchive()
+    const time = archive.contents.rows.at(-1)?.publishedAt ?? 0
+    const honest = publishedBy(openSampleApp(archive))
+    const at: PublicHost['history']['at'] = (instant, held, signal) =>
+      instant === time ? Promise.reject(unreachable) : honest.at(instant, held, signal)
+    const busy = atTime(time, () => refusalResponse(503, 'year_history_lookup_failed'))
+    for (const [published, why] of [
+      [publishedBy(openSampleApp(archive), busy), 'the host responded with 503 year_history_lookup_failed'],
+      [{ ...honest, at }, 'the host cannot be reached (refused)'],
+    ] as const) {
+      const { findings } = await verify(published)
+      expect(findings).toMatchObject([{ code: 'object_unreadable', actual: `read error: ${why}` }])
+      expect(findings.some(isDamage)).toBe(false)
+    }
+  })
+
+  test('a host that stops responding ends the audit after a few queries, with the findings so far', async () => {
+    let asked = 0
+    const honest = publishedBy(openSampleApp(sampleArchive(30)))
+    const lying: PublicHost['history'] = {
+      ...honest,
+      ledger: async (signal) => {
+        const answer = await honest.ledger(signal)
+        return { ...answer, bytes: encode(decode(answer.bytes).replace('"gap"', '"gop"')) }
+      },
+      at: () => {
+        asked += 1
+        return Promise.reject(unreachable)
+      },
+    }
+    const { report, cause } = await audit(lying)
+    expect(cause).toBe(unreachable)
+    expect(report.findings.filter(isDamage)).not.toEqual([])
+    expect(report.publications).toBeGreaterThan(20)
+    expect(asked).toBeLessThan(10)
+  })
+
+  test('four consecutive queries without a response do not end the audit, however often that happens', async () => {
+    const { published } = answeringOneOf(5)
+    const { findings } = await verify(published, { jobs: 1 })
+    expect(findings.length).toBeGreaterThan(30)
+    expect(findings.some(isDamage)).toBe(false)
+  })
+
+  test('five consecutive queries without a response end the audit with the fifth', async () => {
+    const { published, asked } = answeringOneOf(6)
+    await expect(verify(published, { jobs: 1 })).rejects.toBe(unreachable)
+    expect(asked()).toBe(6)
+  })
+
+  test('an aborted audit sends no more queries', async () => {
+    const stop = new AbortController()
+    let asked = 0
+    const honest = publishedBy(openSampleApp(sampleArchive(30)))
+    const published: PublicHost['history'] = {
+      ...honest,
+      at: (instant, held, signal) => {
+        asked += 1
+        if (asked === 4) stop.abort(new Error('told to stop'))
+        return honest.at(instant, held, signal)
+      },
+    }
+    await expect(verify(published, { signal: stop.signal })).rejects.toThrow('told to stop')
+    expect(asked).toBeLessThan(8)
+  })
+})
+
+describe('a hostile host', () => {
+  const archive = sampleArchive()
+
+  test.each(['/ledger', '/legacy'])(
+    'a host that sends more lines than %s may have is not audited',
+    async (path) => {
+      const lie = atPath(path, (answer) => ({ ...answer, ...textAnswer('\n'.repeat(50_001)) }))
+      await expect(verify(publishedBy(openSampleApp(archive), lie))).rejects.toMatchObject({
+        code: 'source_unavailable',
+        detail: expect.stringContaining('more than 50000 lines'),
+      })
+    },
+  )
+
+  test('a host with an overlong line is detected, and the line is not parsed', async () => {
+    const lie = ledgerLie((lines) => lines.with(3, `[${'{},'.repeat(3_000)}{}]`))
+    const { findings } = await verify(publishedBy(openSampleApp(archive), lie))
+    expect(findings).toContainEqual(
+      expect.objectContaining({ code: 'row_tampered', path: 'entries/4', actual: 'a line of 9004 bytes' }),
+    )
+  })
+
+  test('a host is no longer audited after a thousand findings', async () => {
+    const lie = ledgerLie(() => Array.from({ length: 2_000 }, () => 'x'))
+    const { report, cause } = await audit(publishedBy(openSampleApp(archive), lie))
+    expect(report.findings).toHaveLength(1_000)
+    expect(cause).toMatchObject({ detail: expect.stringContaining('more than 1000 findings') })
+  })
+})
+
+test('a publication with a time in the future is reported as one that could not be requested', async () => {
+  const archive = sampleArchive()
+  const last = archive.contents.rows.at(-1)?.publishedAt ?? 0
+  const clock = (): number => last - 300_001
+  const { findings } = await verify(publishedBy(openSampleApp(archive, { clock })), {}, { clock })
+  expect(findings).toMatchObject([
+    { code: 'object_unreadable', actual: expect.stringContaining('is later than this clock') },
+  ])
+})
+
+/** The host changes the lines of its ledger. */
+function ledgerLie(change: (lines: string[]) => string[]): Lie {
+  return atPath('/ledger', (answer) => {
+    const lines = change(decode(answer.bytes).split('\n').slice(0, -1))
+    return { ...answer, ...textAnswer(lines.map((line) => `${line}\n`).join('')) }
+  })
+}
+
+function textAnswer(text: string): { bytes: Uint8Array; etag: string } {
+  return { bytes: encode(text), etag: `"${sha256Hex(text)}"` }
+}
+
+/** The archive as it was before its last entries. */
+function shortened(archive: SampleArchive, count: number): SampleArchive {
+  const rows = without(archive.contents.rows, count)
+  return { ...archive, contents: { ...archive.contents, rows }, head: headAt(rows, rows.length) }
+}
+
+async function served(app: H3): Promise<PublicHost['history']> {
+  const server = await listenLocally(app)
+  const published = openPublishedHistory(server.url)
+  onTestFinished(() => published.close())
+  return published
+}
