@@ -9,7 +9,7 @@ import { itemHref } from './layout.ts'
 import type { PageQuery } from './layout.ts'
 
 /** The displayed fields of an item of a live period or the Year. */
-export interface PageItem {
+interface PageItem {
   key: string
   /** Rank in its list; undefined for a result of the search. */
   rank?: number
@@ -32,7 +32,7 @@ export interface Story {
 }
 
 /** The part of a list that the overview shows. */
-export interface OverviewColumn {
+interface OverviewColumn {
   name: ColumnName
   stories: readonly Story[]
   /** Number of items of the whole list. */
