@@ -43,7 +43,7 @@ interface OverviewColumn {
 const LENGTHS = { popular: 20, others: 10 }
 
 /** The first stories of each list, each story once: in the first list that has it. */
-export function overviewOf(lists: PageLists): OverviewColumn[] {
+function overviewOf(lists: PageLists): OverviewColumn[] {
   const bySource = itemsByStory(lists)
   const shown = new Set<string>()
   return COLUMN_NAMES.map((name) => {
