@@ -22,6 +22,7 @@ export type TalkEvent =
 export class Talk {
   readonly #api: PublicHost['chat']
   #session: Pick<AgentSession, 'sessionToken' | 'quotas'> | null = null
+  readonly #wait: typeof pause
   #turns: Turn[] = []
   #lastQuestion: string | null = null
   /** True if the last question belongs to the last turn. */
@@ -30,8 +31,10 @@ export class Talk {
   /** Quota as the server last reported it; null before the first answer of a session. */
   quota: Quota | null = null
 
-  constructor(api: PublicHost['chat'], preferences: TurnOptions) {
+  /** @param wait waits out a short limit, in milliseconds */
+  constructor(api: PublicHost['chat'], preferences: TurnOptions, wait: typeof pause = pause) {
     this.#api = api
+    this.#wait = wait
     this.preferences = preferences
   }
 
@@ -119,7 +122,7 @@ export class Talk {
         } else if (seconds === null) throw error
         else {
           waits += 1
-          await pause(seconds * 1000, signal)
+          await this.#wait(seconds * 1000, signal)
         }
       }
     }

@@ -1,14 +1,9 @@
-import { beforeEach, describe, expect, onTestFinished, test, vi } from 'vitest'
+import { describe, expect, test } from 'vitest'
 import { Talk } from '../../../../src/cli/commands/chat/talk.ts'
 import type { TalkEvent } from '../../../../src/cli/commands/chat/talk.ts'
 import type { ServedEvent } from '../../../../src/domain/agent/schema.ts'
 import type { PublicHost } from '../../../../src/domain/ports.ts'
 import { Refusal } from '../../../../src/domain/refusal.ts'
-
-beforeEach(() => {
-  vi.useFakeTimers({ toFake: ['setTimeout', 'clearTimeout'] })
-  onTestFinished(() => void vi.useRealTimers())
-})
 
 const never = new AbortController().signal
 
@@ -19,9 +14,21 @@ const delta = (text: string): ServedEvent => ({ event: 'delta', data: { text }, 
 const limited = (scope: string, retryAfterSeconds: number): Refusal =>
   new Refusal('rate_limited', undefined, { members: { status: 429, scope, retryAfterSeconds } })
 
-/** Starts a conversation with a server whose responses are these in order; the last one repeats. */
-function talkWith(...replies: (Refusal | readonly ServedEvent[])[]): { talk: Talk; requests: () => number } {
+interface Conversation {
+  talk: Talk
+  requests: () => number
+  /** The waits so far, in milliseconds. */
+  waits: readonly number[]
+}
+
+/** Starts a conversation with a server whose responses are these in order; the last one repeats. Its waits end at once. */
+function talkWith(...replies: (Refusal | readonly ServedEvent[])[]): Conversation {
   let count = 0
+  const waits: number[] = []
+  const wait = (ms: number, signal: AbortSignal): Promise<void> => {
+    waits.push(ms)
+    return Promise.resolve().then(() => signal.throwIfAborted())
+  }
   const api: PublicHost['chat'] = {
     base: 'http://h',
     config: () => Promise.reject(new Error('not asked here')),
@@ -35,7 +42,8 @@ function talkWith(...replies: (Refusal | readonly ServedEvent[])[]): { talk: Tal
     },
   }
   const settings = { preferredLanguage: 'auto', tone: 'neutral' } as const
-  return { talk: new Talk(api, { itemKey: null, sort: 'trending', settings }), requests: () => count }
+  const talk = new Talk(api, { itemKey: null, sort: 'trending', settings }, wait)
+  return { talk, requests: () => count, waits }
 }
 
 async function eventsOf(events: AsyncIterable<TalkEvent>): Promise<string> {
@@ -53,39 +61,31 @@ describe('a talk', () => {
   ])(
     'a talk waits out a limit of scope %s for %i seconds, and repeats the request',
     async (scope, seconds) => {
-      const { talk, requests: requestCount } = talkWith(limited(scope, seconds), [delta('Hello')])
-      const answer = eventsOf(talk.ask('What is new?', never))
-      await vi.advanceTimersByTimeAsync(seconds * 1000 - 1)
-      expect(requestCount()).toBe(1)
-      await vi.advanceTimersByTimeAsync(1)
-      expect([await answer, requestCount()]).toEqual(['Hello', 2])
+      const { talk, requests: requestCount, waits } = talkWith(limited(scope, seconds), [delta('Hello')])
+      expect(await eventsOf(talk.ask('What is new?', never))).toBe('Hello')
+      expect([waits, requestCount()]).toEqual([[seconds * 1000], 2])
     },
   )
 
   test('a longer limit is reported at once', async () => {
-    const { talk, requests: requestCount } = talkWith(limited('session', 4), [delta('Hello')])
+    const { talk, requests: requestCount, waits } = talkWith(limited('session', 4), [delta('Hello')])
     await expect(eventsOf(talk.ask('What is new?', never))).rejects.toMatchObject({ code: 'rate_limited' })
-    expect(requestCount()).toBe(1)
+    expect([waits, requestCount()]).toEqual([[], 1])
   })
 
   test('a limit that still holds after two waits is reported', async () => {
-    const { talk, requests: requestCount } = talkWith(limited('ip', 1))
-    const answer = eventsOf(talk.ask('What is new?', never))
-    const refused = expect(answer).rejects.toMatchObject({ code: 'rate_limited' })
-    await vi.advanceTimersByTimeAsync(10_000)
-    await refused
-    expect(requestCount()).toBe(3)
+    const { talk, requests: requestCount, waits } = talkWith(limited('ip', 1))
+    await expect(eventsOf(talk.ask('What is new?', never))).rejects.toMatchObject({ code: 'rate_limited' })
+    expect([waits, requestCount()]).toEqual([[1000, 1000], 3])
   })
 
   test('a wait can be stopped', async () => {
     const stopping = new AbortController()
-    const { talk, requests: requestCount } = talkWith(limited('session', 3), [delta('Hello')])
+    const { talk, requests: requestCount, waits } = talkWith(limited('session', 3), [delta('Hello')])
     const answer = eventsOf(talk.ask('What is new?', stopping.signal))
-    const stopped = expect(answer).rejects.toThrow('stopped')
-    await vi.advanceTimersByTimeAsync(1_000)
     stopping.abort(new Error('stopped'))
-    await stopped
-    expect(requestCount()).toBe(1)
+    await expect(answer).rejects.toThrow('stopped')
+    expect([waits, requestCount()]).toEqual([[3000], 1])
   })
 
   test('a repeated question keeps the old answer until the first text of the new one', async () => {
