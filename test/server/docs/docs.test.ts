@@ -127,11 +127,13 @@ describe('what language models read', () => {
     }
     // The list of decisions leads to every one of them.
     const guides = guideFiles().filter(({ path }) => !path.startsWith('/docs/decisions/'))
+    const targets = new Set<string>()
     for (const { path } of guides) {
       await get(path)
-      const links = (await get(`${path}.md`)).matchAll(/\]\((\/docs\/[^)#]+)/g)
-      for (const target of new Set(Array.from(links, ([, link = '']) => link))) await get(target)
+      for (const [, link = ''] of (await get(`${path}.md`)).matchAll(/\]\((\/docs\/[^)#]+)/g))
+        targets.add(link)
     }
+    for (const target of targets) await get(target)
     expect(await get('/docs/quick-start.md')).toContain('](/docs/collecting.md#tokens)')
     expect(await get('/docs/decisions.md')).toContain(
       '](/docs/decisions/0001-sqlite-journal-and-driver-guard.md)',
