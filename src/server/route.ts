@@ -228,10 +228,10 @@ export function restrictedAccess(
 
 /** Members of temporary refusals: they are delayed and carry `Retry-After`. */
 export const RETRYABLE = {
-  held: true,
+  delayed: true,
   headers: { 'Retry-After': 'seconds to wait before the next request' },
   memberSchemas: { retryAfterSeconds: { type: 'integer', minimum: 1 } },
-} as const
+} as const satisfies Partial<RefusalContract>
 
 /** Structured log lines: codes, ids, counts and durations; never message text, tokens or addresses. */
 export interface Log {

@@ -106,10 +106,15 @@ describe('the search over HTTP', () => {
   test('an address with too many open queries gets Retry-After, on the page of an item too', async () => {
     const search = searchThatFails(new Refusal('search_limit', 'too many', { members: RETRYING }))
     const app = openApp(await openWorkspace(), { search })
-    for (const path of PATHS) {
-      const { status, body } = await ask(app, path)
+    for (const { status, body } of await Promise.all(PATHS.map((path) => ask(app, path))))
       expect({ status, body }).toEqual({ status: 429, body: { error: 'search_limit', ...RETRYING } })
-    }
+    // A refused caller waits, so that an immediate retry takes no time from others.
+    const order: string[] = []
+    await Promise.all([
+      ask(app, PATHS[0] ?? '').then(() => order.push('refused')),
+      ask(app, '/api/feed?sort=trending').then(() => order.push('served')),
+    ])
+    expect(order).toEqual(['served', 'refused'])
     const page = await app.request('http://dash.test/item?key=hn-1')
     expect(page.status).toBe(429)
     expect(page.headers.get('retry-after')).toBe('2')
@@ -154,8 +159,7 @@ describe('the search over HTTP', () => {
     [new TypeError('unexpected'), 'search_failed'],
   ])('the search responds 503 to %s', async (thrown, error) => {
     const app = openApp(await openWorkspace(), { search: searchThatFails(thrown) })
-    for (const path of PATHS) {
-      expect(await ask(app, path)).toMatchObject({ status: 503, body: { error } })
-    }
+    const responses = await Promise.all(PATHS.map((path) => ask(app, path)))
+    for (const response of responses) expect(response).toMatchObject({ status: 503, body: { error } })
   })
 })
