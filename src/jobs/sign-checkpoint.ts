@@ -10,7 +10,9 @@ import {
   readStoredNote,
 } from '../domain/year/log/log-history.ts'
 import type { LogFile } from '../domain/year/log/log-history.ts'
+import { parsePolicy } from '../domain/year/log/log-policy.ts'
 import { rootAt } from '../domain/year/log/merkle-tree.ts'
+import { openCheckpoint } from '../domain/year/log/signed-note.ts'
 import type { Checkpoint } from '../domain/year/log/signed-note.ts'
 import { askWitnesses, NOT_ASKED, requireNoFork } from './ask-witnesses.ts'
 import type { LogWitnesses, WitnessReport } from './ask-witnesses.ts'
@@ -72,23 +74,51 @@ export function requireOneHistory(signed: SignedBefore, rows: readonly LedgerRow
 }
 
 /**
- * Signs the checkpoint of the whole ledger and stores the note, unless a note of this size is already stored. The
- * caller must have written all heads.
+ * Signs the checkpoint of the whole ledger and stores the note, unless a note of this size is already stored. Stores the
+ * policy again if the newest note is of this log and no stored policy has its key. The caller must have written all heads.
+ *
+ * @returns true if a checkpoint was signed
  */
 export async function signCheckpoint(
   { objects: { logFiles }, log }: SignPorts,
   rows: readonly LedgerRow[],
-): Promise<void> {
-  if (log === null || rows.length === 0) return
+): Promise<boolean> {
+  if (log === null || rows.length === 0) return false
   const files = await logFiles.list()
   const size = rows.length
-  if (newestNoteSize(files) >= size) return
+  if (newestNoteSize(files) >= size) {
+    if (await lacksPolicy(logFiles, files, log)) await storePolicy(logFiles, files, log.policy)
+    return false
+  }
   // After a crash here, the new policy is stored without its note.
   await storePolicy(logFiles, files, log.policy)
   const checkpoint = { origin: log.signer.key.name, size, root: rootAt(ledgerTree(rows), size) }
   // After a crash here, the record is ahead of the notes, and the next run signs the same checkpoint again.
   const note = await log.signer.sign(checkpoint)
   await logFiles.put({ kind: 'note', size }, new TextEncoder().encode(note))
+  return true
+}
+
+/** Returns true if the key signed the newest note, but the policy in force is lost, damaged, or lacks the key. */
+async function lacksPolicy(
+  logFiles: Objects['logFiles'],
+  files: readonly LogFile[],
+  { signer: { key } }: SignedLog,
+): Promise<boolean> {
+  const note = await textOf(logFiles, { kind: 'note', size: newestNoteSize(files) })
+  if (openCheckpoint(note, [key]).problem !== null) return false
+  const parsed = parsePolicy(await textOf(logFiles, { kind: 'policy', number: newestPolicyNumber(files) }))
+  return (
+    parsed.problem !== null ||
+    openCheckpoint(
+      note,
+      parsed.policy.logs.map((each) => each.key),
+    ).problem !== null
+  )
+}
+
+async function textOf(logFiles: Objects['logFiles'], file: LogFile): Promise<string> {
+  return new TextDecoder().decode((await logFiles.get(file)) ?? undefined)
 }
 
 async function storePolicy(
@@ -111,6 +141,10 @@ export interface CheckpointPorts extends LeasePorts {
 
 /** The JSON result of `checkpoint` (docs/operations.md). */
 export interface CheckpointReport {
+  /** `already-signed`: a note of this size was stored before. */
+  outcome: 'signed' | 'already-signed' | 'not-signed'
+  /** Why nothing was signed; null for other outcomes. */
+  reason: string | null
   origin: string
   /** Number of entries of the log; 0 if there is nothing to sign yet. */
   size: number
@@ -139,10 +173,24 @@ export async function signLedger(ports: CheckpointPorts): Promise<CheckpointRepo
     // Write the head that a crash after a commit left out.
     if (headIsBehind(proved.entries, head))
       await objects.putHead({ seq: rows.length, leaf: proved.lastLeaf, time: clock() })
-    await signCheckpoint(ports, rows)
+    const isSigned = await signCheckpoint(ports, rows)
     const asked = await askWitnesses(ports, rows, before)
     requireNoFork(asked)
     const root = Buffer.from(rootAt(ledgerTree(rows), rows.length)).toString('hex')
-    return { origin: log.signer.key.name, size: rows.length, root, witnesses: asked.reports }
+    const { name: origin } = log.signer.key
+    const reason = isSigned ? null : whyNotSigned(origin, rows, signed)
+    const outcome = isSigned ? 'signed' : reason === null ? 'already-signed' : 'not-signed'
+    return { outcome, reason, origin, size: rows.length, root, witnesses: asked.reports }
   })
+}
+
+/** Returns null if the log has signed these rows before. */
+function whyNotSigned(origin: string, rows: readonly LedgerRow[], signed: SignedBefore): string | null {
+  if (rows.length === 0) return 'the ledger has no entries yet'
+  const stored = signed.find(
+    ({ checkpoint }) => checkpoint.size === rows.length && checkpoint.origin !== origin,
+  )
+  return stored
+    ? `${stored.where} is of the log ${stored.checkpoint.origin}; ${origin} signs with the next entry`
+    : null
 }

@@ -1,9 +1,10 @@
-import { cpSync, readFileSync, rmSync } from 'node:fs'
+import { cpSync, readFileSync, rmSync, writeFileSync } from 'node:fs'
 import { join } from 'node:path'
 import { describe, expect, test } from 'vitest'
 import { addDays, DAY_MS } from '../../src/domain/time.ts'
 import type { Day } from '../../src/domain/time.ts'
-import { newestPolicyNumber } from '../../src/domain/year/log/log-history.ts'
+import { logFileName, newestPolicyNumber } from '../../src/domain/year/log/log-history.ts'
+import { formatVerifierKey, signerKey } from '../../src/domain/year/log/signed-note.ts'
 import type { PublishPorts, PublishResult } from '../../src/jobs/publish-year.ts'
 import { signLedger } from '../../src/jobs/sign-checkpoint.ts'
 import type { SignedLog } from '../../src/jobs/sign-checkpoint.ts'
@@ -212,7 +213,12 @@ test('a damaged stored note ends a run before an attempt is counted', async () =
 describe('the checkpoint job', () => {
   test('the job signs nothing if the ledger is empty', async () => {
     const { workspace, log } = await signedWorkspace()
-    expect(await signLedger(checkpointPorts(workspace, log))).toMatchObject({ origin: LOG_NAME, size: 0 })
+    expect(await signLedger(checkpointPorts(workspace, log))).toMatchObject({
+      outcome: 'not-signed',
+      reason: 'the ledger has no entries yet',
+      origin: LOG_NAME,
+      size: 0,
+    })
     expect(await workspace.objects.logFiles.list()).toEqual([])
   })
 
@@ -222,14 +228,54 @@ describe('the checkpoint job', () => {
     const report = await signLedger(checkpointPorts(workspace, log))
     const [stored] = await storedCheckpoints(workspace.objects, log.signer.key)
     expect(report).toEqual({
+      outcome: 'signed',
+      reason: null,
       origin: LOG_NAME,
       size: 1,
       root: Buffer.from(stored?.root ?? []).toString('hex'),
       witnesses: [],
     })
     const files = await workspace.objects.logFiles.list()
-    expect(await signLedger(checkpointPorts(workspace, log))).toEqual(report)
+    expect(await signLedger(checkpointPorts(workspace, log))).toEqual({
+      ...report,
+      outcome: 'already-signed',
+    })
     expect(await workspace.objects.logFiles.list()).toEqual(files)
+  })
+
+  test('the job says that the stored checkpoint belongs to another log, and signs with the next entry', async () => {
+    const { workspace, log } = await signedWorkspace()
+    await publishDay(workspace, log, 0)
+    rmSync(join(workspace.folder, 'key'), { recursive: true })
+    const other = signedLogIn(workspace.folder, 'dash.example/tlog/year-2')
+    expect(await signLedger(checkpointPorts(workspace, other))).toMatchObject({
+      outcome: 'not-signed',
+      reason: `the note tlog/year/1 is of the log ${LOG_NAME}; dash.example/tlog/year-2 signs with the next entry`,
+    })
+    expect((await workspace.objects.logFiles.list()).map(logFileName).sort()).toEqual(['1', 'policy.1'])
+    await publishDay(workspace, other, 1)
+    expect((await other.signer.lastSigned()).size).toBe(2)
+  })
+
+  test.each([
+    ['lost', []],
+    ['damaged', ['policy.1']],
+    ['without the key of the log', ['policy.1']],
+  ])('the job stores the policy again if it is %s', async (what, kept) => {
+    const { workspace, log } = await signedWorkspace()
+    await publishDay(workspace, log, 0)
+    const path = join(workspace.folder, 'objects', 'tlog', 'year', 'policy.1')
+    const other = formatVerifierKey(signerKey(LOG_NAME, new Uint8Array(32)))
+    rmSync(path)
+    if (what === 'damaged') writeFileSync(path, 'hello\n')
+    if (what === 'without the key of the log') writeFileSync(path, `log ${other}\nquorum none\n`)
+    const number = kept.length + 1
+    for (const _run of [1, 2]) {
+      expect(await signLedger(checkpointPorts(workspace, log))).toMatchObject({ outcome: 'already-signed' })
+      const files = (await workspace.objects.logFiles.list()).map(logFileName).sort()
+      expect(files).toEqual(['1', ...kept, `policy.${number}`])
+    }
+    expect(readFileSync(path.replace('policy.1', `policy.${number}`), 'utf8')).toBe(log.policy)
   })
 
   test('the job writes the head that a crash left out', async () => {

@@ -6,11 +6,11 @@ import type { Finding } from '../../domain/year/finding.ts'
 import { auditTiles } from '../../domain/year/log/audit-tiles.ts'
 import type { PublishedTile, TilesAudit } from '../../domain/year/log/audit-tiles.ts'
 import { forkOf } from '../../domain/year/log/log-history.ts'
-import { evaluatePolicy, parsePolicy } from '../../domain/year/log/log-policy.ts'
-import type { LogPolicy } from '../../domain/year/log/log-policy.ts'
+import { openTrusted, parsePolicy } from '../../domain/year/log/log-policy.ts'
+import type { LogPolicy, TrustedNote } from '../../domain/year/log/log-policy.ts'
 import type { MerkleTree } from '../../domain/year/log/merkle-tree.ts'
-import { openCheckpoint, readCheckpoint } from '../../domain/year/log/signed-note.ts'
-import type { Checkpoint, Note } from '../../domain/year/log/signed-note.ts'
+import { readCheckpoint } from '../../domain/year/log/signed-note.ts'
+import type { Checkpoint } from '../../domain/year/log/signed-note.ts'
 import { STATIC_CHECKPOINT, STATIC_POLICY, staticTilePath } from '../../domain/year/log/static-layout.ts'
 import { tilesOfSize } from '../../domain/year/log/tiles.ts'
 import { LINES_MAX } from '../../domain/year/published-ledger.ts'
@@ -139,13 +139,9 @@ function invalid(path: string, actual: string | null): Finding {
   return finding('note_invalid', path, expected, actual)
 }
 
-/** A checkpoint that a key of a policy signed, with its note and the policy, both parsed. */
-export interface OpenedNote {
-  checkpoint: Checkpoint
-  note: Note
+/** A checkpoint that a key of a policy signed, and the policy. */
+export interface OpenedNote extends TrustedNote {
   policy: LogPolicy
-  /** True if enough witnesses cosigned it. */
-  hasQuorum: boolean
 }
 
 /** Verifies a note with a policy; `path` is the file that is wrong. */
@@ -155,15 +151,10 @@ export function openWith(
 ): { problem: string; path: string } | ({ problem: null } & OpenedNote) {
   const parsed = parsePolicy(policy)
   if (parsed.problem !== null) return { problem: parsed.problem, path: STATIC_POLICY }
-  const opened = openCheckpoint(
-    note,
-    parsed.policy.logs.map(({ key }) => key),
-  )
-  if (opened.problem !== null) return { problem: opened.problem, path: STATIC_CHECKPOINT }
-  const verdict = evaluatePolicy(parsed.policy, opened.note)
-  if (verdict.problem !== null) return { problem: verdict.problem, path: STATIC_CHECKPOINT }
-  const { checkpoint, note: parsedNote } = opened
-  return { problem: null, checkpoint, note: parsedNote, policy: parsed.policy, hasQuorum: verdict.hasQuorum }
+  const opened = openTrusted(note, parsed.policy)
+  return opened.problem === null
+    ? { ...opened, policy: parsed.policy }
+    : { problem: opened.problem, path: STATIC_CHECKPOINT }
 }
 
 /**

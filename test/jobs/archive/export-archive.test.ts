@@ -1,4 +1,4 @@
-import { readFileSync, rmSync, writeFileSync } from 'node:fs'
+import { chmodSync, readFileSync, rmSync, writeFileSync } from 'node:fs'
 import { join } from 'node:path'
 import { describe, expect, test } from 'vitest'
 import { addDays } from '../../../src/domain/time.ts'
@@ -12,7 +12,7 @@ import { checkpointText, signerKey, signNote } from '../../../src/domain/year/lo
 import { parseEntryBundle, tileOf, tilesOfSize } from '../../../src/domain/year/log/tiles.ts'
 import type { Tile } from '../../../src/domain/year/log/tiles.ts'
 import { chainOf, gap, headAt, manifest } from '../../domain/year/ledger-rows.ts'
-import { ledgerTree, newestNoteSize } from '../../../src/domain/year/log/log-history.ts'
+import { ledgerTree, logFileName, newestNoteSize } from '../../../src/domain/year/log/log-history.ts'
 import type { LogFile } from '../../../src/domain/year/log/log-history.ts'
 import {
   staticHeadersText,
@@ -207,6 +207,27 @@ describe('an export', () => {
     await Promise.all([exportTo(workspace, both.tree), exportTo(workspace, exportFolder(workspace).tree)])
     await exportTo(workspace, alone.tree)
     expect(filesOfFolder(both.path)).toEqual(filesOfFolder(alone.path))
+  })
+
+  test('a damaged cosignature is not exported, and a log without a policy is refused with what to do', async () => {
+    const workspace = await signedWorkspace([AS_OF])
+    await exportTo(workspace, exportFolder(workspace, 'before').tree)
+    const cosign = await addWitness(workspace)
+    await cosign(1_000)
+    const stored = (await workspace.objects.logFiles.list()).find(
+      ({ kind }) => kind === 'cosignature',
+    ) as LogFile
+    const damaged = join(workspace.folder, 'objects', 'tlog', 'year', logFileName(stored))
+    chmodSync(damaged, 0o600)
+    writeFileSync(damaged, 'not a line')
+    const { path, tree } = exportFolder(workspace)
+    await exportTo(workspace, tree)
+    expect(readText(path, CHECKPOINT).match(/^\u2014/gm)).toHaveLength(1)
+    const unnamed = (await workspace.objects.logFiles.list()).filter(({ kind }) => kind !== 'policy')
+    await expect(exportTo(withLogFiles(workspace, unnamed), tree)).rejects.toMatchObject({
+      code: 'storage_damaged',
+      detail: expect.stringContaining('no policy is stored; run dash checkpoint') as unknown,
+    })
   })
 
   test('a checkpoint with newer cosignatures replaces one of the same size, and one with older cosignatures is refused', async () => {

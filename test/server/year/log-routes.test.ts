@@ -3,6 +3,8 @@ import { join } from 'node:path'
 import type { H3 } from 'h3'
 import { describe, expect, test } from 'vitest'
 import { addDays, formatInstant } from '../../../src/domain/time.ts'
+import { auditLog } from '../../../src/domain/year/log/check-log.ts'
+import { logFileName } from '../../../src/domain/year/log/log-history.ts'
 import { parsePolicy } from '../../../src/domain/year/log/log-policy.ts'
 import type { LogPolicy } from '../../../src/domain/year/log/log-policy.ts'
 import {
@@ -180,6 +182,36 @@ describe('the served log', () => {
     expect((await requestRoute(fresh, '/tlog/year/policy')).text).toBe(policy)
     const served = (await requestRoute(fresh, '/tlog/year/checkpoint')).text
     expect(served).toBe(`${note}${witness.cosign(`${text}\n`, 1_000)}\n`)
+
+    // A damaged cosignature is left out, and the audit names it.
+    const damaged = logFileName({ kind: 'cosignature', size: 4, keyId, time: 1_000 })
+    const path = join(workspace.folder, 'objects', 'tlog', 'year', damaged)
+    for (const content of [
+      '',
+      'not a line',
+      `\n${witness.cosign(`${text}\n`, 1_000)}\n`,
+      `${witness.cosign('x\n', 1_000)}\n`,
+    ]) {
+      chmodSync(path, 0o600)
+      writeFileSync(path, content)
+      expect(await requestRoute(openApp(workspace), '/tlog/year/checkpoint')).toMatchObject({
+        status: 200,
+        text: note,
+      })
+      const files = await logFiles.list()
+      const read = await Promise.all(files.map(async (file) => ({ file, bytes: await logFiles.get(file) })))
+      const found = auditLog((await workspace.ledger.read()).rows, read)
+      expect(found.map(({ path: name }) => name)).toContain(`tlog/year/${damaged}`)
+    }
+  })
+
+  test('a log without a policy is refused', async () => {
+    const { workspace } = await scene()
+    rmSync(join(workspace.folder, 'objects', 'tlog', 'year', 'policy.1'))
+    expect(await requestRoute(openApp(workspace), '/tlog/year/checkpoint')).toMatchObject({
+      status: 503,
+      error: 'year_log_archive_corrupt',
+    })
   })
 })
 

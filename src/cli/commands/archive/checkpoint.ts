@@ -29,8 +29,9 @@ export async function checkpointCommand({ config, container, terminal }: Command
     isDead: isDeadProcess,
     onProgress: terminal.note,
   })
-  const { origin, size, root } = report
-  const signed = `signed: ${origin}, ${size === 1 ? '1 entry' : `${size} entries`}, root ${root.slice(0, 16)}`
-  terminal.result(report, size === 0 ? 'nothing was signed: the ledger has no entries yet' : signed)
+  const { outcome, reason, origin, size, root } = report
+  const entries = size === 1 ? '1 entry' : `${size} entries`
+  const signed = `${outcome.replace('-', ' ')}: ${origin}, ${entries}, root ${root.slice(0, 16)}`
+  terminal.result(report, reason === null ? signed : `nothing was signed: ${reason}`)
   return EXIT.done
 }

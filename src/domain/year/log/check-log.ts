@@ -6,7 +6,8 @@ import type { LogFile } from './log-history.ts'
 import { parsePolicy } from './log-policy.ts'
 import type { LogPolicy } from './log-policy.ts'
 import type { MerkleTree } from './merkle-tree.ts'
-import { openCheckpoint, parseNote, verifyNote } from './signed-note.ts'
+import { isSignatureLine, openCheckpoint, parseNote, readCheckpoint, verifyNote } from './signed-note.ts'
+import type { VerifierKey } from './signed-note.ts'
 
 /** A file of the signed log as an audit reads it; `bytes` is null if the file is listed but missing. */
 export interface AuditedLogFile {
@@ -39,9 +40,13 @@ export function auditLog(rows: readonly LedgerRow[], files: readonly AuditedLogF
     if (parsed.problem === null) policies.push(parsed.policy)
     else findings.push(invalid(file, 'a policy', parsed.problem))
   }
+  const keys = policies.flatMap(({ logs }) => logs.map(({ key }) => key))
+  // Without a policy, one finding says so instead of one for each note.
+  if (policies.length === 0 && findings.length === 0)
+    findings.push(invalid({ kind: 'policy', number: 1 }, 'a policy', 'no policy is stored'))
   for (const { file } of files) {
     const text = texts.get(logFilePath(file)) ?? ''
-    if (file.kind === 'note') findings.push(...auditNote(file, text, policies, tree))
+    if (file.kind === 'note') findings.push(...auditNote(file, text, keys, tree))
     if (file.kind === 'cosignature') {
       const note = texts.get(logFilePath({ kind: 'note', size: file.size })) ?? ''
       findings.push(...auditCosignature(file, note, text, policies))
@@ -61,11 +66,10 @@ function invalid(file: LogFile, expected: string, actual: string): Finding {
 function auditNote(
   file: Extract<LogFile, { kind: 'note' }>,
   text: string,
-  policies: readonly LogPolicy[],
+  keys: readonly VerifierKey[],
   tree: MerkleTree,
 ): Finding[] {
-  const keys = policies.flatMap(({ logs }) => logs.map(({ key }) => key))
-  const opened = openCheckpoint(text, keys)
+  const opened = keys.length === 0 ? readCheckpoint(text) : openCheckpoint(text, keys)
   const expected = `a signed checkpoint of ${file.size} entries`
   if (opened.problem !== null) return [invalid(file, expected, opened.problem)]
   const { checkpoint } = opened
@@ -75,7 +79,7 @@ function auditNote(
   return fork === null ? [] : [finding('log_forked', logFilePath(file), 'the tree of the ledger', fork)]
 }
 
-/** Audits one cosignature. Without the key of its witness in a policy, only its syntax is checked. */
+/** Audits one cosignature, which is one line. Without the key of its witness in a policy, only its syntax is checked. */
 function auditCosignature(
   file: Extract<LogFile, { kind: 'cosignature' }>,
   note: string,
@@ -85,7 +89,8 @@ function auditCosignature(
   const witnesses = policies.flatMap(({ witnesses: each }) => each.map(({ key }) => key))
   const signed = parseNote(note + line)
   const expected = `a cosignature of tlog/year/${file.size}`
-  if (signed === null) return [invalid(file, expected, 'it is not a signature line')]
+  if (signed === null || !isSignatureLine(line))
+    return [invalid(file, expected, 'it is not a signature line')]
   const key = witnesses.find(({ id }) => id === file.keyId)
   if (key === undefined) return []
   const verdict = verifyNote(signed, key)

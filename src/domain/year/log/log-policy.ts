@@ -1,6 +1,12 @@
 import { areSameBytes } from '../../digest.ts'
-import { formatVerifierKey, parseDecimal, parseVerifierKey, verifyNote } from './signed-note.ts'
-import type { Note, VerifierKey } from './signed-note.ts'
+import {
+  formatVerifierKey,
+  openCheckpoint,
+  parseDecimal,
+  parseVerifierKey,
+  verifyNote,
+} from './signed-note.ts'
+import type { Checkpoint, Note, VerifierKey } from './signed-note.ts'
 
 /** Policies of a verifier (C2SP tlog-policy): trusted keys of logs and witnesses, and the quorum of witnesses. */
 
@@ -172,6 +178,30 @@ export function evaluatePolicy({ witnesses, quorum }: LogPolicy, note: Note): Po
     'witness' in rule ? times.has(rule.witness) : rule.of.filter(isMet).length >= rule.atLeast
   const cosigners = [...times].map(([{ name }, time]) => ({ name, time }))
   return { problem: null, cosigners, hasQuorum: quorum === null || isMet(quorum) }
+}
+
+/** A checkpoint that a key of a policy signed, and the result of evaluating the policy's witnesses. */
+export interface TrustedNote {
+  checkpoint: Checkpoint
+  note: Note
+  cosigners: Cosigner[]
+  /** True if enough witnesses cosigned it. */
+  hasQuorum: boolean
+}
+
+/** Opens a signed checkpoint with a policy. A quorum that is not met is reported, but is no problem. */
+export function openTrusted(
+  text: string,
+  policy: LogPolicy,
+): { problem: string } | ({ problem: null } & TrustedNote) {
+  const opened = openCheckpoint(
+    text,
+    policy.logs.map(({ key }) => key),
+  )
+  if (opened.problem !== null) return opened
+  const { checkpoint, note } = opened
+  const verdict = evaluatePolicy(policy, note)
+  return verdict.problem === null ? { ...verdict, checkpoint, note } : verdict
 }
 
 /**

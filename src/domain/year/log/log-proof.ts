@@ -6,12 +6,11 @@ import type { Instant } from '../../time.ts'
 import type { ProvedLedger, TimelineItem } from '../chain.ts'
 import { historyQuerySchema, isPast } from '../history/history.ts'
 import type { LedgerEntry } from '../ledger.ts'
-import { evaluatePolicy } from './log-policy.ts'
-import type { LogPolicy, PolicyVerdict } from './log-policy.ts'
+import { openTrusted } from './log-policy.ts'
+import type { LogPolicy, TrustedNote } from './log-policy.ts'
 import { HASH_BYTES, inclusionProof, leafHash, rootOfInclusion } from './merkle-tree.ts'
 import type { Hash, MerkleTree } from './merkle-tree.ts'
-import { openCheckpoint, parseDecimal, parseNote, readCheckpoint } from './signed-note.ts'
-import type { Checkpoint } from './signed-note.ts'
+import { parseDecimal, parseNote, readCheckpoint } from './signed-note.ts'
 
 /** Proof files (C2SP tlog-proof): each proves offline that one entry is in the log. */
 
@@ -68,8 +67,7 @@ export function proveEntry(
 }
 
 /** Result of verifying a proof: the checkpoint whose tree contains the entry, or the reason why this is not proved. */
-export type ProofVerdict =
-  { problem: string } | (Extract<PolicyVerdict, { problem: null }> & { checkpoint: Checkpoint })
+export type ProofVerdict = { problem: string } | ({ problem: null } & TrustedNote)
 
 /**
  * Verifies a proof against a policy. A quorum that is not met is reported, but does not make the proof invalid.
@@ -77,21 +75,18 @@ export type ProofVerdict =
  * @param policy trusted keys; null accepts any signer of the checkpoint
  */
 export function verifyLogProof(proof: LogProof, policy: LogPolicy | null): ProofVerdict {
-  const opened = policy
-    ? openCheckpoint(
-        proof.checkpoint,
-        policy.logs.map(({ key }) => key),
-      )
-    : readCheckpoint(proof.checkpoint)
+  const opened = policy ? openTrusted(proof.checkpoint, policy) : openUntrusted(proof.checkpoint)
   if (opened.problem !== null) return { problem: `the checkpoint is not trusted: ${opened.problem}` }
   const { size, root } = opened.checkpoint
   const proved = rootOfInclusion(leafHash(proof.entry), proof.index, size, proof.hashes)
   if (proved === null || !areSameBytes(proved, root))
     return { problem: `entry ${proof.index} is not in the tree of ${size} entries that the log signed` }
-  const verdict: PolicyVerdict = policy
-    ? evaluatePolicy(policy, opened.note)
-    : { problem: null, cosigners: [], hasQuorum: true }
-  return verdict.problem === null ? { ...verdict, checkpoint: opened.checkpoint } : verdict
+  return opened
+}
+
+function openUntrusted(text: string): ReturnType<typeof openTrusted> {
+  const read = readCheckpoint(text)
+  return read.problem === null ? { ...read, cosigners: [], hasQuorum: true } : read
 }
 
 /** Returns the entry that seals the legacy ledger. */

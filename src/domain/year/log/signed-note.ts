@@ -142,6 +142,11 @@ export function parseNote(note: string): Note | null {
   return signatures.every((each) => each !== null) ? { text: note.slice(0, end), signatures } : null
 }
 
+/** Returns true for exactly one signature line with its newline, as a cosignature is stored. */
+export function isSignatureLine(text: string): boolean {
+  return text.endsWith('\n') && !hasControlCharacter(text) && parseSignature(text.slice(0, -1)) !== null
+}
+
 /** Parses a signature line without its newline; null if it is not a signature line. */
 function parseSignature(line: string): NoteSignature | null {
   const [, name = '', encoded = ''] = /^\u2014 ([^ ]+) ([A-Za-z\d+/=]+)$/.exec(line) ?? []

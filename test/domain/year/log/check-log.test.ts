@@ -78,6 +78,11 @@ describe('an audit of the signed log', () => {
       { [`6.${KEY_ID}.800`]: `${WITNESS.cosign(textAt(6), 700)}\n` },
       `6.${KEY_ID}.800`,
     ],
+    [
+      'a cosignature begins with an empty line',
+      { [`6.${KEY_ID}.700`]: `\n${SOUND[`6.${KEY_ID}.700`]}` },
+      `6.${KEY_ID}.700`,
+    ],
     ['a cosignature is empty', { [`6.${KEY_ID}.800`]: '' }, `6.${KEY_ID}.800`],
     [
       'a cosignature has no note',
@@ -86,6 +91,21 @@ describe('an audit of the signed log', () => {
     ],
   ])('an audit finds that %s', (_what, changes, name) => {
     expect(found(changes)).toEqual([`note_invalid tlog/year/${name}`])
+  })
+
+  test('an audit reports lost or damaged policies once, not by every note, and still compares the trees', () => {
+    const { 'policy.1': _first, 'policy.2': _second, ...notes } = SOUND
+    expect(auditLog(rows, filesOf(notes))).toMatchObject([
+      { code: 'note_invalid', path: 'tlog/year/policy.1', actual: 'no policy is stored' },
+    ])
+    expect(found({ 'policy.1': 'x\n', 'policy.2': 'y\n' })).toEqual([
+      'note_invalid tlog/year/policy.1',
+      'note_invalid tlog/year/policy.2',
+    ])
+    expect(auditLog(rows.slice(0, 5), filesOf(notes)).map(({ code }) => code)).toEqual([
+      'note_invalid',
+      'log_forked',
+    ])
   })
 
   test('an audit accepts cosignatures of a witness that no policy names', () => {

@@ -108,7 +108,7 @@ describe('proof files', () => {
 
   test('a proof file with an invalid cosignature of a known witness is refused', () => {
     const bad = PROOF_OF_C.replace(SIGNED_CHECKPOINT, COSIGNED_CHECKPOINT.replace('uBQ==', 'uBA=='))
-    const problem = 'the cosignature of witness.example/w1 is invalid'
+    const problem = 'the checkpoint is not trusted: the cosignature of witness.example/w1 is invalid'
     expect(verifyLogProof(proofOf(bad), WITH_WITNESS)).toEqual({ problem })
   })
 
