@@ -2,6 +2,7 @@ import type { LogSigner, Objects, YearReader } from '../domain/ports.ts'
 import { storageDamaged } from '../domain/refusal.ts'
 import { headIsBehind } from '../domain/year/chain.ts'
 import type { LedgerRow } from '../domain/year/ledger.ts'
+import { LOG_RECORD } from '../domain/year/log/check-log.ts'
 import {
   forkOf,
   ledgerTree,
@@ -47,7 +48,7 @@ export type SignedBefore = { checkpoint: Checkpoint; where: string }[]
 export async function readSigned({ objects, log }: SignPorts): Promise<SignedBefore> {
   if (log === null) return []
   const { key } = log.signer
-  const last = { checkpoint: await log.signer.lastSigned(), where: 'the record of the log key' }
+  const last = { checkpoint: await log.signer.lastSigned(), where: LOG_RECORD }
   const size = newestNoteSize(await objects.logFiles.list())
   if (size === 0) return [last]
   const where = `the note tlog/year/${size}`
@@ -56,21 +57,29 @@ export async function readSigned({ objects, log }: SignPorts): Promise<SignedBef
   return [last, { checkpoint: read.checkpoint, where }]
 }
 
+/** What to do if the ledger does not continue a signed checkpoint. */
+export const SECOND_HISTORY_ADVICE =
+  'restore the missing entries, or found a new log: docs/backup.md#a-second-history'
+
+/** Returns how the ledger contradicts a signed checkpoint, as an older copy or a different ledger does; null if not. */
+export function secondHistory(signed: SignedBefore, rows: readonly LedgerRow[]): string | null {
+  if (signed.length === 0) return null
+  const tree = ledgerTree(rows)
+  for (const { checkpoint, where } of signed) {
+    const fork = forkOf(tree, checkpoint)
+    if (fork !== null) return `the ledger does not continue the tree in ${where}: ${fork}`
+  }
+  return null
+}
+
 /**
- * Checks that the ledger continues every signed checkpoint. A ledger that does not is an older copy or a different
- * ledger, and must not grow.
+ * Checks that the ledger continues every signed checkpoint; one that does not must not grow.
  *
  * @throws Refusal `storage_damaged`
  */
 export function requireOneHistory(signed: SignedBefore, rows: readonly LedgerRow[]): void {
-  if (signed.length === 0) return
-  const tree = ledgerTree(rows)
-  for (const { checkpoint, where } of signed) {
-    const fork = forkOf(tree, checkpoint)
-    if (fork === null) continue
-    const advice = 'restore the missing entries, or found a new log: docs/backup.md#a-second-history'
-    throw storageDamaged(`the ledger does not continue the tree in ${where}: ${fork}; ${advice}`)
-  }
+  const other = secondHistory(signed, rows)
+  if (other !== null) throw storageDamaged(`${other}; ${SECOND_HISTORY_ADVICE}`)
 }
 
 /**

@@ -5,6 +5,7 @@ import { GENESIS_LEAF } from '../../domain/year/chain.ts'
 import { auditLedger } from '../../domain/year/check.ts'
 import { auditLog, logFilePath } from '../../domain/year/log/check-log.ts'
 import type { AuditedLogFile } from '../../domain/year/log/check-log.ts'
+import type { Checkpoint } from '../../domain/year/log/signed-note.ts'
 import type { AuditedHead, LedgerAudit } from '../../domain/year/check.ts'
 import { examineReadObject, objectFindings, objectPath } from '../../domain/year/examine.ts'
 import type { ObjectOutcome } from '../../domain/year/examine.ts'
@@ -17,6 +18,8 @@ import type { LogReport } from './host-log.ts'
 
 /** Ports of an audit. */
 export interface VerifyPorts extends Auditors {
+  /** The checkpoint that the log key signed last, read before the ledger; null or undefined if no key is set. */
+  lastSigned?: Checkpoint | null
   clock: Clock
   random: () => number
   onProgress: (progress: VerifyProgress) => void
@@ -116,7 +119,7 @@ export async function verifyArchive(ports: VerifyPorts, options: VerifyOptions):
       audit = ledgers
       run.findings.push(...audit.findings)
       // The tree needs every entry.
-      if (ledgers.isWhole) run.findings.push(...auditLog(ledgers.rows, logFiles))
+      if (ledgers.isWhole) run.findings.push(...auditLog(ledgers.rows, logFiles, ports.lastSigned))
       const manifests = audit.timeline.map(({ manifest }) => manifest)
       const newest = manifests.at(-1)
       const others = chooseManifests(manifests, options, ports.random).filter((one) => one !== newest)

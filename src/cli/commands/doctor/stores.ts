@@ -14,6 +14,8 @@ import { isDeadProcess } from '../../process-identity.ts'
 import { counted } from '../../terminal.ts'
 import { findingsOf, found, note, ok, orProblem, problem, warning } from './check.ts'
 import type { Checks, Check, Judgement } from './check.ts'
+import { LOG_RECORD } from '../../../domain/year/log/check-log.ts'
+import { SECOND_HISTORY_ADVICE, secondHistory } from '../../../jobs/sign-checkpoint.ts'
 
 const HOUR_MS = 3_600_000
 
@@ -173,15 +175,21 @@ function judgeDatabase(store: string, { name, exists: there, migrations }: Inspe
 const LOG_REMEDY =
   'correct the settings, or restore the key and its record (docs/backup.md#the-key-of-the-log)'
 
-/** Checks the key of the log, its record, and the policy of its witnesses. */
+/** Checks the key of the log, its record, which the ledger must continue, and the policy of its witnesses. */
 async function inspectLog(container: Container): Promise<Check[]> {
   const log = await container.signedLog()
   if (log === null) return []
-  const { origin, size } = await log.signer.lastSigned()
+  const checkpoint = await log.signer.lastSigned()
+  const { origin, size } = checkpoint
   const witnesses = log.witnesses?.parties.length ?? 0
+  const { ledger } = await container.auditors()
+  const rows = (await ledger.read())?.rows ?? []
+  const other = secondHistory([{ checkpoint, where: LOG_RECORD }], rows)
   return found(
     'log',
-    ok(`the key of ${origin} last signed a checkpoint of size ${size}; witnesses: ${witnesses}`),
+    other === null
+      ? ok(`the key of ${origin} last signed a checkpoint of size ${size}; witnesses: ${witnesses}`)
+      : problem(other, SECOND_HISTORY_ADVICE, EXIT.storage),
   )
 }
 

@@ -6,6 +6,7 @@ import { parseDay } from '../../../domain/time.ts'
 import { isDamage } from '../../../domain/year/finding.ts'
 import { parseHead } from '../../../domain/year/ledger.ts'
 import type { AuditedContents, Manifest } from '../../../domain/year/ledger.ts'
+import type { Checkpoint } from '../../../domain/year/log/signed-note.ts'
 import { chooseManifests, parseSample } from '../../../domain/year/sample.ts'
 import { verifyArchive } from '../../../jobs/archive/verify-archive.ts'
 import type { VerifyOptions, VerifyProgress, VerifyResult } from '../../../jobs/archive/verify-archive.ts'
@@ -81,7 +82,24 @@ async function auditFolder(
   const { ledger, objects } = await container.auditors()
   const { note: onNote } = terminal
   const onProgress = throttled((progress: VerifyProgress) => terminal.progress(describeProgress(progress)))
-  return verifyArchive({ ledger, objects, clock: Date.now, random: Math.random, onProgress, onNote }, options)
+  const lastSigned = await recordOfKey(container, onNote)
+  const ports = { ledger, objects, lastSigned, clock: Date.now, random: Math.random, onProgress, onNote }
+  return verifyArchive(ports, options)
+}
+
+/** The checkpoint that the log key signed last; null, with a note, if the key or its record cannot be read. */
+async function recordOfKey(
+  container: Container,
+  note: (message: string) => void,
+): Promise<Checkpoint | null> {
+  try {
+    const log = await container.signedLog()
+    return log && (await log.signer.lastSigned())
+  } catch (error) {
+    if (!(error instanceof Refusal)) throw error
+    note(`the ledger was not compared with the record of the log key (${error.detail ?? error.code})`)
+    return null
+  }
 }
 
 /**

@@ -7,13 +7,16 @@ import { parsePolicy } from './log-policy.ts'
 import type { LogPolicy } from './log-policy.ts'
 import type { MerkleTree } from './merkle-tree.ts'
 import { isSignatureLine, openCheckpoint, parseNote, readCheckpoint, verifyNote } from './signed-note.ts'
-import type { VerifierKey } from './signed-note.ts'
+import type { Checkpoint, VerifierKey } from './signed-note.ts'
 
 /** A file of the signed log as an audit reads it; `bytes` is null if the file is listed but missing. */
 export interface AuditedLogFile {
   file: LogFile
   bytes: Uint8Array | null
 }
+
+/** The record of the last signed checkpoint beside the key, as findings and messages name it. */
+export const LOG_RECORD = 'the record of the log key'
 
 /** Returns the path of a log file in the object store. */
 export function logFilePath(file: LogFile): string {
@@ -26,11 +29,23 @@ export function logFilePath(file: LogFile): string {
  * valid.
  *
  * @param rows every row of the ledger, read after the files were listed
+ * @param record the checkpoint that the key signed last, which the ledger must continue too; null if it is not known
  * @returns one finding for each rule that a file violates
  */
-export function auditLog(rows: readonly LedgerRow[], files: readonly AuditedLogFile[]): Finding[] {
-  if (files.length === 0) return []
+export function auditLog(
+  rows: readonly LedgerRow[],
+  files: readonly AuditedLogFile[],
+  record: Checkpoint | null = null,
+): Finding[] {
+  if (files.length === 0 && record === null) return []
   const tree = ledgerTree(rows)
+  const behind = record === null ? null : forkOf(tree, record)
+  const findings =
+    behind === null ? [] : [finding('log_forked', LOG_RECORD, 'the tree of the ledger', behind)]
+  return files.length === 0 ? findings : [...findings, ...auditFiles(tree, files)]
+}
+
+function auditFiles(tree: MerkleTree, files: readonly AuditedLogFile[]): Finding[] {
   const texts = new Map(files.map(({ file, bytes }) => [logFilePath(file), textOf(bytes)]))
   const policies: LogPolicy[] = []
   const findings: Finding[] = []

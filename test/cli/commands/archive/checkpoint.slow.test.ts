@@ -78,6 +78,8 @@ describe('checkpoint', () => {
     const opened = openCheckpoint(note, [parseVerifierKey(verifierKey) as VerifierKey])
     expect(opened).toMatchObject({ problem: null, checkpoint: { origin: ORIGIN, size: 1 } })
     expect(report).toMatchObject({
+      outcome: 'signed',
+      reason: null,
       origin: ORIGIN,
       size: 1,
       root: expect.stringMatching(/^[0-9a-f]{64}$/) as string,
@@ -87,7 +89,7 @@ describe('checkpoint', () => {
     const again = await run(['checkpoint', '--data-dir', data], { env })
     expect(again).toMatchObject({
       code: 0,
-      stdout: `signed: ${ORIGIN}, 1 entry, root ${report.root.slice(0, 16)}\n`,
+      stdout: `already signed: ${ORIGIN}, 1 entry, root ${report.root.slice(0, 16)}\n`,
     })
     expect(notesIn(data)).toEqual(['1'])
   })
@@ -250,6 +252,25 @@ test('publish-year and checkpoint refuse a restored backup that lacks a signed e
       ])
     }
   }
+  const contradiction = 'the checkpoint has 3 entries, the ledger only 2'
+  const audited = await dash(['verify-archive', '--json', '--data-dir', restored], { env })
+  expect([audited.code, JSON.parse(audited.stdout)]).toMatchObject([
+    65,
+    { findings: [{ code: 'log_forked', path: 'the record of the log key', actual: contradiction }] },
+  ])
+  const { stdout } = await dash(['doctor', '--offline', '--json', '--data-dir', restored], { env })
+  const { findings } = JSON.parse(stdout) as { findings: { check: string }[] }
+  expect(findings.find(({ check }) => check === 'log')).toMatchObject({
+    verdict: 'problem',
+    detail: `the ledger does not continue the tree in the record of the log key: ${contradiction}`,
+    mend: expect.stringContaining('docs/backup.md#a-second-history') as unknown,
+  })
+  const otherKey = { ...env, DASH_LOG_KEY_FILE: join(folder, 'no-such.key') }
+  const unnamed = await dash(['verify-archive', '--data-dir', restored], { env: otherKey })
+  expect([unnamed.code, unnamed.stderr]).toEqual([
+    0,
+    expect.stringMatching(/^the ledger was not compared with the record of the log key \(/),
+  ])
   expect(notesIn(restored).sort()).toEqual(['1', '2'])
   expect(recordOf()).toBe(record)
   const { url, end } = await serve(['--data-dir', restored])
