@@ -181,6 +181,8 @@ export interface Objects {
   logFiles: {
     /** Lists every file of the log, in no order. */
     list(): Promise<LogFile[]>
+    /** Lists the cosignatures of the note of `size` entries. Its time does not grow with the number of notes on S3. */
+    cosignatures(size: number): Promise<LogFile[]>
     /** The stored bytes, valid or not; null only when the file is certainly missing. */
     get(file: LogFile): Promise<Uint8Array | null>
     /** Stores a file, durable and verified on return. The same bytes again are a no-op; other bytes are refused. */

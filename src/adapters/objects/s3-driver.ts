@@ -80,10 +80,17 @@ export function s3Objects(location: S3Location, retryPolicy: S3RetryPolicy = S3_
         )
     },
 
-    /** Returns every key below a base, without the prefix of the store. */
-    async getKeys(base = ''): Promise<string[]> {
+    /**
+     * Returns every key below a base, without the prefix of the store. With `start`, only keys whose part after the base
+     * begins with it.
+     */
+    async getKeys(
+      base = '',
+      { start = '' }: Parameters<Driver['getKeys']>[1] & { start?: string } = {},
+    ): Promise<string[]> {
       const folder = pathOf(base.replace(/:+$/, ''))
-      const keys = await listAll(client, folder === '' || folder.endsWith('/') ? folder : `${folder}/`)
+      const below = folder === '' || folder.endsWith('/') ? folder : `${folder}/`
+      const keys = await listAll(client, below + start)
       return keys.map((key) => key.slice(root.length))
     },
 

@@ -1,5 +1,6 @@
 import type { ChangeToken, Clock, Objects } from '../../domain/ports.ts'
 import { storageDamaged } from '../../domain/refusal.ts'
+import { newestNoteSize, newestPolicyNumber } from '../../domain/year/log/log-history.ts'
 import type { LogFile } from '../../domain/year/log/log-history.ts'
 import { newestLogFiles, openStoredLog, requireContinued } from '../../domain/year/log/stored-log.ts'
 import type { StoredLog } from '../../domain/year/log/stored-log.ts'
@@ -12,10 +13,15 @@ const LOOK_MAX_AGE_MS = 2_000
 /** The log to serve: the newest stored note and the proved ledger that continues it. */
 export interface ServedLog extends LedgerLog, Pick<StoredLog, 'checkpoint' | 'note' | 'policy'> {}
 
-/** The newest stored log, null without one, and the change token under which it stays the newest. */
+/** The newest stored log and its files; null without one. */
+type Newest = { log: StoredLog; files: readonly LogFile[] } | null
+
+/** The newest stored log, and the change token under which it stays the newest. */
 interface Look {
-  newest: { log: StoredLog; files: readonly LogFile[] } | null
+  newest: Newest
   changeToken: ChangeToken
+  /** Size of the ledger before all files were listed: the publisher signs no smaller tree later. */
+  ledgerSize: number
   at: number
 }
 
@@ -32,16 +38,19 @@ export function servedLog(
   let last: Look | null = null
   let largest = 0
 
-  // A listing takes longer with every checkpoint, so it is repeated only after a change.
+  // A listing takes longer with every checkpoint, so all files are listed only after a change.
   const look = singleFlight(async (): Promise<Look> => {
     const at = clock()
     const before = await logFiles.changeToken(last?.newest?.files ?? [])
     if (last !== null && before !== null && before === last.changeToken) return (last = { ...last, at })
     const listedFrom = await logFiles.changeToken([])
-    const newest = await readNewest(logFiles)
+    // Stores without change tokens tell by what may follow the newest files.
+    const ledgerSize = listedFrom === null ? (await publications.log()).rows.length : 0
+    const listed = last?.newest && listedFrom === null ? await listAfter(logFiles, last, ledgerSize) : null
+    const newest = await readNewest(logFiles, listed ?? (await logFiles.list()))
     const changeToken = await logFiles.changeToken(newest?.files ?? [])
     const isStable = listedFrom !== null && listedFrom === (await logFiles.changeToken([]))
-    return (last = { newest, changeToken: isStable ? changeToken : null, at })
+    return (last = { newest, changeToken: isStable ? changeToken : null, ledgerSize, at })
   })
 
   return async () => {
@@ -62,10 +71,34 @@ export function servedLog(
   }
 }
 
-type ReadableLogFiles = Pick<Objects['logFiles'], 'list' | 'get' | 'changeToken'>
+type ReadableLogFiles = Pick<Objects['logFiles'], 'list' | 'cosignatures' | 'get' | 'changeToken'>
 
-async function readNewest(logFiles: ReadableLogFiles): Promise<Look['newest']> {
-  const files = newestLogFiles(await logFiles.list())
+/**
+ * Lists the files that can be the newest after a look, at a cost that does not grow with the log: the note of the whole
+ * ledger, else the last one, their cosignatures, and the policy after the last one.
+ *
+ * @returns null if all files must be listed, because the ledger grew without a note
+ */
+async function listAfter(
+  logFiles: ReadableLogFiles,
+  { newest, ledgerSize: before }: Look,
+  ledgerSize: number,
+): Promise<LogFile[] | null> {
+  const known = (newest?.files ?? []).filter(({ kind }) => kind !== 'cosignature')
+  const note: LogFile = { kind: 'note', size: ledgerSize }
+  const isSigned = (await logFiles.get(note)) !== null
+  if (!isSigned && ledgerSize !== before) return null
+  const size = isSigned ? ledgerSize : newestNoteSize(known)
+  const files = [...known, ...(isSigned ? [note] : []), ...(await logFiles.cosignatures(size))]
+  for (let number = newestPolicyNumber(known) + 1; ; number += 1) {
+    const policy: LogFile = { kind: 'policy', number }
+    if ((await logFiles.get(policy)) === null) return files
+    files.push(policy)
+  }
+}
+
+async function readNewest(logFiles: ReadableLogFiles, listed: readonly LogFile[]): Promise<Newest> {
+  const files = newestLogFiles(listed)
   if (files === null) return null
   const read = files.map(async (file) => ({ file, bytes: await logFiles.get(file) }))
   return { log: openStoredLog(await Promise.all(read)), files }

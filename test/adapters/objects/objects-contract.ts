@@ -241,6 +241,20 @@ function logFilesContract(engine: string, open: ArchiveOpener): void {
       expect(names.sort()).toEqual(['30', '30.df1c0a35.1792800601', 'policy.1'])
     })
 
+    test('the cosignatures of one note are listed without other files', async () => {
+      const { objects } = await open()
+      const others: LogFile[] = [
+        note,
+        policy,
+        { ...note, size: 3 },
+        { ...cosignature, size: 3 },
+        { ...cosignature, size: 300 },
+      ]
+      for (const file of [...others, cosignature]) await objects.logFiles.put(file, utf8('x'))
+      expect(await objects.logFiles.cosignatures(30)).toEqual([cosignature])
+      expect(await objects.logFiles.cosignatures(31)).toEqual([])
+    })
+
     test('a file is written once: the same bytes again change nothing, other bytes are refused', async () => {
       const { objects } = await open()
       await objects.logFiles.put(note, utf8('signed'))

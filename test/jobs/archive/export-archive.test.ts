@@ -288,6 +288,7 @@ function archiveOfSize(size: number) {
   const contents = { rows, legacy: [], founding: null }
   const logFiles = {
     list: () => Promise.resolve(files),
+    cosignatures: () => Promise.resolve([]),
     get: (file: LogFile) => Promise.resolve(Buffer.from(texts[file.kind === 'note' ? 0 : 1] ?? '')),
     put: () => Promise.reject(new Error('an export does not write here')),
     changeToken: () => Promise.resolve(null),

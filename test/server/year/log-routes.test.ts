@@ -150,6 +150,47 @@ describe('the served log', () => {
     expect(listings).toBe(2)
   })
 
+  test('a store without change tokens is listed once for each size of the ledger, and new files are still served', async () => {
+    const workspace = await openWorkspace(() => Date.now() + 60_000)
+    const log = signedLogIn(workspace.folder)
+    for (const day of DAYS) await workspace.feed.importSignals(sampleSignals(day))
+    const { objects } = workspace
+    let listings = 0
+    const logFiles = {
+      ...objects.logFiles,
+      changeToken: () => Promise.resolve(null),
+      list: () => {
+        listings += 1
+        return objects.logFiles.list()
+      },
+    }
+    let now = Date.now()
+    const app = openApp({ ...workspace, objects: { ...objects, logFiles } }, { clock: () => now })
+    const served = async (path = 'checkpoint'): Promise<string> => {
+      now += 2_000
+      return (await requestRoute(app, `/tlog/year/${path}`)).text
+    }
+    await publishDays({ ...workspace, log }, DAYS.slice(0, 1))
+    expect((await served()).split('\n')[1]).toBe('1')
+    await publishDays({ ...workspace, log }, DAYS.slice(1, 2))
+    expect((await served()).split('\n')[1]).toBe('2')
+    // A ledger that grew without the key has no note: all files are listed once more, not with every look.
+    await publishDays(workspace, DAYS.slice(2, 3))
+    for (let request = 0; request < 3; request += 1) expect((await served()).split('\n')[1]).toBe('2')
+    expect(listings).toBe(2)
+    await objects.logFiles.put({ kind: 'policy', number: 2 }, Buffer.from(`# moved\n${log.policy}`))
+    expect(await served('policy')).toMatch(/^# moved\n/)
+    const text = new TextDecoder().decode(
+      (await objects.logFiles.get({ kind: 'note', size: 2 })) ?? undefined,
+    )
+    const witness = testWitness('w1', 3)
+    const keyId = witness.vkey.split('+')[1] ?? ''
+    const line = `${witness.cosign(`${text.split('\n\n')[0]}\n`, 90)}\n`
+    await objects.logFiles.put({ kind: 'cosignature', size: 2, keyId, time: 90 }, Buffer.from(line))
+    expect(await served()).toBe(text + line)
+    expect(listings).toBe(2)
+  })
+
   test('every path is 404 while no checkpoint is signed', async () => {
     const workspace = await openWorkspace()
     await workspace.feed.importSignals(sampleSignals())
