@@ -25,9 +25,8 @@ export async function verifyProofCommand(
   const bytes = readFile(publication, cwd)
   const verdict = verifyPublication(bytes, readFile(proof, cwd).toString('utf8'), policy)
   const { verified, problem, proved, notProved } = verdict
-  if (problem !== null) terminal.error(escaped(problem))
   const lines = [
-    problem === null ? (verified ? 'verified' : 'NOT VERIFIED') : 'WRONG',
+    problem === null ? (verified ? 'verified' : 'NOT VERIFIED') : `WRONG: ${problem}`,
     ...proved.map((sentence) => `  proved: ${sentence}`),
     ...notProved.map((sentence) => `  not proved: ${sentence}`),
   ]

@@ -36,7 +36,10 @@ export function verifyPublication(
   policy: LogPolicy | null,
 ): PublicationVerdict {
   const read = readProofs(text)
-  if (typeof read === 'string') return wrong(read)
+  if (typeof read === 'string') {
+    const isSwapped = typeof readProofs(new TextDecoder().decode(bytes)) !== 'string'
+    return wrong(isSwapped ? 'the first file is a proof; name the publication first, then its proof' : read)
+  }
   const selected = selectedBy(read, bytes)
   if (typeof selected === 'string') return wrong(selected)
   const [problem] = examineBytes(selected.manifest, bytes)

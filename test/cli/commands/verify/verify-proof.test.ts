@@ -52,10 +52,21 @@ test('verify ends with 65 for a changed file', async () => {
     ['verify', 'year.json', 'year.json.tlog-proof', '--policy', 'policy'],
     { cwd },
   )
-  expect([code, stdout]).toEqual([65, 'WRONG\n'])
-  expect(stderr).toMatch(
-    /^error: the file has the SHA-256 [0-9a-f]{64}; the proof is of top-year-v3-2026-03-01, /,
+  expect([code, stderr]).toEqual([65, ''])
+  expect(stdout).toMatch(
+    /^WRONG: the file has the SHA-256 [0-9a-f]{64}; the proof is of top-year-v3-2026-03-01, /,
   )
+})
+
+test('verify says that its two files are in the wrong order', async () => {
+  const cwd = await savedFiles()
+  for (const proof of ['year.json.tlog-proof', 'newest.json']) {
+    const { code, stdout } = await run(['verify', proof, 'year.json', '--policy', 'policy'], { cwd })
+    expect([code, stdout]).toEqual([
+      65,
+      'WRONG: the first file is a proof; name the publication first, then its proof\n',
+    ])
+  }
 })
 
 test.each([
