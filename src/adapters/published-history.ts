@@ -1,5 +1,5 @@
 import { createHash } from 'node:crypto'
-import type { PublicHost } from '../domain/ports.ts'
+import type { Clock, PublicHost } from '../domain/ports.ts'
 import type { PublishedResponse, PublishedRefusal } from '../domain/year/published-ledger.ts'
 import { HOW_TO_REACH, OBJECT_MAX_BYTES, Refusal, networkReason } from '../domain/refusal.ts'
 import { formatInstant } from '../domain/time.ts'
@@ -15,6 +15,10 @@ const IDLE_TIMEOUT_MS = 20_000
 
 /** Time limit of a whole response, including the connection. */
 const RESPONSE_TIMEOUT_MS = 60_000
+
+/** Time that a host may take for all requests together: this, and {@link TIME_PER_REQUEST_MS} for each of them. */
+const TIME_BASE_MS = 60_000
+const TIME_PER_REQUEST_MS = 2_000
 
 const KIB = 1024
 const MIB = 1024 * KIB
@@ -43,17 +47,23 @@ export interface PublishedHistoryOptions {
   responseTimeoutMs?: number
   /** Maximum number of connections. */
   connections?: number
+  clock?: Clock
 }
 
 /**
  * Reads the public history of the host at `base` over its own connections; `close` ends them. Redirects are not
- * followed: an auditor chooses the hosts it requests.
+ * followed: an auditor chooses the hosts it requests. A host that takes more than a minute and two seconds a request, on
+ * average over all of them, counts as unavailable.
  *
  * @param base absolute http(s) URL; its path is prepended to the paths of the API
  */
 export function openPublishedHistory(
   base: string,
-  { responseTimeoutMs = RESPONSE_TIMEOUT_MS, connections = 8 }: PublishedHistoryOptions = {},
+  {
+    responseTimeoutMs = RESPONSE_TIMEOUT_MS,
+    connections = 8,
+    clock = Date.now,
+  }: PublishedHistoryOptions = {},
 ): PublicHost['history'] & { close(): Promise<void> } {
   const root = base.replace(/\/+$/, '')
   const http = openHttpClient({
@@ -63,12 +73,26 @@ export function openPublishedHistory(
     connections,
   })
 
+  const startedAt = clock()
+  let requests = 0
+
+  const requireSpeed = (): void => {
+    const elapsed = clock() - startedAt
+    if (elapsed > TIME_BASE_MS + requests * TIME_PER_REQUEST_MS)
+      throw new Refusal<PublishedRefusal>(
+        'source_unavailable',
+        `the host ${root} is too slow: ${requests} requests took ${Math.round(elapsed / 1000)} s; run the audit again later`,
+      )
+    requests += 1
+  }
+
   const fetchPath = async (
     limits: BodyLimits,
     path: string,
     ifNoneMatch: string,
     signal: AbortSignal,
   ): Promise<PublishedResponse> => {
+    requireSpeed()
     const request = {
       url: `${root}${path}`,
       headers: requestHeaders(ifNoneMatch),

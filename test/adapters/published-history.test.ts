@@ -24,6 +24,22 @@ function startHost(
   return localSource((question, response) => answer(response, question))
 }
 
+test('a host that needs more than a minute and two seconds a request is given up before its next request', async () => {
+  let now = 0
+  const host = await startHost((response) => {
+    now += 20_000
+    response.writeHead(200).end('x')
+  })
+  const slow = published(host.url, { clock: () => now })
+  for (let request = 1; request <= 4; request += 1)
+    expect(await slow.ledger(never)).toMatchObject({ status: 200 })
+  await expect(slow.ledger(never)).rejects.toMatchObject({
+    ...SOURCE_UNAVAILABLE,
+    detail: `the host ${host.url} is too slow: 4 requests took 80 s; run the audit again later`,
+  })
+  expect(host.requests).toHaveLength(4)
+})
+
 describe('a response of a published history', () => {
   test('the response is passed on as it was sent, with its status and validators', async () => {
     const body = Buffer.from([0x7b, 0xc3, 0x28, 0x00, 0xff])
