@@ -23,18 +23,22 @@ function recordPath(keyPath: string): string {
 const utf8 = new TextEncoder()
 
 /**
- * Opens the key of a log and the record beside it. The record is a signed note, so that damage to it is detected and a
+ * Opens the key of a log and the record beside it. A key file has one key on each line: the key of the log, then older
+ * keys that it replaces and that sign until their lines are removed. The record is a signed note, so that damage to it is detected and a
  * mirror's checkpoint can replace a lost one.
  *
  * @param path absolute path of the key file
  * @throws Refusal `configuration` if the file cannot be read or is not a log key
  */
 export function openLogSigner(path: string): LogSigner {
-  const { seed, ...key } = readKey(path)
+  const signers = readKeys(path)
+  const keys = signers.map(({ seed: _seed, ...key }) => key)
+  const [key] = keys
+  if (key === undefined) throw notAKeyFile(path)
   const record = recordPath(path)
 
   const lastSigned = async (): Promise<Checkpoint> => {
-    const opened = openCheckpoint(readRecord(record), [key])
+    const opened = openCheckpoint(readRecord(record), keys)
     if (opened.problem !== null)
       throw storageDamaged(`the record ${record} is not a checkpoint signed by ${path}: ${opened.problem}`)
     return opened.checkpoint
@@ -42,6 +46,7 @@ export function openLogSigner(path: string): LogSigner {
 
   return {
     key,
+    keys,
     lastSigned,
 
     async sign(checkpoint) {
@@ -52,7 +57,7 @@ export function openLogSigner(path: string): LogSigner {
         throw storageDamaged(
           `cannot sign a tree of ${checkpoint.size} entries: the key already signed a different one of ${last.size} entries (${record})`,
         )
-      const note = signNote(checkpointText(checkpoint), { ...key, seed })
+      const note = signNote(checkpointText(checkpoint), ...signers)
       // The record is written even if it is unchanged: a crash may have kept the first write from becoming durable.
       storeFile(record, utf8.encode(note), true)
       return note
@@ -60,17 +65,24 @@ export function openLogSigner(path: string): LogSigner {
   }
 }
 
-function readKey(path: string): SignerKey {
+/** @returns the keys of a file: at least one, all of one log, no two the same */
+function readKeys(path: string): SignerKey[] {
   let text: string
   try {
     text = readFileSync(path, 'utf8')
   } catch (error) {
     throw new Refusal('configuration', `the log key ${path} cannot be read (${messageOf(error)})`)
   }
-  const key = parseSignerKey(text.replace(/\n$/, ''))
-  if (key === null)
-    throw new Refusal('configuration', `${path} is not a log key file; create one with dash log-key new`)
-  return key
+  const lines = text.replace(/\n$/, '').split('\n')
+  const keys = lines.map(parseSignerKey).filter((key) => key !== null)
+  const names = new Set(keys.map(({ name }) => name))
+  const ids = new Set(keys.map(({ id }) => id))
+  if (keys.length < lines.length || names.size !== 1 || ids.size < keys.length) throw notAKeyFile(path)
+  return keys
+}
+
+function notAKeyFile(path: string): Refusal {
+  return new Refusal('configuration', `${path} is not a log key file; create one with dash log-key new`)
 }
 
 function readRecord(path: string): string {
@@ -91,11 +103,21 @@ function readRecord(path: string): string {
  * @param path absolute path of the key file
  * @param name name (origin) of the log
  * @param seed 32 random bytes
+ * @param replaced path of the key file that this one replaces; its keys sign too, and its record is continued
  * @returns the verifier key as text
  * @throws Refusal `usage` if the key or its record already exists
  */
-export function createLogKey(path: string, name: string, seed: Uint8Array): string {
+export function createLogKey(
+  path: string,
+  name: string,
+  seed: Uint8Array,
+  replaced: string | null = null,
+): string {
   const key = signerKey(name, seed)
+  const older = replaced === null ? [] : readKeys(replaced)
+  const foreign = older.find((each) => each.name !== name)
+  if (foreign)
+    throw new Refusal('usage', `the keys of ${replaced} belong to the log ${foreign.name}, not to ${name}`)
   const nothing: Checkpoint = { origin: name, size: 0, root: rootAt(merkleTree([]), 0) }
   const taken = [path, recordPath(path)].find((file) => existsSync(file))
   if (taken !== undefined)
@@ -104,7 +126,9 @@ export function createLogKey(path: string, name: string, seed: Uint8Array): stri
       `${taken} already exists, and keys are never overwritten; choose another file name`,
     )
   // The record is written first, so that a crash never leaves a key without a record.
-  storeFile(recordPath(path), utf8.encode(signNote(checkpointText(nothing), key)), false)
-  storeFile(path, utf8.encode(`${formatSignerKey(key)}\n`), false)
+  const record = replaced === null ? signNote(checkpointText(nothing), key) : readRecord(recordPath(replaced))
+  storeFile(recordPath(path), utf8.encode(record), false)
+  const lines = [key, ...older].map((each) => `${formatSignerKey(each)}\n`)
+  storeFile(path, utf8.encode(lines.join('')), false)
   return formatVerifierKey(key)
 }

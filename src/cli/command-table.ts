@@ -321,14 +321,15 @@ export const COMMANDS: readonly CommandSpec[] = [
     description: 'create the key that signs checkpoints',
     example: 'dash log-key new log.key',
   },
-  spec({
+  spec<{ replaces?: string }>({
     name: 'log-key new',
     group: 'Publish',
     description: 'create a key file and, beside it, the record of the last signed checkpoint',
     example: 'dash log-key new log.key',
     argument: new Argument('[file]', 'file to write (default: DASH_LOG_KEY_FILE)'),
-    run: async (context, _flags, [file]) =>
-      (await import('./commands/archive/log-key.ts')).newLogKeyCommand(context, file),
+    options: [option('--replaces <file>', 'key file whose keys sign too until you remove their lines')],
+    run: async (context, { replaces }, [file]) =>
+      (await import('./commands/archive/log-key.ts')).newLogKeyCommand(context, file, replaces),
   }),
   spec<{ page: boolean }>({
     name: 'export',

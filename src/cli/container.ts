@@ -150,16 +150,21 @@ export class Container {
         'configuration',
         `the key ${keyFile} belongs to the log ${name}, not to ${origin}; correct DASH_LOG_KEY_FILE or DASH_LOG_ORIGIN`,
       )
-    if (witnessesFile === null) return { signer, policy: formatPolicy(signer.key, url), witnesses: null }
+    if (witnessesFile === null) return { signer, policy: formatPolicy(signer.keys, url), witnesses: null }
     const { openWitnessClient, readWitnessPolicy } = await import('../adapters/witnesses.ts')
     const { text, parties } = readWitnessPolicy(witnessesFile)
     const client = this.#closing(openWitnessClient({ userAgent: this.#userAgent() }))
-    return { signer, policy: formatPolicy(signer.key, url, text), witnesses: { parties, client } }
+    return { signer, policy: formatPolicy(signer.keys, url, text), witnesses: { parties, client } }
   })
 
-  /** Creates the key of a log in a new file and returns its verifier key. */
-  async newLogKey(path: string, name: string, seed: Uint8Array): Promise<string> {
-    return (await import('../adapters/log-signer.ts')).createLogKey(path, name, seed)
+  /** Creates the key of a log in a new file and returns its verifier key; see `createLogKey`. */
+  async newLogKey(
+    path: string,
+    name: string,
+    seed: Uint8Array,
+    replaced: string | null = null,
+  ): Promise<string> {
+    return (await import('../adapters/log-signer.ts')).createLogKey(path, name, seed, replaced)
   }
 
   /** Read-only auditors of ledger and object store. */

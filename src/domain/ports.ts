@@ -227,6 +227,8 @@ export interface StaticTree {
 export interface LogSigner {
   /** Verifier key; its name is the origin of the log. */
   key: VerifierKey
+  /** Verifier keys of every signature on a new checkpoint: the key, then older keys that it replaces. */
+  keys: readonly VerifierKey[]
   /**
    * Returns the newest checkpoint that the key signed; its size is 0 before the first.
    *

@@ -36,7 +36,7 @@ export interface AskedWitnesses {
 export interface WitnessPorts {
   objects: Pick<Objects, 'logFiles'>
   /** Null if no key is set; `witnesses` is null if no policy names any. */
-  log: { signer: { key: VerifierKey }; witnesses: LogWitnesses | null } | null
+  log: { signer: { keys: readonly VerifierKey[] }; witnesses: LogWitnesses | null } | null
   clock: Clock
   onProgress: (message: string) => void
 }
@@ -63,7 +63,7 @@ export async function askWitnesses(
   if (size === before.size) return before
   const note = new TextDecoder().decode((await logFiles.get({ kind: 'note', size })) ?? undefined)
   // The newest note can be that of an abandoned log, which this one replaces.
-  if (openCheckpoint(note, [log.signer.key]).problem !== null) return before
+  if (openCheckpoint(note, log.signer.keys).problem !== null) return before
   const { client, parties } = log.witnesses
   const submission = { client, logFiles, clock, tree: ledgerTree(rows), size, note }
   const results = await Promise.all(

@@ -47,12 +47,12 @@ export type SignedBefore = { checkpoint: Checkpoint; where: string }[]
  */
 export async function readSigned({ objects, log }: SignPorts): Promise<SignedBefore> {
   if (log === null) return []
-  const { key } = log.signer
+  const { keys } = log.signer
   const last = { checkpoint: await log.signer.lastSigned(), where: LOG_RECORD }
   const size = newestNoteSize(await objects.logFiles.list())
   if (size === 0) return [last]
   const where = `the note tlog/year/${size}`
-  const read = readStoredNote(await objects.logFiles.get({ kind: 'note', size }), size, key)
+  const read = readStoredNote(await objects.logFiles.get({ kind: 'note', size }), size, keys)
   if (read.problem !== null) throw storageDamaged(`${where} ${read.problem}`)
   return [last, { checkpoint: read.checkpoint, where }]
 }
@@ -112,10 +112,10 @@ export async function signCheckpoint(
 async function lacksPolicy(
   logFiles: Objects['logFiles'],
   files: readonly LogFile[],
-  { signer: { key } }: SignedLog,
+  { signer: { keys } }: SignedLog,
 ): Promise<boolean> {
   const note = await textOf(logFiles, { kind: 'note', size: newestNoteSize(files) })
-  if (openCheckpoint(note, [key]).problem !== null) return false
+  if (openCheckpoint(note, keys).problem !== null) return false
   const parsed = parsePolicy(await textOf(logFiles, { kind: 'policy', number: newestPolicyNumber(files) }))
   return (
     parsed.problem !== null ||

@@ -3,7 +3,7 @@ import { join } from 'node:path'
 import { describe, expect, test } from 'vitest'
 import { createLogKey, openLogSigner } from '../../src/adapters/log-signer.ts'
 import type { Checkpoint } from '../../src/domain/year/log/signed-note.ts'
-import { openCheckpoint } from '../../src/domain/year/log/signed-note.ts'
+import { formatVerifierKey, openCheckpoint } from '../../src/domain/year/log/signed-note.ts'
 import { LOG_SEED, LOG_SKEY, LOG_VKEY } from '../domain/year/log-vectors.ts'
 import { DAMAGED, UNAVAILABLE } from '../support/refusals.ts'
 import { temporaryFolder } from '../support/temporary-folder.ts'
@@ -43,14 +43,19 @@ describe('log keys', () => {
     expect(readFileSync(record, 'utf8')).toContain('\n0\n')
   })
 
-  test.each(['', 'PRIVATE+KEY+', LOG_VKEY, `${LOG_SKEY}\n\n`, `${LOG_SKEY}\r\n`, ` ${LOG_SKEY}`])(
-    'a key file with the text %j is refused as a configuration error',
-    async (text) => {
-      const { path } = await newKey()
-      replace(path, text)
-      expect(() => openLogSigner(path)).toThrow(expect.objectContaining({ code: 'configuration' }) as Error)
-    },
-  )
+  test.each([
+    '',
+    `${LOG_SKEY}\n${LOG_SKEY}\n`,
+    'PRIVATE+KEY+',
+    LOG_VKEY,
+    `${LOG_SKEY}\n\n`,
+    `${LOG_SKEY}\r\n`,
+    ` ${LOG_SKEY}`,
+  ])('a key file with the text %j is refused as a configuration error', async (text) => {
+    const { path } = await newKey()
+    replace(path, text)
+    expect(() => openLogSigner(path)).toThrow(expect.objectContaining({ code: 'configuration' }) as Error)
+  })
 
   test('a missing key file is refused as a configuration error', async () => {
     const path = join(await temporaryFolder(), 'log.key')
@@ -83,6 +88,36 @@ describe('signing', () => {
     const before = readFileSync(record, 'utf8')
     await expect(openLogSigner(path).sign(other)).rejects.toMatchObject(DAMAGED)
     expect(readFileSync(record, 'utf8')).toBe(before)
+  })
+
+  test('a key that replaces another one signs beside it, continues its record, and signs alone later', async () => {
+    const { path } = await newKey()
+    const old = openLogSigner(path)
+    await old.sign(checkpointOf(3))
+    const next = join(path, '..', 'next.key')
+    const vkey = createLogKey(next, NAME, new Uint8Array(32).fill(9), path)
+    const both = openLogSigner(next)
+    expect(await both.lastSigned()).toMatchObject({ size: 3 })
+    await expect(both.sign(checkpointOf(2))).rejects.toMatchObject(DAMAGED)
+    expect(both.keys.map(formatVerifierKey)).toEqual([vkey, LOG_VKEY])
+    const note = await both.sign(checkpointOf(4))
+    for (const key of [both.key, old.key])
+      expect(openCheckpoint(note, [key])).toMatchObject({ problem: null, checkpoint: { size: 4 } })
+    replace(next, readFileSync(next, 'utf8').split('\n')[0] ?? '')
+    const alone = openLogSigner(next)
+    expect(await alone.lastSigned()).toMatchObject({ size: 4 })
+    const later = await alone.sign(checkpointOf(5))
+    expect(openCheckpoint(later, [alone.key])).toMatchObject({ problem: null })
+    expect(openCheckpoint(later, [old.key]).problem).not.toBeNull()
+  })
+
+  test('a key replaces only a key of its own log', async () => {
+    const { path } = await newKey()
+    const next = join(path, '..', 'next.key')
+    expect(() => createLogKey(next, 'other.example/log', LOG_SEED, path)).toThrow(
+      expect.objectContaining({ code: 'usage' }) as Error,
+    )
+    expect(readdirSync(join(path, '..')).sort()).toEqual(['log.key', 'log.key.signed'])
   })
 
   test('a signer signs nothing if its record is missing', async () => {

@@ -71,7 +71,7 @@ test('the script proves every publication with openssl alone, and refuses each c
   expect(refused(proof.replace(/.{12}\n$/, 'AAAAAAAAAAA=\n'))).toBe(
     `FAILED: the signature of ${LOG_NAME} is invalid\n`,
   )
-  write('other', formatPolicy(signerKey(LOG_NAME, new Uint8Array(32).fill(8)), null))
+  write('other', formatPolicy([signerKey(LOG_NAME, new Uint8Array(32).fill(8))], null))
   expect(refused(proof, 'other')).toBe(`FAILED: no key of ${LOG_NAME} in the policy signed the checkpoint\n`)
   expect(refused('{"proofs":[]}')).toBe('FAILED: this is not a proof file\n')
 })

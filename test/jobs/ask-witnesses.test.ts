@@ -46,7 +46,7 @@ async function scene(count = 1, timeoutMs?: number): Promise<Scene> {
   for (let number = 1; number <= count; number += 1)
     witnesses.push(await localWitness(log.signer.key, { number, now }))
   for (let day = 0; day < 4; day += 1) await workspace.feed.importSignals(sampleSignals(addDays(AS_OF, day)))
-  const policy = formatPolicy(log.signer.key, null, policyOf(...witnesses))
+  const policy = formatPolicy(log.signer.keys, null, policyOf(...witnesses))
   return {
     workspace,
     log: { ...log, policy, witnesses: witnessesOf(witnesses, timeoutMs) },

@@ -4,6 +4,9 @@ import { describe, expect, test } from 'vitest'
 import { addDays, DAY_MS } from '../../src/domain/time.ts'
 import type { Day } from '../../src/domain/time.ts'
 import { logFileName, newestPolicyNumber } from '../../src/domain/year/log/log-history.ts'
+import { auditLog as auditFiles } from '../../src/domain/year/log/check-log.ts'
+import { formatPolicy, openTrusted, parsePolicy } from '../../src/domain/year/log/log-policy.ts'
+import { createLogKey, openLogSigner } from '../../src/adapters/log-signer.ts'
 import { formatVerifierKey, signerKey } from '../../src/domain/year/log/signed-note.ts'
 import type { PublishPorts, PublishResult } from '../../src/jobs/publish-year.ts'
 import { signLedger } from '../../src/jobs/sign-checkpoint.ts'
@@ -192,6 +195,42 @@ describe('a restored older backup of ledger and objects', () => {
     expect((await fresh.signer.lastSigned()).size).toBe(2)
     await expectOneHistory(restored, fresh)
   })
+})
+
+test('a log whose key is replaced stays one log: old and new policies verify its notes meanwhile', async () => {
+  const { workspace, log } = await signedWorkspace()
+  await publishDay(workspace, log, 0)
+  const path = join(workspace.folder, 'key', 'next.key')
+  createLogKey(path, LOG_NAME, new Uint8Array(32).fill(9), log.keyPath)
+  const logOf = (): SignedLog => {
+    const signer = openLogSigner(path)
+    return { signer, policy: formatPolicy(signer.keys, null), witnesses: null }
+  }
+  const both = logOf()
+  await publishDay(workspace, both, 1)
+  writeFileSync(path, `${readFileSync(path, 'utf8').split('\n')[0]}\n`)
+  const alone = logOf()
+  await publishDay(workspace, alone, 2)
+  const verified = async (size: number, policy: string): Promise<boolean> => {
+    const note = new TextDecoder().decode(
+      (await workspace.objects.logFiles.get({ kind: 'note', size })) ?? undefined,
+    )
+    const parsed = parsePolicy(policy)
+    return parsed.problem === null && openTrusted(note, parsed.policy).problem === null
+  }
+  for (const [size, expected] of [
+    [1, [true, true, false]],
+    [2, [true, true, true]],
+    [3, [false, true, true]],
+  ] as const)
+    expect(await Promise.all([log, both, alone].map(({ policy }) => verified(size, policy)))).toEqual(
+      expected,
+    )
+  const files = await workspace.objects.logFiles.list()
+  const read = await Promise.all(
+    files.map(async (file) => ({ file, bytes: await workspace.objects.logFiles.get(file) })),
+  )
+  expect(auditFiles((await workspace.ledger.read()).rows, read)).toEqual([])
 })
 
 test('a damaged stored note ends a run before an attempt is counted', async () => {

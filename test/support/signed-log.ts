@@ -24,7 +24,7 @@ export function signedLogIn(folder: string, name = LOG_NAME): SignedLog & { keyP
 
 function openSignedLog(keyPath: string): SignedLog {
   const signer = openLogSigner(keyPath)
-  return { signer, policy: formatPolicy(signer.key, `https://${signer.key.name}`), witnesses: null }
+  return { signer, policy: formatPolicy(signer.keys, `https://${signer.key.name}`), witnesses: null }
 }
 
 /** Opens the log whose key {@link signedLogIn} created in a folder, or a copy of it; null without a key. */
@@ -55,7 +55,7 @@ export async function storedCheckpoints(objects: Objects, key: VerifierKey): Pro
   const checkpoints: Checkpoint[] = []
   for (const file of files) {
     if (file.kind !== 'note') continue
-    const read = readStoredNote(await objects.logFiles.get(file), file.size, key)
+    const read = readStoredNote(await objects.logFiles.get(file), file.size, [key])
     if (read.problem !== null) throw new Error(`${logFileName(file)} ${read.problem}`)
     checkpoints.push(read.checkpoint)
   }

@@ -31,7 +31,7 @@ import { LOG_NAME } from './signed-log.ts'
 /** Key of the log of static hosts, and of servers over a sample archive. */
 export const HOST_KEY = signerKey(LOG_NAME, new Uint8Array(32).fill(7))
 
-export const HOST_POLICY = formatPolicy(HOST_KEY, `https://${LOG_NAME}`)
+export const HOST_POLICY = formatPolicy([HOST_KEY], `https://${LOG_NAME}`)
 
 /** Signs the checkpoint of the first `size` entries of an archive. */
 export function noteOf({ contents }: SampleArchive, size = contents.rows.length, key = HOST_KEY): string {

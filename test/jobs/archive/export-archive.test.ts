@@ -280,7 +280,7 @@ function archiveOfSize(size: number) {
   const key = signerKey('dash.example/tlog/year', new Uint8Array(32).fill(7))
   const root = rootAt(ledgerTree(rows), size)
   const note = signNote(checkpointText({ origin: key.name, size, root }), key)
-  const texts = [note, formatPolicy(key, null)]
+  const texts = [note, formatPolicy([key], null)]
   const files: LogFile[] = [
     { kind: 'note', size },
     { kind: 'policy', number: 1 },

@@ -10,17 +10,20 @@ import { requireOrigin } from '../../settings/config.ts'
  * Runs `dash log-key new`: creates a key file.
  *
  * @param file path of the key file; undefined uses `DASH_LOG_KEY_FILE`
+ * @param replaces path of the key file whose keys sign beside the new one
  * @returns the exit code
  * @throws Refusal `usage` if there is no path or the file exists, `configuration` if the log has no name
  */
 export async function newLogKeyCommand(
   { config, container, cwd, terminal }: CommandContext,
   file: string | undefined,
+  replaces: string | undefined,
 ): Promise<number> {
   const origin = requireOrigin(config)
   const path = file === undefined ? config.log.keyFile : resolve(cwd, file)
   if (path === null) throw new Refusal('usage', 'no key file given; name one or set DASH_LOG_KEY_FILE')
-  const verifierKey = await container.newLogKey(path, origin, randomBytes(ED25519_KEY_BYTES))
+  const replaced = replaces === undefined ? null : resolve(cwd, replaces)
+  const verifierKey = await container.newLogKey(path, origin, randomBytes(ED25519_KEY_BYTES), replaced)
   terminal.result({ path, origin, verifierKey }, `created ${path}; its verifier key is ${verifierKey}`)
   return EXIT.done
 }

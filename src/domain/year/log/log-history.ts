@@ -81,19 +81,21 @@ export function newestPolicyNumber(files: readonly LogFile[]): number {
  *
  * @param bytes null if the note is missing
  * @param size number of entries, from the file name
- * @param key key of the log
+ * @param keys keys of the log, one of which must have signed a note of its origin
  */
 export function readStoredNote(
   bytes: Uint8Array | null,
   size: number,
-  key: VerifierKey,
+  keys: readonly VerifierKey[],
 ): { problem: string } | { problem: null; checkpoint: Checkpoint } {
   const note = bytes === null ? null : parseNote(new TextDecoder().decode(bytes))
   const checkpoint = note && parseCheckpoint(note.text)
   if (!note || !checkpoint) return { problem: 'is not a signed checkpoint' }
   if (checkpoint.size !== size) return { problem: `is a checkpoint of ${checkpoint.size} entries` }
-  if (checkpoint.origin === key.name && verifyNote(note, key).is !== 'valid')
-    return { problem: `is not signed by the key of ${key.name}` }
+  const { origin } = checkpoint
+  const own = keys.filter(({ name }) => name === origin)
+  if (own.length > 0 && !own.some((key) => verifyNote(note, key).is === 'valid'))
+    return { problem: `is not signed by the key of ${origin}` }
   return { problem: null, checkpoint }
 }
 

@@ -30,12 +30,17 @@ export interface LogPolicy {
 const NO_WITNESSES = 'quorum none\n'
 
 /**
- * Formats a policy for one log.
+ * Formats a policy for one log, any of whose keys may sign.
  *
  * @param witnesses the other lines of the policy: witnesses, groups and the quorum
  */
-export function formatPolicy(key: VerifierKey, url: string | null, witnesses = NO_WITNESSES): string {
-  return `log ${formatVerifierKey(key)}${url === null ? '' : ` ${url}`}\n${witnesses}`
+export function formatPolicy(
+  keys: readonly VerifierKey[],
+  url: string | null,
+  witnesses = NO_WITNESSES,
+): string {
+  const lines = keys.map((key) => `log ${formatVerifierKey(key)}${url === null ? '' : ` ${url}`}\n`)
+  return lines.join('') + witnesses
 }
 
 /** Definitions in the lines of a policy that have been read. */

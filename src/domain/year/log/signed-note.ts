@@ -156,10 +156,13 @@ function parseSignature(line: string): NoteSignature | null {
   return { name, keyId, bytes: bytes.subarray(KEY_ID_BYTES), line }
 }
 
-/** Signs a text with the key of a log and returns the note. */
-export function signNote(text: string, key: SignerKey): string {
-  const signature = Buffer.concat([Buffer.from(key.id, 'hex'), signEd25519(key.seed, bytesOf(text))])
-  return `${text}\n\u2014 ${key.name} ${encodeBase64(signature)}\n`
+/** Signs a text with one or more keys of a log and returns the note. */
+export function signNote(text: string, ...keys: readonly SignerKey[]): string {
+  const lines = keys.map((key) => {
+    const signature = Buffer.concat([Buffer.from(key.id, 'hex'), signEd25519(key.seed, bytesOf(text))])
+    return `\u2014 ${key.name} ${encodeBase64(signature)}\n`
+  })
+  return `${text}\n${lines.join('')}`
 }
 
 /** Result of verifying the signatures of one key on a note. */

@@ -135,7 +135,7 @@ const flipped = (bytes: Uint8Array | undefined, at = 40): Uint8Array =>
 
 const OTHER_KEY = signerKey(LOG_NAME, new Uint8Array(32).fill(8))
 
-const OTHER_POLICY = formatPolicy(OTHER_KEY, null)
+const OTHER_POLICY = formatPolicy([OTHER_KEY], null)
 
 const encode = (text: string): Uint8Array => new TextEncoder().encode(text)
 

@@ -60,7 +60,7 @@ describe('stored notes', () => {
   const bytes = (text: string): Uint8Array => new TextEncoder().encode(text)
 
   test('a stored note is accepted if the key signed it', () => {
-    expect(readStoredNote(bytes(SIGNED_CHECKPOINT), 3, key)).toMatchObject({
+    expect(readStoredNote(bytes(SIGNED_CHECKPOINT), 3, [key])).toMatchObject({
       problem: null,
       checkpoint: { size: 3 },
     })
@@ -69,7 +69,7 @@ describe('stored notes', () => {
   test('a stored note of an abandoned log is accepted', () => {
     const former = signerKey('dash.example/former', LOG_SEED)
     const note = signNote(CHECKPOINT_TEXT.replace('dash.example/year', former.name), former)
-    expect(readStoredNote(bytes(note), 3, key)).toMatchObject({
+    expect(readStoredNote(bytes(note), 3, [key])).toMatchObject({
       problem: null,
       checkpoint: { origin: former.name },
     })
@@ -89,7 +89,7 @@ describe('stored notes', () => {
       'is not signed by the key of dash.example/year',
     ],
   ])('a stored note with %s is refused', (_what, stored, size, problem) => {
-    expect(readStoredNote(stored, size, key)).toEqual({ problem })
+    expect(readStoredNote(stored, size, [key])).toEqual({ problem })
   })
 })
 

@@ -179,13 +179,13 @@ function cosignedBy(...names: string[]): Note {
 describe('policies', () => {
   test('a policy without witnesses is parsed from its formatted text', () => {
     const key = parseVerifierKey(LOG_VKEY) as VerifierKey
-    const text = formatPolicy(key, 'https://dash.example/tlog/year')
+    const text = formatPolicy([key], 'https://dash.example/tlog/year')
     expect(policyOf(text)).toEqual({
       logs: [{ key, url: 'https://dash.example/tlog/year' }],
       witnesses: [],
       quorum: null,
     })
-    expect(policyOf(formatPolicy(key, null)).logs).toEqual([{ key, url: null }])
+    expect(policyOf(formatPolicy([key], null)).logs).toEqual([{ key, url: null }])
   })
 
   test('a policy may contain comments, empty lines, tabs and spaces', () => {
