@@ -4,85 +4,17 @@
  *
  * Run: `npm run build && node bench/event-loop.mjs`. Needs nothing but Node. Goal: no block over 50 ms.
  */
-import { mkdirSync, mkdtempSync, readdirSync, rmSync, utimesSync } from 'node:fs'
+import { mkdtempSync, readdirSync, rmSync, utimesSync } from 'node:fs'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { monitorEventLoopDelay } from 'node:perf_hooks'
-import { pathToFileURL } from 'node:url'
-import { fileObjects } from '../dist/adapters/objects/open.js'
-import { libsqlLedger, yearReader } from '../dist/adapters/ledger/ledger.js'
-import { database } from '../dist/adapters/sqlite/database.js'
-import { addDays, startOfDay } from '../dist/domain/time.js'
-import { GENESIS_LEAF, sealEntry } from '../dist/domain/year/chain.js'
-import { coverageOf } from '../dist/domain/year/rank.js'
-import { sealYear } from '../dist/domain/year/envelope.js'
-import { rankYear } from '../dist/domain/year/rank.js'
-import { windowEnding } from '../dist/domain/year/ledger.js'
+import { addDays } from '../dist/domain/time.js'
 import { createApp } from '../dist/server/app.js'
+import { fillYears, openArchive } from './many-years.mjs'
 
 const ENTRIES = 3_650
 const FIRST_DAY = '2016-01-01'
 const REQUESTS = 200
-
-function openArchive(folder) {
-  mkdirSync(join(folder, 'objects'))
-  const url = pathToFileURL(join(folder, 'ledger.db')).href
-  const opened = database({
-    location: { url, authToken: null },
-    store: 'ledger',
-    nativeBusyMs: 10,
-    retryMs: 2_000,
-  })
-  const ledger = libsqlLedger(opened)
-  const objects = fileObjects(join(folder, 'objects'))
-  return { opened, ledger, objects, year: yearReader(ledger, objects) }
-}
-
-/** A publication of about 250 KB; the same ranking for every day. */
-function sealDay(asOfDay, publishedAt) {
-  const window = windowEnding(asOfDay)
-  const events = ['hn', 'lobsters', 'lesswrong'].flatMap((source) =>
-    Array.from({ length: 120 }, (_, index) => ({
-      source,
-      sourceId: `${source}${index}`,
-      title: `${source} ${index} `.padEnd(150, 'a title of some length '),
-      url: `https://example.org/${source}/${index}/`.padEnd(150, 'path/'),
-      points: index,
-      comments: index,
-      publishedAt: window.windowStart + index,
-      titleProvenance: `${source}:bench`,
-    })),
-  )
-  const { year } = rankYear(events, new Map())
-  return sealYear(window, year, coverageOf(window, [], year), publishedAt, publishedAt)
-}
-
-async function fill({ ledger, objects }) {
-  const grant = await ledger.takeLease(
-    { name: 'bench', process: null },
-    0,
-    Number.MAX_SAFE_INTEGER,
-    () => true,
-  )
-  let previousLeaf = GENESIS_LEAF
-  for (let number = 0; number < ENTRIES; number += 1) {
-    const asOfDay = addDays(FIRST_DAY, number)
-    const publishedAt = startOfDay(addDays(asOfDay, 1)) + 600_000
-    const gap = { kind: 'gap', asOfDay, reason: 'missed', attempts: 0 }
-    const sealed = number % 50 === 0 ? sealDay(asOfDay, publishedAt) : null
-    if (sealed) await objects.put(sealed.manifest.sha256, sealed.bytes)
-    const content = sealed ? { kind: 'publication', manifest: sealed.manifest } : gap
-    const row = sealEntry(content, number + 1, publishedAt, previousLeaf)
-    const refused = await ledger.append(row, {
-      token: grant.token,
-      clock: () => publishedAt,
-      withinMs: 60_000,
-    })
-    if (refused) throw new Error(`entry ${row.seq}: ${refused}`)
-    previousLeaf = row.leaf
-  }
-  await objects.putHead({ seq: ENTRIES, leaf: previousLeaf, time: 0 })
-}
 
 async function measure(stores, folder) {
   const log = { info() {}, warn() {}, error: (fields, text) => console.error(text, fields) }
@@ -126,7 +58,7 @@ async function measure(stores, folder) {
 const folder = mkdtempSync(join(tmpdir(), 'dash-bench-'))
 try {
   const stores = openArchive(folder)
-  await fill(stores)
+  await fillYears(stores, FIRST_DAY, ENTRIES)
   if (readdirSync(join(folder, 'objects', 'heads')).length !== 1) throw new Error('no head was written')
   await measure(stores, folder)
   stores.opened.close()

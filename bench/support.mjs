@@ -98,14 +98,15 @@ export async function run(command, args, options = {}) {
  *
  * @param {readonly string[]} args script and its arguments
  * @param {string} folder a temporary folder, which is also the working folder
+ * @param {Record<string, string>} env further settings
  * @returns {Promise<{ stdout: string, wallMs: number, peakBytes: number }>}
  */
-export async function measureNode(args, folder) {
+export async function measureNode(args, folder, env = {}) {
   const usageFile = join(folder, 'usage.json')
   const startedAt = performance.now()
   const stdout = await run(process.execPath, ['--import', REPORT_USAGE, ...args], {
     cwd: folder,
-    env: { ...plainEnvironment(), BENCH_USAGE_FILE: usageFile },
+    env: { ...plainEnvironment(), ...env, BENCH_USAGE_FILE: usageFile },
   })
   const wallMs = performance.now() - startedAt
   const { peakBytes } = JSON.parse(readFileSync(usageFile, 'utf8'))
@@ -117,10 +118,11 @@ export async function measureNode(args, folder) {
  *
  * @param {readonly string[]} args
  * @param {string} folder
+ * @param {Record<string, string>} env further settings
  * @returns {Promise<{ report: any, wallMs: number, peakBytes: number }>}
  */
-export async function runDash(args, folder) {
-  const { stdout, ...measured } = await measureNode([DASH, ...args, '--json'], folder)
+export async function runDash(args, folder, env = {}) {
+  const { stdout, ...measured } = await measureNode([DASH, ...args, '--json'], folder, env)
   return { report: JSON.parse(stdout), ...measured }
 }
 

@@ -11,6 +11,9 @@ import { objectPath } from '../../domain/year/examine.ts'
 import type { Mutation } from '../../domain/year/finding.ts'
 import { formatHead } from '../../domain/year/ledger.ts'
 import type { Head, LedgerRow, LegacyRow, Manifest } from '../../domain/year/ledger.ts'
+import { ledgerTree } from '../../domain/year/log/log-history.ts'
+import { rootAt } from '../../domain/year/log/merkle-tree.ts'
+import { checkpointText, signNote, signerKey } from '../../domain/year/log/signed-note.ts'
 import { entries, legacyPublications } from '../ledger/schema.ts'
 
 /** Building blocks of mutations: a copy of the sample, and functions that change its stores without the adapters. */
@@ -60,6 +63,30 @@ export const ENTRY = {
   previous: 8,
   newest: 9,
 } as const
+
+/** Key of the sample's signed log. */
+export const LOG_KEY = signerKey('self-test.example/tlog/year', new Uint8Array(32))
+
+/** Signs the checkpoint of a ledger. */
+export function noteOf(rows: readonly LedgerRow[], key = LOG_KEY): string {
+  const root = rootAt(ledgerTree(rows), rows.length)
+  return signNote(checkpointText({ origin: key.name, size: rows.length, root }), key)
+}
+
+/** Replaces a file of the signed log; a null text removes it. */
+export function damageLog(
+  name: string,
+  description: string,
+  expects: FindingCodes,
+  change: (text: string, copy: Copy) => string | null,
+): Damage {
+  return damage(`tlog/year/${name}: ${description}`, expects, (copy) => {
+    const path = join(copy.objectsPath, 'tlog', 'year', name)
+    const text = change(readFileSync(path, 'utf8'), copy)
+    if (text === null) rmSync(path)
+    else overwrite(path, text)
+  })
+}
 
 /** `kept head`: both stores are consistent, so only a head kept elsewhere reveals the damage. */
 type Expected = FindingCodes | 'kept head'

@@ -5,9 +5,11 @@ import { GENESIS_LEAF, sealEntry } from '../../domain/year/chain.ts'
 import { objectPath } from '../../domain/year/examine.ts'
 import { formatHead } from '../../domain/year/ledger.ts'
 import type { LedgerRow } from '../../domain/year/ledger.ts'
+import { signerKey } from '../../domain/year/log/signed-note.ts'
 import { entries, legacyPublications } from '../ledger/schema.ts'
 import {
   ENTRY,
+  LOG_KEY,
   changeRow,
   damage,
   forge,
@@ -21,7 +23,9 @@ import {
   damageLedger,
   damageLedgerFile,
   damageLegacy,
+  damageLog,
   damageObject,
+  noteOf,
   overwrite,
   publicationAt,
   rechain,
@@ -96,6 +100,22 @@ export const MUTATIONS: readonly Damage[] = [
       formatHead({ seq: ENTRY.newest + 1, leaf: 'ab'.repeat(32), time: 0 }),
     ),
   ),
+
+  // The signed log
+  damageLog(`${ENTRY.newest}`, 'a character of its signature changed', ['note_invalid'], (text) =>
+    text.replace(/.(?==*\n$)/, (last) => (last === 'A' ? 'E' : 'A')),
+  ),
+  damageLog(`${ENTRY.newest}`, 'the note of a shorter ledger', ['note_invalid'], (_text, { sample }) =>
+    noteOf(sample.rows.slice(0, ENTRY.previous)),
+  ),
+  damageLog(`${ENTRY.newest}`, 'signed by another key', ['note_invalid'], (_text, { sample }) =>
+    noteOf(sample.rows, signerKey(LOG_KEY.name, new Uint8Array(32).fill(1))),
+  ),
+  damageLog(`${ENTRY.newest}`, 'a second history, signed by the key', ['log_forked'], (_text, { sample }) =>
+    noteOf(changeRow(sample.rows, ENTRY.newest, (row) => reseal({ ...row, recordedAt: row.recordedAt + 1 }))),
+  ),
+  damageLog('policy.1', 'gone', ['note_invalid'], () => null),
+  damageLog('policy.1', 'not a policy', ['note_invalid'], (text) => text.replace('log ', 'logs ')),
 
   // The ledger: a faulty disk, or an attacker with access to the ledger file only
   damageCell(entries, ENTRY.spentGap, 'reason', 'another text', "'missed'"),

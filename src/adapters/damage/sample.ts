@@ -12,12 +12,13 @@ import type { DamageSample } from '../../domain/year/finding.ts'
 import { windowEnding } from '../../domain/year/ledger.ts'
 import type { EntryContent, LedgerContents } from '../../domain/year/ledger.ts'
 import { planFounding, sealFounding } from '../../domain/year/legacy-import.ts'
+import { formatPolicy } from '../../domain/year/log/log-policy.ts'
 import { coverageOf, rankYear } from '../../domain/year/rank.ts'
 import type { YearEvent } from '../../domain/year/rank.ts'
 import { libsqlLedger } from '../ledger/ledger.ts'
 import { fileObjects } from '../objects/open.ts'
 import { database } from '../sqlite/database.ts'
-import { ENTRY, headAt } from './damage.ts'
+import { ENTRY, LOG_KEY, headAt, noteOf } from './damage.ts'
 import type { Damage, Publication, SampleContents } from './damage.ts'
 import { MUTATIONS } from './mutations.ts'
 
@@ -40,7 +41,7 @@ const KEEP_LEDGERS_FROM = 7
 
 /**
  * Writes the sample with the same adapters as an operator's archive: three publications of version 1 and two of
- * version 2 with their seal, four of the current version, and a gap of each kind.
+ * version 2 with their seal, four of the current version, a gap of each kind, and the notes of a signed log.
  *
  * @param parent folder in which the sample's temporary folder is created
  * @param mutationsOf returns the mutations of the sample
@@ -92,6 +93,10 @@ async function writeSample(folder: string): Promise<SampleContents> {
     for (const { manifest, bytes } of publications.values()) await objects.put(manifest.sha256, bytes)
     const olderLedgers = await writeLedger(libsqlLedger(store), contents, () => readFileSync(ledgerPath))
     for (const head of heads) await objects.putHead(head)
+    const utf8 = new TextEncoder()
+    await objects.logFiles.put({ kind: 'policy', number: 1 }, utf8.encode(formatPolicy([LOG_KEY], null)))
+    for (const size of [ENTRY.previous, ENTRY.newest])
+      await objects.logFiles.put({ kind: 'note', size }, utf8.encode(noteOf(contents.rows.slice(0, size))))
     return { rows: contents.rows, legacy: contents.legacy, publications, heads, olderLedgers }
   } finally {
     store.close()

@@ -2,8 +2,10 @@ import { renameSync, rmSync, mkdirSync, symlinkSync } from 'node:fs'
 import { createServer } from 'node:net'
 import { dirname, join } from 'node:path'
 import { getTableColumns } from 'drizzle-orm'
+import { formatPolicy } from '../../../src/domain/year/log/log-policy.ts'
 import {
   ENTRY,
+  LOG_KEY,
   changeRow,
   damage,
   forge,
@@ -12,6 +14,7 @@ import {
   headFile,
   replaceObject,
   sqlLiteral,
+  noteOf,
   objectFile,
   damageCell,
   damageEntries,
@@ -19,6 +22,7 @@ import {
   damageLedger,
   damageLedgerFile,
   damageLegacy,
+  damageLog,
   damageObject,
   overwrite,
   publicationAt,
@@ -59,7 +63,21 @@ export function everyMutation(sample: SampleContents): Damage[] {
     ...ledgerFile(),
     ...rollBacks(),
     ...forgeries(),
+    ...logFiles(sample),
   ]
+}
+
+/** Every character of a note and of the policy changed by one bit. */
+function logFiles({ rows }: SampleContents): Damage[] {
+  const texts = { [`${ENTRY.newest}`]: noteOf(rows), 'policy.1': formatPolicy([LOG_KEY], null) }
+  return Object.entries(texts).flatMap(([name, text]) =>
+    Array.from(text, (character, position) =>
+      damageLog(name, `character ${position} changed by a bit`, ['note_invalid', 'log_forked'], () => {
+        const other = String.fromCharCode((character.codePointAt(0) ?? 0) ^ 1)
+        return text.slice(0, position) + other + text.slice(position + 1)
+      }),
+    ),
+  )
 }
 
 const PUBLICATIONS = [
