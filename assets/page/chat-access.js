@@ -47,7 +47,7 @@ export function chatAccess(parts, showStatus) {
         const { enabled, requireVerification, verificationSiteKey, quotas } = await config()
         if (!enabled) return showStatus('The chat of this server is off or not set up.')
         if (parts.quota.textContent === '') {
-          parts.quota.textContent = `${quotas.messagesPerSession} messages per session, ${quotas.messagesPerDay} per day`
+          parts.quota.textContent = `${quotas.messagesPerSession} messages a conversation, ${quotas.messagesPerDay} a day`
         }
         if (requireVerification && challenge) await challenge.show(verificationSiteKey ?? '')
       } catch (error) {
@@ -63,7 +63,7 @@ export function chatAccess(parts, showStatus) {
       remaining = { session, day }
       const { quotas } = await config()
       isVerified = true
-      parts.quota.textContent = `${session}/${quotas.messagesPerSession} session, ${day}/${quotas.messagesPerDay} today`
+      parts.quota.textContent = `${session} of ${quotas.messagesPerSession} messages left in this conversation, ${day} of ${quotas.messagesPerDay} today`
     },
     /**
      * @param {unknown} error of a turn

@@ -14,7 +14,35 @@ const STOP_GRACE_MS = 1_000
 
 const LIVE_SORTS = new Set(['trending', 'day', 'week', 'month'])
 
-/** The turns of this page's conversation and the item of the next one. It lives as long as the page. */
+/** Where the conversation of this tab is kept, so that it survives a reload; the server keeps none. */
+const STORED = 'dash-chat'
+
+/** Most turns that are kept; older ones are no longer part of a request either. */
+const STORED_MAX = 20
+
+/** @returns {{ item: Item | null, question: string, answer: string }[]} */
+function storedTurns() {
+  try {
+    const stored = JSON.parse(sessionStorage.getItem(STORED) ?? '[]')
+    return Array.isArray(stored)
+      ? stored.filter((turn) => typeof turn?.question === 'string' && typeof turn?.answer === 'string')
+      : []
+  } catch {
+    return []
+  }
+}
+
+/** @param {readonly Turn[]} turns */
+function storeTurns(turns) {
+  const kept = turns.slice(-STORED_MAX).map(({ item, question, answer }) => ({ item, question, answer }))
+  try {
+    sessionStorage.setItem(STORED, JSON.stringify(kept))
+  } catch {
+    // Storage is full or forbidden: the conversation lasts as long as the page.
+  }
+}
+
+/** The turns of this tab's conversation and the item of the next one. */
 function conversation() {
   /** @type {Turn[]} */
   let turns = []
@@ -41,7 +69,9 @@ function conversation() {
     },
     clear() {
       turns = []
+      storeTurns(turns)
     },
+    store: () => storeTurns(turns),
     /**
      * @param {Item | null} next
      * @returns {boolean} whether the item changed
@@ -78,6 +108,11 @@ class ChatPanel {
   #endedAt = -STOP_GRACE_MS
 
   constructor() {
+    this.#restore()
+    this.#parts.suggestions.addEventListener('click', ({ target }) => {
+      const button = target instanceof Element ? target.closest('[data-question]') : null
+      if (button && !this.#running) void this.#ask(button.textContent ?? '')
+    })
     bindControls(this.#parts, {
       send: () => this.#send(),
       stop: () => this.#running?.abort(),
@@ -89,6 +124,23 @@ class ChatPanel {
         this.#parts.text.focus()
       },
     })
+  }
+
+  /** Shows the turns from before a reload. */
+  #restore() {
+    for (const { item, question, answer } of storedTurns()) {
+      this.discuss(item)
+      const turn = { item, question, answer, view: turnView(this.#parts.log, question, false) }
+      this.#conversation.add(turn)
+      turn.view.show(answer)
+      turn.view.end('', [this.#copyAction(turn)])
+    }
+    this.#showStatus('')
+    this.#showSuggestions()
+  }
+
+  #showSuggestions() {
+    this.#parts.suggestions.hidden = !this.#conversation.isEmpty() || this.#conversation.item() !== null
   }
 
   open() {
@@ -104,6 +156,7 @@ class ChatPanel {
     if (name) name.textContent = title
     this.#parts.button('site').hidden = item === null
     if (!this.#conversation.isEmpty()) divide(this.#parts.log, `About ${title}`)
+    this.#showSuggestions()
     this.#showStatus(`The chat is about ${title}.`)
   }
 
@@ -133,6 +186,7 @@ class ChatPanel {
     this.#conversation.last()?.view.removeActions()
     const turn = { item, question, answer: '', view: turnView(this.#parts.log, question, replaced !== null) }
     if (replaced === null) this.#conversation.add(turn)
+    this.#showSuggestions()
     const onFirstText = () => {
       if (replaced === null || this.#conversation.has(turn)) return
       this.#conversation.replace(replaced, turn)
@@ -195,11 +249,17 @@ class ChatPanel {
    */
   #finish(turn, problem, keptNote) {
     const message = problem !== '' && turn.answer !== '' ? `${problem} ${keptNote}` : problem
-    const copyAction = { title: 'Copy', act: () => void copy(turn.answer).then(this.#showStatus) }
+    this.#conversation.store()
+    const copyAction = this.#copyAction(turn)
     const retryAction = { title: 'Retry', act: () => this.#retry(turn) }
     this.#showStatus(message === '' ? 'The answer is complete.' : message)
     turn.view.end(message, turn.answer === '' ? [retryAction] : [copyAction, retryAction])
     void this.#access.prepare()
+  }
+
+  /** @param {{ answer: string }} turn */
+  #copyAction(turn) {
+    return { title: 'Copy', act: () => void copy(turn.answer).then(this.#showStatus) }
   }
 
   /** @param {Turn} turn the last one */
@@ -228,13 +288,14 @@ class ChatPanel {
     this.#parts.log.replaceChildren()
     this.#parts.log.setAttribute('aria-busy', 'false')
     this.#parts.note.hidden = true
+    this.#showSuggestions()
     this.#showStatus('New conversation started.')
     this.#parts.text.focus()
     void this.#access.prepare()
   }
 }
 
-/** Starts the chat in the page's sheet. The conversation lives as long as the page. */
+/** Starts the chat in the page's sheet, with the conversation of this tab. */
 export function startChat() {
   return new ChatPanel()
 }

@@ -5,6 +5,7 @@ export function chatParts() {
     sheet,
     log: partById('chat-log', HTMLElement),
     scope: partById('chat-scope', HTMLElement),
+    suggestions: partById('chat-suggestions', HTMLElement),
     human: partById('chat-human', HTMLElement),
     status: partById('chat-status', HTMLElement),
     note: partById('chat-note', HTMLElement),

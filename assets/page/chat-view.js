@@ -47,6 +47,7 @@ export function turnView(log, question, isRetry) {
   const running = new Map()
   let frame = 0
   let pending = ''
+  let isStreaming = true
 
   /** @param {boolean} isBusy */
   function setBusy(isBusy) {
@@ -57,7 +58,7 @@ export function turnView(log, question, isRetry) {
     cancelAnimationFrame(frame)
     frame = 0
     const isAtEnd = log.scrollHeight - log.scrollTop - log.clientHeight < 80
-    text.replaceChildren(safeFragment(pending))
+    text.replaceChildren(safeFragment(isStreaming ? withoutHalfLink(pending) : pending))
     if (isAtEnd) log.scrollTop = log.scrollHeight
   }
 
@@ -98,6 +99,7 @@ export function turnView(log, question, isRetry) {
     end(problem, actionList) {
       for (const open of running.values()) for (const { line } of open) line.textContent = 'not finished'
       problemLine.textContent = problem
+      isStreaming = false
       actions.replaceChildren(...actionList.map(({ title, act }) => button(title, act)))
       setBusy(false)
       paint()
@@ -114,6 +116,15 @@ export function turnView(log, question, isRetry) {
       turn.classList.remove('again')
     },
   }
+}
+
+/**
+ * Removes a link that has only begun from the end of a Markdown text.
+ *
+ * @param {string} markdown
+ */
+function withoutHalfLink(markdown) {
+  return markdown.replace(/!?\[[^\]\n]*(?:\](?:\([^)\n]*)?)?$/, '')
 }
 
 /** @param {number} ms */

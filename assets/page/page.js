@@ -1,5 +1,7 @@
 import { setUpChat } from './chat.js'
 import { setUpCopyButtons } from './copy.js'
+import { setUpHidden } from './hidden.js'
+import { setUpKeys } from './keys.js'
 import { setUpMenus } from './menus.js'
 import { setUpProofChecks } from './proof.js'
 import { setUpSections } from './sections.js'
@@ -7,6 +9,8 @@ import { setUpTimeSlider } from './travel.js'
 
 setUpSections()
 setUpMenus()
+setUpHidden()
+setUpKeys()
 setUpCopyButtons()
 setUpChat()
 setUpTimeSlider()

@@ -44,13 +44,13 @@ export function runQuery(client: StoreClient, query: FeedQuery): Promise<FeedRes
 
 /** Ranks the item among the day's signals of its source by points, using their index. */
 const SELECT_ITEM_DAYS = `
-  SELECT s.day AS day, s.title AS title, s.points AS points, s.comments AS comments,
+  SELECT s.day AS day, s.title AS title, s.url AS url, s.points AS points, s.comments AS comments,
     (SELECT count(*) FROM signals o WHERE o.source = s.source AND o.day = s.day AND o.points > s.points) AS better,
     (SELECT count(*) FROM signals o WHERE o.source = s.source AND o.day = s.day AND o.points IS NOT NULL) AS "of"
   FROM signals s WHERE s.source = ? AND s.source_id = ? ORDER BY s.day DESC LIMIT ${TREND_MAX_DAYS}`
 
-type ItemDay = Omit<ItemTrend['days'][number], 'rank'> & { title: string; better: number }
-const ITEM_DAY_COLUMNS = ['day', 'title', 'points', 'comments', 'better', 'of'] as const
+type ItemDay = Omit<ItemTrend['days'][number], 'rank'> & { title: string; url: string | null; better: number }
+const ITEM_DAY_COLUMNS = ['day', 'title', 'url', 'points', 'comments', 'better', 'of'] as const
 
 /** Reads points and ranks of an item by day (docs/api.md) from the signals. */
 async function itemTrend(reader: SqlReader, key: string): Promise<ItemTrend> {
@@ -71,7 +71,7 @@ async function itemTrend(reader: SqlReader, key: string): Promise<ItemTrend> {
       rank: points === null ? null : better + 1,
       of,
     }))
-    return { key, title: latest.title, days: trend }
+    return { key, title: latest.title, url: latest.url, days: trend }
   }
   throw itemNotFound(key)
 }

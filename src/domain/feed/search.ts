@@ -291,6 +291,7 @@ const itemTrendSchema = z
   .strictObject({
     key: z.string(),
     title: z.string(),
+    url: z.string().nullable(),
     days: z.array(
       z.strictObject({
         day,

@@ -53,6 +53,13 @@ export function chatPanel(assets: Assets, widgetUrl: string | null, place: 'shee
 
 const CHAT_OFF = html`<p class="notice">The chat of this server is off or not set up.</p>`
 
+/** Questions that the tools can answer on any archive. */
+const SUGGESTIONS = [
+  'What are people talking about today?',
+  'What changed in the Top Year?',
+  'Which free model should I use?',
+]
+
 function sheet(hasItemChat: boolean, widgetUrl: string | null, isPage: boolean): Html {
   return html`<dialog
     id="chat-sheet"
@@ -71,6 +78,9 @@ function sheet(hasItemChat: boolean, widgetUrl: string | null, isPage: boolean):
       <button type="button" data-chat="site" hidden>Whole site</button>
     </p>
     <div class="chat-log" id="chat-log" role="log" aria-label="Conversation" tabindex="0"></div>
+    <ul class="chat-suggestions" id="chat-suggestions" aria-label="Questions to begin with">
+      ${SUGGESTIONS.map((text) => html`<li><button type="button" data-question>${text}</button></li>`)}
+    </ul>
     <div class="chat-human" id="chat-human" role="group" aria-label="Human verification" hidden></div>
     <p class="chat-status" id="chat-status" role="status"></p>
     <p class="chat-note" id="chat-note" hidden></p>

@@ -20,6 +20,8 @@ interface PageItem {
   points: number | null
   comments: number | null
   publishedAt: string | null
+  /** Midpoint percentile among the items of its source; undefined for a result of the search. */
+  percentile?: number
 }
 
 /** The lists of a live period or of a Year. */
@@ -85,8 +87,9 @@ function storyOf({ key, url }: PageItem): string {
  *
  * @param at time of the list, from which ages count
  * @param showsSource whether the source is shown, for lists of several sources
+ * @param explains whether the item's place among its source is shown, which decides its rank in a mixed list
  */
-export function storyRow({ item, others }: Story, at: Instant, showsSource: boolean): Html {
+export function storyRow({ item, others }: Story, at: Instant, showsSource: boolean, explains = false): Html {
   const { key, rank, title, url, publishedAt } = item
   return html`<li class="item" data-key="${key}">
     <a class="rank" href="${itemHref(key)}">${rank ?? '#'}<span class="unseen">: rank over time</span></a>
@@ -101,12 +104,26 @@ export function storyRow({ item, others }: Story, at: Instant, showsSource: bool
             : html`<span class="age">${ageAt(Date.parse(publishedAt), at)}</span>`
         }
       </span>
-      ${others.map((other) => html`<span class="other">${sourceName(other)}${numbers(other)}</span> `)}
+      ${
+        others.length > 0
+          ? html`<span class="others"
+              >also on
+              ${others.map((other) => html`<span class="other">${sourceName(other)}${numbers(other)}</span> `)}</span
+            >`
+          : NOTHING
+      }
+      ${explains && item.percentile !== undefined ? standing(item.percentile) : NOTHING}
     </p>
     <button type="button" class="discuss" data-discuss="${key}">
       Ask<span class="unseen"> about ${title}</span>
     </button>
   </li>`
+}
+
+/** The share of its source's items that an item is at the top of: what lists of several sources compare. */
+function standing(percentile: number): Html {
+  const percent = Math.max(0.1, (1 - percentile) * 100)
+  return html`<span class="standing">top ${percent.toFixed(percent < 10 ? 1 : 0)} %</span>`
 }
 
 type TitledItem = Pick<PageItem, 'title' | 'url' | 'discussionUrl'>
@@ -150,11 +167,11 @@ function counted(count: number, plural: string): Html {
 }
 
 /** A link that passes no referrer, window handle or endorsement. */
-function untrustedLink(url: string, text: Html, attributes = NOTHING): Html {
+export function untrustedLink(url: string, text: Html, attributes = NOTHING): Html {
   return html`<a href="${url}" rel="noopener noreferrer nofollow ugc" ${attributes}>${text}</a>`
 }
 
-function hostOf(url: string): string {
+export function hostOf(url: string): string {
   return new URL(url).hostname.replace(/^www\./, '')
 }
 
@@ -162,6 +179,12 @@ function hostOf(url: string): string {
 export function titleOf(only: ColumnName | null, period: string): string {
   return only === null ? period : `${COLUMNS[only]}, ${period}`
 }
+
+/** Why Popular has its order, below it. */
+const ORDER_OF_POPULAR = html`<p class="as-of">
+  Popular compares sources by the share of its source that a story is at the top of, so that 28 points can
+  stand above 978 (<a href="/docs/ranking">how</a>).
+</p>`
 
 const MIXED_COLUMNS: ReadonlySet<ColumnName> = new Set(['popular', 'hypeReplicate'])
 
@@ -207,7 +230,7 @@ function overviewColumn({ name, stories, total }: OverviewColumn, at: Instant, q
   return column(
     name,
     name === 'popular' ? 'lead' : 'beyond',
-    html`${above} ${storyList(name, stories, at)} ${foot}`,
+    html`${above} ${storyList(name, stories, at)} ${foot} ${name === 'popular' ? ORDER_OF_POPULAR : NOTHING}`,
   )
 }
 
@@ -240,6 +263,8 @@ function column(name: ColumnName, kind: 'lead' | 'beyond' | 'alone', content: Ht
 
 function storyList(name: ColumnName, stories: readonly Story[], at: Instant): Html {
   return html`<ol class="items">
-    ${stories.map((story) => storyRow(story, at, MIXED_COLUMNS.has(name) || story.others.length > 0))}
+    ${stories.map((story) =>
+      storyRow(story, at, MIXED_COLUMNS.has(name) || story.others.length > 0, name === 'popular'),
+    )}
   </ol>`
 }

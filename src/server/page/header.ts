@@ -106,6 +106,7 @@ export const PAGE_FOOTER = html`<footer class="foot">
       <li><a href="/api/rss">RSS</a></li>
       <li><a href="/api/atom">Atom</a></li>
       <li><a href="/api/feed.json">JSON Feed</a></li>
+      <li class="needs-script"><button type="button" data-help>Keys and hidden stories</button></li>
     </ul>
   </nav>
 </footer>`

@@ -1,5 +1,6 @@
 import { parseKey } from '../../domain/feed/search.ts'
 import type { ItemTrend } from '../../domain/feed/search.ts'
+import { isHttpUrl } from '../../domain/address.ts'
 import { discussionUrl, itemsOfKey } from '../../domain/feed/source.ts'
 import { nameOfSource, unitOf } from '../../domain/feed/subscription.ts'
 import { addDays } from '../../domain/time.ts'
@@ -8,12 +9,12 @@ import { atOfStop, momentAt, positionsOf } from '../../domain/year/history/calen
 import type { TimelineStop, YearPosition } from '../../domain/year/history/calendar.ts'
 import { ALGORITHM_VERSION } from '../../domain/year/envelope.ts'
 import type { YearFeed } from '../../domain/year/schema.ts'
-import { trendContract } from '../feed/search-routes.ts'
+import { similarContract, trendContract } from '../feed/search-routes.ts'
 import { codeOf } from '../route.ts'
 import type { Log } from '../route.ts'
 import { onceFor } from '../single-flight.ts'
 import type { ProvedPublication } from '../year/proved-publications.ts'
-import { linkedTitle } from './feed-items.ts'
+import { hostOf, storyRow, untrustedLink } from './feed-items.ts'
 import { renderSections } from './home.ts'
 import { NOTHING, formatCounted, formatCount, html } from './html.ts'
 import type { Html } from './html.ts'
@@ -22,22 +23,25 @@ import type { Frame, PageQuery, Panel } from './layout.ts'
 import type { MountPage } from './rendered-pages.ts'
 import { daysOf, parseTime, refusalOfYear, stopsOnce } from './year/time-travel.ts'
 
-/** Mounts `/item?key=…`: the rank of an item over time, as tables that a script draws as charts (docs/page.md). */
+/**
+ * Mounts `/item?key=…`: an item with its links, its rank over time as tables that a script draws as charts, and similar
+ * items (docs/page.md).
+ */
 export function mountItemPage(mount: MountPage, frame: Frame, log: Log): void {
-  const panels = [ITEM_PANEL, YEAR_RANKS_PANEL]
+  const panels = [ITEM_PANEL, YEAR_RANKS_PANEL, SIMILAR_PANEL]
   mount({
     path: ITEM_PATH,
     query: { known: ['key', 'at'] },
     async render(sources, query, event) {
       const view = { sources, now: sources.clock(), query }
-      const { sections, status, headers } = await renderSections(event, panels, ITEM_PANEL, view, log)
-      const main = html`<h1>Rank over time</h1>
+      const { sections, status, headers, title } = await renderSections(event, panels, ITEM_PANEL, view, log)
+      const name = title ?? query.params.get('key') ?? ''
+      const main = html`<h1 class="item-name"><bdi>${name === '' ? 'An item over time' : name}</bdi></h1>
         ${sections}`
       const head = html`<link rel="stylesheet" href="${frame.assets.href('uPlot.min.css')}" />
         <script defer src="${frame.assets.href('uPlot.iife.min.js')}"></script>
         <script type="module" src="${frame.assets.href('chart.js')}"></script>`
-      const title = `Rank over time: ${query.params.get('key') ?? ''}`
-      const text = layout(frame, { title, head, main })
+      const text = layout(frame, { title: `${name} · dash`, head, main })
       return { status, headers: { ...PAGE_HEADERS, ...headers, 'content-type': HTML_TYPE }, text }
     },
   })
@@ -58,18 +62,42 @@ const ITEM_PANEL: Panel = {
     const [{ source, sourceId } = { source: '', sourceId: '' }] = itemsOfKey(trend.key)
     const shown = trend.days.slice(-DAYS_MAX)
     const json = `/api/trend?${String(new URLSearchParams({ key: trend.key }))}`
-    return html`<div class="item-title">
-        ${linkedTitle({ title: trend.title, url: null, discussionUrl: discussionUrl(source, sourceId) })}
+    const content = html`<div class="item-links" data-key="${trend.key}">
+        ${itemLinks(trend, discussionUrl(source, sourceId))}
+        <span class="title unseen" aria-hidden="true"><bdi>${trend.title}</bdi></span>
+        <button type="button" class="discuss needs-script" data-discuss="${trend.key}">Ask about it</button>
       </div>
-      <p class="as-of">${nameOfSource(source)} · <code>${trend.key}</code> · <a href="${json}">JSON</a></p>
-      <p>
-        Rank by ${unitOf(source)} among that day's ${nameOfSource(source)} items, from the daily signals; a
-        later import can change it.
-      </p>
-      ${shown.length === 0 ? NOTHING : observationTable(shown, source)}
-      ${truncationNote(trend.days.length, shown.length)}`
+      ${shown.length === 0 ? NOTHING : html`${bestDay(shown, source)} ${observationTable(shown, source)}`}
+      ${truncationNote(trend.days.length, shown.length)}
+      <p class="as-of">
+        ${nameOfSource(source)} · <code>${trend.key}</code> · <a href="${json}">JSON</a> · rank by
+        ${unitOf(source)} among that day's ${nameOfSource(source)} items, from the daily signals; a later
+        import can change it
+      </p>`
+    return { status: 200, content, title: trend.title }
   },
   refusalOf: refusalsOf(trendContract),
+}
+
+/** Links to the article and to its discussion. */
+function itemLinks({ url }: ItemTrend, discussion: string | null): Html {
+  const article =
+    url !== null && isHttpUrl(url) ? untrustedLink(url, html`Article (${hostOf(url)})`) : NOTHING
+  const talk =
+    discussion === null || discussion === url ? NOTHING : untrustedLink(discussion, html`Discussion`)
+  return html`${article} ${talk}`
+}
+
+/** A sentence with the best rank and the days of observation. */
+function bestDay(days: readonly ObservedDay[], source: string): Html {
+  const ranked = days.filter((day): day is ObservedDay & { rank: number } => day.rank !== null)
+  const best = ranked.toSorted((a, b) => a.rank - b.rank)[0]
+  if (!best) return NOTHING
+  const first = days[0]?.day ?? best.day
+  return html`<p class="stay">
+    Highest #${best.rank} of ${nameOfSource(source)} on ${best.day}; observed on
+    ${formatCounted(days.length, 'days')}, first on ${first}.
+  </p>`
 }
 
 function observationTable(days: readonly ObservedDay[], source: string): Html {
@@ -164,6 +192,23 @@ function rowOf<Row>(chartRow: ChartRow<Row>, series: readonly Series<Row>[]): Ht
   </tr>`
 }
 
+/** Number of similar items shown. */
+const SIMILAR_MAX = 8
+
+const SIMILAR_PANEL: Panel = {
+  id: 'similar',
+  title: 'Similar items',
+  params: ['key'],
+  async render({ sources, now, query }) {
+    const items = await sources.search.similar(parseKey(query.params), SIMILAR_MAX)
+    if (items.length === 0) return html`<p class="empty">Nothing stored is similar.</p>`
+    return html`<ul class="items">
+      ${items.map((item) => storyRow({ item, others: [] }, now, true))}
+    </ul>`
+  },
+  refusalOf: refusalsOf(similarContract),
+}
+
 /** Publications and gaps per page: each publication is verified. */
 const STOPS_PER_PAGE = 31
 
@@ -185,10 +230,11 @@ const YEAR_RANKS_PANEL: Panel = {
       if (stop.kind === 'gap') rows.push(gapRow(stop))
       else rows.push(rankRow(await publications.publication(stop.item.manifest), key))
     }
+    const folded = foldAbsent(rows)
     return html`<p>
         The published rank in the list of its source and in <em>Popular</em>; a published rank never changes.
       </p>
-      ${shown.length === 0 ? NO_PUBLICATION : table(rows)} ${pageLinks(stops, stopIndex, query, now)}`
+      ${shown.length === 0 ? NO_PUBLICATION : table(folded)} ${pageLinks(stops, stopIndex, query, now)}`
   },
   refusalOf: (error, view) =>
     codeOf(trendContract, error) === 'invalid_key' ? INVALID_KEY : refusalOfYear(error, view),
@@ -208,8 +254,22 @@ function rankRow(publication: ProvedPublication, key: string): ChartRow<YearPosi
   if (algorithmVersion !== ALGORITHM_VERSION)
     return { days: asOfDay, reason: `not shown: ${algorithmVersion} has an older layout` }
   const standing = standingsIn(publication).get(key)
-  return standing ? { day: asOfDay, row: standing } : { days: asOfDay, reason: 'not in the first hundred' }
+  return standing ? { day: asOfDay, row: standing } : { days: asOfDay, reason: ABSENT }
 }
+
+/** Joins consecutive days without a rank for the same reason to one row. */
+function foldAbsent(rows: readonly ChartRow<YearPosition>[]): ChartRow<YearPosition>[] {
+  const folded: ChartRow<YearPosition>[] = []
+  for (const row of rows) {
+    const last = folded.at(-1)
+    if (last && 'reason' in last && 'reason' in row && last.reason === row.reason && row.reason === ABSENT)
+      folded[folded.length - 1] = { days: `${last.days.slice(0, 10)} to ${row.days}`, reason: ABSENT }
+    else folded.push(row)
+  }
+  return folded
+}
+
+const ABSENT = 'not in the first hundred'
 
 function gapRow(stop: TimelineStop): ChartRow<YearPosition> {
   return { days: daysOf(stop), reason: 'gap: nothing was published' }

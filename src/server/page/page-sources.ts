@@ -22,7 +22,7 @@ export interface PageSources {
   recommendation: ServedRecommendation
   agent: Pick<Agent, 'config'> & { status: Agent['lastKnownStatus'] }
   audits: Pick<State['audits'], 'newest'>
-  search: Pick<CallerSearch, 'itemTrend' | 'search'>
+  search: Pick<CallerSearch, 'itemTrend' | 'search' | 'similar'>
 }
 
 /** Concurrent reads of all pages together: a publication may need verification, and the search has few slots. */
@@ -51,6 +51,7 @@ export function sharedSources({
     search: {
       itemTrend: (key) => limitQueries(() => pagesSearch.itemTrend(key)),
       search: (query) => limitQueries(() => pagesSearch.search(query)),
+      similar: (key, limit) => limitQueries(() => pagesSearch.similar(key, limit)),
     },
   }
 }
@@ -141,6 +142,7 @@ export function recordReads(original: PageSources): RecordedReads {
       itemTrend: (key) => recordedRead(`trend ${key}`, () => search.itemTrend(key), tokenOfValue),
       search: (query) =>
         recordedRead(`search ${JSON.stringify(query)}`, () => search.search(query), tokenOfValue),
+      similar: (key, limit) => recordedRead(`similar ${key}`, () => search.similar(key, limit), tokenOfValue),
     },
   }
   return {

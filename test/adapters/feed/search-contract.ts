@@ -278,6 +278,7 @@ function relationContract(name: string, engine: FeedOpener): void {
       expect(await search.itemTrend(`hn-${item.sourceId}`)).toEqual({
         key: `hn-${item.sourceId}`,
         title: 'watched',
+        url: item.url,
         days: [
           { day: '2026-03-01', points: 5, comments: 3, rank: 2, of: 3 },
           { day: '2026-03-02', points: 7, comments: null, rank: 1, of: 1 },

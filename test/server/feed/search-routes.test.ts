@@ -133,7 +133,7 @@ describe('the search over HTTP', () => {
     const again = String(RETRYING.retryAfterSeconds)
     expect(await pageOf('search_busy')).toEqual([503, again, []])
     expect(await pageOf('search_limit')).toEqual([429, again, []])
-    expect(await pageOf('storage_damaged')).toEqual([503, null, ['panel refused']])
+    expect(await pageOf('storage_damaged')).toEqual([503, null, ['panel refused', 'panel refused']])
   })
 
   test('every route counts callers by the address from a trusted proxy, and pages count as one caller', async () => {

@@ -1,0 +1,158 @@
+import { announce } from './announce.js'
+
+/** What a visitor hides. It is stored in this browser only, and never sent. */
+const KEY = 'dash-hidden'
+
+/** Most remembered items; the oldest are forgotten. */
+const ITEMS_MAX = 2_000
+
+/** @typedef {{ hidden: string[], read: string[], hidesRead: boolean, words: string[], domains: string[] }} Hidden */
+
+/** @type {Hidden} */
+let state = load()
+
+/** Lists whose hidden rows are shown until the page is left. */
+const opened = new WeakSet()
+
+/** Hides rows by the visitor's rules, also in lists that are added later, and remembers the titles that are opened. */
+export function setUpHidden() {
+  applyAll()
+  const main = document.getElementById('main')
+  if (main) new MutationObserver(applyAll).observe(main, { childList: true, subtree: true })
+  for (const type of ['click', 'auxclick'])
+    document.addEventListener(type, ({ target }) => {
+      const link = target instanceof Element ? target.closest('.title a') : null
+      const key = link && keyOf(link.closest('.item'))
+      if (key) store({ ...state, read: added(state.read, key) })
+    })
+  addEventListener('storage', ({ key }) => {
+    if (key !== KEY) return
+    state = load()
+    applyAll()
+  })
+}
+
+/** The rules as a form edits them. */
+export const rules = () => ({ hidesRead: state.hidesRead, words: state.words, domains: state.domains })
+
+/** @param {Pick<Hidden, 'hidesRead' | 'words' | 'domains'>} changed */
+export function setRules(changed) {
+  store({ ...state, ...changed })
+  applyAll()
+}
+
+/** Shows every hidden item again; rules stay. */
+export function showHiddenItems() {
+  store({ ...state, hidden: [], read: [] })
+  applyAll()
+  announce('Hidden items are shown again.')
+}
+
+/** @param {Element} item */
+export function hideItem(item) {
+  const key = keyOf(item)
+  if (key === null) return
+  store({ ...state, hidden: added(state.hidden, key) })
+  applyAll()
+  announce('Hidden. "Show" below the list shows it again.')
+}
+
+/** @param {Element | null} item */
+function keyOf(item) {
+  return item instanceof HTMLElement ? (item.dataset['key'] ?? null) : null
+}
+
+/**
+ * @param {readonly string[]} keys
+ * @param {string} key
+ */
+function added(keys, key) {
+  return [...keys.filter((each) => each !== key), key].slice(-ITEMS_MAX)
+}
+
+function applyAll() {
+  for (const list of document.querySelectorAll('.items')) apply(list)
+}
+
+/** @param {Element} list */
+function apply(list) {
+  const isOpened = opened.has(list)
+  let count = 0
+  for (const item of list.querySelectorAll('.item[data-key]')) {
+    if (!(item instanceof HTMLElement)) continue
+    const isHidden = matches(item)
+    const key = keyOf(item) ?? ''
+    item.classList.toggle('read', state.read.includes(key))
+    if (item.hidden !== (isHidden && !isOpened)) item.hidden = isHidden && !isOpened
+    if (isHidden) count += 1
+  }
+  showCount(list, isOpened ? 0 : count)
+}
+
+/** @param {HTMLElement} item */
+function matches(item) {
+  const key = keyOf(item) ?? ''
+  if (state.hidden.includes(key) || (state.hidesRead && state.read.includes(key))) return true
+  const title = item.querySelector('.title')?.textContent?.toLowerCase() ?? ''
+  const host = item.querySelector('.host')?.textContent ?? ''
+  return (
+    state.words.some((word) => title.includes(word)) ||
+    state.domains.some((domain) => host === domain || host.endsWith(`.${domain}`))
+  )
+}
+
+/**
+ * Shows below a list how many of its rows are hidden, with a button that shows them.
+ *
+ * @param {Element} list
+ * @param {number} count
+ */
+function showCount(list, count) {
+  const next = list.nextElementSibling
+  const line = next?.classList.contains('hidden-count') ? next : null
+  if (line?.getAttribute('data-count') === String(count)) return
+  line?.remove()
+  if (count === 0) return
+  const created = document.createElement('p')
+  created.className = 'hidden-count'
+  created.dataset['count'] = String(count)
+  const button = document.createElement('button')
+  button.type = 'button'
+  button.textContent = 'Show'
+  button.addEventListener('click', () => {
+    opened.add(list)
+    apply(list)
+    const first = list.querySelector('.item .title a')
+    if (first instanceof HTMLElement) first.focus()
+  })
+  created.append(`${count} hidden `, button)
+  list.after(created)
+}
+
+/** @returns {Hidden} */
+function load() {
+  try {
+    const stored = Object(JSON.parse(localStorage.getItem(KEY) ?? '{}'))
+    const texts = (/** @type {unknown} */ value) =>
+      Array.isArray(value) ? value.filter((each) => typeof each === 'string') : []
+    return {
+      hidden: texts(stored.hidden),
+      read: texts(stored.read),
+      hidesRead: stored.hidesRead === true,
+      words: texts(stored.words),
+      domains: texts(stored.domains),
+    }
+  } catch {
+    return { hidden: [], read: [], hidesRead: false, words: [], domains: [] }
+  }
+}
+
+/** @param {Hidden} next */
+function store(next) {
+  state = next
+  try {
+    localStorage.setItem(KEY, JSON.stringify(next))
+  } catch {
+    // Storage is forbidden: the rules last as long as the page.
+  }
+}

@@ -1,0 +1,156 @@
+import { announce } from './announce.js'
+import { hideItem, rules, setRules, showHiddenItems } from './hidden.js'
+
+/** Keys of the page; the dialog lists them. @type {Readonly<Record<string, { what: string, act: () => void }>>} */
+const KEYS = {
+  j: { what: 'next story', act: () => move(1) },
+  k: { what: 'previous story', act: () => move(-1) },
+  o: { what: 'open the story', act: () => follow('.title a') },
+  c: { what: 'open its discussion', act: () => follow('a.comments') },
+  x: { what: 'hide it', act: () => hideCurrent() },
+  '[': { what: 'earlier publication, or previous period', act: () => step(-1) },
+  ']': { what: 'later publication, or next period', act: () => step(1) },
+  '/': { what: 'search', act: () => document.getElementById('q')?.focus() },
+  '?': { what: 'this help', act: () => openHelp() },
+}
+
+/** Handles the keys outside of fields, and the button that opens the help. */
+export function setUpKeys() {
+  document.addEventListener('keydown', (event) => {
+    const { key, target } = event
+    const isTyping =
+      target instanceof Element && target.closest('input, textarea, select, [contenteditable], dialog')
+    const used = KEYS[key]
+    if (!used || isTyping || event.ctrlKey || event.metaKey || event.altKey || event.isComposing) return
+    event.preventDefault()
+    used.act()
+  })
+  document.addEventListener('click', ({ target }) => {
+    if (target instanceof Element && target.closest('[data-help]')) openHelp()
+  })
+}
+
+function items() {
+  return [...document.querySelectorAll('.item[data-key]')].filter(
+    (item) => item instanceof HTMLElement && item.offsetParent !== null,
+  )
+}
+
+function current() {
+  return document.activeElement?.closest('.item') ?? null
+}
+
+/** @param {1 | -1} by */
+function move(by) {
+  const shown = items()
+  const at = shown.findIndex((item) => item === current())
+  focusItem(at === -1 ? shown[0] : shown[at + by])
+}
+
+/** @param {Element | undefined} item */
+function focusItem(item) {
+  const link = item?.querySelector('.title a, a.rank')
+  if (!(link instanceof HTMLElement)) return
+  link.focus({ preventScroll: true })
+  item?.scrollIntoView({ block: 'nearest' })
+}
+
+/** @param {string} selector */
+function follow(selector) {
+  const link = current()?.querySelector(selector)
+  if (link instanceof HTMLElement) link.click()
+  else announce(current() ? 'This story has none.' : 'No story is chosen; press j.')
+}
+
+function hideCurrent() {
+  const item = current()
+  if (!item) return announce('No story is chosen; press j.')
+  const shown = items()
+  const at = shown.indexOf(item)
+  hideItem(item)
+  focusItem(shown[at + 1] ?? shown[at - 1])
+}
+
+/** Follows the link to the neighbour in time, else to the period beside the present one. @param {1 | -1} by */
+function step(by) {
+  const near = document.querySelector(`a[rel~="${by < 0 ? 'prev' : 'next'}"]`)
+  const tabs = [...document.querySelectorAll('.tabs a')]
+  const at = tabs.findIndex((tab) => tab.hasAttribute('aria-current'))
+  const link = near ?? (at === -1 ? null : tabs[at + by])
+  if (link instanceof HTMLElement) link.click()
+}
+
+/** @type {HTMLDialogElement | null} */
+let help = null
+
+function openHelp() {
+  help ??= makeHelp()
+  const { hidesRead, words, domains } = rules()
+  fieldOf(help, 'read').checked = hidesRead
+  fieldOf(help, 'words').value = words.join(', ')
+  fieldOf(help, 'domains').value = domains.join(', ')
+  if (!help.open) help.showModal()
+}
+
+function makeHelp() {
+  const dialog = document.createElement('dialog')
+  dialog.className = 'help'
+  dialog.setAttribute('aria-labelledby', 'help-title')
+  // Constant markup: nothing of the visitor or of a source is in it.
+  dialog.innerHTML = `
+    <h2 id="help-title">Keys and hidden stories</h2>
+    <table><tbody></tbody></table>
+    <form method="dialog">
+      <p><label><input type="checkbox" name="read" /> Hide stories that I opened</label></p>
+      <p><label>Hide titles with these words <input name="words" placeholder="word, two words" /></label></p>
+      <p><label>Hide these domains <input name="domains" placeholder="example.org" inputmode="url" /></label></p>
+      <p class="as-of">Kept in this browser only.</p>
+      <p><button>Done</button> <button type="button" data-show>Show all hidden stories</button></p>
+    </form>`
+  dialog.querySelector('tbody')?.append(...Object.entries(KEYS).map(([key, { what }]) => keyRow(key, what)))
+  dialog.querySelector('[data-show]')?.addEventListener('click', showHiddenItems)
+  dialog.addEventListener('close', () => saveRules(dialog))
+  document.body.append(dialog)
+  return dialog
+}
+
+/**
+ * @param {string} key
+ * @param {string} what
+ */
+function keyRow(key, what) {
+  const row = document.createElement('tr')
+  const name = document.createElement('th')
+  name.scope = 'row'
+  const kbd = document.createElement('kbd')
+  kbd.textContent = key
+  name.append(kbd)
+  const cell = document.createElement('td')
+  cell.textContent = what
+  row.append(name, cell)
+  return row
+}
+
+/** @param {HTMLDialogElement} dialog */
+function saveRules(dialog) {
+  const list = (/** @type {string} */ name) =>
+    fieldOf(dialog, name)
+      .value.toLowerCase()
+      .split(',')
+      .map((part) => part.trim())
+      .filter((part) => part !== '')
+  const domains = list('domains').map((domain) =>
+    domain.replace(/^(?:https?:\/\/)?(?:www\.)?/, '').replace(/\/.*$/, ''),
+  )
+  setRules({ hidesRead: fieldOf(dialog, 'read').checked, words: list('words'), domains })
+}
+
+/**
+ * @param {HTMLDialogElement} dialog
+ * @param {string} name
+ */
+function fieldOf(dialog, name) {
+  const field = dialog.querySelector(`input[name="${name}"]`)
+  if (!(field instanceof HTMLInputElement)) throw new Error(`the help has no field ${name}`)
+  return field
+}

@@ -1,0 +1,135 @@
+import { afterAll, beforeAll, expect, test } from 'vitest'
+import type { Page } from 'playwright-core'
+import { serveDemo } from '../support/dash.ts'
+import { NARROW, SCREENS, flawsOf, picture, visit } from './browser.ts'
+
+let demo: Awaited<ReturnType<typeof serveDemo>>
+
+beforeAll(async () => {
+  demo = await serveDemo()
+}, 120_000)
+
+afterAll(() => demo.close())
+
+const WEEK = '/?sort=week'
+const keyOfFocus = (page: Page): Promise<string | null> =>
+  page.locator('.item:focus-within').getAttribute('data-key')
+const keysOf = (page: Page): Promise<string[]> =>
+  page
+    .locator('.lead .item:visible')
+    .evaluateAll((items) => items.map((item) => item.getAttribute('data-key') ?? ''))
+
+test('the keys move through the stories, hide them, change the period and open the help, but not while typing', async () => {
+  const opened = await visit(demo.url + WEEK, { viewport: { width: 1280, height: 900 } })
+  const { page } = opened
+  const [first = '', second = '', third = ''] = await keysOf(page)
+  for (const [key, expected] of [
+    ['j', first],
+    ['j', second],
+    ['j', third],
+    ['k', second],
+  ] as const) {
+    await page.keyboard.press(key)
+    expect(await keyOfFocus(page)).toBe(expected)
+  }
+  await page.keyboard.press('x')
+  expect(await keyOfFocus(page)).toBe(third)
+  expect((await keysOf(page)).slice(0, 2)).toEqual([first, third])
+  expect(await page.locator('.hidden-count').first().textContent()).toBe('1 hidden Show')
+  await page.reload({ waitUntil: 'networkidle' })
+  expect(await keysOf(page)).not.toContain(second)
+  await page.locator('.hidden-count button').first().click()
+  expect((await keysOf(page)).slice(0, 3)).toEqual([first, second, third])
+
+  await page.keyboard.press('/')
+  await page.keyboard.type('jx')
+  expect(await page.locator('#q').inputValue()).toBe('jx')
+  await page.keyboard.press('Tab')
+  await page.keyboard.press(']')
+  await page.waitForURL(/sort=month/)
+  await page.keyboard.press('?')
+  await page.locator('dialog.help[open]').waitFor()
+  expect(await flawsOf(opened)).toEqual([])
+  await page.keyboard.press('Escape')
+  expect(await page.locator('dialog.help[open]').count()).toBe(0)
+})
+
+test('the discussion and the article of a story open by key', async () => {
+  const { page } = await visit(demo.url + WEEK)
+  await page.route(/^https?:\/\/(?!127\.0\.0\.1|localhost)/, (route) => route.fulfill({ body: 'elsewhere' }))
+  const comments = (await page.locator('.lead .item a.comments').first().getAttribute('href')) ?? ''
+  await page.keyboard.press('j')
+  await page.keyboard.press('c')
+  await page.waitForURL(comments)
+  expect(await page.locator('body').textContent()).toBe('elsewhere')
+})
+
+test('words, domains and opened stories are hidden in the browser alone', async () => {
+  const { page } = await visit(demo.url + WEEK)
+  const sent: string[] = []
+  page.on('request', (request) => sent.push(`${request.url()} ${request.postData() ?? ''}`))
+  const row = page.locator('.lead .item').first()
+  const [word = ''] = ((await row.locator('.title').textContent()) ?? '').trim().toLowerCase().split(' ')
+  const host = (await page.locator('.lead .item .host').nth(3).textContent()) ?? ''
+  await page.locator('[data-help]').click()
+  await page.locator('dialog.help [name="words"]').fill(`${word}, nothing has this`)
+  await page.locator('dialog.help [name="domains"]').fill(`https://www.${host}/x`)
+  await page.locator('dialog.help button:text("Done")').click()
+  const titles = await page.locator('.lead .item:visible .title').allTextContents()
+  expect(titles.filter((title) => title.toLowerCase().includes(word))).toEqual([])
+  expect(await page.locator('.lead .item:visible .host').allTextContents()).not.toContain(host)
+  expect(await page.locator('.hidden-count').first().textContent()).toMatch(/^[1-9]\d* hidden Show$/)
+  await page.locator('[data-help]').click()
+  await page.locator('dialog.help [data-show]').click()
+  await page.locator('dialog.help [name="words"]').fill('')
+  await page.locator('dialog.help [name="domains"]').fill('')
+  await page.locator('dialog.help [name="read"]').check()
+  await page.keyboard.press('Escape')
+  await page.route(/^https?:\/\/(?!127\.0\.0\.1|localhost)/, (route) => route.fulfill({ body: 'elsewhere' }))
+  const [read = '', ...others] = await keysOf(page)
+  await page.keyboard.press('j')
+  await page.keyboard.press('o')
+  await page.waitForURL((url) => !url.href.startsWith(demo.url))
+  await page.goto(demo.url + WEEK, { waitUntil: 'networkidle' })
+  expect(await keysOf(page)).toEqual(others)
+  expect(read).not.toBe('')
+  expect(sent.filter((line) => line.includes('nothing%20has') || line.includes('nothing has'))).toEqual([])
+})
+
+test.each(SCREENS)('the page of an item has no flaws on $name', async ({ name, ...screen }) => {
+  const start = await visit(demo.url + WEEK, screen)
+  await start.page.locator('.lead .item a.rank').first().click()
+  await start.page.waitForURL(/\/item\?key=/)
+  await start.page.waitForLoadState('networkidle')
+  const title = await start.page.locator('h1').textContent()
+  expect(title?.trim()).not.toBe('')
+  expect(await start.page.locator('#similar .item').count()).toBeGreaterThan(0)
+  const topOf = async (selector: string): Promise<number> =>
+    (await start.page.locator(selector).first().boundingBox())?.y ?? 0
+  expect(await topOf('#similar')).toBeGreaterThan(await topOf('.chart'))
+  expect(await flawsOf(start)).toEqual([])
+  await picture(start.page, `item-${name}`)
+})
+
+test('the chat suggests questions, answers one, and shows the talk again after a reload', async () => {
+  const opened = await visit(`${demo.url}/chat`, { viewport: NARROW })
+  const { page } = opened
+  const questions = page.locator('.chat-suggestions button')
+  expect(await questions.count()).toBe(3)
+  const question = (await questions.first().textContent()) ?? ''
+  await questions.first().click()
+  await page.locator('.turn .actions button:text("Retry")').waitFor()
+  expect(await questions.first().isVisible()).toBe(false)
+  expect(await page.locator('#chat-quota').textContent()).toMatch(
+    /^\d+ of \d+ messages left in this conversation, \d+ of \d+ today$/,
+  )
+  const answer = await page.locator('.turn .answer').textContent()
+  expect(answer?.trim()).not.toBe('')
+  await page.reload({ waitUntil: 'networkidle' })
+  expect(await page.locator('.turn .question').textContent()).toContain(question)
+  await expect.poll(() => page.locator('.turn .answer').textContent()).toBe(answer)
+  await page.locator('[data-chat="new"]').click()
+  await page.reload({ waitUntil: 'networkidle' })
+  expect(await page.locator('.turn').count()).toBe(0)
+  expect(await flawsOf(opened)).toEqual([])
+})
