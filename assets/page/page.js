@@ -3,11 +3,13 @@ import { setUpCopyButtons } from './copy.js'
 import { setUpMenus } from './menus.js'
 import { setUpProofChecks } from './proof.js'
 import { setUpSections } from './sections.js'
-import { setUpTimeSlider } from './travel.js'
+import { setUpSince } from './since.js'
+import { setUpTimeline } from './year.js'
 
 setUpSections()
 setUpMenus()
 setUpCopyButtons()
 setUpChat()
-setUpTimeSlider()
+setUpSince()
+setUpTimeline()
 setUpProofChecks()

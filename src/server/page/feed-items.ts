@@ -31,6 +31,30 @@ export interface Story {
   others: readonly PageItem[]
 }
 
+/** True if no list of a feed has an item. */
+export function isEmptyFeed(lists: PageLists): boolean {
+  return COLUMN_NAMES.every((name) => lists[name].length === 0)
+}
+
+/** What a list adds to the row of an item: a mark below its rank, and a note in its second line. */
+interface RowNote {
+  mark: Html
+  note: Html
+}
+
+/** The additions to the rows of every list. */
+export type RowNotes = (column: ColumnName, item: PageItem) => RowNote
+
+const NO_NOTE: RowNote = { mark: NOTHING, note: NOTHING }
+
+/** What all lists of a feed share. */
+interface ListContext {
+  /** Time of the lists, from which ages count. */
+  at: Instant
+  query: PageQuery
+  notes: RowNotes
+}
+
 /** The part of a list that the overview shows. */
 interface OverviewColumn {
   name: ColumnName
@@ -86,11 +110,16 @@ function storyOf({ key, url }: PageItem): string {
  * @param at time of the list, from which ages count
  * @param showsSource whether the source is shown, for lists of several sources
  */
-export function storyRow({ item, others }: Story, at: Instant, showsSource: boolean): Html {
+export function storyRow(
+  { item, others }: Story,
+  at: Instant,
+  showsSource: boolean,
+  { mark, note } = NO_NOTE,
+): Html {
   const { key, rank, title, url, publishedAt } = item
   return html`<li class="item" data-key="${key}">
     <a class="rank" href="${itemHref(key)}">${rank ?? '#'}<span class="unseen">: rank over time</span></a>
-    ${linkedTitle(item)}
+    ${mark} ${linkedTitle(item)}
     <p class="about">
       <span class="facts-line">
         ${showsSource ? sourceName(item) : NOTHING}${
@@ -102,6 +131,7 @@ export function storyRow({ item, others }: Story, at: Instant, showsSource: bool
         }
       </span>
       ${others.map((other) => html`<span class="other">${sourceName(other)}${numbers(other)}</span> `)}
+      ${note}
     </p>
     <button type="button" class="discuss" data-discuss="${key}">
       Ask<span class="unseen"> about ${title}</span>
@@ -170,23 +200,32 @@ const MIXED_COLUMNS: ReadonlySet<ColumnName> = new Set(['popular', 'hypeReplicat
  *
  * @param at time of the lists, from which ages count
  */
-export function feedColumns(lists: PageLists, only: ColumnName | null, at: Instant, query: PageQuery): Html {
-  return only === null ? overview(overviewOf(lists), at, query) : wholeColumn(only, lists[only], at, query)
+export function feedColumns(
+  lists: PageLists,
+  only: ColumnName | null,
+  at: Instant,
+  query: PageQuery,
+  notes: RowNotes = () => NO_NOTE,
+): Html {
+  const context = { at, query, notes }
+  return only === null ? overview(overviewOf(lists), context) : wholeColumn(only, lists[only], context)
 }
 
-function wholeColumn(name: ColumnName, items: readonly PageItem[], at: Instant, query: PageQuery): Html {
+function wholeColumn(name: ColumnName, items: readonly PageItem[], context: ListContext): Html {
   const stories = items.map((item) => ({ item, others: [] }))
-  const foot = html`<p class="more">${query.sectionLink('feed', { column: null }, 'All columns')}</p>`
+  const foot = html`<p class="more">${context.query.sectionLink('feed', { column: null }, 'All columns')}</p>`
   const content =
-    items.length > 0 ? storyList(name, stories, at) : html`<p class="empty">${COLUMNS[name]} is empty.</p>`
+    items.length > 0
+      ? storyList(name, stories, context)
+      : html`<p class="empty">${COLUMNS[name]} is empty.</p>`
   return column(name, 'alone', html`${foot} ${content}`)
 }
 
 /** Most stories of a column that shares its cell of the overview. */
 const SHORT_LENGTH = 4
 
-function overview(columns: readonly OverviewColumn[], at: Instant, query: PageQuery): Html {
-  const render = (each: OverviewColumn): Html => overviewColumn(each, at, query)
+function overview(columns: readonly OverviewColumn[], context: ListContext): Html {
+  const render = (each: OverviewColumn): Html => overviewColumn(each, context)
   const [popular, ...others] = columns.filter(({ total }) => total > 0)
   const empty = columns.filter(({ total }) => total === 0)
   const long = others.filter(({ stories }) => stories.length > SHORT_LENGTH)
@@ -197,17 +236,17 @@ function overview(columns: readonly OverviewColumn[], at: Instant, query: PageQu
         ${short.length > 0 ? html`<div class="cell">${short.map(render)}</div>` : NOTHING}
       </div>
     </div>
-    ${empty.length > 0 ? emptyColumns(empty, query) : NOTHING}`
+    ${empty.length > 0 ? emptyColumns(empty, context.query) : NOTHING}`
 }
 
-function overviewColumn({ name, stories, total }: OverviewColumn, at: Instant, query: PageQuery): Html {
-  const all = query.sectionLink('feed', { column: name }, `All ${total} of ${COLUMNS[name]}`)
+function overviewColumn({ name, stories, total }: OverviewColumn, context: ListContext): Html {
+  const all = context.query.sectionLink('feed', { column: name }, `All ${total} of ${COLUMNS[name]}`)
   const above = stories.length === 0 ? html`<p class="empty">All of them stand above.</p>` : NOTHING
   const foot = stories.length < total ? html`<p class="more">${all}</p>` : NOTHING
   return column(
     name,
     name === 'popular' ? 'lead' : 'beyond',
-    html`${above} ${storyList(name, stories, at)} ${foot}`,
+    html`${above} ${storyList(name, stories, context)} ${foot}`,
   )
 }
 
@@ -238,8 +277,11 @@ function column(name: ColumnName, kind: 'lead' | 'beyond' | 'alone', content: Ht
   </section>`
 }
 
-function storyList(name: ColumnName, stories: readonly Story[], at: Instant): Html {
+function storyList(name: ColumnName, stories: readonly Story[], { at, notes }: ListContext): Html {
   return html`<ol class="items">
-    ${stories.map((story) => storyRow(story, at, MIXED_COLUMNS.has(name) || story.others.length > 0))}
+    ${stories.map((story) => {
+      const showsSource = MIXED_COLUMNS.has(name) || story.others.length > 0
+      return storyRow(story, at, showsSource, notes(name, story.item))
+    })}
   </ol>`
 }
