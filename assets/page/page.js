@@ -5,7 +5,8 @@ import { setUpKeys } from './keys.js'
 import { setUpMenus } from './menus.js'
 import { setUpProofChecks } from './proof.js'
 import { setUpSections } from './sections.js'
-import { setUpTimeSlider } from './travel.js'
+import { setUpSince } from './since.js'
+import { setUpTimeline } from './year.js'
 
 setUpSections()
 setUpMenus()
@@ -13,5 +14,6 @@ setUpHidden()
 setUpKeys()
 setUpCopyButtons()
 setUpChat()
-setUpTimeSlider()
+setUpSince()
+setUpTimeline()
 setUpProofChecks()

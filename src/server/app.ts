@@ -25,6 +25,7 @@ import { PAGE_HEADERS, pageHeaders } from './page/layout.ts'
 import { MODELS_PATH, modelsPanel, modelsSummary } from './page/models-panel.ts'
 import { sharedSources } from './page/page-sources.ts'
 import type { PageSources } from './page/page-sources.ts'
+import { SINCE_PATH, sincePanel } from './page/year/since-panel.ts'
 import { shownLog } from './page/year/proof-panel.ts'
 import { refusalPage, servePages } from './page/rendered-pages.ts'
 import { mountSearchPage } from './page/search-page.ts'
@@ -35,6 +36,9 @@ import { singleFlight, withTimeout } from './single-flight.ts'
 import { historyRoute, ledgerRoutes, publicationRoutes } from './year/routes.ts'
 import { logRoutes } from './year/log-routes.ts'
 import { changesRoutes } from './year/year-changes.ts'
+import { rankRoutes } from './year/rank-routes.ts'
+import { yearListReader } from './year/year-lists.ts'
+import type { ReadYearLists } from './year/year-lists.ts'
 import { provedPublications } from './year/proved-publications.ts'
 import type { ProvedPublications, PublicationPorts } from './year/proved-publications.ts'
 import { servedLog } from './year/served-log.ts'
@@ -88,15 +92,22 @@ export function createApp(ports: ServerPorts, readers = openReaders(ports)): H3 
   const notFoundPage = refusalPage(frame, 'not_found')
   const respondNotFound = (event: H3Event): Response =>
     asksForHtml(event) ? notFoundPage(event) : respondJson(event, 404, NO_STORE, { error: 'not_found' })
+  const lists = yearListReader(publications, ports.objects)
   const readLog = servedLog(ports.objects.logFiles, publications, clock)
-  const sources = pageSources(ports, readers, readLog)
+  const sources = pageSources(ports, readers, lists, readLog)
   const mount = servePages(app, { frame, sources, trustedProxies: ports.trustedProxies })
   const feed = feedPanel(baseUrl)
   const { widgetUrl } = ports
   const chatHeaders = pageHeaders(challengeSources(widgetUrl))
   mountHome(mount, {
     frame,
-    panels: [statusLine(log), feed, modelsSummary(), chatPanel(frame.assets, widgetUrl, 'sheet')],
+    panels: [
+      statusLine(log),
+      sincePanel('home'),
+      feed,
+      modelsSummary(),
+      chatPanel(frame.assets, widgetUrl, 'sheet'),
+    ],
     lead: feed,
     tabs: feedTabs,
     headers: chatHeaders,
@@ -104,6 +115,7 @@ export function createApp(ports: ServerPorts, readers = openReaders(ports)): H3 
   })
   const panelPage = { frame, headers: PAGE_HEADERS, log }
   mountPanelPage(mount, MODELS_PATH, modelsPanel(demo), panelPage)
+  mountPanelPage(mount, SINCE_PATH, sincePanel('page'), panelPage)
   mountPanelPage(mount, '/status', statusPanel(log, demo), panelPage)
   const chat = chatPanel(frame.assets, widgetUrl, 'page')
   mountPanelPage(mount, '/chat', chat, { ...panelPage, headers: chatHeaders })
@@ -116,7 +128,8 @@ export function createApp(ports: ServerPorts, readers = openReaders(ports)): H3 
     historyRoute(publications, clock, { baseUrl, demo }),
     ...ledgerRoutes(publications),
     ...publicationRoutes(publications, baseUrl),
-    ...changesRoutes({ publications, objects: ports.objects, clock, host }),
+    ...changesRoutes({ publications, lists, clock, host }),
+    ...rankRoutes({ publications, lists, clock, host }),
     ...logRoutes(readLog, clock),
   ]
   mountRoutes(app, [...year, ...live, ...searchRoutes(ports.search, callerOf)], log)
@@ -134,10 +147,12 @@ function asksForHtml({ req }: H3Event): boolean {
 function pageSources(
   { clock, agent, audits, search }: ServerPorts,
   readers: Readers,
+  lists: ReadYearLists,
   readLog: () => Promise<ServedLog | null>,
 ): PageSources {
   return sharedSources({
     ...readers,
+    lists,
     log: () => shownLog(readLog),
     clock,
     search,

@@ -206,6 +206,7 @@ test('both commands of the proof, copied as they stand, succeed against this ser
     viewport: WIDE,
     permissions: ['clipboard-read', 'clipboard-write'],
   })
+  await page.locator('#proof > summary').click()
   const copied = async (name: string): Promise<string> => {
     await page.getByRole('button', { name }).click()
     await page.locator('#announcements', { hasText: 'Copied.' }).waitFor({ state: 'attached' })

@@ -45,6 +45,8 @@ const ROUTES: Readonly<Record<string, typeof LEDGER>> = {
   '/api/feed/history/rss': CHANGES,
   '/api/feed/history/atom': CHANGES,
   '/api/feed/history/feed.json': CHANGES,
+  '/api/feed/history/ranks': LEDGER,
+  '/charts/year.svg': LEDGER,
   '/tlog/year/checkpoint': { ...LOG, cache: 'public, max-age=5' },
   '/tlog/year/tile/{tile}': { ...LOG, cache: 'public, max-age=31536000, immutable' },
   '/tlog/year/policy': LOG,

@@ -31,6 +31,7 @@ import {
   proofContract,
   tileContract,
 } from '../../src/server/year/log-routes.ts'
+import { chartContract, ranksContract } from '../../src/server/year/rank-routes.ts'
 
 /** The contracts of all routes that any origin may read. */
 export const PUBLIC_CONTRACTS: readonly Contract<string>[] = [
@@ -44,6 +45,8 @@ export const PUBLIC_CONTRACTS: readonly Contract<string>[] = [
   changesRssContract,
   changesAtomContract,
   changesJsonContract,
+  ranksContract,
+  chartContract,
   checkpointContract,
   tileContract,
   policyContract,

@@ -3,8 +3,8 @@ import { parseQuery } from '../query.ts'
 import type { LiveRefusal } from './live-sort.ts'
 import { Refusal } from '../refusal.ts'
 import { firstCodePoints } from '../text.ts'
-import { COLUMN_LENGTH } from './columns.ts'
-import type { LiveFeed } from './live-items.ts'
+import { COLUMN_LENGTH, COLUMN_NAMES } from './columns.ts'
+import type { ColumnName } from './columns.ts'
 import { sourceList } from './search.ts'
 import { hasTerms, parseSearchText, tokenize } from './tokenize.ts'
 
@@ -100,17 +100,14 @@ function ruleTest({ q, source, minPoints, minComments }: FeedRule): (item: Ruled
 }
 
 /** The feed with the matching items of every list, at most `top` of each; items keep their ranks. */
-export function applyRule(feed: LiveFeed, rule: FeedRule): LiveFeed {
+export function applyRule<Feed extends Record<ColumnName, readonly RuledItem[]>>(
+  feed: Feed,
+  rule: FeedRule,
+): Feed {
   const matches = ruleTest(rule)
-  const select = <T extends RuledItem>(items: readonly T[]): T[] =>
-    items.filter(matches).slice(0, rule.top ?? COLUMN_LENGTH)
-  return {
-    ...feed,
-    hackerNews: select(feed.hackerNews),
-    lobsters: select(feed.lobsters),
-    lessWrong: select(feed.lessWrong),
-    hypeReplicate: select(feed.hypeReplicate),
-    midjourney: select(feed.midjourney),
-    popular: select(feed.popular),
-  }
+  const lists = COLUMN_NAMES.map((name) => [
+    name,
+    feed[name].filter(matches).slice(0, rule.top ?? COLUMN_LENGTH),
+  ])
+  return { ...feed, ...Object.fromEntries(lists) }
 }

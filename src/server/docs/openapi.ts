@@ -15,6 +15,7 @@ import {
   objectContract,
   timeMapContract,
 } from '../year/routes.ts'
+import { chartContract, ranksContract } from '../year/rank-routes.ts'
 import { changesAtomContract, changesJsonContract, changesRssContract } from '../year/year-changes.ts'
 import {
   LOG_DOCS,
@@ -54,6 +55,8 @@ const INTERFACES: readonly Interface[] = [
       changesRssContract,
       changesAtomContract,
       changesJsonContract,
+      ranksContract,
+      chartContract,
     ],
   },
   {

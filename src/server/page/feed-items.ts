@@ -33,6 +33,30 @@ export interface Story {
   others: readonly PageItem[]
 }
 
+/** True if no list of a feed has an item. */
+export function isEmptyFeed(lists: PageLists): boolean {
+  return COLUMN_NAMES.every((name) => lists[name].length === 0)
+}
+
+/** What a list adds to the row of an item: a mark below its rank, and a note in its second line. */
+interface RowNote {
+  mark: Html
+  note: Html
+}
+
+/** The additions to the rows of every list. */
+export type RowNotes = (column: ColumnName, item: PageItem) => RowNote
+
+const NO_NOTE: RowNote = { mark: NOTHING, note: NOTHING }
+
+/** What all lists of a feed share. */
+interface ListContext {
+  /** Time of the lists, from which ages count. */
+  at: Instant
+  query: PageQuery
+  notes: RowNotes
+}
+
 /** The part of a list that the overview shows. */
 interface OverviewColumn {
   name: ColumnName
@@ -89,11 +113,17 @@ function storyOf({ key, url }: PageItem): string {
  * @param showsSource whether the source is shown, for lists of several sources
  * @param explains whether the item's place among its source is shown, which decides its rank in a mixed list
  */
-export function storyRow({ item, others }: Story, at: Instant, showsSource: boolean, explains = false): Html {
+export function storyRow(
+  { item, others }: Story,
+  at: Instant,
+  showsSource: boolean,
+  { mark, note } = NO_NOTE,
+  explains = false,
+): Html {
   const { key, rank, title, url, publishedAt } = item
   return html`<li class="item" data-key="${key}">
     <a class="rank" href="${itemHref(key)}">${rank ?? '#'}<span class="unseen">: rank over time</span></a>
-    ${linkedTitle(item)}
+    ${mark} ${linkedTitle(item)}
     <p class="about">
       <span class="facts-line">
         ${showsSource ? sourceName(item) : NOTHING}${
@@ -112,7 +142,7 @@ export function storyRow({ item, others }: Story, at: Instant, showsSource: bool
             >`
           : NOTHING
       }
-      ${explains && item.percentile !== undefined ? standing(item.percentile) : NOTHING}
+      ${explains && item.percentile !== undefined ? standing(item.percentile) : NOTHING} ${note}
     </p>
     <button type="button" class="discuss" data-discuss="${key}">
       Ask<span class="unseen"> about ${title}</span>
@@ -193,23 +223,32 @@ const MIXED_COLUMNS: ReadonlySet<ColumnName> = new Set(['popular', 'hypeReplicat
  *
  * @param at time of the lists, from which ages count
  */
-export function feedColumns(lists: PageLists, only: ColumnName | null, at: Instant, query: PageQuery): Html {
-  return only === null ? overview(overviewOf(lists), at, query) : wholeColumn(only, lists[only], at, query)
+export function feedColumns(
+  lists: PageLists,
+  only: ColumnName | null,
+  at: Instant,
+  query: PageQuery,
+  notes: RowNotes = () => NO_NOTE,
+): Html {
+  const context = { at, query, notes }
+  return only === null ? overview(overviewOf(lists), context) : wholeColumn(only, lists[only], context)
 }
 
-function wholeColumn(name: ColumnName, items: readonly PageItem[], at: Instant, query: PageQuery): Html {
+function wholeColumn(name: ColumnName, items: readonly PageItem[], context: ListContext): Html {
   const stories = items.map((item) => ({ item, others: [] }))
-  const foot = html`<p class="more">${query.sectionLink('feed', { column: null }, 'All columns')}</p>`
+  const foot = html`<p class="more">${context.query.sectionLink('feed', { column: null }, 'All columns')}</p>`
   const content =
-    items.length > 0 ? storyList(name, stories, at) : html`<p class="empty">${COLUMNS[name]} is empty.</p>`
+    items.length > 0
+      ? storyList(name, stories, context)
+      : html`<p class="empty">${COLUMNS[name]} is empty.</p>`
   return column(name, 'alone', html`${foot} ${content}`)
 }
 
 /** Most stories of a column that shares its cell of the overview. */
 const SHORT_LENGTH = 4
 
-function overview(columns: readonly OverviewColumn[], at: Instant, query: PageQuery): Html {
-  const render = (each: OverviewColumn): Html => overviewColumn(each, at, query)
+function overview(columns: readonly OverviewColumn[], context: ListContext): Html {
+  const render = (each: OverviewColumn): Html => overviewColumn(each, context)
   const [popular, ...others] = columns.filter(({ total }) => total > 0)
   const empty = columns.filter(({ total }) => total === 0)
   const long = others.filter(({ stories }) => stories.length > SHORT_LENGTH)
@@ -220,17 +259,18 @@ function overview(columns: readonly OverviewColumn[], at: Instant, query: PageQu
         ${short.length > 0 ? html`<div class="cell">${short.map(render)}</div>` : NOTHING}
       </div>
     </div>
-    ${empty.length > 0 ? emptyColumns(empty, query) : NOTHING}`
+    ${empty.length > 0 ? emptyColumns(empty, context.query) : NOTHING}`
 }
 
-function overviewColumn({ name, stories, total }: OverviewColumn, at: Instant, query: PageQuery): Html {
-  const all = query.sectionLink('feed', { column: name }, `All ${total} of ${COLUMNS[name]}`)
+function overviewColumn({ name, stories, total }: OverviewColumn, context: ListContext): Html {
+  const all = context.query.sectionLink('feed', { column: name }, `All ${total} of ${COLUMNS[name]}`)
   const above = stories.length === 0 ? html`<p class="empty">All of them stand above.</p>` : NOTHING
   const foot = stories.length < total ? html`<p class="more">${all}</p>` : NOTHING
   return column(
     name,
     name === 'popular' ? 'lead' : 'beyond',
-    html`${above} ${storyList(name, stories, at)} ${foot} ${name === 'popular' ? ORDER_OF_POPULAR : NOTHING}`,
+    html`${above} ${storyList(name, stories, context)} ${foot}
+    ${name === 'popular' ? ORDER_OF_POPULAR : NOTHING}`,
   )
 }
 
@@ -261,10 +301,11 @@ function column(name: ColumnName, kind: 'lead' | 'beyond' | 'alone', content: Ht
   </section>`
 }
 
-function storyList(name: ColumnName, stories: readonly Story[], at: Instant): Html {
+function storyList(name: ColumnName, stories: readonly Story[], { at, notes }: ListContext): Html {
   return html`<ol class="items">
-    ${stories.map((story) =>
-      storyRow(story, at, MIXED_COLUMNS.has(name) || story.others.length > 0, name === 'popular'),
-    )}
+    ${stories.map((story) => {
+      const showsSource = MIXED_COLUMNS.has(name) || story.others.length > 0
+      return storyRow(story, at, showsSource, notes(name, story.item), name === 'popular')
+    })}
   </ol>`
 }

@@ -9,14 +9,15 @@ import { parseQuery } from '../../domain/query.ts'
 import { Refusal } from '../../domain/refusal.ts'
 import { liveContract } from '../feed/live-routes.ts'
 import { parseFeed } from '../feed/proved-snapshots.ts'
-import { feedColumns, titleOf } from './feed-items.ts'
-import { NO_RULE, alternateLinks, hasRule, viewMenu } from './feed-rule.ts'
+import { feedColumns, isEmptyFeed, titleOf } from './feed-items.ts'
+import { NO_MATCH, alternateLinks, viewMenu } from './feed-rule.ts'
 import { PERIOD_TITLES, periodTabs } from './header.ts'
 import { NOTHING, ageOf, html, instantOf } from './html.ts'
 import type { Html } from './html.ts'
 import { refusalsOf } from './layout.ts'
 import type { PageQuery, Panel, PanelRefusal } from './layout.ts'
 import { NO_MOMENTS, YEAR_PARAMS, isYear, refusalOfYear } from './year/time-travel.ts'
+import { CHART_PARAM, INVALID_CHART } from './year/year-chart.ts'
 import { yearView } from './year/year-view.ts'
 
 const PERIOD_ABOUT: Readonly<Record<LiveSort, string>> = {
@@ -36,7 +37,7 @@ export function feedPanel(baseUrl: () => string): Panel {
   return {
     id: 'feed',
     title: 'Feed',
-    params: ['sort', 'column', ...RULE_PARAMS, ...YEAR_PARAMS],
+    params: ['sort', 'column', ...RULE_PARAMS, ...YEAR_PARAMS, CHART_PARAM],
     // Keep `sort` next to a time parameter: without it, the time would select the Year.
     isDefault: (name, value, params) =>
       name === 'sort' &&
@@ -49,10 +50,7 @@ export function feedPanel(baseUrl: () => string): Panel {
     async render(view) {
       const { sources, now, query } = view
       const column = parseColumn(query.params)
-      if (isYear(query)) {
-        if (hasRule(query)) throw new Refusal('rule_of_year')
-        return year.render(view, column)
-      }
+      if (isYear(query)) return year.render(view, column)
       if (YEAR_PARAMS.some((name) => query.params.has(name))) throw new Refusal('no_past')
       const sort = parseLiveSort(query.params)
       const rule = parseRule(query.params)
@@ -63,9 +61,7 @@ export function feedPanel(baseUrl: () => string): Panel {
       const json = String(new URLSearchParams([['sort', sort], ...paramsOfRule(rule)]))
       const period = PERIOD_TITLES[sort] + (rule === null ? '' : `: ${describeRule(rule)}`)
       const content = html`${
-          rule !== null && COLUMN_NAMES.every((name) => feed[name].length === 0)
-            ? NO_MATCH
-            : feedColumns(feed, column, generatedAt, query)
+          rule !== null && isEmptyFeed(feed) ? NO_MATCH : feedColumns(feed, column, generatedAt, query)
         }
         <p class="as-of" data-announce="Feed ${PERIOD_TITLES[sort]} is shown.">
           ${PERIOD_TITLES[sort]}: ${PERIOD_ABOUT[sort]}, as of ${instantOf(generatedAt)}
@@ -77,7 +73,8 @@ export function feedPanel(baseUrl: () => string): Panel {
     refusalOf(error, view) {
       const ownRefusal = error instanceof Refusal ? OWN_REFUSALS[error.code] : undefined
       if (ownRefusal) return { status: 400, ...ownRefusal }
-      return isYear(view.query) ? refusalOfYear(error, view) : refusalOfLive(error)
+      const isRule = error instanceof Refusal && error.code === 'invalid_rule'
+      return isYear(view.query) && !isRule ? refusalOfYear(error, view) : refusalOfLive(error)
     },
   }
 }
@@ -88,14 +85,9 @@ const OWN_REFUSALS: Readonly<Record<string, { code: string; when: string }>> = {
     code: 'invalid_column',
     when: `\`column\` is not one of ${COLUMN_NAMES.join(', ')}`,
   },
-  rule_of_year: {
-    code: 'invalid_rule',
-    when: `${RULE_PARAMS.map((name) => `\`${name}\``).join(', ')} select items of a live period; the Year is shown as it was published`,
-  },
+  invalid_chart: INVALID_CHART,
   no_past: { code: 'invalid_sort', when: 'times need `sort=year`: only the Year has a history' },
 }
-
-const NO_MATCH = html`<p class="empty">No item of this period matches the filter.</p>`
 
 const NO_SNAPSHOT = html`<p class="empty">
   No snapshot of the live feed is stored yet. Create one with <code>dash collect</code> or
@@ -125,7 +117,7 @@ export function feedTabs(query: PageQuery): Html {
   return periodTabs((period, title) =>
     query.sectionLink(
       'feed',
-      { ...NO_MOMENTS, ...(period === 'year' ? NO_RULE : {}), sort: period },
+      { ...NO_MOMENTS, [CHART_PARAM]: null, sort: period },
       title,
       period === current && moreSorts.length === 0 ? html`aria-current="page"` : NOTHING,
     ),

@@ -65,11 +65,6 @@ export function alternateLinks(query: PageQuery): Html {
 
 /** The filter and the subscriptions of the shown view, closed without a rule. They work without scripts. */
 export function viewMenu(query: PageQuery): Html {
-  if (isYear(query))
-    return html`<details class="view-menu">
-      <summary>Subscribe</summary>
-      ${subscribeLinks(query)}
-    </details>`
   return html`<details class="view-menu" ${hasRule(query) ? html`open` : NOTHING}>
     <summary>Filter, subscribe</summary>
     ${ruleForm(query)} ${subscribeLinks(query)}
@@ -107,12 +102,15 @@ function ruleForm(query: PageQuery): Html {
 }
 
 /** True if the query has a rule, valid or not. */
-export function hasRule({ params }: PageQuery): boolean {
+function hasRule({ params }: PageQuery): boolean {
   return RULE_PARAMS.some((name) => params.has(name))
 }
 
+/** Notice for a rule that no item of the view matches. */
+export const NO_MATCH = html`<p class="empty">No item of this period matches the filter.</p>`
+
 /** Changes that remove the rule from a query. */
-export const NO_RULE = { q: null, source: null, minPoints: null, minComments: null, top: null } as const
+const NO_RULE = { q: null, source: null, minPoints: null, minComments: null, top: null } as const
 
 function numberField({ params }: PageQuery, name: string, title: string, min: number, max: number): Html {
   return html`<label

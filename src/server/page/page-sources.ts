@@ -11,6 +11,7 @@ import type { Agent } from '../agent/routes.ts'
 import type { ProvedSnapshots } from '../feed/proved-snapshots.ts'
 import type { ServedRecommendation } from '../models/routes.ts'
 import type { ProvedPublications } from '../year/proved-publications.ts'
+import type { ReadYearLists } from '../year/year-lists.ts'
 import type { ShownLog } from './year/proof-panel.ts'
 
 /** The sources of all panels. */
@@ -18,6 +19,7 @@ export interface PageSources {
   clock: Clock
   snapshots: ProvedSnapshots
   publications: Pick<ProvedPublications, 'entries' | 'publication'>
+  lists: ReadYearLists
   log: () => Promise<ShownLog>
   recommendation: ServedRecommendation
   agent: Pick<Agent, 'config'> & { status: Agent['lastKnownStatus'] }
@@ -125,6 +127,14 @@ export function recordReads(original: PageSources): RecordedReads {
           () => publications.publication(manifest),
           ({ manifest: { sha256 } }) => [sha256],
         ),
+    },
+    lists: (manifests) => {
+      const digests = manifests.map(({ sha256 }) => sha256)
+      return recordedRead(
+        `lists ${digests.join(' ')}`,
+        () => original.lists(manifests),
+        () => digests,
+      )
     },
     log: () => recordedRead('log', original.log, tokenOfLog),
     recommendation: () =>

@@ -1,7 +1,6 @@
-import { LRUCache } from 'lru-cache'
 import { z } from 'zod'
 import { nameOfSource } from '../../domain/feed/subscription.ts'
-import type { ChangeToken, Clock, Objects } from '../../domain/ports.ts'
+import type { Clock } from '../../domain/ports.ts'
 import { Refusal } from '../../domain/refusal.ts'
 import { formatInstant } from '../../domain/time.ts'
 import { firstDayOf, lastDayOf, timelineStops } from '../../domain/year/history/calendar.ts'
@@ -9,10 +8,8 @@ import type { GapStop } from '../../domain/year/history/calendar.ts'
 import type { ProvedLedger } from '../../domain/year/chain.ts'
 import { changesBetween, publicationSteps } from '../../domain/year/history/changes.ts'
 import type { PublicationStep, YearChanges } from '../../domain/year/history/changes.ts'
-import { ALGORITHM_VERSION } from '../../domain/year/envelope.ts'
 import type { HistoryRefusal } from '../../domain/year/history/history.ts'
 import type { Manifest } from '../../domain/year/ledger.ts'
-import type { YearItem } from '../../domain/year/schema.ts'
 import type { FeedHost } from '../feed/feeds.ts'
 import {
   jsonFeedAbout,
@@ -35,28 +32,18 @@ import type { Contract, Route } from '../route.ts'
 import { onceFor, singleFlight } from '../single-flight.ts'
 import { HISTORY_DOCS, historyContract } from './routes.ts'
 import type { ProvedPublications } from './proved-publications.ts'
-
-/** Most publications in the feed of changes. */
-const ENTRIES_MAX = 90
-
-/** Most cached lists: those of the feed, and some to spare after new publications. */
-const LISTS_MAX = ENTRIES_MAX + 30
-
-type ListedItem = Pick<YearItem, 'key' | 'rank' | 'source' | 'title' | 'url' | 'discussionUrl'>
-
-/** `popular` of a publication; null for an older layout. */
-type List = readonly ListedItem[] | null
+import { BUSY_REFUSAL, PUBLICATIONS_MAX } from './year-lists.ts'
+import type { ListedItem, ListsByDigest, ReadYearLists } from './year-lists.ts'
 
 export interface ChangesPorts {
-  publications: Pick<ProvedPublications, 'entries' | 'publication'>
-  objects: Pick<Objects, 'objectChangeToken'>
+  publications: Pick<ProvedPublications, 'entries'>
+  lists: ReadYearLists
   clock: Clock
   host: () => FeedHost
 }
 
 /** Routes of the feed of changes of the Year (docs/api.md). */
-export function changesRoutes({ publications, objects, clock, host }: ChangesPorts): Route[] {
-  const listOf = listReader(publications, objects)
+export function changesRoutes({ publications, lists: readLists, clock, host }: ChangesPorts): Route[] {
   const stepsOf = onceFor((proved: ProvedLedger) => publicationSteps(timelineStops(proved)))
 
   /** The newest steps, with every list verified; concurrent requests share the read. */
@@ -65,12 +52,9 @@ export function changesRoutes({ publications, objects, clock, host }: ChangesPor
     const now = clock()
     const steps = stepsOf(proved)
       .filter(({ item }) => item.manifest.publishedAt <= now)
-      .slice(-ENTRIES_MAX)
+      .slice(-PUBLICATIONS_MAX)
     const manifests = steps.flatMap(({ item, previous }) => (previous ? [previous, item] : [item]))
-    const lists = new Map<string, List>()
-    // One after another: verification blocks the thread that serves all requests.
-    for (const { manifest } of manifests)
-      if (!lists.has(manifest.sha256)) lists.set(manifest.sha256, await listOf(manifest))
+    const lists = await readLists(manifests.map(({ manifest }) => manifest))
     return { steps, lists, name: [proved.lastLeaf, ...lists.keys()].join(' ') }
   })
 
@@ -100,40 +84,6 @@ export function changesRoutes({ publications, objects, clock, host }: ChangesPor
   ]
 }
 
-/**
- * Returns a function that reads the list of a publication from verified bytes. A list is kept by its digest, and reused
- * while the object's change token is the same.
- */
-function listReader(
-  publications: ChangesPorts['publications'],
-  objects: ChangesPorts['objects'],
-): (manifest: Manifest) => Promise<List> {
-  const cache = new LRUCache<string, { list: List; token: ChangeToken }>({ max: LISTS_MAX })
-  return async (manifest) => {
-    const { sha256, algorithmVersion } = manifest
-    const token = await objects.objectChangeToken(sha256)
-    const cached = cache.get(sha256)
-    if (cached && token !== null && cached.token === token) return cached.list
-    const { published } = await publications.publication(manifest)
-    const list = algorithmVersion === ALGORITHM_VERSION ? popularOf(published.body) : null
-    cache.set(sha256, { list, token })
-    return list
-  }
-}
-
-/** The compared part of `popular`. Verified bytes of the current version have the schema of the Year. */
-function popularOf(body: Buffer): ListedItem[] {
-  const { feed } = JSON.parse(body.toString('utf8')) as { feed: { popular: ListedItem[] } }
-  return feed.popular.map(({ key, rank, source, title, url, discussionUrl }) => ({
-    key,
-    rank,
-    source,
-    title,
-    url,
-    discussionUrl,
-  }))
-}
-
 const ranked = z.object({ key: z.string(), rank: z.int() })
 const day = z.iso.date()
 
@@ -160,7 +110,7 @@ type ChangesFeed = FeedDocument<object, z.infer<typeof ENTRY_FACTS>>
 
 function changesFeed(
   steps: readonly PublicationStep[],
-  lists: ReadonlyMap<string, List>,
+  lists: ListsByDigest,
   { baseUrl, demo }: FeedHost,
   path: string,
 ): ChangesFeed {
@@ -177,14 +127,10 @@ function changesFeed(
   }
 }
 
-function entryOf(
-  step: PublicationStep,
-  lists: ReadonlyMap<string, List>,
-  baseUrl: string,
-): ChangesFeed['items'][number] {
+function entryOf(step: PublicationStep, lists: ListsByDigest, baseUrl: string): ChangesFeed['items'][number] {
   const { publicationId, sha256, asOfDay, publishedAt } = step.item.manifest
-  const before = step.previous && lists.get(step.previous.manifest.sha256)
-  const after = lists.get(sha256)
+  const before = step.previous && lists.get(step.previous.manifest.sha256)?.popular
+  const after = lists.get(sha256)?.popular
   const changes = before && after ? changesBetween(before, after) : null
   return {
     id: permanentId(`${publicationId} ${sha256}`),
@@ -266,7 +212,8 @@ function gapNote(gap: GapStop): Html {
   return html`<p>Gap: nothing was published for ${days} (${reason}).</p>`
 }
 
-function changesOf({ newFirst, entered, left, moved }: YearChanges<ListedItem>): Html {
+/** Renders what entered, left, moved and became number 1, each with its rank. */
+export function changesOf({ newFirst, entered, left, moved }: YearChanges<ListedItem>): Html {
   return html`${newFirst ? html`<p>New number 1: ${itemLine(newFirst)}</p>` : NOTHING}
   ${itemList(
     `${formatCounted(entered.length, 'items')} entered`,
@@ -294,7 +241,7 @@ function itemLine(item: ListedItem): Html {
   return html`${titleLink(item)} (${nameOfSource(item.source)})`
 }
 
-type ChangesRefusal = Exclude<HistoryRefusal, 'invalid_sort' | 'invalid_at'>
+type ChangesRefusal = Exclude<HistoryRefusal, 'invalid_sort' | 'invalid_at'> | 'year_history_busy'
 type ChangesContract = Contract<ChangesRefusal>
 
 const {
@@ -311,7 +258,7 @@ export const changesRssContract: ChangesContract = {
   tag: 'Year',
   summary: 'Get the changes of the Year as RSS 2.0',
   description: [
-    `One entry for each of the newest ${ENTRIES_MAX} publications: what entered or left \`popular\`, moved by 10 ranks`,
+    `One entry for each of the newest ${PUBLICATIONS_MAX} publications: what entered or left \`popular\`, moved by 10 ranks`,
     'or more, or became number 1, and the gaps since the publication before. Every list is read from verified bytes.',
   ].join(' '),
   query: z.object({}),
@@ -334,6 +281,7 @@ export const changesRssContract: ChangesContract = {
       ...year_history_archive_corrupt,
       when: 'an object of these publications fails verification, or the ledger does not match its chain or its head',
     },
+    year_history_busy: BUSY_REFUSAL,
     year_history_lookup_failed,
   },
   storage: {

@@ -60,9 +60,11 @@ const DESCRIBED: Readonly<Record<string, Described>> = {
       'get /api/feed/history/rss (If-None-Match) 200 304 404 405 503 application/rss+xml',
       'get /api/feed/history/atom (If-None-Match) 200 304 404 405 503 application/atom+xml',
       'get /api/feed/history/feed.json (If-None-Match) 200 304 404 405 503 application/feed+json',
+      'get /api/feed/history/ranks (at count If-None-Match) 200 304 400 404 405 503 application/json',
+      'get /charts/year.svg (at count theme If-None-Match) 200 304 400 404 405 503 image/svg+xml',
     ],
     schemas:
-      'IndexedGap IndexedPublication YearChanges YearCoverage YearFeed YearHistoryIndex YearItem YearPublication',
+      'IndexedGap IndexedPublication YearChanges YearCoverage YearFeed YearHistoryIndex YearItem YearPublication YearRanks',
     codes: HISTORY_REFUSALS,
   },
   feed: {

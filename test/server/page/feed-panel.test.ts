@@ -89,12 +89,8 @@ test('an invalid rule is refused on the page with the parameter and its value, b
   expect(text).toContain('Points of at least')
 })
 
-test('the Year refuses a rule, and its tab drops it', async () => {
-  const app = await openFeed()
-  const { status, text } = await pageOf(app, '/?sort=year&q=rust')
-  expect(status).toBe(400)
-  expect(text).toContain('the Year is shown as it was published')
-  const { page } = await pageOf(app, '/?sort=day&q=rust')
-  expect(page).toContain('href="/?sort=year#feed" data-section="feed"')
+test('the tabs keep the rule, also that of the Year', async () => {
+  const { page } = await pageOf(await openFeed(), '/?sort=day&q=rust')
+  expect(page).toContain('href="/?sort=year&amp;q=rust#feed" data-section="feed"')
   expect(page).toContain('href="/?sort=week&amp;q=rust#feed"')
 })

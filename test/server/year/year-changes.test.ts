@@ -2,10 +2,9 @@ import { chmodSync, readFileSync, rmSync, writeFileSync } from 'node:fs'
 import { join } from 'node:path'
 import type { H3 } from 'h3'
 import { expect, test } from 'vitest'
-import type { Clock } from '../../../src/domain/ports.ts'
-import type { Signal } from '../../../src/domain/feed/signal.ts'
 import { addDays, startOfDay } from '../../../src/domain/time.ts'
 import { openApp } from '../../support/api-client.ts'
+import { LATER, changedYear } from '../../support/changed-year.ts'
 import { requestRoute } from '../../support/contract-client.ts'
 import { jsonFeedErrors, libxmlErrors, readWithFastXml, readWithSax } from '../../support/live-client.ts'
 import { openSampleApp, sampleArchive } from '../../support/sample-archive.ts'
@@ -18,38 +17,6 @@ const [RSS, ATOM, JSON_FEED] = [
   '/api/feed/history/feed.json',
 ]
 const PATHS = [RSS, ATOM, JSON_FEED] as string[]
-const LATER = addDays(AS_OF, 2)
-
-/** A story by its number, observed on a day. */
-function story(number: number, day: string, points: number, changes: Partial<Signal> = {}): Signal {
-  return {
-    source: 'hn',
-    sourceId: String(number),
-    day,
-    title: `Story ${number} <b>&</b>`,
-    url: `https://example.org/${number}?a=1&b=2`,
-    points,
-    comments: 1,
-    publishedAt: startOfDay(addDays(AS_OF, -3)),
-    titleProvenance: 'hn:test',
-    ...changes,
-  }
-}
-
-/** Two publications with a gap between them: story 15 rose to the top, 16 entered, and 14 is older than a year. */
-async function changedYear(fileClock?: Clock): Promise<Workspace> {
-  const workspace = await openWorkspace(fileClock)
-  const old = { publishedAt: startOfDay(addDays(AS_OF, -364)) }
-  const stories = Array.from({ length: 15 }, (_, index) =>
-    story(index + 1, AS_OF, 1_000 - index, index === 13 ? old : {}),
-  )
-  await workspace.feed.importSignals(stories)
-  await publishDays(workspace, [AS_OF])
-  await workspace.feed.importSignals([story(15, LATER, 2_000), story(16, LATER, 5)])
-  await publishDays(workspace, [LATER])
-  return workspace
-}
-
 interface Changes {
   newFirst: unknown
   entered: unknown[]

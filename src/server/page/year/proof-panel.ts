@@ -39,51 +39,61 @@ export interface Evidence {
 }
 
 /**
- * Renders the proof of a publication: facts, files, and the commands that check it (docs/auditing.md).
+ * Renders the proof of a publication as a seal that opens: facts, files, and the commands that check it
+ * (docs/auditing.md). The server verified the publication for this request.
  *
  * @param id id of the element, unique on the page
  */
 export function proofPanel(item: TimelineItem, { proved, log, baseUrl }: Evidence, id = 'proof'): Html {
   const { manifest } = item
-  return html`<aside class="proof" id="${id}" aria-labelledby="${id}-title">
-    <h3 id="${id}-title">Proof</h3>
-    <dl>
-      <dt>Publication</dt>
-      <dd><code>${manifest.publicationId}</code></dd>
-      <dt>As of</dt>
-      <dd>${manifest.asOfDay}</dd>
-      <dt>Published</dt>
-      <dd>${instantOf(manifest.publishedAt)}</dd>
-      <dt>SHA-256</dt>
-      <dd><code>${manifest.sha256}</code></dd>
-      <dt>Size</dt>
-      <dd>${formatCounted(manifest.byteSize, 'bytes')}</dd>
-      <dt>Ledger</dt>
-      <dd>${position(item, proved)}</dd>
-      <dt>Head</dt>
-      <dd>
-        ${proved.head ? html`entry ${proved.head.seq}, leaf <code>${proved.head.leaf}</code>` : 'none yet'}
-      </dd>
-      ${log !== null && 'checkpoint' in log ? checkpointFacts(log.checkpoint) : NOTHING}
-    </dl>
-    ${logFiles(item, proved, log, id)}
-    ${copyable({
-      id: `${id}-digest`,
-      caption: 'Prints the SHA-256 above',
-      copiedThing: 'the command that prints the SHA-256',
-      text: `curl -s ${shellText(`${baseUrl}${mementoPath(manifest.publishedAt)}`)} | sha256sum`,
-    })}
-    ${copyable({
-      id: `${id}-audit`,
-      caption: 'Audits every publication of this server; run it in the folder of the program',
-      copiedThing: 'the command that audits this server',
-      text: `npx dash verify-archive --url ${shellText(baseUrl)}`,
-    })}
-    <p class="as-of">
-      Save the head: it proves later that nothing before it was changed (<a href="/docs/auditing">auditing</a
-      >, <a href="/api/feed/history/ledger">ledger</a>, <a href="/api/feed/history/index">index</a>).
-    </p>
-  </aside>`
+  return html`<div class="seal">
+    <details class="proof" id="${id}">
+      <summary>
+        <span class="good"><span aria-hidden="true">✓ </span>Verified</span> ·
+        ${manifest.sha256.slice(0, 8)}…<span class="unseen">, open the proof</span>
+      </summary>
+      <dl>
+        <dt>Publication</dt>
+        <dd><code>${manifest.publicationId}</code></dd>
+        <dt>As of</dt>
+        <dd>${manifest.asOfDay}</dd>
+        <dt>Published</dt>
+        <dd>${instantOf(manifest.publishedAt)}</dd>
+        <dt>SHA-256</dt>
+        <dd><code id="${id}-sha256">${manifest.sha256}</code></dd>
+        <dt>Size</dt>
+        <dd>${formatCounted(manifest.byteSize, 'bytes')}</dd>
+        <dt>Ledger</dt>
+        <dd>${position(item, proved)}</dd>
+        <dt>Head</dt>
+        <dd>
+          ${proved.head ? html`entry ${proved.head.seq}, leaf <code>${proved.head.leaf}</code>` : 'none yet'}
+        </dd>
+        ${log !== null && 'checkpoint' in log ? checkpointFacts(log.checkpoint) : NOTHING}
+      </dl>
+      ${logFiles(item, proved, log, id)}
+      ${copyable({
+        id: `${id}-digest`,
+        caption: 'Prints the SHA-256 above',
+        copiedThing: 'the command that prints the SHA-256',
+        text: `curl -s ${shellText(`${baseUrl}${mementoPath(manifest.publishedAt)}`)} | sha256sum`,
+      })}
+      ${copyable({
+        id: `${id}-audit`,
+        caption: 'Audits every publication of this server; run it in the folder of the program',
+        copiedThing: 'the command that audits this server',
+        text: `npx dash verify-archive --url ${shellText(baseUrl)}`,
+      })}
+      <p class="as-of">
+        Save the head: it proves later that nothing before it was changed (<a href="/docs/auditing"
+          >auditing</a
+        >, <a href="/api/feed/history/ledger">ledger</a>, <a href="/api/feed/history/index">index</a>).
+      </p>
+    </details>
+    <button type="button" class="needs-script" data-copy="${id}-sha256">
+      Copy<span class="unseen"> the SHA-256</span>
+    </button>
+  </div>`
 }
 
 function position({ ledger, seq }: TimelineItem, proved: ProvedLedger): Html {

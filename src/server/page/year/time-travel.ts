@@ -1,20 +1,14 @@
 import { Refusal } from '../../../domain/refusal.ts'
-import { DAY_MS, parseDay, startOfDay } from '../../../domain/time.ts'
+import { parseDay } from '../../../domain/time.ts'
 import type { Day, Instant } from '../../../domain/time.ts'
-import {
-  atOfDay,
-  atOfStop,
-  firstDayOf,
-  lastDayOf,
-  timelineStops,
-} from '../../../domain/year/history/calendar.ts'
+import { atOfDay, firstDayOf, lastDayOf, timelineStops } from '../../../domain/year/history/calendar.ts'
 import type { GapStop, Moment, TimelineStop } from '../../../domain/year/history/calendar.ts'
 import type { ProvedLedger } from '../../../domain/year/chain.ts'
 import { parsePastInstant } from '../../../domain/year/history/history.ts'
 import { lastCompleteDay } from '../../../domain/year/ledger.ts'
 import { onceFor } from '../../single-flight.ts'
 import { historyContract } from '../../year/routes.ts'
-import { NOTHING, formatCounted, html, instantOf, formatMinute } from '../html.ts'
+import { NOTHING, formatCounted, html, instantOf } from '../html.ts'
 import type { Html } from '../html.ts'
 import { refusalsOf } from '../layout.ts'
 import type { PageQuery, PanelRefusal, View } from '../layout.ts'
@@ -143,111 +137,27 @@ function dayForm(query: PageQuery, { name, label, button, value, first, now }: D
   </form>`
 }
 
-/** The state of the time travel controls. */
-export interface TravelState {
-  moment: Moment
-  stops: readonly TimelineStop[]
+/** Forms for another day and for a comparison. They work without scripts. */
+export function dayForms(state: {
+  /** The shown day, the first day of the history, and the day of the compared publication; empty for none. */
+  day: Day
+  firstDay: Day
+  comparedWith: Day
   query: PageQuery
   now: Instant
-  /** Day of the compared publication; empty for none. */
-  comparedWith: string
-}
-
-/** Controls for other days: previous and next, a date, and with scripts a slider over all days. */
-export function travelControls({ moment, stops, query, now, comparedWith }: TravelState): Html {
-  const [first, last] = [stops[0], stops.at(-1)]
-  if (!first || !last) return NOTHING
-  const current = stops[moment.stopIndex]
-  const [firstDay, lastDay] = [firstDayOf(first), lastDayOf(last)]
-  const day = current ? lastDayOf(current) : ''
-  const linkTo: LinkTo = (at, text, attributes) => {
-    const changes = { ...NO_MOMENTS, sort: 'year', at, with: query.params.get('with') }
-    return query.sectionLink('feed', changes, text, attributes)
-  }
-  return html`<nav class="travel" aria-label="Time travel">
-    <p class="steps">
-      ${step('previous', stops[moment.stopIndex - 1], linkTo, now)}
-      ${step('next', stops[moment.stopIndex + 1], linkTo, now)}
-      ${linkTo(null, html`Newest`, html`id="newest"`)}
-    </p>
-    ${slider(stops, firstDay, lastDay, current)}
-    ${dayForm(query, { name: 'day', label: 'Year up to', button: 'Go', value: day, first: firstDay, now })}
+}): Html {
+  const { day, firstDay: first, comparedWith, query, now } = state
+  return html`<div class="day-forms">
+    ${dayForm(query, { name: 'day', label: 'Year up to', button: 'Go', value: day, first, now })}
     ${dayForm(query, {
       name: 'withDay',
       label: 'Compare with',
       button: 'Compare',
       value: comparedWith,
-      first: firstDay,
+      first,
       now,
     })}
-  </nav>`
-}
-
-/** Makes a link to the Year of another time; null is the newest. */
-type LinkTo = (at: string | null, text: Html, attributes: Html) => Html
-
-function step(
-  direction: 'previous' | 'next',
-  stop: TimelineStop | undefined,
-  linkTo: LinkTo,
-  now: Instant,
-): Html {
-  const isBack = direction === 'previous'
-  const [before, after] = isBack ? [ARROW_BACK, NOTHING] : [NOTHING, ARROW_ON]
-  const name = isBack ? 'Previous' : 'Next'
-  if (!stop) return html`<span class="empty">${before}${name}: none${after}</span>`
-  const text = html`${before}${name}: ${daysOf(stop)}${stop.kind === 'gap' ? ', a gap' : ''}${after}`
-  return linkTo(atOfStop(stop, now), text, html`id="${direction}" rel="${isBack ? 'prev' : 'next'}"`)
-}
-
-const ARROW_BACK = html`<span aria-hidden="true">← </span>`
-const ARROW_ON = html`<span aria-hidden="true"> →</span>`
-
-/** A slider with one position per day and the gaps marked below it; it needs scripts. */
-function slider(
-  stops: readonly TimelineStop[],
-  firstDay: Day,
-  lastDay: Day,
-  current: TimelineStop | undefined,
-): Html {
-  const position = (at: Day): number => Math.round((startOfDay(at) - startOfDay(firstDay)) / DAY_MS)
-  const last = position(lastDay)
-  // Must match the text that the slider's script shows.
-  const valueText = current ? `${lastDayOf(current)}, ${stopText(current)}` : `before ${firstDay}`
-  const gaps = stops.filter((stop) => stop.kind === 'gap')
-  return html`<div class="slider needs-script">
-    <label for="slider">Day of the history</label>
-    <input
-      type="range"
-      id="slider"
-      min="0"
-      max="${last}"
-      step="1"
-      value="${current ? position(lastDayOf(current)) : 0}"
-      aria-valuetext="${valueText}"
-      data-first-day="${firstDay}"
-      data-index="/api/feed/history/index"
-    />
-    <svg class="gaps" viewBox="0 0 ${last + 1} 1" preserveAspectRatio="none" aria-hidden="true">
-      ${gaps.map(
-        (gap) =>
-          html`<rect
-            x="${position(gap.firstDay)}"
-            y="0"
-            width="${position(gap.lastDay) - position(gap.firstDay) + 1}"
-            height="1"
-          />`,
-      )}
-    </svg>
-    <output id="slider-day" for="slider">${valueText}</output>
-    <p class="as-of">
-      ${formatCounted(gaps.length, 'gaps')} between ${firstDay} and ${lastDay}, marked below the slider.
-    </p>
   </div>`
-}
-
-function stopText(stop: TimelineStop): string {
-  return stop.kind === 'gap' ? 'a gap' : `published ${formatMinute(stop.item.manifest.publishedAt)}`
 }
 
 /** A notice if no publication was made for the requested day; else empty. */

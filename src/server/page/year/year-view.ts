@@ -1,23 +1,36 @@
-import { COLUMN_NAMES, COLUMNS } from '../../../domain/feed/columns.ts'
-import type { ColumnName } from '../../../domain/feed/columns.ts'
 import { LRUCache } from 'lru-cache'
-import { nameOfSource } from '../../../domain/feed/subscription.ts'
-import type { Instant } from '../../../domain/time.ts'
-import { atOfDay, compareLists, momentAt } from '../../../domain/year/history/calendar.ts'
-import type { Comparison, Moment, TimelineStop } from '../../../domain/year/history/calendar.ts'
+import type { ColumnName } from '../../../domain/feed/columns.ts'
+import { applyRule, parseRule } from '../../../domain/feed/rule.ts'
+import type { FeedRule } from '../../../domain/feed/rule.ts'
+import { describeRule } from '../../../domain/feed/subscription.ts'
+import { Refusal } from '../../../domain/refusal.ts'
+import type { Day, Instant } from '../../../domain/time.ts'
+import { atOfDay, lastDayOf, momentAt } from '../../../domain/year/history/calendar.ts'
+import type { Moment, TimelineStop } from '../../../domain/year/history/calendar.ts'
+import { lastStops, periodWith, staysAt } from '../../../domain/year/history/rank-history.ts'
+import type { Stay, TimelinePeriod } from '../../../domain/year/history/rank-history.ts'
 import { mementoPath } from '../../../domain/year/history/memento.ts'
 import { yearEnvelopeSchema } from '../../../domain/year/schema.ts'
-import type { YearEnvelope, YearItem } from '../../../domain/year/schema.ts'
+import type { YearEnvelope } from '../../../domain/year/schema.ts'
+import { codeOf } from '../../route.ts'
 import type { ProvedPublication } from '../../year/proved-publications.ts'
-import { feedColumns, linkedTitle, titleOf } from '../feed-items.ts'
-import { NOTHING, ageOf, formatCount, html, instantOf } from '../html.ts'
+import { manifestsOf, ranksContract } from '../../year/rank-routes.ts'
+import { PUBLICATIONS_MAX } from '../../year/year-lists.ts'
+import type { ListsByDigest } from '../../year/year-lists.ts'
+import { feedColumns, isEmptyFeed, titleOf } from '../feed-items.ts'
+import type { RowNotes } from '../feed-items.ts'
+import { NO_MATCH } from '../feed-rule.ts'
+import { NOTHING, ageOf, formatCounted, html, instantOf } from '../html.ts'
 import type { Html } from '../html.ts'
-import { itemHref } from '../layout.ts'
-import type { PageQuery, PanelContent, View } from '../layout.ts'
+import type { PageSources } from '../page-sources.ts'
+import type { PanelContent, View } from '../layout.ts'
+import { NEW, rankChange, yearComparison } from './comparison.ts'
 import { proofPanel } from './proof-panel.ts'
 import type { Evidence } from './proof-panel.ts'
-import { addressOfDays, gapNotice, parseMoments, stopsOnce, travelControls } from './time-travel.ts'
+import { publicationsOfPeriod, timeline } from './timeline.ts'
+import { addressOfDays, dayForms, gapNotice, parseMoments, stopsOnce } from './time-travel.ts'
 import type { Moments } from './time-travel.ts'
+import { parseChartCount, yearChart } from './year-chart.ts'
 
 /** Number of cached parsed envelopes: each is several times as large as its bytes. */
 const ENVELOPES_MAX = 4
@@ -63,6 +76,8 @@ export function yearView(baseUrl: () => string): YearView {
       const { now, query } = view
       const { publications } = view.sources
       const moments = parseMoments(query, now)
+      const rule = parseRule(query.params)
+      const chartCount = parseChartCount(query)
       const proved = await publications.entries()
       const stops = stopsOnce(proved)
       if (stops.length === 0) return NO_PUBLICATION
@@ -73,89 +88,193 @@ export function yearView(baseUrl: () => string): YearView {
       }
       const served = await serve(moments.at)
       const other = moments.with === null ? null : await serve(moments.with)
-      const comparedWith = other?.moment.selected?.manifest.asOfDay ?? ''
-      const evidence = { proved, log: await view.sources.log(), baseUrl: baseUrl() }
-      const controls = travelControls({ moment: served.moment, stops, query, now, comparedWith })
-      if (other) return renderComparison(controls, [served, other], evidence, column, view)
-      return renderOne(controls, served, evidence, column, view)
+      const period = periodWith(stops, served.moment.stopIndex)
+      const shown = lastStops(stops, served.moment.stopIndex, PUBLICATIONS_MAX)
+      const frame: Frame = {
+        view,
+        column,
+        rule,
+        chartCount,
+        stops,
+        period,
+        shown,
+        history: await historyOf(view.sources, period, shown),
+        evidence: { proved, log: await view.sources.log(), baseUrl: baseUrl() },
+        forms: dayForms({
+          day: dayShown(stops[served.moment.stopIndex]),
+          firstDay: dayShown(stops[0]),
+          comparedWith: other?.moment.selected?.manifest.asOfDay ?? '',
+          query,
+          now,
+        }),
+      }
+      return other ? renderComparison(frame, [served, other]) : renderOne(frame, served)
     },
   }
 
-  function renderOne(
-    controls: Html,
-    { moment, publication }: ServedMoment,
-    evidence: Evidence,
-    column: ColumnName | null,
-    { now, query }: View,
-  ): PanelContent {
+  function renderOne(frame: Frame, { moment, publication }: ServedMoment): PanelContent {
+    const { view, column, rule, history, evidence, forms } = frame
+    const { query, now } = view
     // Without a requested time, a newest day that is not published yet is not a gap.
     const notice = query.params.has('at') || moment.due.is === 'gap' ? gapNotice(moment) : NOTHING
-    if (!publication || !moment.selected) return { status: 404, content: html`${controls} ${BEFORE_FIRST}` }
+    const controls = timelineOf(frame, moment)
+    if (!publication || !moment.selected)
+      return { status: 404, content: html`${controls} ${BEFORE_FIRST} ${forms}` }
     const envelope = envelopeOf(publication)
-    const content = html`${controls} ${notice}
-      <div class="historical">
-        <div>
-          ${publicationLine(publication, now)}
-          ${
-            envelope
-              ? html`<p class="as-of">
-                    Coverage: ${envelope.coverage.materializedDays} of ${envelope.coverage.targetDays} days.
-                  </p>
-                  ${feedColumns(envelope.feed, column, publication.manifest.publishedAt, query)}`
-              : olderLayout(publication)
-          }
-        </div>
-        ${proofPanel(moment.selected, evidence)}
-      </div>`
+    const content = html`${controls} ${proofPanel(moment.selected, evidence)} ${notice}
+    ${envelope ? listsOf(frame, envelope, publication) : olderLayout(publication)}
+    ${'refused' in history ? withoutHistory(history.refused) : chartOf(frame, history)} ${forms}
+    ${publicationLine(publication, now)} ${envelope ? coverageLine(envelope) : NOTHING}`
     const day = `Year up to ${publication.manifest.asOfDay}`
     const shown = moment.due.is === 'gap' ? `gap of ${moment.dueDay}, ${day}` : day
-    return { status: 200, content, title: titleOf(column, shown) }
+    return { status: 200, content, title: titleOf(column, shown + ruleText(rule)) }
   }
 
-  function renderComparison(
-    controls: Html,
-    served: readonly [ServedMoment, ServedMoment],
-    evidence: Evidence,
-    column: ColumnName | null,
-    { now, query }: View,
-  ): PanelContent {
+  function renderComparison(frame: Frame, served: readonly [ServedMoment, ServedMoment]): PanelContent {
+    const { view, column, rule, evidence, forms } = frame
+    const { query, now } = view
+    const controls = timelineOf(frame, served[0].moment)
     const [then, later] = served.toSorted((a, b) => a.moment.at - b.moment.at) as [ServedMoment, ServedMoment]
     const notices = html`${gapNotice(then.moment)} ${gapNotice(later.moment)}`
     const endLink = html`<p>${query.sectionLink('feed', { with: null }, 'End the comparison')}</p>`
     if (!then.publication || !later.publication)
-      return { status: 404, content: html`${controls} ${BEFORE_FIRST} ${notices} ${endLink}` }
+      return { status: 404, content: html`${controls} ${BEFORE_FIRST} ${notices} ${endLink} ${forms}` }
     const isSame = then.publication.manifest.sha256 === later.publication.manifest.sha256
     const publicationsShown = isSame ? [later] : [then, later]
     const content = html`${controls} ${notices} ${endLink}
-      <div class="historical">
-        <div>
-          ${isSame ? ONE_PUBLICATION : difference(then.publication, later.publication, column, query)}
-        </div>
-        <div>
-          ${publicationsShown.map(({ moment, publication }, index) =>
-            moment.selected && publication
-              ? html`${publicationLine(publication, now)}
-                ${proofPanel(moment.selected, evidence, index === 0 ? 'proof' : 'proof-later')}`
-              : NOTHING,
-          )}
-        </div>
-      </div>`
+    ${isSame ? ONE_PUBLICATION : difference(then.publication, later.publication, frame)} ${forms}
+    ${publicationsShown.map(({ moment, publication }, index) =>
+      moment.selected && publication
+        ? html`${publicationLine(publication, now)}
+          ${proofPanel(moment.selected, evidence, index === 0 ? 'proof' : 'proof-later')}`
+        : NOTHING,
+    )}`
     const days = `Year up to ${then.publication.manifest.asOfDay} and up to ${later.publication.manifest.asOfDay}`
-    return { status: 200, content, title: titleOf(column, days) }
+    return { status: 200, content, title: titleOf(column, days + ruleText(rule)) }
   }
 
-  function difference(
-    then: ProvedPublication,
-    later: ProvedPublication,
-    column: ColumnName | null,
-    query: View['query'],
-  ): Html {
+  function difference(then: ProvedPublication, later: ProvedPublication, frame: Frame): Html {
     const envelopes: (YearEnvelope | null)[] = [envelopeOf(then), envelopeOf(later)]
     const [before, after] = envelopes
     if (!before) return olderLayout(then)
     if (!after) return olderLayout(later)
-    return yearComparison(before, after, column, query)
+    const { rule, column, view } = frame
+    // The conditions select items of both lists; `top` would let items enter and leave that stayed.
+    const conditions = rule && { ...rule, top: null }
+    const select = ({ asOfDay, feed }: YearEnvelope) => ({
+      asOfDay,
+      feed: conditions === null ? feed : applyRule(feed, conditions),
+    })
+    return yearComparison(select(before), select(after), column, view.query)
   }
+}
+
+/** The parts of the view that do not depend on whether it compares. */
+interface Frame {
+  view: View
+  column: ColumnName | null
+  rule: FeedRule | null
+  chartCount: number
+  stops: readonly TimelineStop[]
+  period: TimelinePeriod
+  /** The stops up to the shown one, from which stays and the chart derive. */
+  shown: readonly TimelineStop[]
+  history: History
+  evidence: Evidence
+  forms: Html
+}
+
+/** Lists of earlier publications; a refusal if they cannot be shown, which does not hide the shown publication. */
+type History = { lists: ListsByDigest } | { refused: string }
+
+async function historyOf(
+  { lists }: PageSources,
+  period: TimelinePeriod,
+  shown: readonly TimelineStop[],
+): Promise<History> {
+  try {
+    return { lists: await lists([...publicationsOfPeriod(period), ...manifestsOf(shown)]) }
+  } catch (error) {
+    if (!(error instanceof Refusal)) throw error
+    return { refused: codeOf(ranksContract, error) }
+  }
+}
+
+function withoutHistory(code: string): Html {
+  return html`<p class="refusal">Earlier publications cannot be shown: <code>${code}</code>.</p>`
+}
+
+function timelineOf({ view, stops, period, history }: Frame, moment: Moment): Html {
+  const { query, now } = view
+  return timeline({ moment, period, stops, lists: 'lists' in history ? history.lists : null, query, now })
+}
+
+function chartOf({ shown, chartCount, view }: Frame, { lists }: { lists: ListsByDigest }): Html {
+  return yearChart(lastStops(shown, shown.length - 1, chartCount), lists, chartCount, view.query)
+}
+
+function listsOf(frame: Frame, envelope: YearEnvelope, { manifest }: ProvedPublication): Html {
+  const { rule, column, view, history } = frame
+  const feed = rule === null ? envelope.feed : applyRule(envelope.feed, rule)
+  if (rule !== null && isEmptyFeed(feed)) return NO_MATCH
+  const notes = 'lists' in history ? notesOf(frame, history.lists) : undefined
+  return feedColumns(feed, column, manifest.publishedAt, view.query, notes)
+}
+
+function ruleText(rule: FeedRule | null): string {
+  return rule === null ? '' : `: ${describeRule(rule)}`
+}
+
+/** Marks of ranks against the publication before, and the stay of each item. */
+function notesOf({ shown, stops }: Frame, lists: ListsByDigest): RowNotes {
+  const manifests = manifestsOf(shown)
+  const previous = lists.get(manifests.at(-2)?.sha256 ?? '')
+  const isStart = manifestsOf(stops)[0] === manifests[0]
+  const staysByColumn = new Map<ColumnName, ReadonlyMap<string, Stay>>()
+  const staysOf = (column: ColumnName): ReadonlyMap<string, Stay> => {
+    const years = manifests.map(({ asOfDay, sha256 }) => ({
+      asOfDay,
+      ranks: lists.get(sha256)?.ranks[column] ?? null,
+    }))
+    const stays = staysByColumn.get(column) ?? staysAt(years, isStart)
+    staysByColumn.set(column, stays)
+    return stays
+  }
+  return (column, { key, rank }) => {
+    const before = previous?.ranks[column].get(key)
+    const stay = staysOf(column).get(key)
+    return {
+      mark: previous && rank !== undefined ? markOf(before, rank) : NOTHING,
+      note: stay ? stayNote(stay) : NOTHING,
+    }
+  }
+}
+
+function markOf(before: number | undefined, rank: number): Html {
+  if (before === undefined) return NEW
+  return before === rank ? NOTHING : rankChange(before - rank)
+}
+
+function stayNote({ peak, days, entered, isWhole }: Stay): Html {
+  const [stay, since] = isWhole
+    ? [formatCounted(days, 'days'), `entered ${longDay(entered)}`]
+    : [`over ${formatCounted(days, 'days')}`, `before ${longDay(entered)}`]
+  return html`<span class="stay">highest #${peak}, ${stay}, ${since}</span>`
+}
+
+const LONG_DAY = new Intl.DateTimeFormat('en-GB', { day: 'numeric', month: 'long', timeZone: 'UTC' })
+
+/** A day of the last year, `2 March`. */
+function longDay(day: Day): string {
+  return LONG_DAY.format(Date.parse(day))
+}
+
+function dayShown(stop: TimelineStop | undefined): Day {
+  return stop ? lastDayOf(stop) : ''
+}
+
+function coverageLine({ coverage }: YearEnvelope): Html {
+  return html`<p class="as-of">Coverage: ${coverage.materializedDays} of ${coverage.targetDays} days.</p>`
 }
 
 function instantAsked(requested: Moments['at'], stops: readonly TimelineStop[], now: Instant): Instant {
@@ -190,106 +309,3 @@ const ONE_PUBLICATION = html`<p class="notice" role="note">
 const NO_PUBLICATION = html`<p class="empty">
   Nothing has been published yet. Import signals, then run <code>dash publish-year</code>.
 </p>`
-
-/** Column shown by default. */
-const DEFAULT_COLUMN: ColumnName = 'popular'
-
-/** Compares two publications: counts for every list, and all changes of one. */
-function yearComparison(
-  then: YearEnvelope,
-  now: YearEnvelope,
-  column: ColumnName | null,
-  query: PageQuery,
-): Html {
-  const shown = column ?? DEFAULT_COLUMN
-  const comparisons = COLUMN_NAMES.map(
-    (name) => [name, compareLists(then.feed[name], now.feed[name])] as const,
-  )
-  const detailed = comparisons.find(([name]) => name === shown)?.[1]
-  return html`${areListsEqual(comparisons) ? LISTS_EQUAL : NOTHING}
-    <div class="wide">
-      <table class="compared" id="compared-columns">
-        <caption>
-          Between ${then.asOfDay} and ${now.asOfDay}
-        </caption>
-        <thead>
-          ${columnHeads(['Column'], ['Entered', 'Left', 'Moved', 'Stayed'])}
-        </thead>
-        <tbody>
-          ${comparisons.map(([name, { entered, left, moved, stayed }]) => {
-            const isShown = name === shown ? html`aria-current="true"` : NOTHING
-            return html`<tr>
-              <th scope="row">${query.sectionLink('feed', { column: name }, COLUMNS[name], isShown)}</th>
-              <td>${entered.length}</td>
-              <td>${left.length}</td>
-              <td>${moved.length}</td>
-              <td>${stayed.length}</td>
-            </tr>`
-          })}
-        </tbody>
-      </table>
-    </div>
-    ${detailed ? changesOf(shown, detailed) : NOTHING}`
-}
-
-const LISTS_EQUAL = html`<p class="notice" role="note">
-  The lists are equal: nothing entered, left or moved, and no points changed.
-</p>`
-
-function areListsEqual(comparisons: readonly (readonly [string, Comparison<YearItem>])[]): boolean {
-  return comparisons.every(
-    ([, { entered, left, moved, stayed }]) =>
-      entered.length + left.length + moved.length === 0 &&
-      stayed.every(({ before, after }) => before.points === after.points),
-  )
-}
-
-function changesOf(name: ColumnName, { entered, left, moved, stayed }: Comparison<YearItem>): Html {
-  const rows = [
-    ...entered.map((item) => changeRow('Entered', item, null, item)),
-    ...moved.map(({ before, after, rose }) =>
-      changeRow(rose > 0 ? `Up ${rose}` : `Down ${-rose}`, after, before, after),
-    ),
-    ...stayed.map(({ before, after }) => changeRow('Stayed', after, before, after)),
-  ]
-  return html`<h3 id="compared-title">${COLUMNS[name]}: entered, moved and stayed</h3>
-    ${changesTable(rows, 'The later list is empty.')}
-    <h3>${COLUMNS[name]}: left</h3>
-    ${changesTable(
-      left.map((item) => changeRow('Left', item, item, null)),
-      'Nothing left.',
-    )}`
-}
-
-function changesTable(rows: readonly Html[], emptyText: string): Html {
-  if (rows.length === 0) return html`<p class="empty">${emptyText}</p>`
-  return html`<div class="wide">
-    <table class="compared">
-      <thead>
-        ${columnHeads(['Change', 'Item'], ['Rank then', 'Rank now', 'Points then', 'Points now'])}
-      </thead>
-      <tbody>
-        ${rows}
-      </tbody>
-    </table>
-  </div>`
-}
-
-function columnHeads(texts: readonly string[], numbers: readonly string[]): Html {
-  return html`<tr>
-    ${texts.map((title) => html`<th scope="col">${title}</th>`)}
-    ${numbers.map((title) => html`<th scope="col" class="number">${title}</th>`)}
-  </tr>`
-}
-
-function changeRow(change: string, item: YearItem, then: YearItem | null, now: YearItem | null): Html {
-  const numbers = [then?.rank, now?.rank, then?.points, now?.points]
-  return html`<tr data-key="${item.key}" data-change="${change.split(' ', 1)[0]?.toLowerCase() ?? ''}">
-    <td class="change">${change}</td>
-    <th scope="row">
-      ${linkedTitle(item)}<span class="source">${nameOfSource(item.source)}</span>
-      <a href="${itemHref(item.key)}">rank over time</a>
-    </th>
-    ${numbers.map((number) => html`<td>${number === undefined ? '–' : formatCount(number)}</td>`)}
-  </tr>`
-}

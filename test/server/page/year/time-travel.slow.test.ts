@@ -188,13 +188,13 @@ describe('two times compared', () => {
       return [key, change, numbers.join(' ')]
     })
     expect(told).toEqual([
-      ['hn-fresh', 'entered', '– 3 – 25'],
       ['hn-hn1', 'up', '4 1 10 5,000'],
-      ['hn-hn3', 'down', '1 2 30 30'],
       ['hn-hn2', 'down', '2 4 20 20'],
+      ['hn-hn3', 'down', '1 2 30 30'],
+      ['hn-fresh', 'entered', '– 3 – 25'],
       ['hn-old', 'left', '3 – 15 –'],
     ])
-    expect(text).toContain('Up 3')
+    expect(text).toContain('▲ up 3')
     expect(text).toMatch(/Hacker News 1 1 3 0 Lobsters 0 0 0 3/)
     const turned = await get(workspace, `/?at=${noonAfter(LAST)}&with=${noonAfter(AS_OF)}&column=hackerNews`)
     const changes = (of: string) => [...of.matchAll(/data-change="[^"]*"/g)].map(String)

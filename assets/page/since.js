@@ -1,0 +1,132 @@
+/** Storage of the publications that this browser saw: the newest one, and the newest one of the visit before. */
+const STORED = 'dash-seen'
+
+/** Name of a publication: position in its ledger and digest. */
+const NAME = /^\d{1,9}-[0-9a-f]{64}$/
+
+/**
+ * Publication time of the one seen at the last visit; null for a first visit.
+ *
+ * @type {Promise<string | null>}
+ */
+let lastVisit = Promise.resolve(null)
+
+/** Shows what changed since the last visit instead of since yesterday, and counts it in the title. */
+export function setUpSince() {
+  const panel = document.querySelector('#since .since')
+  const newest = panel?.getAttribute('data-newest') ?? ''
+  if (!panel || !NAME.test(newest)) return
+  const seen = readSeen()
+  const isNew = seen !== null && seen.newest !== newest
+  const before = isNew ? seen.newest : (seen?.before ?? null)
+  writeSeen({ newest, before })
+  if (before === null) return
+  lastVisit = fetchSince(before).then((response) => {
+    if (response === null) return null
+    response.removeAttribute('open')
+    panel.replaceWith(response)
+    if (isNew) countInTitle(response)
+    return response.getAttribute('data-base-at')
+  })
+}
+
+/**
+ * The panel of changes since a publication.
+ *
+ * @param {string} name
+ * @returns {Promise<Element | null>} null if the server does not know the publication or cannot be reached
+ */
+async function fetchSince(name) {
+  try {
+    const response = await fetch(`/since?since=${name}`)
+    const page = new DOMParser().parseFromString(await response.text(), 'text/html')
+    const panel = page.querySelector('#since .since')
+    return response.ok && panel?.getAttribute('data-base') === name ? document.adoptNode(panel) : null
+  } catch {
+    return null
+  }
+}
+
+/** Counts the changes in the title until the panel is opened or another view is shown. @param {Element} panel */
+function countInTitle(panel) {
+  const count = Number(panel.getAttribute('data-count'))
+  if (!(count > 0)) return
+  const prefix = `(${count}) `
+  document.title = prefix + document.title
+  panel.addEventListener('toggle', () => {
+    // The parser of the response reports an opening too.
+    if (panel.hasAttribute('open') && document.title.startsWith(prefix))
+      document.title = document.title.slice(prefix.length)
+  })
+}
+
+/**
+ * Marks the rows of Popular against the publication of the last visit.
+ *
+ * @param {string} ranks path of the ranks
+ * @param {AbortSignal} signal
+ */
+export async function setUpMarks(ranks, signal) {
+  const at = await lastVisit
+  if (at === null || signal.aborted) return
+  try {
+    const response = await fetch(`${ranks}?at=${at}&count=1`, { signal })
+    const { publications, items } = await response.json()
+    /** @type {[number][] | null} */
+    const popular = publications[0]?.popular ?? null
+    if (popular === null) return
+    const before = new Map(popular.map(([index], place) => [items[index].key, place + 1]))
+    for (const row of document.querySelectorAll('#column-popular .item')) markRow(row, before)
+  } catch {
+    // The marks of the server stay.
+  }
+}
+
+/**
+ * @param {Element} row
+ * @param {Map<string, number>} before
+ */
+function markRow(row, before) {
+  const rank = Number.parseInt(row.querySelector('.rank')?.textContent ?? '', 10)
+  const mark = row.querySelector('.rose') ?? document.createElement('span')
+  if (!mark.isConnected) row.querySelector('.rank')?.after(mark)
+  showMark(mark, rank, before.get(row.getAttribute('data-key') ?? '') ?? null)
+}
+
+/**
+ * Shows how a rank changed.
+ *
+ * @param {Element} mark
+ * @param {number} rank
+ * @param {number | null | undefined} before the earlier rank; null for a new item, undefined if unknown
+ */
+export function showMark(mark, rank, before) {
+  const rose = typeof before === 'number' ? before - rank : 0
+  const isNew = before === null
+  const name = isNew ? 'rose new' : rose === 0 ? '' : `rose ${rose > 0 ? 'up' : 'down'}`
+  const text = isNew ? 'NEW' : rose === 0 ? '' : `${rose > 0 ? '▲' : '▼'} ${Math.abs(rose)}`
+  // An equal value would cost a layout too.
+  if (mark.className !== name) mark.className = name
+  if (mark.textContent !== text) mark.textContent = text
+}
+
+/** @returns {{ newest: string, before: string | null } | null} null if nothing valid is stored */
+function readSeen() {
+  try {
+    const { newest, before } = JSON.parse(localStorage.getItem(STORED) ?? 'null') ?? {}
+    const isValid = typeof newest === 'string' && NAME.test(newest)
+    if (!isValid) return null
+    return { newest, before: typeof before === 'string' && NAME.test(before) ? before : null }
+  } catch {
+    return null
+  }
+}
+
+/** @param {{ newest: string, before: string | null }} seen */
+function writeSeen(seen) {
+  try {
+    localStorage.setItem(STORED, JSON.stringify(seen))
+  } catch {
+    // Without storage, every visit is the first.
+  }
+}

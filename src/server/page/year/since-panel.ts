@@ -1,0 +1,119 @@
+import { addDays, formatInstant } from '../../../domain/time.ts'
+import type { TimelineItem } from '../../../domain/year/chain.ts'
+import { selectableItems } from '../../../domain/year/history/calendar.ts'
+import { changesBetween } from '../../../domain/year/history/changes.ts'
+import type { YearChanges } from '../../../domain/year/history/changes.ts'
+import { ranksContract } from '../../year/rank-routes.ts'
+import { changesOf } from '../../year/year-changes.ts'
+import type { ListedItem } from '../../year/year-lists.ts'
+import { NOTHING, html } from '../html.ts'
+import type { Html } from '../html.ts'
+import { refusalsOf } from '../layout.ts'
+import type { Panel } from '../layout.ts'
+
+/** Path of the page of the changes since a publication. */
+export const SINCE_PATH = '/since'
+
+const SINCE_PARAM = 'since'
+
+/**
+ * The panel of what changed in the Year since another publication: since the one before, or since the one of `since`,
+ * which the browser of a returning visitor keeps. An unknown value counts as none.
+ *
+ * @param place the home page shows the panel as one line that opens, without the parameter; the page shows it open
+ */
+export function sincePanel(place: 'home' | 'page'): Panel {
+  return {
+    id: 'since',
+    title: 'Changes of the Year',
+    headingLevel: place === 'home' ? 2 : 1,
+    params: place === 'home' ? [] : [SINCE_PARAM],
+    async render({ sources: { publications, lists }, now, query }) {
+      const { timeline } = await publications.entries()
+      const published = selectableItems(timeline).filter(({ manifest }) => manifest.publishedAt <= now)
+      const newest = published.at(-1)
+      if (!newest) return place === 'home' ? NOTHING : NO_PUBLICATION
+      const seen = published.find((item) => nameOf(item) === query.params.get(SINCE_PARAM))
+      const base = seen ?? published.at(-2)
+      if (!base || base === newest) return sincePart(newest, null, NOTHING, html`<p>${NO_CHANGE}</p>`, place)
+      const read = await lists([base.manifest, newest.manifest])
+      const [before, after] = [base, newest].map(({ manifest }) => read.get(manifest.sha256)?.popular)
+      const changes = before && after ? changesBetween(before, after) : null
+      const since = seen ? html`your last visit, ${base.manifest.asOfDay}` : sinceText(base, newest)
+      const heading = html`<strong>Since ${since}</strong> ${changes ? countsOf(changes) : 'an older layout'}`
+      return sincePart(
+        newest,
+        { base, count: changes ? countOf(changes) : 0 },
+        heading,
+        contentOf(base, newest, changes),
+        place,
+      )
+    },
+    refusalOf: refusalsOf(ranksContract),
+  }
+}
+
+const NO_PUBLICATION = html`<p class="empty">Nothing has been published yet.</p>`
+
+const NO_CHANGE = 'No publication of the Year since then.'
+
+/** The name by which a browser remembers a publication: position in its ledger and digest. */
+function nameOf({ seq, manifest }: TimelineItem): string {
+  return `${seq}-${manifest.sha256}`
+}
+
+/** Renders the panel with the names that its script keeps (assets/page/since.js). */
+function sincePart(
+  newest: TimelineItem,
+  compared: { base: TimelineItem; count: number } | null,
+  heading: Html,
+  content: Html,
+  place: 'home' | 'page',
+): Html {
+  const data = compared
+    ? html`data-base="${nameOf(compared.base)}" data-base-at="${timeOf(compared.base)}"
+      data-count="${compared.count}"`
+    : NOTHING
+  if (place === 'page' && !compared) return content
+  if (!compared) return html`<div class="since" data-newest="${nameOf(newest)}"></div>`
+  return html`<details
+    class="since"
+    data-newest="${nameOf(newest)}"
+    ${data}
+    ${place === 'page' ? html`open` : NOTHING}
+  >
+    <summary>${heading}</summary>
+    ${content}
+  </details>`
+}
+
+function timeOf({ manifest }: TimelineItem): string {
+  return formatInstant(manifest.publishedAt)
+}
+
+function sinceText(base: TimelineItem, newest: TimelineItem): string {
+  const { asOfDay } = base.manifest
+  return addDays(asOfDay, 1) === newest.manifest.asOfDay ? 'yesterday' : asOfDay
+}
+
+/** Number of changes that the title of the page counts. */
+function countOf({ entered, moved, newFirst }: YearChanges<ListedItem>): number {
+  const keys = [...entered.map(({ key }) => key), ...moved.map(({ after }) => after.key)]
+  return new Set(newFirst ? [...keys, newFirst.key] : keys).size
+}
+
+function countsOf({ entered, left, moved, newFirst }: YearChanges<ListedItem>): string {
+  const first = newFirst ? 'new #1, ' : ''
+  return `${first}${entered.length} entered, ${left.length} left, ${moved.length} moved`
+}
+
+function contentOf(base: TimelineItem, newest: TimelineItem, changes: YearChanges<ListedItem> | null): Html {
+  const compared = `/?sort=year&at=${timeOf(base)}&with=${timeOf(newest)}#feed`
+  return html`<p class="as-of">
+      Popular of ${newest.manifest.asOfDay} against ${base.manifest.asOfDay}; moves by 10 or more.
+      <a href="${compared}">Compare all lists</a>
+    </p>
+    <div class="changes">
+      ${changes ? changesOf(changes) : html`<p class="empty">One of them has an older layout.</p>`}
+    </div>`
+}

@@ -1,0 +1,214 @@
+import { DAY_MS, startOfDay } from '../../../domain/time.ts'
+import type { Day, Instant } from '../../../domain/time.ts'
+import { atOfStop, lastDayOf } from '../../../domain/year/history/calendar.ts'
+import type { GapStop, Moment, TimelineStop } from '../../../domain/year/history/calendar.ts'
+import { turnoverBetween } from '../../../domain/year/history/rank-history.ts'
+import type { TimelinePeriod } from '../../../domain/year/history/rank-history.ts'
+import type { Manifest } from '../../../domain/year/ledger.ts'
+import { manifestsOf, ranksContract } from '../../year/rank-routes.ts'
+import type { ListsByDigest } from '../../year/year-lists.ts'
+import { NOTHING, formatCounted, formatMinute, html } from '../html.ts'
+import type { Html } from '../html.ts'
+import type { PageQuery } from '../layout.ts'
+import { NO_MOMENTS, daysOf } from './time-travel.ts'
+
+/** The state of the timeline. */
+export interface TimelineState {
+  moment: Moment
+  period: TimelinePeriod
+  stops: readonly TimelineStop[]
+  /** Lists of the publications of the period and of the one before it; null if they cannot be shown. */
+  lists: ListsByDigest | null
+  query: PageQuery
+  now: Instant
+}
+
+/** The last publication of each day of a period, and the publication before it. */
+export function publicationsOfPeriod({ before, stops }: TimelinePeriod): Manifest[] {
+  const byDay = new Map(manifestsOf(stops).map((manifest) => [manifest.asOfDay, manifest]))
+  return [...(before ? manifestsOf([before]) : []), ...byDay.values()]
+}
+
+/**
+ * Renders the period as bars, one a day with its turnover and gaps hatched; with scripts a slider lies over them. Links
+ * lead to the neighbouring days and periods.
+ */
+export function timeline(state: TimelineState): Html {
+  const { moment, period, stops, query, now } = state
+  const current = stops[moment.stopIndex]
+  const linkTo: LinkTo = (at, text, attributes) => {
+    const changes = { ...NO_MOMENTS, sort: 'year', at, with: query.params.get('with') }
+    return query.sectionLink('feed', changes, text, attributes)
+  }
+  return html`<nav class="travel" aria-label="Time travel">
+    ${slider(state, current)}
+    <p class="steps">
+      ${step('previous', stops[moment.stopIndex - 1], linkTo, now)}
+      ${step('next', stops[moment.stopIndex + 1], linkTo, now)}
+      ${linkTo(null, html`Newest`, html`id="newest"`)} ${periodLink('Earlier', period.before, linkTo, now)}
+      ${periodLink('Later', period.after, linkTo, now)}
+    </p>
+  </nav>`
+}
+
+/** Makes a link to the Year of another time; null is the newest. */
+type LinkTo = (at: string | null, text: Html, attributes: Html) => Html
+
+function periodLink(
+  name: 'Earlier' | 'Later',
+  stop: TimelineStop | undefined,
+  linkTo: LinkTo,
+  now: Instant,
+): Html {
+  const text = html`${name} period`
+  return stop ? linkTo(atOfStop(stop, now), text, html`id="${name.toLowerCase()}"`) : NOTHING
+}
+
+function step(
+  direction: 'previous' | 'next',
+  stop: TimelineStop | undefined,
+  linkTo: LinkTo,
+  now: Instant,
+): Html {
+  const isBack = direction === 'previous'
+  const [before, after] = isBack ? [ARROW_BACK, NOTHING] : [NOTHING, ARROW_ON]
+  const name = isBack ? 'Previous' : 'Next'
+  if (!stop) return html`<span class="empty">${before}${name}: none${after}</span>`
+  const text = html`${before}${name}: ${daysOf(stop)}${stop.kind === 'gap' ? ', a gap' : ''}${after}`
+  return linkTo(atOfStop(stop, now), text, html`id="${direction}" rel="${isBack ? 'prev' : 'next'}"`)
+}
+
+const ARROW_BACK = html`<span aria-hidden="true">← </span>`
+const ARROW_ON = html`<span aria-hidden="true"> →</span>`
+
+/** Publications per request of the slider's script. */
+const PART = 30
+
+function slider({ period, lists, query }: TimelineState, current: TimelineStop | undefined): Html {
+  const { firstDay, lastDay, stops } = period
+  const last = dayNumber(firstDay, lastDay)
+  const shownDay = current ? lastDayOf(current) : firstDay
+  const value = Math.min(last, Math.max(0, dayNumber(firstDay, shownDay)))
+  // Must match the text that the slider's script shows.
+  const valueText = current ? `${lastDayOf(current)}, ${stopText(current)}` : `before ${firstDay}`
+  const gaps = stops.filter((stop) => stop.kind === 'gap')
+  // Only an unfiltered list can be reordered by the script.
+  const isReordered =
+    lists !== null && !query.params.has('with') && !FILTERS.some((name) => query.params.has(name))
+  return html`<year-timeline
+    data-first-day="${firstDay}"
+    data-days="${last + 1}"
+    ${isReordered && !query.params.has('at') ? html`data-shows-newest` : NOTHING}
+    ${isReordered ? html`data-ranks="${ranksContract.path}" data-parts="${partsOf(period)}"` : NOTHING}
+  >
+    <p class="timeline-day">
+      <label for="slider" class="unseen needs-script">Day of the history</label>
+      <output id="slider-day" for="slider">${valueText}</output>
+    </p>
+    <div class="timeline">
+      ${bars(period, lists, value)}
+      <input
+        type="range"
+        id="slider"
+        class="needs-script"
+        min="0"
+        max="${last}"
+        step="1"
+        value="${value}"
+        aria-valuetext="${valueText}"
+      />
+    </div>
+    <p class="as-of">
+      ${firstDay} to ${lastDay}: the taller a bar, the more items entered Popular.
+      ${formatCounted(gaps.length, 'gaps')}, hatched.
+    </p>
+  </year-timeline>`
+}
+
+const FILTERS = ['q', 'source', 'minPoints', 'minComments', 'top']
+
+/** Times of the last publication of every part of a period, the newest first. */
+function partsOf(period: TimelinePeriod): string {
+  const times = period.stops.filter((stop) => stop.kind === 'publication').toReversed()
+  return times
+    .filter((_, index) => index % PART === 0)
+    .map((stop) => atOfStop(stop, stop.item.manifest.publishedAt))
+    .join(' ')
+}
+
+function dayNumber(firstDay: Day, day: Day): number {
+  return Math.round((startOfDay(day) - startOfDay(firstDay)) / DAY_MS)
+}
+
+/** Least height of a bar, in percent, so that a day without turnover is visible. */
+const BAR_MIN = 12
+
+/** Levels of colour. */
+const LEVELS = 4
+
+function bars(period: TimelinePeriod, lists: ListsByDigest | null, value: number): Html {
+  const { firstDay, lastDay, stops } = period
+  const count = dayNumber(firstDay, lastDay) + 1
+  const turnovers = turnoversOf(period, lists)
+  const most = Math.max(1, ...turnovers.values())
+  const x = (day: Day): number => percent(Math.max(0, dayNumber(firstDay, day)) / count)
+  const days = new Map(manifestsOf(stops).map((manifest) => [manifest.asOfDay, manifest]))
+  return html`<svg class="bars" aria-hidden="true">
+    <defs>
+      <pattern id="hatch" width="6" height="6" patternUnits="userSpaceOnUse"><path d="M0 6 6 0" /></pattern>
+    </defs>
+    <rect class="chosen" x="${percent(value / count)}%" y="0" width="${percent(1 / count)}%" height="100%" />
+    ${stops.filter((stop) => stop.kind === 'gap').map((gap) => gapBar(gap, period, count, x))}
+    ${[...days.values()].map(({ asOfDay, publishedAt, sha256 }) => {
+      const turnover = turnovers.get(sha256)
+      const share = (turnover ?? 0) / most
+      const height = percent(BAR_MIN / 100 + (1 - BAR_MIN / 100) * share)
+      const level = turnover === undefined ? 0 : Math.ceil(share * LEVELS)
+      const at = new Date(publishedAt).toISOString()
+      return html`<rect
+        class="level-${level}"
+        data-day="${asOfDay}"
+        data-at="${at}"
+        x="${percent(0.1 / count + x(asOfDay) / 100)}%"
+        y="${percent(1 - height / 100)}%"
+        width="${percent(0.8 / count)}%"
+        height="${height}%"
+      />`
+    })}
+  </svg>`
+}
+
+function gapBar(
+  gap: GapStop,
+  { firstDay, lastDay }: TimelinePeriod,
+  count: number,
+  x: (day: Day) => number,
+): Html {
+  const [first, last] = [
+    gap.firstDay < firstDay ? firstDay : gap.firstDay,
+    gap.lastDay > lastDay ? lastDay : gap.lastDay,
+  ]
+  const width = percent((dayNumber(first, last) + 1) / count)
+  return html`<rect class="hatched" x="${x(first)}%" y="0" width="${width}%" height="100%" />`
+}
+
+/** Number of items that entered Popular with each publication, by digest. */
+function turnoversOf(period: TimelinePeriod, lists: ListsByDigest | null): ReadonlyMap<string, number> {
+  const manifests = publicationsOfPeriod(period)
+  const ranksOf = (manifest: Manifest | undefined) =>
+    lists?.get(manifest?.sha256 ?? '')?.ranks.popular ?? null
+  return new Map(
+    manifests.flatMap((manifest, index): [string, number][] => {
+      const turnover = turnoverBetween(ranksOf(manifests[index - 1]), ranksOf(manifest))
+      return turnover === null ? [] : [[manifest.sha256, turnover]]
+    }),
+  )
+}
+
+function percent(share: number): number {
+  return Math.round(share * 10_000) / 100
+}
+
+function stopText(stop: TimelineStop): string {
+  return stop.kind === 'gap' ? 'a gap' : `published ${formatMinute(stop.item.manifest.publishedAt)}`
+}

@@ -1,0 +1,111 @@
+import { Refusal } from '../../../domain/refusal.ts'
+import { formatInstant } from '../../../domain/time.ts'
+import type { TimelineStop } from '../../../domain/year/history/calendar.ts'
+import type { BumpColumn } from '../../../domain/year/history/rank-history.ts'
+import { CHART_THEMES } from '../../year/bump-chart.ts'
+import { CHART_PATH, COUNT_DEFAULT, chartOf, manifestsOf } from '../../year/rank-routes.ts'
+import { PUBLICATIONS_MAX } from '../../year/year-lists.ts'
+import type { ListsByDigest } from '../../year/year-lists.ts'
+import { NOTHING, html } from '../html.ts'
+import type { Html } from '../html.ts'
+import { itemHref } from '../layout.ts'
+import type { PageQuery } from '../layout.ts'
+
+/** Numbers of publications that the chart can show. */
+const COUNTS = [COUNT_DEFAULT, PUBLICATIONS_MAX]
+
+/** Query parameter of the number of publications. */
+export const CHART_PARAM = 'chart'
+
+/** Parses the number of publications of the chart. @throws Refusal `invalid_chart` */
+export function parseChartCount({ params }: PageQuery): number {
+  const texts = params.getAll(CHART_PARAM)
+  if (texts.length === 0) return COUNT_DEFAULT
+  const count = COUNTS.find((each) => String(each) === texts[0])
+  if (count === undefined || texts.length > 1) throw new Refusal('invalid_chart')
+  return count
+}
+
+/** Refusal of the page for another number. */
+export const INVALID_CHART = {
+  code: 'invalid_chart',
+  when: `\`${CHART_PARAM}\` is given twice or neither of ${COUNTS.join(', ')}`,
+}
+
+/**
+ * Renders the bump chart of Popular up to the shown publication, and the same numbers as a table.
+ *
+ * @param stops the shown part of the timeline, which ends with a publication or its gap
+ */
+export function yearChart(
+  stops: readonly TimelineStop[],
+  lists: ListsByDigest,
+  count: number,
+  query: PageQuery,
+): Html {
+  const newest = manifestsOf(stops).at(-1)
+  if (!newest || !lists.get(newest.sha256)) return NOTHING
+  const at = formatInstant(newest.publishedAt)
+  const source = (theme: string): string =>
+    `${CHART_PATH}?${String(new URLSearchParams({ at, count: String(count), theme }))}`
+  const { columns, lines, top, titleOf } = chartOf(stops, lists)
+  const name = `Ranks of the first ${top} of Popular in ${manifestsOf(stops).length} publications up to ${newest.asOfDay}`
+  const spans = COUNTS.map((each) =>
+    query.sectionLink(
+      'feed',
+      { chart: each === COUNT_DEFAULT ? null : String(each) },
+      `${each} publications`,
+      each === count ? html`aria-current="true"` : NOTHING,
+    ),
+  )
+  return html`<figure class="bump">
+    <figcaption>
+      <h3>Top ${top} over time</h3>
+      <p>${spans[0] ?? NOTHING} ${spans[1] ?? NOTHING} <a href="${source('light')}">SVG</a></p>
+    </figcaption>
+    <div class="wide" tabindex="0" role="group" aria-label="${name}, chart">
+      ${CHART_THEMES.map(
+        (theme) =>
+          html`<img
+            class="in-${theme}"
+            src="${source(theme)}"
+            alt="${name}; the table below has the same numbers"
+            loading="lazy"
+            width="936"
+            height="${30 + top * 24 + 12}"
+          />`,
+      )}
+    </div>
+    <details>
+      <summary>The same numbers as a table</summary>
+      <div class="wide rows" tabindex="0" role="group" aria-label="${name}">
+        <table class="compared" id="chart-table">
+          <caption>
+            ${name}
+          </caption>
+          <thead>
+            <tr>
+              <th scope="col">Item</th>
+              ${columns.map((column) => html`<th scope="col" class="number">${dayOf(column)}</th>`)}
+            </tr>
+          </thead>
+          <tbody>
+            ${lines.map(
+              ({ key, ranks }) =>
+                html`<tr data-key="${key}">
+                  <th scope="row">
+                    <a href="${itemHref(key)}"><bdi>${titleOf(key)}</bdi></a>
+                  </th>
+                  ${ranks.map((rank, index) => html`<td>${rank ?? (columns[index]?.isGap ? 'gap' : '–')}</td>`)}
+                </tr>`,
+            )}
+          </tbody>
+        </table>
+      </div>
+    </details>
+  </figure>`
+}
+
+function dayOf({ firstDay, lastDay }: BumpColumn): string {
+  return firstDay === lastDay ? firstDay.slice(5) : `${firstDay.slice(5)} to ${lastDay.slice(5)}`
+}

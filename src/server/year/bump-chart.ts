@@ -1,0 +1,168 @@
+import { firstCodePoints } from '../../domain/text.ts'
+import type { Day } from '../../domain/time.ts'
+import type { BumpColumn, BumpLine } from '../../domain/year/history/rank-history.ts'
+import { xml } from '../feed/formats.ts'
+import type { Xml } from '../feed/formats.ts'
+
+/** Themes of a chart. */
+export const CHART_THEMES = ['light', 'dark'] as const
+type ChartTheme = (typeof CHART_THEMES)[number]
+
+interface Palette {
+  ground: string
+  ink: string
+  soft: string
+  line: string
+  gap: string
+  /** Colours of the lines, in turn. Neighbours differ in brightness as well as in hue. */
+  lines: readonly string[]
+}
+
+const PALETTES: Readonly<Record<ChartTheme, Palette>> = {
+  light: {
+    ground: '#ffffff',
+    ink: '#16181b',
+    soft: '#595e67',
+    line: '#e2dfd8',
+    gap: '#c98a3a',
+    lines: ['#0b57a4', '#b4560f', '#17642f', '#9c2f7d', '#4a8fd6', '#7a5c00', '#5a3fb0', '#2f8f83'],
+  },
+  dark: {
+    ground: '#1a1d21',
+    ink: '#ecebe7',
+    soft: '#a3a9b2',
+    line: '#30353c',
+    gap: '#b8863f',
+    lines: ['#8fbcf6', '#f1a05f', '#82d29d', '#e79bd0', '#4f92dd', '#d8bf5a', '#b3a1f2', '#5fc4b6'],
+  },
+}
+
+/** Sizes in pixels. */
+const ROW = 24
+const HEAD = 30
+const FOOT = 12
+const LEFT = 36
+const PLOT = 560
+const LABELS = 340
+const WIDTH = LEFT + PLOT + LABELS
+
+/** Longest title beside a line, in code points. */
+const TITLE_MAX = 46
+
+export interface BumpChart {
+  columns: readonly BumpColumn[]
+  lines: readonly BumpLine[]
+  /** Number of ranks shown. */
+  top: number
+  /** Title of an item by save key. */
+  titleOf: (key: string) => string
+  theme: ChartTheme
+  /** Prefix of the title, as for the demo; empty for none. */
+  prefix: string
+}
+
+/** Draws ranks over publications as an SVG picture without scripts, styles or references. A gap breaks every line. */
+export function bumpChartSvg({ columns, lines, top, titleOf, theme, prefix }: BumpChart): string {
+  const palette = PALETTES[theme]
+  const height = HEAD + top * ROW + FOOT
+  const xOf = (index: number): number =>
+    LEFT + 12 + ((index + 0.5) * (PLOT - 24)) / Math.max(1, columns.length)
+  const title = `${prefix}Top ${top} of the Year, ${daysOf(columns)}`
+  return xml`<svg xmlns="http://www.w3.org/2000/svg" width="${WIDTH}" height="${height}" viewBox="0 0 ${WIDTH} ${height}"
+role="img" aria-label="${title}" font-family="Segoe UI,Roboto,Liberation Sans,Arial,sans-serif" font-size="13">
+<title>${title}</title>
+<rect width="${WIDTH}" height="${height}" fill="${palette.ground}"/>
+${gapPattern(palette)}
+${columns.map((column, index) => gapBand(column, xOf(index), (PLOT - 24) / columns.length, top))}
+<g fill="${palette.soft}" font-size="11">${dayLabels(columns, xOf)}</g>
+<g stroke="${palette.line}">${ranksTo(top).map((rank) => xml`<path d="M${LEFT} ${yOf(rank)}h${PLOT}"/>`)}</g>
+<g fill="${palette.soft}" text-anchor="end">${ranksTo(top).map((rank) => rankLabel(rank))}</g>
+${lines.map((line, index) => lineOf(line, palette.lines[index % palette.lines.length] ?? palette.ink, xOf, columns))}
+<g fill="${palette.ink}">${lines.map((line) => labelOf(line, titleOf))}</g>
+</svg>
+`.xml
+}
+
+function yOf(rank: number): number {
+  return HEAD + (rank - 0.5) * ROW
+}
+
+function ranksTo(top: number): number[] {
+  return Array.from({ length: top }, (_, index) => index + 1)
+}
+
+function rankLabel(rank: number): Xml {
+  return xml`<text x="${LEFT - 10}" y="${yOf(rank) + 4}">${rank}</text>`
+}
+
+function daysOf(columns: readonly BumpColumn[]): string {
+  const [first, last] = [columns[0], columns.at(-1)]
+  return first && last ? `${first.firstDay} to ${last.lastDay}` : 'no publication'
+}
+
+function gapPattern({ gap }: Palette): Xml {
+  return xml`<defs><pattern id="gap" width="6" height="6" patternUnits="userSpaceOnUse">
+<path d="M0 6 6 0" stroke="${gap}" stroke-width="1.5"/></pattern></defs>
+`
+}
+
+function gapBand({ isGap, firstDay, lastDay }: BumpColumn, x: number, width: number, top: number): Xml {
+  if (!isGap) return xml``
+  const days = firstDay === lastDay ? firstDay : `${firstDay} to ${lastDay}`
+  return xml`<rect x="${round(x - width / 2)}" y="${HEAD}" width="${round(width)}" height="${top * ROW}" fill="url(#gap)">
+<title>Gap: nothing was published for ${days}</title></rect>
+`
+}
+
+/** Most days written above the chart. */
+const DAY_LABELS = 6
+
+function dayLabels(columns: readonly BumpColumn[], xOf: (index: number) => number): Xml[] {
+  const step = Math.max(1, Math.ceil(columns.length / DAY_LABELS))
+  return columns.flatMap(({ firstDay }, index) =>
+    index % step === 0
+      ? [xml`<text x="${round(xOf(index))}" y="18" text-anchor="middle">${monthDay(firstDay)}</text>`]
+      : [],
+  )
+}
+
+const MONTH_DAY = new Intl.DateTimeFormat('en', { day: 'numeric', month: 'short', timeZone: 'UTC' })
+
+function monthDay(day: Day): string {
+  return MONTH_DAY.format(Date.parse(day))
+}
+
+/** A line with a break wherever a column has no rank; a rank between two breaks is a dot. */
+function lineOf(
+  { ranks }: BumpLine,
+  colour: string,
+  xOf: (index: number) => number,
+  columns: readonly BumpColumn[],
+): Xml {
+  const points = ranks.map((rank, index) => (rank === null ? null : `${round(xOf(index))} ${yOf(rank)}`))
+  const path = points.map((point, index) => {
+    if (point === null) return ''
+    return `${index === 0 || points[index - 1] === null ? 'M' : 'L'}${point}`
+  })
+  const radius = columns.length > 40 ? 2 : 3.5
+  const dots = ranks.flatMap((rank, index) =>
+    rank === null
+      ? []
+      : [xml`<circle cx="${round(xOf(index))}" cy="${yOf(rank)}" r="${radius}" fill="${colour}"/>`],
+  )
+  return xml`<path d="${path.join('')}" fill="none" stroke="${colour}" stroke-width="2.5" stroke-linejoin="round"/>${dots}
+`
+}
+
+/** The label stands beside the last rank; lines are those of the last publication. */
+function labelOf({ key, ranks }: BumpLine, titleOf: (key: string) => string): Xml {
+  const rank = ranks.findLast((each) => each !== null) ?? 1
+  const title = titleOf(key)
+  const start = firstCodePoints(title, TITLE_MAX)
+  const text = start === title ? title : `${start}…`
+  return xml`<text x="${LEFT + PLOT}" y="${yOf(rank) + 4}">${text}<title>${title}</title></text>`
+}
+
+function round(value: number): number {
+  return Math.round(value * 10) / 10
+}

@@ -1,0 +1,276 @@
+import { LRUCache } from 'lru-cache'
+import { z } from 'zod'
+import type { Clock } from '../../domain/ports.ts'
+import { parseQuery } from '../../domain/query.ts'
+import { Refusal } from '../../domain/refusal.ts'
+import { formatInstant } from '../../domain/time.ts'
+import type { Instant } from '../../domain/time.ts'
+import { firstDayOf, lastDayOf, momentAt, timelineStops } from '../../domain/year/history/calendar.ts'
+import type { TimelineStop } from '../../domain/year/history/calendar.ts'
+import type { ProvedLedger } from '../../domain/year/chain.ts'
+import { historyQuerySchema, isPast } from '../../domain/year/history/history.ts'
+import type { HistoryRefusal } from '../../domain/year/history/history.ts'
+import { bumpColumns, bumpLines, lastStops, turnoverBetween } from '../../domain/year/history/rank-history.ts'
+import type { Manifest } from '../../domain/year/ledger.ts'
+import type { FeedHost } from '../feed/feeds.ts'
+import { JSON_TYPE, publishedBody, respondPublished } from '../respond.ts'
+import type { PublishedBody } from '../respond.ts'
+import { publicAccess, route } from '../route.ts'
+import type { Contract, Route } from '../route.ts'
+import { onceFor } from '../single-flight.ts'
+import { CHART_THEMES, bumpChartSvg } from './bump-chart.ts'
+import type { BumpChart } from './bump-chart.ts'
+import type { ProvedPublications } from './proved-publications.ts'
+import { HISTORY_DOCS, historyContract, indexContract } from './routes.ts'
+import { changesRssContract } from './year-changes.ts'
+import { PUBLICATIONS_MAX } from './year-lists.ts'
+import type { ListedItem, ListsByDigest, ReadYearLists } from './year-lists.ts'
+
+/** Ranks shown in a bump chart. */
+const CHART_TOP = 20
+
+/** Publications without `count`. */
+export const COUNT_DEFAULT = 30
+
+/** Cached bodies: a chart has up to 100 KB, ranks up to 250 KB. */
+const BODIES_MAX = 48
+
+const countField = z
+  .string()
+  .regex(/^[1-9]\d?$/)
+  .transform(Number)
+  .pipe(z.int().min(1).max(PUBLICATIONS_MAX))
+  .meta({
+    description: `Number of publications, the newest at or before \`at\`. Default: ${COUNT_DEFAULT}.`,
+    type: 'integer',
+    minimum: 1,
+    maximum: PUBLICATIONS_MAX,
+  })
+  .optional()
+  .transform((count) => count ?? COUNT_DEFAULT)
+
+const ranksQuery = z.object({ at: historyQuerySchema.shape.at, count: countField })
+
+const chartQuery = ranksQuery.extend({
+  theme: z
+    .enum(CHART_THEMES)
+    .meta({ description: 'Colours. Default: `light`.' })
+    .optional()
+    .transform((theme) => theme ?? 'light'),
+})
+
+export interface RankPorts {
+  publications: Pick<ProvedPublications, 'entries'>
+  lists: ReadYearLists
+  clock: Clock
+  host: () => FeedHost
+}
+
+/** A part of the timeline with its verified lists. */
+interface Range {
+  stops: readonly TimelineStop[]
+  /** The publication before the first stop; null if there is none. */
+  previous: Manifest | null
+  lists: ListsByDigest
+}
+
+/** Routes of the ranks over publications: as JSON and as a chart (docs/api.md). */
+export function rankRoutes({ publications, lists, clock, host }: RankPorts): Route[] {
+  const stopsOf = onceFor((proved: ProvedLedger) => timelineStops(proved))
+  const bodies = new LRUCache<string, PublishedBody>({ max: BODIES_MAX })
+
+  const readRange = async (at: Instant, count: number): Promise<Range> => {
+    const proved = await publications.entries()
+    const stops = stopsOf(proved)
+    const { stopIndex } = momentAt(proved.timeline, stops, at)
+    const withPrevious = lastStops(stops, stopIndex, count + 1)
+    const shown = lastStops(stops, stopIndex, count)
+    const manifests = manifestsOf(withPrevious)
+    if (manifests.length === 0) throw new Refusal<RankRefusal>('year_history_not_found')
+    const previous = manifests.length > count ? (manifests[0] ?? null) : null
+    return { stops: shown, previous, lists: await lists(manifests) }
+  }
+  /** The body of a range: equal names have equal bodies. Lists are verified even for a cached body. */
+  const bodyOf = (range: Range, name: string, contentType: string, write: () => string): PublishedBody => {
+    const facts = range.stops.map((stop) =>
+      stop.kind === 'gap' ? `${firstDayOf(stop)} ${lastDayOf(stop)}` : stop.item.manifest.sha256,
+    )
+    const key = [name, range.previous?.sha256, ...facts].join(' ')
+    const cached = bodies.get(key)
+    if (cached) return cached
+    const body = publishedBody(Buffer.from(write()), { contentType, cacheControl: 'public, max-age=60' })
+    bodies.set(key, body)
+    return body
+  }
+
+  return [
+    route(ranksContract, async (event) => {
+      const { at, count } = parseQuery(ranksQuery, event.url.searchParams, RANK_CODES)
+      const range = await readRange(pastOr(at, clock()), count)
+      const body = bodyOf(range, 'ranks', JSON_TYPE, () => JSON.stringify(ranksOf(range)))
+      return respondPublished(event, ranksContract.headers, body)
+    }),
+    route(chartContract, async (event) => {
+      const codes = { ...RANK_CODES, theme: 'invalid_theme' } as const
+      const { at, count, theme } = parseQuery(chartQuery, event.url.searchParams, codes)
+      const range = await readRange(pastOr(at, clock()), count)
+      const prefix = host().demo ? 'DEMO: ' : ''
+      const write = (): string => bumpChartSvg({ ...chartOf(range.stops, range.lists), theme, prefix })
+      const body = bodyOf(range, `chart ${theme}`, 'image/svg+xml; charset=utf-8', write)
+      return respondPublished(event, { ...chartContract.headers, ...SVG_HEADERS }, body)
+    }),
+  ]
+}
+
+const RANK_CODES = { at: 'invalid_at', count: 'invalid_count' } as const satisfies Record<string, RankRefusal>
+
+/** A picture opened on its own must not run anything. */
+const SVG_HEADERS = { 'content-security-policy': "default-src 'none'", 'x-content-type-options': 'nosniff' }
+
+function pastOr(at: Instant | undefined, now: Instant): Instant {
+  if (at !== undefined && !isPast(at, now)) throw new Refusal<RankRefusal>('invalid_at')
+  return at ?? now
+}
+
+/** The publications of stops. */
+export function manifestsOf(stops: readonly TimelineStop[]): Manifest[] {
+  return stops.flatMap((stop) => (stop.kind === 'publication' ? [stop.item.manifest] : []))
+}
+
+/** Columns, lines and titles of the bump chart of `popular`, and of its table. */
+export function chartOf(
+  stops: readonly TimelineStop[],
+  lists: ListsByDigest,
+): Pick<BumpChart, 'columns' | 'lines' | 'top' | 'titleOf'> {
+  const columns = bumpColumns(stops, (sha256) => lists.get(sha256)?.ranks.popular ?? null)
+  const newest = manifestsOf(stops).at(-1)
+  const items = lists.get(newest?.sha256 ?? '')?.popular ?? []
+  const titles = new Map(items.map(({ key, title }) => [key, title]))
+  return {
+    columns,
+    lines: bumpLines(columns, CHART_TOP),
+    top: CHART_TOP,
+    titleOf: (key: string): string => titles.get(key) ?? key,
+  }
+}
+
+type RankedRow = [item: number, points: number, comments: number | null]
+
+/** The ranks of `popular` in a range; each item is written once. */
+function ranksOf({ stops, previous, lists }: Range): z.infer<typeof ranksSchema> {
+  const indexes = new Map<string, number>()
+  const items: z.infer<typeof itemSchema>[] = []
+  const rowOf = ({
+    key,
+    source,
+    title,
+    url,
+    discussionUrl,
+    publishedAt,
+    points,
+    comments,
+  }: ListedItem): RankedRow => {
+    const item = { key, source, title, url, discussionUrl, publishedAt }
+    const name = JSON.stringify(item)
+    const index = indexes.get(name) ?? items.push(item) - 1
+    indexes.set(name, index)
+    return [index, points, comments]
+  }
+  let before = lists.get(previous?.sha256 ?? '')
+  const publications = manifestsOf(stops).map(({ publicationId, asOfDay, publishedAt, sha256 }) => {
+    const list = lists.get(sha256) ?? null
+    const entered = turnoverBetween(before?.ranks.popular, list?.ranks.popular ?? null)
+    before = list
+    const popular = list?.popular.map(rowOf) ?? null
+    return { publicationId, asOfDay, publishedAt: formatInstant(publishedAt), sha256, entered, popular }
+  })
+  const gaps = stops.filter((stop) => stop.kind === 'gap')
+  return { publications, gaps: gaps.map(({ firstDay, lastDay }) => ({ firstDay, lastDay })), items }
+}
+
+const day = z.iso.date()
+
+const itemSchema = z.object({
+  key: z.string().describe('save key'),
+  source: z.string(),
+  title: z.string(),
+  url: z.string().nullable(),
+  discussionUrl: z.string().nullable(),
+  publishedAt: z.string(),
+})
+
+const ranksSchema = z
+  .object({
+    publications: z.array(
+      z.object({
+        publicationId: z.string(),
+        asOfDay: day,
+        publishedAt: z.string().describe('value of `at` that returns this publication'),
+        sha256: z.string(),
+        entered: z
+          .int()
+          .nullable()
+          .describe('items that the publication before lacks; null without one, and for older layouts'),
+        popular: z
+          .array(z.tuple([z.int(), z.int(), z.int().nullable()]))
+          .nullable()
+          .describe('by rank: index in `items`, points, comments; null for older layouts'),
+      }),
+    ),
+    gaps: z.array(z.object({ firstDay: day, lastDay: day })).describe('days without a publication'),
+    items: z.array(itemSchema),
+  })
+  .meta({ id: 'YearRanks' })
+
+type RankRefusal =
+  Exclude<HistoryRefusal, 'invalid_sort'> | 'invalid_count' | 'invalid_theme' | 'year_history_busy'
+
+/** `GET /api/feed/history/ranks` (docs/api.md). */
+export const ranksContract: Contract<Exclude<RankRefusal, 'invalid_theme'>> = {
+  ...changesRssContract,
+  path: '/api/feed/history/ranks',
+  operationId: 'getYearRanks',
+  summary: 'Get the ranks of Popular over publications',
+  description: [
+    `\`popular\` of up to ${PUBLICATIONS_MAX} publications in one response, with every item once, and the gaps between`,
+    'them. Every list is read from verified bytes.',
+  ].join(' '),
+  query: ranksQuery,
+  contentType: 'application/json',
+  success: ranksSchema,
+  successDescription: 'Publications by as-of day, gaps and items',
+  successHeaders: indexContract.successHeaders,
+  refusals: {
+    ...changesRssContract.refusals,
+    invalid_at: historyContract.refusals.invalid_at,
+    invalid_count: {
+      status: 400,
+      when: `\`count\` is given twice or not an integer from 1 to ${PUBLICATIONS_MAX}`,
+    },
+    year_history_not_found: { status: 404, when: 'nothing had been published at or before `at`' },
+  },
+  ...publicAccess(HISTORY_DOCS, ['ETag', 'Link']),
+}
+
+/** Path of the bump chart. */
+export const CHART_PATH = '/charts/year.svg'
+
+/** `GET /charts/year.svg` (docs/api.md). */
+export const chartContract: Contract<RankRefusal> = {
+  ...ranksContract,
+  path: CHART_PATH,
+  operationId: 'getYearChart',
+  summary: 'Get the ranks of Popular over publications as a picture',
+  description: [
+    `A bump chart of the first ${CHART_TOP} items of the newest publication at or before \`at\`, over \`count\``,
+    'publications. A gap breaks every line. With `at`, the picture stays the same while no publication is added before it.',
+  ].join(' '),
+  query: chartQuery,
+  contentType: 'image/svg+xml',
+  success: z.string(),
+  successDescription: 'An SVG picture without scripts, styles and references',
+  refusals: {
+    ...ranksContract.refusals,
+    invalid_theme: { status: 400, when: '`theme` is given twice or neither `light` nor `dark`' },
+  },
+}

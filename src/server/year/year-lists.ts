@@ -1,0 +1,110 @@
+import { setImmediate as nextTurn } from 'node:timers/promises'
+import { LRUCache } from 'lru-cache'
+import pLimit from 'p-limit'
+import { COLUMN_NAMES } from '../../domain/feed/columns.ts'
+import type { ColumnName } from '../../domain/feed/columns.ts'
+import type { ChangeToken, Objects } from '../../domain/ports.ts'
+import { Refusal } from '../../domain/refusal.ts'
+import { ALGORITHM_VERSION } from '../../domain/year/envelope.ts'
+import type { Ranks } from '../../domain/year/history/rank-history.ts'
+import type { Manifest } from '../../domain/year/ledger.ts'
+import type { YearFeed, YearItem } from '../../domain/year/schema.ts'
+import { RETRYABLE } from '../route.ts'
+import type { ProvedPublications } from './proved-publications.ts'
+
+/** Most publications that a feed, a chart or a period of the timeline covers. */
+export const PUBLICATIONS_MAX = 90
+
+/** Most cached lists: two periods of the timeline. */
+const LISTS_MAX = 2 * PUBLICATIONS_MAX + 30
+
+/** Concurrent requests that may wait for lists which must be read. */
+const WAITING_MAX = 16
+
+/** Seconds after which a full queue has become shorter. */
+const RETRY_SECONDS = 2
+
+/** The refusal of {@link ReadYearLists}, for the contracts of its users. */
+export const BUSY_REFUSAL = {
+  status: 503,
+  when: `${WAITING_MAX} requests wait for publications to be read, the maximum`,
+  expected: true,
+  ...RETRYABLE,
+} as const
+
+/** An item of `popular`. */
+export type ListedItem = Pick<
+  YearItem,
+  'key' | 'rank' | 'source' | 'title' | 'url' | 'discussionUrl' | 'points' | 'comments' | 'publishedAt'
+>
+
+/** The lists of a publication, without what charts and comparisons do not need. */
+interface YearLists {
+  popular: readonly ListedItem[]
+  ranks: Readonly<Record<ColumnName, Ranks>>
+}
+
+/** Lists of publications by digest; null for an older layout. */
+export type ListsByDigest = ReadonlyMap<string, YearLists | null>
+
+/**
+ * Reads the lists of publications from verified bytes.
+ *
+ * @param manifests manifests of the ledger that was verified for the same request
+ * @throws Refusal `year_history_busy` if too many reads wait, with `retryAfterSeconds`
+ */
+export type ReadYearLists = (manifests: readonly Manifest[]) => Promise<ListsByDigest>
+
+/**
+ * Lists are kept by digest and reused while the object's change token is the same. Others are read one after another, for
+ * one request at a time, with a turn of the event loop after each (docs/decisions/0075-charts-in-slices.md).
+ */
+export function yearListReader(
+  publications: Pick<ProvedPublications, 'publication'>,
+  objects: Pick<Objects, 'objectChangeToken'>,
+): ReadYearLists {
+  const cache = new LRUCache<string, { lists: YearLists | null; token: ChangeToken }>({ max: LISTS_MAX })
+  const limit = pLimit(1)
+
+  const readOne = async (manifest: Manifest, token: ChangeToken): Promise<YearLists | null> => {
+    const { sha256, algorithmVersion } = manifest
+    const cached = cache.get(sha256)
+    if (cached && token !== null && cached.token === token) return cached.lists
+    const { published } = await publications.publication(manifest)
+    const lists = algorithmVersion === ALGORITHM_VERSION ? listsOf(published.body) : null
+    cache.set(sha256, { lists, token })
+    await nextTurn()
+    return lists
+  }
+
+  return async (manifests) => {
+    const unique = [...new Map(manifests.map((manifest) => [manifest.sha256, manifest])).values()]
+    const tokens = await Promise.all(unique.map(({ sha256 }) => objects.objectChangeToken(sha256)))
+    const isCached = unique.every(({ sha256 }, index) => {
+      const token = tokens[index] ?? null
+      return token !== null && cache.get(sha256)?.token === token
+    })
+    const readAll = async (): Promise<ListsByDigest> => {
+      const lists = new Map<string, YearLists | null>()
+      for (const [index, manifest] of unique.entries())
+        lists.set(manifest.sha256, await readOne(manifest, tokens[index] ?? null))
+      return lists
+    }
+    if (isCached) return readAll()
+    if (limit.pendingCount >= WAITING_MAX)
+      throw new Refusal('year_history_busy', undefined, { members: { retryAfterSeconds: RETRY_SECONDS } })
+    return limit(readAll)
+  }
+}
+
+/** Verified bytes of the current version have the schema of the Year. */
+function listsOf(body: Buffer): YearLists {
+  const { feed } = JSON.parse(body.toString('utf8')) as { feed: YearFeed }
+  const ranks = COLUMN_NAMES.map((name) => [name, new Map(feed[name].map(({ key, rank }) => [key, rank]))])
+  return { popular: feed.popular.map(listedItem), ranks: Object.fromEntries(ranks) as YearLists['ranks'] }
+}
+
+function listedItem(item: YearItem): ListedItem {
+  const { key, rank, source, title, url, discussionUrl, points, comments, publishedAt } = item
+  return { key, rank, source, title, url, discussionUrl, points, comments, publishedAt }
+}

@@ -1,0 +1,305 @@
+import { cpSync, mkdtempSync, readdirSync, rmSync } from 'node:fs'
+import { tmpdir } from 'node:os'
+import { join } from 'node:path'
+import type { Page } from 'playwright-core'
+import { afterAll, beforeEach, describe, expect, test } from 'vitest'
+import { addDays, formatInstant, startOfDay } from '../../src/domain/time.ts'
+import type { Day } from '../../src/domain/time.ts'
+import { listenLocally, openApp } from '../support/api-client.ts'
+import { story } from '../support/changed-year.ts'
+import { laterClock } from '../support/temporary-folder.ts'
+import { AS_OF, openWorkspace, publishDays, reopenWorkspace } from '../support/workspace.ts'
+import type { Workspace } from '../support/workspace.ts'
+import { flawsOf, picture, visit } from './browser.ts'
+
+const DESKTOP = { width: 1280, height: 900 }
+const PHONE = { width: 375, height: 812 }
+const SMALL_PHONE = { width: 320, height: 640 }
+
+/** Publications of the long history, and the day that it lacks. */
+const DAYS = 61
+const GAP = addDays(AS_OF, 40)
+const LAST = addDays(AS_OF, DAYS - 1)
+
+/** A history of 60 publications with a gap, in which points change every day. */
+async function longYear(): Promise<Workspace> {
+  const workspace = await openWorkspace()
+  const days = Array.from({ length: DAYS }, (_, index) => addDays(AS_OF, index))
+  await workspace.feed.importSignals(
+    days.flatMap((day, index) =>
+      Array.from({ length: 130 }, (_, number) => {
+        const points = 500 + Math.round(400 * Math.sin(number * 2.4 + index / (6 + (number % 7))))
+        return story(number + 1, day, points, { publishedAt: startOfDay(addDays(AS_OF, -5)) })
+      }),
+    ),
+  )
+  await publishDays(
+    workspace,
+    days.filter((day) => day !== GAP),
+  )
+  return workspace
+}
+
+/** A copy of the history for all tests; the first one makes it. */
+const kept = mkdtempSync(join(tmpdir(), 'dash-year-'))
+
+afterAll(() => rmSync(kept, { recursive: true }))
+
+let workspace: Workspace
+
+beforeEach(async () => {
+  if (readdirSync(kept).length === 0) {
+    const { folder, close } = await longYear()
+    close()
+    cpSync(folder, kept, { recursive: true })
+  }
+  workspace = reopenWorkspace(kept, laterClock)
+})
+
+const clock = (): number => startOfDay(addDays(LAST, 1)) + 12 * 3_600_000
+
+async function serve(changes: Parameters<typeof openApp>[1] = {}): Promise<string> {
+  const { url } = await listenLocally(openApp(workspace, { clock, ...changes }))
+  return url
+}
+
+/** The first rows of Popular of a day, as published. */
+async function published(day: Day): Promise<string[]> {
+  const { timeline } = (await workspace.year.read()).proved
+  const manifest = timeline.find((item) => item.manifest.asOfDay === day)?.manifest
+  const bytes = await workspace.objects.get(manifest?.sha256 ?? '')
+  const { feed } = JSON.parse(Buffer.from(bytes ?? []).toString()) as { feed: { popular: { key: string }[] } }
+  return feed.popular.slice(0, 20).map(({ key }) => key)
+}
+
+const shownKeys = (page: Page): Promise<string[]> =>
+  page.evaluate<string[]>(
+    `[...document.querySelectorAll('#column-popular .item')].map((row) => row.dataset.key)`,
+  )
+
+/** Moves the slider to a day without letting it go. */
+const drag = (page: Page, day: Day): Promise<void> =>
+  page.evaluate<void>(`(() => {
+    const slider = document.getElementById('slider')
+    const first = Date.parse(slider.closest('year-timeline').dataset.firstDay)
+    slider.value = String((Date.parse('${day}') - first) / 86400000)
+    slider.dispatchEvent(new Event('input', { bubbles: true }))
+  })()`)
+
+describe.each([
+  ['desktop', DESKTOP],
+  ['phone', PHONE],
+  ['small phone', SMALL_PHONE],
+])('on a %s', (name, viewport) => {
+  test.each(['light', 'dark'] as const)(
+    'the Year of 60 publications is accessible and fits, %s',
+    async (colorScheme) => {
+      const visited = await visit(`${await serve()}/?sort=year&chart=90`, { viewport, colorScheme })
+      const { page } = visited
+      await page.locator('figure.bump').scrollIntoViewIfNeeded()
+      await expect
+        .poll(() => page.evaluate(`document.querySelector('.bump .in-${colorScheme}').naturalWidth`))
+        .toBe(936)
+      await page.evaluate('scrollTo(0, 0)')
+      await picture(page, `year-${name.replace(' ', '-')}-${colorScheme}`)
+      expect(await flawsOf(visited)).toEqual([])
+      await page.goto(page.url().replace('chart=90', `with=${formatInstant(startOfDay(addDays(AS_OF, 11)))}`))
+      await picture(page, `compared-${name.replace(' ', '-')}-${colorScheme}`)
+      expect(await flawsOf(visited)).toEqual([])
+    },
+  )
+})
+
+describe('the slider', () => {
+  test('reorders Popular as published while it is moved, and goes back to the page as it was', async () => {
+    const { page, problems } = await visit(`${await serve()}/?sort=year`, { viewport: DESKTOP })
+    const before = await shownKeys(page)
+    await page.locator('#slider').focus()
+    for (const day of [addDays(AS_OF, 55), addDays(AS_OF, 3), addDays(AS_OF, 31)]) {
+      await drag(page, day)
+      await expect.poll(() => shownKeys(page)).toEqual(await published(day))
+      expect(await page.locator('#slider-day').textContent()).toContain(`${day}, published`)
+    }
+    await drag(page, GAP)
+    await page.locator('#slider-day', { hasText: `${GAP}, a gap` }).waitFor()
+    expect(await shownKeys(page)).toEqual(await published(addDays(AS_OF, 31)))
+    await drag(page, LAST)
+    await expect.poll(() => shownKeys(page)).toEqual(before)
+    expect(await page.locator('.travelling').count()).toBe(0)
+    expect(problems).toEqual([])
+  })
+
+  test('opens its day with the keyboard', async () => {
+    const { page, problems } = await visit(`${await serve()}/?sort=year`, { viewport: DESKTOP })
+    await page.locator('#slider').focus()
+    await page.keyboard.press('ArrowLeft')
+    await page.locator('.as-of', { hasText: `365 days up to ${addDays(LAST, -1)}` }).waitFor()
+    expect(await page.evaluate('document.activeElement.id')).toBe('slider')
+    await page.keyboard.press('Home')
+    await page.locator('.as-of', { hasText: `365 days up to ${AS_OF}` }).waitFor()
+    expect(await shownKeys(page)).toEqual(await published(AS_OF))
+    expect(problems).toEqual([])
+  })
+
+  test('moves rows only if motion is not reduced', async () => {
+    const moved = async (reducedMotion: 'reduce' | 'no-preference'): Promise<number> => {
+      const { page } = await visit(`${await serve()}/?sort=year`, { viewport: DESKTOP, reducedMotion })
+      await page.evaluate(`(() => {
+        window.moves = 0
+        const animate = Element.prototype.animate
+        Element.prototype.animate = function (...args) { window.moves += 1; return animate.apply(this, args) }
+      })()`)
+      await page.locator('#slider').focus()
+      await drag(page, addDays(AS_OF, 50))
+      await expect.poll(() => shownKeys(page)).toEqual(await published(addDays(AS_OF, 50)))
+      return page.evaluate<number>('window.moves')
+    }
+    expect(await moved('reduce')).toBe(0)
+    expect(await moved('no-preference')).toBeGreaterThan(0)
+  })
+
+  test('fetches one part at a time, and keeps working if the server refuses one', async () => {
+    const { page } = await visit(`${await serve()}/?sort=year`, { viewport: DESKTOP })
+    let open = 0
+    let most = 0
+    let refused = 0
+    await page.route('**/api/feed/history/ranks*', async (route) => {
+      open += 1
+      most = Math.max(most, open)
+      const response = await route.fetch()
+      open -= 1
+      if (refused > 0) return route.fulfill({ response })
+      refused += 1
+      return route.fulfill({ status: 503, body: '{}' })
+    })
+    await page.locator('#slider').focus()
+    await expect.poll(() => refused).toBe(1)
+    await drag(page, addDays(AS_OF, 4))
+    await expect.poll(() => shownKeys(page)).toEqual(await published(addDays(AS_OF, 4)))
+    expect(most).toBe(1)
+  })
+
+  test('the time of a step at 60 publications is printed', async () => {
+    const { page } = await visit(`${await serve()}/?sort=year`, { viewport: DESKTOP })
+    await page.locator('#slider').focus()
+    await drag(page, addDays(AS_OF, 1))
+    await expect.poll(() => shownKeys(page)).toEqual(await published(addDays(AS_OF, 1)))
+    const times = await page.evaluate<number[]>(STEPS)
+    const sorted = times.toSorted((a, b) => a - b)
+    const at = (share: number) => sorted[Math.floor((sorted.length - 1) * share)]?.toFixed(1)
+    process.stdout.write(
+      `slider: ${times.length} steps, median ${at(0.5)} ms, p95 ${at(0.95)} ms, most ${at(1)} ms\n`,
+    )
+    expect(times.length).toBe(DAYS)
+  })
+})
+
+/** Script and layout time of a step through every day: from the event to the end of the frame's work. */
+const STEPS = `(async () => {
+  const slider = document.getElementById('slider')
+  const times = []
+  const realFrame = window.requestAnimationFrame
+  let spent = 0
+  window.requestAnimationFrame = (work) => realFrame((time) => {
+    const start = performance.now()
+    work(time)
+    document.body.getBoundingClientRect()
+    spent += performance.now() - start
+  })
+  for (let day = 0; day < ${DAYS}; day += 1) {
+    spent = 0
+    const start = performance.now()
+    slider.value = String(day)
+    slider.dispatchEvent(new Event('input', { bubbles: true }))
+    spent += performance.now() - start
+    await new Promise((resolve) => realFrame(() => realFrame(resolve)))
+    times.push(spent)
+  }
+  window.requestAnimationFrame = realFrame
+  return times
+})()`
+
+describe('since the last visit', () => {
+  const summary = (page: Page) => page.locator('#since summary')
+  const base = async (index: number): Promise<string> => {
+    const { timeline } = (await workspace.year.read()).proved
+    const item = timeline.at(index)
+    return `${item?.seq}-${item?.manifest.sha256}`
+  }
+  const remember = (page: Page, stored: string): Promise<void> =>
+    page.evaluate<void>(`localStorage.setItem('dash-seen', ${JSON.stringify(stored)})`)
+
+  test('a first visit shows the changes since yesterday, and remembers the newest publication', async () => {
+    const { page, problems } = await visit(await serve(), { viewport: DESKTOP })
+    expect(await summary(page).textContent()).toContain('Since yesterday')
+    expect(await page.title()).toBe('dash')
+    expect(JSON.parse(await page.evaluate<string>(`localStorage.getItem('dash-seen')`))).toEqual({
+      newest: await base(-1),
+      before: null,
+    })
+    expect(problems).toEqual([])
+  })
+
+  test('a later visit shows the changes since the last one, counts them once in the title, and marks the Year', async () => {
+    const url = await serve()
+    const { page, problems } = await visit(url, { viewport: DESKTOP })
+    await remember(page, JSON.stringify({ newest: await base(9), before: null }))
+    await page.goto(`${url}/?sort=year`, { waitUntil: 'networkidle' })
+    await summary(page)
+      .getByText(`Since your last visit, ${addDays(AS_OF, 9)}`)
+      .waitFor()
+    const [then, now] = [await published(addDays(AS_OF, 9)), await published(LAST)]
+    const top = now[0] ?? ''
+    const rank = then.indexOf(top) + 1
+    const mark = page.locator(`#column-popular .item[data-key="${top}"] .rose`)
+    if (rank > 1) await expect.poll(() => mark.textContent()).toBe(`▲ ${rank - 1}`)
+    await expect.poll(() => page.title()).toMatch(/^\(\d+\) Year up to/)
+    await picture(page, 'since-desktop')
+    await summary(page).click()
+    expect(await page.title()).toMatch(/^Year up to/)
+    await page.goto(url, { waitUntil: 'networkidle' })
+    await summary(page)
+      .getByText(`Since your last visit, ${addDays(AS_OF, 9)}`)
+      .waitFor()
+    expect(await page.title()).toBe('dash')
+    expect(problems).toEqual([])
+  })
+
+  test.each([
+    'not JSON',
+    '[]',
+    '{"newest":7}',
+    `{"newest":"1-${'0'.repeat(64)}","before":null}`,
+    '{"newest":"1-<b>","before":"x"}',
+  ])('a damaged or unknown stored value shows the changes since yesterday: %s', async (stored) => {
+    const url = await serve()
+    const { page, problems } = await visit(url, { viewport: DESKTOP })
+    await remember(page, stored)
+    await page.goto(url, { waitUntil: 'networkidle' })
+    expect(await summary(page).textContent()).toContain('Since yesterday')
+    expect(await page.title()).toBe('dash')
+    expect(problems).toEqual([])
+  })
+
+  test('without scripts the changes since yesterday open, and the days have links', async () => {
+    const { page } = await visit(`${await serve()}/?sort=year`, { viewport: PHONE, javaScriptEnabled: false })
+    await summary(page).click()
+    await page.locator('#since').getByRole('link', { name: 'Compare all lists' }).waitFor()
+    expect(await page.locator('#slider').isVisible()).toBe(false)
+    await page.locator('#previous').click()
+    await page.locator('.as-of', { hasText: `365 days up to ${addDays(LAST, -1)}` }).waitFor()
+    await page.locator('#proof > summary').click()
+    expect(await page.locator('#proof dd code').nth(1).isVisible()).toBe(true)
+  })
+})
+
+test('the seal copies the digest of the shown publication', async () => {
+  const { page } = await visit(`${await serve()}/?sort=year`, {
+    viewport: DESKTOP,
+    permissions: ['clipboard-read', 'clipboard-write'],
+  })
+  await page.getByRole('button', { name: 'Copy the SHA-256' }).click()
+  await page.locator('#announcements', { hasText: 'Copied.' }).waitFor({ state: 'attached' })
+  const { timeline } = (await workspace.year.read()).proved
+  expect(await page.evaluate('navigator.clipboard.readText()')).toBe(timeline.at(-1)?.manifest.sha256)
+})

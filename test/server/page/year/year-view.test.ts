@@ -1,0 +1,116 @@
+import { chmodSync, writeFileSync } from 'node:fs'
+import { join } from 'node:path'
+import { expect, test } from 'vitest'
+import { addDays, formatInstant } from '../../../../src/domain/time.ts'
+import { openPage } from '../../../support/api-client.ts'
+import { LATER, changedYear } from '../../../support/changed-year.ts'
+import { AS_OF, openWorkspace, publishDays, sampleSignals } from '../../../support/workspace.ts'
+import type { Workspace } from '../../../support/workspace.ts'
+
+async function namesOf(workspace: Workspace): Promise<string[]> {
+  const { timeline } = (await workspace.year.read()).proved
+  return timeline.map(({ seq, manifest }) => `${seq}-${manifest.sha256}`)
+}
+
+/** The row of an item in Popular. */
+function rowOf(page: string, key: string): string {
+  const [row = ''] = new RegExp(`<li class="item" data-key="${key}">.*?</li>`, 's').exec(page) ?? []
+  return row.replaceAll(/<[^>]*>/g, ' ').replaceAll(/\s+/g, ' ')
+}
+
+test('rows of the Year have the change of their rank, best rank and stay', async () => {
+  const { page } = await openPage(await changedYear(), '/?sort=year')
+  expect(rowOf(page, 'hn-15')).toMatch(/▲ up 14 .* highest #1, 3 days, entered 1 March/)
+  expect(rowOf(page, 'hn-1')).toMatch(/▼ down 1 .* highest #1, 3 days, entered 1 March/)
+  expect(rowOf(page, 'hn-16')).toMatch(/NEW .* highest #15, 1 day, entered 3 March/)
+})
+
+test('the timeline has a bar a day with its turnover and hatches gaps', async () => {
+  const { page } = await openPage(await changedYear(), '/?sort=year')
+  expect([...page.matchAll(/data-day="([^"]*)"/g)].map(([, day]) => day)).toEqual([AS_OF, LATER])
+  expect(page.match(/class="hatched"/g)).toHaveLength(1)
+  expect(page).toMatch(new RegExp(`class="level-4"\\s+data-day="${LATER}"`))
+})
+
+test('the table under the chart has the ranks of the chart, and a gap is no rank', async () => {
+  const { page } = await openPage(await changedYear(), '/?sort=year')
+  const [table = ''] = /<table class="compared" id="chart-table">.*?<\/table>/s.exec(page) ?? []
+  const rows = [...table.matchAll(/<tr data-key="([^"]*)">(.*?)<\/tr>/gs)].map(([, key, cells = '']) => [
+    key,
+    ...[...cells.matchAll(/<td>([^<]*)<\/td>/g)].map(([, cell]) => cell),
+  ])
+  expect(rows).toHaveLength(15)
+  expect(rows[0]).toEqual(['hn-15', '15', 'gap', '1'])
+  expect(rows.at(-1)).toEqual(['hn-16', '–', 'gap', '15'])
+  expect(page).toContain('/charts/year.svg?at=')
+})
+
+test('a rule selects items of the Year, and another chart than of 30 or 90 publications is refused', async () => {
+  const workspace = await changedYear()
+  const { page, text } = await openPage(workspace, '/?sort=year&minPoints=1000')
+  expect([...page.matchAll(/<li class="item" data-key="([^"]*)"/g)].map(([, key]) => key)).toEqual([
+    'hn-15',
+    'hn-1',
+  ])
+  expect(text).toContain('Points of at least')
+  expect((await openPage(workspace, '/?sort=year&minPoints=many')).text).toContain(
+    'invalid_rule , minPoints is many',
+  )
+  expect((await openPage(workspace, '/?sort=year&q=nothing-like-this')).text).toContain('matches the filter')
+  expect((await openPage(workspace, '/?sort=year&chart=90')).status).toBe(200)
+  const refused = await openPage(workspace, '/?sort=year&chart=31')
+  expect([refused.status, refused.text.includes('invalid_chart')]).toEqual([400, true])
+})
+
+test('a damaged earlier publication hides what derives from it, and not the shown publication', async () => {
+  const workspace = await changedYear()
+  const [first = ''] = await namesOf(workspace)
+  const sha256 = first.split('-')[1] ?? ''
+  const path = join(workspace.objectsPath, 'sha256', sha256.slice(0, 2), sha256)
+  chmodSync(path, 0o644)
+  writeFileSync(path, 'damaged')
+  const { status, page, text } = await openPage(workspace, '/?sort=year')
+  expect(status).toBe(200)
+  expect(text).toContain('Earlier publications cannot be shown: year_history_archive_corrupt')
+  expect(page).toContain('data-key="hn-15"')
+  expect(page).not.toMatch(/class="stay"|class="rose|chart-table/)
+})
+
+test('the home page says what changed since the publication before, without a script', async () => {
+  const gapped = await openPage(await changedYear(), '/')
+  expect(gapped.text).toContain(`Since ${AS_OF} new #1, 1 entered, 1 left, 1 moved`)
+  const workspace = await openWorkspace()
+  await workspace.feed.importSignals([...sampleSignals(), ...sampleSignals(addDays(AS_OF, 1))])
+  await publishDays(workspace, [AS_OF, addDays(AS_OF, 1)])
+  expect((await openPage(workspace, '/')).text).toContain('Since yesterday 0 entered, 0 left, 0 moved')
+})
+
+test('the changes since a known publication are shown, and since the one before for any other value', async () => {
+  const workspace = await changedYear()
+  const [first = '', second = ''] = await namesOf(workspace)
+  const known = await openPage(workspace, `/since?since=${first}`)
+  expect(known.text).toContain(`Since your last visit, ${AS_OF}`)
+  expect(known.page).toContain(`data-base="${first}"`)
+  expect(known.text).toMatch(/New number 1: Story 15 .*1 item entered #15 Story 16 .*#15 → #1 Story 15/)
+  for (const value of [
+    '',
+    'yesterday',
+    first.replace('-', '-0'),
+    `9-${first.split('-')[1] ?? ''}`,
+    `1-${'0'.repeat(64)}`,
+  ]) {
+    const { status, text } = await openPage(workspace, `/since?since=${value}`)
+    expect([value, status, text.includes(`Since ${AS_OF}`)]).toEqual([value, 200, true])
+  }
+  expect((await openPage(workspace, `/since?since=${second}`)).text).toContain(
+    'No publication of the Year since then.',
+  )
+})
+
+test('a time within a gap keeps the chart up to the publication before it', async () => {
+  const workspace = await changedYear()
+  const at = formatInstant(Date.parse(`${addDays(AS_OF, 2)}T12:00:00Z`))
+  const { page, text } = await openPage(workspace, `/?sort=year&at=${at}`)
+  expect(text).toContain(`Gap: ${addDays(AS_OF, 1)} has no publication`)
+  expect(page).toContain('id="chart-table"')
+})

@@ -1,0 +1,167 @@
+import { chmodSync, readFileSync, writeFileSync } from 'node:fs'
+import { join } from 'node:path'
+import { describe, expect, test } from 'vitest'
+import { addDays, formatInstant } from '../../../src/domain/time.ts'
+import { openApp } from '../../support/api-client.ts'
+import { LATER, changedYear } from '../../support/changed-year.ts'
+import { requestRoute } from '../../support/contract-client.ts'
+import { openSampleApp, sampleArchive } from '../../support/sample-archive.ts'
+import { AS_OF, openWorkspace } from '../../support/workspace.ts'
+import type { Workspace } from '../../support/workspace.ts'
+
+const RANKS = '/api/feed/history/ranks'
+const CHART = '/charts/year.svg'
+const GAP = addDays(AS_OF, 1)
+
+interface Ranks {
+  publications: { asOfDay: string; sha256: string; entered: number | null; popular: number[][] | null }[]
+  gaps: unknown[]
+  items: { key: string; title: string }[]
+}
+
+async function ranksOf(app: ReturnType<typeof openApp>, query = ''): Promise<Ranks> {
+  return JSON.parse((await requestRoute(app, RANKS + query)).text) as Ranks
+}
+
+async function manifestsOf(workspace: Workspace) {
+  return (await workspace.year.read()).proved.timeline.map(({ manifest }) => manifest)
+}
+
+test('the ranks list Popular of each publication as it was published, each item once, with the gaps', async () => {
+  const workspace = await changedYear()
+  const app = openApp(workspace)
+  const { publications, gaps, items } = await ranksOf(app)
+  expect(gaps).toEqual([{ firstDay: GAP, lastDay: GAP }])
+  expect(publications.map(({ asOfDay, entered }) => [asOfDay, entered])).toEqual([
+    [AS_OF, null],
+    [LATER, 1],
+  ])
+  expect(new Set(items.map(({ key }) => key)).size).toBe(16)
+  for (const [index, { publishedAt }] of (await manifestsOf(workspace)).entries()) {
+    const { text } = await requestRoute(app, `/api/feed/history?sort=year&at=${formatInstant(publishedAt)}`)
+    const { feed } = JSON.parse(text) as {
+      feed: { popular: { key: string; points: number; comments: number }[] }
+    }
+    const listed = publications[index]?.popular?.map(([item = -1, points, comments]) => [
+      items[item]?.key,
+      points,
+      comments,
+    ])
+    expect(listed).toEqual(feed.popular.map(({ key, points, comments }) => [key, points, comments]))
+  }
+})
+
+test('the ranks end at the requested time and have the requested number of publications', async () => {
+  const workspace = await changedYear()
+  const app = openApp(workspace)
+  const [first] = await manifestsOf(workspace)
+  const early = await ranksOf(app, `?at=${formatInstant(first?.publishedAt ?? 0)}`)
+  expect(early.publications.map(({ asOfDay }) => asOfDay)).toEqual([AS_OF])
+  const one = await ranksOf(app, '?count=1')
+  expect(one.publications.map(({ asOfDay, entered }) => [asOfDay, entered])).toEqual([[LATER, 1]])
+  expect(one.gaps).toEqual([])
+})
+
+test('both routes refuse an invalid number of publications and an invalid time', async () => {
+  const app = openApp(await changedYear())
+  for (const [query, code] of [
+    ['?count=0', 'invalid_count'],
+    ['?count=91', 'invalid_count'],
+    ['?count=5&count=5', 'invalid_count'],
+    ['?at=yesterday', 'invalid_at'],
+    ['?at=2999-01-01T00:00:00Z', 'invalid_at'],
+  ]) {
+    for (const path of [RANKS, CHART]) {
+      const { status, error } = await requestRoute(app, path + query)
+      expect([path, query, status, error]).toEqual([path, query, 400, code])
+    }
+  }
+})
+
+test('without a publication both routes are a 404, and an unknown theme is refused', async () => {
+  const empty = openApp(await openWorkspace())
+  for (const path of [RANKS, CHART])
+    expect((await requestRoute(empty, path)).error).toBe('year_history_not_found')
+  expect((await requestRoute(openApp(await changedYear()), `${CHART}?theme=blue`)).error).toBe(
+    'invalid_theme',
+  )
+})
+
+describe('the bump chart', () => {
+  test('draws one broken line for each item of the newest publication, and hatches the gap', async () => {
+    const app = openApp(await changedYear())
+    const { text, headers } = await requestRoute(app, CHART)
+    expect(headers.get('content-security-policy')).toBe("default-src 'none'")
+    const lines = [...text.matchAll(/<path d="(M[^"]*)" fill="none"/g)].map(([, path = '']) => path)
+    // Fourteen items of both publications, broken by the gap, and one that entered.
+    expect(lines.map((path) => path.match(/M/g)?.length).sort()).toEqual([1, ...Array<number>(14).fill(2)])
+    expect(lines.every((path) => !path.includes('L'))).toBe(true)
+    expect(text).toContain(`Gap: nothing was published for ${GAP}`)
+    expect(text).toContain('Story 15 &lt;b&gt;&amp;&lt;/b&gt;')
+    expect(text).not.toMatch(/<script|<style|style=|href=/)
+  })
+
+  test('has other colours and the same lines in the dark', async () => {
+    const app = openApp(await changedYear())
+    const [light, dark] = await Promise.all(
+      ['light', 'dark'].map(async (theme) => (await requestRoute(app, `${CHART}?theme=${theme}`)).text),
+    )
+    const withoutColours = (text = ''): string => text.replaceAll(/#[0-9a-f]{6}/g, '')
+    expect(light).not.toBe(dark)
+    expect(withoutColours(light)).toBe(withoutColours(dark))
+  })
+
+  test('names older layouts without lines', async () => {
+    const archive = sampleArchive(95)
+    const clock = () => (archive.contents.rows.at(-1)?.publishedAt ?? 0) + 1
+    const app = openSampleApp(archive, { clock })
+    const { status, text } = await requestRoute(app, `${CHART}?count=90`)
+    expect([status, text.includes('fill="none"')]).toEqual([200, false])
+    const { publications } = await ranksOf(app, '?count=90')
+    expect(publications).toHaveLength(90)
+    expect(publications.every(({ popular }) => popular === null)).toBe(true)
+  })
+})
+
+test('a changed object of any publication in the range refuses both routes, and its return mends them', async () => {
+  const workspace = await changedYear(() => Date.now() + 60_000)
+  const app = openApp(workspace)
+  const [first] = await manifestsOf(workspace)
+  const sha256 = first?.sha256 ?? ''
+  const path = join(workspace.objectsPath, 'sha256', sha256.slice(0, 2), sha256)
+  const bytes = readFileSync(path)
+  const before = await Promise.all([RANKS, CHART].map((each) => requestRoute(app, each)))
+  chmodSync(path, 0o644)
+  writeFileSync(path, bytes.toString().replace('Story 1 ', 'Story X '))
+  for (const each of [RANKS, CHART]) {
+    const refused = await requestRoute(app, each)
+    expect([refused.status, refused.error]).toEqual([503, 'year_history_archive_corrupt'])
+  }
+  writeFileSync(path, bytes)
+  for (const [index, each] of [RANKS, CHART].entries())
+    expect((await requestRoute(app, each)).text).toBe(before[index]?.text)
+})
+
+test('requests beyond the waiting ones are refused with a time to wait', async () => {
+  const workspace = await changedYear()
+  let resolve: () => void = () => undefined
+  const promise = new Promise<void>((settle) => (resolve = settle))
+  let isOpen = false
+  const objects: Workspace['objects'] = {
+    ...workspace.objects,
+    get: async (sha256) =>
+      isOpen ? workspace.objects.get(sha256) : (await promise, workspace.objects.get(sha256)),
+    objectChangeToken: async () => null,
+  }
+  const app = openApp({ ...workspace, objects })
+  const responses = Array.from({ length: 20 }, () => requestRoute(app, RANKS))
+  const refused = await Promise.race(
+    responses.map(async (each) => ((await each).status === 503 ? each : new Promise<never>(() => undefined))),
+  )
+  expect([refused.error, refused.headers.get('retry-after')]).toEqual(['year_history_busy', '2'])
+  isOpen = true
+  resolve()
+  const statuses = (await Promise.all(responses)).map(({ status }) => status)
+  expect(statuses.filter((status) => status === 200)).toHaveLength(17)
+  expect(statuses.filter((status) => status === 503)).toHaveLength(3)
+})
