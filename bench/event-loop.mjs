@@ -1,7 +1,6 @@
 /**
  * Measures the longest block of the event loop of the server in the worst case: a ledger of ten years (3,650 entries) that
- * every request proves again because it was touched just before, and a 250 KB object each; and for the first chart and
- * ranks of 73 publications, which nothing has read before.
+ * every request proves again because it was touched just before, and a 250 KB object each.
  *
  * Run: `npm run build && node bench/event-loop.mjs`. Needs nothing but Node. Goal: no block over 50 ms.
  */
@@ -9,7 +8,6 @@ import { mkdirSync, mkdtempSync, readdirSync, rmSync, utimesSync } from 'node:fs
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { monitorEventLoopDelay } from 'node:perf_hooks'
-import { setTimeout as sleep } from 'node:timers/promises'
 import { pathToFileURL } from 'node:url'
 import { fileObjects } from '../dist/adapters/objects/open.js'
 import { libsqlLedger, yearReader } from '../dist/adapters/ledger/ledger.js'
@@ -25,10 +23,6 @@ import { createApp } from '../dist/server/app.js'
 const ENTRIES = 3_650
 const FIRST_DAY = '2016-01-01'
 const REQUESTS = 200
-const ROUNDS = 5
-
-/** A ledger is proved for each request until its last change is this old. */
-const SETTLED_MS = 3_000
 
 function openArchive(folder) {
   mkdirSync(join(folder, 'objects'))
@@ -90,9 +84,9 @@ async function fill({ ledger, objects }) {
   await objects.putHead({ seq: ENTRIES, leaf: previousLeaf, time: 0 })
 }
 
-function openApp(stores) {
+async function measure(stores, folder) {
   const log = { info() {}, warn() {}, error: (fields, text) => console.error(text, fields) }
-  return createApp({
+  const app = createApp({
     ...stores,
     search: { by: () => ({}) },
     trustedProxies: [],
@@ -106,10 +100,6 @@ function openApp(stores) {
     isDraining: () => false,
     demo: false,
   })
-}
-
-async function measure(stores, folder) {
-  const app = openApp(stores)
   const delays = monitorEventLoopDelay({ resolution: 1 })
   const started = performance.now()
   delays.enable()
@@ -123,6 +113,7 @@ async function measure(stores, folder) {
     await new Promise((resolve) => setImmediate(resolve))
   }
   delays.disable()
+  const ms = (nanoseconds) => (nanoseconds / 1e6).toFixed(1)
   console.log(
     `| requests, each proving ${ENTRIES} entries | time each | median delay | p99 delay | longest delay |`,
   )
@@ -132,48 +123,12 @@ async function measure(stores, folder) {
   console.log(`| ${REQUESTS} | ${each} ms | ${figures.join(' | ')} |`)
 }
 
-function ms(nanoseconds) {
-  return (nanoseconds / 1e6).toFixed(1)
-}
-
-/** Times of the first request and of the next one, and the longest delay; each round has a new application. */
-async function measureCharts(stores) {
-  console.log(`\n| first request for 73 publications, ${ROUNDS} rounds | time | next | longest delay |`)
-  console.log('| --- | --- | --- | --- |')
-  for (const path of ['/charts/year.svg?count=90', '/api/feed/history/ranks?count=90']) {
-    const delays = monitorEventLoopDelay({ resolution: 1 })
-    let longest = 0
-    const times = { first: 0, next: 0 }
-    for (let round = 0; round < ROUNDS; round += 1) {
-      const app = openApp(stores)
-      // Proves the ledger, which is measured above.
-      await (await app.request('http://bench/api/feed/history/index')).arrayBuffer()
-      delays.enable()
-      await sleep(SETTLED_MS)
-      delays.reset()
-      for (const name of ['first', 'next']) {
-        const started = performance.now()
-        const response = await app.request(`http://bench${path}`)
-        if (response.status !== 200) throw new Error(`${path}: ${response.status} ${await response.text()}`)
-        await response.arrayBuffer()
-        times[name] += performance.now() - started
-        await new Promise((resolve) => setImmediate(resolve))
-      }
-      longest = Math.max(longest, delays.max)
-      delays.disable()
-    }
-    const [first, next] = [times.first, times.next].map((time) => `${(time / ROUNDS).toFixed(1)} ms`)
-    console.log(`| \`${path}\` | ${first} | ${next} | ${ms(longest)} ms |`)
-  }
-}
-
 const folder = mkdtempSync(join(tmpdir(), 'dash-bench-'))
 try {
   const stores = openArchive(folder)
   await fill(stores)
   if (readdirSync(join(folder, 'objects', 'heads')).length !== 1) throw new Error('no head was written')
   await measure(stores, folder)
-  await measureCharts(stores)
   stores.opened.close()
 } finally {
   rmSync(folder, { recursive: true, force: true })

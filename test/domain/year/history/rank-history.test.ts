@@ -18,7 +18,7 @@ const day = (number: number): Day => addDays(FIRST, number)
 
 /** The ranks of keys in their order. */
 const ranked = (keys: string): ReadonlyMap<string, number> =>
-  new Map([...keys].map((key, index) => [key, index + 1]))
+  new Map(keys.split('').map((key, index) => [key, index + 1]))
 
 const year = (number: number, keys: string | null): RankedYear => ({
   asOfDay: day(number),
