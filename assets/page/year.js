@@ -18,6 +18,9 @@ const PART_COUNT = 30
 /** Most days kept in memory. */
 const DAYS_MAX = 200
 
+/** Most rows kept in memory. */
+const ELEMENTS_MAX = 1_000
+
 /** Duration of a row's move, in milliseconds. */
 const MOVE_MS = 160
 
@@ -193,6 +196,7 @@ const elements = new Map()
  * @param {Row[] | undefined} before rows of the publication before
  */
 function elementsOf(rows, before) {
+  if (elements.size > ELEMENTS_MAX) elements.clear()
   const ranks = before && new Map(before.map(({ item }, index) => [item.key, index + 1]))
   return rows.map((row, index) => {
     const element = elements.get(row.item.key) ?? elementOf(row.item)

@@ -261,6 +261,8 @@ test('the keyboard reaches everything, shows the focus, and can skip to the cont
   await page.keyboard.press('Tab')
   expect(await page.evaluate('document.activeElement.textContent')).toContain('Up to date')
   await page.keyboard.press('Tab')
+  expect(await page.evaluate('document.activeElement.textContent')).toContain('Since yesterday')
+  await page.keyboard.press('Tab')
   expect(await page.evaluate('document.activeElement.textContent')).toBe('Filter, subscribe')
   await page.keyboard.press('Tab')
   expect(await page.evaluate('document.activeElement.textContent')).toBe('1: rank over time')

@@ -102,6 +102,7 @@ describe.each([
     ['home', '/'],
     ['filtered', '/?sort=month&minPoints=500'],
     ['year', '/?sort=year'],
+    ['since', '/since'],
     ['search', '/search?q=rust'],
     ['models', '/models'],
     ['status', '/status'],

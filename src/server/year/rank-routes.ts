@@ -158,24 +158,21 @@ type RankedRow = [item: number, points: number, comments: number | null]
 
 /** The ranks of `popular` in a range; each item is written once. */
 function ranksOf({ stops, previous, lists }: Range): z.infer<typeof ranksSchema> {
-  const indexes = new Map<string, number>()
   const items: z.infer<typeof itemSchema>[] = []
-  const rowOf = ({
-    key,
-    source,
-    title,
-    url,
-    discussionUrl,
-    publishedAt,
-    points,
-    comments,
-  }: ListedItem): RankedRow => {
-    const item = { key, source, title, url, discussionUrl, publishedAt }
-    const name = JSON.stringify(item)
-    const index = indexes.get(name) ?? items.push(item) - 1
-    indexes.set(name, index)
-    return [index, points, comments]
+  // Most items have one title for all of their publications.
+  const indexesOfKey = new Map<string, number[]>()
+  const indexOf = ({ key, source, title, url, discussionUrl, publishedAt }: ListedItem): number => {
+    const indexes = indexesOfKey.get(key) ?? []
+    const known = indexes.find((index) => {
+      const item = items[index]
+      return item?.title === title && item.url === url && item.discussionUrl === discussionUrl
+    })
+    if (known !== undefined) return known
+    const index = items.push({ key, source, title, url, discussionUrl, publishedAt }) - 1
+    indexesOfKey.set(key, [...indexes, index])
+    return index
   }
+  const rowOf = (item: ListedItem): RankedRow => [indexOf(item), item.points, item.comments]
   let before = lists.get(previous?.sha256 ?? '')
   const publications = manifestsOf(stops).map(({ publicationId, asOfDay, publishedAt, sha256 }) => {
     const list = lists.get(sha256) ?? null

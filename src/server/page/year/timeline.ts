@@ -119,8 +119,8 @@ function slider({ period, lists, query }: TimelineState, current: TimelineStop |
       />
     </div>
     <p class="as-of">
-      ${firstDay} to ${lastDay}: the taller a bar, the more items entered Popular.
-      ${formatCounted(gaps.length, 'gaps')}, hatched.
+      <span class="period">${firstDay} to ${lastDay}. </span>Bars: items new in Popular.
+      ${gaps.length > 0 ? `Hatched: ${formatCounted(gaps.length, 'gaps')}.` : ''}
     </p>
   </year-timeline>`
 }

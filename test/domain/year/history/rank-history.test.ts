@@ -1,0 +1,130 @@
+import { describe, expect, test } from 'vitest'
+import { addDays } from '../../../../src/domain/time.ts'
+import type { Day } from '../../../../src/domain/time.ts'
+import type { TimelineStop } from '../../../../src/domain/year/history/calendar.ts'
+import {
+  bumpColumns,
+  bumpLines,
+  lastStops,
+  periodWith,
+  staysAt,
+  turnoverBetween,
+} from '../../../../src/domain/year/history/rank-history.ts'
+import type { RankedYear } from '../../../../src/domain/year/history/rank-history.ts'
+import { manifest } from '../ledger-rows.ts'
+
+const FIRST = '2026-03-01'
+const day = (number: number): Day => addDays(FIRST, number)
+
+/** The ranks of keys in their order. */
+const ranked = (keys: string): ReadonlyMap<string, number> =>
+  new Map(keys.split('').map((key, index) => [key, index + 1]))
+
+const year = (number: number, keys: string | null): RankedYear => ({
+  asOfDay: day(number),
+  ranks: keys === null ? null : ranked(keys),
+})
+
+function published(number: number): TimelineStop {
+  const asOfDay = day(number)
+  return {
+    kind: 'publication',
+    item: { manifest: manifest(asOfDay, { sha256: asOfDay }), ledger: 'versioned', seq: number + 1 },
+  }
+}
+
+const gap = (first: number, last: number): TimelineStop => ({
+  kind: 'gap',
+  firstDay: day(first),
+  lastDay: day(last),
+  recorded: null,
+})
+
+describe('the stay of an item', () => {
+  test('has the best rank of the unbroken presence, and its days, gaps included', () => {
+    const stays = staysAt([year(0, 'ab'), year(1, 'b'), year(2, 'ba'), year(5, 'xba')], true)
+    expect(stays.get('a')).toEqual({ peak: 2, entered: day(2), days: 4, isWhole: true })
+    expect(stays.get('b')).toEqual({ peak: 1, entered: day(0), days: 6, isWhole: true })
+    expect(stays.get('x')).toEqual({ peak: 1, entered: day(5), days: 1, isWhole: true })
+  })
+
+  test('is not whole if it reaches to the first known publication of a longer history, or to an older layout', () => {
+    expect(staysAt([year(0, 'a'), year(1, 'a')], false).get('a')?.isWhole).toBe(false)
+    const stay = staysAt([year(0, 'a'), year(1, null), year(2, 'a')], true).get('a')
+    expect(stay).toEqual({ peak: 1, entered: day(2), days: 1, isWhole: false })
+  })
+
+  test('does not exist without a known list', () => {
+    expect(staysAt([], true).size).toBe(0)
+    expect(staysAt([year(0, 'a'), year(1, null)], true).size).toBe(0)
+  })
+})
+
+test('the turnover counts the items that the earlier list lacks, and is unknown without one', () => {
+  expect(turnoverBetween(ranked('abc'), ranked('cde'))).toBe(2)
+  expect(turnoverBetween(ranked('abc'), ranked('cba'))).toBe(0)
+  expect(turnoverBetween(null, ranked('a'))).toBe(null)
+  expect(turnoverBetween(ranked('a'), null)).toBe(null)
+})
+
+test('the lines of a chart are the first items of the last publication, broken at gaps and outside of the top', () => {
+  const lists: Record<string, string> = { [day(0)]: 'abc', [day(2)]: 'cab', [day(3)]: 'ca' }
+  const stops = [published(0), gap(1, 1), published(2), published(3)]
+  const columns = bumpColumns(stops, (sha256) => ranked(lists[sha256] ?? ''))
+  expect(bumpLines(columns, 2)).toEqual([
+    { key: 'c', ranks: [null, null, 1, 1] },
+    { key: 'a', ranks: [1, null, 2, 2] },
+  ])
+  expect(
+    bumpLines(
+      bumpColumns([...stops, gap(4, 4)], (sha256) => ranked(lists[sha256] ?? '')),
+      1,
+    ),
+  ).toEqual([{ key: 'c', ranks: [null, null, 1, 1, null] }])
+})
+
+test('the last stops have at most the given number of publications, and begin with one', () => {
+  const stops = [published(0), gap(1, 2), published(3), gap(4, 4), published(5)]
+  expect(lastStops(stops, 4, 2)).toEqual(stops.slice(2))
+  expect(lastStops(stops, 4, 9)).toEqual(stops)
+  expect(lastStops(stops, 3, 1)).toEqual(stops.slice(2, 4))
+  expect(lastStops(stops, -1, 3)).toEqual([])
+  expect(lastStops([gap(0, 0), published(1)], 1, 5)).toEqual([published(1)])
+  expect(lastStops([gap(0, 0)], 0, 5)).toEqual([])
+})
+
+describe('a period of the timeline', () => {
+  const long = Array.from({ length: 200 }, (_, number) => published(number))
+
+  test('has 90 days counted back from the newest one, the first period the rest', () => {
+    const periods = [199, 110, 109, 20, 19, 0, -1].map((index) => periodWith(long, index))
+    expect(periods.map(({ firstDay, lastDay }) => [firstDay, lastDay])).toEqual([
+      [day(110), day(199)],
+      [day(110), day(199)],
+      [day(20), day(109)],
+      [day(20), day(109)],
+      [day(0), day(19)],
+      [day(0), day(19)],
+      [day(0), day(19)],
+    ])
+    expect(periods.map(({ stops }) => stops.length)).toEqual([90, 90, 90, 90, 20, 20, 20])
+  })
+
+  test('leads to the stops before and after it', () => {
+    const { before, after } = periodWith(long, 50)
+    expect([before, after]).toEqual([long[19], long[110]])
+    expect(periodWith(long, 199).after).toBe(undefined)
+    expect(periodWith(long, 0).before).toBe(undefined)
+  })
+
+  test('contains a gap that reaches over its end', () => {
+    const stops = [published(0), gap(1, 99), published(100)]
+    const { firstDay, lastDay, stops: inside, before } = periodWith(stops, 2)
+    expect([firstDay, lastDay, inside, before]).toEqual([day(11), day(100), stops.slice(1), stops[0]])
+    expect(periodWith(stops, 0)).toMatchObject({
+      firstDay: day(0),
+      lastDay: day(10),
+      stops: stops.slice(0, 2),
+    })
+  })
+})
