@@ -226,7 +226,9 @@ test('an expired session is renewed once, and the question is answered', async (
   await ask(page, 'two')
   expect(statuses).toEqual([401, 200])
   expect(await answers(page).last().textContent()).toContain('Hello')
-  expect(await page.locator('#chat-quota').textContent()).toMatch(/^19\/20 session, 58\/60 today$/)
+  expect(await page.locator('#chat-quota').textContent()).toMatch(
+    /^19 of 20 messages left in this conversation, 58 of 60 today$/,
+  )
 })
 
 const SECRET = 'a secret of this test, thirty-two bytes or more'

@@ -212,8 +212,8 @@ export function titleOf(only: ColumnName | null, period: string): string {
 
 /** Why Popular has its order, below it. */
 const ORDER_OF_POPULAR = html`<p class="as-of">
-  Popular compares sources by the share of its source that a story is at the top of, so that 28 points can
-  stand above 978 (<a href="/docs/ranking">how</a>).
+  <a href="/docs/ranking">Why this order</a>: Popular compares sources by the share of its source that a story
+  is at the top of, so that 28 points can stand above 978.
 </p>`
 
 const MIXED_COLUMNS: ReadonlySet<ColumnName> = new Set(['popular', 'hypeReplicate'])
