@@ -3,6 +3,7 @@ import type { ItemTrend } from '../../domain/feed/search.ts'
 import { isHttpUrl } from '../../domain/address.ts'
 import { discussionUrl, itemsOfKey } from '../../domain/feed/source.ts'
 import { nameOfSource, unitOf } from '../../domain/feed/subscription.ts'
+import { Refusal } from '../../domain/refusal.ts'
 import { addDays } from '../../domain/time.ts'
 import type { Day, Instant } from '../../domain/time.ts'
 import { atOfStop, momentAt, positionsOf } from '../../domain/year/history/calendar.ts'
@@ -195,12 +196,18 @@ function rowOf<Row>(chartRow: ChartRow<Row>, series: readonly Series<Row>[]): Ht
 /** Number of similar items shown. */
 const SIMILAR_MAX = 8
 
+/** An item that is stored but not indexed yet has no similar ones; one that is not stored is the first panel's refusal. */
+function notIndexedYet(error: unknown): [] {
+  if (error instanceof Refusal && error.code === 'item_not_found') return []
+  throw error
+}
+
 const SIMILAR_PANEL: Panel = {
   id: 'similar',
   title: 'Similar items',
   params: ['key'],
   async render({ sources, now, query }) {
-    const items = await sources.search.similar(parseKey(query.params), SIMILAR_MAX)
+    const items = await sources.search.similar(parseKey(query.params), SIMILAR_MAX).catch(notIndexedYet)
     if (items.length === 0) return html`<p class="empty">Nothing stored is similar.</p>`
     return html`<ul class="items">
       ${items.map((item) => storyRow({ item, others: [] }, now, true))}
