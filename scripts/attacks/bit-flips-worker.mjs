@@ -23,7 +23,7 @@ import { database } from '../../dist/adapters/sqlite/database.js'
 import { Container } from '../../dist/cli/container.js'
 import { readConfig } from '../../dist/cli/settings/read-config.js'
 import { formatInstant } from '../../dist/domain/time.js'
-import { verifyArchive } from '../../dist/jobs/verify-archive.js'
+import { verifyArchive } from '../../dist/jobs/archive/verify-archive.js'
 import { createApp } from '../../dist/server/app.js'
 
 const PLAIN_READER = fileURLToPath(new URL('read-plainly.mjs', import.meta.url))
