@@ -10,6 +10,7 @@ import { mkdirSync, readFileSync, writeFileSync } from 'node:fs'
 import { join } from 'node:path'
 import { fileURLToPath } from 'node:url'
 import { gunzipSync, gzipSync } from 'node:zlib'
+import { DEMO_ARTICLES } from './demo-articles.mjs'
 
 /**
  * @typedef {object} Row one observation of one event on one UTC day (decisions.md, part 2)
@@ -28,6 +29,7 @@ import { gunzipSync, gzipSync } from 'node:zlib'
  * @property {string} from
  * @property {string} to
  * @property {string} titleProvenance
+ * @property {number[]} unverifiedRanks
  * @property {(rows: Row[]) => Row[]} reduce places rows on their day and leaves out what the demo can do without
  */
 
@@ -35,12 +37,28 @@ const FIRST_DAY = '2020-11-06'
 const LAST_DAY = '2021-11-07'
 const WINDOW_DAYS = 365
 
-/** From here on every daily reading of a Hacker News story is kept, before it only the last one. */
+/**
+ * Final points with which a story is kept, by source and time of publication. The top 100 of the Year and of the last 30
+ * days need more, and the last 24 hours and 7 days are whole.
+ */
+const KEPT = [
+  { from: '2021-10-30', points: { hn: -Infinity, lobsters: -Infinity, lesswrong: -Infinity } },
+  { from: '2021-10-06', points: { hn: 120, lobsters: 12, lesswrong: 10 } },
+  { from: FIRST_DAY, points: { hn: 300, lobsters: 30, lesswrong: 70 } },
+]
+/** From here on every reading of a kept story is kept. */
 const DAILY_FROM = '2021-10-01'
-/** The lowest number of final points with which the sample stays below both limits. */
-const HN_MIN_POINTS = 127
-const MAX_ROWS = 25_000
-const MAX_BYTES = 1_900_000
+/** Final points with which a Hacker News story keeps its readings of all days. */
+const HN_ALL_READINGS_POINTS = 600
+/** Last day of the hype files, which becomes the last day of the sample. */
+const HYPE_LAST_DAY = '2025-12-31'
+const PAPERS_FROM = '2025-11-01'
+const PAPERS_MIN_POINTS = 25
+const MAX_ROWS = 12_000
+const MAX_BYTES = 1_000_000
+
+/** Items whose text is bundled stay, whatever their points are. */
+const KEYS_WITH_TEXT = new Set(DEMO_ARTICLES.map(({ key }) => key))
 
 /** Places in its source's top list (last window of the sample) of the events whose title nobody vouches for. */
 const UNVERIFIED_RANKS = [5, 17]
@@ -52,6 +70,7 @@ const ORIGINS = [
     from: 'hn-frontpage-2020-11-06_2021-11-07.ndjson.gz',
     to: 'hn-frontpage.ndjson.gz',
     titleProvenance: 'hn:page-archive',
+    unverifiedRanks: UNVERIFIED_RANKS,
     reduce: thinned,
   },
   {
@@ -59,14 +78,34 @@ const ORIGINS = [
     from: 'lobsters-final.ndjson.gz',
     to: 'lobsters-final.ndjson.gz',
     titleProvenance: 'lobsters:json-archive',
-    reduce: placedOnPublicationDay,
+    unverifiedRanks: UNVERIFIED_RANKS,
+    reduce: (rows) => placed('lobsters', rows).filter(isKept),
   },
   {
     source: 'lesswrong',
     from: 'lesswrong-final.ndjson.gz',
     to: 'lesswrong-final.ndjson.gz',
     titleProvenance: 'lesswrong:graphql-archive',
-    reduce: placedOnPublicationDay,
+    unverifiedRanks: UNVERIFIED_RANKS,
+    reduce: (rows) => placed('lesswrong', rows).filter(isKept),
+  },
+  // Hype titles are never fetched: a row without provenance would not be ranked.
+  {
+    source: 'hype:github',
+    from: 'hype-github-newrepos-2025-09-19_2025-12-31.ndjson.gz',
+    to: 'hype-github.ndjson.gz',
+    titleProvenance: 'hype:github:listing-archive',
+    unverifiedRanks: [],
+    reduce: (rows) => rows.map(movedToSample),
+  },
+  {
+    source: 'hype:hf-papers',
+    from: 'hype-hfpapers-2025-04-25_2025-12-31.ndjson.gz',
+    to: 'hype-hf-papers.ndjson.gz',
+    titleProvenance: 'hype:hf-papers:listing-archive',
+    unverifiedRanks: [],
+    reduce: (rows) =>
+      rows.filter(({ day, points }) => day >= PAPERS_FROM && points >= PAPERS_MIN_POINTS).map(movedToSample),
   },
 ]
 
@@ -80,7 +119,8 @@ function main(folder) {
   const target = fileURLToPath(new URL('../assets/demo', import.meta.url))
   mkdirSync(target, { recursive: true })
   for (const { origin, bytes } of samples) writeFileSync(join(target, origin.to), bytes)
-  const bySource = Object.fromEntries(samples.map(({ origin, titles }) => [origin.source, titles]))
+  const withoutProvenance = samples.filter(({ origin }) => origin.unverifiedRanks.length > 0)
+  const bySource = Object.fromEntries(withoutProvenance.map(({ origin, titles }) => [origin.source, titles]))
   writeFileSync(join(target, 'titles.json'), `${JSON.stringify(bySource, null, 2)}\n`)
 
   console.table(
@@ -101,8 +141,9 @@ function main(folder) {
 function buildSample(origin, folder) {
   const read = readRows(join(folder, origin.from)).filter((row) => isUsable(row, origin.source))
   const kept = origin.reduce(read).filter((row) => isInRange(row.day) && isInRange(dayOf(row.publishedAt)))
+  if (origin.unverifiedRanks.length > 0) requireSameTops(kept, placed(origin.source, read))
   const top = topEvents(kept, LAST_DAY)
-  const unverified = UNVERIFIED_RANKS.map((rank) => /** @type {Row} */ (top[rank - 1]))
+  const unverified = origin.unverifiedRanks.map((rank) => /** @type {Row} */ (top[rank - 1]))
   const titles = Object.fromEntries(unverified.map((row) => [row.sourceId, row.title]))
   const rows = kept
     .toSorted((a, b) => byCodeUnit(a.day, b.day) || byCodeUnit(a.sourceId, b.sourceId))
@@ -111,7 +152,7 @@ function buildSample(origin, folder) {
 }
 
 /**
- * Every reading from DAILY_FROM on and the last one before it, of the stories with enough points in the end.
+ * Of the stories that are kept: all readings of the best, of the others those from DAILY_FROM on and the last before it.
  *
  * @param {Row[]} rows
  */
@@ -119,19 +160,41 @@ function thinned(rows) {
   return [...byEvent(rows).values()].flatMap((readings) => {
     readings.sort((a, b) => byCodeUnit(a.day, b.day))
     const last = /** @type {Row} */ (readings.at(-1))
-    if (last.points < HN_MIN_POINTS) return []
+    if (!isKept(last)) return []
+    if (last.points >= HN_ALL_READINGS_POINTS) return readings
     const firstDaily = readings.findIndex((row) => row.day >= DAILY_FROM)
     return readings.slice(firstDaily === -1 ? -1 : Math.max(0, firstDaily - 1))
   })
 }
 
 /**
- * A single late reading gets the day of publication as its (synthetic) day of observation.
+ * All rows on the days of the sample. A single late reading gets the day of publication as its (synthetic) day of
+ * observation.
  *
+ * @param {string} source
  * @param {Row[]} rows
  */
-function placedOnPublicationDay(rows) {
-  return rows.map((row) => ({ ...row, day: dayOf(row.publishedAt) }))
+function placed(source, rows) {
+  return source === 'hn' ? rows : rows.map((row) => ({ ...row, day: dayOf(row.publishedAt) }))
+}
+
+/** @param {Row} row the last reading of a news story */
+function isKept({ source, sourceId, points, publishedAt }) {
+  const kept = KEPT.find(({ from }) => publishedAt >= from)
+  const minimum = kept?.points[/** @type {keyof (typeof KEPT)[number]['points']} */ (source)] ?? Infinity
+  return points >= minimum || KEYS_WITH_TEXT.has(`${source}-${sourceId}`)
+}
+
+/**
+ * Moves a hype row by whole days, so that its file ends with the sample.
+ *
+ * @param {Row} row
+ * @returns {Row}
+ */
+function movedToSample(row) {
+  const shiftMs = Date.parse(LAST_DAY) - Date.parse(HYPE_LAST_DAY)
+  const publishedAt = new Date(Date.parse(row.publishedAt) + shiftMs).toISOString()
+  return { ...row, day: dayOf(new Date(Date.parse(row.day) + shiftMs).toISOString()), publishedAt }
 }
 
 /**
@@ -139,9 +202,10 @@ function placedOnPublicationDay(rows) {
  *
  * @param {Row[]} rows
  * @param {string} asOfDay
+ * @param {number} [days]
  */
-function topEvents(rows, asOfDay) {
-  const firstDay = dayPlus(asOfDay, 1 - WINDOW_DAYS)
+function topEvents(rows, asOfDay, days = WINDOW_DAYS) {
+  const firstDay = dayPlus(asOfDay, 1 - days)
   const latest = [...byEvent(rows.filter((row) => row.day <= asOfDay)).values()].map((readings) =>
     readings.reduce((best, row) => (row.day > best.day ? row : best)),
   )
@@ -221,7 +285,32 @@ function byEvent(rows) {
 function requireEveryDay(hnRows) {
   const seen = new Set(hnRows.map((row) => row.day))
   for (let day = FIRST_DAY; day <= LAST_DAY; day = dayPlus(day, 1)) {
-    if (!seen.has(day)) throw new Error(`no Hacker News row on ${day}: lower HN_MIN_POINTS`)
+    if (!seen.has(day)) throw new Error(`no Hacker News row on ${day}: lower the points of KEPT`)
+  }
+}
+
+/**
+ * What was left out may be in none of the top lists of the last 30 days: of the Year on each, and of the live periods on
+ * the last.
+ *
+ * @param {Row[]} kept
+ * @param {Row[]} all
+ */
+function requireSameTops(kept, all) {
+  const lists = [1, 7, 30].map((days) => ({ asOfDay: LAST_DAY, days }))
+  for (let ago = 0; ago < 30; ago += 1) lists.push({ asOfDay: dayPlus(LAST_DAY, -ago), days: WINDOW_DAYS })
+  for (const { asOfDay, days } of lists) {
+    /** @param {Row[]} rows */
+    const keysOf = (rows) =>
+      topEvents(rows, asOfDay, days)
+        .slice(0, 100)
+        .map((row) => `${row.sourceId} ${row.points}`)
+    const [found, expected] = [keysOf(kept), keysOf(all)]
+    const place = expected.findIndex((key, index) => key !== found[index])
+    if (place !== -1)
+      throw new Error(
+        `${asOfDay}, ${days} days: place ${place + 1} is ${found[place]}, without the cut ${expected[place]}`,
+      )
   }
 }
 
@@ -231,7 +320,7 @@ function requireLimits(samples) {
   const bytes = samples.reduce((sum, sample) => sum + sample.bytes.length, 0)
   if (rows > MAX_ROWS || bytes > MAX_BYTES) {
     throw new Error(
-      `${rows} rows in ${bytes} bytes: at most ${MAX_ROWS} in ${MAX_BYTES}, raise HN_MIN_POINTS`,
+      `${rows} rows in ${bytes} bytes: at most ${MAX_ROWS} in ${MAX_BYTES}, raise the points of KEPT`,
     )
   }
 }

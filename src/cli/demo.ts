@@ -6,10 +6,10 @@ import { fileURLToPath } from 'node:url'
 import { ED25519_KEY_BYTES } from '../domain/digest.ts'
 import type { Clock, InputLine, LineSource } from '../domain/ports.ts'
 import { addDays, DAY_MS, dayOf, formatInstant, startOfDay } from '../domain/time.ts'
-import type { Day, Instant } from '../domain/time.ts'
+import type { Day } from '../domain/time.ts'
 import { lastCompleteDay } from '../domain/year/ledger.ts'
 import { evaluateModels } from '../jobs/models/evaluate-models.ts'
-import { importSignals } from '../jobs/import-lines.ts'
+import { importArticles, importSignals } from '../jobs/import-lines.ts'
 import { publishYear } from '../jobs/publish-year.ts'
 import { rankPeriods } from '../jobs/snapshot.ts'
 import { refreshIndex } from '../jobs/reindex.ts'
@@ -26,7 +26,14 @@ import { databaseAt, prepareFolders } from './data-folder.ts'
 import type { CommandContext } from './context.ts'
 import type { Terminal } from './terminal.ts'
 
-const SAMPLE_FILES = ['hn-frontpage.ndjson.gz', 'lobsters-final.ndjson.gz', 'lesswrong-final.ndjson.gz']
+const SAMPLE_FILES = [
+  'hn-frontpage.ndjson.gz',
+  'lobsters-final.ndjson.gz',
+  'lesswrong-final.ndjson.gz',
+  'hype-github.ndjson.gz',
+  'hype-hf-papers.ndjson.gz',
+]
+const ARTICLES_FILE = 'articles.ndjson.gz'
 
 /** Last day of observations in the bundled sample (assets/demo/SOURCES.md). */
 const SAMPLE_LAST_DAY: Day = '2021-11-07'
@@ -181,16 +188,17 @@ async function fill(
 /** @returns number of imported signals */
 async function importSample(container: Container, yesterday: Day, signal: AbortSignal): Promise<number> {
   const shiftMs = startOfDay(yesterday) - startOfDay(SAMPLE_LAST_DAY)
-  const files = await Promise.all(SAMPLE_FILES.map((name) => container.lineFile(assetPath(name), name)))
-  const onProgress = (): void => signal.throwIfAborted()
-  const { inserted, errorCount, errors } = await importSignals(
-    { feed: await container.feed(), onProgress },
-    files.map((file) => shifted(file, shiftMs)),
-    { onError: 'abort', titleProvenance: null, signal },
-  )
-  if (errorCount > 0) throw new Error(`the bundled sample is damaged: ${errors[0]?.reason}`)
-  await refreshIndex({ search: await container.search(), onProgress, signal })
-  return inserted
+  const shiftedFile = async (name: string): Promise<LineSource> =>
+    shifted(await container.lineFile(assetPath(name), name), shiftMs)
+  const ports = { feed: await container.feed(), onProgress: () => signal.throwIfAborted() }
+  const options = { onError: 'abort', titleProvenance: null, signal } as const
+  const signals = await importSignals(ports, await Promise.all(SAMPLE_FILES.map(shiftedFile)), options)
+  const articles = await importArticles(ports, [await shiftedFile(ARTICLES_FILE)], options)
+  for (const { errors } of [signals, articles]) {
+    if (errors[0]) throw new Error(`the bundled sample is damaged: ${errors[0].file}: ${errors[0].reason}`)
+  }
+  await refreshIndex({ search: await container.search(), ...ports, signal })
+  return signals.inserted
 }
 
 async function evaluateDemoModels(container: Container, signal: AbortSignal): Promise<void> {
@@ -246,12 +254,15 @@ function shifted(source: LineSource, shiftMs: number): LineSource {
   }
 }
 
+/** Moves the day and the times of a row of signals, or the time of an article. */
 function shiftLine(line: InputLine, shiftMs: number): InputLine {
   if ('problem' in line) return line
-  const row = JSON.parse(line.text) as { day: Day; publishedAt: string }
-  const day = dayOf(startOfDay(row.day) + shiftMs)
-  const publishedAt: Instant = Date.parse(row.publishedAt) + shiftMs
-  return { ...line, text: JSON.stringify({ ...row, day, publishedAt: formatInstant(publishedAt) }) }
+  const row = JSON.parse(line.text) as Partial<Record<'day' | 'publishedAt' | 'fetchedAt', string>>
+  if (row.day !== undefined) row.day = dayOf(startOfDay(row.day) + shiftMs)
+  for (const name of ['publishedAt', 'fetchedAt'] as const) {
+    if (row[name] !== undefined) row[name] = formatInstant(Date.parse(row[name]) + shiftMs)
+  }
+  return { ...line, text: JSON.stringify(row) }
 }
 
 function assetPath(name: string): string {

@@ -338,9 +338,10 @@ async function readWindow({ feed, clock, asOfDay, allowEmpty }: Run): Promise<{
   problem: string | null
 }> {
   const window = windowEnding(asOfDay)
-  const found = { window, ...(await feed.readWindow(window)) }
-  const titles = await feed.verifiedTitles(withoutProvenance(found.events))
-  const problem = windowProblem(found, titles, { allowEmpty, now: clock() })
+  const read = await feed.readWindow(window)
+  const titles = await feed.verifiedTitles(withoutProvenance(read.events))
+  const found = { window, ...read, titles }
+  const problem = windowProblem(found, { allowEmpty, now: clock() })
   const days = await Promise.all((problem?.rows ?? []).map((event) => feed.latestDay(event, asOfDay)))
   return { found, problem: problem?.message(days) ?? null }
 }
@@ -348,10 +349,10 @@ async function readWindow({ feed, clock, asOfDay, allowEmpty }: Run): Promise<{
 /** Ranks a window; the returned function seals it for a publication time. */
 async function sealing(
   run: Run,
-  { window, events, observed }: FoundWindow,
+  { window, events, observed, titles }: FoundWindow,
   generatedAt: Instant,
 ): Promise<(publishedAt: Instant) => SealedYear> {
-  const ranked = await rankWithTitles(run, events)
+  const ranked = await rankWithTitles(run, events, titles)
   if (listedEvents(ranked).length === 0 && !run.allowEmpty)
     throw new Error('the Year would be empty: no event has a title that its source confirms')
   const coverage = coverageOf(window, observed, ranked)

@@ -12,7 +12,7 @@ const TITLES_TIMEOUT_MS = 300_000
 const PER_SOURCE = 4
 
 interface RankingRun {
-  feed: Pick<FeedStore, 'verifiedTitles' | 'saveVerifiedTitle'>
+  feed: Pick<FeedStore, 'saveVerifiedTitle'>
   titles: TitleSource
   clock: Clock
   signal: AbortSignal
@@ -23,13 +23,15 @@ interface RankingRun {
  * Ranks a window, fetching every unverified title that the ranking needs from its owning source (docs/ranking.md, rule
  * 7). Each title is stored at once, except in a dry run, so that none is fetched twice.
  *
+ * @param stored stored verified titles of the events, by save key
  * @throws Refusal `source_unavailable` or `title_not_vouched`: the first one ends the ranking
  */
 export async function rankWithTitles(
   { feed, titles, clock, signal, dryRun }: RankingRun,
   events: readonly YearEvent[],
+  stored: ReadonlyMap<string, VerifiedTitle>,
 ): Promise<RankedYear> {
-  const known = new Map<string, VerifiedTitle>()
+  const known = new Map(stored)
   const deadline = clock() + TITLES_TIMEOUT_MS
   const fetchTitle = async (event: YearEvent, combinedSignal: AbortSignal): Promise<void> => {
     if (clock() > deadline)
@@ -44,10 +46,7 @@ export async function rankWithTitles(
   for (;;) {
     const outcome = rankYear(events, known)
     if (outcome.do === 'ranked') return outcome.year
-    const stored = await feed.verifiedTitles(outcome.events)
-    for (const [key, title] of stored) known.set(key, title)
-    const missing = outcome.events.filter(({ source, sourceId }) => !stored.has(saveKey(source, sourceId)))
-    await forEachTitle(missing, signal, fetchTitle)
+    await forEachTitle(outcome.events, signal, fetchTitle)
   }
 }
 

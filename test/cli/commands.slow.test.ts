@@ -95,7 +95,9 @@ test('a demo becomes ready, is labelled as a demo, and deletes its folder', asyn
     const live = (await (await fetch(`${url}/api/feed?sort=${sort}`)).json()) as {
       generatedAt: string
       popular: unknown[]
+      hypeReplicate: unknown[]
     }
+    if (sort !== 'day') expect(live.hypeReplicate).not.toEqual([])
     expect(dayOf(Date.parse(live.generatedAt))).toBe(lastCompleteDay(Date.now()))
     expect(live.popular.length).toBeGreaterThan(20)
   }
@@ -103,6 +105,14 @@ test('a demo becomes ready, is labelled as a demo, and deletes its folder', asyn
   const events = await askAgent({ url }, chatBody('What is trending?'))
   expect(events.map(({ event }) => event)).toEqual(expect.arrayContaining(['meta', 'tool', 'delta', 'done']))
   expect(textOf(events)).toMatch(/^_Demo.*\[[^\]]+\]\(https?:/s)
+  const article = textOf(await askAgent({ url }, chatBody('What about mapscii?')))
+  expect(article).toMatch(/From its text:\s+> .*Braille/s)
+  const yesterday = textOf(await askAgent({ url }, chatBody('What was the top yesterday?')))
+  expect(yesterday).toMatch(/^_Demo.*published on \d{4}-\d\d-\d\d:\s+1\. \[.+\]\(https?:/s)
+  const moved = (await (await fetch(`${url}/api/trend?key=hype-github-karpathy/nanochat`)).json()) as {
+    days: { points: number }[]
+  }
+  expect(new Set(moved.days.map(({ points }) => points)).size).toBeGreaterThan(5)
   expect(await end('SIGTERM')).toBe(0)
   expect(existsSync(folder)).toBe(false)
 })

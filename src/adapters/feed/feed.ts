@@ -141,7 +141,7 @@ async function publicationProblem(reader: SqlReader, now: Instant): Promise<stri
   const window = windowEnding(lastCompleteDay(now))
   const events = await readEvents(reader, window)
   const titles = await readVerifiedTitles(reader, withoutProvenance(events))
-  const problem = windowProblem({ window, events, observed: [] }, titles, { allowEmpty: true, now })
+  const problem = windowProblem({ window, events, observed: [], titles }, { allowEmpty: true, now })
   if (problem === null) return null
   const days = problem.rows.map((event) => latestDay(reader, event, window.asOfDay))
   return problem.message(await Promise.all(days))

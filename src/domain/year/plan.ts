@@ -100,6 +100,8 @@ export interface FoundWindow {
   window: YearWindow
   events: readonly YearEvent[]
   observed: readonly SourceObservation[]
+  /** Stored verified titles of the events without provenance, by save key. */
+  titles: ReadonlyMap<string, VerifiedTitle>
 }
 
 /** Reason why a window must not be published. */
@@ -122,15 +124,13 @@ const CORRECT_HINT = 'import correct rows for the same days with dash import sig
  * attempt would fail the same way. An unverified title counts with the row's own text, or with its stored title once a
  * source was read.
  *
- * @param titles stored verified titles of the window's events, by save key
  * @param now any instant of the run
  */
 export function windowProblem(
   found: FoundWindow,
-  titles: ReadonlyMap<string, VerifiedTitle>,
   { allowEmpty, now }: { allowEmpty: boolean; now: Instant },
 ): WindowProblem | null {
-  const year = rankWithStoredTitles(found.events, titles)
+  const year = rankWithStoredTitles(found)
   const listed = listedEvents(year)
   if (listed.length === 0 && !allowEmpty) return { rows: [], message: () => emptyYear(found.observed) }
   return tooLongRows(listed) ?? sealingProblem(found, year, now)
@@ -141,10 +141,7 @@ export function withoutProvenance(events: readonly YearEvent[]): YearEvent[] {
   return events.filter(({ titleProvenance }) => titleProvenance === null)
 }
 
-function rankWithStoredTitles(
-  events: readonly YearEvent[],
-  stored: ReadonlyMap<string, VerifiedTitle>,
-): RankedYear {
+function rankWithStoredTitles({ events, titles: stored }: FoundWindow): RankedYear {
   const titles = new Map(stored)
   for (;;) {
     const outcome = rankYear(events, titles)
@@ -194,7 +191,7 @@ function lengthProblem({ title, url, titleProvenance }: YearEvent): string | nul
 }
 
 function sealingProblem(
-  { window, observed }: FoundWindow,
+  { window, observed }: Pick<FoundWindow, 'window' | 'observed'>,
   year: RankedYear,
   now: Instant,
 ): WindowProblem | null {

@@ -1,6 +1,9 @@
 import { tokenize } from '../../domain/feed/tokenize.ts'
 import { parseJson } from '../../domain/text.ts'
 import { DATA_MARKER } from '../../domain/agent/prompt.ts'
+import { parseDay } from '../../domain/time.ts'
+import type { Day } from '../../domain/time.ts'
+import { dayOfQuestion } from './question-day.ts'
 
 /** A completion of the demo's model: tool calls, or its answer. */
 export type DemoCompletion = { calls: readonly Call[] } | { text: string }
@@ -47,7 +50,7 @@ const GREETING =
 
 /** Chooses the plan by the words of the question and the open item. */
 function planFor(request: DemoRequest, phrases: Phrases): Plan {
-  const { text, data, results } = request
+  const { text, data, results, today } = request
   const item = asObject(data?.['item'])
   const key = KEY.exec(text)?.[0] ?? keyOf(item)
   /** Plans one call, or the answer if its result is there. */
@@ -61,6 +64,14 @@ function planFor(request: DemoRequest, phrases: Phrases): Plan {
     callOnce('get_trend_history', { ...subject, from: null, to: null }, (result) =>
       historyAnswer(result, subject.term, phrases),
     )
+  const dayPlan = (day: Day): Plan => {
+    const at = day >= today ? null : `${day}T23:59:59.999Z`
+    return callOnce('get_period_top', { period: 'year', list: null, limit: LIST_LENGTH, at }, ({ items }) =>
+      itemsOf(items).length === 0
+        ? [phrases.notPublished(day)]
+        : listAnswer(items, phrases, phrases.onDay(day)),
+    )
+  }
   if (SIMILAR.test(text) && key !== '')
     return callOnce('find_similar_items', { key, limit: LIST_LENGTH }, ({ items }) =>
       listAnswer(items, phrases, phrases.similar),
@@ -70,6 +81,11 @@ function planFor(request: DemoRequest, phrases: Phrases): Plan {
     const [term] = subjectWords(withoutHistory)
     if (term !== undefined) return historyPlan({ key: null, term })
     if (key !== '') return historyPlan({ key, term: null })
+  }
+  const named = dayOfQuestion(text, today)
+  if (named) {
+    const words = subjectWords(named.rest)
+    return words.length > 0 ? searchPlan(words, request, phrases, named.day) : dayPlan(named.day)
   }
   if (item) return itemPlan(item, request, phrases)
   const period = PERIODS.find(([, pattern]) => pattern.test(text))?.[0]
@@ -107,15 +123,24 @@ function itemPlan(item: JsonObject, { data, results }: DemoRequest, phrases: Phr
 
 const SEARCH_WORDS = 2
 
-/** Plans a search, a second one with fewer words if it found nothing, then the text of the first item and similar items. */
-function searchPlan(words: readonly string[], { results }: DemoRequest, phrases: Phrases): Plan {
+/**
+ * Plans a search, a second one with fewer words if it found nothing, then the text of the first item and similar items.
+ *
+ * @param day day of the items; null: any
+ */
+function searchPlan(
+  words: readonly string[],
+  { results }: DemoRequest,
+  phrases: Phrases,
+  day: Day | null = null,
+): Plan {
   const byLength = words.toSorted((a, b) => b.length - a.length)
   const longestWords = new Set(byLength.slice(0, SEARCH_WORDS))
   // Search for the longest words, in their original order.
   const query = words.filter((word) => longestWords.has(word)).join(' ')
   const searchCall = (queryText: string): Call => ({
     name: 'search_items',
-    arguments: { query: queryText, sources: null, from: null, to: null, limit: LIST_LENGTH },
+    arguments: { query: queryText, sources: null, from: day, to: day, limit: LIST_LENGTH },
   })
   const last = results.at(-1)
   if (!last) return { calls: [searchCall(query)], paragraphs: null }
@@ -203,6 +228,8 @@ export interface DemoRequest {
   text: string
   /** The stored data of the prompt; null if there is none. */
   data: JsonObject | null
+  /** Day of the turn, UTC. */
+  today: Day
   /** Tool results, in the order of the calls. */
   results: readonly { tool: string; data: JsonObject }[]
   /** False if the request offers no tools. */
@@ -221,12 +248,15 @@ export function parseDemoRequest(body: unknown): DemoRequest | null {
     .filter(({ type, role }) => type === 'message' && role === 'user')
     .map(({ content }) => asString(content))
   const text = messages.at(-1) ?? ''
+  const today = parseDay(/ for a turn on (\S+) \(UTC\)/.exec(messages[0] ?? '')?.[1] ?? '')
+  if (today === null) return null
   const toolOf = (id: unknown): string =>
     asString(items.find((item) => item['call_id'] === id && item['name'] !== undefined)?.['name'])
   return {
     language: languageOf(messages, text),
     text,
     data: parseObject(BLOCK.exec(messages[0] ?? '')?.[1]),
+    today,
     results: items
       .filter(({ type }) => type === 'function_call_output')
       .map(({ call_id: id, output }) => ({ tool: toolOf(id), data: parseObject(output) ?? {} })),
@@ -264,12 +294,14 @@ const PHRASES = {
   en: {
     demo: '_Demo: a script answers here, not a language model._',
     hello:
-      'Ask what is trending, for the top of the day, week, month or year, for anything by its words, or how often a term is mentioned.',
+      'Ask what is trending, for the top of the day, week, month or year, for a day (“What was the top on 3 November?”), for anything by its words, or how often a term is mentioned.',
     trending: 'Trending now:',
     day: 'Top of the last 24 hours:',
     week: 'Top of the last 7 days:',
     month: 'Top of the last 30 days:',
     year: 'Top of the Year, from the archive:',
+    onDay: (day: Day) => `Top of the Year as it was published on ${day}:`,
+    notPublished: (day: Day) => `No Year was published by ${day}.`,
     found: (words: string) => `Found for “${words}”:`,
     nothing: (words: string) => `Nothing is stored about “${words}”.`,
     noData: 'The stored data holds nothing for this.',
@@ -286,12 +318,14 @@ const PHRASES = {
   ru: {
     demo: '_Демо: отвечает сценарий, а не языковая модель._',
     hello:
-      'Спросите, что сейчас в тренде, о лучшем за день, неделю, месяц или год, о чём угодно по словам или как часто упоминается слово.',
+      'Спросите, что сейчас в тренде, о лучшем за день, неделю, месяц или год, о дне («Что было лучшим вчера?»), о чём угодно по словам или как часто упоминается слово.',
     trending: 'Сейчас в тренде:',
     day: 'Лучшее за последние 24 часа:',
     week: 'Лучшее за последние 7 дней:',
     month: 'Лучшее за последние 30 дней:',
     year: 'Лучшее за год, из архива:',
+    onDay: (day: Day) => `Лучшее за год, каким оно было опубликовано ${day}:`,
+    notPublished: (day: Day) => `К ${day} ещё ничего не было опубликовано.`,
     found: (words: string) => `Найдено по запросу «${words}»:`,
     nothing: (words: string) => `О «${words}» ничего не сохранено.`,
     noData: 'В сохранённых данных этого нет.',
@@ -315,9 +349,11 @@ const STOP_WORDS = new Set(
   its latest like links list me more most my new news of on or our please recent say show so stories story tell than that
   the their them there these they thing things this those to top us was we were what whats when where which who why will
   with you your read article articles find search look anything something
+  happen happened popular
   а без бы был была было были в вам вас во вот все вы где да для до его ее её если есть еще ещё за и из или им их к как
   какие какой ко кто ли мне мой мы на над не нет но ну о об он она они от по под про расскажи с со так там то тоже ты у
-  уже что чем эта эти это этот я новости новость новое найди покажи поищи статьи статья пожалуйста говорят пишут`
+  уже что чем эта эти это этот я новости новость новое найди покажи поищи статьи статья пожалуйста говорят пишут
+  лучшее лучшие лучший лучшим топ произошло случилось популярно`
     .split(/\s+/)
     .filter((word) => word !== ''),
 )

@@ -38,6 +38,7 @@ const RESULTS: Readonly<Record<string, object>> = {
 
 interface Turn {
   tools: string[]
+  calls: object[]
   text: string
   texts: string[]
 }
@@ -62,7 +63,7 @@ async function turn(
   const grounding = { scope: 'site' as const, data, day: '2026-03-01', revision: null }
   const input = turnInput(parsed.request, grounding, 'ab12')
   const rounds: ToolRound[] = []
-  const told: Turn = { tools: [], text: '', texts: [] }
+  const told: Turn = { tools: [], calls: [], text: '', texts: [] }
   for (;;) {
     const call = {
       instructions: INSTRUCTIONS,
@@ -80,6 +81,7 @@ async function turn(
       const results = event.calls.map((each) => {
         expect(parseToolCall(each)).toMatchObject({ ok: true })
         told.tools.push(each.name)
+        told.calls.push(JSON.parse(each.arguments) as object)
         return { call: each, output: JSON.stringify({ ...RESULTS, ...changes.results }[each.name]) }
       })
       rounds.push({ output: event.output, results })
@@ -119,6 +121,35 @@ describe('the demo answers from tools', () => {
     expect(tools).toEqual(['get_trend_history'])
     expect(text).toContain('“rust” is mentioned by 12 stored items')
     expect(text).toContain('- 2026-03-01: 5')
+  })
+
+  test.each([
+    ['What was the top on 3 November?', '2025-11-03'],
+    ['What was the top on February 3rd?', '2026-02-03'],
+    ['the best of Dec 24, 2024', '2024-12-24'],
+    ['What happened on 2026-02-28?', '2026-02-28'],
+    ['What was popular yesterday?', '2026-02-28'],
+    ['top 5 days ago', '2026-02-24'],
+    ['Что было лучшим вчера?', '2026-02-28'],
+    ['Топ 14 февраля', '2026-02-14'],
+    ['Что произошло неделю назад?', '2026-02-22'],
+  ])('a question that names a day gets the Year of that day: %s', async (question, day) => {
+    const { tools, calls, text } = await turn(question)
+    expect(tools).toEqual(['get_period_top'])
+    expect(calls).toEqual([expect.objectContaining({ period: 'year', at: `${day}T23:59:59.999Z` })])
+    expect(text).toMatch(new RegExp(`(Year as it was published on|было опубликовано) ${day}:`))
+  })
+
+  test('a question about a subject on a day searches that day', async () => {
+    const { tools, calls } = await turn('What about solar chips on 14 February?')
+    expect(tools[0]).toBe('search_items')
+    expect(calls[0]).toMatchObject({ query: 'solar chips', from: '2026-02-14', to: '2026-02-14' })
+  })
+
+  test('the demo says that nothing was published by a day, and takes no day that does not exist', async () => {
+    const { text } = await turn('top on 1 January', { results: { get_period_top: { items: [] } } })
+    expect(text).toContain('No Year was published by 2026-01-01.')
+    expect((await turn('What about 31 February?')).tools[0]).toBe('search_items')
   })
 
   test('the demo searches again with fewer words, and says that nothing is stored', async () => {
