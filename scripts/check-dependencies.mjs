@@ -24,8 +24,12 @@ const isAllowed = (licence) =>
     .split(' OR ')
     .some((choice) => choice.split(' AND ').every((part) => licences.includes(part.trim())))
 
+/** A name that ends with `*` stands for all that begin so. */
+const isNamed = (pattern, name) =>
+  pattern.endsWith('*') ? name.startsWith(pattern.slice(0, -1)) : name === pattern
+
 const isException = ({ name, licence }) =>
-  exceptions.some((exception) => exception.name === name && exception.licence === licence)
+  exceptions.some((exception) => isNamed(exception.name, name) && exception.licence === licence)
 
 const partsOf = (version) => version.split('-')[0].split('.').map(Number)
 
@@ -52,7 +56,7 @@ const problems = packages.flatMap((each) => {
     ...bad.map(({ reason }) => `${name} ${version}: ${reason}`),
   ]
 })
-const unused = exceptions.filter(({ name }) => !packages.some((each) => each.name === name))
+const unused = exceptions.filter(({ name }) => !packages.some((each) => isNamed(name, each.name)))
 problems.push(...unused.map(({ name }) => `${name}: an exception is made for it, and it is not there`))
 
 for (const problem of problems) console.error(problem)

@@ -21,6 +21,7 @@ import { challengeSources, chatPanel } from './page/chat-panel.ts'
 import { feedPanel, feedTabs } from './page/feed-panel.ts'
 import { mountHome, mountPanelPage } from './page/home.ts'
 import { mountItemPage } from './page/item-page.ts'
+import { cardRoutes } from './page/share/card-routes.ts'
 import { PAGE_HEADERS, pageHeaders } from './page/layout.ts'
 import { MODELS_PATH, modelsPanel, modelsSummary } from './page/models-panel.ts'
 import { sharedSources } from './page/page-sources.ts'
@@ -88,7 +89,7 @@ export function createApp(ports: ServerPorts, readers = openReaders(ports)): H3 
     },
   })
   mountHealth(app, ports.checks, ports.isDraining, log)
-  const frame = { assets: mountAssets(app), demo }
+  const frame = { assets: mountAssets(app), demo, baseUrl }
   const notFoundPage = refusalPage(frame, 'not_found')
   const respondNotFound = (event: H3Event): Response =>
     asksForHtml(event) ? notFoundPage(event) : respondJson(event, 404, NO_STORE, { error: 'not_found' })
@@ -131,6 +132,7 @@ export function createApp(ports: ServerPorts, readers = openReaders(ports)): H3 
     ...changesRoutes({ publications, lists, clock, host }),
     ...rankRoutes({ publications, lists, clock, host }),
     ...logRoutes(readLog, clock),
+    ...cardRoutes({ sources, host }),
   ]
   mountRoutes(app, [...year, ...live, ...searchRoutes(ports.search, callerOf)], log)
   mountRoutes(app, [...freeModelRoutes(recommendation, demo, clock), ...ports.agent.routes], log)

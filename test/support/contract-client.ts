@@ -31,7 +31,12 @@ import {
   proofContract,
   tileContract,
 } from '../../src/server/year/log-routes.ts'
-import { chartContract, ranksContract } from '../../src/server/year/rank-routes.ts'
+import {
+  feedCardContract,
+  itemCardContract,
+  yearCardContract,
+} from '../../src/server/page/share/card-routes.ts'
+import { chartContract, itemChartContract, ranksContract } from '../../src/server/year/rank-routes.ts'
 
 /** The contracts of all routes that any origin may read. */
 export const PUBLIC_CONTRACTS: readonly Contract<string>[] = [
@@ -47,6 +52,8 @@ export const PUBLIC_CONTRACTS: readonly Contract<string>[] = [
   changesJsonContract,
   ranksContract,
   chartContract,
+  itemChartContract,
+  yearCardContract,
   checkpointContract,
   tileContract,
   policyContract,
@@ -55,8 +62,10 @@ export const PUBLIC_CONTRACTS: readonly Contract<string>[] = [
   rssContract,
   atomContract,
   jsonFeedContract,
+  feedCardContract,
   searchContract,
   similarContract,
+  itemCardContract,
   trendContract,
   ...FREE_MODELS_CONTRACTS,
 ]
@@ -126,7 +135,7 @@ export async function requestRoute(
 
 /** Texts say their character set; bytes and link lists, which are always UTF-8, have none. */
 function typeHeader(contentType: string): string {
-  const isPlain = ['application/octet-stream', 'application/link-format'].includes(contentType)
+  const isPlain = ['application/octet-stream', 'application/link-format', 'image/png'].includes(contentType)
   return isPlain ? contentType : `${contentType}; charset=utf-8`
 }
 

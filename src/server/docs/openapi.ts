@@ -15,7 +15,8 @@ import {
   objectContract,
   timeMapContract,
 } from '../year/routes.ts'
-import { chartContract, ranksContract } from '../year/rank-routes.ts'
+import { chartContract, itemChartContract, ranksContract } from '../year/rank-routes.ts'
+import { feedCardContract, itemCardContract, yearCardContract } from '../page/share/card-routes.ts'
 import { changesAtomContract, changesJsonContract, changesRssContract } from '../year/year-changes.ts'
 import {
   LOG_DOCS,
@@ -57,6 +58,8 @@ const INTERFACES: readonly Interface[] = [
       changesJsonContract,
       ranksContract,
       chartContract,
+      itemChartContract,
+      yearCardContract,
     ],
   },
   {
@@ -71,14 +74,14 @@ const INTERFACES: readonly Interface[] = [
     title: 'Live feed',
     summary: 'Serves the trends of now and of the last day, week and month, also as RSS, Atom and JSON Feed.',
     version: '1.0.0',
-    contracts: [liveContract, rssContract, atomContract, jsonFeedContract],
+    contracts: [liveContract, rssContract, atomContract, jsonFeedContract, feedCardContract],
   },
   {
     path: SEARCH_DOCS,
     title: 'Search',
     summary: 'Finds stored items, similar items, and trends of items and terms.',
     version: '1.0.0',
-    contracts: [searchContract, similarContract, trendContract],
+    contracts: [searchContract, similarContract, itemCardContract, trendContract],
   },
   {
     path: FREE_MODELS_DOCS,

@@ -254,7 +254,7 @@ function overview(columns: readonly OverviewColumn[], context: ListContext): Htm
   const long = others.filter(({ stories }) => stories.length > SHORT_LENGTH)
   const short = others.filter(({ stories }) => stories.length <= SHORT_LENGTH)
   return html`<div class="columns-frame">
-      <div class="columns">
+      <div class="columns ${long.length + Math.sign(short.length) > 3 ? 'four' : ''}">
         ${popular ? html`${render(popular)} ${jumpLinks(others)}` : NOTHING} ${long.map(render)}
         ${short.length > 0 ? html`<div class="cell">${short.map(render)}</div>` : NOTHING}
       </div>

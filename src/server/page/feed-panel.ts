@@ -7,6 +7,7 @@ import { RULE_PARAMS, applyRule, paramsOfRule, parseRule } from '../../domain/fe
 import { describeRule } from '../../domain/feed/subscription.ts'
 import { parseQuery } from '../../domain/query.ts'
 import { Refusal } from '../../domain/refusal.ts'
+import { dayOf } from '../../domain/time.ts'
 import { liveContract } from '../feed/live-routes.ts'
 import { parseFeed } from '../feed/proved-snapshots.ts'
 import { feedColumns, isEmptyFeed, titleOf } from './feed-items.ts'
@@ -16,6 +17,7 @@ import { NOTHING, ageOf, html, instantOf } from './html.ts'
 import type { Html } from './html.ts'
 import { refusalsOf } from './layout.ts'
 import type { PageQuery, Panel, PanelRefusal } from './layout.ts'
+import { CARD_PATHS, firstTitles, withQuery } from './share/preview.ts'
 import { NO_MOMENTS, YEAR_PARAMS, isYear, refusalOfYear } from './year/time-travel.ts'
 import { CHART_PARAM, INVALID_CHART } from './year/year-chart.ts'
 import { yearView } from './year/year-view.ts'
@@ -68,7 +70,12 @@ export function feedPanel(baseUrl: () => string): Panel {
           (${ageOf(generatedAt, now)}) · snapshot <code>${id}</code> ·
           <a href="/api/feed?${json}">JSON</a>
         </p>`
-      return { status: 200, content, title: titleOf(column, period) }
+      const preview = {
+        description: `${period}, as of ${dayOf(generatedAt)}: ${firstTitles(feed.popular)}`,
+        path: query.params.size === 0 ? '/' : `/?${String(query.params)}`,
+        card: withQuery(CARD_PATHS.feed, { sort }),
+      }
+      return { status: 200, content, title: titleOf(column, period), preview }
     },
     refusalOf(error, view) {
       const ownRefusal = error instanceof Refusal ? OWN_REFUSALS[error.code] : undefined

@@ -6,6 +6,7 @@ import type { Html } from './html.ts'
 import { HTML_TYPE, layout } from './layout.ts'
 import type { Frame, PageQuery, Panel, PanelRefusal, View } from './layout.ts'
 import type { MountPage } from './rendered-pages.ts'
+import type { Preview } from './share/preview.ts'
 
 /** A panel's content or refusal. */
 interface Rendered {
@@ -14,6 +15,7 @@ interface Rendered {
   content: Html
   status: number
   title?: string
+  preview?: Preview
   headers?: Readonly<Record<string, string>>
 }
 
@@ -23,8 +25,9 @@ export interface Sections {
   status: number
   /** Headers of the refusal that determines the status. */
   headers: Readonly<Record<string, string>>
-  /** Title of the lead panel's content; null if it has none. */
+  /** Title and preview of the lead panel's content; null if it has none. */
   title: string | null
+  preview: Preview | null
 }
 
 /**
@@ -49,6 +52,7 @@ export async function renderSections(
     status: statusSource?.status ?? 200,
     headers: statusSource?.headers ?? {},
     title: leading?.title ?? null,
+    preview: leading?.preview ?? null,
   }
 }
 
@@ -117,12 +121,12 @@ export function mountHome(mount: MountPage, { frame, panels, lead, tabs, headers
       const view = { sources, now: sources.clock(), query }
       const redirect = await redirectAddress(panels, view)
       if (redirect !== null) return { status: 303, headers: { ...headers, location: redirect }, text: '' }
-      const { sections, status, title } = await renderSections(event, panels, lead, view, log)
+      const { sections, status, title, preview } = await renderSections(event, panels, lead, view, log)
       const main = html`<h1 class="unseen">dash</h1>
         <div class="home">${sections} ${INTRODUCTION}</div>`
       const name = title === null ? 'dash' : `${title} · dash`
       const head = html`${panels.map((panel) => panel.head?.(view) ?? NOTHING)}`
-      const text = layout(frame, { title: name, head, tabs: tabs(query), main })
+      const text = layout(frame, { title: name, head, tabs: tabs(query), main, preview })
       return { status, headers: { ...headers, 'content-type': HTML_TYPE }, text }
     },
   })

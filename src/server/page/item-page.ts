@@ -4,7 +4,7 @@ import { isHttpUrl } from '../../domain/address.ts'
 import { discussionUrl, itemsOfKey } from '../../domain/feed/source.ts'
 import { nameOfSource, unitOf } from '../../domain/feed/subscription.ts'
 import { Refusal } from '../../domain/refusal.ts'
-import { addDays } from '../../domain/time.ts'
+import { addDays, formatInstant } from '../../domain/time.ts'
 import type { Day, Instant } from '../../domain/time.ts'
 import { atOfStop, momentAt, positionsOf } from '../../domain/year/history/calendar.ts'
 import type { TimelineStop, YearPosition } from '../../domain/year/history/calendar.ts'
@@ -15,13 +15,16 @@ import { codeOf } from '../route.ts'
 import type { Log } from '../route.ts'
 import { onceFor } from '../single-flight.ts'
 import type { ProvedPublication } from '../year/proved-publications.ts'
+import { ITEM_CHART_PATH, manifestsOf } from '../year/rank-routes.ts'
 import { hostOf, storyRow, untrustedLink } from './feed-items.ts'
 import { renderSections } from './home.ts'
 import { NOTHING, formatCounted, formatCount, html } from './html.ts'
 import type { Html } from './html.ts'
-import { HTML_TYPE, ITEM_PATH, PAGE_HEADERS, layout, refusalsOf } from './layout.ts'
+import { HTML_TYPE, ITEM_PATH, PAGE_HEADERS, itemHref, layout, refusalsOf } from './layout.ts'
 import type { Frame, PageQuery, Panel } from './layout.ts'
 import type { MountPage } from './rendered-pages.ts'
+import { CARD_PATHS, bestDayOf, itemFacts, withQuery } from './share/preview.ts'
+import { shareBox } from './share/share-box.ts'
 import { daysOf, parseTime, refusalOfYear, stopsOnce } from './year/time-travel.ts'
 
 /**
@@ -29,20 +32,21 @@ import { daysOf, parseTime, refusalOfYear, stopsOnce } from './year/time-travel.
  * items (docs/page.md).
  */
 export function mountItemPage(mount: MountPage, frame: Frame, log: Log): void {
-  const panels = [ITEM_PANEL, YEAR_RANKS_PANEL, SIMILAR_PANEL]
+  const panels = [ITEM_PANEL, yearRanksPanel(frame.baseUrl), SIMILAR_PANEL]
   mount({
     path: ITEM_PATH,
     query: { known: ['key', 'at'] },
     async render(sources, query, event) {
       const view = { sources, now: sources.clock(), query }
-      const { sections, status, headers, title } = await renderSections(event, panels, ITEM_PANEL, view, log)
+      const rendered = await renderSections(event, panels, ITEM_PANEL, view, log)
+      const { sections, status, headers, title, preview } = rendered
       const name = title ?? query.params.get('key') ?? ''
       const main = html`<h1 class="item-name"><bdi>${name === '' ? 'An item over time' : name}</bdi></h1>
         ${sections}`
       const head = html`<link rel="stylesheet" href="${frame.assets.href('uPlot.min.css')}" />
         <script defer src="${frame.assets.href('uPlot.iife.min.js')}"></script>
         <script type="module" src="${frame.assets.href('chart.js')}"></script>`
-      const text = layout(frame, { title: `${name} · dash`, head, main })
+      const text = layout(frame, { title: `${name} · dash`, head, main, preview })
       return { status, headers: { ...PAGE_HEADERS, ...headers, 'content-type': HTML_TYPE }, text }
     },
   })
@@ -62,7 +66,7 @@ const ITEM_PANEL: Panel = {
     const trend = await sources.search.itemTrend(parseKey(query.params))
     const [{ source, sourceId } = { source: '', sourceId: '' }] = itemsOfKey(trend.key)
     const shown = trend.days.slice(-DAYS_MAX)
-    const json = `/api/trend?${String(new URLSearchParams({ key: trend.key }))}`
+    const json = withQuery('/api/trend', { key: trend.key })
     const content = html`<div class="item-links" data-key="${trend.key}">
         ${itemLinks(trend, discussionUrl(source, sourceId))}
         <span class="title unseen" aria-hidden="true"><bdi>${trend.title}</bdi></span>
@@ -75,7 +79,12 @@ const ITEM_PANEL: Panel = {
         ${unitOf(source)} among that day's ${nameOfSource(source)} items, from the daily signals; a later
         import can change it
       </p>`
-    return { status: 200, content, title: trend.title }
+    const preview = {
+      description: `${[nameOfSource(source), ...itemFacts(trend, source)].join(' · ')}.`,
+      path: itemHref(trend.key),
+      card: withQuery(CARD_PATHS.item, { key: trend.key }),
+    }
+    return { status: 200, content, title: trend.title, preview }
   },
   refusalOf: refusalsOf(trendContract),
 }
@@ -91,8 +100,7 @@ function itemLinks({ url }: ItemTrend, discussion: string | null): Html {
 
 /** A sentence with the best rank and the days of observation. */
 function bestDay(days: readonly ObservedDay[], source: string): Html {
-  const ranked = days.filter((day): day is ObservedDay & { rank: number } => day.rank !== null)
-  const best = ranked.toSorted((a, b) => a.rank - b.rank)[0]
+  const best = bestDayOf(days)
   if (!best) return NOTHING
   const first = days[0]?.day ?? best.day
   return html`<p class="stay">
@@ -220,7 +228,7 @@ const SIMILAR_PANEL: Panel = {
 const STOPS_PER_PAGE = 31
 
 /** The panel of an item's rank in each publication of the Year, read from verified bytes. */
-const YEAR_RANKS_PANEL: Panel = {
+const yearRanksPanel = (baseUrl: () => string): Panel => ({
   id: 'year-ranks',
   title: 'In the Top Year',
   params: ['key', 'at'],
@@ -241,10 +249,24 @@ const YEAR_RANKS_PANEL: Panel = {
     return html`<p>
         The published rank in the list of its source and in <em>Popular</em>; a published rank never changes.
       </p>
-      ${shown.length === 0 ? NO_PUBLICATION : table(folded)} ${pageLinks(stops, stopIndex, query, now)}`
+      ${shown.length === 0 ? NO_PUBLICATION : table(folded)} ${pageLinks(stops, stopIndex, query, now)}
+      ${rows.some((each) => 'row' in each) ? shareItem(baseUrl(), key, shown) : NOTHING}`
   },
   refusalOf: (error, view) =>
     codeOf(trendContract, error) === 'invalid_key' ? INVALID_KEY : refusalOfYear(error, view),
+})
+
+/** Offers the shown ranks to other pages, as of the newest publication among them. */
+function shareItem(baseUrl: string, key: string, shown: readonly TimelineStop[]): Html {
+  const newest = manifestsOf(shown).at(-1)
+  if (!newest) return NOTHING
+  const params = { key, at: formatInstant(newest.publishedAt) }
+  const alt = `Ranks of ${key} in the Year up to ${newest.asOfDay}`
+  return shareBox({
+    baseUrl,
+    path: withQuery(ITEM_PATH, params),
+    chart: { path: ITEM_CHART_PATH, params, alt },
+  })
 }
 
 const INVALID_KEY = { status: 400, code: 'invalid_key', when: trendContract.refusals.invalid_key.when }

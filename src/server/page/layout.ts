@@ -7,11 +7,15 @@ import { PAGE_FOOTER, TABS_TO_HOME, pageHeader } from './header.ts'
 import { NOTHING, html } from './html.ts'
 import type { Html } from './html.ts'
 import type { PageSources } from './page-sources.ts'
+import { previewTags } from './share/preview.ts'
+import type { Preview } from './share/preview.ts'
 
 /** The parts that all pages of a server share. */
 export interface Frame {
   assets: Assets
   demo: boolean
+  /** Public URL of the server, without a trailing slash. */
+  baseUrl: () => string
 }
 
 /** The content of one page. */
@@ -23,12 +27,14 @@ export interface PageContent {
   tabs?: Html
   /** Content of `<main>`. */
   main: Html
+  /** Null or absent: a general description. */
+  preview?: Preview | null
 }
 
 /** Renders a whole page around its content: skip link, header, landmarks, footer. */
 export function layout(
-  { assets, demo }: Frame,
-  { title, head, tabs = TABS_TO_HOME, main }: PageContent,
+  { assets, demo, baseUrl }: Frame,
+  { title, head, tabs = TABS_TO_HOME, main, preview = null }: PageContent,
 ): string {
   const name = demo ? `DEMO: ${title}` : title
   return html`<!doctype html>
@@ -38,6 +44,7 @@ export function layout(
         <meta name="viewport" content="width=device-width, initial-scale=1" />
         <meta name="color-scheme" content="light dark" />
         <title>${name}</title>
+        ${previewTags(baseUrl(), name, preview)}
         <link rel="icon" type="image/svg+xml" href="${assets.href('icon.svg')}" />
         <link rel="stylesheet" href="${assets.href('page.css')}" />
         <script src="${assets.href('theme.js')}"></script>
@@ -122,6 +129,7 @@ export interface PanelContent {
   content: Html
   /** Part of the page's title. */
   title?: string
+  preview?: Preview
 }
 
 /**

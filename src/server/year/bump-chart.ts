@@ -6,7 +6,7 @@ import type { Xml } from '../feed/formats.ts'
 
 /** Themes of a chart. */
 export const CHART_THEMES = ['light', 'dark'] as const
-type ChartTheme = (typeof CHART_THEMES)[number]
+export type ChartTheme = (typeof CHART_THEMES)[number]
 
 interface Palette {
   ground: string
@@ -18,7 +18,7 @@ interface Palette {
   lines: readonly string[]
 }
 
-const PALETTES: Readonly<Record<ChartTheme, Palette>> = {
+export const PALETTES: Readonly<Record<ChartTheme, Palette>> = {
   light: {
     ground: '#ffffff',
     ink: '#16181b',
@@ -68,17 +68,34 @@ export function bumpChartSvg({ columns, lines, top, titleOf, theme, prefix }: Bu
   const xOf = (index: number): number =>
     LEFT + 12 + ((index + 0.5) * (PLOT - 24)) / Math.max(1, columns.length)
   const title = `${prefix}Top ${top} of the Year, ${daysOf(columns)}`
-  return xml`<svg xmlns="http://www.w3.org/2000/svg" width="${WIDTH}" height="${height}" viewBox="0 0 ${WIDTH} ${height}"
-role="img" aria-label="${title}" font-family="Segoe UI,Roboto,Liberation Sans,Arial,sans-serif" font-size="13">
-<title>${title}</title>
-<rect width="${WIDTH}" height="${height}" fill="${palette.ground}"/>
-${gapPattern(palette)}
-${columns.map((column, index) => gapBand(column, xOf(index), (PLOT - 24) / columns.length, top))}
+  const width = (PLOT - 24) / columns.length
+  return chartFrame(
+    { width: WIDTH, height, title, palette },
+    xml`${columns.map((column, index) => gapBand(column, { x: xOf(index), width, top: HEAD, height: top * ROW }))}
 <g fill="${palette.soft}" font-size="11">${dayLabels(columns, xOf)}</g>
 <g stroke="${palette.line}">${ranksTo(top).map((rank) => xml`<path d="M${LEFT} ${yOf(rank)}h${PLOT}"/>`)}</g>
 <g fill="${palette.soft}" text-anchor="end">${ranksTo(top).map((rank) => rankLabel(rank))}</g>
-${lines.map((line, index) => lineOf(line, palette.lines[index % palette.lines.length] ?? palette.ink, xOf, columns))}
-<g fill="${palette.ink}">${lines.map((line) => labelOf(line, titleOf))}</g>
+${lines.map(({ ranks }, index) => linePath(ranks, palette.lines[index % palette.lines.length] ?? palette.ink, xOf, yOf))}
+<g fill="${palette.ink}">${lines.map((line) => labelOf(line, titleOf))}</g>`,
+  )
+}
+
+interface ChartFrame {
+  width: number
+  height: number
+  /** For people who do not see the picture. */
+  title: string
+  palette: Palette
+}
+
+/** An SVG document with a title, a ground, and the pattern of gaps. */
+export function chartFrame({ width, height, title, palette }: ChartFrame, content: Xml): string {
+  return xml`<svg xmlns="http://www.w3.org/2000/svg" width="${width}" height="${height}" viewBox="0 0 ${width} ${height}"
+role="img" aria-label="${title}" font-family="Segoe UI,Roboto,Liberation Sans,Arial,sans-serif" font-size="13">
+<title>${title}</title>
+<rect width="${width}" height="${height}" fill="${palette.ground}"/>
+${gapPattern(palette)}
+${content}
 </svg>
 `.xml
 }
@@ -106,10 +123,19 @@ function gapPattern({ gap }: Palette): Xml {
 `
 }
 
-function gapBand({ isGap, firstDay, lastDay }: BumpColumn, x: number, width: number, top: number): Xml {
+interface Band {
+  /** Middle of the column. */
+  x: number
+  width: number
+  top: number
+  height: number
+}
+
+/** The hatched band of a gap; nothing for a publication. */
+export function gapBand({ isGap, firstDay, lastDay }: BumpColumn, { x, width, top, height }: Band): Xml {
   if (!isGap) return xml``
   const days = firstDay === lastDay ? firstDay : `${firstDay} to ${lastDay}`
-  return xml`<rect x="${round(x - width / 2)}" y="${HEAD}" width="${round(width)}" height="${top * ROW}" fill="url(#gap)">
+  return xml`<rect x="${round(x - width / 2)}" y="${top}" width="${round(width)}" height="${height}" fill="url(#gap)">
 <title>Gap: nothing was published for ${days}</title></rect>
 `
 }
@@ -117,7 +143,8 @@ function gapBand({ isGap, firstDay, lastDay }: BumpColumn, x: number, width: num
 /** Most days written above the chart. */
 const DAY_LABELS = 6
 
-function dayLabels(columns: readonly BumpColumn[], xOf: (index: number) => number): Xml[] {
+/** Some days of the columns, above the chart. */
+export function dayLabels(columns: readonly BumpColumn[], xOf: (index: number) => number): Xml[] {
   const step = Math.max(1, Math.ceil(columns.length / DAY_LABELS))
   return columns.flatMap(({ firstDay }, index) =>
     index % step === 0
@@ -133,22 +160,22 @@ function monthDay(day: Day): string {
 }
 
 /** A line with a break wherever a column has no rank; a rank between two breaks is a dot. */
-function lineOf(
-  { ranks }: BumpLine,
+export function linePath(
+  ranks: readonly (number | null)[],
   colour: string,
-  xOf: (index: number) => number,
-  columns: readonly BumpColumn[],
+  atColumn: (index: number) => number,
+  atRank: (rank: number) => number,
 ): Xml {
-  const points = ranks.map((rank, index) => (rank === null ? null : `${round(xOf(index))} ${yOf(rank)}`))
+  const points = ranks.map((rank, index) => (rank === null ? null : `${round(atColumn(index))} ${atRank(rank)}`))
   const path = points.map((point, index) => {
     if (point === null) return ''
     return `${index === 0 || points[index - 1] === null ? 'M' : 'L'}${point}`
   })
-  const radius = columns.length > 40 ? 2 : 3.5
+  const radius = ranks.length > 40 ? 2 : 3.5
   const dots = ranks.flatMap((rank, index) =>
     rank === null
       ? []
-      : [xml`<circle cx="${round(xOf(index))}" cy="${yOf(rank)}" r="${radius}" fill="${colour}"/>`],
+      : [xml`<circle cx="${round(atColumn(index))}" cy="${atRank(rank)}" r="${radius}" fill="${colour}"/>`],
   )
   return xml`<path d="${path.join('')}" fill="none" stroke="${colour}" stroke-width="2.5" stroke-linejoin="round"/>${dots}
 `
@@ -163,6 +190,7 @@ function labelOf({ key, ranks }: BumpLine, titleOf: (key: string) => string): Xm
   return xml`<text x="${LEFT + PLOT}" y="${yOf(rank) + 4}">${text}<title>${title}</title></text>`
 }
 
-function round(value: number): number {
+/** Rounds a coordinate. */
+export function round(value: number): number {
   return Math.round(value * 10) / 10
 }

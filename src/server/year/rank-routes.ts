@@ -1,5 +1,8 @@
 import { LRUCache } from 'lru-cache'
 import { z } from 'zod'
+import { COLUMNS, COLUMN_NAMES } from '../../domain/feed/columns.ts'
+import type { ColumnName } from '../../domain/feed/columns.ts'
+import { similarQuery } from '../../domain/feed/search.ts'
 import type { Clock } from '../../domain/ports.ts'
 import { parseQuery } from '../../domain/query.ts'
 import { Refusal } from '../../domain/refusal.ts'
@@ -13,6 +16,7 @@ import type { HistoryRefusal } from '../../domain/year/history/history.ts'
 import { bumpColumns, bumpLines, lastStops, turnoverBetween } from '../../domain/year/history/rank-history.ts'
 import type { Manifest } from '../../domain/year/ledger.ts'
 import type { FeedHost } from '../feed/feeds.ts'
+import { similarContract } from '../feed/search-routes.ts'
 import { JSON_TYPE, publishedBody, respondPublished } from '../respond.ts'
 import type { PublishedBody } from '../respond.ts'
 import { publicAccess, route } from '../route.ts'
@@ -20,6 +24,8 @@ import type { Contract, Route } from '../route.ts'
 import { onceFor } from '../single-flight.ts'
 import { CHART_THEMES, bumpChartSvg } from './bump-chart.ts'
 import type { BumpChart } from './bump-chart.ts'
+import { itemChartSvg } from './item-chart.ts'
+import type { ItemChart } from './item-chart.ts'
 import type { ProvedPublications } from './proved-publications.ts'
 import { HISTORY_DOCS, historyContract, indexContract } from './routes.ts'
 import { changesRssContract } from './year-changes.ts'
@@ -59,6 +65,8 @@ const chartQuery = ranksQuery.extend({
     .transform((theme) => theme ?? 'light'),
 })
 
+const itemChartQuery = chartQuery.extend({ key: similarQuery.shape.key })
+
 export interface RankPorts {
   publications: Pick<ProvedPublications, 'entries'>
   lists: ReadYearLists
@@ -78,6 +86,7 @@ interface Range {
 export function rankRoutes({ publications, lists, clock, host }: RankPorts): Route[] {
   const stopsOf = onceFor((proved: ProvedLedger) => timelineStops(proved))
   const bodies = new LRUCache<string, PublishedBody>({ max: BODIES_MAX })
+  const prefix = (): string => (host().demo ? 'DEMO: ' : '')
 
   const readRange = async (at: Instant, count: number): Promise<Range> => {
     const proved = await publications.entries()
@@ -111,21 +120,64 @@ export function rankRoutes({ publications, lists, clock, host }: RankPorts): Rou
       return respondPublished(event, ranksContract.headers, body)
     }),
     route(chartContract, async (event) => {
-      const codes = { ...RANK_CODES, theme: 'invalid_theme' } as const
-      const { at, count, theme } = parseQuery(chartQuery, event.url.searchParams, codes)
+      const { at, count, theme } = parseQuery(chartQuery, event.url.searchParams, CHART_CODES)
       const range = await readRange(pastOr(at, clock()), count)
-      const prefix = host().demo ? 'DEMO: ' : ''
-      const write = (): string => bumpChartSvg({ ...chartOf(range.stops, range.lists), theme, prefix })
-      const body = bodyOf(range, `chart ${theme}`, 'image/svg+xml; charset=utf-8', write)
+      const write = (): string =>
+        bumpChartSvg({ ...chartOf(range.stops, range.lists), theme, prefix: prefix() })
+      const body = bodyOf(range, `chart ${theme}`, SVG_TYPE, write)
       return respondPublished(event, { ...chartContract.headers, ...SVG_HEADERS }, body)
+    }),
+    route(itemChartContract, async (event) => {
+      const { key, at, count, theme } = parseQuery(itemChartQuery, event.url.searchParams, {
+        ...CHART_CODES,
+        key: 'invalid_key',
+      })
+      const range = await readRange(pastOr(at, clock()), count)
+      const chart = itemChartOf(range, key)
+      if (!chart) throw new Refusal<ItemChartRefusal>('item_not_listed')
+      const write = (): string => itemChartSvg({ ...chart, theme, prefix: prefix() })
+      const body = bodyOf(range, `item ${theme} ${key}`, SVG_TYPE, write)
+      return respondPublished(event, { ...itemChartContract.headers, ...SVG_HEADERS }, body)
     }),
   ]
 }
 
+/** The ranks of an item in a range, in its own list and in Popular; null if no publication lists it. */
+function itemChartOf(
+  { stops, lists }: Range,
+  key: string,
+): Pick<ItemChart, 'title' | 'columns' | 'series'> | null {
+  const newestFirst = manifestsOf(stops).toReversed()
+  const listed = (name: ColumnName): boolean =>
+    newestFirst.some(({ sha256 }) => lists.get(sha256)?.ranks[name].has(key))
+  const names = COLUMN_NAMES.filter(listed)
+  if (names.length === 0) return null
+  const items = newestFirst.flatMap(({ sha256 }) => lists.get(sha256)?.popular ?? [])
+  const series = names.map((name) => ({
+    name: `in ${COLUMNS[name]}`,
+    ranks: bumpColumns(stops, (sha256) => lists.get(sha256)?.ranks[name] ?? null).map(
+      ({ ranks }) => ranks?.get(key) ?? null,
+    ),
+  }))
+  return {
+    title: items.find((item) => item.key === key)?.title ?? key,
+    columns: bumpColumns(stops, () => null),
+    series,
+  }
+}
+
+const SVG_TYPE = 'image/svg+xml; charset=utf-8'
+
 const RANK_CODES = { at: 'invalid_at', count: 'invalid_count' } as const satisfies Record<string, RankRefusal>
 
-/** A picture opened on its own must not run anything. */
-const SVG_HEADERS = { 'content-security-policy': "default-src 'none'", 'x-content-type-options': 'nosniff' }
+const CHART_CODES = { ...RANK_CODES, theme: 'invalid_theme' } as const
+
+/** A picture opened on its own must not run anything; other pages may show it. */
+const SVG_HEADERS = {
+  'content-security-policy': "default-src 'none'",
+  'x-content-type-options': 'nosniff',
+  'cross-origin-resource-policy': 'cross-origin',
+}
 
 function pastOr(at: Instant | undefined, now: Instant): Instant {
   if (at !== undefined && !isPast(at, now)) throw new Refusal<RankRefusal>('invalid_at')
@@ -269,5 +321,28 @@ export const chartContract: Contract<RankRefusal> = {
   refusals: {
     ...ranksContract.refusals,
     invalid_theme: { status: 400, when: '`theme` is given twice or neither `light` nor `dark`' },
+  },
+}
+
+type ItemChartRefusal = RankRefusal | 'invalid_key' | 'item_not_listed'
+
+/** Path of the chart of an item. */
+export const ITEM_CHART_PATH = '/charts/item.svg'
+
+/** `GET /charts/item.svg` (docs/api.md). */
+export const itemChartContract: Contract<ItemChartRefusal> = {
+  ...chartContract,
+  path: ITEM_CHART_PATH,
+  operationId: 'getItemChart',
+  summary: 'Get the ranks of an item over publications as a picture',
+  description: [
+    'The ranks of an item in its own list and in `popular`, over `count` publications up to the newest at or before `at`.',
+    'A gap breaks the lines, as does a publication that does not list the item among the first hundred.',
+  ].join(' '),
+  query: itemChartQuery,
+  refusals: {
+    ...chartContract.refusals,
+    invalid_key: similarContract.refusals.invalid_key,
+    item_not_listed: { status: 404, when: 'none of these publications lists the item' },
   },
 }

@@ -62,6 +62,8 @@ const DESCRIBED: Readonly<Record<string, Described>> = {
       'get /api/feed/history/feed.json (If-None-Match) 200 304 404 405 503 application/feed+json',
       'get /api/feed/history/ranks (at count If-None-Match) 200 304 400 404 405 503 application/json',
       'get /charts/year.svg (at count theme If-None-Match) 200 304 400 404 405 503 image/svg+xml',
+      'get /charts/item.svg (at count theme key If-None-Match) 200 304 400 404 405 503 image/svg+xml',
+      'get /cards/year.png (at If-None-Match) 200 304 400 404 405 503 image/png',
     ],
     schemas:
       'IndexedGap IndexedPublication YearChanges YearCoverage YearFeed YearHistoryIndex YearItem YearPublication YearRanks',
@@ -73,6 +75,7 @@ const DESCRIBED: Readonly<Record<string, Described>> = {
       'get /api/rss (sort q source minPoints minComments top If-None-Match) 200 304 400 404 405 503 application/rss+xml',
       'get /api/atom (sort q source minPoints minComments top If-None-Match) 200 304 400 404 405 503 application/atom+xml',
       'get /api/feed.json (sort q source minPoints minComments top If-None-Match) 200 304 400 404 405 503 application/feed+json',
+      'get /cards/feed.png (sort If-None-Match) 200 304 400 404 405 503 image/png',
     ],
     schemas: 'JsonFeed LiveFeed LiveHackerNewsItem LiveHypeItem LiveItem LiveLessWrongItem LiveLobstersItem',
     codes: LIVE_REFUSALS,
@@ -81,6 +84,7 @@ const DESCRIBED: Readonly<Record<string, Described>> = {
     operations: [
       'get /api/search (q source from to limit cursor If-None-Match) 200 304 400 405 429 503 application/json',
       'get /api/similar (key limit If-None-Match) 200 304 400 404 405 429 503 application/json',
+      'get /cards/item.png (key If-None-Match) 200 304 400 404 405 429 503 image/png',
       'get /api/trend (key term from to If-None-Match) 200 304 400 404 405 429 503 application/json',
     ],
     schemas: 'ItemTrend SearchPage SimilarItems TermTrend Trend',

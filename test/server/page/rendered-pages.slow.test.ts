@@ -94,7 +94,11 @@ function openScene(changes: Partial<Page> = {}): Scene {
   const shown = changeable()
   const renders = new Map<string, number>()
   const began: string[] = []
-  const frame = { assets: { href: (name: string) => `/assets/${name}` }, demo: false }
+  const frame = {
+    assets: { href: (name: string) => `/assets/${name}` },
+    demo: false,
+    baseUrl: () => 'https://dash.example',
+  }
   const mount = servePages(app, { frame, sources: sourcesOf(shown, began), trustedProxies: LOOPBACK })
   const count = (path: string): void => void renders.set(path, (renders.get(path) ?? 0) + 1)
   mount({

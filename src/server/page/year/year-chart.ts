@@ -10,6 +10,8 @@ import { NOTHING, html } from '../html.ts'
 import type { Html } from '../html.ts'
 import { itemHref } from '../layout.ts'
 import type { PageQuery } from '../layout.ts'
+import { withQuery } from '../share/preview.ts'
+import { shareBox } from '../share/share-box.ts'
 
 /** Numbers of publications that the chart can show. */
 const COUNTS = [COUNT_DEFAULT, PUBLICATIONS_MAX]
@@ -41,13 +43,13 @@ export function yearChart(
   stops: readonly TimelineStop[],
   lists: ListsByDigest,
   count: number,
-  query: PageQuery,
+  { query, baseUrl }: { query: PageQuery; baseUrl: string },
 ): Html {
   const newest = manifestsOf(stops).at(-1)
   if (!newest || !lists.get(newest.sha256)) return NOTHING
   const at = formatInstant(newest.publishedAt)
-  const source = (theme: string): string =>
-    `${CHART_PATH}?${String(new URLSearchParams({ at, count: String(count), theme }))}`
+  const params = { at, count: String(count) }
+  const source = (theme: string): string => withQuery(CHART_PATH, { ...params, theme })
   const { columns, lines, top, titleOf } = chartOf(stops, lists)
   const name = `Ranks of the first ${top} of Popular in ${manifestsOf(stops).length} publications up to ${newest.asOfDay}`
   const spans = COUNTS.map((each) =>
@@ -103,6 +105,11 @@ export function yearChart(
         </table>
       </div>
     </details>
+    ${shareBox({
+      baseUrl,
+      path: withQuery('/', { sort: 'year', at }),
+      chart: { path: CHART_PATH, params, alt: name },
+    })}
   </figure>`
 }
 

@@ -4,6 +4,7 @@ import { applyRule, parseRule } from '../../../domain/feed/rule.ts'
 import type { FeedRule } from '../../../domain/feed/rule.ts'
 import { describeRule } from '../../../domain/feed/subscription.ts'
 import { Refusal } from '../../../domain/refusal.ts'
+import { formatInstant } from '../../../domain/time.ts'
 import type { Day, Instant } from '../../../domain/time.ts'
 import { atOfDay, lastDayOf, momentAt } from '../../../domain/year/history/calendar.ts'
 import type { Moment, TimelineStop } from '../../../domain/year/history/calendar.ts'
@@ -24,6 +25,7 @@ import { NOTHING, ageOf, formatCounted, html, instantOf } from '../html.ts'
 import type { Html } from '../html.ts'
 import type { PageSources } from '../page-sources.ts'
 import type { PanelContent, View } from '../layout.ts'
+import { CARD_PATHS, firstTitles, withQuery } from '../share/preview.ts'
 import { NEW, rankChange, yearComparison } from './comparison.ts'
 import { proofPanel } from './proof-panel.ts'
 import type { Evidence } from './proof-panel.ts'
@@ -127,7 +129,14 @@ export function yearView(baseUrl: () => string): YearView {
     ${publicationLine(publication, now)} ${envelope ? coverageLine(envelope) : NOTHING}`
     const day = `Year up to ${publication.manifest.asOfDay}`
     const shown = moment.due.is === 'gap' ? `gap of ${moment.dueDay}, ${day}` : day
-    return { status: 200, content, title: titleOf(column, shown + ruleText(rule)) }
+    const { asOfDay, publishedAt } = publication.manifest
+    const at = formatInstant(publishedAt)
+    const preview = {
+      description: `The Top Year up to ${asOfDay}: ${firstTitles(envelope?.feed.popular ?? [])}`,
+      path: withQuery('/', { sort: 'year', at }),
+      card: withQuery(CARD_PATHS.year, { at }),
+    }
+    return { status: 200, content, title: titleOf(column, shown + ruleText(rule)), preview }
   }
 
   function renderComparison(frame: Frame, served: readonly [ServedMoment, ServedMoment]): PanelContent {
@@ -209,8 +218,11 @@ function timelineOf({ view, stops, period, history }: Frame, moment: Moment): Ht
   return timeline({ moment, period, stops, lists: 'lists' in history ? history.lists : null, query, now })
 }
 
-function chartOf({ shown, chartCount, view }: Frame, { lists }: { lists: ListsByDigest }): Html {
-  return yearChart(lastStops(shown, shown.length - 1, chartCount), lists, chartCount, view.query)
+function chartOf({ shown, chartCount, view, evidence }: Frame, { lists }: { lists: ListsByDigest }): Html {
+  return yearChart(lastStops(shown, shown.length - 1, chartCount), lists, chartCount, {
+    query: view.query,
+    baseUrl: evidence.baseUrl,
+  })
 }
 
 function listsOf(frame: Frame, envelope: YearEnvelope, { manifest }: ProvedPublication): Html {

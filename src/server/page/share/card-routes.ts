@@ -1,0 +1,152 @@
+import type { H3Event } from 'h3'
+import { z } from 'zod'
+import { liveQuery, parseLiveSort } from '../../../domain/feed/live-sort.ts'
+import type { LiveRefusal } from '../../../domain/feed/live-sort.ts'
+import { parseKey, similarQuery } from '../../../domain/feed/search.ts'
+import { itemsOfKey } from '../../../domain/feed/source.ts'
+import { nameOfSource } from '../../../domain/feed/subscription.ts'
+import { parseQuery } from '../../../domain/query.ts'
+import { Refusal } from '../../../domain/refusal.ts'
+import { dayOf } from '../../../domain/time.ts'
+import { latestAt } from '../../../domain/year/chain.ts'
+import { historyQuerySchema, isPast } from '../../../domain/year/history/history.ts'
+import { parseFeed } from '../../feed/proved-snapshots.ts'
+import type { FeedHost } from '../../feed/feeds.ts'
+import { liveContract } from '../../feed/live-routes.ts'
+import { similarContract } from '../../feed/search-routes.ts'
+import { respondPublished } from '../../respond.ts'
+import { route } from '../../route.ts'
+import type { Contract, Route } from '../../route.ts'
+import { ranksContract } from '../../year/rank-routes.ts'
+import { PERIOD_TITLES } from '../header.ts'
+import type { PageSources } from '../page-sources.ts'
+import { CARD_SIZE, itemCard, listCard } from './card-svg.ts'
+import type { CardFrame } from './card-svg.ts'
+import { CARD_BUSY, cardDrawer } from './png.ts'
+import { CARD_PATHS, itemFacts, numbersOf } from './preview.ts'
+
+interface CardPorts {
+  sources: PageSources
+  host: () => FeedHost
+}
+
+/** Routes of the share cards: pictures that previews of links show (docs/page.md). */
+export function cardRoutes({ sources, host }: CardPorts): Route[] {
+  const draw = cardDrawer()
+  const respondCard = async (
+    event: H3Event,
+    { headers }: Pick<Contract<string>, 'headers'>,
+    svg: string,
+  ): Promise<Response> => respondPublished(event, { ...headers, ...CARD_HEADERS }, await draw(svg))
+  const frameOf = (heading: string, footer: string): CardFrame => {
+    const { baseUrl, demo } = host()
+    return { name: demo ? 'DEMO: dash' : 'dash', heading, footer: `${new URL(baseUrl).host} · ${footer}` }
+  }
+  return [
+    route(feedCardContract, async (event) => {
+      const sort = parseLiveSort(event.url.searchParams)
+      const proved = await sources.snapshots.newest(sort)
+      if (!proved) throw new Refusal<LiveRefusal>('no_snapshot')
+      const asOf = `as of ${dayOf(proved.snapshot.generatedAt)}`
+      return respondCard(
+        event,
+        feedCardContract,
+        listCard(frameOf(PERIOD_TITLES[sort], asOf), parseFeed(proved).popular.map(rowOf)),
+      )
+    }),
+    route(yearCardContract, async (event) => {
+      const { at } = parseQuery(yearCardQuery, event.url.searchParams, { at: 'invalid_at' })
+      const now = sources.clock()
+      if (at !== undefined && !isPast(at, now)) throw new Refusal('invalid_at')
+      const selected = latestAt((await sources.publications.entries()).timeline, at ?? now)
+      if (!selected) throw new Refusal('year_history_not_found')
+      const { sha256, asOfDay } = selected.manifest
+      const listed = (await sources.lists([selected.manifest])).get(sha256)?.popular ?? []
+      const frame = frameOf(`Top Year up to ${asOfDay}`, `SHA-256 ${sha256.slice(0, 16)}…`)
+      return respondCard(event, yearCardContract, listCard(frame, listed.map(rowOf)))
+    }),
+    route(itemCardContract, async (event) => {
+      const trend = await sources.search.itemTrend(parseKey(event.url.searchParams))
+      const [{ source } = { source: '' }] = itemsOfKey(trend.key)
+      const frame = frameOf(nameOfSource(source), trend.key)
+      return respondCard(event, itemCardContract, itemCard(frame, trend.title, itemFacts(trend, source)))
+    }),
+  ]
+}
+
+const CARD_HEADERS = { 'cross-origin-resource-policy': 'cross-origin', 'x-content-type-options': 'nosniff' }
+
+function rowOf(item: ListedFacts): { title: string; facts: string } {
+  return { title: item.title, facts: `${nameOfSource(item.source)} · ${numbersOf(item, item.source)}` }
+}
+
+interface ListedFacts {
+  title: string
+  source: string
+  points: number
+  comments: number | null
+}
+
+const yearCardQuery = z.object({ at: historyQuerySchema.shape.at })
+const itemCardQuery = z.object({ key: similarQuery.shape.key })
+
+type CardMembers = Pick<Contract<string>, 'path' | 'operationId' | 'summary' | 'description' | 'query'>
+
+/**
+ * The contract of a card, from the one of the interface with the same content.
+ *
+ * @param dropped refusal of a parameter that the card does not have
+ */
+function cardContract<Code extends string, Dropped extends Code>(
+  contract: Contract<Code>,
+  dropped: Dropped,
+  members: CardMembers,
+): Contract<Exclude<Code, Dropped> | 'card_busy'> {
+  const refusals = { ...contract.refusals, card_busy: CARD_BUSY }
+  delete (refusals as Partial<typeof refusals>)[dropped]
+  return {
+    ...(contract as Contract<string> as Contract<Exclude<Code, Dropped>>),
+    ...members,
+    refusals,
+    contentType: 'image/png',
+    successHeaders: {
+      'Cache-Control': '`public, max-age=300`',
+      ETag: 'strong: the SHA-256 of the body in hexadecimal, quoted',
+      'Content-Digest': 'SHA-256 of the content (RFC 9530)',
+      'Repr-Digest': 'SHA-256 of the representation (RFC 9530)',
+      Link: 'the documentation and the OpenAPI description',
+    },
+    success: z.string(),
+    successDescription: `A PNG picture of ${CARD_SIZE.width} by ${CARD_SIZE.height} pixels`,
+  }
+}
+
+/** `GET /cards/feed.png` (docs/api.md). */
+export const feedCardContract = cardContract(liveContract, 'invalid_rule', {
+  path: CARD_PATHS.feed,
+  operationId: 'getFeedCard',
+  summary: 'Get a picture of the first items of a live period',
+  description: 'The first five items of `popular`, for previews of links to the page.',
+  query: liveQuery,
+})
+
+/** `GET /cards/year.png` (docs/api.md). */
+export const yearCardContract = cardContract(ranksContract, 'invalid_count', {
+  path: CARD_PATHS.year,
+  operationId: 'getYearCard',
+  summary: 'Get a picture of the first items of the Year',
+  description: [
+    'The first five items of `popular` in the newest publication at or before `at`, and its digest, for previews of links',
+    'to the page. An older layout has no items.',
+  ].join(' '),
+  query: yearCardQuery,
+})
+
+/** `GET /cards/item.png` (docs/api.md). */
+export const itemCardContract = cardContract(similarContract, 'invalid_limit', {
+  path: CARD_PATHS.item,
+  operationId: 'getItemCard',
+  summary: 'Get a picture of an item',
+  description: 'Its title, its latest numbers and its best rank of a day, for previews of links to its page.',
+  query: itemCardQuery,
+})
