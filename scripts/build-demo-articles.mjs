@@ -79,7 +79,7 @@ async function readPackage({ key, package: name }, folder) {
 }
 
 /**
- * Markdown without images, badges, link targets and HTML, cut after the last paragraph that fits.
+ * Markdown without images, badges, link targets, HTML and marks of headings, code and emphasis, cut after the last paragraph that fits.
  *
  * @param {string} markdown
  */
@@ -91,6 +91,8 @@ function readable(markdown) {
     .replaceAll(/\[([^[\]]*)\]\([^)]*\)/g, '$1')
     .replaceAll(/^\[[^\]]+\]:.*$/gm, '')
     .replaceAll(/<\/?[a-z][^<>]*>/gi, '')
+    .replaceAll(/^(?:#+[^\S\n]+|[^\S\n]*(?:```|~~~).*|[-=*_]{3,}[^\S\n]*$)/gm, '')
+    .replaceAll(/\*\*|__|`/g, '')
     .replaceAll(/[^\S\n]+$/gm, '')
     .replaceAll(/\n{3,}/g, '\n\n')
     .trim()

@@ -14,6 +14,7 @@ const BELONGS = [
   /^assets\/fonts\/[\w-]+\.(?:ttf|txt|md)$/,
   /^assets\/page\/[\w-]+\.(?:js|css|svg)$/,
   /^assets\/static\/[\w-]+\.html$/,
+  /^docs\/pictures\/[\w-]+\.(?:png|gif)$/,
   /^docs\/(?:(?:audit|verify-proof)\.sh|(?:decisions\/)?[\w-]+\.md|diagrams\/[\w-]+\.svg)$/,
   /^migrations\/(?:feed|ledger|state)\/(?:\d{4}_\w+\.sql|meta\/_journal\.json)$/,
 ]

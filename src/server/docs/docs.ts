@@ -6,7 +6,7 @@ import type { Html } from '../page/html.ts'
 import { HTML_TYPE, PAGE_HEADERS, layout } from '../page/layout.ts'
 import type { Frame } from '../page/layout.ts'
 import type { MountPage } from '../page/rendered-pages.ts'
-import { NO_STORE, respond, respondJson } from '../respond.ts'
+import { NO_STORE, publishedBody, respond, respondJson, respondPublished } from '../respond.ts'
 import { once } from '../single-flight.ts'
 import { renderMarkdown } from './markdown.ts'
 import { groupsOf, withMenu } from './menu.ts'
@@ -64,7 +64,8 @@ function withLinksToMarkdown(text: string, resolveLink: (link: string) => string
   return text.replaceAll(/\]\(([^()\s]+)\)/g, (whole, link: string) => {
     const [path, ...fragment] = (/^https?:/.test(link) ? null : resolveLink(link))?.split('#') ?? []
     if (path === undefined) return whole
-    return `](${[path in RAW_FILES ? path : `${path}.md`, ...fragment].join('#')})`
+    // Pages have no extension, files do.
+    return `](${[/\.\w+$/.test(path) ? path : `${path}.md`, ...fragment].join('#')})`
   })
 }
 
@@ -135,6 +136,13 @@ export function mountDocs(
   }
   for (const [path, { name, type }] of Object.entries(RAW_FILES))
     textAt(path, type, PUBLIC_HEADERS, () => readFileSync(new URL(name, ROOT), 'utf8'))
+  for (const { path, name } of pictureFiles()) {
+    const contentType = name.endsWith('.gif') ? 'image/gif' : 'image/png'
+    const picture = once(() =>
+      publishedBody(readFileSync(new URL(name, ROOT)), { contentType, ...PICTURE_CACHE }),
+    )
+    app.get(path, (event) => respondPublished(event, {}, picture()))
+  }
   for (const [name, page] of Object.entries(MOVED_PAGES)) {
     const redirectTo = (location: string) => (event: H3Event) => respond(event, 301, { location }, null)
     app.get(`/docs/${name}`, redirectTo(`/docs/${page}`))
@@ -218,6 +226,16 @@ const RAW_FILES: Readonly<Record<string, { name: string; type: string }>> = {
   '/docs/diagrams/proof.svg': { name: 'docs/diagrams/proof.svg', type: SVG_TYPE },
 }
 
+const PICTURE_CACHE = { cacheControl: 'public, max-age=300' }
+
+/** The pictures of the documents (`npm run pictures`), by their addresses on the server. */
+function pictureFiles(): GuideFile[] {
+  const folder = 'docs/pictures'
+  return readdirSync(new URL(folder, ROOT))
+    .sort()
+    .map((file) => ({ name: `${folder}/${file}`, path: `/${folder}/${file}` }))
+}
+
 /** Pages merged into other pages, by their former name below `/docs`. */
 const MOVED_PAGES: Readonly<Record<string, string>> = {
   containers: 'deployment#containers',
@@ -263,6 +281,6 @@ function linkedPath(files: readonly GuideFile[], from: GuideFile, link: string):
   const name = target === '' ? from.name : posix.join(posix.dirname(from.name), target)
   const candidates = new Set([name, posix.join(name, 'README.md')])
   const rawFiles = Object.entries(RAW_FILES).map(([path, { name: file }]) => ({ path, name: file }))
-  const found = [...files, ...rawFiles].find((file) => candidates.has(file.name))
+  const found = [...files, ...rawFiles, ...pictureFiles()].find((file) => candidates.has(file.name))
   return found ? [found.path, ...fragment].join('#') : null
 }

@@ -36,8 +36,12 @@ export function renderMarkdown(text: string, resolveLink: (link: string) => stri
         return target === null ? inner.html : html`<a href="${target}">${inner}</a>`.html
       },
       image({ href, text: alt }) {
-        const source = resolveLink(href)
-        return source === null ? html`${alt}`.html : html`<img src="${source}" alt="${alt}" />`.html
+        // As on code hosts: `picture.png#gh-dark-mode-only` is for one theme.
+        const [name = '', theme] = href.split(/#gh-(light|dark)-mode-only$/)
+        const source = resolveLink(name)
+        if (source === null) return html`${alt}`.html
+        if (theme) return html`<img src="${source}" alt="${alt}" class="in-${theme}" />`.html
+        return html`<img src="${source}" alt="${alt}" />`.html
       },
     },
   })

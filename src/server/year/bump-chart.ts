@@ -166,7 +166,9 @@ export function linePath(
   atColumn: (index: number) => number,
   atRank: (rank: number) => number,
 ): Xml {
-  const points = ranks.map((rank, index) => (rank === null ? null : `${round(atColumn(index))} ${atRank(rank)}`))
+  const points = ranks.map((rank, index) =>
+    rank === null ? null : `${round(atColumn(index))} ${atRank(rank)}`,
+  )
   const path = points.map((point, index) => {
     if (point === null) return ''
     return `${index === 0 || points[index - 1] === null ? 'M' : 'L'}${point}`
