@@ -121,7 +121,8 @@ describe('what language models read', () => {
     const get = async (path: string): Promise<string> => {
       const response = await app.request(`http://dash.test${path}`)
       const kind = { '.md': 'markdown', '.sh': 'plain' }[extname(path)] ?? 'html'
-      const type = path.endsWith('.svg') ? 'image/svg+xml' : `text/${kind}; charset=utf-8`
+      const image = { '.svg': 'image/svg+xml', '.png': 'image/png', '.gif': 'image/gif' }[extname(path)]
+      const type = image ?? `text/${kind}; charset=utf-8`
       expect([path, response.status, response.headers.get('content-type')]).toEqual([path, 200, type])
       return response.text()
     }
