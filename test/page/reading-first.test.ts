@@ -103,6 +103,7 @@ describe.each([
     ['filtered', '/?sort=month&minPoints=500'],
     ['year', '/?sort=year'],
     ['since', '/since'],
+    ['item', '/item?key=hn-26296339'],
     ['search', '/search?q=rust'],
     ['models', '/models'],
     ['status', '/status'],

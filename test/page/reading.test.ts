@@ -133,3 +133,28 @@ test('the chat suggests questions, answers one, and shows the talk again after a
   expect(await page.locator('.turn').count()).toBe(0)
   expect(await flawsOf(opened)).toEqual([])
 })
+
+test.each(SCREENS)(
+  'the address of the moment, its chart and the codes to embed it: $name',
+  async ({ viewport, colorScheme }) => {
+    for (const path of ['/?sort=year', '/item?key=hn-26296339']) {
+      const opened = await visit(demo.url + path, { viewport, colorScheme })
+      const { page } = opened
+      await page.locator('details.share summary').click()
+      const link = (await page.locator('#share-link').textContent()) ?? ''
+      expect(link).toMatch(/[?&]at=\d{4}-/)
+      expect((await fetch(link)).status).toBe(200)
+      const code = (await page.locator('#share-html').textContent()) ?? ''
+      const [, dark = '', light = ''] = /srcset="([^"]*)".*src="([^"]*)"/.exec(code) ?? []
+      for (const chart of [dark, light]) {
+        const response = await fetch(chart.replaceAll('&amp;', '&'))
+        expect([response.status, response.headers.get('content-type')]).toEqual([
+          200,
+          'image/svg+xml; charset=utf-8',
+        ])
+      }
+      await picture(page, `share-${path.includes('item') ? 'item' : 'year'}-${viewport.width}-${colorScheme}`)
+      expect(await flawsOf(opened)).toEqual([])
+    }
+  },
+)

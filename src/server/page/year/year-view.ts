@@ -267,7 +267,8 @@ function markOf(before: number | undefined, rank: number): Html {
   return before === rank ? NOTHING : rankChange(before - rank)
 }
 
-function stayNote({ peak, days, entered, isWhole }: Stay): Html {
+/** The best rank of an item in a list, and how long it has stayed there. */
+export function stayNote({ peak, days, entered, isWhole }: Stay): Html {
   const [stay, since] = isWhole
     ? [formatCounted(days, 'days'), `entered ${longDay(entered)}`]
     : [`over ${formatCounted(days, 'days')}`, `before ${longDay(entered)}`]

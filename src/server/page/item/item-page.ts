@@ -1,0 +1,154 @@
+import { parseKey } from '../../../domain/feed/search.ts'
+import type { ItemTrend } from '../../../domain/feed/search.ts'
+import { isHttpUrl } from '../../../domain/address.ts'
+import { discussionUrl, itemsOfKey } from '../../../domain/feed/source.ts'
+import { nameOfSource, unitOf } from '../../../domain/feed/subscription.ts'
+import { Refusal } from '../../../domain/refusal.ts'
+import { addDays } from '../../../domain/time.ts'
+import { similarContract, trendContract } from '../../feed/search-routes.ts'
+import type { Log } from '../../route.ts'
+import { hostOf, storyRow, untrustedLink } from '../feed-items.ts'
+import { renderSections } from '../home.ts'
+import { NOTHING, formatCounted, html } from '../html.ts'
+import type { Html } from '../html.ts'
+import { HTML_TYPE, ITEM_PATH, PAGE_HEADERS, itemHref, layout, refusalsOf } from '../layout.ts'
+import type { Frame, Panel } from '../layout.ts'
+import type { MountPage } from '../rendered-pages.ts'
+import { CARD_PATHS, bestDayOf, itemFacts, withQuery } from '../share/preview.ts'
+import { chartTable } from './chart-table.ts'
+import type { ChartRow } from './chart-table.ts'
+import { yearRanksPanel } from './year-ranks.ts'
+/**
+ * Mounts `/item?key=…`: an item with its links, its rank over time as tables that a script draws as charts, and similar
+ * items (docs/page.md).
+ */
+export function mountItemPage(mount: MountPage, frame: Frame, log: Log): void {
+  const panels = [ITEM_PANEL, yearRanksPanel(frame.baseUrl), SIMILAR_PANEL]
+  mount({
+    path: ITEM_PATH,
+    query: { known: ['key', 'at'] },
+    async render(sources, query, event) {
+      const view = { sources, now: sources.clock(), query }
+      const rendered = await renderSections(event, panels, ITEM_PANEL, view, log)
+      const { sections, status, headers, title, preview } = rendered
+      const name = title ?? query.params.get('key') ?? ''
+      const main = html`<h1 class="item-name"><bdi>${name === '' ? 'An item over time' : name}</bdi></h1>
+        ${sections}`
+      const head = html`<link rel="stylesheet" href="${frame.assets.href('uPlot.min.css')}" />
+        <script defer src="${frame.assets.href('uPlot.iife.min.js')}"></script>
+        <script type="module" src="${frame.assets.href('chart.js')}"></script>`
+      const text = layout(frame, { title: `${name} · dash`, head, main, preview })
+      return { status, headers: { ...PAGE_HEADERS, ...headers, 'content-type': HTML_TYPE }, text }
+    },
+  })
+}
+
+/** Number of latest observed days shown; the interface returns all. */
+const DAYS_MAX = 366
+
+type ObservedDay = ItemTrend['days'][number]
+
+/** The panel of an item's daily rank among the observed items of its source. */
+const ITEM_PANEL: Panel = {
+  id: 'item',
+  title: 'The item, day by day',
+  params: ['key'],
+  async render({ sources, query }) {
+    const trend = await sources.search.itemTrend(parseKey(query.params))
+    const [{ source, sourceId } = { source: '', sourceId: '' }] = itemsOfKey(trend.key)
+    const shown = trend.days.slice(-DAYS_MAX)
+    const json = withQuery('/api/trend', { key: trend.key })
+    const content = html`<div class="item-links" data-key="${trend.key}">
+        ${itemLinks(trend, discussionUrl(source, sourceId))}
+        <span class="title unseen" aria-hidden="true"><bdi>${trend.title}</bdi></span>
+        <button type="button" class="discuss needs-script" data-discuss="${trend.key}">Ask about it</button>
+      </div>
+      ${shown.length === 0 ? NOTHING : html`${bestDay(shown, source)} ${observationTable(shown, source)}`}
+      ${truncationNote(trend.days.length, shown.length)}
+      <p class="as-of">
+        ${nameOfSource(source)} · <code>${trend.key}</code> · <a href="${json}">JSON</a> · rank by
+        ${unitOf(source)} among that day's ${nameOfSource(source)} items, from the daily signals; a later
+        import can change it
+      </p>`
+    const preview = {
+      description: `${[nameOfSource(source), ...itemFacts(trend, source)].join(' · ')}.`,
+      path: itemHref(trend.key),
+      card: withQuery(CARD_PATHS.item, { key: trend.key }),
+    }
+    return { status: 200, content, title: trend.title, preview }
+  },
+  refusalOf: refusalsOf(trendContract),
+}
+
+/** Links to the article and to its discussion. */
+function itemLinks({ url }: ItemTrend, discussion: string | null): Html {
+  const article =
+    url !== null && isHttpUrl(url) ? untrustedLink(url, html`Article (${hostOf(url)})`) : NOTHING
+  const talk =
+    discussion === null || discussion === url ? NOTHING : untrustedLink(discussion, html`Discussion`)
+  return html`${article} ${talk}`
+}
+
+/** A sentence with the best rank and the days of observation. */
+function bestDay(days: readonly ObservedDay[], source: string): Html {
+  const best = bestDayOf(days)
+  if (!best) return NOTHING
+  const first = days[0]?.day ?? best.day
+  return html`<p class="stay">
+    Highest #${best.rank} of ${nameOfSource(source)} on ${best.day}; observed on
+    ${formatCounted(days.length, 'days')}, first on ${first}.
+  </p>`
+}
+
+function observationTable(days: readonly ObservedDay[], source: string): Html {
+  const unit = unitOf(source)
+  return chartTable<ObservedDay>({
+    id: 'daily-ranks',
+    caption: `Rank among ${nameOfSource(source)} of the day`,
+    series: [
+      { title: 'Rank', drawn: true, valueOf: ({ rank }) => rank },
+      { title: 'of', drawn: false, valueOf: ({ of }) => of },
+      { title: unit.charAt(0).toUpperCase() + unit.slice(1), drawn: false, valueOf: ({ points }) => points },
+      { title: 'Comments', drawn: false, valueOf: ({ comments }) => comments },
+    ],
+    rows: days.flatMap((day, index) => [...unobservedDays(days[index - 1], day), { day: day.day, row: day }]),
+  })
+}
+
+function unobservedDays(previous: ObservedDay | undefined, { day }: ObservedDay): ChartRow<ObservedDay>[] {
+  if (!previous) return []
+  const [first, last] = [addDays(previous.day, 1), addDays(day, -1)]
+  if (first > last) return []
+  return [{ days: first === last ? first : `${first} to ${last}`, reason: 'not observed' }]
+}
+
+function truncationNote(total: number, shown: number): Html {
+  return total > shown
+    ? html`<p class="as-of">
+        The latest of ${formatCounted(total, 'days')} with an observation; the JSON has all of them.
+      </p>`
+    : NOTHING
+}
+
+/** Number of similar items shown. */
+const SIMILAR_MAX = 8
+
+/** An item that is stored but not indexed yet has no similar ones; one that is not stored is the first panel's refusal. */
+function notIndexedYet(error: unknown): [] {
+  if (error instanceof Refusal && error.code === 'item_not_found') return []
+  throw error
+}
+
+const SIMILAR_PANEL: Panel = {
+  id: 'similar',
+  title: 'Similar items',
+  params: ['key'],
+  async render({ sources, now, query }) {
+    const items = await sources.search.similar(parseKey(query.params), SIMILAR_MAX).catch(notIndexedYet)
+    if (items.length === 0) return html`<p class="empty">Nothing stored is similar.</p>`
+    return html`<ul class="items">
+      ${items.map((item) => storyRow({ item, others: [] }, now, true))}
+    </ul>`
+  },
+  refusalOf: refusalsOf(similarContract),
+}

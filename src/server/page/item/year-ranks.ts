@@ -1,0 +1,151 @@
+import { COLUMNS, COLUMN_NAMES } from '../../../domain/feed/columns.ts'
+import { parseKey } from '../../../domain/feed/search.ts'
+import { formatInstant } from '../../../domain/time.ts'
+import type { Instant } from '../../../domain/time.ts'
+import { atOfStop, momentAt, positionsOf } from '../../../domain/year/history/calendar.ts'
+import type { TimelineStop, YearPosition } from '../../../domain/year/history/calendar.ts'
+import { ALGORITHM_VERSION } from '../../../domain/year/envelope.ts'
+import { lastStops, staysAt } from '../../../domain/year/history/rank-history.ts'
+import type { Manifest } from '../../../domain/year/ledger.ts'
+import type { YearFeed } from '../../../domain/year/schema.ts'
+import { trendContract } from '../../feed/search-routes.ts'
+import { codeOf } from '../../route.ts'
+import { onceFor } from '../../single-flight.ts'
+import type { ProvedPublication } from '../../year/proved-publications.ts'
+import { ITEM_CHART_PATH, manifestsOf } from '../../year/rank-routes.ts'
+import { PUBLICATIONS_MAX } from '../../year/year-lists.ts'
+import type { ListsByDigest } from '../../year/year-lists.ts'
+import { NOTHING, html } from '../html.ts'
+import type { Html } from '../html.ts'
+import { ITEM_PATH } from '../layout.ts'
+import type { PageQuery, Panel } from '../layout.ts'
+import { withQuery } from '../share/preview.ts'
+import { shareBox } from '../share/share-box.ts'
+import { daysOf, parseTime, refusalOfYear, stopsOnce } from '../year/time-travel.ts'
+import { stayNote } from '../year/year-view.ts'
+import { chartTable } from './chart-table.ts'
+import type { ChartRow } from './chart-table.ts'
+/** Publications and gaps per page: each publication is verified. */
+const STOPS_PER_PAGE = 31
+
+/** The panel of an item's rank in each publication of the Year, read from verified bytes. */
+export const yearRanksPanel = (baseUrl: () => string): Panel => ({
+  id: 'year-ranks',
+  title: 'In the Top Year',
+  params: ['key', 'at'],
+  async render({ sources: { publications, lists }, now, query }) {
+    const key = parseKey(query.params)
+    const at = parseTime(query.params, 'at', 'invalid_at', now) ?? now
+    const proved = await publications.entries()
+    const stops = stopsOnce(proved)
+    const { stopIndex } = momentAt(proved.timeline, stops, at)
+    const shown = stops.slice(Math.max(0, stopIndex + 1 - STOPS_PER_PAGE), stopIndex + 1)
+    const rows: ChartRow<YearPosition>[] = []
+    // One after another: verification blocks the thread that serves all requests.
+    for (const stop of shown) {
+      if (stop.kind === 'gap') rows.push(gapRow(stop))
+      else rows.push(rankRow(await publications.publication(stop.item.manifest), key))
+    }
+    const folded = foldAbsent(rows)
+    const recent = manifestsOf(lastStops(stops, stopIndex, PUBLICATIONS_MAX))
+    const stays = staysIn(recent, await lists(recent), key, recent[0] === manifestsOf(stops)[0])
+    return html`<p>
+        The published rank in the list of its source and in <em>Popular</em>; a published rank never changes.
+      </p>
+      ${stays} ${shown.length === 0 ? NO_PUBLICATION : table(folded)}
+      ${pageLinks(stops, stopIndex, query, now)}
+      ${rows.some((each) => 'row' in each) ? shareItem(baseUrl(), key, shown) : NOTHING}`
+  },
+  refusalOf: (error, view) =>
+    codeOf(trendContract, error) === 'invalid_key' ? INVALID_KEY : refusalOfYear(error, view),
+})
+
+/** The best rank and the stay of an item in each list of the newest publication that has it. */
+function staysIn(
+  manifests: readonly Manifest[],
+  lists: ListsByDigest,
+  key: string,
+  isStart: boolean,
+): readonly Html[] {
+  return COLUMN_NAMES.flatMap((name) => {
+    const years = manifests.map(({ asOfDay, sha256 }) => ({
+      asOfDay,
+      ranks: lists.get(sha256)?.ranks[name] ?? null,
+    }))
+    const stay = staysAt(years, isStart).get(key)
+    return stay ? [html`<p class="stay">${COLUMNS[name]}: ${stayNote(stay)}</p>`] : []
+  })
+}
+
+/** Offers the shown ranks to other pages, as of the newest publication among them. */
+function shareItem(baseUrl: string, key: string, shown: readonly TimelineStop[]): Html {
+  const newest = manifestsOf(shown).at(-1)
+  if (!newest) return NOTHING
+  const params = { key, at: formatInstant(newest.publishedAt) }
+  const alt = `Ranks of ${key} in the Year up to ${newest.asOfDay}`
+  return shareBox({
+    baseUrl,
+    path: withQuery(ITEM_PATH, params),
+    chart: { path: ITEM_CHART_PATH, params, alt },
+  })
+}
+
+const INVALID_KEY = { status: 400, code: 'invalid_key', when: trendContract.refusals.invalid_key.when }
+
+/** The standing of each item in a publication of the known layout. */
+const standingsIn = onceFor(({ published }: ProvedPublication): ReadonlyMap<string, YearPosition> => {
+  // Verified bytes of this version have the schema of the Year.
+  const { feed } = JSON.parse(published.body.toString('utf8')) as { feed: YearFeed }
+  return positionsOf(feed)
+})
+
+function rankRow(publication: ProvedPublication, key: string): ChartRow<YearPosition> {
+  const { algorithmVersion, asOfDay } = publication.manifest
+  if (algorithmVersion !== ALGORITHM_VERSION)
+    return { days: asOfDay, reason: `not shown: ${algorithmVersion} has an older layout` }
+  const standing = standingsIn(publication).get(key)
+  return standing ? { day: asOfDay, row: standing } : { days: asOfDay, reason: ABSENT }
+}
+
+/** Joins consecutive days without a rank for the same reason to one row. */
+function foldAbsent(rows: readonly ChartRow<YearPosition>[]): ChartRow<YearPosition>[] {
+  const folded: ChartRow<YearPosition>[] = []
+  for (const row of rows) {
+    const last = folded.at(-1)
+    if (last && 'reason' in last && 'reason' in row && last.reason === row.reason && row.reason === ABSENT)
+      folded[folded.length - 1] = { days: `${last.days.slice(0, 10)} to ${row.days}`, reason: ABSENT }
+    else folded.push(row)
+  }
+  return folded
+}
+
+const ABSENT = 'not in the first hundred'
+
+function gapRow(stop: TimelineStop): ChartRow<YearPosition> {
+  return { days: daysOf(stop), reason: 'gap: nothing was published' }
+}
+
+const NO_PUBLICATION = html`<p class="empty">Nothing had been published by this time.</p>`
+
+function table(rows: readonly ChartRow<YearPosition>[]): Html {
+  return chartTable<YearPosition>({
+    id: 'year-ranks-table',
+    caption: 'Rank in the Year, by as-of day',
+    series: [
+      { title: 'In its list', drawn: true, valueOf: ({ rank }) => rank },
+      { title: 'In Popular', drawn: true, valueOf: ({ popular }) => popular },
+      { title: 'Points', drawn: false, valueOf: ({ points }) => points },
+    ],
+    rows,
+  })
+}
+
+/** Links to earlier and later publications. */
+function pageLinks(stops: readonly TimelineStop[], place: number, query: PageQuery, now: Instant): Html {
+  const earlier = stops[place - STOPS_PER_PAGE]
+  const later =
+    place < stops.length - 1 ? stops[Math.min(place + STOPS_PER_PAGE, stops.length - 1)] : undefined
+  const link = (stop: TimelineStop | undefined, text: string) =>
+    stop ? query.sectionLink('year-ranks', { at: atOfStop(stop, now) }, text) : NOTHING
+  return html`<p>${link(earlier, 'Earlier')} ${link(later, 'Later')}</p>`
+}
