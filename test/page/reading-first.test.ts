@@ -55,7 +55,10 @@ const OVERPRINTS = `(() => {
     if (box.width <= 1 || element.closest('.unseen, .skip')) continue
     const range = document.createRange()
     range.selectNodeContents(text)
+    // What a scrolled table hides is not printed.
+    const frame = element.closest('.rows')?.getBoundingClientRect()
     for (const { left, right, top, bottom } of range.getClientRects())
+      if (!frame || (top >= frame.top && bottom <= frame.bottom))
       lines.push({ text: text.data.trim(), element, left, right: isCut ? Math.min(right, box.right) : right, top, bottom })
   }
   lines.sort((a, b) => a.top - b.top)
