@@ -99,13 +99,17 @@ const ORIGINS = [
     reduce: (rows) => rows.map(movedToSample),
   },
   {
-    source: 'hype:hf-papers',
+    source: 'hype:huggingface',
     from: 'hype-hfpapers-2025-04-25_2025-12-31.ndjson.gz',
-    to: 'hype-hf-papers.ndjson.gz',
-    titleProvenance: 'hype:hf-papers:listing-archive',
+    to: 'hype-huggingface.ndjson.gz',
+    titleProvenance: 'hype:huggingface:listing-archive',
     unverifiedRanks: [],
     reduce: (rows) =>
-      rows.filter(({ day, points }) => day >= PAPERS_FROM && points >= PAPERS_MIN_POINTS).map(movedToSample),
+      rows
+        .filter(({ day, points }) => day >= PAPERS_FROM && points >= PAPERS_MIN_POINTS)
+        .map((row) =>
+          movedToSample({ ...row, source: 'hype:huggingface', sourceId: `papers/${row.sourceId}` }),
+        ),
   },
 ]
 
@@ -139,7 +143,7 @@ function main(folder) {
  * @param {string} folder
  */
 function buildSample(origin, folder) {
-  const read = readRows(join(folder, origin.from)).filter((row) => isUsable(row, origin.source))
+  const read = readRows(join(folder, origin.from)).filter(isUsable)
   const kept = origin.reduce(read).filter((row) => isInRange(row.day) && isInRange(dayOf(row.publishedAt)))
   if (origin.unverifiedRanks.length > 0) requireSameTops(kept, placed(origin.source, read))
   const top = topEvents(kept, LAST_DAY)
@@ -234,11 +238,9 @@ function signalOf(row, titleProvenance) {
  * True when the import would take the row and the ranking could use it.
  *
  * @param {Row} row
- * @param {string} source
  */
-function isUsable(row, source) {
+function isUsable(row) {
   return (
-    row.source === source &&
     row.sourceId !== '' &&
     row.title.trim() !== '' &&
     row.title.isWellFormed() &&

@@ -31,7 +31,7 @@ const SAMPLE_FILES = [
   'lobsters-final.ndjson.gz',
   'lesswrong-final.ndjson.gz',
   'hype-github.ndjson.gz',
-  'hype-hf-papers.ndjson.gz',
+  'hype-huggingface.ndjson.gz',
 ]
 const ARTICLES_FILE = 'articles.ndjson.gz'
 
