@@ -6,6 +6,7 @@ import type {
   ArticleTexts,
   Auditors,
   ChatModel,
+  PassThrough,
   Clock,
   FeedSearch,
   HumanVerifier,
@@ -264,6 +265,15 @@ export class Container {
       idleMs,
     })
     return this.#closing(auto)
+  }
+
+  /** The routing service for callers of `/v1` with their own keys. */
+  async passThrough(): Promise<PassThrough> {
+    const { openPassThrough } = await import('../adapters/provider/pass-through.ts')
+    const { openRouterUrl: base, chat } = this.config
+    const { firstEventMs, idleMs } = chat
+    const referer = this.#ownUrl()
+    return this.#closing(openPassThrough({ base, referer, firstEventMs, idleMs, clock: Date.now }))
   }
 
   async humanVerifier(verification: NonNullable<Config['chat']['verification']>): Promise<HumanVerifier> {

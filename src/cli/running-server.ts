@@ -14,6 +14,7 @@ import { agentMeter, processMeter, requestMeter } from '../server/metrics/instru
 import { createMetricsApp, scraper, storedMetrics } from '../server/metrics/scrape.ts'
 import type { ScrapePorts, StoredMetricsPorts } from '../server/metrics/scrape.ts'
 import type { Log } from '../server/route.ts'
+import type { V1Ports } from '../server/v1/ports.ts'
 import { Container } from './container.ts'
 import { chatSetup, logChatStart } from './settings/chat-checks.ts'
 import { listenSettings } from './settings/config.ts'
@@ -143,6 +144,7 @@ async function openApp(
     audits,
     agent: chat.agent,
     mcp: requestsPerMinute === 0 ? null : mcp,
+    v1: config.v1 ? await v1Ports(container) : null,
     widgetUrl: config.chat.verification?.widgetUrl ?? null,
     trustedProxies,
     checks,
@@ -153,6 +155,17 @@ async function openApp(
   const budget = { ledger: chat.ledger, perDayMicroUsd: config.chat.limits.budgetPerDay }
   const stored = { readers, audits, jobs: await container.jobs(), budget, checks, clock }
   return { app: createApp(ports, readers), stored }
+}
+
+async function v1Ports(container: Container): Promise<V1Ports> {
+  const { trustedProxies, chat } = container.config
+  return {
+    passThrough: await container.passThrough(),
+    trustedProxies,
+    turnMs: chat.turnMs,
+    clock: Date.now,
+    secret: randomBytes(32),
+  }
 }
 
 interface StartedChat {

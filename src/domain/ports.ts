@@ -39,6 +39,7 @@ import type { ShellFiles, ShellLimits, ShellRun } from './models/lite/suite.ts'
 import type { KeyRequests } from './models/quota.ts'
 import type { StoredRun } from './models/schema.ts'
 import type { Day, Instant } from './time.ts'
+import type { UpstreamFailure } from './v1/failures.ts'
 import type { ProvedLedger } from './year/chain.ts'
 import type { AuditedHead } from './year/check.ts'
 import type { ObjectOutcome, ReadObject } from './year/examine.ts'
@@ -584,6 +585,29 @@ export interface ModelRouter {
   endpoints(model: string, signal: AbortSignal): Promise<RouterFacts<EndpointRecord>>
   /** Sends a prompt to one model at a price of zero, without a fallback to another. Costs one request of the day. */
   chat(call: ChatCall, signal: AbortSignal): Promise<ChatOutcome>
+}
+
+/** A chat completion that a caller sends with the caller's own key of the routing service. */
+export interface PassedCall {
+  key: string
+  /** JSON, for one model at a price of zero. */
+  body: string
+  stream: boolean
+}
+
+/** Passes chat completions on to the routing service (docs/v1.md). */
+export interface PassThrough {
+  /**
+   * Sends a call. A stream is passed on from its first data line, unchanged; a whole completion unchanged too.
+   *
+   * @returns the completion, whose chunks end with a BrokenStream if the stream breaks off; or the failure
+   * @throws the signal's reason; an abort also ends the chunks
+   */
+  send(
+    call: PassedCall,
+    signal: AbortSignal,
+  ): Promise<{ chunks: AsyncIterable<Uint8Array> } | UpstreamFailure>
+  close(): Promise<void>
 }
 
 /** A chat model of a provider. */

@@ -44,6 +44,8 @@ import { provedPublications } from './year/proved-publications.ts'
 import type { ProvedPublications, PublicationPorts } from './year/proved-publications.ts'
 import { servedLog } from './year/served-log.ts'
 import type { ServedLog } from './year/served-log.ts'
+import { v1Routes } from './v1/routes.ts'
+import type { V1Ports } from './v1/ports.ts'
 
 export interface ServerPorts extends ReaderPorts {
   objects: ReaderPorts['objects'] & Pick<Objects, 'logFiles'>
@@ -53,6 +55,8 @@ export interface ServerPorts extends ReaderPorts {
   agent: Pick<Agent, 'routes' | 'config' | 'lastKnownStatus'>
   /** The agent's tools for MCP clients; null if they are off. */
   mcp: McpPorts | null
+  /** The OpenAI-compatible interface; null if it is off. */
+  v1: V1Ports | null
   /** URL of the script of the human challenge; null if no verification is required. */
   widgetUrl: string | null
   audits: Pick<State['audits'], 'newest'>
@@ -137,6 +141,7 @@ export function createApp(ports: ServerPorts, readers = openReaders(ports)): H3 
   mountRoutes(app, [...year, ...live, ...searchRoutes(ports.search, callerOf)], log)
   mountRoutes(app, [...freeModelRoutes(recommendation, demo, clock), ...ports.agent.routes], log)
   if (ports.mcp) mountRoutes(app, [mcpRoute(ports.mcp)], log)
+  if (ports.v1) mountRoutes(app, v1Routes(ports.v1, recommendation), log)
   return app
 }
 

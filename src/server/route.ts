@@ -75,12 +75,15 @@ export interface Contract<Code extends string> {
   storage: Readonly<Record<StorageRefusal, Code>>
   /** Public code of an unexpected error. */
   fault: Code
+  /** True if errors have the shape of the OpenAI API: `error` is an object with message, type and code. */
+  openAiErrors?: true
   methodNotAllowed: Code
   /** Headers of every response of the route except the preflight. */
   headers: Readonly<Record<string, string>>
   /** Headers of every refusal. */
   refusalHeaders: Readonly<Record<string, string>>
-  preflight: Readonly<Record<string, string>>
+  /** Null if the route has no preflight, because pages of other origins must not use it. */
+  preflight: Readonly<Record<string, string>> | null
   /** 200 unless another is named. */
   preflightStatus?: 204
 }
@@ -246,9 +249,9 @@ export const TURN_MESSAGE = 'chat turn'
 /** Refusals of a request body. */
 interface BodyRefusals {
   /** For a body above the limit. */
-  tooLarge: () => Refusal
+  tooLarge: () => Error
   /** For a body that is incomplete or not UTF-8. */
-  malformed: () => Refusal
+  malformed: () => Error
 }
 
 /**

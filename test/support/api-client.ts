@@ -48,6 +48,7 @@ export function openApp(stores: Stores, changes: Partial<ServerPorts> = {}): H3 
     trustedProxies: [],
     agent: NO_CHAT,
     mcp: null,
+    v1: null,
     widgetUrl: null,
     clock: Date.now,
     log: silentLog,

@@ -133,6 +133,7 @@ const HEADINGS: Readonly<Record<string, string>> = {
   search: 'Search',
   'free-llm': 'Free models',
   'agent-chat': 'Chat',
+  v1: 'OpenAI clients',
   mcp: 'Tools for other programs',
 }
 
@@ -164,7 +165,7 @@ function refusalsOf({ paths }: OpenApi): PublishedInterface['refusals'] {
     for (const { responses } of Object.values(methods)) {
       for (const [status, response] of Object.entries(responses)) {
         const [, codes = ''] =
-          /"error":\{"type":"string","enum":\[([^\]]*)\]/.exec(JSON.stringify(response)) ?? []
+          /"(?:error|code)":\{"type":"string","enum":\[([^\]]*)\]/.exec(JSON.stringify(response)) ?? []
         for (const [, error] of codes.matchAll(/"(\w+)"/g)) all.add(`${status} ${error}`)
       }
     }

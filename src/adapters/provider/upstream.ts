@@ -100,7 +100,7 @@ async function post(
  * Creates a request body that is released after it was read once: a connection holds its body for the duration of
  * the response. The types of undici omit the iterables that it accepts.
  */
-function singleUseBody(text: string): Readable {
+export function singleUseBody(text: string): Readable {
   let remaining: string | null = text
   const next = (): IteratorResult<Buffer, undefined> => {
     if (remaining === null) return { done: true, value: undefined }
@@ -112,7 +112,7 @@ function singleUseBody(text: string): Readable {
 }
 
 /** Reads the part of an error's body that arrives in time. */
-async function readError(body: ResponseBody): Promise<string> {
+export async function readError(body: ResponseBody): Promise<string> {
   const chunks: Uint8Array[] = []
   const timer = setTimeout(() => body.destroy(), ERROR_BODY_MS)
   try {

@@ -151,6 +151,12 @@ const server = {
     'maximum requests per minute from one address to `/mcp`; 0: `/mcp` is off',
     { page: 'docs/mcp.md#over-http' },
   ),
+  DASH_V1: preset(
+    flag,
+    '0',
+    '`1` or `true` turns `/v1` for OpenAI clients on, which passes requests on with the key of each caller',
+    { page: 'docs/v1.md' },
+  ),
   DASH_DRAIN_SECONDS: preset(
     wholeNumber(0, 3_600, 'seconds'),
     '10',

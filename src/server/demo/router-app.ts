@@ -5,8 +5,9 @@ import { drawItems, solutions } from '../../domain/models/lite/items.ts'
 import type { LiteItems } from '../../domain/models/lite/items.ts'
 import type { ModelResponse } from '../../domain/models/lite/suite.ts'
 import type { Clock } from '../../domain/ports.ts'
+import { parseJson } from '../../domain/text.ts'
 import { dayOf } from '../../domain/time.ts'
-import { respondJson } from '../respond.ts'
+import { respondJson, respondText } from '../respond.ts'
 
 /**
  * Behaviour of a scripted model: `solver` solves everything, `talker` prints its tool calls as text, `guesser` gets the
@@ -82,15 +83,30 @@ export function demoRouterApp(models: readonly ScriptedModel[], clock: Clock): H
   const app = new H3({ silent: true })
   const respond = scriptedRouter(models, clock)
   app.all('/**', async (event) => {
+    const text = event.req.method === 'POST' ? await event.req.text() : ''
     const { status, body } = respond({
       method: event.req.method,
       path: decodeURIComponent(event.url.pathname),
       authorized: event.req.headers.get('authorization') !== null,
-      body: event.req.method === 'POST' ? await event.req.text() : '',
+      body: text,
     })
+    if (isStream(text) && status === 200 && event.req.method === 'POST') return respondEvents(event, body)
     return respondJson(event, status, HEADERS, body)
   })
   return app
+}
+
+function isStream(body: string): boolean {
+  const request = parseJson(body)
+  return typeof request === 'object' && request !== null && 'stream' in request && request.stream === true
+}
+
+/** Sends a completion as one event and the end mark. */
+function respondEvents(event: H3Event, body: unknown): Response {
+  const { choices, ...completion } = body as { choices: { message: object }[] }
+  const deltas = choices.map(({ message, ...choice }) => ({ ...choice, delta: message }))
+  const chunk = JSON.stringify({ ...completion, object: 'chat.completion.chunk', choices: deltas })
+  return respondText(event, 200, HEADERS, 'text/event-stream', `data: ${chunk}\n\ndata: [DONE]\n\n`)
 }
 
 function failure(code: number, message: string): RouterResponse {

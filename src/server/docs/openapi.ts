@@ -18,6 +18,7 @@ import {
 import { chartContract, itemChartContract, ranksContract } from '../year/rank-routes.ts'
 import { feedCardContract, itemCardContract, yearCardContract } from '../page/share/card-routes.ts'
 import { changesAtomContract, changesJsonContract, changesRssContract } from '../year/year-changes.ts'
+import { V1_CONTRACTS, V1_DOCS } from '../v1/contracts.ts'
 import {
   LOG_DOCS,
   checkpointContract,
@@ -99,6 +100,13 @@ const INTERFACES: readonly Interface[] = [
     contracts: AGENT_CONTRACTS,
   },
   {
+    path: V1_DOCS,
+    title: 'OpenAI-compatible chat completions',
+    summary: "Passes chat completions on to the best free model, with the caller's own key.",
+    version: '1.0.0',
+    contracts: V1_CONTRACTS,
+  },
+  {
     path: MCP_DOCS,
     title: 'Model Context Protocol',
     summary: 'Offers the read-only tools of the chat agent to other programs.',
@@ -175,15 +183,22 @@ function pathItem(contract: Contract<string>): Record<string, unknown> {
       ...(request && { requestBody: requestBody(request.body) }),
       responses: { ...successes(contract), ...refusals(contract) },
     },
-    options: {
-      operationId: `${contract.operationId}Preflight`,
-      tags: [contract.tag],
-      summary: 'CORS preflight',
-      responses: {
-        [contract.preflightStatus ?? 200]: {
-          description: 'Allowed methods and headers',
-          headers: headerObjects(namesOf(contract.preflight)),
-        },
+    ...(contract.preflight && { options: preflightOf(contract, contract.preflight) }),
+  }
+}
+
+function preflightOf(
+  { operationId, tag, preflightStatus }: Contract<string>,
+  preflight: Readonly<Record<string, string>>,
+): Record<string, unknown> {
+  return {
+    operationId: `${operationId}Preflight`,
+    tags: [tag],
+    summary: 'CORS preflight',
+    responses: {
+      [preflightStatus ?? 200]: {
+        description: 'Allowed methods and headers',
+        headers: headerObjects(namesOf(preflight)),
       },
     },
   }
@@ -251,7 +266,7 @@ function refusals(contract: Contract<string>): Record<string, unknown> {
               type: 'object',
               required: ['error'],
               properties: {
-                error: { type: 'string', enum: [...new Set(codes.map(({ error }) => error))] },
+                error: errorSchema(contract, codes),
                 ...memberSchemas(codes.map(({ members = {} }) => members)),
                 ...Object.assign({}, ...codes.map(({ memberSchemas: schemas = {} }) => schemas)),
               },
@@ -262,6 +277,17 @@ function refusals(contract: Contract<string>): Record<string, unknown> {
       },
     ]),
   )
+}
+
+function errorSchema({ openAiErrors }: Contract<string>, codes: readonly RefusalOfStatus[]): object {
+  const code = { type: 'string', enum: [...new Set(codes.map(({ error }) => error))] }
+  if (openAiErrors === undefined) return code
+  const text = { type: 'string' }
+  return {
+    type: 'object',
+    required: ['message', 'type', 'code'],
+    properties: { message: text, type: text, code },
+  }
 }
 
 /** Schemas of constant members of the refusals of one status. */

@@ -1,0 +1,268 @@
+import { DataLines, firstDataLine } from '../../domain/v1/data-lines.ts'
+import { BrokenStream } from '../../domain/v1/failures.ts'
+import type { UpstreamFailure } from '../../domain/v1/failures.ts'
+import type { Clock, PassThrough, PassedCall } from '../../domain/ports.ts'
+import { asArray, asJsonObject, flattenHeaders, openHttpClient, parseJsonObject, readBody } from '../http.ts'
+import type { HttpClient, HttpResponse } from '../http.ts'
+import { classifyResponse } from '../router/classify.ts'
+import type { RouterResponse } from '../router/classify.ts'
+import type { IdleTimeouts } from './provider-stream.ts'
+import { readError, singleUseBody } from './upstream.ts'
+
+export interface PassThroughOptions extends IdleTimeouts {
+  /** API base of the routing service without a trailing slash. Keys are sent to this base only. */
+  base: string
+  /** Identifies the product to the service: the URL under which it is used. */
+  referer: string
+  clock: Clock
+}
+
+/** Largest line of a stream, and largest whole completion. */
+const LINE_MAX_BYTES = 1024 * 1024
+const WHOLE_MAX_BYTES = 16 * 1024 * 1024
+
+/** Time for a stream to end after its last event, in milliseconds, so that its connection can be reused. */
+const END_MS = 500
+
+/**
+ * Opens the routing service for callers with their own keys. This adapter keeps no key, follows no redirect and sends
+ * none of the callers' headers except the key.
+ */
+export function openPassThrough(options: PassThroughOptions): PassThrough {
+  const http = openHttpClient({ connect: { timeout: 10_000 } })
+  return {
+    async send(call, signal) {
+      signal.throwIfAborted()
+      const exchange = new Exchange(signal, call.stream ? options.firstEventMs : null)
+      try {
+        const response = await sendCall(http, options, call, exchange.signal)
+        return await readResponse(response, call.stream, exchange, options)
+      } catch (error) {
+        signal.throwIfAborted()
+        exchange.end()
+        if (!exchange.isLate && !isNetworkError(error)) throw error
+        return failureOf({ ending: exchange.isLate ? 'timeout' : 'unreachable' }, options.clock)
+      }
+    },
+    close: () => http.close(),
+  }
+}
+
+/** The time limits of one call, all of which end its request. */
+class Exchange {
+  readonly #stop = new AbortController()
+  readonly #parent: AbortSignal
+  readonly #abort = (): void => this.#stop.abort()
+  #timer: NodeJS.Timeout | null = null
+  /** True after a time limit was exceeded. */
+  isLate = false
+
+  constructor(parent: AbortSignal, ms: number | null) {
+    this.#parent = parent
+    parent.addEventListener('abort', this.#abort, { once: true })
+    if (ms !== null) this.limit(ms)
+  }
+
+  get signal(): AbortSignal {
+    return this.#stop.signal
+  }
+
+  /** Replaces the time limit. */
+  limit(ms: number): void {
+    this.unlimit()
+    this.#timer = setTimeout(() => {
+      this.isLate = true
+      this.#abort()
+    }, ms)
+  }
+
+  unlimit(): void {
+    if (this.#timer !== null) clearTimeout(this.#timer)
+    this.#timer = null
+  }
+
+  /** Ends the request if it is still open. */
+  end(): void {
+    this.unlimit()
+    this.#parent.removeEventListener('abort', this.#abort)
+    this.#abort()
+  }
+}
+
+function sendCall(
+  http: HttpClient,
+  { base, referer }: PassThroughOptions,
+  { key, body, stream }: PassedCall,
+  signal: AbortSignal,
+): Promise<HttpResponse> {
+  return http.request(`${base}/chat/completions`, {
+    method: 'POST',
+    headers: {
+      accept: stream ? 'text/event-stream' : 'application/json',
+      authorization: `Bearer ${key}`,
+      'content-type': 'application/json',
+      'content-length': String(Buffer.byteLength(body)),
+      'user-agent': 'dash (AI and trends dashboard)',
+      'http-referer': referer,
+      'x-openrouter-title': 'dash',
+    },
+    body: singleUseBody(body),
+    signal,
+  })
+}
+
+type Passed = Awaited<ReturnType<PassThrough['send']>>
+
+async function readResponse(
+  { statusCode: status, headers: received, body }: HttpResponse,
+  stream: boolean,
+  exchange: Exchange,
+  { idleMs, clock }: PassThroughOptions,
+): Promise<Passed> {
+  const headers = flattenHeaders(received)
+  const type = headers['content-type']?.split(';')[0]?.trim().toLowerCase()
+  const isPlain = (headers['content-encoding'] ?? 'identity') === 'identity'
+  const isExpected = status === 200 && isPlain && type === (stream ? 'text/event-stream' : 'application/json')
+  if (isExpected && stream) return readStream(body, headers, exchange, { idleMs, clock })
+  const bytes = isExpected ? await readBody(body, WHOLE_MAX_BYTES) : Buffer.from(await readError(body))
+  exchange.end()
+  const text = bytes?.toString() ?? ''
+  const isCompletion = isExpected && Array.isArray(parseJsonObject(text)?.['choices'])
+  const ending = bytes === null ? 'too-large' : 'whole'
+  const failure = failureOf({ status, headers, body: text, ending }, clock)
+  // An empty completion is passed on; an error inside a 200 states a status.
+  if (!isCompletion || failure.status !== null) return declined(failure)
+  return { chunks: once(bytes ?? Buffer.alloc(0)) }
+}
+
+async function* once(bytes: Uint8Array): AsyncGenerator<Uint8Array> {
+  yield bytes
+}
+
+/** A response that is no completion although it carries no error. */
+function declined(failure: UpstreamFailure): UpstreamFailure {
+  return failure.class === 'answered' ? { ...failure, class: 'invalid_answer' } : failure
+}
+
+/** Reads a stream up to its first data line, which may be an error. */
+async function readStream(
+  body: HttpResponse['body'],
+  headers: Readonly<Record<string, string>>,
+  exchange: Exchange,
+  { idleMs, clock }: Pick<PassThroughOptions, 'idleMs' | 'clock'>,
+): Promise<Passed> {
+  const chunks = body[Symbol.asyncIterator]() as AsyncIterator<Uint8Array, undefined>
+  const begun = await readFirstLine(chunks)
+  const invalid = { status: 200, headers, body: '', ending: 'whole' } as const
+  if (begun !== null) {
+    const { bytes, data } = begun
+    const failure = failureOf({ status: 200, headers, body: data, ending: 'whole' }, clock)
+    const isError = failure.status !== null && hasError(data)
+    exchange.unlimit()
+    if (data === '[DONE]' || (parseJsonObject(data) !== null && !isError))
+      return { chunks: passOn(bytes, chunks, exchange, idleMs) }
+    exchange.end()
+    return isError ? failure : failureOf(invalid, clock)
+  }
+  exchange.end()
+  return failureOf(invalid, clock)
+}
+
+function hasError(data: string): boolean {
+  const event = parseJsonObject(data)
+  return Boolean(event?.['error'] ?? asJsonObject(asArray(event?.['choices'])[0])?.['error'])
+}
+
+/** @returns the bytes from the first data line on; null if the stream has none, or too long a line */
+async function readFirstLine(
+  chunks: AsyncIterator<Uint8Array, undefined>,
+): Promise<{ bytes: Uint8Array; data: string } | null> {
+  let waiting: Uint8Array[] = []
+  let size = 0
+  for (;;) {
+    const { value = Buffer.from('\n'), done } = await chunks.next()
+    waiting.push(value)
+    size += value.byteLength
+    if (value.includes(0x0a) || value.includes(0x0d)) {
+      const bytes = Buffer.concat(waiting)
+      const line = firstDataLine(bytes)
+      if (line !== null) return { bytes: bytes.subarray(line.start), data: line.data }
+      // Lines before it are comments: only the incomplete last one is kept.
+      const rest = bytes.subarray(Math.max(bytes.lastIndexOf(0x0a), bytes.lastIndexOf(0x0d)) + 1)
+      waiting = [rest]
+      size = rest.byteLength
+    }
+    if (done === true || size > LINE_MAX_BYTES) return null
+  }
+}
+
+const END_MARK = /(?:^|[\r\n])data: ?\[DONE\]\s*$/
+const TAIL_BYTES = 64
+
+/**
+ * Passes a stream on. The next chunk is read when the caller has taken the last one.
+ *
+ * @throws BrokenStream
+ */
+async function* passOn(
+  first: Uint8Array,
+  chunks: AsyncIterator<Uint8Array, undefined>,
+  exchange: Exchange,
+  idleMs: number,
+): AsyncGenerator<Uint8Array> {
+  const lines = new DataLines(LINE_MAX_BYTES)
+  let tail = Buffer.alloc(0)
+  let idleLeft = idleMs
+  let isDone = false
+  try {
+    for (let chunk: Uint8Array | null = first; chunk !== null;) {
+      const hasData = lines.push(chunk)
+      if (hasData === null) throw new BrokenStream('invalid_stream')
+      tail = Buffer.concat([tail, chunk]).subarray(-TAIL_BYTES)
+      isDone = END_MARK.test(tail.toString('latin1'))
+      yield chunk
+      if (hasData) idleLeft = idleMs
+      const waitedSince = performance.now()
+      exchange.limit(isDone ? END_MS : idleLeft)
+      chunk = await nextChunk(chunks, exchange, isDone)
+      exchange.unlimit()
+      // Comments do not prolong the time until the next event.
+      idleLeft = Math.max(1, idleLeft - (performance.now() - waitedSince))
+    }
+    if (!isDone) throw new BrokenStream('truncated')
+  } finally {
+    exchange.end()
+  }
+}
+
+/** @returns null at the end of the stream; after its last event, any end counts */
+async function nextChunk(
+  chunks: AsyncIterator<Uint8Array, undefined>,
+  exchange: Exchange,
+  isDone: boolean,
+): Promise<Uint8Array | null> {
+  try {
+    const { value, done } = await chunks.next()
+    return done === true ? null : value
+  } catch (error) {
+    if (isDone) return null
+    throw new BrokenStream(exchange.isLate ? 'idle' : 'truncated', error)
+  }
+}
+
+function failureOf(response: Partial<RouterResponse>, clock: Clock): UpstreamFailure {
+  const whole = {
+    status: null,
+    headers: {},
+    body: '',
+    ending: 'whole',
+    endedAt: clock(),
+    ...response,
+  } as const
+  const { class: kind, status, retryAt, resetAt, limit, remaining } = classifyResponse(whole)
+  return { class: kind, status, retryAt, resetAt, limit, remaining }
+}
+
+function isNetworkError(error: unknown): boolean {
+  return error instanceof Error && ('code' in error || error.name === 'AggregateError')
+}

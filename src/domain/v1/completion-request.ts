@@ -1,0 +1,185 @@
+import { byteLengthOf } from '../text.ts'
+
+/** Largest body of a request to `/v1`, in bytes (docs/v1.md). */
+export const V1_BODY_MAX_BYTES = 4 * 1024 * 1024
+
+/** Estimated size of a token of input, in bytes of UTF-8. */
+const BYTES_PER_TOKEN = 3
+
+/** Least context of `auto-long`, in tokens. */
+const LONG_CONTEXT = 128_000
+
+/** The grounded chat as a model of `/v1`. */
+export const DASH_MODEL = 'dash'
+
+/** The models of `/v1` that stand for the best ranked model with some capabilities. */
+export const AUTO_MODELS = {
+  auto: {},
+  'auto-tools': { tools: true },
+  'auto-json': { json: 'schema' },
+  'auto-long': { context: LONG_CONTEXT },
+} as const satisfies Record<string, Partial<CompletionNeeds>>
+
+/** The capabilities that a request needs. */
+export interface CompletionNeeds {
+  tools: boolean
+  /** `object`: any JSON object; `schema`: JSON of a given schema. */
+  json: 'none' | 'object' | 'schema'
+  /** Estimated tokens of input and output. */
+  context: number
+}
+
+/** Needs as an error names them. */
+export function formatNeeds({ tools, json, context }: CompletionNeeds): string[] {
+  return [...(tools ? ['tools'] : []), ...(json === 'none' ? [] : [`json ${json}`]), `context ${context}`]
+}
+
+/** A request for a chat completion that may be passed on. */
+export interface CompletionRequest {
+  /** An `auto` model or a ranked id. */
+  model: string
+  needs: CompletionNeeds
+  stream: boolean
+  /** The first messages as JSON, which identify the conversation: one or two. */
+  opening: readonly string[]
+  /** Body for a model, at a price of zero and without fields that could cost anything. */
+  bodyFor(model: string): string
+}
+
+/** The reason to decline a request: the field, and how to correct it. */
+export interface InvalidRequest {
+  problem: string
+}
+
+/** Fields of a request that are passed on; every other one is removed. */
+const FIELDS = [
+  'stream',
+  'stream_options',
+  'max_tokens',
+  'max_completion_tokens',
+  'temperature',
+  'top_p',
+  'top_k',
+  'min_p',
+  'frequency_penalty',
+  'presence_penalty',
+  'repetition_penalty',
+  'seed',
+  'stop',
+  'logit_bias',
+  'logprobs',
+  'top_logprobs',
+  'tool_choice',
+  'parallel_tool_calls',
+  'response_format',
+  'reasoning',
+  'reasoning_effort',
+] as const
+
+/** Fields of a message that are passed on. */
+const MESSAGE_FIELDS = [
+  'role',
+  'content',
+  'name',
+  'tool_calls',
+  'tool_call_id',
+  'refusal',
+  'reasoning',
+  'reasoning_details',
+] as const
+
+/** A price above zero is refused by the routing service. */
+const FREE_ONLY = { max_price: { prompt: 0, completion: 0, request: 0, image: 0 } }
+
+type Fields = Readonly<Record<string, unknown>>
+
+/**
+ * Reads a request for a chat completion (docs/v1.md).
+ *
+ * @param body the parsed JSON of the request
+ */
+export function parseCompletionRequest(body: unknown): CompletionRequest | InvalidRequest {
+  const fields = asFields(body)
+  if (fields === null) return invalid('the body is not a JSON object')
+  const { model, stream = false, tools = [] } = fields
+  if (typeof model !== 'string' || model === '') return invalid('`model` is not the id of a model')
+  if (typeof stream !== 'boolean') return invalid('`stream` is neither true nor false')
+  const messages = parseMessages(fields['messages'])
+  if ('problem' in messages) return messages
+  if (!Array.isArray(tools) || !tools.every((tool) => asFields(tool)?.['type'] === 'function'))
+    return invalid('`tools` is not a list of tools of the type `function`; other tools cost money')
+  const passed = { ...pick(fields, FIELDS), messages, ...(tools.length > 0 ? { tools } : {}) }
+  return {
+    model,
+    stream,
+    needs: needsOf(fields, model, messages, tools),
+    opening: messages.slice(0, 2).map((message) => JSON.stringify(message)),
+    bodyFor: (id) => JSON.stringify({ ...passed, stream, model: id, provider: FREE_ONLY }),
+  }
+}
+
+function parseMessages(value: unknown): Fields[] | InvalidRequest {
+  if (!Array.isArray(value) || value.length === 0) return invalid('`messages` is not a list of messages')
+  const messages: Fields[] = []
+  for (const [index, item] of value.entries()) {
+    const message = asFields(item)
+    if (message === null || typeof message['role'] !== 'string')
+      return invalid(`\`messages[${index}]\` has no \`role\``)
+    if (!isText(message['content']))
+      return invalid(
+        `the content of \`messages[${index}]\` is not text; images, files and audio are not passed on`,
+      )
+    messages.push(pick(message, MESSAGE_FIELDS))
+  }
+  return messages
+}
+
+/** True for text, for nothing, and for parts that are text. Files would be converted by plugins that cost money. */
+function isText(content: unknown): boolean {
+  if (!Array.isArray(content)) return content === undefined || content === null || typeof content === 'string'
+  return content.every((part) => ['text', 'refusal'].includes(String(asFields(part)?.['type'])))
+}
+
+function needsOf(
+  fields: Fields,
+  model: string,
+  messages: unknown,
+  tools: readonly unknown[],
+): CompletionNeeds {
+  const named: Partial<CompletionNeeds> = isAuto(model) ? AUTO_MODELS[model] : {}
+  const input = byteLengthOf(JSON.stringify([messages, tools]))
+  const output = Math.max(tokensOf(fields['max_tokens']), tokensOf(fields['max_completion_tokens']))
+  const context = Math.ceil(input / BYTES_PER_TOKEN) + output
+  const json = jsonOf(asFields(fields['response_format'])?.['type'])
+  return {
+    tools: named.tools ?? tools.length > 0,
+    json: json === 'none' ? (named.json ?? 'none') : json,
+    context: Math.max(context, named.context ?? 0),
+  }
+}
+
+export function isAuto(model: string): model is keyof typeof AUTO_MODELS {
+  return Object.hasOwn(AUTO_MODELS, model)
+}
+
+function asFields(value: unknown): Fields | null {
+  return typeof value === 'object' && value !== null && !Array.isArray(value) ? (value as Fields) : null
+}
+
+function jsonOf(type: unknown): CompletionNeeds['json'] {
+  if (type === undefined || type === 'text') return 'none'
+  return type === 'json_object' ? 'object' : 'schema'
+}
+
+function tokensOf(value: unknown): number {
+  return typeof value === 'number' && value > 0 ? Math.min(Math.ceil(value), Number.MAX_SAFE_INTEGER) : 0
+}
+
+function pick(fields: Fields, names: readonly string[]): Fields {
+  const known = names.filter((name) => Object.hasOwn(fields, name))
+  return Object.fromEntries(known.map((name) => [name, fields[name]]))
+}
+
+function invalid(problem: string): InvalidRequest {
+  return { problem }
+}

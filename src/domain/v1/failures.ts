@@ -1,0 +1,152 @@
+import { RESPONSE_CLASSES } from '../models/evaluation.ts'
+import type { Classification } from '../models/evaluation.ts'
+import type { Instant } from '../time.ts'
+
+/** A response of the routing service that is not a completion, or the reason there is none. */
+export type UpstreamFailure = Pick<
+  Classification,
+  'class' | 'status' | 'retryAt' | 'resetAt' | 'limit' | 'remaining'
+>
+
+/** Thrown when a stream ends that was already passed on in part. */
+export class BrokenStream extends Error {
+  override readonly name = 'BrokenStream'
+  readonly code: 'idle' | 'truncated' | 'invalid_stream'
+
+  constructor(code: BrokenStream['code'], cause?: unknown) {
+    super(code, { cause })
+    this.code = code
+  }
+}
+
+/** An error of `/v1` in the shape of the OpenAI API. */
+export interface V1Error {
+  status: number
+  type: 'invalid_request_error' | 'authentication_error' | 'rate_limit_error' | 'api_error'
+  code: string
+  message: string
+}
+
+/**
+ * True if the next model may be tried: a rate limit, a missing endpoint or a server error of the model itself, or no
+ * connection. Limits of the account, declined requests and exceeded time limits apply to every model.
+ */
+export function mayFailOver({ class: kind, status }: UpstreamFailure): boolean {
+  const { scope } = RESPONSE_CLASSES[kind]
+  if (scope === 'account') return false
+  if (kind === 'model_rate_limit' || kind === 'provider_down' || kind === 'model_gone') return true
+  if (kind === 'ambiguous') return status === null || status === 429 || status >= 500
+  return status !== null && (status === 404 || status >= 500)
+}
+
+/**
+ * The error for the caller after the last model failed. The service's own text never passes: it may repeat the key.
+ *
+ * @param model the model that failed last
+ */
+export function errorOf({ class: kind, status }: UpstreamFailure, model: string): V1Error {
+  const known = status === 401 ? ERRORS.account_key : ERRORS[kind]
+  if (known) return { ...known, message: `${model}: ${known.message}` }
+  const response = status === null ? 'no connection' : `status ${status}`
+  return status === 429
+    ? { ...MODEL_LIMIT, message: `${model}: ${MODEL_LIMIT.message}` }
+    : { ...UPSTREAM, message: `${model}: the routing service failed (${response}); try again later` }
+}
+
+const UPSTREAM = { status: 502, type: 'api_error', code: 'upstream_error' } as const
+
+const MODEL_LIMIT: V1Error = {
+  status: 429,
+  type: 'rate_limit_error',
+  code: 'model_rate_limited',
+  message: 'the model or its provider is rate-limited; try again later, or use another model',
+}
+
+const limitError = (code: string, message: string): V1Error => ({
+  status: 429,
+  type: 'rate_limit_error',
+  code,
+  message,
+})
+
+/** Every error after a failure of the routing service. */
+export function upstreamErrors(): readonly V1Error[] {
+  return [
+    ...Object.values(ERRORS),
+    { ...UPSTREAM, message: 'the routing service cannot be reached, or fails' },
+  ]
+}
+
+const ERRORS: Partial<Record<UpstreamFailure['class'], V1Error>> = {
+  account_daily: limitError('account_daily_limit', 'your account has used its free requests of this day'),
+  account_minute: limitError('account_minute_limit', 'your account has used its requests of this minute'),
+  account_busy: limitError('account_busy', 'your account has too many open requests; try again shortly'),
+  account_key: {
+    status: 401,
+    type: 'authentication_error',
+    code: 'invalid_api_key',
+    message: 'the routing service rejects your key; check it at the service',
+  },
+  account_key_limit: {
+    status: 402,
+    type: 'invalid_request_error',
+    code: 'key_limit',
+    message: 'the limit of your key is used up; raise it where the key was created',
+  },
+  account_balance: {
+    status: 402,
+    type: 'invalid_request_error',
+    code: 'insufficient_balance',
+    message: 'the balance of your account blocks requests; add credits at the routing service',
+  },
+  account_policy: {
+    status: 403,
+    type: 'invalid_request_error',
+    code: 'account_data_policy',
+    message: 'the data policy of your account forbids free models; allow them at the routing service',
+  },
+  model_rate_limit: MODEL_LIMIT,
+  model_gone: {
+    status: 404,
+    type: 'invalid_request_error',
+    code: 'model_unavailable',
+    message: 'the routing service has no endpoint for the model; use auto, or another model of /v1/models',
+  },
+  model_unsupported: {
+    status: 400,
+    type: 'invalid_request_error',
+    code: 'unsupported_request',
+    message: 'the routing service declines the request; check its parameters, or use another model',
+  },
+  refused: {
+    status: 403,
+    type: 'invalid_request_error',
+    code: 'content_filter',
+    message: 'a filter declines the request',
+  },
+  timeout: {
+    status: 504,
+    type: 'api_error',
+    code: 'timeout',
+    message: 'the model did not respond in time; try again, or use another model',
+  },
+  invalid_answer: {
+    ...UPSTREAM,
+    code: 'invalid_upstream_response',
+    message: 'the routing service sent something that is not a completion; try again later',
+  },
+}
+
+/** Response headers with the limit and its reset (milliseconds since 1970), as the routing service reports them. */
+export function limitHeaders(
+  { class: kind, limit, remaining, resetAt, retryAt }: UpstreamFailure,
+  now: Instant,
+): Record<string, string> {
+  const headers: Record<string, string> = {}
+  if (resetAt !== null) headers['x-ratelimit-reset'] = String(resetAt)
+  if (limit !== null) headers['x-ratelimit-limit'] = String(limit)
+  if (remaining !== null) headers['x-ratelimit-remaining'] = String(remaining)
+  if (retryAt !== null && kind !== 'account_key')
+    headers['retry-after'] = String(Math.max(1, Math.ceil((retryAt - now) / 1000)))
+  return headers
+}

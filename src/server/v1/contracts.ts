@@ -1,0 +1,104 @@
+import { z } from 'zod'
+import { rankedModelSchema } from '../../domain/models/schema.ts'
+import { upstreamErrors } from '../../domain/v1/failures.ts'
+import type { Contract } from '../route.ts'
+import { V1_REFUSALS } from './errors.ts'
+import type { V1Code } from './errors.ts'
+
+/** Path of the page that documents this interface. */
+export const V1_DOCS = '/docs/api/v1'
+
+type Refusals = Contract<string>['refusals']
+
+/** Refusals of this server by code. */
+function refusalsOf(codes: readonly V1Code[]): Refusals {
+  return Object.fromEntries(
+    codes.map((code) => {
+      const { status, message } = V1_REFUSALS[code]
+      const headers = [429, 503].includes(status) ? { 'Retry-After': 'seconds to wait' } : {}
+      return [code, { status, when: message, headers }]
+    }),
+  )
+}
+
+const COMMON = {
+  tag: 'OpenAI-compatible',
+  query: z.object({}),
+  revalidated: false,
+  storage: { storage_unavailable: 'internal_error', storage_damaged: 'internal_error' },
+  fault: 'internal_error',
+  openAiErrors: true,
+  methodNotAllowed: 'method_not_allowed',
+  headers: {},
+  refusalHeaders: { 'cache-control': 'no-store' },
+  preflight: null,
+} as const
+
+const modelSchema = z.object({
+  id: z.string(),
+  object: z.literal('model'),
+  created: z.int().describe('time of the ranking, in seconds since 1970'),
+  owned_by: z.string(),
+  context_length: z.int().optional().describe('tokens'),
+  dash: rankedModelSchema
+    .pick({ rank: true, score: true, toolUse: true, checkedAt: true })
+    .optional()
+    .describe('measurements; ranked ids only'),
+})
+
+/** `GET /v1/models` (docs/v1.md). */
+const modelsContract: Contract<string> = {
+  ...COMMON,
+  path: '/v1/models',
+  operationId: 'listModels',
+  summary: 'List the models',
+  description:
+    '`dash` if the chat is set up, `auto`, `auto-tools`, `auto-json`, `auto-long`, then every ranked id, best first. Exists only if `DASH_V1` is set.',
+  success: z.object({ object: z.literal('list'), data: z.array(modelSchema) }),
+  successDescription: 'The models',
+  successHeaders: { 'Cache-Control': '`no-store`' },
+  refusals: refusalsOf(['rate_limited', 'too_many_rejected_keys', 'method_not_allowed', 'internal_error']),
+}
+
+const completionCodes = Object.keys(V1_REFUSALS).filter((code) => code !== 'not_found') as V1Code[]
+
+/** `POST /v1/chat/completions` (docs/v1.md). */
+const completionsContract: Contract<string> = {
+  ...COMMON,
+  method: 'POST',
+  path: '/v1/chat/completions',
+  operationId: 'createChatCompletion',
+  summary: 'Create a chat completion',
+  description:
+    "Passes the request on to a free model of the routing service, with the caller's own key and a maximum price of zero. Exists only if `DASH_V1` is set.",
+  request: {
+    headers: [{ name: 'Authorization', required: true, description: '`Bearer` and the key of the caller' }],
+    body: {
+      required: true,
+      description: 'A chat completion request of the OpenAI API, at most 4 MiB; other fields are removed',
+      schema: z.looseObject({
+        model: z.string().describe('a model of `/v1/models`'),
+        messages: z.array(z.looseObject({ role: z.string() })).min(1),
+        stream: z.boolean().optional(),
+      }),
+    },
+  },
+  success: z.looseObject({ choices: z.array(z.looseObject({})) }),
+  successDescription: 'The completion, byte for byte as the routing service sends it',
+  otherSuccess: { contentType: 'text/event-stream', schema: z.string() },
+  successHeaders: {
+    'Cache-Control': '`no-store`',
+    'X-Dash-Model': 'the model that responds',
+    'X-Dash-Ranking-Version': 'version of the ranking',
+    'X-Dash-Attempts': 'number of models that were tried',
+  },
+  refusals: {
+    ...refusalsOf(completionCodes),
+    ...Object.fromEntries(
+      upstreamErrors().map(({ code, status, message }) => [code, { status, when: message }]),
+    ),
+  },
+}
+
+/** Every contract of the interface, as its document lists them. */
+export const V1_CONTRACTS = [modelsContract, completionsContract] as const

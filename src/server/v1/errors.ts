@@ -1,0 +1,114 @@
+import type { H3Event } from 'h3'
+import { formatNeeds } from '../../domain/v1/completion-request.ts'
+import type { CompletionNeeds } from '../../domain/v1/completion-request.ts'
+import type { V1Error } from '../../domain/v1/failures.ts'
+import { NO_STORE, notesOf, requestId, respondJson } from '../respond.ts'
+import { retryAfter } from '../route.ts'
+import type { Log, Route } from '../route.ts'
+
+const invalid = { type: 'invalid_request_error' } as const
+const authentication = { status: 401, type: 'authentication_error' } as const
+const limit = { status: 429, type: 'rate_limit_error' } as const
+
+/** Every refusal of `/v1` by this server itself; failures of the routing service are in `domain/v1/failures.ts`. */
+export const V1_REFUSALS = {
+  missing_api_key: {
+    ...authentication,
+    message:
+      'send your own key of the routing service as `Authorization: Bearer KEY`; keys in the URL are ignored',
+  },
+  wrong_kind_of_key: {
+    ...authentication,
+    message:
+      'a key of this server serves the model `dash` only; other models need your key of the routing service',
+  },
+  invalid_request: { ...invalid, status: 400, message: 'the request is invalid' },
+  not_found: { ...invalid, status: 404, message: 'there is no such address; see /docs/api/v1' },
+  model_not_found: {
+    ...invalid,
+    status: 404,
+    message: 'there is no such model; /v1/models lists every model',
+  },
+  method_not_allowed: { ...invalid, status: 405, message: 'the method is not allowed; see the header Allow' },
+  payload_too_large: { ...invalid, status: 413, message: 'the body is larger than 4 MiB' },
+  no_free_model: { ...invalid, status: 422, message: 'no ranked free model meets the needs of the request' },
+  rate_limited: { ...limit, message: 'this address has used its 60 requests of this minute' },
+  too_many_streams: { ...limit, message: 'this address has 25 open requests, the maximum' },
+  too_many_rejected_keys: {
+    ...limit,
+    message: 'ten keys of this address were rejected; it is closed for a minute',
+  },
+  busy: { status: 503, type: 'api_error', message: '100 requests are open, the maximum; try again shortly' },
+  no_ranking: {
+    status: 503,
+    type: 'api_error',
+    message: 'no ranking of free models is stored; `dash evaluate-models` makes one',
+  },
+  internal_error: { status: 500, type: 'api_error', message: 'an unexpected error' },
+} as const satisfies Record<string, Omit<V1Error, 'code'>>
+
+export type V1Code = keyof typeof V1_REFUSALS
+
+interface RefusalDetails {
+  /** Replaces the message of the code. */
+  message?: string
+  retryAfterSeconds?: number
+  needs?: CompletionNeeds
+  rejected?: Readonly<Record<string, string>>
+}
+
+/** A request to `/v1` that is declined, by this server or after the routing service failed. */
+export class V1Refusal extends Error {
+  override readonly name = 'V1Refusal'
+  readonly error: V1Error
+  readonly headers: Readonly<Record<string, string>>
+  readonly #details: RefusalDetails
+
+  constructor(reason: V1Code | V1Error, details: RefusalDetails = {}, headers = {}) {
+    const error: V1Error = typeof reason === 'string' ? { ...V1_REFUSALS[reason], code: reason } : reason
+    super(error.code)
+    this.error = { ...error, message: details.message ?? error.message }
+    this.headers = {
+      ...headers,
+      ...(details.retryAfterSeconds && retryAfter({ retryAfterSeconds: details.retryAfterSeconds })),
+    }
+    this.#details = details
+  }
+
+  /** The body in the shape of the OpenAI API. */
+  body(): { error: Omit<V1Error, 'status'> & Record<string, unknown> } {
+    const { status: _status, ...error } = this.error
+    const { needs, rejected } = this.#details
+    return { error: { ...error, ...(needs && { needs: formatNeeds(needs) }), ...(rejected && { rejected }) } }
+  }
+}
+
+/** Binds a handler to a path of `/v1`. Errors become responses only here; no response has CORS headers. */
+export function v1Route(
+  path: string,
+  method: 'GET' | 'POST' | null,
+  handler: (event: H3Event) => Promise<Response>,
+): Route {
+  return {
+    path,
+    async handle(event, log) {
+      try {
+        if (method !== null && event.req.method !== method)
+          throw new V1Refusal('method_not_allowed', {}, { allow: method })
+        return await handler(event)
+      } catch (error) {
+        return refuse(event, error, log)
+      }
+    },
+  }
+}
+
+function refuse(event: H3Event, error: unknown, log: Log): Response {
+  const refusal = error instanceof V1Refusal ? error : new V1Refusal('internal_error')
+  const { status, code } = refusal.error
+  if (refusal !== error)
+    log.error({ requestId: requestId(event.req.headers), code, err: error }, 'request refused')
+  const response = respondJson(event, status, { ...NO_STORE, ...refusal.headers }, refusal.body())
+  notesOf(event.runtime?.node?.res).code = code
+  return response
+}

@@ -1,0 +1,97 @@
+import { LRUCache } from 'lru-cache'
+import { hmacSha256 } from '../../domain/digest.ts'
+import { openSlots } from '../../domain/fair-queue.ts'
+import type { Clock } from '../../domain/ports.ts'
+import { rateLimiter } from '../callers.ts'
+import { V1Refusal } from './errors.ts'
+
+/** Limits of `/v1` (docs/v1.md). */
+const V1_LIMITS = { requestsPerMinute: 60, streams: 100, rejectedKeys: 10 } as const
+
+/** Part of all streams that one address or network may have open. */
+const PER_ADDRESS = V1_LIMITS.streams / 4
+
+const MINUTE_MS = 60_000
+
+/** Most addresses whose rejected keys are counted; the ones counted first are forgotten. */
+const ADDRESSES_MAX = 10_000
+
+export interface V1Limits {
+  /**
+   * Counts a request.
+   *
+   * @throws V1Refusal `rate_limited` or `too_many_rejected_keys`
+   */
+  countRequest(address: string): void
+  /**
+   * Takes a slot for an open request.
+   *
+   * @returns a function that frees it; further calls have no effect
+   * @throws V1Refusal `too_many_streams` or `busy`
+   */
+  enter(address: string): () => void
+  /** Counts a key that the routing service rejected; at ten the address is closed for a minute. */
+  countRejectedKey(address: string): void
+}
+
+export function openLimits(clock: Clock): V1Limits {
+  const countOf = rateLimiter(V1_LIMITS.requestsPerMinute, clock)
+  const slots = openSlots({ perAddress: PER_ADDRESS, perNetwork: PER_ADDRESS, all: V1_LIMITS.streams })
+  const rejected = new LRUCache<string, { count: number; until: number }>({ max: ADDRESSES_MAX })
+  return {
+    countRequest(address) {
+      const { count = 0, until = 0 } = rejected.get(address) ?? {}
+      if (count >= V1_LIMITS.rejectedKeys && clock() < until)
+        throw new V1Refusal('too_many_rejected_keys', { retryAfterSeconds: secondsUntil(until, clock) })
+      const wait = countOf(address)
+      if (wait !== null) throw new V1Refusal('rate_limited', { retryAfterSeconds: wait })
+    },
+    enter(address) {
+      const admission = slots.enter(address)
+      if (admission !== 'admitted')
+        throw new V1Refusal(admission === 'all_full' ? 'busy' : 'too_many_streams', { retryAfterSeconds: 1 })
+      let isHeld = true
+      return () => {
+        if (isHeld) slots.leave(address)
+        isHeld = false
+      }
+    },
+    countRejectedKey(address) {
+      const last = rejected.get(address)
+      const count = last !== undefined && clock() < last.until ? last.count + 1 : 1
+      // The tenth one begins the minute for which the address is closed.
+      const until = count > 1 && count !== V1_LIMITS.rejectedKeys && last ? last.until : clock() + MINUTE_MS
+      rejected.set(address, { count, until })
+    },
+  }
+}
+
+function secondsUntil(at: number, clock: Clock): number {
+  return Math.max(1, Math.ceil((at - clock()) / 1000))
+}
+
+const CONVERSATIONS_MAX = 10_000
+const CONVERSATION_MS = 3_600_000
+
+/** The model of each conversation, for an hour after its last request, under a keyed hash of key and opening. */
+export interface StickyModels {
+  find(key: string, opening: readonly string[]): string | null
+  keep(key: string, opening: readonly string[], model: string): void
+}
+
+/** @param secret random, so that a hash does not identify a key outside this process */
+export function openStickyModels(secret: Uint8Array, clock: Clock): StickyModels {
+  const models = new LRUCache<string, string>({
+    max: CONVERSATIONS_MAX,
+    ttl: CONVERSATION_MS,
+    perf: { now: clock },
+  })
+  const hash = (key: string, opening: readonly string[]): string =>
+    Buffer.from(hmacSha256(secret, JSON.stringify([key, ...opening]))).toString('base64url')
+  return {
+    // The first request of a conversation may have one message, and every later one has more.
+    find: (key, opening) =>
+      models.get(hash(key, opening)) ?? models.get(hash(key, opening.slice(0, 1))) ?? null,
+    keep: (key, opening, model) => void models.set(hash(key, opening), model),
+  }
+}

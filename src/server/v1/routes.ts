@@ -1,0 +1,128 @@
+import type { H3Event } from 'h3'
+import type { StoredRun } from '../../domain/models/schema.ts'
+import { parseJson } from '../../domain/text.ts'
+import {
+  AUTO_MODELS,
+  DASH_MODEL,
+  V1_BODY_MAX_BYTES,
+  parseCompletionRequest,
+} from '../../domain/v1/completion-request.ts'
+import { addressOf } from '../callers.ts'
+import type { ServedRecommendation } from '../models/routes.ts'
+import { NO_STORE, respondJson } from '../respond.ts'
+import { readBody } from '../route.ts'
+import type { Route } from '../route.ts'
+import { complete } from './complete.ts'
+import { V1Refusal, v1Route } from './errors.ts'
+import { openLimits, openStickyModels } from './limits.ts'
+import { openRequest } from './open-request.ts'
+import type { V1Ports } from './ports.ts'
+
+/** Keys of this server begin so; they must never reach the routing service. */
+const DASH_KEY_PREFIX = 'dck_'
+
+/** The OpenAI-compatible interface (docs/v1.md), mounted only if `DASH_V1` is set. */
+export function v1Routes(ports: V1Ports, recommendation: ServedRecommendation): Route[] {
+  const limits = openLimits(ports.clock)
+  const sticky = openStickyModels(ports.secret, ports.clock)
+  const addressIn = (event: H3Event): string => addressOf(event, ports.trustedProxies)
+
+  const completions = async (event: H3Event): Promise<Response> => {
+    const key = keyIn(event)
+    const address = addressIn(event)
+    const isDashKey = key.startsWith(DASH_KEY_PREFIX)
+    if (!isDashKey) limits.countRequest(address)
+    const open = openRequest(event, ports.turnMs, limits.enter(address))
+    let isStreamed = false
+    try {
+      const body = await readJson(event)
+      if (modelIn(body) === DASH_MODEL) {
+        open.release()
+        return await answerAsDash(ports, event, body)
+      }
+      if (isDashKey) throw new V1Refusal('wrong_kind_of_key')
+      const request = parseCompletionRequest(body)
+      if ('problem' in request) throw new V1Refusal('invalid_request', { message: request.problem })
+      const run = await storedRun(recommendation)
+      const response = await complete(event, request, { ports, limits, sticky, address, key, run, open })
+      isStreamed = request.stream
+      return response
+    } finally {
+      if (!isStreamed) open.release()
+    }
+  }
+
+  const models = async (event: H3Event): Promise<Response> => {
+    limits.countRequest(addressIn(event))
+    const { run, seed } = await recommendation()
+    const data = modelList(run, seed, ports.answerAsDash !== undefined)
+    return respondJson(event, 200, NO_STORE, { object: 'list', data })
+  }
+
+  return [
+    v1Route('/v1/models', 'GET', models),
+    v1Route('/v1/chat/completions', 'POST', completions),
+    v1Route('/v1/**', null, () => Promise.reject(new V1Refusal('not_found'))),
+  ]
+}
+
+/** The caller's key. @throws V1Refusal `missing_api_key` */
+function keyIn(event: H3Event): string {
+  const header = event.req.headers.get('authorization') ?? ''
+  const key = /^Bearer +([\x21-\x7e]{1,512}) *$/i.exec(header)?.[1]
+  if (key === undefined) throw new V1Refusal('missing_api_key')
+  return key
+}
+
+async function readJson(event: H3Event): Promise<unknown> {
+  const malformed = (): V1Refusal => new V1Refusal('invalid_request', { message: 'the body is not JSON' })
+  const text = await readBody(event, V1_BODY_MAX_BYTES, {
+    tooLarge: () => new V1Refusal('payload_too_large'),
+    malformed,
+  })
+  const body = parseJson(text)
+  if (body === undefined) throw malformed()
+  return body
+}
+
+function modelIn(body: unknown): unknown {
+  return typeof body === 'object' && body !== null && 'model' in body ? body.model : undefined
+}
+
+function answerAsDash(ports: V1Ports, event: H3Event, body: unknown): Promise<Response> {
+  if (ports.answerAsDash) return ports.answerAsDash(event, body)
+  const message = 'the chat of this server is not set up, so that there is no model "dash"'
+  throw new V1Refusal('model_not_found', { message })
+}
+
+/** The stored ranking. The built-in seed does not count: its models were never evaluated. */
+async function storedRun(recommendation: ServedRecommendation): Promise<StoredRun> {
+  const { run, seed } = await recommendation()
+  if (seed) throw new V1Refusal('no_ranking')
+  return run
+}
+
+/** Every model: the chat, the `auto` models, and the ranked ids in order of rank. */
+function modelList({ models, updatedAt }: StoredRun, seed: boolean, hasDash: boolean): object[] {
+  const created = Math.floor(Date.parse(updatedAt) / 1000)
+  const [first] = models
+  const own = [...(hasDash ? [DASH_MODEL] : []), ...Object.keys(AUTO_MODELS)]
+  const context = seed || !first ? {} : { context_length: first.contextLength }
+  return [
+    ...own.map((id) => ({
+      id,
+      object: 'model',
+      created,
+      owned_by: 'dash',
+      ...(id === DASH_MODEL ? {} : context),
+    })),
+    ...(seed ? [] : models).map(({ id, contextLength, rank, score, toolUse, checkedAt }) => ({
+      id,
+      object: 'model',
+      created,
+      owned_by: id.split('/', 1)[0],
+      context_length: contextLength,
+      dash: { rank, score, toolUse, checkedAt },
+    })),
+  ]
+}

@@ -1,0 +1,148 @@
+import { APIError } from 'openai'
+import { expect, test } from 'vitest'
+import type { ModelOutput } from '../../support/provider-wire.ts'
+import { CALLER_KEY, json, startV1, wholeCompletion } from '../../support/v1.ts'
+
+const messages = [{ role: 'user' as const, content: 'Hello?' }]
+const tools = [
+  {
+    type: 'function' as const,
+    function: { name: 'look_up', parameters: { type: 'object', properties: {} } },
+  },
+]
+
+test('the openai client lists auto models first, then ranked ids with their measurements', async () => {
+  const { client } = await startV1()
+  const models = []
+  for await (const model of client.models.list()) models.push(model)
+  expect(models.map(({ id }) => id)).toEqual([
+    'auto',
+    'auto-tools',
+    'auto-json',
+    'auto-long',
+    'maker/first:free',
+    'maker/second:free',
+    'maker/json:free',
+    'maker/talker:free',
+  ])
+  expect(models[4]).toMatchObject({
+    owned_by: 'maker',
+    context_length: 131_072,
+    dash: { rank: 1, toolUse: 'proven', checkedAt: '2026-08-22T03:17:01.124Z' },
+  })
+})
+
+test('the model dash is listed only if the chat is set up', async () => {
+  const answerAsDash = () => Promise.resolve(new Response('dash'))
+  const { client } = await startV1({ ports: { answerAsDash } })
+  expect((await client.models.list()).data[0]?.id).toBe('dash')
+})
+
+test('the openai client streams a completion of the best model', async () => {
+  const { client, upstream } = await startV1()
+  const { data, response } = await client.chat.completions
+    .create({ model: 'auto', messages, stream: true, stream_options: { include_usage: true } })
+    .withResponse()
+  let text = ''
+  let total = 0
+  for await (const chunk of data) {
+    text += chunk.choices[0]?.delta.content ?? ''
+    total += chunk.usage?.total_tokens ?? 0
+  }
+  expect([text, total]).toEqual(['Hello Да 👩‍🚀 é', 120])
+  expect(response.headers.get('x-dash-model')).toBe('maker/first:free')
+  expect(response.headers.get('x-dash-ranking-version')).toMatch(/^2026-08-22\.v\d+$/)
+  expect(response.headers.get('x-dash-attempts')).toBe('1')
+  expect(upstream.requests[0]?.headers.authorization).toBe(`Bearer ${CALLER_KEY}`)
+})
+
+test('the openai client gets a whole completion, byte for byte', async () => {
+  const { client, upstream, post } = await startV1()
+  const body = `${wholeCompletion({ content: 'Hello.' })}  \n`
+  upstream.behave(json(body))
+  const { choices } = await client.chat.completions.create({ model: 'maker/first:free', messages })
+  expect(choices[0]?.message.content).toBe('Hello.')
+  expect(await (await post({ model: 'auto', messages })).text()).toBe(body)
+})
+
+test('the openai client gets tool calls from a model whose tool use is proven', async () => {
+  const { client, upstream } = await startV1()
+  const call: ModelOutput = { call: { id: 'call_1', name: 'look_up', arguments: '{"a":1}' } }
+  upstream.behave({ rounds: [[call, { end: 'completed' }]] })
+  const runner = client.chat.completions.stream({ model: 'auto', messages, tools })
+  const { choices } = await runner.finalChatCompletion()
+  expect(choices[0]?.message.tool_calls?.[0]).toMatchObject({
+    function: { name: 'look_up', arguments: '{"a":1}' },
+  })
+  expect(upstream.requests[0]?.body['tools']).toEqual(tools)
+})
+
+test('the openai client gets JSON from a model with structured outputs', async () => {
+  const { client, upstream } = await startV1()
+  upstream.behave(json(wholeCompletion({ content: '{"a":1}' })))
+  const { data, response } = await client.chat.completions
+    .create({ model: 'auto', messages, response_format: { type: 'json_object' } })
+    .withResponse()
+  expect(data.choices[0]?.message.content).toBe('{"a":1}')
+  expect(response.headers.get('x-dash-model')).toBe('maker/json:free')
+  expect(upstream.requests[0]?.body['response_format']).toEqual({ type: 'json_object' })
+})
+
+test('an abort of the openai client ends the request to the routing service', async () => {
+  const { client, upstream } = await startV1()
+  upstream.behave('silence after first event')
+  const stream = await client.chat.completions.create({ model: 'auto', messages, stream: true })
+  for await (const _chunk of stream) stream.controller.abort()
+  await upstream.requests[0]?.closed
+  expect(upstream.requests).toHaveLength(1)
+})
+
+test('an abort before the first event ends the request to the routing service', async () => {
+  const { client, upstream } = await startV1()
+  upstream.behave('silence before headers')
+  const controller = new AbortController()
+  const sent = client.chat.completions.create(
+    { model: 'auto', messages, stream: true },
+    { signal: controller.signal },
+  )
+  await Promise.all([
+    expect(sent).rejects.toThrow('aborted'),
+    upstream.arrived(1).then(() => controller.abort()),
+  ])
+  await upstream.requests[0]?.closed
+})
+
+test('the openai client throws an error when a stream breaks off', async () => {
+  const { client, upstream } = await startV1()
+  upstream.behave('reset')
+  const stream = await client.chat.completions.create({ model: 'auto', messages, stream: true })
+  let text = ''
+  const read = async (): Promise<void> => {
+    for await (const chunk of stream) text += chunk.choices[0]?.delta.content ?? ''
+  }
+  const error = await read().catch((thrown: unknown) => thrown)
+  expect(error).toBeInstanceOf(APIError)
+  expect([text, (error as APIError).code]).toEqual(['Hello ', 'truncated'])
+})
+
+test('a conversation keeps its model after that model was rate-limited once', async () => {
+  const { upstream, post } = await startV1()
+  const limited = json(
+    JSON.stringify({ error: { code: 429, metadata: { limit_source: 'upstream_provider_shared_pool' } } }),
+    429,
+  )
+  upstream.behave(limited, 'maker/first:free')
+  const modelOf = async (body: object): Promise<string | null> => {
+    const response = await post({ model: 'auto', stream: true, ...body })
+    await response.text()
+    return response.headers.get('x-dash-model')
+  }
+  const answer = { role: 'assistant', content: 'Hi' }
+  expect(await modelOf({ messages })).toBe('maker/second:free')
+  upstream.behave('answer', 'maker/first:free')
+  expect(await modelOf({ messages: [...messages, answer, ...messages] })).toBe('maker/second:free')
+  expect(await modelOf({ messages: [...messages, answer, ...messages, answer, ...messages] })).toBe(
+    'maker/second:free',
+  )
+  expect(await modelOf({ messages: [{ role: 'user', content: 'Another one' }] })).toBe('maker/first:free')
+})

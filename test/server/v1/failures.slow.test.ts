@@ -1,0 +1,145 @@
+import { describe, expect, test } from 'vitest'
+import type { Behaviour, ModeName } from '../../support/provider-wire.ts'
+import { CALLER_KEY, errorBody, json, startV1 } from '../../support/v1.ts'
+
+const REQUEST = { model: 'auto', stream: true, messages: [{ role: 'user', content: 'Hello?' }] }
+const RESET_AT = Date.now() + 3_600_000
+
+const ownLimit = { limit_source: 'upstream_provider_shared_pool' }
+const FAILOVERS: [string, ModeName | Behaviour][] = [
+  ['its own 429', json(errorBody(429, 'SECRET', ownLimit), 429)],
+  ['404 without endpoints', json(errorBody(404, 'No endpoints found for maker/first:free.'), 404)],
+  ['a 502 of its provider', json(errorBody(502, 'SECRET', { provider_name: 'P' }), 502)],
+  ['500 with HTML', '500 with HTML'],
+  ['a reset before headers', 'reset before headers'],
+  ['an error as its first event', { rounds: [[{ end: 'error' }]] }],
+]
+
+describe('before the first data line', () => {
+  test.each(FAILOVERS)('the next model is tried after %s', async (_name, behaviour) => {
+    const { upstream, post } = await startV1()
+    if (_name === 'an error as its first event') {
+      const body = `: processing\n\ndata: ${errorBody(502, 'SECRET', { provider_name: 'P' })}\n\n`
+      upstream.behave({ response: { status: 200, type: 'text/event-stream', body } }, 'maker/first:free')
+    } else upstream.behave(behaviour, 'maker/first:free')
+    const response = await post(REQUEST)
+    const text = await response.text()
+    expect([response.status, response.headers.get('x-dash-model')]).toEqual([200, 'maker/second:free'])
+    expect(response.headers.get('x-dash-attempts')).toBe('2')
+    expect(text).toContain('Hello ')
+    expect(text).not.toContain('SECRET')
+  })
+
+  test('a third model is the last one', async () => {
+    const { upstream, post } = await startV1()
+    upstream.behave(json(errorBody(429, 'SECRET', ownLimit), 429))
+    const response = await post(REQUEST)
+    expect(response.status).toBe(429)
+    expect(await response.json()).toMatchObject({
+      error: { type: 'rate_limit_error', code: 'model_rate_limited' },
+    })
+    expect(upstream.requests.map(({ body }) => body['model'])).toEqual([
+      'maker/first:free',
+      'maker/second:free',
+      'maker/json:free',
+    ])
+  })
+
+  test('a ranked id has no other candidate', async () => {
+    const { upstream, post } = await startV1()
+    upstream.behave(json(errorBody(429, 'SECRET', ownLimit), 429))
+    expect((await post({ ...REQUEST, model: 'maker/second:free' })).status).toBe(429)
+    expect(upstream.requests).toHaveLength(1)
+  })
+
+  const limitHeaders = {
+    'x-ratelimit-limit': '50',
+    'x-ratelimit-remaining': '0',
+    'x-ratelimit-reset': String(RESET_AT),
+  }
+  const daily = json(errorBody(429, 'Rate limit exceeded: free-models-per-day. '), 429, limitHeaders)
+  test.each<[string, ModeName | Behaviour, number, string]>([
+    ['a daily limit of the account', daily, 429, 'account_daily_limit'],
+    ['a rejected key', json(errorBody(401, 'No auth credentials found'), 401), 401, 'invalid_api_key'],
+    ['an empty balance', json(errorBody(402, 'Insufficient credits'), 402), 402, 'insufficient_balance'],
+    ['a data policy', json(errorBody(404, 'No endpoints: data policy'), 404), 403, 'account_data_policy'],
+    ['a declined parameter', json(errorBody(400, 'SECRET'), 400), 400, 'unsupported_request'],
+    ['a redirect', 'redirect', 502, 'upstream_error'],
+    ['HTML with 200', 'HTML 200', 502, 'invalid_upstream_response'],
+    ['JSON in place of a stream', 'JSON 200', 502, 'invalid_upstream_response'],
+    ['a content encoding', 'content encoding', 502, 'invalid_upstream_response'],
+    ['silence before the headers', 'silence before headers', 504, 'timeout'],
+    ['silence after the headers', 'silence after headers', 504, 'timeout'],
+    ['comments only', 'comments only', 504, 'timeout'],
+  ])('%s ends the request at once', async (_name, behaviour, status, code) => {
+    const { upstream, post } = await startV1({ firstEventMs: 150 })
+    upstream.behave(behaviour)
+    const response = await post(REQUEST)
+    const text = await response.text()
+    expect([response.status, JSON.parse(text)]).toMatchObject([status, { error: { code } }])
+    expect(upstream.requests).toHaveLength(1)
+    expect(text).not.toContain('SECRET')
+    expect(text).not.toContain(CALLER_KEY)
+  })
+
+  test('a limit of the account carries its reset time', async () => {
+    const { upstream, post } = await startV1()
+    upstream.behave(daily)
+    const { headers } = await post(REQUEST)
+    expect(headers.get('x-ratelimit-reset')).toBe(String(RESET_AT))
+    expect(headers.get('x-ratelimit-remaining')).toBe('0')
+    expect(Number(headers.get('retry-after'))).toBeGreaterThan(3_500)
+  })
+})
+
+describe('after the first data line', () => {
+  test.each<ModeName>([
+    'answer',
+    'one-byte chunks',
+    'CRLF in one-byte chunks',
+    'half of the final CRLF',
+    'failed',
+  ])('%s passes byte for byte', async (mode) => {
+    const { upstream, post, url } = await startV1()
+    upstream.behave(mode)
+    const passed = await (await post(REQUEST)).text()
+    const direct = await fetch(`${upstream.url}/chat/completions`, {
+      method: 'POST',
+      body: JSON.stringify(REQUEST),
+    })
+    const expected = await direct.text()
+    expect(passed.slice(0, expected.length)).toBe(expected)
+    expect(url).not.toBe(upstream.url)
+    if (expected.includes('[DONE]')) expect(passed).toBe(expected)
+  })
+
+  test.each<[ModeName, string]>([
+    ['reset', 'truncated'],
+    ['clean end without terminal', 'truncated'],
+    ['half an event at the end', 'truncated'],
+    ['silence after first event', 'idle'],
+    ['200 MiB line', 'invalid_stream'],
+  ])('%s ends with an error event and without the end mark', async (mode, code) => {
+    const { upstream, post } = await startV1({ idleMs: 150 })
+    upstream.behave(mode)
+    const text = await (await post(REQUEST)).text()
+    const [last = ''] = text.trimEnd().split('\n\n').slice(-1)
+    expect(JSON.parse(last.replace('data: ', ''))).toMatchObject({ error: { type: 'api_error', code } })
+    expect(text).not.toContain('[DONE]')
+    expect(text.length).toBeLessThan(2 * 1024 * 1024)
+    await upstream.requests[0]?.closed
+    expect(upstream.requests).toHaveLength(1)
+  })
+
+  test('the time limit of the whole answer ends it', async () => {
+    const { upstream, post } = await startV1({ ports: { turnMs: 200 } })
+    upstream.behave('silence after first event')
+    expect(await (await post(REQUEST)).text()).toContain('"code":"total"')
+  })
+
+  test('a stream that is held open after its end mark ends', async () => {
+    const { upstream, post } = await startV1()
+    upstream.behave('held open after its end')
+    expect(await (await post(REQUEST)).text()).toMatch(/\[DONE\]\n\n$/)
+  })
+})

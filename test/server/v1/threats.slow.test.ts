@@ -1,0 +1,266 @@
+import { connect } from 'node:net'
+import { expect, test } from 'vitest'
+import type { V1Server } from '../../support/v1.ts'
+import { CALLER_KEY, errorBody, json, startV1, wholeCompletion } from '../../support/v1.ts'
+
+const messages = [{ role: 'user', content: 'Hello?' }]
+const FREE = { max_price: { prompt: 0, completion: 0, request: 0, image: 0 } }
+
+const codeOf = async (response: Response): Promise<[number, unknown]> => {
+  const { error } = (await response.json()) as { error: { code: string; message: string; type: string } }
+  expect([typeof error.message, typeof error.type]).toEqual(['string', 'string'])
+  return [response.status, error.code]
+}
+
+test.each([
+  'openai/gpt-5',
+  'maker/first',
+  'maker/first:free:online',
+  'maker/first:free:nitro',
+  'Maker/First:free',
+  'openrouter/auto',
+  '@preset/mine',
+  'maker/first:free ',
+])('the model %j is not found and is never requested', async (model) => {
+  const { upstream, post } = await startV1()
+  expect(await codeOf(await post({ model, messages }))).toEqual([404, 'model_not_found'])
+  expect(upstream.requests).toEqual([])
+})
+
+test('only allowed fields pass, at a price of zero', async () => {
+  const { upstream, post } = await startV1()
+  const smuggled = {
+    route: 'fallback',
+    models: ['openai/gpt-5'],
+    plugins: [{ id: 'web' }],
+    preset: 'mine',
+    modalities: ['image'],
+    provider: { max_price: { prompt: 9 }, order: ['P'] },
+    transforms: ['middle-out'],
+    web_search_options: {},
+    usage: { include: true },
+    __proto__: { models: ['openai/gpt-5'] },
+  }
+  const message = { role: 'user', content: 'Hi', annotations: [{ type: 'file' }], plugins: [] }
+  await post({ model: 'auto', messages: [message], temperature: 0, ...smuggled, stream: true })
+  expect(upstream.requests[0]?.body).toEqual({
+    model: 'maker/first:free',
+    messages: [{ role: 'user', content: 'Hi' }],
+    temperature: 0,
+    stream: true,
+    provider: FREE,
+  })
+})
+
+test.each([
+  ['a server tool', { tools: [{ type: 'openrouter:web_search' }], messages }],
+  ['a file', { messages: [{ role: 'user', content: [{ type: 'file', file: {} }] }] }],
+  ['an image', { messages: [{ role: 'user', content: [{ type: 'image_url', image_url: {} }] }] }],
+  ['no messages', {}],
+  ['a message without a role', { messages: [{}] }],
+])('%s is invalid', async (_name, body) => {
+  const { upstream, post } = await startV1()
+  expect(await codeOf(await post({ model: 'auto', ...body }))).toEqual([400, 'invalid_request'])
+  expect(upstream.requests).toEqual([])
+})
+
+test('headers of the caller other than the key do not pass', async () => {
+  const { upstream, post } = await startV1()
+  const headers = {
+    'x-title': 'mine',
+    cookie: 'a=b',
+    'x-openrouter-cache': 'true',
+    'openai-organization': 'org',
+  }
+  await post({ model: 'auto', messages, stream: true }, headers)
+  const names = Object.keys(upstream.requests[0]?.headers ?? {}).toSorted()
+  expect(names).toEqual([
+    'accept',
+    'authorization',
+    'connection',
+    'content-length',
+    'content-type',
+    'host',
+    'http-referer',
+    'user-agent',
+    'x-openrouter-title',
+  ])
+})
+
+test('headers of the routing service do not pass', async () => {
+  const { upstream, post } = await startV1()
+  upstream.behave(
+    json(wholeCompletion({ content: 'Hi' }), 200, { 'set-cookie': 'a=b', 'x-echo': CALLER_KEY }),
+  )
+  const response = await post({ model: 'auto', messages })
+  expect(response.status).toBe(200)
+  expect([...response.headers.keys()].filter((name) => name === 'set-cookie' || name === 'x-echo')).toEqual(
+    [],
+  )
+})
+
+test.each([
+  ['no key', {}, ''],
+  ['a key in the query string', {}, `?api_key=${CALLER_KEY}&key=${CALLER_KEY}`],
+  ['another scheme', { authorization: `Basic ${CALLER_KEY}` }, ''],
+])('%s is never answered', async (_name, headers, query) => {
+  const { upstream, url, lines } = await startV1()
+  const body = JSON.stringify({ model: 'auto', messages })
+  const response = await fetch(`${url}/v1/chat/completions${query}`, { method: 'POST', headers, body })
+  expect(await codeOf(response)).toEqual([401, 'missing_api_key'])
+  expect(upstream.requests).toEqual([])
+  expect(lines.join()).not.toContain(CALLER_KEY)
+})
+
+test('a key of this server does not reach the routing service', async () => {
+  const { upstream, post } = await startV1()
+  const headers = { authorization: 'Bearer dck_0123456789' }
+  expect(await codeOf(await post({ model: 'auto', messages }, headers))).toEqual([401, 'wrong_kind_of_key'])
+  expect(upstream.requests).toEqual([])
+})
+
+test('the model dash without a chat is not found', async () => {
+  const { post } = await startV1()
+  expect(await codeOf(await post({ model: 'dash', messages }))).toEqual([404, 'model_not_found'])
+})
+
+test('the model dash gets the parsed request', async () => {
+  const answerAsDash = (_event: unknown, body: unknown) => Promise.resolve(Response.json({ body }))
+  const { post, upstream } = await startV1({ ports: { answerAsDash } })
+  const headers = { authorization: 'Bearer dck_0123456789' }
+  const response = await post({ model: 'dash', messages }, headers)
+  expect(await response.json()).toEqual({ body: { model: 'dash', messages } })
+  expect(upstream.requests).toEqual([])
+})
+
+test('a request that no model fits gets the reason for each model', async () => {
+  const { post, upstream } = await startV1()
+  const response = await post({ model: 'auto', messages, max_tokens: 200_000 })
+  const { error } = (await response.json()) as { error: Record<string, Record<string, string>> }
+  expect([response.status, error['code']]).toEqual([422, 'no_free_model'])
+  expect(Object.keys(error['rejected'] ?? {})).toHaveLength(4)
+  expect(error['rejected']?.['maker/first:free']).toMatch(
+    /^a context of 131072 tokens, but about 200\d\d\d are needed$/,
+  )
+  const named = await post({
+    model: 'maker/talker:free',
+    messages,
+    tools: [{ type: 'function', function: {} }],
+  })
+  expect(await named.json()).toMatchObject({
+    error: {
+      needs: expect.arrayContaining(['tools']) as unknown,
+      rejected: { 'maker/talker:free': 'tool use is disproven' },
+    },
+  })
+  expect(upstream.requests).toEqual([])
+})
+
+test('no request is passed on without a stored ranking', async () => {
+  const { post, client, upstream } = await startV1({ run: null })
+  expect(await codeOf(await post({ model: 'auto', messages }))).toEqual([503, 'no_ranking'])
+  expect((await client.models.list()).data.map(({ id }) => id)).toEqual([
+    'auto',
+    'auto-tools',
+    'auto-json',
+    'auto-long',
+  ])
+  expect(upstream.requests).toEqual([])
+})
+
+test('a body of up to 4 MiB is read, and a larger one is refused', async () => {
+  const { post, upstream } = await startV1()
+  const body = (size: number) => ({
+    model: 'auto-long',
+    messages: [{ role: 'user', content: 'x'.repeat(size) }],
+  })
+  expect((await post(body(3 * 1024 * 1024))).status).toBe(422)
+  expect(await codeOf(await post(body(4 * 1024 * 1024)))).toEqual([413, 'payload_too_large'])
+  expect((await post({ ...body(300_000), stream: true })).status).toBe(200)
+  expect(JSON.stringify(upstream.requests[0]?.body).length).toBeGreaterThan(300_000)
+})
+
+test('a thousand wrong keys reach the routing service ten times, and close the address for a minute', async () => {
+  let now = Date.UTC(2026, 7, 22, 12)
+  const { upstream, post } = await startV1({ ports: { clock: () => now } })
+  upstream.behave(json(errorBody(401, `No auth credentials found for ${CALLER_KEY}`), 401))
+  const codes = new Map<unknown, number>()
+  for (let index = 0; index < 1_000; index += 1) {
+    const response = await post({ model: 'auto', messages }, { authorization: `Bearer wrong-${index}` })
+    const text = await response.text()
+    expect(text).not.toContain(CALLER_KEY)
+    const { error } = JSON.parse(text) as { error: { code: string } }
+    codes.set(error.code, (codes.get(error.code) ?? 0) + 1)
+  }
+  expect(Object.fromEntries(codes)).toEqual({ invalid_api_key: 10, too_many_rejected_keys: 990 })
+  expect(upstream.requests).toHaveLength(10)
+  upstream.behave('answer')
+  now += 61_000
+  expect((await post({ model: 'auto', messages, stream: true })).status).toBe(200)
+})
+
+test('an address has 60 requests a minute', async () => {
+  const now = Date.UTC(2026, 7, 22, 12)
+  const { post } = await startV1({ ports: { clock: () => now } })
+  for (let index = 0; index < 60; index += 1) await (await post('{')).text()
+  const response = await post('{')
+  expect(response.headers.get('retry-after')).toBe('60')
+  expect(await codeOf(response)).toEqual([429, 'rate_limited'])
+})
+
+test('an address has 25 open streams, whose places are free once its client leaves', async () => {
+  const { post, upstream } = await startV1()
+  upstream.behave('silence after first event')
+  const request = { model: 'auto', messages, stream: true }
+  const open = await Promise.all(Array.from({ length: 25 }, () => post(request)))
+  expect(open.every(({ status }) => status === 200)).toBe(true)
+  expect(await codeOf(await post(request))).toEqual([429, 'too_many_streams'])
+  for (const { body } of open) await body?.cancel()
+  await Promise.all(upstream.requests.map(({ closed }) => closed))
+  upstream.behave('answer')
+  expect((await post(request)).status).toBe(200)
+})
+
+test('a client that stops reading stops the routing service', async () => {
+  const server = await startV1()
+  server.upstream.behave({ rounds: [Array.from({ length: 400_000 }, () => ({ text: 'x'.repeat(40) }))] })
+  const socket = await unread(server)
+  await server.upstream.arrived(1)
+  const [request] = server.upstream.requests
+  const isOpen = await Promise.race([request?.closed.then(() => false), pause(300).then(() => true)])
+  expect(isOpen).toBe(true)
+  socket.destroy()
+  await request?.closed
+})
+
+test('a page of another origin gets no permission', async () => {
+  const { url, post } = await startV1()
+  const origin = { origin: 'https://other.example' }
+  const preflight = await fetch(`${url}/v1/chat/completions`, { method: 'OPTIONS', headers: origin })
+  const models = await fetch(`${url}/v1/models`, { headers: origin })
+  const completion = await post({ model: 'auto', messages, stream: true }, origin)
+  expect([preflight.status, models.status, completion.status]).toEqual([405, 200, 200])
+  for (const { headers } of [preflight, models, completion])
+    expect([...headers.keys()].filter((name) => name.startsWith('access-control'))).toEqual([])
+})
+
+test('other addresses below /v1 are not found', async () => {
+  const { url } = await startV1()
+  expect(await codeOf(await fetch(`${url}/v1/embeddings`, { method: 'POST' }))).toEqual([404, 'not_found'])
+})
+
+const pause = (ms: number): Promise<void> => new Promise((resolve) => setTimeout(resolve, ms))
+
+/** Sends a request, and reads nothing. */
+async function unread({ port }: V1Server): Promise<ReturnType<typeof connect>> {
+  const body = JSON.stringify({ model: 'auto', messages, stream: true })
+  const head = [
+    'POST /v1/chat/completions HTTP/1.1',
+    'host: dash.test',
+    `authorization: Bearer ${CALLER_KEY}`,
+    `content-length: ${body.length}`,
+  ]
+  const socket = connect(port, '127.0.0.1').pause()
+  socket.write(`${head.join('\r\n')}\r\n\r\n${body}`)
+  return socket
+}

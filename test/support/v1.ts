@@ -1,0 +1,99 @@
+import { H3 } from 'h3'
+import { OpenAI } from 'openai'
+import { openPassThrough } from '../../src/adapters/provider/pass-through.ts'
+import type { StoredRun } from '../../src/domain/models/schema.ts'
+import { v1Routes } from '../../src/server/v1/routes.ts'
+import type { V1Ports } from '../../src/server/v1/ports.ts'
+import { onTestFinished } from 'vitest'
+import { listenLocally } from './api-client.ts'
+import { candidate, catalogueModel, evaluation, RUN_AT, sampleRun } from './free-models.ts'
+import type { Behaviour } from './provider-wire.ts'
+import { startProvider } from './synthetic-provider.ts'
+import type { SyntheticProvider } from './synthetic-provider.ts'
+
+/** A key that no other text of a test contains. */
+export const CALLER_KEY = 'sk-or-v1-0123456789abcdef0123456789abcdef'
+
+const JSON_MODEL = ['tools', 'tool_choice', 'structured_outputs', 'response_format']
+
+/** Four models, best first: two that call tools, one that writes JSON, and one whose tool use was disproven. */
+const V1_RUN = sampleRun({
+  candidates: [
+    candidate('maker/first:free'),
+    candidate('maker/second:free', { evaluation: evaluation(RUN_AT, [300, 300, 100]) }),
+    candidate('maker/json:free', {
+      model: catalogueModel('maker/json:free', { supportedParameters: JSON_MODEL }),
+      evaluation: evaluation(RUN_AT, [200, 0, 0]),
+    }),
+    candidate('maker/talker:free', { evaluation: evaluation(RUN_AT, [0, 100, 0], false) }),
+  ],
+})
+
+export interface V1Server {
+  url: string
+  port: number
+  upstream: SyntheticProvider
+  /** Every line logged so far, as JSON. */
+  lines: string[]
+  client: OpenAI
+  /** Sends a chat completion. */
+  post(body: unknown, headers?: Record<string, string>, query?: string): Promise<Response>
+}
+
+export interface V1Options {
+  ports?: Partial<V1Ports>
+  firstEventMs?: number
+  idleMs?: number
+  run?: StoredRun | null
+}
+
+/** `/v1` over real sockets, with a scripted routing service. */
+export async function startV1(options: V1Options = {}): Promise<V1Server> {
+  const { firstEventMs = 5_000, idleMs = 5_000, run = V1_RUN } = options
+  const upstream = await startProvider()
+  const clock = Date.now
+  const base = upstream.url
+  const passThrough = openPassThrough({ base, referer: 'http://dash.test', firstEventMs, idleMs, clock })
+  onTestFinished(() => passThrough.close())
+  const lines: string[] = []
+  const write = (fields: Record<string, unknown>, message: string): void =>
+    void lines.push(JSON.stringify({ ...fields, err: String(fields['err']), message }))
+  const log = { info: write, warn: write, error: write }
+  const app = new H3({ silent: true })
+  const ports = { passThrough, trustedProxies: [], turnMs: 10_000, clock, secret: Buffer.alloc(32, 7) }
+  const served = { run: run ?? V1_RUN, seed: run === null, storeAvailable: true }
+  for (const route of v1Routes({ ...ports, ...options.ports }, () => Promise.resolve(served)))
+    app.all(route.path, (event) => route.handle(event, log))
+  const { url, port } = await listenLocally(app, { log })
+  return {
+    url,
+    port,
+    upstream,
+    lines,
+    client: new OpenAI({ baseURL: `${url}/v1`, apiKey: CALLER_KEY, maxRetries: 0 }),
+    post: (body, headers = {}, query = '') =>
+      fetch(`${url}/v1/chat/completions${query}`, {
+        method: 'POST',
+        headers: { authorization: `Bearer ${CALLER_KEY}`, 'content-type': 'application/json', ...headers },
+        body: typeof body === 'string' ? body : JSON.stringify(body),
+      }),
+  }
+}
+
+/** A chat completion as the routing service sends it whole. */
+export const wholeCompletion = (message: object): string =>
+  JSON.stringify({
+    id: 'gen-1',
+    object: 'chat.completion',
+    created: 1_780_000_000,
+    model: 'maker/first:free',
+    choices: [{ index: 0, finish_reason: 'stop', message: { role: 'assistant', ...message } }],
+    usage: { prompt_tokens: 4, completion_tokens: 2, total_tokens: 6 },
+  })
+
+export const json = (body: string, status = 200, headers: Record<string, string> = {}): Behaviour => ({
+  response: { status, type: 'application/json', body, headers },
+})
+
+export const errorBody = (code: number, message: string, metadata?: object): string =>
+  JSON.stringify({ error: { code, message, metadata } })
