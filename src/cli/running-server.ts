@@ -1,10 +1,11 @@
 import { randomBytes } from 'node:crypto'
+import { CHAT_KEY_BYTES, digestOfKey, formatChatKey } from '../domain/agent/chat-key.ts'
 import { ownOrigins } from '../domain/agent/chat-request.ts'
 import { sessionSigner } from '../domain/agent/token.ts'
 import { openAgent } from '../server/agent/routes.ts'
 import type { Agent } from '../server/agent/routes.ts'
 import { startSweeper, probedLedger } from '../server/agent/service.ts'
-import type { ProbedLedger } from '../server/agent/service.ts'
+import type { AgentPorts, ProbedLedger } from '../server/agent/service.ts'
 import { agentSources } from '../server/agent/tools.ts'
 import type { AgentSources } from '../server/agent/tools.ts'
 import { checksWithTimeout, createApp, openReaders } from '../server/app.ts'
@@ -14,6 +15,9 @@ import { agentMeter, processMeter, requestMeter } from '../server/metrics/instru
 import { createMetricsApp, scraper, storedMetrics } from '../server/metrics/scrape.ts'
 import type { ScrapePorts, StoredMetricsPorts } from '../server/metrics/scrape.ts'
 import type { Log } from '../server/route.ts'
+import { v1Routes } from '../server/v1/chat-completions.ts'
+import { dashModel, findKeyIn } from '../server/v1/dash-model.ts'
+import type { AnswerAsDash, FindKey } from '../server/v1/dash-model.ts'
 import { Container } from './container.ts'
 import { chatSetup, logChatStart } from './settings/chat-checks.ts'
 import { listenSettings } from './settings/config.ts'
@@ -143,6 +147,7 @@ async function openApp(
     audits,
     agent: chat.agent,
     mcp: requestsPerMinute === 0 ? null : mcp,
+    v1: config.v1 ? v1Routes(chat.answerAsDash) : [],
     widgetUrl: config.chat.verification?.widgetUrl ?? null,
     trustedProxies,
     checks,
@@ -157,12 +162,14 @@ async function openApp(
 
 interface StartedChat {
   agent: Agent
+  answerAsDash: AnswerAsDash
   ledger: ProbedLedger
   /** Waits until every turn is settled; call it when no turn can begin any more. */
   stop: () => Promise<void>
 }
 
-async function startChat({ container, sources, meter, publicAddress, log }: Parts): Promise<StartedChat> {
+async function startChat(parts: Parts): Promise<StartedChat> {
+  const { container, sources, meter, publicAddress, demo, log } = parts
   const { config } = container
   const { chat, trustedProxies } = config
   const { sessionSeconds, limits, maxOutputTokens, pingMs, turnMs, verification } = chat
@@ -172,7 +179,7 @@ async function startChat({ container, sources, meter, publicAddress, log }: Part
   const model = hasModel ? await container.chatModel() : null
   // `auto` is not the name of a model.
   const named = chat.provider.model === 'auto' ? '' : (chat.provider.model ?? '')
-  const agent = openAgent({
+  const ports: AgentPorts = {
     settings: {
       disabled: chat.disabled,
       itemChat: !chat.itemDisabled,
@@ -199,10 +206,25 @@ async function startChat({ container, sources, meter, publicAddress, log }: Part
     randomBytes,
     server: randomBytes(8).toString('hex'),
     log,
-  })
+  }
+  const agent = openAgent(ports)
+  const answerAsDash = dashModel(ports, agent.handle, await keyFinder(container, demo))
   const stopSweeping = startSweeper(ledger, clock, log, sessionSeconds)
-  return { agent, ledger, stop: () => agent.settled().then(stopSweeping) }
+  return { agent, answerAsDash, ledger, stop: () => agent.settled().then(stopSweeping) }
 }
+
+/** Finds the active key of a text. In the demo, every text is the same key. */
+async function keyFinder(container: Container, demo: boolean): Promise<FindKey> {
+  const keys = await container.chatKeys()
+  const find = findKeyIn(keys)
+  if (!demo) return find
+  const key = formatChatKey(randomBytes(CHAT_KEY_BYTES))
+  const quota = { perDay: DEMO_KEY_QUOTA, perMinute: DEMO_KEY_QUOTA }
+  await keys.create({ name: 'demo', digest: digestOfKey(key) ?? '', ...quota, createdAt: Date.now() })
+  return () => find(key)
+}
+
+const DEMO_KEY_QUOTA = 1_000
 
 const METRICS_SETTING = { name: 'DASH_METRICS_ADDRESS', label: 'DASH_METRICS_ADDRESS' }
 

@@ -50,6 +50,8 @@ export interface ServerPorts extends ReaderPorts {
   /** Proxies whose `X-Forwarded-For` is trusted. */
   trustedProxies: readonly IpRange[]
   agent: Pick<Agent, 'routes' | 'config' | 'lastKnownStatus'>
+  /** Routes of `/v1`; absent if it is off. */
+  v1?: readonly Route[]
   /** The agent's tools for MCP clients; null if they are off. */
   mcp: McpPorts | null
   /** URL of the script of the human challenge; null if no verification is required. */
@@ -134,6 +136,7 @@ export function createApp(ports: ServerPorts, readers = openReaders(ports)): H3 
   ]
   mountRoutes(app, [...year, ...live, ...searchRoutes(ports.search, callerOf)], log)
   mountRoutes(app, [...freeModelRoutes(recommendation, demo, clock), ...ports.agent.routes], log)
+  mountRoutes(app, ports.v1 ?? [], log)
   if (ports.mcp) mountRoutes(app, [mcpRoute(ports.mcp)], log)
   return app
 }

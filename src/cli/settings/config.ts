@@ -76,6 +76,8 @@ const configOf = (settings: Settings, cwd: string, originOf: OriginOf) => ({
   },
   /** Requests to `/mcp` per address and minute; 0: `/mcp` is off. */
   mcpRequestsPerMinute: settings.DASH_MCP_REQUESTS_PER_MINUTE,
+  /** True if `/v1` is served. */
+  v1: settings.DASH_V1,
   /** API base of the model-routing service. */
   openRouterUrl: settings.OPENROUTER_BASE_URL,
   /** Key of the routing service; null: only its catalogue is read. */

@@ -151,6 +151,9 @@ const server = {
     'maximum requests per minute from one address to `/mcp`; 0: `/mcp` is off',
     { page: 'docs/mcp.md#over-http' },
   ),
+  DASH_V1: preset(flag, '0', '`1` or `true` serves `/v1`, the chat for OpenAI clients with a key', {
+    page: 'docs/agent-chat.md#keys-for-servers',
+  }),
   DASH_DRAIN_SECONDS: preset(
     wholeNumber(0, 3_600, 'seconds'),
     '10',
