@@ -147,7 +147,7 @@ async function openApp(
     audits,
     agent: chat.agent,
     mcp: requestsPerMinute === 0 ? null : mcp,
-    v1: config.v1 ? v1Routes(chat.answerAsDash) : [],
+    v1: chat.answerAsDash === null ? [] : v1Routes(chat.answerAsDash),
     widgetUrl: config.chat.verification?.widgetUrl ?? null,
     trustedProxies,
     checks,
@@ -162,7 +162,8 @@ async function openApp(
 
 interface StartedChat {
   agent: Agent
-  answerAsDash: AnswerAsDash
+  /** Null if `/v1` is off. */
+  answerAsDash: AnswerAsDash | null
   ledger: ProbedLedger
   /** Waits until every turn is settled; call it when no turn can begin any more. */
   stop: () => Promise<void>
@@ -208,7 +209,7 @@ async function startChat(parts: Parts): Promise<StartedChat> {
     log,
   }
   const agent = openAgent(ports)
-  const answerAsDash = dashModel(ports, agent.handle, await keyFinder(container, demo))
+  const answerAsDash = config.v1 ? dashModel(ports, agent.handle, await keyFinder(container, demo)) : null
   const stopSweeping = startSweeper(ledger, clock, log, sessionSeconds)
   return { agent, answerAsDash, ledger, stop: () => agent.settled().then(stopSweeping) }
 }

@@ -87,7 +87,7 @@ function keyVerifier(
   return async (event) => {
     const address = addressOf(event, settings.trustedProxies)
     requireNoWait(wrongKeys.wait(address))
-    const [, given] = /^Bearer +(\S+)$/i.exec(event.req.headers.get('authorization') ?? '') ?? []
+    const [, given] = /^Bearer +(\S.*)$/i.exec(event.req.headers.get('authorization') ?? '') ?? []
     const key = given === undefined ? null : await fromQuotaStore(findKey(given))
     if (key !== null) return key
     // Requests that were sent together are counted one by one.
