@@ -41,6 +41,10 @@ function configuration() {
 const GUIDES = {
   serve: 'operations.md#the-server',
   chat: 'chat.md',
+  'chat-key': 'agent-chat.md#keys-for-servers',
+  'chat-key new': 'agent-chat.md#keys-for-servers',
+  'chat-key list': 'agent-chat.md#keys-for-servers',
+  'chat-key revoke': 'agent-chat.md#keys-for-servers',
   mcp: 'mcp.md',
   import: 'importing.md',
   'import signals': 'importing.md#daily-signals',

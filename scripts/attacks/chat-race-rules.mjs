@@ -1,18 +1,27 @@
 /** Shared code of `chat-race.mjs` and its processes: the callers, the limit of each kind of caller, and the checks. */
 import { pathToFileURL } from 'node:url'
+import { parseArgs } from 'node:util'
 import { database } from '../../dist/adapters/sqlite/database.js'
+import { libsqlChatKeys } from '../../dist/adapters/state/chat-keys.js'
 import { libsqlChatLedger } from '../../dist/adapters/state/chat-ledger.js'
 import { dayOf } from '../../dist/domain/time.js'
 
 export const DAY = dayOf(Date.now())
 export const LEASE_MS = 3_600_000
 
-/** Micro-dollars: a thousand calls of all callers together, and no more; a turn has two. */
-export const PRICE = { call: 1_000, budget: 1_000_000 }
+/** Options of the race that its processes get too. */
+const { values } = parseArgs({
+  strict: false,
+  options: { budget: { type: 'string', default: '1300000' }, only: { type: 'string' } },
+})
+export const SHARED_FLAGS = [`--budget=${values.budget}`, ...(values.only ? [`--only=${values.only}`] : [])]
 
-/** Share of the budget for one address under the small share, in millionths: nineteen and a half calls. */
-const SHARE = 19_500
-const PER_ADDRESS = (PRICE.budget * SHARE) / 1_000_000
+/** Micro-dollars: so many thousandths of them calls of all callers together, and no more; a turn has two. */
+export const PRICE = { call: 1_000, budget: Number(values.budget) }
+
+/** Micro-dollars of one address under the small share, nineteen and a half calls, and the share in millionths. */
+const PER_ADDRESS = 19_500
+const SHARE = (PER_ADDRESS * 1_000_000) / PRICE.budget
 
 const WIDE = {
   messagesPerSession: 1_000_000,
@@ -26,12 +35,25 @@ const WIDE = {
 
 const CALLERS = 3
 const some = () => Math.floor(Math.random() * CALLERS)
+
+/** Numbers of the keys that `createKeys` stores, by the scope that uses them. */
+const KEYS = { day: [1, 2, 3], minute: [4, 5, 6], revoked: [7] }
+const withKey = (ids) => {
+  const key = ids[Math.floor(Math.random() * ids.length)]
+  return { key, address: `key:${key}`, session: unlike() }
+}
+
 const unlike = () => Math.random().toString(36).slice(2)
+
+/** @param kind start of the addresses of a scope, or the numbers of its keys */
+const turnsOf = (turns, kind) =>
+  turns.filter(({ address }) =>
+    typeof kind === 'string' ? address.startsWith(kind) : kind.some((id) => address === `key:${id}`),
+  )
 
 const grouped = (turns, kind, by) => {
   const groups = new Map()
-  for (const turn of turns.filter(({ address }) => address.startsWith(kind)))
-    groups.set(turn[by], [...(groups.get(turn[by]) ?? []), turn])
+  for (const turn of turnsOf(turns, kind)) groups.set(turn[by], [...(groups.get(turn[by]) ?? []), turn])
   return [...groups.values()]
 }
 
@@ -43,6 +65,12 @@ const timesOf = (turns, kind, by) =>
 const beyond = (turns, kind, by, most) =>
   grouped(turns, kind, by).reduce((total, group) => total + Math.max(0, group.length - most), 0)
 
+const beyondMinute = (turns, kind, most) =>
+  timesOf(turns, kind, 'address').reduce(
+    (total, times) => total + times.filter((time, index) => time - times[index - most] < 60_000).length,
+    0,
+  )
+
 const taken = (turns) => turns.reduce((total, { cost, reserved }) => total + (cost ?? reserved), 0)
 
 /** Micro-dollars of the kind's callers beyond what each of them may take. */
@@ -50,16 +78,12 @@ const paidBeyond = (turns, kind, by, most) =>
   grouped(turns, kind, by).reduce((total, group) => total + Math.max(0, taken(group) - most), 0)
 
 /** One kind of caller a scope: who asks, which limits hold it back, and how many turns it has beyond them. */
-export const SCOPES = [
+const ALL_SCOPES = [
   {
     name: 'burst',
     caller: () => ({ address: `burst-${some()}`, session: unlike() }),
     limits: { ...WIDE, burstPerMinute: 10 },
-    overAdmitted: (turns) =>
-      timesOf(turns, 'burst', 'address').reduce(
-        (total, times) => total + times.filter((time, index) => time - times[index - 10] < 60_000).length,
-        0,
-      ),
+    overAdmitted: (turns) => beyondMinute(turns, 'burst', 10),
   },
   {
     name: 'day',
@@ -108,7 +132,49 @@ export const SCOPES = [
     limits: WIDE,
     overAdmitted: (turns) => Math.max(0, taken(turns) - PRICE.budget),
   },
+  {
+    name: 'keyDay',
+    kind: KEYS.day,
+    caller: () => withKey(KEYS.day),
+    limits: { ...WIDE, messagesPerDay: 20 },
+    overAdmitted: (turns) => beyond(turns, KEYS.day, 'address', 20),
+  },
+  {
+    name: 'keyMinute',
+    kind: KEYS.minute,
+    caller: () => withKey(KEYS.minute),
+    limits: { ...WIDE, burstPerMinute: 10 },
+    overAdmitted: (turns) => beyondMinute(turns, KEYS.minute, 10),
+  },
+  {
+    name: 'keyRevoked',
+    kind: KEYS.revoked,
+    caller: () => withKey(KEYS.revoked),
+    limits: WIDE,
+    overAdmitted: (turns, revokedAt) =>
+      turnsOf(turns, KEYS.revoked).filter(({ admittedAt }) => admittedAt > revokedAt).length,
+  },
 ]
+
+const only = values.only?.split(',')
+export const SCOPES = ALL_SCOPES.filter(({ name }) => only?.includes(name) ?? true)
+
+/** Number of admitted turns of a scope. */
+export const admittedOf = (turns, { name, kind = name }) => turnsOf(turns, kind).length
+
+/** Stores every key of the race, in the order of their numbers. */
+export async function createKeys(keys) {
+  for (const id of Object.values(KEYS).flat()) {
+    const quota = { perDay: 1, perMinute: 1 }
+    await keys.create({ name: `key-${id}`, digest: `digest-${id}`, ...quota, createdAt: Date.now() })
+  }
+}
+
+/** Ends the key of the scope `keyRevoked`; the time at which no process may admit it any more. */
+export async function revokeKey(keys) {
+  await keys.revoke(`key-${KEYS.revoked[0]}`, Date.now())
+  return Date.now()
+}
 
 /** The state database as a server opens it, but for a patience that no scheduler exhausts; `rows` are its turns. */
 export function openState(path) {
@@ -125,5 +191,5 @@ export function openState(path) {
       const found = await client.execute(sql)
       return found.rows.map(({ admitted_at: admittedAt, ...row }) => ({ ...row, admittedAt }))
     })
-  return { ledger: libsqlChatLedger(state), rows, close: () => state.close() }
+  return { ledger: libsqlChatLedger(state), keys: libsqlChatKeys(state), rows, close: () => state.close() }
 }

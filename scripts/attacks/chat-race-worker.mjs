@@ -20,6 +20,7 @@ async function tryOnce({ name, caller, limits }) {
   const claim = {
     server: `server-${process.pid}`,
     network: null,
+    key: null,
     ...caller(),
     sessionEndsAt: now + 1_800_000,
     formerAddress: null,

@@ -2,7 +2,7 @@
  * Several processes ask one state database to admit turns and to extend them, all at the same time, while one more is killed
  * in the middle of its turns. Counts what was admitted beyond any limit: none may be.
  *
- *     npm run build && node scripts/attacks/chat-race.mjs [--tries 12000] [--processes 4] [--json]
+ *     npm run build && node scripts/attacks/chat-race.mjs [--tries 12000] [--processes 4] [--only keyDay,session,money] [--budget 1300000] [--json]
  */
 import { fork } from 'node:child_process'
 import { mkdtempSync, rmSync } from 'node:fs'
@@ -10,13 +10,25 @@ import { availableParallelism, tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { fileURLToPath } from 'node:url'
 import { parseArgs } from 'node:util'
-import { DAY, LEASE_MS, openState, PRICE, SCOPES } from './chat-race-rules.mjs'
+import {
+  admittedOf,
+  createKeys,
+  DAY,
+  LEASE_MS,
+  openState,
+  PRICE,
+  revokeKey,
+  SCOPES,
+  SHARED_FLAGS,
+} from './chat-race-rules.mjs'
 
 const WORKER = fileURLToPath(new URL('chat-race-worker.mjs', import.meta.url))
 
 const { values } = parseArgs({
   options: {
     tries: { type: 'string', default: '12000' },
+    only: { type: 'string' },
+    budget: { type: 'string' },
     processes: { type: 'string', default: '4' },
     json: { type: 'boolean', default: false },
   },
@@ -26,15 +38,19 @@ const folder = mkdtempSync(join(tmpdir(), 'dash-chat-race-'))
 process.once('exit', () => rmSync(folder, { recursive: true, force: true }))
 
 const path = join(folder, 'state.db')
-const { ledger, rows, close } = openState(path)
-await ledger.ping()
+const { ledger, keys, rows, close } = openState(path)
+await createKeys(keys)
+
+/** Filled once a process is half done, with the time after which the revoked key must not be admitted. */
+const revoking = []
 
 /** One process: its tries, and whether it is killed before it has made them all. */
 function run(tries, killed) {
   return new Promise((resolve, reject) => {
-    const child = fork(WORKER, [path, String(tries)])
+    const child = fork(WORKER, [path, String(tries), ...SHARED_FLAGS])
     let report = null
     child.on('message', (message) => {
+      if (message === 'half' && revoking.length === 0) revoking.push(revokeKey(keys))
       if (message === 'half' && killed) child.kill('SIGKILL')
       else if (message !== 'half') report = message
     })
@@ -67,8 +83,9 @@ const seconds = (performance.now() - startedAt) / 1000
 watched.done = true
 await watching
 
+const [revokedAt] = await Promise.all(revoking)
 const turns = await rows()
-const over = SCOPES.map(({ name, overAdmitted }) => [name, overAdmitted(turns)])
+const over = SCOPES.map(({ name, overAdmitted }) => [name, overAdmitted(turns, revokedAt)])
 const open = turns.filter(({ cost }) => cost === null)
 const before = await ledger.spending(DAY)
 const swept = await ledger.sweep(Date.now() + LEASE_MS + 1, DAY)
@@ -84,9 +101,7 @@ const result = {
   tries: reports.reduce((total, report) => total + report.tries, 0),
   seconds: Number(seconds.toFixed(1)),
   cores: availableParallelism(),
-  admitted: Object.fromEntries(
-    SCOPES.map(({ name }) => [name, turns.filter(({ address }) => address.startsWith(name)).length]),
-  ),
+  admitted: Object.fromEntries(SCOPES.map((scope) => [scope.name, admittedOf(turns, scope)])),
   overAdmitted: Object.fromEntries(over),
   extended: reports.reduce((total, report) => total + report.extended, 0),
   notExtended: reports.reduce((total, report) => total + report.notExtended, 0),
@@ -95,6 +110,7 @@ const result = {
   errors: reports.flatMap(({ errors }) => errors),
   looks: watched.looks,
   looksBeyondBudget: watched.beyond,
+  taken: before.settled + before.reserved,
   openOfTheKilled: open.length,
   swept,
   wrongTotals:

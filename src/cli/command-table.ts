@@ -6,6 +6,7 @@ import type { LiveSourceName } from '../domain/feed/live-source.ts'
 import type { Job } from '../domain/job-run.ts'
 import { Refusal } from '../domain/refusal.ts'
 import type { ChatFlags } from './commands/chat/chat.ts'
+import type { NewKeyFlags } from './commands/chat/chat-key.ts'
 import type { EvaluateFlags } from './commands/evaluate-models.ts'
 import type { InitFlags } from './commands/init/init.ts'
 import type { ModelFlags } from './commands/model.ts'
@@ -435,6 +436,41 @@ export const COMMANDS: readonly CommandSpec[] = [
     ],
     run: async (context, flags, words) =>
       (await import('./commands/chat/chat.ts')).chatCommand(context, words, flags),
+  }),
+  {
+    name: 'chat-key',
+    group: 'Chat',
+    description: 'manage the keys with which other servers use the chat at /v1',
+    example: 'dash chat-key list',
+  },
+  spec<NewKeyFlags>({
+    name: 'chat-key new',
+    group: 'Chat',
+    description: 'create a key and print it, once',
+    example: 'dash chat-key new --name open-webui --per-day 500 --per-minute 20',
+    options: [
+      option('--name <name>', 'name of the key, for list and revoke').makeOptionMandatory(),
+      option('--per-day <n>', 'answers of the key in one UTC day').makeOptionMandatory(),
+      option('--per-minute <n>', 'answers of the key in 60 seconds').makeOptionMandatory(),
+    ],
+    run: async (context, flags) =>
+      (await import('./commands/chat/chat-key.ts')).newChatKeyCommand(context, flags),
+  }),
+  spec({
+    name: 'chat-key list',
+    group: 'Chat',
+    description: 'list all keys with their quotas and their use today',
+    example: 'dash chat-key list --json',
+    run: async (context) => (await import('./commands/chat/chat-key.ts')).listChatKeysCommand(context),
+  }),
+  spec({
+    name: 'chat-key revoke',
+    group: 'Chat',
+    description: 'end a key: no server admits another request with it',
+    example: 'dash chat-key revoke open-webui',
+    argument: new Argument('<name>', 'name of the key'),
+    run: async (context, _flags, [name = '']) =>
+      (await import('./commands/chat/chat-key.ts')).revokeChatKeyCommand(context, name),
   }),
   spec<{ demo: boolean }>({
     name: 'mcp',

@@ -213,6 +213,10 @@ export class Container {
     (await import('../adapters/state/chat-ledger.ts')).libsqlChatLedger(await this.#stateDatabase()),
   )
 
+  readonly chatKeys = once(async () =>
+    (await import('../adapters/state/chat-keys.ts')).libsqlChatKeys(await this.#stateDatabase()),
+  )
+
   /** @param onDamage called with the key of a stored answer that cannot be read */
   async answerCache(onDamage: (key: string) => void): Promise<State['answers']> {
     const { libsqlAnswerCache } = await import('../adapters/state/answer-cache.ts')

@@ -34,7 +34,7 @@ const REFUSALS: readonly (readonly [exitCode: number, codes: string])[] = [
   [EXIT.leaseHeld, 'lease_held lease_lost rebuild_superseded'],
   [EXIT.unavailable, 'port_taken address_unavailable source_unavailable search_limit search_busy'],
   [EXIT.failed, 'title_not_vouched lite_suite_refused model_unknown input_unreadable copy_refused'],
-  [EXIT.failed, 'clock_behind snapshot_too_large'],
+  [EXIT.failed, 'clock_behind snapshot_too_large chat_key_refused'],
 ]
 
 /** Error codes of stores: full disk, missing permission, broken disk, failed server or connection. */

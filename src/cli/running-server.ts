@@ -1,10 +1,11 @@
 import { randomBytes } from 'node:crypto'
+import { CHAT_KEY_BYTES, digestOfKey, formatChatKey } from '../domain/agent/chat-key.ts'
 import { ownOrigins } from '../domain/agent/chat-request.ts'
 import { sessionSigner } from '../domain/agent/token.ts'
 import { openAgent } from '../server/agent/routes.ts'
 import type { Agent } from '../server/agent/routes.ts'
 import { startSweeper, probedLedger } from '../server/agent/service.ts'
-import type { ProbedLedger } from '../server/agent/service.ts'
+import type { AgentPorts, ProbedLedger } from '../server/agent/service.ts'
 import { agentSources } from '../server/agent/tools.ts'
 import type { AgentSources } from '../server/agent/tools.ts'
 import { checksWithTimeout, createApp, openReaders } from '../server/app.ts'
@@ -15,6 +16,8 @@ import { createMetricsApp, scraper, storedMetrics } from '../server/metrics/scra
 import type { ScrapePorts, StoredMetricsPorts } from '../server/metrics/scrape.ts'
 import type { Log } from '../server/route.ts'
 import type { V1Ports } from '../server/v1/ports.ts'
+import { dashModel, findKeyIn } from '../server/v1/dash-model.ts'
+import type { AnswerAsDash, FindKey } from '../server/v1/dash-model.ts'
 import { Container } from './container.ts'
 import { chatSetup, logChatStart } from './settings/chat-checks.ts'
 import { listenSettings } from './settings/config.ts'
@@ -144,7 +147,7 @@ async function openApp(
     audits,
     agent: chat.agent,
     mcp: requestsPerMinute === 0 ? null : mcp,
-    v1: config.v1 ? await v1Ports(container) : null,
+    v1: config.v1 ? await v1Ports(container, chat.answerAsDash) : null,
     widgetUrl: config.chat.verification?.widgetUrl ?? null,
     trustedProxies,
     checks,
@@ -157,7 +160,7 @@ async function openApp(
   return { app: createApp(ports, readers), stored }
 }
 
-async function v1Ports(container: Container): Promise<V1Ports> {
+async function v1Ports(container: Container, answerAsDash: AnswerAsDash | null): Promise<V1Ports> {
   const { trustedProxies, chat } = container.config
   return {
     passThrough: await container.passThrough(),
@@ -165,17 +168,21 @@ async function v1Ports(container: Container): Promise<V1Ports> {
     turnMs: chat.turnMs,
     clock: Date.now,
     secret: randomBytes(32),
+    ...(answerAsDash && { answerAsDash }),
   }
 }
 
 interface StartedChat {
   agent: Agent
+  /** Null if `/v1` is off, or the chat is not set up. */
+  answerAsDash: AnswerAsDash | null
   ledger: ProbedLedger
   /** Waits until every turn is settled; call it when no turn can begin any more. */
   stop: () => Promise<void>
 }
 
-async function startChat({ container, sources, meter, publicAddress, log }: Parts): Promise<StartedChat> {
+async function startChat(parts: Parts): Promise<StartedChat> {
+  const { container, sources, meter, publicAddress, demo, log } = parts
   const { config } = container
   const { chat, trustedProxies } = config
   const { sessionSeconds, limits, maxOutputTokens, pingMs, turnMs, verification } = chat
@@ -185,7 +192,7 @@ async function startChat({ container, sources, meter, publicAddress, log }: Part
   const model = hasModel ? await container.chatModel() : null
   // `auto` is not the name of a model.
   const named = chat.provider.model === 'auto' ? '' : (chat.provider.model ?? '')
-  const agent = openAgent({
+  const ports: AgentPorts = {
     settings: {
       disabled: chat.disabled,
       itemChat: !chat.itemDisabled,
@@ -212,10 +219,27 @@ async function startChat({ container, sources, meter, publicAddress, log }: Part
     randomBytes,
     server: randomBytes(8).toString('hex'),
     log,
-  })
+  }
+  const agent = openAgent(ports)
+  const isSetUp = ports.signer !== null && ports.provider !== null
+  const answerAsDash =
+    config.v1 && isSetUp ? dashModel(ports, agent.handle, await keyFinder(container, demo)) : null
   const stopSweeping = startSweeper(ledger, clock, log, sessionSeconds)
-  return { agent, ledger, stop: () => agent.settled().then(stopSweeping) }
+  return { agent, answerAsDash, ledger, stop: () => agent.settled().then(stopSweeping) }
 }
+
+/** Finds the active key of a text. In the demo, every text is the same key. */
+async function keyFinder(container: Container, demo: boolean): Promise<FindKey> {
+  const keys = await container.chatKeys()
+  const find = findKeyIn(keys)
+  if (!demo) return find
+  const key = formatChatKey(randomBytes(CHAT_KEY_BYTES))
+  const quota = { perDay: DEMO_KEY_QUOTA, perMinute: DEMO_KEY_QUOTA }
+  await keys.create({ name: 'demo', digest: digestOfKey(key) ?? '', ...quota, createdAt: Date.now() })
+  return () => find(key)
+}
+
+const DEMO_KEY_QUOTA = 1_000
 
 const METRICS_SETTING = { name: 'DASH_METRICS_ADDRESS', label: 'DASH_METRICS_ADDRESS' }
 

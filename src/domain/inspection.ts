@@ -33,5 +33,7 @@ export interface FeedFacts {
 
 export interface StateFacts {
   audit: { endedAt: Instant; ok: boolean; complete: boolean } | null
+  /** Number of active keys of the chat. */
+  chatKeys: number
   lease: HeldLease | null
 }

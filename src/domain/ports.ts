@@ -1,4 +1,5 @@
 import type { Admission, CachedAnswer, MicroUsd, TurnClaim, TurnExtension } from './agent/bounds.ts'
+import type { ChatKey, NewChatKey, StoredChatKey } from './agent/chat-key.ts'
 import type { ModelCall, ModelEvent } from './agent/model-call.ts'
 import type { AgentSession, AgentStatus, ServedConfig, ServedEvent } from './agent/schema.ts'
 import type { Article, ArticleReading, ArticleQuery, FailedAttempt, ItemWithoutText } from './feed/article.ts'
@@ -457,6 +458,17 @@ export interface State {
     countVerification(address: string, now: Instant, limit: number): Promise<boolean>
     /** Resolves when a turn can be written. */
     ping(): Promise<void>
+  }
+  /** Keys of servers that call the chat. */
+  chatKeys: {
+    /** Stores a key, durable on return. False when an active key has its name. */
+    create(key: NewChatKey): Promise<boolean>
+    /** Every key, active or revoked, in the order of creation; `usedToday` counts its turns of `day`. */
+    list(day: Day): Promise<StoredChatKey[]>
+    /** Ends the active key of a name, durable on return. False when there is none. */
+    revoke(name: string, at: Instant): Promise<boolean>
+    /** The active key of a digest; null when it is unknown or revoked. */
+    find(digest: string): Promise<ChatKey | null>
   }
   /**
    * Cached answers for 24 hours, bounded in bytes. A failing cache fails the turn, and never returns a wrong answer.

@@ -55,22 +55,34 @@ export function addressOf(event: H3Event, trustedProxies: readonly IpRange[]): s
 
 const MINUTE_MS = 60_000
 
+/** Counts an event of an address; returns the seconds to wait if the limit is reached, else null. */
+export type CountEvent = (address: string) => number | null
+
 /**
  * Limits requests per address and clock minute, in memory; counts are dropped at the end of the minute.
  *
- * @returns a function that counts a request, and returns the seconds to wait if the limit is reached, else null
+ * @returns a function that counts a request
  */
-export function rateLimiter(perMinute: number, clock: Clock): (address: string) => number | null {
+export function rateLimiter(perMinute: number, clock: Clock): CountEvent {
+  return addressLimit(perMinute, clock).count
+}
+
+/** A limit like that of {@link rateLimiter}; `wait` returns what `count` would, and counts nothing. */
+export function addressLimit(perMinute: number, clock: Clock): { count: CountEvent; wait: CountEvent } {
   let minute = Number.NaN
   let counts = new Map<string, number>()
-  return (address) => {
+  const wait: CountEvent = (address) => {
     const now = clock()
     const current = Math.floor(now / MINUTE_MS)
     if (current !== minute) counts = new Map()
     minute = current
-    const count = counts.get(address) ?? 0
-    if (count >= perMinute) return Math.ceil(((current + 1) * MINUTE_MS - now) / 1_000)
-    counts.set(address, count + 1)
-    return null
+    const isFull = (counts.get(address) ?? 0) >= perMinute
+    return isFull ? Math.ceil(((current + 1) * MINUTE_MS - now) / 1_000) : null
   }
+  const count: CountEvent = (address) => {
+    const seconds = wait(address)
+    if (seconds === null) counts.set(address, (counts.get(address) ?? 0) + 1)
+    return seconds
+  }
+  return { count, wait }
 }

@@ -15,6 +15,7 @@ const OF_REFUSAL: Record<string, number> = {
   lease_lost: 75,
   lite_suite_refused: 1,
   model_unknown: 1,
+  chat_key_refused: 1,
   port_taken: 69,
   rebuild_superseded: 75,
   search_busy: 69,

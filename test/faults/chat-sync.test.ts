@@ -23,7 +23,7 @@ const SCRIPT = `
   existsSync('/mark-turns')
   for (let turn = 0; turn < 20; turn += 1) {
     const admission = await ledger.admit({
-      ...caller(), server: 'one', sessionEndsAt: now, network: null, formerAddress: null, now, day: DAY,
+      ...caller(), server: 'one', sessionEndsAt: now, network: null, key: null, formerAddress: null, now, day: DAY,
       firstCall: cost, shortestCall: cost, requestsPerAddress: null, leaseMs: 60000, limits,
     })
     await ledger.settle(admission.turn, 5, now)

@@ -8,6 +8,7 @@ import { openStaticTree } from '../../src/adapters/objects/static-tree.ts'
 import { staticTreeContract } from '../adapters/objects/static-tree-contract.ts'
 import { objectsContract } from '../adapters/objects/objects-contract.ts'
 import { answerCacheContract } from '../adapters/state/answer-cache-contract.ts'
+import { chatKeysContract } from '../adapters/state/chat-keys-contract.ts'
 import { chatLedgerContract } from '../adapters/state/chat-ledger-contract.ts'
 import { evaluationsContract } from '../adapters/state/evaluations-contract.ts'
 import { connectChat, connectEvaluations } from '../adapters/state/open-chat.ts'
@@ -39,6 +40,7 @@ for (const contract of LEDGER_CONTRACTS) contract(ON_SERVER, onEmpty(connectLedg
 const feedOnServer = { open: onEmpty(connectFeed), factory: () => Promise.resolve(onEmpty(storeAt)) }
 for (const contract of FEED_CONTRACTS) contract(ON_SERVER, feedOnServer)
 chatLedgerContract(ON_SERVER, onEmpty(connectChat))
+chatKeysContract(ON_SERVER, onEmpty(connectChat))
 answerCacheContract(ON_SERVER, onEmpty(connectChat))
 evaluationsContract(ON_SERVER, onEmpty(connectEvaluations))
 

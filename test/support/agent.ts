@@ -4,7 +4,10 @@ import { pathToFileURL } from 'node:url'
 import { onTestFinished } from 'vitest'
 import { database } from '../../src/adapters/sqlite/database.ts'
 import { libsqlAnswerCache } from '../../src/adapters/state/answer-cache.ts'
+import { libsqlChatKeys } from '../../src/adapters/state/chat-keys.ts'
 import { libsqlChatLedger } from '../../src/adapters/state/chat-ledger.ts'
+import { CHAT_KEY_BYTES, digestOfKey, formatChatKey } from '../../src/domain/agent/chat-key.ts'
+import type { ChatKeyQuota } from '../../src/domain/agent/chat-key.ts'
 import { ownOrigins } from '../../src/domain/agent/chat-request.ts'
 import type { State } from '../../src/domain/ports.ts'
 import type { AgentEvent } from '../../src/domain/agent/schema.ts'
@@ -17,6 +20,7 @@ import type { ProbedLedger, AgentPorts, AgentSettings } from '../../src/server/a
 import { agentSources } from '../../src/server/agent/tools.ts'
 import type { ConnectionBounds } from '../../src/server/connections.ts'
 import type { Log } from '../../src/server/route.ts'
+import { dashModel, findKeyIn } from '../../src/server/v1/dash-model.ts'
 import { listenLocally, openApp } from './api-client.ts'
 import { modelAt } from './model-turns.ts'
 import { startProvider } from './synthetic-provider.ts'
@@ -37,6 +41,7 @@ export interface AgentServer {
   workspace: Workspace
   provider: SyntheticProvider
   ledger: ProbedLedger
+  keys: State['chatKeys']
   cache: State['answers']
   /** Counts its requests and turns. */
   meters: { requests: RequestMeter; agent: AgentMeter }
@@ -107,7 +112,7 @@ export async function startAgent(options: AgentServerOptions = {}): Promise<Agen
   const cache = libsqlAnswerCache(state, (key) => log.warn({ key }, 'damaged'))
   const meters = { requests: requestMeter(), agent: agentMeter() }
   let origins: readonly string[] = []
-  const agent = openAgent({
+  const ports: AgentPorts = {
     settings: {
       disabled: false,
       itemChat: true,
@@ -133,12 +138,25 @@ export async function startAgent(options: AgentServerOptions = {}): Promise<Agen
     server: 'test',
     log,
     ...options.ports,
-  })
+  }
+  const agent = openAgent(ports)
+  const keys = libsqlChatKeys(state)
+  const v1 = {
+    passThrough: {
+      send: () => Promise.reject(new Error('these tests pass nothing on')),
+      close: () => Promise.resolve(),
+    },
+    trustedProxies: ports.settings.trustedProxies,
+    turnMs: ports.settings.turnMs,
+    clock: ports.clock,
+    secret: randomBytes(32),
+    answerAsDash: dashModel(ports, agent.handle, findKeyIn(keys)),
+  }
   onTestFinished(async () => {
     await agent.settled()
     state.close()
   })
-  const server = await listenLocally(openApp(workspace, { agent, log }), {
+  const server = await listenLocally(openApp(workspace, { agent, v1, log }), {
     requests: meters.requests,
     log,
     requestTimeoutMs: options.requestTimeoutMs ?? 15_000,
@@ -151,6 +169,7 @@ export async function startAgent(options: AgentServerOptions = {}): Promise<Agen
     workspace,
     provider,
     ledger,
+    keys,
     cache,
     meters,
     lines,
@@ -181,6 +200,18 @@ export async function sessionOf(
   const body = (await response.json()) as { sessionToken: string }
   if (response.status !== 200) throw new Error(`no session: ${response.status} ${JSON.stringify(body)}`)
   return body.sessionToken
+}
+
+/** Stores a new key with a quota; the key. */
+export async function keyOf(
+  { keys }: Pick<AgentServer, 'keys'>,
+  quota: Partial<ChatKeyQuota> & { name?: string } = {},
+): Promise<string> {
+  const key = formatChatKey(randomBytes(CHAT_KEY_BYTES))
+  const stored = { name: 'server', perDay: 1_000, perMinute: 1_000, ...quota }
+  const created = await keys.create({ ...stored, digest: digestOfKey(key) ?? '', createdAt: Date.now() })
+  if (!created) throw new Error(`a key has the name ${stored.name}`)
+  return key
 }
 
 /** A chat request body with one message. */

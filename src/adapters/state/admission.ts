@@ -187,17 +187,18 @@ type CountsRow = [
   ofNetwork: number,
   requestsOfAddress: number,
   requestsOfNetwork: number,
+  keyRevoked: number,
 ]
 
 function parseCounts(cell: Value | undefined): AdmissionState {
   const [row] = decodeJsonRows(cell, 'the state database') as CountsRow[]
   if (!row) throw new Error('an admission returned no result')
   const [exhausted, burst, day, session, gap, streams, degraded, ...counted] = row
-  const [sessionTurns, dayTurns, burstSince, lastAdmittedAt, money, ofAddress, ofNetwork, ...requests] =
-    counted
-  const [requestsOfAddress, requestsOfNetwork] = requests
+  const [sessionTurns, dayTurns, burstSince, lastAdmittedAt, money, ofAddress, ofNetwork, ...others] = counted
+  const [requestsOfAddress, requestsOfNetwork, keyRevoked] = others
   return {
     refuses: {
+      key: keyRevoked === 1,
       exhausted: exhausted === 1,
       burst: burst === 1,
       day: day === 1,
@@ -220,7 +221,7 @@ function parseCounts(cell: Value | undefined): AdmissionState {
  * name a column, so the OFFSET of the burst's oldest turn reads the parameter itself. A share without a limit is
  * null. Counts that a kind of claim does not need are omitted.
  */
-const checkedClaim = ({ twoAddresses, network, requests }: ClaimKind): string => `
+const checkedClaim = ({ twoAddresses, network, requests, key }: ClaimKind): string => `
   WITH claim AS MATERIALIZED (
     SELECT ?1 ->> 'turn' AS turn, ?1 ->> 'session' AS session, ?1 ->> 'address' AS address,
       ?1 ->> 'network' AS network,
@@ -246,7 +247,8 @@ const checkedClaim = ({ twoAddresses, network, requests }: ClaimKind): string =>
       ${moneyLeft('address', 'claim')} AS address_left,
       ${network ? moneyLeft('network', 'claim') : 'NULL'} AS network_left,
       ${requests ? requestsLeft('address', 'claim') : 'NULL'} AS address_requests_left,
-      ${requests && network ? requestsLeft('network', 'claim') : 'NULL'} AS network_requests_left
+      ${requests && network ? requestsLeft('network', 'claim') : 'NULL'} AS network_requests_left,
+      ${key ? KEY_REVOKED : '0'} AS key_revoked
     FROM claim
   ), banded AS MATERIALIZED (
     SELECT counted.*, budget - taken AS money_left,
@@ -267,15 +269,19 @@ const checkedClaim = ({ twoAddresses, network, requests }: ClaimKind): string =>
     FROM banded
   )`
 
+const KEY_REVOKED = `NOT EXISTS (
+        SELECT 1 FROM chat_keys AS k WHERE k.id = ?1 ->> 'key' AND k.revoked_at IS NULL)`
+
 const COUNTS_CELLS = `exhausted, burst_full, day_full, session_full, too_soon, streams_full, degraded,
   in_session, in_day, burst_since, last_at,
-  missing, missing_of_address, missing_of_network, missing_requests, missing_network_requests`
+  missing, missing_of_address, missing_of_network, missing_requests, missing_network_requests,
+  key_revoked`
 
 const INSERT_TURN = `
   INSERT INTO chat_turns (id, session, address, network, server, day, admitted_at, reserved, lease_until)
   SELECT turn, session, address, network, server, day, now,
     CASE WHEN degraded THEN without_tools ELSE with_tools END, lease_until FROM checked
-  WHERE NOT (exhausted OR burst_full OR day_full OR session_full OR too_soon OR streams_full)
+  WHERE NOT (key_revoked OR exhausted OR burst_full OR day_full OR session_full OR too_soon OR streams_full)
     AND missing + missing_of_address + missing_of_network + missing_requests + missing_network_requests = 0
   RETURNING reserved`
 
@@ -285,11 +291,12 @@ interface ClaimKind {
   twoAddresses: boolean
   network: boolean
   requests: boolean
+  key: boolean
 }
 
 const statements = new Map<string, { select: string; insert: string }>()
 
-function statementsFor({ formerAddress, network, requestsPerAddress }: TurnClaim): {
+function statementsFor({ formerAddress, network, requestsPerAddress, key: keyId }: TurnClaim): {
   select: string
   insert: string
 } {
@@ -297,6 +304,7 @@ function statementsFor({ formerAddress, network, requestsPerAddress }: TurnClaim
     twoAddresses: formerAddress !== null,
     network: network !== null,
     requests: requestsPerAddress !== null,
+    key: keyId !== null,
   }
   const key = JSON.stringify(kind)
   const cached = statements.get(key) ?? {

@@ -92,10 +92,12 @@ const REMOVE_OLD = 'DELETE FROM audits WHERE id <= (SELECT max(id) FROM audits) 
 export async function stateFacts(reader: SqlReader): Promise<StateFacts> {
   const { rows } = await reader.execute('SELECT ended_at, ok, complete FROM audits ORDER BY id DESC LIMIT 1')
   const audit = rows[0]
+  const keys = await reader.execute('SELECT count(*) FROM chat_keys WHERE revoked_at IS NULL')
   return {
     audit: audit
       ? { endedAt: Number(audit[0]), ok: Number(audit[1]) === 1, complete: Number(audit[2]) === 1 }
       : null,
+    chatKeys: Number(keys.rows[0]?.[0]),
     lease: await readLease(reader, evaluationLease),
   }
 }

@@ -89,6 +89,16 @@ export const chatTurns = sqliteTable('chat_turns', {
   network: text('network'),
 })
 
+export const chatKeys = sqliteTable('chat_keys', {
+  id: integer('id').primaryKey({ autoIncrement: true }),
+  name: text('name').notNull(),
+  digest: text('digest').notNull(),
+  perDay: integer('per_day').notNull(),
+  perMinute: integer('per_minute').notNull(),
+  createdAt: integer('created_at').notNull(),
+  revokedAt: integer('revoked_at'),
+})
+
 export const chatDays = sqliteTable('chat_days', {
   day: text('day').primaryKey(),
   settled: integer('settled').notNull(),

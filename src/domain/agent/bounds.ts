@@ -61,8 +61,13 @@ export interface CallCost {
 export interface TurnClaim {
   session: string
   sessionEndsAt: Instant
-  /** Salted hash of the caller's address under the salt of `day`; no other data about the caller is stored. */
+  /**
+   * Salted hash of the caller's address under the salt of `day`, or `keyCaller` of its key; no other data about the
+   * caller is stored.
+   */
   address: string
+  /** Number of the caller's key, which must not be revoked; null for a session. */
+  key: number | null
   /** Salted hash of the /48 of an IPv6 address; null for IPv4. */
   network: string | null
   /** The address under the previous day's salt, set in the first minute of a day: a burst counts across midnight. */
@@ -103,7 +108,14 @@ export type Admission =
       /** Reservation for the first model call. */
       reserved: MicroUsd
     }
-  | { admitted: false; scope: 'ip' | 'session' | 'global-budget'; retryAfterSeconds: number }
+  | {
+      admitted: false
+      /** `ip`: a limit of the address, or of the key in its place. */
+      scope: 'ip' | 'session' | 'global-budget'
+      retryAfterSeconds: number
+    }
+  /** The key was revoked after it was verified. */
+  | { admitted: false; scope: 'key'; retryAfterSeconds: 0 }
 
 /** A complete answer that can be reused. */
 export interface CachedAnswer {

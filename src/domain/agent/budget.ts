@@ -186,6 +186,8 @@ export interface OpenTurn {
 export interface AdmissionState {
   /** The checks of an admission; each is true when it refuses the turn. */
   refuses: {
+    /** The caller's key is revoked. */
+    key: boolean
     /** Settled spending leaves too little for the shortest turn without tools. */
     exhausted: boolean
     burst: boolean
@@ -235,7 +237,7 @@ export function admissionOf(state: AdmissionState, claim: TurnClaim, granted: Gr
   }
 }
 
-type Scope = (Admission & { admitted: false })['scope']
+type Scope = Exclude<(Admission & { admitted: false })['scope'], 'key'>
 
 /**
  * The refusal by the first failed check, with the time until all failed checks would pass. The session's cap counts
@@ -244,6 +246,7 @@ type Scope = (Admission & { admitted: false })['scope']
  * @param open turns of the day, in the order in which their leases end; needed where something is missing
  */
 export function refusalOf(state: AdmissionState, claim: TurnClaim, open: readonly OpenTurn[]): Admission {
+  if (state.refuses.key) return { admitted: false, scope: 'key', retryAfterSeconds: 0 }
   const waits = waitsOf(state, claim, open).filter(({ refuses }) => refuses)
   const [first] = waits
   if (!first) throw new Error('a turn that no check refused was not admitted')

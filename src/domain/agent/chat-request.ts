@@ -67,7 +67,12 @@ export type ParsedChatRequest =
  * @param body the text of the body, within {@link BODY_MAX_BYTES}
  */
 export function parseChatRequest(body: string): ParsedChatRequest {
-  const fields = membersOf(parseJson(body))
+  return readChatRequest(parseJson(body))
+}
+
+/** As {@link parseChatRequest}, of a body as parsed JSON. */
+function readChatRequest(body: unknown): ParsedChatRequest {
+  const fields = membersOf(body)
   if (fields === null) return { ok: false, code: 'invalid_json' }
   const { messages, scope, sort, settings } = fields
   if (!Array.isArray(messages) || messages.length === 0) return { ok: false, code: 'no_user_message' }
@@ -85,6 +90,27 @@ export function parseChatRequest(body: string): ParsedChatRequest {
   }
   return { ok: true, request }
 }
+
+/**
+ * As {@link readChatRequest}, of a body of chat completions: the content of a message is a text, a list of parts whose
+ * texts count, or nothing. All other members are ignored.
+ */
+export function readCompletionRequest(body: unknown): ParsedChatRequest {
+  const { messages } = membersOf(body) ?? {}
+  if (!Array.isArray(messages)) return readChatRequest({ messages: null })
+  return readChatRequest({ messages: messages.slice(-MESSAGES_READ).map(withPlainContent) })
+}
+
+function withPlainContent(message: unknown): unknown {
+  const fields = membersOf(message)
+  if (fields === null) return message
+  const { role, content = '' } = fields
+  if (!Array.isArray(content)) return { role, content: content ?? '' }
+  const parts = content.map((part: unknown) => textPartSchema.safeParse(part).data?.text ?? '')
+  return { role, content: parts.filter((text) => text !== '').join('\n') }
+}
+
+const textPartSchema = z.object({ type: z.literal('text'), text: z.string() })
 
 /** The members of an object; null for any other value. `__proto__` in a JSON text is a member like others. */
 function membersOf(value: unknown): Readonly<Record<string, unknown>> | null {

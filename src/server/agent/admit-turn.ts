@@ -8,10 +8,13 @@ import {
   requestShareOf,
   shortestCallCost,
 } from '../../domain/agent/budget.ts'
+import { keyCaller } from '../../domain/agent/chat-key.ts'
+import type { ChatKey } from '../../domain/agent/chat-key.ts'
 import { parseChatRequest } from '../../domain/agent/chat-request.ts'
 import type { ChatRequest } from '../../domain/agent/chat-request.ts'
 import { addressHash, isSameCaller, networkOf } from '../../domain/client-address.ts'
 import type { AgentRefusal } from '../../domain/agent/schema.ts'
+import { SESSION_ID_BYTES } from '../../domain/agent/token.ts'
 import type { SessionPayload, TokenProblem } from '../../domain/agent/token.ts'
 import { Refusal } from '../../domain/refusal.ts'
 import { addDays, dayOf, startOfDay } from '../../domain/time.ts'
@@ -24,9 +27,10 @@ import type { AgentPorts } from './service.ts'
 /** A chat request that passed every check except the quotas. */
 export interface CheckedRequest {
   request: ChatRequest
-  /** Canonical address of the caller. */
+  /** Canonical address of the caller, or `keyCaller` of its key; streams and searches are counted by it. */
   address: string
-  session: SessionPayload
+  /** The session or the key whose quotas count. */
+  caller: { session: SessionPayload } | { key: ChatKey }
   provider: NonNullable<AgentPorts['provider']>
 }
 
@@ -54,7 +58,7 @@ export async function checkRequest(
   const parsed = parseChatRequest(body)
   if (!parsed.ok) throw new Refusal<AgentRefusal>(parsed.code)
   const request = ports.settings.itemChat ? parsed.request : { ...parsed.request, itemKey: null }
-  return { request, address, session, provider }
+  return { request, address, caller: { session }, provider }
 }
 
 function invalidSession(reason: TokenProblem): Refusal<AgentRefusal> {
@@ -62,7 +66,7 @@ function invalidSession(reason: TokenProblem): Refusal<AgentRefusal> {
 }
 
 /** A counted turn whose first model call is reserved. */
-export interface AdmittedTurn extends Omit<CheckedRequest, 'session'> {
+export interface AdmittedTurn extends Omit<CheckedRequest, 'caller'> {
   admission: Admission & { admitted: true }
   /** Daily requests of a routing service that one address may use; null if the service has no daily limit. */
   requestsPerAddress: number | null
@@ -74,11 +78,12 @@ const LEASE_MARGIN_MS = 30_000
 /**
  * Counts a turn and reserves its first model call, in one transaction.
  *
- * @throws Refusal `rate_limited` or `quota_unavailable`; nothing is counted then
+ * @throws Refusal `rate_limited` or `quota_unavailable`, and `invalid_api_key` if the key of the caller was revoked;
+ *   nothing is counted then
  */
 export async function admitTurn(
   ports: AgentPorts,
-  { session, request, address, provider }: CheckedRequest,
+  { caller, request, address, provider }: CheckedRequest,
 ): Promise<AdmittedTurn> {
   const { ledger, clock, settings, server, meter } = ports
   const { limits, maxOutputTokens, turnMs } = settings
@@ -87,9 +92,7 @@ export async function admitTurn(
   const bounds = { maxOutputTokens, prices: provider.prices }
   const now = clock()
   const claim = async (): Promise<TurnClaim> => ({
-    ...(await hashedCaller(ports, address, now)),
-    session: session.sid,
-    sessionEndsAt: session.exp * 1000,
+    ...(await claimantOf(ports, caller, address, now)),
     server,
     now,
     day: dayOf(now),
@@ -97,13 +100,18 @@ export async function admitTurn(
     shortestCall: shortestCallCost(bounds),
     requestsPerAddress,
     leaseMs: turnMs + LEASE_MARGIN_MS,
-    limits,
   })
   const admission = await fromQuotaStore(claim().then((turnClaim) => ledger.admit(turnClaim)))
-  if (!admission.admitted) throw rateLimited(ports, admission)
+  if (!admission.admitted)
+    throw admission.scope === 'key'
+      ? new Refusal<KeyRefusal>('invalid_api_key')
+      : rateLimited(ports, admission)
   meter.recordAdmission(admission)
   return { admission, request, address, provider, requestsPerAddress }
 }
+
+/** A key that is missing, unknown or revoked. */
+export type KeyRefusal = 'invalid_api_key'
 
 /** Makes the refusal of a limit, and counts it. */
 export function rateLimited(
@@ -113,6 +121,41 @@ export function rateLimited(
   meter.recordAdmission(admission)
   const { scope, retryAfterSeconds } = admission
   return new Refusal('rate_limited', undefined, { members: { scope, retryAfterSeconds } })
+}
+
+type Claimant = Pick<
+  TurnClaim,
+  'session' | 'sessionEndsAt' | 'key' | 'address' | 'network' | 'formerAddress' | 'limits'
+>
+
+/**
+ * Identifies a caller in a claim, with its limits. A key stands in place of the address, with quotas of its own; each of
+ * its turns is a session, so that only the key limits them.
+ */
+async function claimantOf(
+  ports: AgentPorts,
+  caller: CheckedRequest['caller'],
+  address: string,
+  now: Instant,
+): Promise<Claimant> {
+  const { limits } = ports.settings
+  if ('session' in caller) {
+    const { sid, exp } = caller.session
+    const hashed = await hashedCaller(ports, address, now)
+    return { ...hashed, session: sid, sessionEndsAt: exp * 1000, key: null, limits }
+  }
+  const { id, perDay, perMinute } = caller.key
+  const session = Buffer.from(ports.randomBytes(SESSION_ID_BYTES)).toString('hex')
+  const quotas = { messagesPerSession: 1, minGapMs: 0, messagesPerDay: perDay, burstPerMinute: perMinute }
+  return {
+    session,
+    sessionEndsAt: now,
+    key: id,
+    address: keyCaller(id),
+    network: null,
+    formerAddress: null,
+    limits: { ...limits, ...quotas },
+  }
 }
 
 /** Identifies a caller to the stores by hashes of its address under the salt of the day. */

@@ -1,6 +1,7 @@
 import { Readable } from 'node:stream'
+import type { H3Event } from 'h3'
 import type { AgentEvent, LastEvent } from '../../domain/agent/schema.ts'
-import { notesOf } from '../respond.ts'
+import { notesOf, respondStream } from '../respond.ts'
 
 /** Bytes buffered for a slow client before `send` waits. */
 const BUFFER_MAX_BYTES = 16 * 1024
@@ -12,6 +13,33 @@ const DELTA_MAX_LENGTH = 4_096
 interface ResponseSocket {
   readonly writableLength: number
   once(event: 'close', listener: () => void): unknown
+}
+
+/** The response of a turn: a stream of its events, or one document. */
+export interface AnswerOutput {
+  /** False after the client disconnected or the terminal event was sent. */
+  readonly isOpen: boolean
+  /** True if the server cut the connection, for example because the client stopped reading. */
+  readonly wasCut: boolean
+  /** Sends an event; resolves when the output can take more or the client is gone. */
+  send(event: AgentEvent): Promise<void>
+  /** Sends the terminal event; the response ends after it, and after `heldUntil` has settled. */
+  end(event: LastEvent, heldUntil?: Promise<void>): void
+  /** @param headers of every response to this caller */
+  respond(event: H3Event, headers: Readonly<Record<string, string>>): Response | Promise<Response>
+}
+
+/** Opens the output of an admitted turn. @param turn id of the turn */
+export type OpenOutput = (options: AnswerStreamOptions, turn: string) => AnswerOutput
+
+/** Serialises an event of a stream; empty if the form has no record for it. */
+export type FrameEvent = (event: AgentEvent) => string
+
+/** Headers of a stream that proxies must not cache, transform or buffer. */
+const STREAM_HEADERS = {
+  'content-type': 'text/event-stream; charset=utf-8',
+  'cache-control': 'no-store, no-transform',
+  'x-accel-buffering': 'no',
 }
 
 export interface AnswerStreamOptions {
@@ -27,18 +55,20 @@ export interface AnswerStreamOptions {
  * An answer as a stream of server-sent events, with pings between them. The buffer is bounded; `connections.ts` cuts the
  * connection of a client that stops reading.
  */
-export class AnswerStream {
+export class AnswerStream implements AnswerOutput {
   readonly body: Readable
   readonly #options: AnswerStreamOptions
+  readonly #frame: FrameEvent
   readonly #pings: NodeJS.Timeout
   #state: 'open' | 'ended' | 'closed' = 'open'
   #wasCut = false
   #isStarted = false
   #onDrain: (() => void) | null = null
 
-  constructor(options: AnswerStreamOptions) {
+  constructor(options: AnswerStreamOptions, frame: FrameEvent = frameOf) {
     const { pingMs, socket } = options
     this.#options = options
+    this.#frame = frame
     this.body = new Readable({ highWaterMark: BUFFER_MAX_BYTES, read: () => this.#drain() })
     this.#pings = setInterval(() => this.#ping(), pingMs)
     socket?.once('close', () => this.#close())
@@ -61,9 +91,9 @@ export class AnswerStream {
 
   /** Sends an event immediately; resolves when the buffer can take more or the client is gone. */
   async send(event: AgentEvent): Promise<void> {
-    if (event.event !== 'delta') return this.#write(frameOf(event))
+    if (event.event !== 'delta') return this.#write(this.#frame(event))
     for (const text of chunksOf(event.data.text))
-      await this.#write(frameOf({ event: 'delta', data: { text } }))
+      await this.#write(this.#frame({ event: 'delta', data: { text } }))
   }
 
   /**
@@ -73,7 +103,7 @@ export class AnswerStream {
    */
   end(event: LastEvent, heldUntil?: Promise<void>): void {
     if (!this.isOpen) return
-    void this.#write(frameOf(event))
+    void this.#write(this.#frame(event))
     this.#state = 'ended'
     clearInterval(this.#pings)
     const finish = (): void => void this.body.push(null)
@@ -81,8 +111,12 @@ export class AnswerStream {
     else finish()
   }
 
+  respond(event: H3Event, headers: Readonly<Record<string, string>>): Response {
+    return respondStream(event, { ...headers, ...STREAM_HEADERS }, this.body)
+  }
+
   async #write(frame: string): Promise<void> {
-    if (!this.isOpen) return
+    if (!this.isOpen || frame === '') return
     // A ping follows the first event so that a proxy flushes the stream at once.
     const canTakeMore = this.body.push(this.#isStarted ? frame : frame + PING)
     this.#isStarted = true
@@ -118,11 +152,16 @@ const UNICODE_LINE_ENDS = /[\u0085\u2028\u2029]/g
 
 /** Serialises an event: its name, and data as JSON without line breaks. */
 function frameOf({ event, data }: AgentEvent): string {
+  return `event: ${event}\n${dataFrame(data)}`
+}
+
+/** Serialises a record of a stream that has only data, as JSON without line breaks. */
+export function dataFrame(data: unknown): string {
   const json = JSON.stringify(data).replace(
     UNICODE_LINE_ENDS,
     (character) => `\\u${character.charCodeAt(0).toString(16).padStart(4, '0')}`,
   )
-  return `event: ${event}\ndata: ${json}\n\n`
+  return `data: ${json}\n\n`
 }
 
 /** Splits a text into parts of bounded length without splitting a character. */

@@ -21,13 +21,15 @@ import {
   sessionContract,
   statusContract,
 } from './contracts.ts'
+import { checkRequest } from './admit-turn.ts'
+import { AnswerStream } from './answer-stream.ts'
 import { fromQuotaStore, readiness, requireRunnable } from './service.ts'
 import type { AgentPorts } from './service.ts'
 import { openTurns } from './turn.ts'
 import type { Turns } from './turn.ts'
 
 /** The chat as the application mounts it. */
-export interface Agent extends Omit<Turns, 'handle'> {
+export interface Agent extends Turns {
   routes: readonly Route[]
   /** Body of `GET /api/agent/config`. */
   config(): Promise<AgentConfig>
@@ -50,7 +52,11 @@ const PAGE_STATUS_TIMEOUT_MS = 100
 export function openAgent(ports: AgentPorts): Agent {
   const callers = openCallers(ports.settings)
   const { headersFor } = callers
-  const { handle, settled, endTurns } = openTurns(ports, callers)
+  const turns = openTurns(ports)
+  const answer = async (event: H3Event): Promise<Response> => {
+    const checked = await checkRequest(ports, callers, event)
+    return turns.handle(event, checked, (options) => new AnswerStream(options), headersFor(event))
+  }
   const checkLedger = (): Promise<void> => ports.ledger.ping()
   const respond = async (event: H3Event, value: unknown, code = 200): Promise<Response> =>
     respondJson(event, code, { ...headersFor(event), ...NO_STORE }, await value)
@@ -62,15 +68,14 @@ export function openAgent(ports: AgentPorts): Agent {
     routes: [
       json(configContract, () => config(ports)),
       json(sessionContract, (event) => createSession(ports, callers, event)),
-      route(chatContract, handle, headersFor),
+      route(chatContract, answer, headersFor),
       json(statusContract, () => status(ports, checkLedger, STATUS_TIMEOUT_MS)),
       { path: '/api/agent/**', handle: (event) => respond(event, { error: 'not_found' }, 404) },
     ],
     config: () => config(ports),
     lastKnownStatus: () => status(ports, () => ports.ledger.lastPing(), PAGE_STATUS_TIMEOUT_MS),
     ping: async () => void (await spendingOf(ports, checkLedger)),
-    settled,
-    endTurns,
+    ...turns,
   }
 }
 

@@ -7,16 +7,14 @@ import { isLastEvent } from '../../domain/agent/schema.ts'
 import type { AgentEvent, LastEvent } from '../../domain/agent/schema.ts'
 import { TOOL_DEFINITIONS } from '../../domain/agent/tools.ts'
 import { openSlots } from '../../domain/fair-queue.ts'
-import type { Callers } from '../callers.ts'
-import { requestId, respondStream } from '../respond.ts'
+import { requestId } from '../respond.ts'
 import { TURN_MESSAGE } from '../route.ts'
 import { abortable } from '../single-flight.ts'
-import { admitTurn, checkRequest, rateLimited } from './admit-turn.ts'
-import type { AdmittedTurn } from './admit-turn.ts'
+import { admitTurn, rateLimited } from './admit-turn.ts'
+import type { AdmittedTurn, CheckedRequest } from './admit-turn.ts'
 import { Tally, generateAnswer } from './answer.ts'
 import type { AnswerPorts, Prompt } from './answer.ts'
-import { AnswerStream } from './answer-stream.ts'
-import type { TurnOutcome } from './answer-stream.ts'
+import type { AnswerOutput, OpenOutput, TurnOutcome } from './answer-stream.ts'
 import { readGrounding } from './grounding.ts'
 import type { AgentPorts } from './service.ts'
 import { SharedAnswers, TurnAborted } from './shared-answers.ts'
@@ -25,8 +23,18 @@ import { runCall } from './tools.ts'
 
 /** The turns of a server. */
 export interface Turns {
-  /** Handles a chat request: runs every check in the documented order, then streams the answer. */
-  handle: (event: H3Event) => Promise<Response>
+  /**
+   * Admits a checked request, and answers it through an output.
+   *
+   * @param headers of the response, besides those of the output
+   * @throws Refusal as `admitTurn`, and for a caller with too many open answers
+   */
+  handle: (
+    event: H3Event,
+    checked: CheckedRequest,
+    open: OpenOutput,
+    headers: Readonly<Record<string, string>>,
+  ) => Promise<Response>
   /** Resolves when every started turn is settled; call it when no new turn can start. */
   settled: () => Promise<void>
   /** Ends every open turn, and every turn that still starts, with a timeout error; resolves when they are settled. */
@@ -38,14 +46,7 @@ const NETWORK_SHARE = 1 / 4
 
 const TOO_MANY_STREAMS = { admitted: false, scope: 'ip', retryAfterSeconds: SHORT_WAIT_MS / 1000 } as const
 
-/** Headers of a stream that proxies must not cache, transform or buffer. */
-const STREAM_HEADERS = {
-  'content-type': 'text/event-stream; charset=utf-8',
-  'cache-control': 'no-store, no-transform',
-  'x-accel-buffering': 'no',
-}
-
-export function openTurns(ports: AgentPorts, callers: Callers): Turns {
+export function openTurns(ports: AgentPorts): Turns {
   const { pingMs, turnMs, limits } = ports.settings
   // The shared quota store limits the turns of all networks together.
   const maxPerNetwork = Math.max(1, Math.floor(limits.maxOpenTurns * NETWORK_SHARE))
@@ -57,8 +58,7 @@ export function openTurns(ports: AgentPorts, callers: Callers): Turns {
 
   return {
     settled,
-    async handle(event) {
-      const checked = await checkRequest(ports, callers, event)
+    async handle(event, checked, open, headers) {
       const { address } = checked
       if (slots.enter(address) !== 'admitted') throw rateLimited(ports, TOO_MANY_STREAMS)
       // Free the slot after a refusal. After a crash, the sweep charges the reservation.
@@ -69,7 +69,8 @@ export function openTurns(ports: AgentPorts, callers: Callers): Turns {
       const controller = new AbortController()
       const timer = setTimeout(() => controller.abort(new TurnAborted('time')), turnMs)
       const onDisconnect = (): void => controller.abort(new TurnAborted('left'))
-      const stream = new AnswerStream({ pingMs, socket: event.runtime?.node?.res, onDisconnect })
+      const { turn: id } = admitted.admission
+      const stream = open({ pingMs, socket: event.runtime?.node?.res, onDisconnect }, id)
       const turn: Turn = {
         ...admitted,
         stream,
@@ -91,7 +92,7 @@ export function openTurns(ports: AgentPorts, callers: Callers): Turns {
       })
       runningTurns.set(finished, controller)
       if (isShuttingDown) controller.abort(new TurnAborted('ending'))
-      return respondStream(event, { ...callers.headersFor(event), ...STREAM_HEADERS }, stream.body)
+      return stream.respond(event, headers)
     },
     async endTurns() {
       isShuttingDown = true
@@ -103,7 +104,7 @@ export function openTurns(ports: AgentPorts, callers: Callers): Turns {
 
 /** A turn whose stream is open, and its state. */
 interface Turn extends AdmittedTurn {
-  stream: AnswerStream
+  stream: AnswerOutput
   /** Aborted with a {@link TurnAborted}. */
   signal: AbortSignal
   requestId: string

@@ -49,6 +49,17 @@ export const V1_REFUSALS = {
 
 export type V1Code = keyof typeof V1_REFUSALS
 
+/** An error of the chat; its type follows from its status. */
+export function chatError(status: number, code: string, message: string): V1Error {
+  return { status, type: typeOf(status), code, message }
+}
+
+function typeOf(status: number): V1Error['type'] {
+  if (status >= 500) return 'api_error'
+  if (status === 429) return 'rate_limit_error'
+  return status === 401 ? 'authentication_error' : 'invalid_request_error'
+}
+
 interface RefusalDetails {
   /** Replaces the message of the code. */
   message?: string
@@ -77,9 +88,17 @@ export class V1Refusal extends Error {
 
   /** The body in the shape of the OpenAI API. */
   body(): { error: Omit<V1Error, 'status'> & Record<string, unknown> } {
-    const { status: _status, ...error } = this.error
+    const { message, type, code } = this.error
     const { needs, rejected } = this.#details
-    return { error: { ...error, ...(needs && { needs: formatNeeds(needs) }), ...(rejected && { rejected }) } }
+    return {
+      error: {
+        message,
+        type,
+        code,
+        ...(needs && { needs: formatNeeds(needs) }),
+        ...(rejected && { rejected }),
+      },
+    }
   }
 }
 

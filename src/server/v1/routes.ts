@@ -70,23 +70,24 @@ export function v1Routes(ports: V1Ports, recommendation: ServedRecommendation): 
 function keyIn(event: H3Event): string {
   const header = event.req.headers.get('authorization') ?? ''
   const key = /^Bearer +([\x21-\x7e]{1,512}) *$/i.exec(header)?.[1]
-  if (key === undefined) throw new V1Refusal('missing_api_key')
+  if (key === undefined) throw new V1Refusal('missing_api_key', {}, { 'www-authenticate': 'Bearer' })
   return key
 }
 
-async function readJson(event: H3Event): Promise<unknown> {
-  const malformed = (): V1Refusal => new V1Refusal('invalid_request', { message: 'the body is not JSON' })
+async function readJson(event: H3Event): Promise<object> {
+  const malformed = (): V1Refusal =>
+    new V1Refusal('invalid_request', { message: 'the body is not a JSON object' })
   const text = await readBody(event, V1_BODY_MAX_BYTES, {
     tooLarge: () => new V1Refusal('payload_too_large'),
     malformed,
   })
   const body = parseJson(text)
-  if (body === undefined) throw malformed()
+  if (typeof body !== 'object' || body === null) throw malformed()
   return body
 }
 
-function modelIn(body: unknown): unknown {
-  return typeof body === 'object' && body !== null && 'model' in body ? body.model : undefined
+function modelIn(body: object): unknown {
+  return 'model' in body ? body.model : undefined
 }
 
 function answerAsDash(ports: V1Ports, event: H3Event, body: unknown): Promise<Response> {

@@ -33,6 +33,7 @@ export function claimOf({ limits, ...changes }: ClaimChanges = {}): TurnClaim {
     sessionEndsAt: now + 1_800_000,
     address: `address-${callers}`,
     network: null,
+    key: null,
     formerAddress: null,
     server: 'server',
     now,

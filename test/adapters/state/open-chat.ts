@@ -3,6 +3,7 @@ import { pathToFileURL } from 'node:url'
 import type { Database } from '../../../src/adapters/sqlite/database.ts'
 import { CACHE_BOUNDS, libsqlAnswerCache } from '../../../src/adapters/state/answer-cache.ts'
 import type { CacheBounds } from '../../../src/adapters/state/answer-cache.ts'
+import { libsqlChatKeys } from '../../../src/adapters/state/chat-keys.ts'
 import { libsqlChatLedger } from '../../../src/adapters/state/chat-ledger.ts'
 import type { State } from '../../../src/domain/ports.ts'
 import { temporaryFolder } from '../../support/temporary-folder.ts'
@@ -23,6 +24,7 @@ export const openState = (url: string, fast = false): Database => openStore('sta
 /** A state database by its ports. */
 export interface OpenState {
   ledger: State['chat']
+  keys: State['chatKeys']
   evaluations: State['evaluations']
   allowance: State['allowance']
   cache(bounds?: CacheBounds): State['answers']
@@ -42,6 +44,7 @@ function connect(url: string, fast: boolean): OpenState {
   const damaged: string[] = []
   return {
     ledger: libsqlChatLedger(store),
+    keys: libsqlChatKeys(store),
     evaluations: libsqlEvaluations(store),
     allowance: libsqlRouterAllowance(store),
     cache: (bounds = CACHE_BOUNDS) => libsqlAnswerCache(store, (key) => damaged.push(key), bounds),

@@ -451,6 +451,7 @@ async function withSpent(server: AgentServer, cost: number): Promise<void> {
     shortestCall: { withTools: 0, withoutTools: 0 },
     requestsPerAddress: null,
     network: null,
+    key: null,
     leaseMs: 60_000,
     limits: DAY_LIMITS,
   })

@@ -13,7 +13,7 @@ import type { GivenSettings } from '../../settings/read-config.ts'
 import { namedVariables, SECRETS } from '../../settings/variables.ts'
 import { counted, escaped } from '../../terminal.ts'
 import { exitCodeOfFindings, found, note, ok, problem, warning } from './check.ts'
-import type { Check, Verdict } from './check.ts'
+import type { Check, Judgement, Verdict } from './check.ts'
 import { checkFolders, checkName, checkSecretFiles, checkTextfileDir, checkWritable } from './host.ts'
 import { probeServices, judgeClock } from './services.ts'
 import { inspectStores } from './stores.ts'
@@ -124,9 +124,18 @@ export function checkFeatures(config: Config): Check[] {
   const isOn = ok(`the chat is on with the model ${provider.model}`)
   return [
     ...found('chat', gaps.length === 0 ? isOn : note('the chat is off', mend)),
+    ...found('chat.v1', config.v1 ? judgeV1(gaps) : []),
     ...warnings.flatMap((each) => found(each.check, warning(each.problem, each.mend))),
     ...found('secrets.transport', plain),
   ]
+}
+
+function judgeV1(gaps: readonly string[]): Judgement {
+  if (gaps.length === 0) return ok('/v1 is on; callers need a key of dash chat-key new')
+  return warning(
+    '/v1 is on, but its model dash needs the chat, which is off',
+    'turn the chat on, or remove DASH_V1',
+  )
 }
 
 function printed(findings: readonly Check[]): string {

@@ -94,6 +94,8 @@ export const STATE_CHECKS: Checks<StateFacts> = {
       ? warning(`the last audit is of ${at}`, 'run dash verify-archive, and check its timer')
       : ok(`the audit of ${at} found no damage`)
   },
+  'chat.keys': ({ chatKeys }) =>
+    chatKeys === 0 ? [] : ok(`${counted(chatKeys, 'active key')} of the chat; dash chat-key list shows them`),
   'evaluation.lease': ({ lease }, now) => judgeLease(lease, now),
 }
 

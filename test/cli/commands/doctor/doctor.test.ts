@@ -87,7 +87,7 @@ test.each([
   [{ endedAt: NOW - HOUR, ok: true, complete: false }, 'warning', 0],
   [{ endedAt: NOW - HOUR, ok: false, complete: true }, 'problem', 65],
 ])('the last audit %o is a %s', (audit, verdict, exitCode) => {
-  const findings = findingsOf(STATE_CHECKS, { audit, lease: null }, NOW)
+  const findings = findingsOf(STATE_CHECKS, { audit, chatKeys: 0, lease: null }, NOW)
   expect(findings.map((each) => each.verdict)).toEqual([verdict])
   expect(exitCodeOfFindings(findings)).toBe(exitCode)
 })

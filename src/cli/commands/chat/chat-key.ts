@@ -1,0 +1,108 @@
+import { randomBytes } from 'node:crypto'
+import {
+  CHAT_KEY_BYTES,
+  CHAT_KEY_NAME_MAX_LENGTH,
+  CHAT_KEY_QUOTA_MAX,
+  digestOfKey,
+  formatChatKey,
+  parseKeyName,
+  parseKeyQuota,
+} from '../../../domain/agent/chat-key.ts'
+import type { StoredChatKey } from '../../../domain/agent/chat-key.ts'
+import { Refusal } from '../../../domain/refusal.ts'
+import { dayOf, formatInstant } from '../../../domain/time.ts'
+import type { CommandContext } from '../../context.ts'
+import { existingStores, prepareFolders } from '../../data-folder.ts'
+import { EXIT } from '../../exit-codes.ts'
+import { flagValue } from '../../settings/environment.ts'
+
+export interface NewKeyFlags {
+  name: string
+  perDay: string
+  perMinute: string
+}
+
+/**
+ * Runs `dash chat-key new`: creates a key and prints it, which is the only time that it is shown.
+ *
+ * @returns the exit code
+ * @throws Refusal `usage` for an invalid flag, `chat_key_refused` if an active key has the name
+ */
+export async function newChatKeyCommand(context: CommandContext, flags: NewKeyFlags): Promise<number> {
+  const { config, container, terminal } = context
+  const name = nameOf('--name', flags.name)
+  const perDay = quotaOf('--per-day', flags.perDay)
+  const perMinute = quotaOf('--per-minute', flags.perMinute)
+  if (terminal.quiet && !terminal.json)
+    throw new Refusal('usage', '--quiet would hide the key, which is shown only once; remove --quiet')
+  prepareFolders(config, false)
+  const key = formatChatKey(randomBytes(CHAT_KEY_BYTES))
+  const digest = digestOfKey(key) ?? ''
+  const stored = { name, digest, perDay, perMinute, createdAt: Date.now() }
+  if (!(await (await container.chatKeys()).create(stored))) {
+    const advice = `choose another name, or end that key with dash chat-key revoke ${name}`
+    throw refused(`an active key has the name ${name}; ${advice}`)
+  }
+  terminal.note(`the key of ${name} is shown only now; store it in the server that uses it`)
+  terminal.result({ name, key }, key)
+  return EXIT.done
+}
+
+/** Runs `dash chat-key list`: prints every key with its quota, without the key itself. */
+export async function listChatKeysCommand({ config, container, terminal }: CommandContext): Promise<number> {
+  const isStored = existingStores(config).state
+  const keys = isStored ? await (await container.chatKeys()).list(dayOf(Date.now())) : []
+  const lines = keys.length === 0 ? ['no keys; create one with dash chat-key new'] : keys.map(lineOf)
+  terminal.result(keys.map(entryOf), lines.join('\n'))
+  return EXIT.done
+}
+
+/**
+ * Runs `dash chat-key revoke`: ends a key, so that no server admits another request with it.
+ *
+ * @returns the exit code: 0 also for a key that was revoked before
+ * @throws Refusal `usage` for an invalid name, `chat_key_refused` if no key has the name
+ */
+export async function revokeChatKeyCommand(
+  { config, container, terminal }: CommandContext,
+  given: string,
+): Promise<number> {
+  const name = nameOf('name', given)
+  const keys = existingStores(config).state ? await container.chatKeys() : null
+  const now = Date.now()
+  const revoked = (await keys?.revoke(name, now)) ?? false
+  const isKnown = revoked || ((await keys?.list(dayOf(now)))?.some((key) => key.name === name) ?? false)
+  if (!isKnown) throw refused(`no key has the name ${name}; dash chat-key list shows all keys`)
+  terminal.result({ name, revoked }, revoked ? `revoked ${name}` : `${name} was already revoked`)
+  return EXIT.done
+}
+
+function nameOf(flag: string, text: string): string {
+  const rule = `1 to ${CHAT_KEY_NAME_MAX_LENGTH} letters, digits, dots, hyphens or underscores`
+  return flagValue(flag, text, rule, parseKeyName)
+}
+
+function quotaOf(flag: string, text: string): number {
+  return flagValue(flag, text, `a whole number from 1 to ${CHAT_KEY_QUOTA_MAX}`, parseKeyQuota)
+}
+
+function refused(detail: string): Refusal<'chat_key_refused'> {
+  return new Refusal('chat_key_refused', detail)
+}
+
+function entryOf({ name, perDay, perMinute, usedToday, createdAt, revokedAt }: StoredChatKey): object {
+  return {
+    name,
+    perDay,
+    perMinute,
+    usedToday,
+    createdAt: formatInstant(createdAt),
+    revokedAt: revokedAt === null ? null : formatInstant(revokedAt),
+  }
+}
+
+function lineOf({ name, perDay, perMinute, usedToday, createdAt, revokedAt }: StoredChatKey): string {
+  const state =
+    revokedAt === null ? `${usedToday} of ${perDay} used today` : `revoked ${formatInstant(revokedAt)}`
+  return `${name}: ${state}, ${perMinute} a minute, created ${formatInstant(createdAt)}`
+}

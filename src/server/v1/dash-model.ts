@@ -1,0 +1,124 @@
+import type { H3Event } from 'h3'
+import { digestOfKey, keyCaller } from '../../domain/agent/chat-key.ts'
+import type { ChatKey } from '../../domain/agent/chat-key.ts'
+import { readCompletionRequest } from '../../domain/agent/chat-request.ts'
+import type { AgentRefusal } from '../../domain/agent/schema.ts'
+import type { State } from '../../domain/ports.ts'
+import { Refusal } from '../../domain/refusal.ts'
+import { AnswerStream } from '../agent/answer-stream.ts'
+import type { OpenOutput } from '../agent/answer-stream.ts'
+import type { CheckedRequest, KeyRefusal } from '../agent/admit-turn.ts'
+import { chatContract } from '../agent/contracts.ts'
+import { fromQuotaStore, requireRunnable } from '../agent/service.ts'
+import type { AgentPorts } from '../agent/service.ts'
+import type { Turns } from '../agent/turn.ts'
+import { addressLimit, addressOf } from '../callers.ts'
+import { requestId } from '../respond.ts'
+import { codeOf } from '../route.ts'
+import { WholeCompletion, chunkFrames, completionHead } from './completion-output.ts'
+import { V1Refusal, chatError } from './errors.ts'
+
+/** Returns the active key of a text; null if it is no key, unknown or revoked. */
+export type FindKey = (key: string) => Promise<ChatKey | null>
+
+/** Finds keys in a store by their digests. */
+export function findKeyIn(keys: Pick<State['chatKeys'], 'find'>): FindKey {
+  return async (key) => {
+    const digest = digestOfKey(key)
+    return digest === null ? null : keys.find(digest)
+  }
+}
+
+/**
+ * Answers a request of chat completions for the model `dash`.
+ *
+ * @param body the body as parsed JSON; members other than `messages` and `stream` are ignored
+ * @throws V1Refusal
+ */
+export type AnswerAsDash = (event: H3Event, body: unknown) => Promise<Response>
+
+/** Wrong keys that one address may send in a minute; then no key of the address is looked up until the minute ends. */
+const WRONG_KEYS_PER_MINUTE = 10
+
+/** The grounded chat for callers with a key (docs/agent-chat.md#keys-for-servers). */
+export function dashModel(ports: AgentPorts, handle: Turns['handle'], findKey: FindKey): AnswerAsDash {
+  const verifyKey = keyVerifier(ports, findKey)
+  const answer: AnswerAsDash = async (event, body) => {
+    const { provider } = await requireRunnable(ports)
+    const key = await verifyKey(event)
+    const parsed = readCompletionRequest(body)
+    if (!parsed.ok) throw new Refusal<AgentRefusal>(parsed.code)
+    const { request } = parsed
+    const checked: CheckedRequest = { request, address: keyCaller(key.id), caller: { key }, provider }
+    return handle(event, checked, isStreamed(body) ? openStream(ports) : openWhole(ports), {})
+  }
+  return (event, body) =>
+    answer(event, body).catch((error: unknown) => {
+      throw refusalFor(ports, event, error)
+    })
+}
+
+function isStreamed(body: unknown): boolean {
+  return typeof body === 'object' && body !== null && 'stream' in body && body.stream === true
+}
+
+const openStream =
+  ({ clock }: AgentPorts): OpenOutput =>
+  (options, turn) =>
+    new AnswerStream(options, chunkFrames(completionHead(turn, clock())))
+
+const openWhole =
+  ({ clock }: AgentPorts): OpenOutput =>
+  (options, turn) =>
+    new WholeCompletion(options, completionHead(turn, clock()))
+
+/**
+ * Returns the check of a request's key, which is read from `Authorization` alone.
+ *
+ * @returns a function that throws Refusal `invalid_api_key`, and `rate_limited` after too many wrong keys
+ */
+function keyVerifier(
+  { settings, clock }: AgentPorts,
+  findKey: FindKey,
+): (event: H3Event) => Promise<ChatKey> {
+  const wrongKeys = addressLimit(WRONG_KEYS_PER_MINUTE, clock)
+  const requireNoWait = (retryAfterSeconds: number | null): void => {
+    if (retryAfterSeconds === null) return
+    throw new Refusal<AgentRefusal>('rate_limited', undefined, {
+      members: { scope: 'ip', retryAfterSeconds },
+    })
+  }
+  return async (event) => {
+    const address = addressOf(event, settings.trustedProxies)
+    requireNoWait(wrongKeys.wait(address))
+    const [, given] = /^Bearer +(\S.*)$/i.exec(event.req.headers.get('authorization') ?? '') ?? []
+    const key = given === undefined ? null : await fromQuotaStore(findKey(given))
+    if (key !== null) return key
+    // Requests that were sent together are counted one by one.
+    requireNoWait(wrongKeys.count(address))
+    throw new Refusal<KeyRefusal>('invalid_api_key')
+  }
+}
+
+/** The refusal of the chat with its status and code, in OpenAI's shape. */
+function refusalFor({ log }: AgentPorts, event: H3Event, error: unknown): V1Refusal {
+  if (error instanceof V1Refusal) return error
+  if (error instanceof Refusal && error.code === ('invalid_api_key' satisfies KeyRefusal)) {
+    const message =
+      'the key is missing, unknown or revoked; send a key of dash chat-key new as Authorization: Bearer'
+    return new V1Refusal(chatError(401, error.code, message), {}, { 'www-authenticate': 'Bearer' })
+  }
+  const code = codeOf(chatContract, error)
+  const { status, when, error: publicCode = code, expected = false } = chatContract.refusals[code]
+  if (status >= 500 && !expected) {
+    log.error({ requestId: requestId(event.req.headers), code, err: error }, 'request refused')
+  }
+  const { scope, retryAfterSeconds } = error instanceof Refusal ? error.members : {}
+  if (typeof retryAfterSeconds !== 'number') return new V1Refusal(chatError(status, publicCode, when))
+  const limit =
+    scope === 'global-budget' ? 'the chat reached a limit of the day or of its open answers' : KEY_LIMIT
+  const message = `${limit}; send the request again in ${retryAfterSeconds} s`
+  return new V1Refusal(chatError(status, publicCode, message), { retryAfterSeconds })
+}
+
+const KEY_LIMIT = 'the key or the address of the caller reached its limit'

@@ -1,0 +1,371 @@
+import { readdirSync, readFileSync } from 'node:fs'
+import { join } from 'node:path'
+import OpenAI from 'openai'
+import { describe, expect, test } from 'vitest'
+import { parseIpRange } from '../../../src/domain/address.ts'
+import { DAY_LIMITS, keyOf, sessionOf, startAgent, chat, chatBody } from '../../support/agent.ts'
+import type { AgentServer, AgentServerOptions } from '../../support/agent.ts'
+import type { ModeName } from '../../support/provider-wire.ts'
+
+const ANSWER = 'Hello Да 👩‍🚀 é'
+const MESSAGES: OpenAI.ChatCompletionMessageParam[] = [{ role: 'user', content: 'What is new?' }]
+
+function clientOf({ url }: AgentServer, apiKey: string): OpenAI {
+  return new OpenAI({ baseURL: `${url}/v1`, apiKey, maxRetries: 0 })
+}
+
+async function startWithClient(
+  options: AgentServerOptions = {},
+): Promise<{ server: AgentServer; key: string; client: OpenAI }> {
+  const server = await startAgent(options)
+  const key = await keyOf(server)
+  return { server, key, client: clientOf(server, key) }
+}
+
+const whole = (client: OpenAI, messages = MESSAGES): Promise<OpenAI.ChatCompletion> =>
+  client.chat.completions.create({ model: 'dash', messages })
+
+async function errorOf(promise: Promise<unknown>): Promise<InstanceType<typeof OpenAI.APIError>> {
+  const error: unknown = await promise.then(
+    () => null,
+    (reason: unknown) => reason,
+  )
+  if (!(error instanceof OpenAI.APIError)) throw new Error(`not an API error: ${String(error)}`)
+  return error
+}
+
+/** Sends a raw request to the completions, with a body as text. */
+const post = (
+  { url }: AgentServer,
+  headers: Record<string, string>,
+  body = JSON.stringify({ model: 'dash', messages: MESSAGES }),
+): Promise<Response> => fetch(`${url}/v1/chat/completions`, { method: 'POST', headers, body })
+
+const bearer = (key: string): Record<string, string> => ({ authorization: `Bearer ${key}` })
+
+describe('the openai client', () => {
+  test('a whole answer has its text, usage and model', async () => {
+    const { client, server } = await startWithClient({ provider: 'three rounds of tools' })
+    const completion = await whole(client)
+    expect(completion).toMatchObject({ object: 'chat.completion', model: 'dash' })
+    expect(completion.choices).toMatchObject([
+      { index: 0, finish_reason: 'stop', message: { role: 'assistant' } },
+    ])
+    expect(completion.choices[0]?.message.content).toBe(`Let me see. \n\n${ANSWER}`)
+    const {
+      prompt_tokens: input = 0,
+      completion_tokens: output = 0,
+      total_tokens: total,
+    } = completion.usage ?? {}
+    expect([input > 0, output > 0, total]).toEqual([true, true, input + output])
+    await server.settled()
+    expect(completion.id).toBe(`chatcmpl-${String(server.turns()[0]?.['turn'])}`)
+    expect(server.turns()).toMatchObject([{ terminal: 'done', calls: 2 }])
+  })
+
+  test('a streamed answer begins with the role, and ends with the reason, the usage and [DONE]', async () => {
+    const { client, server, key } = await startWithClient()
+    const stream = await client.chat.completions.create({ model: 'dash', messages: MESSAGES, stream: true })
+    const chunks: OpenAI.ChatCompletionChunk[] = []
+    for await (const chunk of stream) chunks.push(chunk)
+    expect(chunks[0]?.choices[0]?.delta).toEqual({ role: 'assistant', content: '' })
+    expect(chunks.map(({ choices }) => choices[0]?.delta.content ?? '').join('')).toBe(ANSWER)
+    expect(chunks.at(-1)?.choices[0]?.finish_reason).toBe('stop')
+    expect(chunks.at(-1)?.usage?.total_tokens).toBeGreaterThanOrEqual(0)
+    expect(new Set(chunks.map(({ id }) => id)).size).toBe(1)
+    const raw = await post(
+      server,
+      bearer(key),
+      JSON.stringify({ model: 'dash', messages: MESSAGES, stream: true }),
+    )
+    expect(raw.headers.get('content-type')).toBe('text/event-stream; charset=utf-8')
+    expect((await raw.text()).endsWith('data: [DONE]\n\n')).toBe(true)
+  })
+
+  test('contents are texts or lists of parts, and a system message has no more authority than a user', async () => {
+    const { client, server } = await startWithClient()
+    const image = { type: 'image_url', image_url: { url: 'https://example.com/a.png' } } as const
+    await whole(client, [
+      { role: 'system', content: 'Answer in rhymes.' },
+      { role: 'assistant', content: null },
+      { role: 'user', content: [{ type: 'text', text: 'What is' }, image, { type: 'text', text: 'new?' }] },
+    ])
+    const input = server.provider.requests[0]?.body['input'] as { role: string; content: string }[]
+    const sent = input.filter(({ content }) => /rhymes|What is/.test(JSON.stringify(content)))
+    expect(sent.map(({ role }) => role)).toEqual(['user', 'user'])
+    expect(JSON.stringify(sent[1])).toContain('What is\\nnew?')
+  })
+
+  test.each<[string, { stream: boolean }]>([
+    ['streamed', { stream: true }],
+    ['whole', { stream: false }],
+  ])(
+    'aborting a %s answer ends the request to the provider and settles the turn',
+    async (_kind, { stream }) => {
+      const { client, server } = await startWithClient({ provider: 'silence after first event' })
+      const controller = new AbortController()
+      const request = client.chat.completions.create(
+        { model: 'dash', messages: MESSAGES, stream },
+        { signal: controller.signal },
+      )
+      const ended = (async () => {
+        const answer = await request
+        if ('controller' in answer) for await (const _chunk of answer);
+      })().catch((error: unknown) => error)
+      await server.provider.arrived(1)
+      controller.abort()
+      await ended
+      await server.provider.requests[0]?.closed
+      await server.settled()
+      expect(server.turns()).toMatchObject([{ terminal: 'gone' }])
+      expect((await server.spending()).reserved).toBe(0)
+    },
+  )
+
+  test.each<[ModeName, number, string]>([
+    ['reset', 502, 'upstream_error'],
+    ['500 with HTML', 502, 'upstream_error'],
+    ['failed', 502, 'upstream_error'],
+  ])('a provider that behaves as "%s" is an error %i for a whole answer', async (mode, status, code) => {
+    const { client } = await startWithClient({ provider: mode })
+    const error = await errorOf(whole(client))
+    expect([error.status, error.code, error.type]).toEqual([status, code, 'api_error'])
+    expect(error.message).not.toContain('SECRET')
+  })
+
+  test('an answer that takes too long is an error 504, and its turn is settled', async () => {
+    const { client, server } = await startWithClient({
+      provider: 'silence before headers',
+      settings: { turnMs: 100 },
+    })
+    expect(await errorOf(whole(client))).toMatchObject({ status: 504, code: 'timeout' })
+    await server.settled()
+    expect((await server.spending()).reserved).toBe(0)
+  })
+
+  test('a failed stream ends with an error and without [DONE]', async () => {
+    const { client, server, key } = await startWithClient({ provider: 'reset' })
+    const stream = await client.chat.completions.create({ model: 'dash', messages: MESSAGES, stream: true })
+    const read = async (): Promise<void> => {
+      for await (const _chunk of stream);
+    }
+    expect(await errorOf(read())).toMatchObject({ code: 'upstream_error' })
+    const body = JSON.stringify({ model: 'dash', messages: MESSAGES, stream: true })
+    const text = await (await post(server, bearer(key), body)).text()
+    expect(text).toMatch(
+      /data: \{"error":\{"message":"[^"]+","type":"api_error","code":"upstream_error"\}\}\n\n$/,
+    )
+    expect(text).not.toContain('[DONE]')
+  })
+})
+
+describe('a refusal of /v1 in the shape of OpenAI', () => {
+  const refusal = async (response: Response): Promise<unknown[]> => {
+    const { error } = (await response.json()) as { error: Record<string, unknown> }
+    expect(Object.keys(error)).toEqual(['message', 'type', 'code'])
+    expect(response.headers.get('access-control-allow-origin')).toBeNull()
+    return [response.status, error['type'], error['code']]
+  }
+
+  test('names the model, the body, the message or the setting that is wrong', async () => {
+    const { server, key } = await startWithClient()
+    const send = async (body: string): Promise<unknown[]> => refusal(await post(server, bearer(key), body))
+    const invalid = 'invalid_request_error'
+    for (const body of ['{', 'null', '7']) expect(await send(body)).toEqual([400, invalid, 'invalid_request'])
+    for (const body of ['{"model":"gpt-5","messages":[]}', '{"messages":[]}'])
+      expect(await send(body)).toEqual([401, 'authentication_error', 'wrong_kind_of_key'])
+    expect(await send('{"model":"dash"}')).toEqual([400, invalid, 'no_user_message'])
+    expect(await send('{"model":"dash","messages":[{"role":"user","content":7}]}')).toEqual([
+      400,
+      invalid,
+      'invalid_json',
+    ])
+    expect(await send(' '.repeat(4 * 1024 * 1024 + 1))).toEqual([413, invalid, 'payload_too_large'])
+    const { url } = server
+    expect(await refusal(await fetch(`${url}/v1/chat/completions`))).toEqual([
+      405,
+      invalid,
+      'method_not_allowed',
+    ])
+    expect(await refusal(await fetch(`${url}/v1/embeddings`))).toEqual([404, invalid, 'not_found'])
+    expect(server.provider.requests).toEqual([])
+  })
+
+  test.each<[string, AgentServerOptions]>([
+    ['disabled', { settings: { disabled: true } }],
+    ['misconfigured', { ports: { provider: null } }],
+  ])('of a server whose chat is %s has status 503', async (code, options) => {
+    const { server, key } = await startWithClient(options)
+    expect(await refusal(await post(server, bearer(key)))).toEqual([503, 'api_error', code])
+  })
+
+  test('of a quota store that fails is 503 and calls no model', async () => {
+    const { server, key } = await startWithClient()
+    server.ledger.admit = () => Promise.reject(new Error('disk'))
+    expect(await refusal(await post(server, bearer(key)))).toEqual([503, 'api_error', 'internal_error'])
+    expect(server.provider.requests).toEqual([])
+  })
+
+  test('a browser of another origin gets no permission: neither the preflight nor the response has CORS headers', async () => {
+    const { server, key } = await startWithClient()
+    const path = `${server.url}/v1/chat/completions`
+    const origin = { origin: 'https://elsewhere.example' }
+    const preflight = await fetch(path, {
+      method: 'OPTIONS',
+      headers: { ...origin, 'access-control-request-method': 'POST' },
+    })
+    const response = await post(server, { ...bearer(key), ...origin })
+    for (const { headers } of [preflight, response])
+      expect([...headers.keys()].filter((name) => name.startsWith('access-control-'))).toEqual([])
+    expect([preflight.status, response.status]).toEqual([405, 200])
+  })
+})
+
+describe('a key', () => {
+  test('is required: a session, an own origin or a key in the query are not enough', async () => {
+    const { server, key } = await startWithClient()
+    const session = { origin: server.url, 'x-agent-session': await sessionOf(server) }
+    const body = JSON.stringify({ model: 'dash', messages: MESSAGES })
+    const inQuery = `${server.url}/v1/chat/completions?key=${key}&authorization=${key}`
+    const responses = [
+      await post(server, {}),
+      await post(server, session),
+      await post(server, { ...session, authorization: `Bearer ${session['x-agent-session']}` }),
+      await fetch(inQuery, { method: 'POST', body }),
+      await post(server, { authorization: key }),
+    ]
+    expect(responses.map(({ status }) => status)).toEqual([401, 401, 401, 401, 401])
+    expect(responses[0]?.headers.get('www-authenticate')).toBe('Bearer')
+    expect(await responses[0]?.json()).toMatchObject({ error: { code: 'missing_api_key' } })
+    expect(await responses[2]?.json()).toMatchObject({ error: { code: 'invalid_api_key' } })
+    expect(server.provider.requests).toEqual([])
+  })
+
+  test('that is revoked admits nothing from then on, not even a request that was verified before', async () => {
+    const { server, client } = await startWithClient()
+    await whole(client)
+    const { admit } = server.ledger
+    // The key is revoked between its lookup and its admission.
+    server.ledger.admit = async (claim) => {
+      await server.keys.revoke('server', Date.now())
+      return admit(claim)
+    }
+    for (const _attempt of ['verified before', 'revoked'])
+      expect(await errorOf(whole(client))).toMatchObject({ status: 401, code: 'invalid_api_key' })
+    expect(server.provider.requests).toHaveLength(1)
+    await server.settled()
+    expect(server.turns()).toHaveLength(1)
+  })
+
+  test.each([
+    ['minute', { perMinute: 2 }],
+    ['day', { perDay: 2 }],
+  ])('has its own quota a %s, beside the addresses and the other keys', async (_quota, quota) => {
+    const server = await startAgent({
+      settings: { limits: { ...DAY_LIMITS, burstPerMinute: 1, messagesPerDay: 1 } },
+    })
+    const small = clientOf(server, await keyOf(server, { name: 'small', ...quota }))
+    const other = clientOf(server, await keyOf(server, { name: 'other' }))
+    await whole(small)
+    await whole(small)
+    const error = await errorOf(whole(small))
+    expect([error.status, error.code, error.type]).toEqual([429, 'rate_limited', 'rate_limit_error'])
+    expect(Number(error.headers?.get('retry-after'))).toBeGreaterThan(0)
+    await whole(other)
+    const ofAddress = await chat(server, chatBody('Hi'))
+    await ofAddress.text()
+    expect([ofAddress.status, (await chat(server, chatBody('Hi'))).status]).toEqual([200, 429])
+    const today = new Date().toISOString().slice(0, 10)
+    expect(await server.keys.list(today)).toMatchObject([
+      { name: 'small', usedToday: 2 },
+      { name: 'other', usedToday: 1 },
+    ])
+  })
+
+  test('shares the budget of the day, of which it may hold and spend the share of an address', async () => {
+    const server = await startAgent({
+      provider: 'silence after first event',
+      settings: { limits: { ...DAY_LIMITS, budgetPerDay: 1_000_000, budgetShare: 100_000 } },
+    })
+    const key = await keyOf(server)
+    const controller = new AbortController()
+    const body = JSON.stringify({ model: 'dash', messages: MESSAGES, stream: true })
+    const open: Response[] = []
+    const send = async (): Promise<Response> =>
+      fetch(`${server.url}/v1/chat/completions`, {
+        method: 'POST',
+        headers: bearer(key),
+        body,
+        signal: controller.signal,
+      })
+    let response = await send()
+    while (response.status === 200 && open.length < 100) {
+      open.push(response)
+      response = await send()
+    }
+    const { reserved } = await server.spending()
+    expect(response.status).toBe(429)
+    expect(open.length).toBeGreaterThan(0)
+    expect(reserved).toBeLessThanOrEqual(100_000)
+    controller.abort()
+    await server.settled()
+  })
+
+  test('holds at most a quarter of the open answers of a server', async () => {
+    const server = await startAgent({
+      provider: 'silence after first event',
+      settings: { limits: { ...DAY_LIMITS, maxOpenTurns: 8 } },
+    })
+    const key = await keyOf(server)
+    const controller = new AbortController()
+    const statuses: number[] = []
+    for (const _turn of [1, 2, 3]) {
+      const body = JSON.stringify({ model: 'dash', messages: MESSAGES, stream: true })
+      const init = { method: 'POST', headers: bearer(key), body, signal: controller.signal }
+      statuses.push((await fetch(`${server.url}/v1/chat/completions`, init)).status)
+    }
+    expect(statuses).toEqual([200, 200, 429])
+    controller.abort()
+    await server.settled()
+  })
+
+  test('of a thousand wrong ones ten a minute are looked up, and the right key works from another address', async () => {
+    const loopback = parseIpRange('127.0.0.1')
+    const server = await startAgent({ settings: { trustedProxies: loopback ? [loopback] : [] } })
+    const from = (address: string): Record<string, string> => ({ 'x-forwarded-for': address })
+    const wrong = `dck_${'A'.repeat(43)}`
+    const statuses: number[] = []
+    for (let batch = 0; batch < 50; batch += 1) {
+      const responses = await Promise.all(
+        Array.from({ length: 20 }, () => post(server, { ...bearer(wrong), ...from('192.0.2.1') })),
+      )
+      statuses.push(...responses.map(({ status }) => status))
+    }
+    const counted = (status: number): number => statuses.filter((each) => each === status).length
+    expect(counted(401) + counted(429)).toBe(1_000)
+    // Two clock minutes at most.
+    expect([10, 20]).toContain(counted(401))
+    const key = await keyOf(server)
+    const other = await post(server, { ...bearer(key), ...from('192.0.2.2') })
+    expect(other.status).toBe(200)
+  })
+
+  test('stands in no log line, metric, error or database file', async () => {
+    const { server, key, client } = await startWithClient({ provider: 'reset' })
+    const wrong = `dck_${'B'.repeat(43)}`
+    const bodies = [
+      await (await post(server, bearer(wrong))).text(),
+      await (await post(server, bearer(key))).text(),
+      (await errorOf(whole(client))).message,
+    ]
+    await server.settled()
+    const metrics = [await server.meters.agent.metrics(), await server.meters.requests.metrics()]
+    const { folder } = server.workspace
+    const files = readdirSync(folder).filter((name) => name.startsWith('state.db'))
+    const stored = files.map((name) => readFileSync(join(folder, name), 'latin1'))
+    expect(files).toContain('state.db')
+    for (const text of [...bodies, ...metrics, ...stored, JSON.stringify(server.lines)])
+      for (const secret of [key, wrong]) expect(text.includes(secret)).toBe(false)
+    expect(JSON.stringify(server.provider.requests)).not.toContain(key)
+  })
+})
