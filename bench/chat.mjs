@@ -289,6 +289,7 @@ async function admissionTimes(folder) {
       sessionEndsAt: at + 1_000_000,
       address: `address ${turn % 500}`,
       network: `network ${turn % 50}`,
+      key: null,
       formerAddress: null,
       server: 'bench',
       now: at,
