@@ -1,8 +1,10 @@
 import type { H3Event } from 'h3'
-import type { StoredRun } from '../../domain/models/schema.ts'
+import type { RankedModel, StoredRun } from '../../domain/models/schema.ts'
 import type { ServedRun } from '../../domain/models/shortlist.ts'
 import type { Clock } from '../../domain/ports.ts'
 import type { Instant } from '../../domain/time.ts'
+import { selectModels } from '../../domain/v1/candidates.ts'
+import type { CompletionNeeds } from '../../domain/v1/completion-request.ts'
 import { parseJson } from '../../domain/text.ts'
 import {
   AUTO_MODELS,
@@ -125,18 +127,12 @@ async function storedRun(recommendation: ServedRecommendation): Promise<StoredRu
 /** Every model: the chat, the `auto` models, and the ranked ids in order of rank. */
 function modelList({ models, updatedAt }: StoredRun, seed: boolean, hasDash: boolean): object[] {
   const created = Math.floor(Date.parse(updatedAt) / 1000)
-  const [first] = models
-  const own = [...(hasDash ? [DASH_MODEL] : []), ...Object.keys(AUTO_MODELS)]
-  const context = seed || !first ? {} : { context_length: first.contextLength }
+  const ranked = seed ? [] : models
+  const dash = { id: DASH_MODEL, object: 'model', created, owned_by: 'dash' }
   return [
-    ...own.map((id) => ({
-      id,
-      object: 'model',
-      created,
-      owned_by: 'dash',
-      ...(id === DASH_MODEL ? {} : context),
-    })),
-    ...(seed ? [] : models).map(({ id, contextLength, rank, score, toolUse, checkedAt }) => ({
+    ...(hasDash ? [dash] : []),
+    ...Object.entries(AUTO_MODELS).map(([id, needs]) => ({ ...dash, id, ...contextOf(ranked, id, needs) })),
+    ...ranked.map(({ id, contextLength, rank, score, toolUse, checkedAt }) => ({
       id,
       object: 'model',
       created,
@@ -145,4 +141,15 @@ function modelList({ models, updatedAt }: StoredRun, seed: boolean, hasDash: boo
       dash: { rank, score, toolUse, checkedAt },
     })),
   ]
+}
+
+/** Context of the model that an `auto` model stands for now; empty if no model has its capabilities. */
+function contextOf(
+  ranked: readonly RankedModel[],
+  id: string,
+  needs: Partial<CompletionNeeds>,
+): { context_length?: number } {
+  const selection = selectModels(ranked, id, { tools: false, json: 'none', context: 0, ...needs }, null)
+  const [first] = 'models' in selection ? selection.models : []
+  return first === undefined ? {} : { context_length: first.contextLength }
 }
