@@ -1,7 +1,8 @@
 /**
  * The provider of the provider bench, in a process of its own: streams a short answer of the Responses API at once, at
  * `/v1/responses`. A request for the model `hold` gets its first event and nothing more; `line` gets 200 MiB without a
- * line end. Notifies its parent when the response of a held request was closed.
+ * line end. At `/v1/chat/completions` it streams the same answer as chunks, and holds a request whose message is `hold`.
+ * Notifies its parent when the response of a held request was closed.
  *
  *     node bench/provider-upstream.mjs    prints its URL and serves until it is stopped
  */
@@ -15,6 +16,17 @@ const created = frame({ type: 'response.created', response: { id: 'resp_1', stat
 const deltas = WORDS.map((delta) => frame({ type: 'response.output_text.delta', output_index: 0, delta }))
 const usage = { input_tokens: 10, output_tokens: 10 }
 const completed = frame({ type: 'response.completed', response: { id: 'resp_1', usage } })
+
+const chunk = (delta, finish = null) =>
+  `data: ${JSON.stringify({ id: 'c_1', object: 'chat.completion.chunk', choices: [{ index: 0, delta, finish_reason: finish }] })}\n\n`
+
+/** The chunks of the answer, the first one alone. */
+const chunks = [
+  chunk({ role: 'assistant', content: WORDS[0] }),
+  `${WORDS.slice(1)
+    .map((content) => chunk({ content }))
+    .join('')}${chunk({}, 'stop')}data: [DONE]\n\n`,
+]
 
 /** The same on every process of a machine, in milliseconds. */
 const now = () => performance.timeOrigin + performance.now()
@@ -31,11 +43,15 @@ async function pour(response) {
 }
 
 async function answer(request, response) {
-  const chunks = []
-  for await (const chunk of request) chunks.push(chunk)
-  const { model } = JSON.parse(Buffer.concat(chunks).toString())
+  const parts = []
+  for await (const part of request) parts.push(part)
+  const { model, messages } = JSON.parse(Buffer.concat(parts).toString())
   response.writeHead(200, { 'content-type': 'text/event-stream' })
-  if (model === 'hold') {
+  if (request.url.endsWith('/chat/completions')) {
+    response.write(chunks[0])
+    if (messages[0].content === 'hold') response.once('close', () => process.send?.({ closedAt: now() }))
+    else setImmediate(() => response.end(chunks[1]))
+  } else if (model === 'hold') {
     response.once('close', () => process.send?.({ closedAt: now() }))
     response.write(created + deltas[0])
   } else if (model === 'line') {

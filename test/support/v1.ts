@@ -45,6 +45,8 @@ export interface V1Options {
   firstEventMs?: number
   idleMs?: number
   run?: StoredRun | null
+  /** API base of another routing service than the scripted one. */
+  base?: string
 }
 
 /** `/v1` over real sockets, with a scripted routing service. */
@@ -52,7 +54,7 @@ export async function startV1(options: V1Options = {}): Promise<V1Server> {
   const { firstEventMs = 5_000, idleMs = 5_000, run = V1_RUN } = options
   const upstream = await startProvider()
   const clock = Date.now
-  const base = upstream.url
+  const { base = upstream.url } = options
   const passThrough = openPassThrough({ base, referer: 'http://dash.test', firstEventMs, idleMs, clock })
   onTestFinished(() => passThrough.close())
   const lines: string[] = []

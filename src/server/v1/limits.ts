@@ -85,6 +85,7 @@ export function openStickyModels(secret: Uint8Array, clock: Clock): StickyModels
     max: CONVERSATIONS_MAX,
     ttl: CONVERSATION_MS,
     perf: { now: clock },
+    ttlResolution: 0,
   })
   const hash = (key: string, opening: readonly string[]): string =>
     Buffer.from(hmacSha256(secret, JSON.stringify([key, ...opening]))).toString('base64url')

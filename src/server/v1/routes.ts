@@ -1,5 +1,10 @@
 import type { H3Event } from 'h3'
-import type { StoredRun } from '../../domain/models/schema.ts'
+import type { RankedModel, StoredRun } from '../../domain/models/schema.ts'
+import type { ServedRun } from '../../domain/models/shortlist.ts'
+import type { Clock } from '../../domain/ports.ts'
+import type { Instant } from '../../domain/time.ts'
+import { selectModels } from '../../domain/v1/candidates.ts'
+import type { CompletionNeeds } from '../../domain/v1/completion-request.ts'
 import { parseJson } from '../../domain/text.ts'
 import {
   AUTO_MODELS,
@@ -21,8 +26,25 @@ import type { V1Ports } from './ports.ts'
 /** Keys of this server begin so; they must never reach the routing service. */
 const DASH_KEY_PREFIX = 'dck_'
 
+/** A new ranking takes effect after this time at the latest; a read of the store costs more than passing a call on. */
+const RANKING_TTL_MS = 10_000
+
+/** Keeps the result of a successful read for `ms` milliseconds. */
+function keptFor(ms: number, read: ServedRecommendation, clock: Clock): ServedRecommendation {
+  let kept: { at: Instant; served: ServedRun } | null = null
+  return async () => {
+    const at = clock()
+    if (kept !== null && at >= kept.at && at - kept.at < ms) return kept.served
+    const served = await read()
+    // The seed stands for a store that cannot be read, or has nothing yet.
+    kept = served.seed ? null : { at, served }
+    return served
+  }
+}
+
 /** The OpenAI-compatible interface (docs/v1.md), mounted only if `DASH_V1` is set. */
-export function v1Routes(ports: V1Ports, recommendation: ServedRecommendation): Route[] {
+export function v1Routes(ports: V1Ports, stored: ServedRecommendation): Route[] {
+  const recommendation = keptFor(RANKING_TTL_MS, stored, ports.clock)
   const limits = openLimits(ports.clock)
   const sticky = openStickyModels(ports.secret, ports.clock)
   const addressIn = (event: H3Event): string => addressOf(event, ports.trustedProxies)
@@ -106,18 +128,12 @@ async function storedRun(recommendation: ServedRecommendation): Promise<StoredRu
 /** Every model: the chat, the `auto` models, and the ranked ids in order of rank. */
 function modelList({ models, updatedAt }: StoredRun, seed: boolean, hasDash: boolean): object[] {
   const created = Math.floor(Date.parse(updatedAt) / 1000)
-  const [first] = models
-  const own = [...(hasDash ? [DASH_MODEL] : []), ...Object.keys(AUTO_MODELS)]
-  const context = seed || !first ? {} : { context_length: first.contextLength }
+  const ranked = seed ? [] : models
+  const dash = { id: DASH_MODEL, object: 'model', created, owned_by: 'dash' }
   return [
-    ...own.map((id) => ({
-      id,
-      object: 'model',
-      created,
-      owned_by: 'dash',
-      ...(id === DASH_MODEL ? {} : context),
-    })),
-    ...(seed ? [] : models).map(({ id, contextLength, rank, score, toolUse, checkedAt }) => ({
+    ...(hasDash ? [dash] : []),
+    ...Object.entries(AUTO_MODELS).map(([id, needs]) => ({ ...dash, id, ...contextOf(ranked, id, needs) })),
+    ...ranked.map(({ id, contextLength, rank, score, toolUse, checkedAt }) => ({
       id,
       object: 'model',
       created,
@@ -126,4 +142,15 @@ function modelList({ models, updatedAt }: StoredRun, seed: boolean, hasDash: boo
       dash: { rank, score, toolUse, checkedAt },
     })),
   ]
+}
+
+/** Context of the model that an `auto` model stands for now; empty if no model has its capabilities. */
+function contextOf(
+  ranked: readonly RankedModel[],
+  id: string,
+  needs: Partial<CompletionNeeds>,
+): { context_length?: number } {
+  const selection = selectModels(ranked, id, { tools: false, json: 'none', context: 0, ...needs }, null)
+  const [first] = 'models' in selection ? selection.models : []
+  return first === undefined ? {} : { context_length: first.contextLength }
 }

@@ -25,6 +25,7 @@ test('the openai client lists auto models first, then ranked ids with their meas
     'maker/json:free',
     'maker/talker:free',
   ])
+  expect(models[2]).toMatchObject({ owned_by: 'dash', context_length: 131_072 })
   expect(models[4]).toMatchObject({
     owned_by: 'maker',
     context_length: 131_072,

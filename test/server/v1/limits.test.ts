@@ -1,0 +1,71 @@
+import { expect, test } from 'vitest'
+import { V1Refusal } from '../../../src/server/v1/errors.ts'
+import { openLimits, openStickyModels } from '../../../src/server/v1/limits.ts'
+
+const SECRET = Buffer.alloc(32, 1)
+const FIRST = ['{"role":"user","content":"one"}']
+const LATER = [...FIRST, '{"role":"assistant","content":"two"}']
+
+const codeOf = (act: () => unknown): string | null => {
+  try {
+    act()
+    return null
+  } catch (error) {
+    return error instanceof V1Refusal ? error.error.code : String(error)
+  }
+}
+
+test('a conversation keeps its model for an hour, for its own key alone', () => {
+  let now = 1_000_000
+  const sticky = openStickyModels(SECRET, () => now)
+  sticky.keep('key', FIRST, 'a')
+  expect([sticky.find('key', LATER), sticky.find('other', LATER)]).toEqual(['a', null])
+  sticky.keep('key', LATER, 'b')
+  expect([sticky.find('key', FIRST), sticky.find('key', LATER)]).toEqual(['a', 'b'])
+  now += 3_600_001
+  expect([sticky.find('key', FIRST), sticky.find('key', LATER)]).toEqual([null, null])
+})
+
+test('at most 10,000 conversations are kept', () => {
+  const sticky = openStickyModels(SECRET, () => 1)
+  for (let index = 0; index <= 10_000; index += 1) sticky.keep(`key-${index}`, FIRST, 'a')
+  expect([sticky.find('key-0', FIRST), sticky.find('key-1', FIRST)]).toEqual([null, 'a'])
+})
+
+test('an address and an IPv6 /48 have 25 open requests, and all together 100', () => {
+  const { enter } = openLimits(() => 1)
+  const free = Array.from({ length: 25 }, () => enter('192.0.2.1'))
+  expect(codeOf(() => enter('192.0.2.1'))).toBe('too_many_streams')
+  for (let index = 0; index < 25; index += 1) enter(`2001:db8:1:${index}::/64`)
+  expect(codeOf(() => enter('2001:db8:1:99::/64'))).toBe('too_many_streams')
+  for (let index = 0; index < 50; index += 1) enter(`198.51.100.${index}`)
+  expect(codeOf(() => enter('203.0.113.1'))).toBe('busy')
+  free[0]?.()
+  free[0]?.()
+  expect(codeOf(() => enter('203.0.113.1'))).toBeNull()
+  expect(codeOf(() => enter('203.0.113.2'))).toBe('busy')
+})
+
+test('ten rejected keys within a minute close an address for the next minute', () => {
+  let now = 1_000_000
+  const limits = openLimits(() => now)
+  for (let index = 0; index < 9; index += 1) limits.countRejectedKey('192.0.2.1')
+  expect(codeOf(() => limits.countRequest('192.0.2.1'))).toBeNull()
+  now += 59_000
+  limits.countRejectedKey('192.0.2.1')
+  now += 59_000
+  expect(codeOf(() => limits.countRequest('192.0.2.1'))).toBe('too_many_rejected_keys')
+  expect(codeOf(() => limits.countRequest('192.0.2.2'))).toBeNull()
+  now += 1_001
+  expect(codeOf(() => limits.countRequest('192.0.2.1'))).toBeNull()
+})
+
+test('nine rejected keys a minute do not close an address', () => {
+  let now = 1_000_000
+  const limits = openLimits(() => now)
+  for (let minute = 0; minute < 3; minute += 1) {
+    for (let index = 0; index < 9; index += 1) limits.countRejectedKey('192.0.2.1')
+    now += 60_001
+  }
+  expect(codeOf(() => limits.countRequest('192.0.2.1'))).toBeNull()
+})

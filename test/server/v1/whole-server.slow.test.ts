@@ -1,0 +1,105 @@
+import { mkdirSync, readdirSync, readFileSync } from 'node:fs'
+import { join } from 'node:path'
+import { OpenAI } from 'openai'
+import { expect, onTestFinished, test } from 'vitest'
+import { fileObjects } from '../../../src/adapters/objects/open.ts'
+import { startServer } from '../../../src/cli/running-server.ts'
+import type { StartedServer } from '../../../src/cli/running-server.ts'
+import { readConfig } from '../../../src/cli/settings/read-config.ts'
+import { sealRun } from '../../../src/domain/models/stored-run.ts'
+import { DEMO_MODELS, demoRouterApp } from '../../../src/server/demo/router-app.ts'
+import { listenLocally } from '../../support/api-client.ts'
+import { temporaryFolder } from '../../support/dash.ts'
+import { candidate, sampleRun } from '../../support/free-models.ts'
+import { startProvider } from '../../support/synthetic-provider.ts'
+import type { SyntheticProvider } from '../../support/synthetic-provider.ts'
+import { CALLER_KEY, errorBody, json } from '../../support/v1.ts'
+
+interface WholeServer extends StartedServer {
+  folder: string
+  /** Every log line so far. */
+  lines: string[]
+}
+
+/** The server of `dash serve` with a stored ranking of these models. */
+async function serve(models: readonly string[], env: Record<string, string>): Promise<WholeServer> {
+  const folder = temporaryFolder()
+  const run = sampleRun({ now: Date.now(), candidates: models.map((id) => candidate(id)) })
+  mkdirSync(join(folder, 'objects'))
+  await fileObjects(join(folder, 'objects')).recommendations.put('2026-08-22.v1', sealRun(run))
+  const settings = { DASH_DATA_DIR: folder, DASH_METRICS_ADDRESS: '127.0.0.1:0', ...env }
+  const config = readConfig({ port: '0' }, settings, folder)
+  const lines: string[] = []
+  const write = (fields: object, message: string): void =>
+    void lines.push(JSON.stringify({ fields, message }))
+  const log = { info: write, warn: write, error: write }
+  const started = await startServer(config, { log, version: '1.2.3', demo: false, isDraining: () => false })
+  onTestFinished(() => started.close(0))
+  return { ...started, folder, lines }
+}
+
+const post = (url: string, key: string, query = ''): Promise<Response> =>
+  fetch(`${url}/v1/chat/completions${query}`, {
+    method: 'POST',
+    headers: { authorization: `Bearer ${key}` },
+    body: JSON.stringify({ model: 'auto', stream: true, messages: [{ role: 'user', content: 'Hello?' }] }),
+  })
+
+/** Sends requests with every kind of end. @returns all bodies and headers of the responses */
+async function sendAll(url: string, upstream: SyntheticProvider): Promise<string> {
+  const modes = [
+    'answer',
+    'reset',
+    'reset before headers',
+    'redirect',
+    'HTML 200',
+    json(errorBody(401, `no user for ${CALLER_KEY}`), 401, { 'x-key': CALLER_KEY }),
+    json(errorBody(400, `Bearer ${CALLER_KEY}`), 400),
+    json(errorBody(429, CALLER_KEY), 429, { 'x-ratelimit-reset': CALLER_KEY, 'retry-after': CALLER_KEY }),
+  ] as const
+  const texts: string[] = []
+  for (const mode of modes) {
+    upstream.behave(mode)
+    const response = await post(url, CALLER_KEY, `?key=${CALLER_KEY}`)
+    texts.push(await response.text(), JSON.stringify([...response.headers]))
+  }
+  return texts.join('\n')
+}
+
+test('a key is in no response, log line, metric or file', async () => {
+  const upstream = await startProvider()
+  const env = { DASH_V1: '1', OPENROUTER_BASE_URL: upstream.url, OPENROUTER_API_KEY: 'sk-of-the-server' }
+  const { url, metricsUrl, folder, lines } = await serve(['maker/first:free', 'maker/second:free'], env)
+  const responses = await sendAll(url, upstream)
+  const metrics = await (await fetch(metricsUrl ?? '')).text()
+  expect(metrics).toContain('/v1/chat/completions')
+  expect(lines.join('\n')).toContain('/v1/chat/completions')
+  const files = readdirSync(folder, { recursive: true, withFileTypes: true }).filter((entry) =>
+    entry.isFile(),
+  )
+  expect(files.map(({ name }) => name)).toContain('state.db')
+  const stored = files.map(({ parentPath, name }) => readFileSync(join(parentPath, name), 'latin1'))
+  for (const text of [responses, metrics, ...lines, ...stored]) expect(text).not.toContain(CALLER_KEY)
+  const keys = new Set(upstream.requests.map(({ headers }) => headers.authorization))
+  expect([...keys]).toEqual([`Bearer ${CALLER_KEY}`])
+})
+
+test('/v1 does not exist unless it is set', async () => {
+  const { url } = await serve(['maker/first:free'], {})
+  for (const path of ['/v1/models', '/v1/chat/completions'])
+    expect([path, (await fetch(`${url}${path}`, { method: 'POST' })).status]).toEqual([path, 404])
+})
+
+test('the scripted routing service of the demo answers any key, as a stream and whole', async () => {
+  const router = await listenLocally(demoRouterApp(DEMO_MODELS, Date.now))
+  const models = DEMO_MODELS.map(({ id }) => id)
+  const { url } = await serve(models, { DASH_V1: '1', OPENROUTER_BASE_URL: router.url })
+  const client = new OpenAI({ baseURL: `${url}/v1`, apiKey: 'anything', maxRetries: 0 })
+  const request = { model: 'auto', messages: [{ role: 'user' as const, content: 'Hello?' }] }
+  const { choices } = await client.chat.completions.create(request)
+  expect(choices[0]?.message.content).toBe('Hello.')
+  let text = ''
+  for await (const chunk of await client.chat.completions.create({ ...request, stream: true }))
+    text += chunk.choices[0]?.delta.content ?? ''
+  expect(text).toBe('Hello.')
+})
