@@ -1,10 +1,12 @@
 import type { Database } from '../adapters/sqlite/database.ts'
+import type { WebhookMessage } from '../adapters/webhook.ts'
 import type { SourceClient, SourceMemory } from '../adapters/sources/source-client.ts'
 import { QUERY_TIMEOUT_MS, SEARCH_SLOTS } from '../domain/feed/search.ts'
 import type {
   ArchiveFolder,
   ArticleTexts,
   Auditors,
+  ChangeReceiver,
   ChatModel,
   PassThrough,
   Clock,
@@ -23,6 +25,7 @@ import type {
 import type { DamageSample } from '../domain/year/finding.ts'
 import { Refusal } from '../domain/refusal.ts'
 import type { DatabaseLocation, StoreLocation } from '../domain/refusal.ts'
+import type { RunStep } from '../domain/models/changes.ts'
 import type { FeedFacts, LedgerFacts, StateFacts, Inspection } from '../domain/inspection.ts'
 import type { EvaluatePorts } from '../jobs/models/evaluation-run.ts'
 import type { PublishPorts } from '../jobs/publish-year.ts'
@@ -434,6 +437,7 @@ export class Container {
       router: this.#closing(openRouter(service)),
       evaluations: libsqlEvaluations(state),
       recommendations: exists.objects ? await this.recommendations() : NO_RECOMMENDATIONS,
+      changes: await this.#changeReceiver(),
       makeSuite: (day) => makeLiteSuite(day, shell),
       baseUrl: publishedBaseUrl,
       clock,
@@ -447,6 +451,16 @@ export class Container {
   }
 
   // Helpers
+
+  async #changeReceiver(): Promise<ChangeReceiver | null> {
+    const { webhook } = this.config
+    if (webhook === null) return null
+    const { openWebhook } = await import('../adapters/webhook.ts')
+    const { changeMessages } = await import('../server/models/changes-feed.ts')
+    const host = { baseUrl: this.#ownUrl(), demo: false }
+    const messagesOf = (step: RunStep): WebhookMessage[] => changeMessages(step, host)
+    return this.#closing(openWebhook({ ...webhook, messagesOf, clock: Date.now, sleep: pause }))
+  }
 
   async #database(store: 'ledger' | 'feed' | 'state', location: DatabaseLocation): Promise<Database> {
     const { database } = await import('../adapters/sqlite/database.ts')

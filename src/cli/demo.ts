@@ -202,7 +202,8 @@ async function importSample(container: Container, yesterday: Day, signal: AbortS
 }
 
 async function evaluateDemoModels(container: Container, signal: AbortSignal): Promise<void> {
-  const ports = await container.evaluatePorts(SILENT)
+  // Made-up models concern no receiver.
+  const ports = { ...(await container.evaluatePorts(SILENT)), changes: null }
   const { report } = await evaluateModels(ports, { mode: 'fullEval', dryRun: false, signal })
   if (report.outcome === 'failed') {
     throw new Error(`the demo could not evaluate its models: ${report.reason}`)

@@ -23,6 +23,7 @@ import type { ItemRef } from './feed/source.ts'
 import type { Job, JobRun, JobState } from './job-run.ts'
 import type { LeaseGrant, LeaseHolder } from './lease.ts'
 import type { Catalogue } from './models/catalogue.ts'
+import type { RunStep } from './models/changes.ts'
 import type {
   AttemptEnd,
   AttemptGuard,
@@ -208,6 +209,26 @@ export interface Objects {
     put(rankingVersion: string, bytes: Uint8Array): Promise<void>
     ping(): Promise<void>
   }
+}
+
+/** Receiver of the changes of the free models (docs/free-models.md#webhook). */
+export interface ChangeReceiver {
+  /**
+   * Sends one message for each change, in order, and ends at the first that is not accepted. It never rejects, and
+   * takes a bounded time.
+   *
+   * @param signal ends the delivery
+   */
+  send(step: RunStep, signal: AbortSignal): Promise<ChangeDelivery>
+}
+
+export interface ChangeDelivery {
+  /** Number of changes. */
+  changes: number
+  /** Number of changes that the receiver accepted. */
+  delivered: number
+  /** The reason why a change was not accepted, without the path of the address; null if all were. */
+  failure: string | null
 }
 
 /**

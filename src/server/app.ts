@@ -14,6 +14,7 @@ import type { ProvedSnapshots, SnapshotReader } from './feed/proved-snapshots.ts
 import { searchRoutes } from './feed/search-routes.ts'
 import { mcpRoute } from './mcp/route.ts'
 import type { McpPorts } from './mcp/route.ts'
+import { modelChangesRoutes } from './models/changes-feed.ts'
 import { freeModelRoutes, servedRecommendation } from './models/routes.ts'
 import type { ServedRecommendation } from './models/routes.ts'
 import { mountAssets } from './page/assets.ts'
@@ -139,7 +140,11 @@ export function createApp(ports: ServerPorts, readers = openReaders(ports)): H3 
     ...cardRoutes({ sources, host }),
   ]
   mountRoutes(app, [...year, ...live, ...searchRoutes(ports.search, callerOf)], log)
-  mountRoutes(app, [...freeModelRoutes(recommendation, demo, clock), ...ports.agent.routes], log)
+  const models = [
+    ...freeModelRoutes(recommendation, demo, clock),
+    ...modelChangesRoutes({ recommendations: ports.recommendations, recommendation, host }),
+  ]
+  mountRoutes(app, [...models, ...ports.agent.routes], log)
   if (ports.mcp) mountRoutes(app, [mcpRoute(ports.mcp)], log)
   if (ports.v1) mountRoutes(app, v1Routes(ports.v1, recommendation), log)
   return app
@@ -185,7 +190,7 @@ export interface Readers {
 
 export interface ReaderPorts extends PublicationPorts {
   feed: SnapshotReader
-  recommendations: Pick<Objects['recommendations'], 'current'>
+  recommendations: Pick<Objects['recommendations'], 'current' | 'run' | 'versions'>
   /** URL of the routing service to publish with every recommendation. */
   publishedBaseUrl: string
   log: Log

@@ -24,7 +24,7 @@ const LIVE = {
 const SEARCH = { cache: 'public, max-age=60', exposed: 'ETag, Link', docs: '/docs/api/search' }
 const MODELS = {
   cache: 'public, max-age=300, stale-while-revalidate=3600',
-  exposed: 'ETag, Link, X-Free-LLM-Seed',
+  exposed: 'ETag, Link, X-Free-LLM-Seed, Deprecation, Sunset',
   docs: '/docs/api/free-llm',
   query: '',
 }
@@ -68,6 +68,10 @@ const ROUTES: Readonly<Record<string, typeof LEDGER>> = {
   '/api/free-llm/health': MODELS,
   '/api/status/free-llm': MODELS,
   '/badge/free-model.svg': MODELS,
+  '/badge/free-model.json': MODELS,
+  '/api/free-llm/changes.rss': MODELS,
+  '/api/free-llm/changes.atom': MODELS,
+  '/api/free-llm/changes.json': MODELS,
 }
 
 test('every public route has a row in the table', () => {

@@ -8,6 +8,7 @@ import {
   rssContract,
 } from '../../src/server/feed/live-routes.ts'
 import { searchContract, similarContract, trendContract } from '../../src/server/feed/search-routes.ts'
+import { MODEL_CHANGES_CONTRACTS } from '../../src/server/models/changes-feed.ts'
 import { FREE_MODELS_CONTRACTS } from '../../src/server/models/routes.ts'
 import type { Contract } from '../../src/server/route.ts'
 import {
@@ -68,6 +69,7 @@ export const PUBLIC_CONTRACTS: readonly Contract<string>[] = [
   itemCardContract,
   trendContract,
   ...FREE_MODELS_CONTRACTS,
+  ...MODEL_CHANGES_CONTRACTS,
 ]
 
 export interface ContractResponse {
@@ -122,6 +124,8 @@ export async function requestRoute(
   const {
     'Content-Digest': _content,
     'X-Free-LLM-Seed': _seed,
+    Deprecation: _deprecation,
+    Sunset: _sunset,
     'CDN-Cache-Control': _cdn,
     'Memento-Datetime': _memento,
     ...expectedHeaders

@@ -128,6 +128,7 @@ async function benchIn(
     router,
     evaluations,
     recommendations,
+    changes: null,
     makeSuite: (day) => suiteOf(day),
     baseUrl: 'https://openrouter.ai/api/v1',
     clock: time.clock,

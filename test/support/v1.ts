@@ -17,7 +17,7 @@ export const CALLER_KEY = 'sk-or-v1-0123456789abcdef0123456789abcdef'
 const JSON_MODEL = ['tools', 'tool_choice', 'structured_outputs', 'response_format']
 
 /** Four models, best first: two that call tools, one that writes JSON, and one whose tool use was disproven. */
-const V1_RUN = sampleRun({
+export const V1_RUN = sampleRun({
   candidates: [
     candidate('maker/first:free'),
     candidate('maker/second:free', { evaluation: evaluation(RUN_AT, [300, 300, 100]) }),

@@ -39,6 +39,7 @@ export async function evaluateModelsCommand(
   const { report } = result
   if (report.outcome === 'failed') terminal.error(report.reason ?? 'failed')
   else if (report.reason !== null) terminal.note(report.reason)
+  if (report.webhook?.failure) terminal.note(`the webhook failed: ${escaped(report.webhook.failure)}`)
   terminal.result(report, summary(report))
   return exitCode(result)
 }
@@ -71,7 +72,12 @@ function summary(report: EvaluationReport): string {
   if (dryRun)
     return `would send ${counted(requests, 'request')}; currently first of ${counted(ranked, 'model')}: ${escaped(String(primary))}; nothing was written`
   const after = `${counted(requests, 'request')}, ${counted(evaluated, 'model')} evaluated`
-  return `${outcome} ${rankingVersion}: ${escaped(String(primary))} of ${counted(ranked, 'model')}; ${after}`
+  const line = `${outcome} ${rankingVersion}: ${escaped(String(primary))} of ${counted(ranked, 'model')}; ${after}`
+  return report.webhook === null ? line : `${line}; ${deliverySummary(report.webhook)}`
+}
+
+function deliverySummary({ changes, delivered }: NonNullable<EvaluationReport['webhook']>): string {
+  return `webhook accepted ${delivered} of ${counted(changes, 'change')}`
 }
 
 function explanationText({

@@ -84,6 +84,8 @@ const configOf = (settings: Settings, cwd: string, originOf: OriginOf) => ({
   openRouterKey: settings.OPENROUTER_API_KEY ?? null,
   /** Address of the routing service that is published with every recommendation. */
   publishedBaseUrl: settings.DASH_FREE_LLM_BASE_URL,
+  /** Receiver of the changes of the free models; null: none. */
+  webhook: webhookOf(settings),
   chat: chatOf(settings),
   /** Proxies whose `X-Forwarded-For` is trusted. */
   trustedProxies: settings.DASH_TRUSTED_PROXIES ?? [],
@@ -121,6 +123,12 @@ const logOf = (settings: Settings, cwd: string) => {
     /** Where the log is served; null when only the listener knows. */
     url,
   }
+}
+
+const webhookOf = (settings: Settings) => {
+  const { DASH_FREE_LLM_WEBHOOK: url, DASH_FREE_LLM_WEBHOOK_SECRET: key } = settings
+  const allowed = settings.DASH_FREE_LLM_WEBHOOK_ALLOW_PRIVATE ?? []
+  return url === undefined || key === undefined ? null : { url, key, allowed }
 }
 
 const storesOf = (settings: Settings, cwd: string) => {

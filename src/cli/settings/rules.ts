@@ -51,6 +51,26 @@ export const pingUrl = text.refine(
   'must be an absolute http(s) URL without user or fragment; {job} in it is replaced by the job name',
 )
 
+/** URL of a webhook; it is used as it is, because receivers may distinguish a trailing slash. */
+export const webhookUrl = text.refine(
+  (value) => isHttpUrl(value) && !/[#@]/.test(value),
+  'must be an absolute http(s) URL without user or fragment',
+)
+
+/** Bytes of a key of Standard Webhooks. */
+const WEBHOOK_KEY_BYTES = { least: 24, most: 64 }
+
+/** The key of a secret of Standard Webhooks: `whsec_` and the key in base64. */
+export const webhookSecret = parsed<Uint8Array>((value, refuse) => {
+  const [, encoded = ''] = /^whsec_([A-Za-z0-9+/]+={0,2})$/.exec(value) ?? []
+  const key = Buffer.from(encoded, 'base64')
+  const { least, most } = WEBHOOK_KEY_BYTES
+  if (key.toString('base64') === encoded && key.byteLength >= least && key.byteLength <= most) return key
+  return refuse(
+    `must be whsec_ and ${least} to ${most} bytes in base64; create one with echo "whsec_$(openssl rand -base64 32)"`,
+  )
+})
+
 /** Text that can be sent as a header value. */
 export const token = text.regex(/^[\x21-\x7e]+$/, 'must be printable ASCII characters without spaces')
 

@@ -22,6 +22,8 @@ import {
   storeUrl,
   text,
   token,
+  webhookSecret,
+  webhookUrl,
   wholeNumber,
 } from './rules.ts'
 
@@ -222,6 +224,21 @@ const models = {
     BASE_URL,
     'address published with a recommendation, to which readers send their keys; `OPENROUTER_BASE_URL` is never published',
     { page: 'docs/free-models.md' },
+  ),
+  DASH_FREE_LLM_WEBHOOK: secret(
+    webhookUrl,
+    'address to which `evaluate-models` posts each change of the ranking; needs `DASH_FREE_LLM_WEBHOOK_SECRET`',
+    { page: 'docs/free-models.md#webhook' },
+  ),
+  DASH_FREE_LLM_WEBHOOK_SECRET: secret(
+    webhookSecret,
+    'secret that signs these requests as in Standard Webhooks: `whsec_` and 24 to 64 bytes in base64',
+    { page: 'docs/free-models.md#webhook' },
+  ),
+  DASH_FREE_LLM_WEBHOOK_ALLOW_PRIVATE: optional(
+    addressRanges,
+    'addresses and ranges (CIDR), comma-separated, of private networks that the webhook may reach, on any port',
+    { page: 'docs/free-models.md#webhook' },
   ),
 }
 

@@ -1,4 +1,4 @@
-import { addDays, dayOf } from '../time.ts'
+import { DAY_MS, addDays, dayOf, startOfDay } from '../time.ts'
 import type { Day, Instant } from '../time.ts'
 
 /** A model in the routing service's catalogue. Missing or unreadable values are null. */
@@ -56,6 +56,12 @@ export const REJECTION_REASONS = {
   expiring: 'expires within three days, or has expired',
 } as const
 export type RejectionReason = keyof typeof REJECTION_REASONS
+
+/** Every reason why a model of the catalogue is not ranked, with its meaning. */
+export const UNRANKED_REASONS = {
+  ...REJECTION_REASONS,
+  gone: 'the service had no endpoint for it in the last run',
+} as const
 
 const CONTEXT_MIN = 8_192
 
@@ -143,4 +149,32 @@ function expiryRejection(
   if (expirationUnreadable) return 'expiry_unreadable'
   if (expirationDay === null || expirationDay >= SENTINEL_DAY) return null
   return expirationDay > addDays(dayOf(now), DAYS_AHEAD) ? null : 'expiring'
+}
+
+/** Period before the end of a model in which its end is announced. */
+const NOTICE_DAYS = 14
+
+/** The announced end of a model. */
+export interface Deprecation {
+  /** Start of the notice period. */
+  deprecatedAt: Instant
+  /** Start of the UTC day on which the model ends. */
+  sunsetAt: Instant
+}
+
+/**
+ * The announced end of a model that ends within 14 days or has ended (docs/free-models.md#models-that-end). The end is
+ * the start of the catalogue's expiration day, the earliest moment of that day.
+ *
+ * @param model its expiration day; null without one
+ * @returns null without an end, for a placeholder from 2090 on, and while the end is further away
+ */
+export function deprecationOf(
+  { expirationDay }: Pick<CatalogueModel, 'expirationDay'>,
+  now: Instant,
+): Deprecation | null {
+  if (expirationDay === null || expirationDay >= SENTINEL_DAY) return null
+  const sunsetAt = startOfDay(expirationDay)
+  const deprecatedAt = sunsetAt - NOTICE_DAYS * DAY_MS
+  return now >= deprecatedAt ? { deprecatedAt, sunsetAt } : null
 }

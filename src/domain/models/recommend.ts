@@ -63,13 +63,22 @@ export function recommend(facts: RunFacts): StoredRun {
     notes: notes.map(publishedNote),
     rejections,
     explanations: Object.fromEntries(ranked.map(({ model, components }) => [model.id, components])),
+    expirations: Object.fromEntries(
+      candidates.flatMap(({ model: { id, expirationDay } }) =>
+        expirationDay === null ? [] : [[id, expirationDay]],
+      ),
+    ),
   }
 }
 
 /** True when two recommendations have the same content and the same day. */
 export function hasSameContent(previous: StoredRun, ranked: StoredRun): boolean {
-  const contentOf = ({ models, rejections, updatedAt, baseUrl }: StoredRun): string => {
-    const ranking = models.map((model) => ({ ...model, previousRank: null }))
+  const contentOf = ({ models, rejections, updatedAt, baseUrl, expirations = {} }: StoredRun): string => {
+    const ranking = models.map((model) => ({
+      ...model,
+      previousRank: null,
+      expirationDay: expirations[model.id] ?? null,
+    }))
     return JSON.stringify([updatedAt.slice(0, 10), baseUrl, ranking, zeroPriced(rejections).toSorted()])
   }
   return contentOf(previous) === contentOf(ranked)
@@ -140,7 +149,11 @@ function movementNotes(models: readonly RankedModel[], previous: PreviousRun): s
   ]
 }
 
-function describeMove(model: RankedModel, previousModel: RankedModel): string {
+/** The members of a ranked model that explain its move. */
+export type ScoredModel = Pick<RankedModel, 'id' | 'name' | 'rank' | keyof typeof PARTS>
+
+/** Describes the move of a model between two runs and the parts of the score that caused it. */
+export function describeMove(model: ScoredModel, previousModel: ScoredModel): string {
   const verb = model.rank < previousModel.rank ? 'rose' : 'fell'
   const deltas = (Object.keys(PARTS) as (keyof typeof PARTS)[]).flatMap((name) => {
     const delta = model[name] - previousModel[name]

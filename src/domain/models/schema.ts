@@ -168,13 +168,15 @@ const componentSchema = z.object({
   evidence: z.string(),
 })
 
-/** The stored run: all data of both endpoints, with rejections and explanations. */
+/** The stored run: all data of both endpoints, with rejections, explanations and announced ends. */
 export const storedRunSchema = z.object({
   ...head,
   models: z.array(rankedModelSchema).min(1),
   notes: z.array(z.string()),
   rejections: z.array(z.object({ id: z.string(), reason: z.string() })),
   explanations: z.record(z.string(), z.array(componentSchema)),
+  /** Expiration day by id of the ranked models that have one; runs of older releases have no such member. */
+  expirations: z.record(z.string(), z.iso.date()).optional(),
 })
 
 export type ScoreComponent = z.infer<typeof componentSchema>

@@ -2,7 +2,8 @@ import { z } from 'zod'
 import { parseQuery } from '../query.ts'
 import { formatInstant } from '../time.ts'
 import type { Instant } from '../time.ts'
-import { MODEL_ID_PATTERN } from './catalogue.ts'
+import { MODEL_ID_PATTERN, deprecationOf } from './catalogue.ts'
+import type { Deprecation } from './catalogue.ts'
 import { CAPABILITIES, rankedModelSchema } from './schema.ts'
 import type {
   Capability,
@@ -170,14 +171,39 @@ export function statusPayload(served: ServedRun, now: Instant): Status {
   return { ...healthPayload(served, now), service: 'free-llm', primary, rankingVersion, rankingConfidence }
 }
 
+/** Members of a stored run that no payload has. */
+type Unpublished = 'rejections' | 'explanations' | 'expirations'
+
 type Tail = Pick<TopModels, 'notes' | 'seed' | 'stale' | 'ageHours' | 'nextUpdateAt'>
+
+/**
+ * The announced end of a ranked model that ends within 14 days; null for any other id.
+ *
+ * @param id of the model, as it is ranked
+ */
+export function rankedModelDeprecation(
+  { expirations = {} }: StoredRun,
+  id: string,
+  now: Instant,
+): Deprecation | null {
+  return Object.hasOwn(expirations, id)
+    ? deprecationOf({ expirationDay: expirations[id] ?? null }, now)
+    : null
+}
 
 /** The first and the last fields of both payloads. They change at most once an hour. */
 function envelopeOf(
   { run, seed }: ServedRun,
   now: Instant,
-): { head: Omit<StoredRun, 'models' | 'notes' | 'rejections' | 'explanations'>; tail: Tail } {
-  const { models: _models, notes, rejections: _rejections, explanations: _explanations, ...head } = run
+): { head: Omit<StoredRun, Unpublished | 'models' | 'notes'>; tail: Tail } {
+  const {
+    models: _models,
+    notes,
+    rejections: _rejections,
+    explanations: _explanations,
+    expirations: _expirations,
+    ...head
+  } = run
   const ageMs = ageOf(run, now)
   const ageHours = Math.floor(ageMs / HOUR_MS)
   const stale = !isFresh(ageMs)

@@ -1,4 +1,6 @@
 import { filterCatalogue } from '../../domain/models/catalogue.ts'
+import { stepBetween } from '../../domain/models/changes.ts'
+import type { RunStep } from '../../domain/models/changes.ts'
 import { RESPONSE_CLASSES, hasResponse, toolUseOf } from '../../domain/models/evaluation.ts'
 import type { EndpointRecord, RunOutcome } from '../../domain/models/evaluation.ts'
 import { FAILURES_MS, historyOf } from '../../domain/models/history.ts'
@@ -45,8 +47,9 @@ export async function evaluateModels(
 ): Promise<EvaluateResult> {
   if (options.dryRun) return rehearse(ports, options)
   const { evaluations, recommendations, clock, onNote } = ports
+  let step: RunStep | null = null
   // A crash from here on: the lease expires, or the next run takes it over once this process is known to be dead.
-  return withLease(evaluations, 'evaluating models', ports, async (token) => {
+  const ended = await withLease(evaluations, 'evaluating models', ports, async (token) => {
     // Ends killed runs. A crash: the next run repeats it.
     const killed = await evaluations.sweep(clock())
     if (killed > 0) onNote('the last evaluation was interrupted; its requests are counted')
@@ -80,6 +83,7 @@ export async function evaluateModels(
       // The commit point, one atomic step. A crash before it: the stored recommendation stays. A crash after it: the
       // new one is served, its run counts as killed, and its version is never reused.
       await recommendations.put(ranked.rankingVersion, sealRun(ranked))
+      step = run.previous && stepBetween(run.previous, ranked)
       return success(ports, run, skipped ? 'partial' : 'complete', ranked)
     })
 
@@ -90,6 +94,20 @@ export async function evaluateModels(
     await evaluations.endRun(number, end, rejections)
     return result
   })
+  // A crash from here on: the changes are in the feed, and no webhook repeats them.
+  return announce(ports, ended, step, options.signal)
+}
+
+/** Sends the changes of a run to their receiver; its failure does not change the result of the run. */
+async function announce(
+  { changes: receiver }: EvaluatePorts,
+  result: EvaluateResult,
+  step: RunStep | null,
+  signal: AbortSignal,
+): Promise<EvaluateResult> {
+  if (receiver === null || step === null || step.changes.length === 0) return result
+  const webhook = await receiver.send(step, signal)
+  return { ...result, report: { ...result.report, webhook } }
 }
 
 /** A dry run: the same steps without prompts and without writing. */

@@ -11,7 +11,7 @@ import type { LiteSuite } from '../../domain/models/lite/suite.ts'
 import type { CallPlan } from '../../domain/models/quota.ts'
 import { joinNames } from '../../domain/models/recommend.ts'
 import type { StoredRun } from '../../domain/models/schema.ts'
-import type { ModelRouter, Objects, State } from '../../domain/ports.ts'
+import type { ChangeDelivery, ChangeReceiver, ModelRouter, Objects, State } from '../../domain/ports.ts'
 import { dayOf, formatInstant } from '../../domain/time.ts'
 import type { Day, Instant } from '../../domain/time.ts'
 import type { HolderPorts } from '../lease.ts'
@@ -20,6 +20,8 @@ export interface EvaluatePorts extends HolderPorts {
   router: ModelRouter
   evaluations: State['evaluations']
   recommendations: Objects['recommendations']
+  /** Receiver of changes; null without one. */
+  changes: ChangeReceiver | null
   /**
    * Creates the suite of a UTC day.
    *
@@ -111,6 +113,8 @@ export interface EvaluationReport {
   reason: string | null
   dryRun: boolean
   rejected: { model: string; reason: string }[]
+  /** Result of the webhook; null if none is configured or the run changed nothing. */
+  webhook: ChangeDelivery | null
 }
 
 /** Creates the state of a new run. */
@@ -176,6 +180,7 @@ export function reportOf(
     reason: end.reason,
     dryRun: run.dryRun,
     rejected: rejections.map(({ id, reason }) => ({ model: id, reason })),
+    webhook: null,
   }
 }
 

@@ -1,4 +1,4 @@
-import { REJECTION_REASONS, filterCatalogue } from '../../domain/models/catalogue.ts'
+import { UNRANKED_REASONS, filterCatalogue } from '../../domain/models/catalogue.ts'
 import type { RejectionReason } from '../../domain/models/catalogue.ts'
 import { historyOf } from '../../domain/models/history.ts'
 import { unservedLeaders, rankCandidates } from '../../domain/models/ranking.ts'
@@ -29,11 +29,6 @@ export interface ModelExplanation {
     latencyMs: number | null
   }[]
 }
-
-const MEANINGS = {
-  ...REJECTION_REASONS,
-  gone: 'the service had no endpoint for it in the last run',
-} as const
 
 interface ExplainPorts {
   router: Pick<ModelRouter, 'catalogue'>
@@ -70,7 +65,7 @@ export async function explainModel(
   return {
     model: id,
     eligible: reason === undefined,
-    rejection: reason === undefined ? null : { reason, meaning: MEANINGS[reason] },
+    rejection: reason === undefined ? null : { reason, meaning: UNRANKED_REASONS[reason] },
     rank: found?.model.rank ?? null,
     ranked: ranked.length,
     score: found?.model.score ?? null,

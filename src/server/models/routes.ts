@@ -24,22 +24,27 @@ import { proveRun } from '../../domain/models/stored-run.ts'
 import { Refusal } from '../../domain/refusal.ts'
 import { xml } from '../feed/formats.ts'
 import type { Xml } from '../feed/formats.ts'
-import { publishedBody, respondPublished } from '../respond.ts'
+import { JSON_TYPE, publishedBody, respondPublished } from '../respond.ts'
 import { publicAccess, route } from '../route.ts'
 import type { Contract, Route, Log } from '../route.ts'
 import { singleFlight } from '../single-flight.ts'
+import { deprecationHeaders } from './deprecation.ts'
 
 /** Routes of the free-model interface, which respond from the stored recommendation alone. */
 export function freeModelRoutes(served: ServedRecommendation, demo: boolean, clock: Clock): Route[] {
   const json = async (event: H3Event, payloadOf: (current: ServedRun) => unknown): Promise<Response> => {
     const current = await served()
     const body = Buffer.from(JSON.stringify(payloadOf(current)))
-    return respond(event, current, body, 'application/json; charset=utf-8')
+    return respond(event, current, body, JSON_TYPE)
   }
   return [
-    route(recommendationContract, (event) =>
-      json(event, (current) => recommendationPayload(current, clock())),
-    ),
+    route(recommendationContract, async (event) => {
+      const current = await served()
+      const now = clock()
+      const payload = recommendationPayload(current, now)
+      const ending = deprecationHeaders(current.run, payload.primary.id, now)
+      return respond(event, current, Buffer.from(JSON.stringify(payload)), JSON_TYPE, ending)
+    }),
     route(topModelsContract, async (event) => {
       const query = parseShortlistQuery(event.url.searchParams)
       return json(event, (current) => topModelsPayload(current, query, clock()))
@@ -51,6 +56,7 @@ export function freeModelRoutes(served: ServedRecommendation, demo: boolean, clo
       const picture = Buffer.from(badgeSvg(current, demo, clock()))
       return respond(event, current, picture, 'image/svg+xml; charset=utf-8', BADGE_HEADERS)
     }),
+    route(jsonBadgeContract, (event) => json(event, (current) => badgeJson(current, demo, clock()))),
   ]
 }
 
@@ -75,9 +81,13 @@ function respond(
 /** Path of the page that documents this interface. */
 export const FREE_MODELS_DOCS = '/docs/api/free-llm'
 
-const CACHE_CONTROL = 'public, max-age=300, stale-while-revalidate=3600'
+/** `Cache-Control` of every success. */
+export const CACHE_CONTROL = 'public, max-age=300, stale-while-revalidate=3600'
 
 type PlainRefusal = Exclude<FreeModelsRefusal, 'invalid_limit' | 'invalid_filter'>
+
+/** The contract of a route of the interface that takes no query. */
+export type FreeModelContract = Contract<PlainRefusal>
 
 const REFUSALS = {
   method_not_allowed: {
@@ -100,7 +110,7 @@ const SHORTLIST_REFUSALS = {
 } satisfies Record<FreeModelsRefusal, { status: number; when: string }>
 
 /** Members shared by the contracts. A store that fails is no error here: the seed is served. */
-const COMMON = {
+export const COMMON = {
   tag: 'Free models',
   query: z.object({}),
   successHeaders: {
@@ -113,13 +123,19 @@ const COMMON = {
   },
   storage: { storage_unavailable: 'internal_error', storage_damaged: 'internal_error' },
   fault: 'internal_error',
-  ...publicAccess(FREE_MODELS_DOCS, ['ETag', 'Link', 'X-Free-LLM-Seed']),
+  ...publicAccess(FREE_MODELS_DOCS, ['ETag', 'Link', 'X-Free-LLM-Seed', 'Deprecation', 'Sunset']),
   refusals: REFUSALS,
 } as const
 
 /** `GET /api/free-llm/recommendation` (docs/free-models.md). */
-const recommendationContract: Contract<PlainRefusal> = {
+const recommendationContract: FreeModelContract = {
   ...COMMON,
+  successHeaders: {
+    ...COMMON.successHeaders,
+    Deprecation:
+      'start of the last 14 days of the primary model (RFC 9745); absent while no end is announced',
+    Sunset: 'start of the day on which the primary model ends (RFC 8594); absent while no end is announced',
+  },
   path: '/api/free-llm/recommendation',
   operationId: 'getFreeModelRecommendation',
   summary: 'Get the free text model to use now',
@@ -148,7 +164,7 @@ export const topModelsContract: Contract<FreeModelsRefusal> = {
 }
 
 /** `GET /api/free-llm/health` (docs/free-models.md). */
-const freeModelsHealthContract: Contract<PlainRefusal> = {
+const freeModelsHealthContract: FreeModelContract = {
   ...COMMON,
   path: '/api/free-llm/health',
   operationId: 'getFreeModelHealth',
@@ -159,7 +175,7 @@ const freeModelsHealthContract: Contract<PlainRefusal> = {
 }
 
 /** `GET /api/status/free-llm` (docs/free-models.md). */
-export const freeModelsStatusContract: Contract<PlainRefusal> = {
+export const freeModelsStatusContract: FreeModelContract = {
   ...COMMON,
   path: '/api/status/free-llm',
   operationId: 'getFreeModelStatus',
@@ -171,7 +187,7 @@ export const freeModelsStatusContract: Contract<PlainRefusal> = {
 }
 
 /** `GET /badge/free-model.svg` (docs/free-models.md). */
-const badgeContract: Contract<PlainRefusal> = {
+const badgeContract: FreeModelContract = {
   ...COMMON,
   path: '/badge/free-model.svg',
   operationId: 'getFreeModelBadge',
@@ -183,13 +199,36 @@ const badgeContract: Contract<PlainRefusal> = {
   successDescription: 'An SVG picture',
 }
 
-/** Every contract of the interface, as its document lists them. */
+const badgeSchema = z
+  .object({
+    schemaVersion: z.literal(1),
+    label: z.string(),
+    message: z.string().describe('id of the primary model, marked if it is stale or the built-in seed'),
+    color: z.string().describe('hexadecimal, with a number sign'),
+    isError: z.boolean().describe('true while the built-in seed is served'),
+  })
+  .meta({ id: 'FreeModelBadge' })
+
+/** `GET /badge/free-model.json` (docs/free-models.md). */
+const jsonBadgeContract: FreeModelContract = {
+  ...COMMON,
+  path: '/badge/free-model.json',
+  operationId: 'getFreeModelBadgeJson',
+  summary: 'Get the recommended model for a badge service',
+  description:
+    'The badge as JSON in the format of the endpoint badge of shields.io, for services that draw badges themselves.',
+  success: badgeSchema,
+  successDescription: 'The parts of a badge',
+}
+
+/** Contracts of the recommendation and the badges, as the document of the interface lists them. */
 export const FREE_MODELS_CONTRACTS = [
   recommendationContract,
   topModelsContract,
   freeModelsHealthContract,
   freeModelsStatusContract,
   badgeContract,
+  jsonBadgeContract,
 ] as const
 
 /** Longest id on the badge, in code points; a longer one is truncated. */
@@ -205,13 +244,30 @@ const LABEL = 'free model'
 /** Background colours, dark enough for white text. */
 const COLOURS = { fresh: '#17642f', stale: '#804500', seed: '#585d66' } as const
 
-/** Draws the recommended model as a one-line SVG, marked if the recommendation is stale or the built-in seed. */
-export function badgeSvg(served: ServedRun, demo: boolean, now: Instant): string {
+/** The texts of a badge and the state of the recommendation, which they name unless it is fresh. */
+function badgeParts(
+  served: ServedRun,
+  demo: boolean,
+  now: Instant,
+): { label: string; value: string; state: keyof typeof COLOURS } {
   const { primary, ok, usingSeedFallback } = statusPayload(served, now)
   const state = usingSeedFallback ? 'seed' : ok ? 'fresh' : 'stale'
   const id = publishedText(primary, ID_MAX_LENGTH)
-  const value = state === 'fresh' ? id : `${id} (${state})`
-  const label = demo ? `DEMO: ${LABEL}` : LABEL
+  return {
+    label: demo ? `DEMO: ${LABEL}` : LABEL,
+    value: state === 'fresh' ? id : `${id} (${state})`,
+    state,
+  }
+}
+
+function badgeJson(served: ServedRun, demo: boolean, now: Instant): z.infer<typeof badgeSchema> {
+  const { label, value, state } = badgeParts(served, demo, now)
+  return { schemaVersion: 1, label, message: value, color: COLOURS[state], isError: state === 'seed' }
+}
+
+/** Draws the recommended model as a one-line SVG, marked if the recommendation is stale or the built-in seed. */
+export function badgeSvg(served: ServedRun, demo: boolean, now: Instant): string {
+  const { label, value, state } = badgeParts(served, demo, now)
   const labelWidth = widthOf(label)
   const valueWidth = widthOf(value)
   const width = labelWidth + valueWidth

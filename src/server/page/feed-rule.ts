@@ -26,21 +26,34 @@ const FORMATS = ['RSS', 'Atom', 'JSON Feed'] as const
 const LIVE_CONTRACTS = [rssContract, atomContract, jsonFeedContract]
 const YEAR_CONTRACTS = [changesRssContract, changesAtomContract, changesJsonContract]
 
-/** A feed of the shown view: its format, media type and URL. */
-interface ViewFeed {
+/** A feed: its format, media type and URL. */
+interface LinkedFeed {
   format: string
   type: string
   href: string
 }
 
 /** The feeds of the shown view: with the period, rule and column of a live view, or the changes of the Year. */
-function feedsOfView(query: PageQuery): ViewFeed[] {
-  const ofYear = isYear(query)
-  const text = ofYear ? '' : String(subscriptionParams(query.params))
-  return (ofYear ? YEAR_CONTRACTS : LIVE_CONTRACTS).map(({ path, contentType = '' }, index) => ({
+function feedsOfView(query: PageQuery): LinkedFeed[] {
+  return isYear(query)
+    ? linkedFeeds(YEAR_CONTRACTS)
+    : linkedFeeds(LIVE_CONTRACTS, String(subscriptionParams(query.params)))
+}
+
+/**
+ * The links to a feed in every format.
+ *
+ * @param contracts in the order RSS, Atom, JSON Feed
+ * @param query of the feed's URL; empty for none
+ */
+export function linkedFeeds(
+  contracts: readonly { path: string; contentType?: string }[],
+  query = '',
+): LinkedFeed[] {
+  return contracts.map(({ path, contentType = '' }, index) => ({
     format: FORMATS[index] ?? '',
     type: contentType,
-    href: text === '' ? path : `${path}?${text}`,
+    href: query === '' ? path : `${path}?${query}`,
   }))
 }
 
@@ -56,8 +69,12 @@ function subscriptionParams(params: URLSearchParams): URLSearchParams {
 
 /** Links by which feed readers find the feeds of the shown view. */
 export function alternateLinks(query: PageQuery): Html {
-  const title = isYear(query) ? 'dash, changes of the Year' : 'dash'
-  return html`${feedsOfView(query).map(
+  return alternateElements(feedsOfView(query), isYear(query) ? 'dash, changes of the Year' : 'dash')
+}
+
+/** Elements of a page's head by which feed readers find feeds. */
+export function alternateElements(feeds: readonly LinkedFeed[], title: string): Html {
+  return html`${feeds.map(
     ({ format, type, href }) =>
       html`<link rel="alternate" type="${type}" title="${title} (${format})" href="${href}" /> `,
   )}`
@@ -72,9 +89,13 @@ export function viewMenu(query: PageQuery): Html {
 }
 
 function subscribeLinks(query: PageQuery): Html {
+  return subscribeLine(feedsOfView(query), isYear(query) ? 'the changes of the Year' : 'this view')
+}
+
+/** A line of links to feeds. @param what subject of the feeds */
+export function subscribeLine(feeds: readonly LinkedFeed[], what: string): Html {
   return html`<p class="as-of">
-    Subscribe to ${isYear(query) ? 'the changes of the Year' : 'this view'}:
-    ${feedsOfView(query).map(({ format, href }) => html`<a href="${href}">${format}</a> `)}
+    Subscribe to ${what}: ${feeds.map(({ format, href }) => html`<a href="${href}">${format}</a> `)}
   </p>`
 }
 

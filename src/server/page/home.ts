@@ -166,7 +166,8 @@ export function mountPanelPage(
     async render(sources, query, event) {
       const view = { sources, now: sources.clock(), query }
       const { sections, status, headers: ownHeaders } = await renderSections(event, [panel], panel, view, log)
-      const text = layout(frame, { title: `${panel.title} · dash`, head: NOTHING, main: html`${sections}` })
+      const head = panel.head?.(view) ?? NOTHING
+      const text = layout(frame, { title: `${panel.title} · dash`, head, main: html`${sections}` })
       return { status, headers: { ...headers, ...ownHeaders, 'content-type': HTML_TYPE }, text }
     },
   })

@@ -2,7 +2,9 @@ import type { RankedModel, StoredRun, TopModels } from '../../domain/models/sche
 import { NEED_NAMES, NEEDS, parseShortlistQuery, topModelsPayload } from '../../domain/models/shortlist.ts'
 import type { ShortlistFilter } from '../../domain/models/shortlist.ts'
 import type { Instant } from '../../domain/time.ts'
+import { MODEL_CHANGES_CONTRACTS } from '../models/changes-feed.ts'
 import { topModelsContract } from '../models/routes.ts'
+import { alternateElements, linkedFeeds, subscribeLine } from './feed-rule.ts'
 import { NOTHING, ageOf, copyable, formatCounted, formatCount, html, shellText } from './html.ts'
 import type { Html } from './html.ts'
 import { refusalsOf } from './layout.ts'
@@ -84,6 +86,7 @@ export function modelsPanel(demo: boolean): Panel {
     headingLevel: 1,
     params: PARAMS,
     refusalOf: refusalsOf(topModelsContract),
+    head: () => alternateElements(CHANGES_FEEDS, 'dash, changes of the free models'),
     async render({ sources, now, query }) {
       const shortlistParams = shortlistParamsOf(query.params)
       const shortlist = parseShortlistQuery(shortlistParams)
@@ -101,6 +104,7 @@ export function modelsPanel(demo: boolean): Panel {
           >
           · <a href="/docs/api/free-llm">API reference</a> · <a href="/badge/free-model.svg">badge</a>
         </p>
+        ${subscribeLine(CHANGES_FEEDS, 'the changes of this list')}
         ${
           list.count > 0
             ? modelsTable(list.models, chosen?.id ?? null, query)
@@ -110,6 +114,9 @@ export function modelsPanel(demo: boolean): Panel {
     },
   }
 }
+
+/** The feed of changes in every format. */
+const CHANGES_FEEDS = linkedFeeds(MODEL_CHANGES_CONTRACTS)
 
 /**
  * Converts the page's query to one of `top-models`: a form sends `needs` once per checkbox, the interface takes one

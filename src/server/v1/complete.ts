@@ -7,6 +7,7 @@ import { BrokenStream, errorOf, limitHeaders, mayFailOver } from '../../domain/v
 import type { RankedModel, StoredRun } from '../../domain/models/schema.ts'
 import { firstCodePoints } from '../../domain/text.ts'
 import { markBodyRead, NO_STORE, JSON_TYPE, respond, respondStream } from '../respond.ts'
+import { deprecationHeaders } from '../models/deprecation.ts'
 import { V1Refusal } from './errors.ts'
 import type { V1Limits, StickyModels } from './limits.ts'
 import type { OpenRequest } from './open-request.ts'
@@ -14,7 +15,7 @@ import type { V1Ports } from './ports.ts'
 
 /** What a completion needs beside its request. */
 export interface CompletionContext {
-  ports: Pick<V1Ports, 'passThrough' | 'clock' | 'headersOf'>
+  ports: Pick<V1Ports, 'passThrough' | 'clock'>
   limits: Pick<V1Limits, 'countRejectedKey'>
   sticky: StickyModels
   address: string
@@ -48,7 +49,7 @@ export async function complete(
   const headers = {
     ...NO_STORE,
     ...attemptHeaders(model.id, rankingVersion, attempts),
-    ...ports.headersOf?.(model),
+    ...deprecationHeaders(run, model.id, ports.clock()),
   }
   if (request.stream) return respondStream(event, { ...headers, ...STREAM_HEADERS }, streamOf(chunks, open))
   const parts: Uint8Array[] = []

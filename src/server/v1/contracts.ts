@@ -91,6 +91,8 @@ const completionsContract: Contract<string> = {
     'X-Dash-Model': 'the model that responds',
     'X-Dash-Ranking-Version': 'version of the ranking',
     'X-Dash-Attempts': 'number of models that were tried',
+    Deprecation: '14 days before the end of the model (RFC 9745); absent while no end is announced',
+    Sunset: 'start of the day on which the model ends (RFC 8594); absent while no end is announced',
   },
   refusals: {
     ...refusalsOf(completionCodes),

@@ -1,6 +1,5 @@
 import type { H3Event } from 'h3'
 import type { IpRange } from '../../domain/address.ts'
-import type { RankedModel } from '../../domain/models/schema.ts'
 import type { Clock, PassThrough } from '../../domain/ports.ts'
 
 /** What the OpenAI-compatible interface needs from outside. */
@@ -18,6 +17,4 @@ export interface V1Ports {
    * @param body the parsed JSON of the request
    */
   answerAsDash?: (event: H3Event, body: unknown) => Promise<Response>
-  /** Further headers of a response by a model, such as its end of life. */
-  headersOf?: (model: RankedModel) => Readonly<Record<string, string>>
 }

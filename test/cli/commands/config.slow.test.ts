@@ -69,8 +69,12 @@ test('no secret and no length of a secret is shown, whatever its origin', async 
       const secret = 'x'.repeat(length)
       const env = {
         ...Object.fromEntries(
-          secrets.map((name) => [name, name.endsWith('_URL') ? `https://check.example/${secret}` : secret]),
+          secrets.map((name) => [
+            name,
+            /_(URL|WEBHOOK)$/.test(name) ? `https://check.example/${secret}` : secret,
+          ]),
         ),
+        DASH_FREE_LLM_WEBHOOK_SECRET: `whsec_${secret}`,
         DASH_VERIFICATION_SITE_KEY: 'site-key',
         DASH_DATABASE_URL: `libsql://user:${secret}@db.example/?authToken=${secret}`,
       }

@@ -1,13 +1,20 @@
+import { createHmac } from 'node:crypto'
 import { mkdirSync, readdirSync, readFileSync } from 'node:fs'
 import { join } from 'node:path'
 import { pathToFileURL } from 'node:url'
 import { expect, test, vi } from 'vitest'
+import { fileObjects } from '../../../src/adapters/objects/open.ts'
 import { connectEvaluations } from '../../adapters/state/open-chat.ts'
+import { openApp } from '../../support/api-client.ts'
 import { dash, run, startDash, temporaryFolder } from '../../support/dash.ts'
+import { jsonFeedErrors } from '../../support/live-client.ts'
+import { localSource } from '../../support/local-source.ts'
+import { openWorkspace } from '../../support/workspace.ts'
 import { scriptedModels, startRouter } from '../../support/router-simulator.ts'
 import type { RouterSimulator, SimulatorOptions } from '../../support/router-simulator.ts'
 
 const MODELS = scriptedModels(4)
+const WEBHOOK_KEY = Buffer.alloc(32, 5)
 const SOLVER = MODELS[0]?.id ?? ''
 
 interface Prepared {
@@ -166,4 +173,70 @@ test('a stopped evaluation ends its run and its requests at once', async () => {
   const attempts = await evaluations.attemptsSince(0)
   expect(attempts.map((attempt) => attempt.end?.class)).toEqual(Array.from({ length: 4 }, () => 'abandoned'))
   expect(await evaluations.sweep(Date.now())).toBe(0)
+})
+
+test('a changed ranking is posted to the webhook as in the feed, and its failure does not change the result', async () => {
+  const first = await prepare()
+  const accepting = await localSource((_request, response) => response.end())
+  const env = {
+    ...first.env,
+    DASH_BASE_URL: 'http://dash.test',
+    DASH_FREE_LLM_WEBHOOK: `${accepting.url}/hook/a-key`,
+    DASH_FREE_LLM_WEBHOOK_SECRET: `whsec_${WEBHOOK_KEY.toString('base64')}`,
+    DASH_FREE_LLM_WEBHOOK_ALLOW_PRIVATE: '127.0.0.1',
+  }
+  const founding = await dash(['evaluate-models', '--json'], { env })
+  expect(parsed(founding.stdout)).toMatchObject({ outcome: 'complete', webhook: null })
+
+  const without = await prepare({ models: MODELS.slice(1) }, first.folder)
+  const moved = { ...env, OPENROUTER_BASE_URL: without.service.url }
+  const changed = await dash(['evaluate-models', '--json'], { env: moved })
+  expect(changed.code).toBe(0)
+  expect(parsed(changed.stdout)).toMatchObject({
+    outcome: 'complete',
+    webhook: { changes: 2, delivered: 2, failure: null },
+  })
+  const { recommendations } = fileObjects(join(first.folder, 'objects'))
+  const app = openApp({ ...(await openWorkspace()), recommendations })
+  const feed = (await (await app.request('http://dash.test/api/free-llm/changes.json')).json()) as {
+    items: { id: string }[]
+  }
+  const posted = accepting.requests.map(({ body }) => JSON.parse(body) as typeof feed)
+  expect(posted.flatMap(({ items }) => items)).toEqual(feed.items)
+  for (const [index, { headers, body, target }] of accepting.requests.entries()) {
+    expect(jsonFeedErrors(body)).toEqual([])
+    const [id, time] = [String(headers['webhook-id']), String(headers['webhook-timestamp'])]
+    const signature = createHmac('sha256', WEBHOOK_KEY).update(`${id}.${time}.${body}`).digest('base64')
+    expect([target, id, headers['webhook-signature']]).toEqual([
+      '/hook/a-key',
+      feed.items[index]?.id,
+      `v1,${signature}`,
+    ])
+  }
+
+  const refusing = await localSource((_request, response) => response.writeHead(403).end())
+  const refused = await dash(['evaluate-models'], {
+    env: { ...env, DASH_FREE_LLM_WEBHOOK: `${refusing.url}/hook/a-key` },
+  })
+  expect(refused).toMatchObject({
+    code: 0,
+    stdout: expect.stringMatching(/^complete .*; webhook accepted 0 of 2 changes\n$/) as string,
+    stderr: expect.stringContaining(`${new URL(refusing.url).host} responded with 403 (1 try)`) as string,
+  })
+  expect(`${refused.stdout}${refused.stderr}`).not.toContain('a-key')
+})
+
+test('a webhook without its secret ends with 78 before a model receives a request', async () => {
+  const { env, service } = await prepare()
+  const ended = await dash(['evaluate-models'], {
+    env: { ...env, DASH_FREE_LLM_WEBHOOK: 'https://hooks.example/a-key' },
+  })
+  expect(ended).toMatchObject({
+    code: 78,
+    stderr: expect.stringContaining(
+      'DASH_FREE_LLM_WEBHOOK and DASH_FREE_LLM_WEBHOOK_SECRET need each other',
+    ) as string,
+  })
+  expect(ended.stderr).not.toContain('a-key')
+  expect(service.chats).toEqual([])
 })

@@ -68,3 +68,51 @@ test.each([
   const messages = problems.map(({ message }) => message)
   expect(messages.join()).not.toContain('Sesame')
 })
+
+describe('the webhook', () => {
+  const URL_SETTING = { DASH_FREE_LLM_WEBHOOK: 'https://hooks.example/a-key/?b=c' }
+
+  test.each([
+    ['not-a-secret'],
+    ['whsec_'],
+    [`whsec_${Buffer.alloc(23).toString('base64')}`],
+    [`whsec_${Buffer.alloc(65).toString('base64')}`],
+    [`whsec_${Buffer.alloc(32).toString('base64').replace('=', '')}`],
+    [`whsec_${Buffer.alloc(32, 255).toString('base64url')}`],
+  ])('the secret %s is refused without repeating it', (secret) => {
+    const { problems } = examineEnvironment(
+      { ...URL_SETTING, DASH_FREE_LLM_WEBHOOK_SECRET: secret },
+      process.cwd(),
+    )
+    expect(problems.map(({ message }) => message)).toEqual([
+      expect.stringMatching(
+        /^DASH_FREE_LLM_WEBHOOK_SECRET=\(not shown\) must be whsec_ and 24 to 64 bytes in base64/,
+      ),
+    ])
+  })
+
+  test.each([24, 64])('a key of %i bytes is accepted, and the address is kept as it is', (length) => {
+    const key = Buffer.alloc(length, 9)
+    const secret = `whsec_${key.toString('base64')}`
+    const { settings } = examineEnvironment(
+      { ...URL_SETTING, DASH_FREE_LLM_WEBHOOK_SECRET: secret },
+      process.cwd(),
+    )
+    expect(settings?.DASH_FREE_LLM_WEBHOOK_SECRET).toEqual(key)
+    expect(settings?.DASH_FREE_LLM_WEBHOOK).toBe(URL_SETTING.DASH_FREE_LLM_WEBHOOK)
+  })
+
+  test.each(['ftp://hooks.example', 'https://user@hooks.example/', 'https://hooks.example/#a-key'])(
+    'the address %s is refused without repeating it',
+    (address) => {
+      const given = {
+        DASH_FREE_LLM_WEBHOOK: address,
+        DASH_FREE_LLM_WEBHOOK_SECRET: `whsec_${'A'.repeat(32)}`,
+      }
+      const [problem] = examineEnvironment(given, process.cwd()).problems
+      expect(problem?.message).toBe(
+        'DASH_FREE_LLM_WEBHOOK=(not shown) must be an absolute http(s) URL without user or fragment',
+      )
+    },
+  )
+})

@@ -8,7 +8,7 @@ import { badgeSvg, FREE_MODELS_CONTRACTS } from '../../../src/server/models/rout
 import { openApp, silentLog } from '../../support/api-client.ts'
 import { requestRoute } from '../../support/contract-client.ts'
 import type { ContractResponse } from '../../support/contract-client.ts'
-import { RUN_AT, sampleRun } from '../../support/free-models.ts'
+import { RUN_AT, sampleCandidates, sampleRun } from '../../support/free-models.ts'
 import { openWorkspace } from '../../support/workspace.ts'
 
 const [RECOMMENDATION, TOP_MODELS, HEALTH, STATUS] = FREE_MODELS_CONTRACTS.map(({ path }) => path) as [
@@ -24,6 +24,9 @@ const isSeed = ({ headers }: ContractResponse): boolean => headers.get('x-free-l
 
 const json = async <T>(app: Pick<H3, 'request'>, target: string): Promise<T> =>
   JSON.parse((await requestRoute(app, target)).text) as T
+
+/** A store without kept runs. */
+const NO_RUNS = { run: async () => null, versions: async () => [] }
 
 /** The application over a real folder that holds the sample run. */
 async function openStored(now: () => number = () => RUN_AT + HOUR_MS, run = sampleRun()): Promise<H3> {
@@ -135,6 +138,39 @@ describe('a stored recommendation', () => {
   })
 })
 
+describe('the end of the primary model', () => {
+  const END = Date.UTC(2026, 8, 1)
+  const ending = sampleRun({
+    candidates: sampleCandidates().map((each) => ({
+      ...each,
+      model: { ...each.model, expirationDay: each.model.id === 'maker/good:free' ? '2026-09-01' : null },
+    })),
+  })
+  const announced = async (now: number, run = ending): Promise<unknown[]> => {
+    const app = await openStored(() => now, run)
+    const response = await requestRoute(app, RECOMMENDATION)
+    const { headers } = response
+    const held = { headers: { 'if-none-match': headers.get('etag') ?? '' } }
+    const again = await requestRoute(app, RECOMMENDATION, held)
+    expect([again.status, again.headers.get('sunset')]).toEqual([304, headers.get('sunset')])
+    expect(response.text).not.toContain('2026-09-01')
+    return [headers.get('deprecation'), headers.get('sunset')]
+  }
+
+  test('the end is announced in headers within 14 days, and the payload is unchanged', async () => {
+    const dates = [`@${END / 1000 - 14 * 86_400}`, 'Tue, 01 Sep 2026 00:00:00 GMT']
+    expect(await announced(END - 14 * 24 * HOUR_MS - 1)).toEqual([null, null])
+    expect(await announced(END - 14 * 24 * HOUR_MS)).toEqual(dates)
+    expect(await announced(END + HOUR_MS)).toEqual(dates)
+    expect(await announced(END, sampleRun())).toEqual([null, null])
+  })
+
+  test('the end of another model is not announced', async () => {
+    const run = { ...ending, expirations: { 'maker/talker:free': '2026-09-01' } }
+    expect(await announced(END, run)).toEqual([null, null])
+  })
+})
+
 describe('the seed is served with its header', () => {
   const sealed = sealRun(sampleRun())
   const flipped = Uint8Array.from(sealed)
@@ -149,7 +185,7 @@ describe('the seed is served with its header', () => {
     ['they are another JSON document', new TextEncoder().encode('{"models":[]}')],
   ])('the seed is served with its header when %s, and the store still responds', async (_what, bytes) => {
     const app = openApp(await openWorkspace(), {
-      recommendations: { current: async () => bytes },
+      recommendations: { ...NO_RUNS, current: async () => bytes },
       clock: () => RUN_AT,
     })
     for (const path of PATHS) expect(isSeed(await requestRoute(app, path))).toBe(true)
@@ -180,7 +216,7 @@ describe('the seed is served with its header', () => {
         ...silentLog,
         error: (fields: Record<string, unknown>) => void logged.push(fields['err']),
       }
-      const recommendations = { current: () => Promise.reject(thrown) }
+      const recommendations = { ...NO_RUNS, current: () => Promise.reject(thrown) }
       const app = openApp(await openWorkspace(), { recommendations, log })
       for (const path of PATHS) expect(isSeed(await requestRoute(app, path))).toBe(true)
       expect(await json(app, STATUS)).toMatchObject({ hasKvBinding: answers, usingSeedFallback: true })
@@ -216,6 +252,29 @@ describe('the badge', () => {
     const { headers, text } = await requestRoute(app, '/badge/free-model.svg')
     expect(headers.get('content-security-policy')).toBe("default-src 'none'")
     expect(text).toContain(`${run.models[0]?.id} (seed)</title>`)
+  })
+
+  test('the badge as JSON has the members of an endpoint badge, and is an error only for the seed', async () => {
+    const path = '/badge/free-model.json'
+    expect(await json(await openStored(), path)).toEqual({
+      schemaVersion: 1,
+      label: 'free model',
+      message: 'maker/good:free',
+      color: '#17642f',
+      isError: false,
+    })
+    expect(await json(await openStored(() => RUN_AT + 40 * HOUR_MS), path)).toMatchObject({
+      message: 'maker/good:free (stale)',
+      color: '#804500',
+      isError: false,
+    })
+    const seeded = openApp(await openWorkspace(), { demo: true })
+    expect(await json(seeded, path)).toMatchObject({
+      label: 'DEMO: free model',
+      message: `${run.models[0]?.id} (seed)`,
+      isError: true,
+    })
+    expect(isSeed(await requestRoute(seeded, path))).toBe(true)
   })
 
   test('the badge marks a stale recommendation, and the demo', () => {

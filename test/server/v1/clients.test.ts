@@ -1,7 +1,8 @@
 import { APIError } from 'openai'
 import { expect, test } from 'vitest'
 import type { ModelOutput } from '../../support/provider-wire.ts'
-import { CALLER_KEY, json, startV1, wholeCompletion } from '../../support/v1.ts'
+import { dayOf } from '../../../src/domain/time.ts'
+import { CALLER_KEY, V1_RUN, json, startV1, wholeCompletion } from '../../support/v1.ts'
 
 const messages = [{ role: 'user' as const, content: 'Hello?' }]
 const tools = [
@@ -146,4 +147,20 @@ test('a conversation keeps its model after that model was rate-limited once', as
     'maker/second:free',
   )
   expect(await modelOf({ messages: [{ role: 'user', content: 'Another one' }] })).toBe('maker/first:free')
+})
+
+test('a model that ends within 14 days is announced by Deprecation and Sunset, and no other', async () => {
+  const end = dayOf(Date.now() + 5 * 86_400_000)
+  const { client } = await startV1({ run: { ...V1_RUN, expirations: { 'maker/first:free': end } } })
+  for (const [model, sunset] of [
+    ['auto', new Date(end).toUTCString()],
+    ['maker/second:free', null],
+  ] as const) {
+    const { response } = await client.chat.completions
+      .create({ model, messages, stream: true })
+      .withResponse()
+    const { headers } = response
+    const deprecated = sunset === null ? null : `@${Date.parse(end) / 1000 - 14 * 86_400}`
+    expect([headers.get('sunset'), headers.get('deprecation')]).toEqual([sunset, deprecated])
+  }
 })

@@ -1,0 +1,135 @@
+import { createHmac } from 'node:crypto'
+import type { IpRange } from '../domain/address.ts'
+import type { RunStep } from '../domain/models/changes.ts'
+import type { ChangeDelivery, ChangeReceiver, Clock } from '../domain/ports.ts'
+import { messageOf, networkReason } from '../domain/refusal.ts'
+import { openGuardedConnections } from './articles/guarded-connections.ts'
+import { asPageProblem } from './articles/page-client.ts'
+import { TimeLimitExceeded } from './http.ts'
+
+/** Pauses between the tries of a message, in milliseconds; there is one try more than pauses. */
+const PAUSES_MS = [1_000, 5_000]
+
+/** Time limit of one try. */
+const TRY_TIMEOUT_MS = 5_000
+
+/** No message is begun later than this after the first. */
+const DELIVERY_MAX_MS = 60_000
+
+/** A message of a webhook. */
+export interface WebhookMessage {
+  /** The same for every try, so that a receiver drops repeats. */
+  id: string
+  /** JSON. */
+  body: string
+}
+
+export interface WebhookOptions {
+  url: string
+  /** Key of the signature. */
+  key: Uint8Array
+  /** Private addresses that may be reached. */
+  allowed: readonly IpRange[]
+  messagesOf: (step: RunStep) => readonly WebhookMessage[]
+  clock: Clock
+  /** Rejects with the signal's reason. */
+  sleep: (ms: number, signal: AbortSignal) => Promise<void>
+  timeoutMs?: number
+}
+
+/** A try that failed. */
+interface FailedTry {
+  why: string
+  /** False if another try cannot succeed. */
+  isTemporary: boolean
+}
+
+/**
+ * Opens a receiver of changes with the protocol of Standard Webhooks (docs/free-models.md#webhook). A message is sent
+ * again after a network error, a timeout, 408, 429 or 5xx. Redirects are not followed, and private addresses are
+ * refused. The path of the URL may hold a key: no message repeats it.
+ */
+export function openWebhook(options: WebhookOptions): ChangeReceiver & { close(): Promise<void> } {
+  const { url, key, allowed, messagesOf, clock, sleep, timeoutMs = TRY_TIMEOUT_MS } = options
+  const http = openGuardedConnections(allowed)
+  const { host } = new URL(url)
+
+  const post = async ({ id, body }: WebhookMessage, signal: AbortSignal): Promise<FailedTry | null> => {
+    const headers = { ...HEADERS, ...signatureHeaders(id, body, key, clock()) }
+    try {
+      const status = await http.exchange({ url, headers, body, timeoutMs, signal }, (got) => got.statusCode)
+      return failureOf(status)
+    } catch (error) {
+      return { why: reasonOf(error), isTemporary: !isRefused(error) }
+    }
+  }
+
+  const deliver = async (message: WebhookMessage, signal: AbortSignal): Promise<string | null> => {
+    for (let tries = 1; ; tries += 1) {
+      const failed = await post(message, signal)
+      if (failed === null) return null
+      signal.throwIfAborted()
+      const pauseMs = failed.isTemporary ? PAUSES_MS[tries - 1] : undefined
+      if (pauseMs === undefined) return `${host} ${failed.why} (${tries === 1 ? '1 try' : `${tries} tries`})`
+      await sleep(pauseMs, signal)
+    }
+  }
+
+  return {
+    async send(step, signal): Promise<ChangeDelivery> {
+      const startedAt = clock()
+      let delivered = 0
+      const ended = (failure: string | null): ChangeDelivery => ({
+        changes: step.changes.length,
+        delivered,
+        failure,
+      })
+      try {
+        for (const message of messagesOf(step)) {
+          if (clock() - startedAt > DELIVERY_MAX_MS)
+            return ended(`${host} took more than ${DELIVERY_MAX_MS / 1000} s`)
+          const failure = await deliver(message, signal)
+          if (failure !== null) return ended(failure)
+          delivered += 1
+        }
+        return ended(null)
+      } catch (error) {
+        return ended(signal.aborted ? 'the delivery was interrupted' : `${host}: ${messageOf(error)}`)
+      }
+    },
+    close: () => http.close(),
+  }
+}
+
+const HEADERS = { 'content-type': 'application/json' }
+
+/** The headers of one try (Standard Webhooks, Signature scheme): the timestamp is that of the try, in seconds. */
+function signatureHeaders(
+  id: string,
+  body: string,
+  key: Uint8Array,
+  now: number,
+): Readonly<Record<string, string>> {
+  const timestamp = String(Math.floor(now / 1000))
+  const signature = createHmac('sha256', key).update(`${id}.${timestamp}.${body}`).digest('base64')
+  return { 'webhook-id': id, 'webhook-timestamp': timestamp, 'webhook-signature': `v1,${signature}` }
+}
+
+function failureOf(status: number): FailedTry | null {
+  if (status >= 200 && status <= 299) return null
+  const isRedirect = status >= 300 && status <= 399
+  return {
+    why: `responded with ${status}${isRedirect ? '; redirects are not followed' : ''}`,
+    isTemporary: status === 408 || status === 429 || status >= 500,
+  }
+}
+
+function isRefused(error: unknown): boolean {
+  return asPageProblem(error, '').why === 'private'
+}
+
+function reasonOf(error: unknown): string {
+  if (error instanceof TimeLimitExceeded) return `gave ${error.message}`
+  if (!isRefused(error)) return `cannot be reached (${networkReason(error)})`
+  return `is refused: ${asPageProblem(error, '').message}; see DASH_FREE_LLM_WEBHOOK_ALLOW_PRIVATE`
+}

@@ -1,0 +1,294 @@
+import pLimit from 'p-limit'
+import { z } from 'zod'
+import { CHANGE_KINDS, compareVersions, runSteps } from '../../domain/models/changes.ts'
+import type { ComparedRun, MissedDays, ModelChange, RunStep } from '../../domain/models/changes.ts'
+import { RANKING_VERSION } from '../../domain/models/schema.ts'
+import { proveRun } from '../../domain/models/stored-run.ts'
+import type { Objects } from '../../domain/ports.ts'
+import { Refusal } from '../../domain/refusal.ts'
+import type { FeedHost } from '../feed/feeds.ts'
+import {
+  jsonFeedAbout,
+  jsonFeedDocument,
+  jsonFeedItem,
+  permanentId,
+  writeAtom,
+  writeJsonFeed,
+  writeRss,
+  xml,
+} from '../feed/formats.ts'
+import type { FeedDocument } from '../feed/formats.ts'
+import { publishedBody, respondPublished } from '../respond.ts'
+import type { PublishedBody } from '../respond.ts'
+import { route } from '../route.ts'
+import type { Route } from '../route.ts'
+import { singleFlight } from '../single-flight.ts'
+import { CACHE_CONTROL, COMMON, FREE_MODELS_DOCS } from './routes.ts'
+import type { FreeModelContract, ServedRecommendation } from './routes.ts'
+
+/** Newest runs that are compared; the first of them has none before it. */
+const RUNS_MAX = 61
+const ENTRIES_MAX = 200
+const READS_AT_ONCE = 4
+
+export interface ModelChangesPorts {
+  recommendations: Pick<Objects['recommendations'], 'run' | 'versions'>
+  recommendation: ServedRecommendation
+  host: () => FeedHost
+}
+
+/** A run by its version; null if it is missing or damaged. */
+interface ReadRun {
+  rankingVersion: string
+  run: ComparedRun | null
+}
+
+/** Routes of the feed of changes of the free models (docs/free-models.md#changes). */
+export function modelChangesRoutes({ recommendations, recommendation, host }: ModelChangesPorts): Route[] {
+  const readRuns = runReader(recommendations)
+
+  const readSteps = singleFlight(async () => {
+    const { run: current, seed } = await recommendation()
+    // A run that a crash stored without making it the current one was never served.
+    const isServed = (version: string): boolean =>
+      seed || compareVersions(version, current.rankingVersion) <= 0
+    const runs = await readRuns(isServed)
+    const unreadable = runs.filter(({ run }) => run === null).map(({ rankingVersion }) => rankingVersion)
+    const updatedAt = runs.findLast(({ run }) => run !== null)?.run?.updatedAt ?? current.updatedAt
+    const name = [...runs.map(({ rankingVersion }) => rankingVersion), '-', ...unreadable, updatedAt].join(
+      ' ',
+    )
+    return { steps: runSteps(runs), unreadable, updatedAt, name }
+  })
+
+  const serve = (contract: FreeModelContract, write: (feed: FeedDocument) => string): Route => {
+    let cached: { name: string; body: PublishedBody } | null = null
+    return route(contract, async (event) => {
+      const { name, ...facts } = await readSteps()
+      if (cached?.name !== name) {
+        const document = write(changesFeed(facts, host(), contract.path))
+        const contentType = `${contract.contentType}; charset=utf-8`
+        const body = publishedBody(Buffer.from(document), { contentType, cacheControl: CACHE_CONTROL })
+        cached = { name, body }
+      }
+      return respondPublished(event, contract.headers, cached.body)
+    })
+  }
+
+  return [
+    serve(modelChangesRssContract, writeRss),
+    serve(modelChangesAtomContract, writeAtom),
+    serve(modelChangesJsonContract, writeJsonFeed),
+  ]
+}
+
+/** Reads the newest runs in ascending order. Each sound run is read and verified once: it never changes. */
+function runReader(
+  store: ModelChangesPorts['recommendations'],
+): (isServed: (version: string) => boolean) => Promise<ReadRun[]> {
+  let proved = new Map<string, ComparedRun>()
+  const limit = pLimit(READS_AT_ONCE)
+  return async (isServed) => {
+    const stored = await store.versions()
+    const versions = stored
+      .filter((version) => RANKING_VERSION.test(version) && isServed(version))
+      .toSorted(compareVersions)
+      .slice(-RUNS_MAX)
+    const runs = await Promise.all(
+      versions.map((rankingVersion) =>
+        limit(async () => ({
+          rankingVersion,
+          run: proved.get(rankingVersion) ?? (await comparedRun(store, rankingVersion)),
+        })),
+      ),
+    )
+    proved = new Map(runs.flatMap(({ rankingVersion, run }) => (run ? [[rankingVersion, run]] : [])))
+    return runs
+  }
+}
+
+/** @returns null if the run is missing, damaged, or another one */
+async function comparedRun(
+  store: ModelChangesPorts['recommendations'],
+  version: string,
+): Promise<ComparedRun | null> {
+  try {
+    const bytes = await store.run(version)
+    if (bytes === null) return null
+    const { rankingVersion, updatedAt, rejections, models } = proveRun(bytes)
+    if (rankingVersion !== version) return null
+    // Only what changes need stays in memory.
+    const scored = models.map(({ evalSummary: _evalSummary, ...model }) => model)
+    return { rankingVersion, updatedAt, rejections, models: scored }
+  } catch (error) {
+    if (error instanceof Refusal && error.code === 'storage_damaged') return null
+    throw error
+  }
+}
+
+const missedDays = z
+  .array(z.object({ firstDay: z.iso.date(), lastDay: z.iso.date() }))
+  .describe('UTC days without a stored evaluation')
+const unreadable = z.array(z.string()).describe('ranking versions whose stored run is missing or damaged')
+
+const FACTS = z.object({ updatedAt: z.iso.datetime(), missedDays, unreadable })
+
+const ENTRY_FACTS = z.object({
+  kind: z.enum(CHANGE_KINDS),
+  model: z.string().describe('id of the new primary, of the model that went, or of the model that came'),
+  name: z.string(),
+  rank: z.int().nullable().describe('null for a model that went'),
+  previousRank: z.int().nullable().describe('null for a model that came'),
+  previousPrimary: z.string().nullable().describe('null unless the primary changed'),
+  reason: z.string(),
+  rankingVersion: z.string(),
+  previousVersion: z.string().describe('ranking version that this one is compared with'),
+  missedDays,
+  unreadable,
+})
+
+type ChangesFeed = FeedDocument<z.infer<typeof FACTS>, z.infer<typeof ENTRY_FACTS>>
+
+/** Steps between runs, in ascending order, with the runs that cannot be compared. */
+interface ChangesFacts {
+  steps: readonly RunStep[]
+  unreadable: readonly string[]
+  /** Time of the newest run, ISO-8601. */
+  updatedAt: string
+}
+
+function changesFeed(
+  { steps, unreadable: versions, updatedAt }: ChangesFacts,
+  host: FeedHost,
+  path: string,
+): ChangesFeed {
+  const { baseUrl, demo } = host
+  return {
+    title: `${demo ? 'DEMO: ' : ''}dash: changes of the free models`,
+    description:
+      'New primaries of the free models, models that went and models that came, each with its reason.',
+    homeUrl: `${baseUrl}/models`,
+    selfUrl: `${baseUrl}${path}`,
+    docsUrl: `${baseUrl}${FREE_MODELS_DOCS}`,
+    generatedAt: updatedAt,
+    elements: [],
+    facts: {
+      updatedAt,
+      missedDays: steps.flatMap((step) => [...step.missedDays]),
+      unreadable: [...versions],
+    },
+    items: steps
+      .toReversed()
+      .flatMap((step) => step.changes.map((change) => entryOf(step, change, baseUrl)))
+      .slice(0, ENTRIES_MAX),
+  }
+}
+
+/**
+ * The changes of one run for a webhook: a JSON Feed with one item for each, and its permanent id, which is the same in
+ * every feed of this host.
+ */
+export function changeMessages(step: RunStep, host: FeedHost): { id: string; body: string }[] {
+  const { unreadable: versions, updatedAt } = step
+  const feed = changesFeed({ steps: [step], unreadable: versions, updatedAt }, host, CHANGES_JSON_PATH)
+  return feed.items.map((item) => ({ id: item.id, body: writeJsonFeed({ ...feed, items: [item] }) }))
+}
+
+function entryOf(step: RunStep, change: ModelChange, baseUrl: string): ChangesFeed['items'][number] {
+  const { rankingVersion, previousVersion, updatedAt } = step
+  const { kind, model } = change
+  const query = kind === 'model_gone' ? '' : `?${String(new URLSearchParams({ model }))}`
+  return {
+    id: permanentId(`free-model ${kind} ${model} ${rankingVersion} ${updatedAt}`),
+    title: titleOf(change),
+    link: `${baseUrl}/models${query}`,
+    publishedAt: updatedAt,
+    author: null,
+    discussionUrl: null,
+    categories: [kind],
+    content: { text: [change.reason, ...gapSentences(step)].join(' ') },
+    elements: [
+      xml`<dash:kind>${kind}</dash:kind>\n`,
+      xml`<dash:model>${model}</dash:model>\n`,
+      xml`<dash:rankingVersion>${rankingVersion}</dash:rankingVersion>\n`,
+    ],
+    facts: {
+      ...change,
+      rankingVersion,
+      previousVersion,
+      missedDays: [...step.missedDays],
+      unreadable: [...step.unreadable],
+    },
+  }
+}
+
+function titleOf({ kind, model, rank, previousRank, previousPrimary }: ModelChange): string {
+  if (kind === 'primary_changed') return `New primary ${model}, in place of ${previousPrimary}`
+  return kind === 'model_gone' ? `Gone: ${model} (was rank ${previousRank})` : `New: ${model} (rank ${rank})`
+}
+
+function gapSentences({ missedDays: missed, unreadable: versions, previousVersion }: RunStep): string[] {
+  return [
+    ...(missed.length > 0 ? [`No evaluation is stored for ${missed.map(periodOf).join(', ')}.`] : []),
+    ...(versions.length > 0 ? [`Stored but unreadable: ${versions.join(', ')}.`] : []),
+    ...(missed.length + versions.length > 0 ? [`Compared with ${previousVersion}.`] : []),
+  ]
+}
+
+function periodOf({ firstDay, lastDay }: MissedDays): string {
+  return firstDay === lastDay ? firstDay : `${firstDay} to ${lastDay}`
+}
+
+const { 'X-Free-LLM-Seed': _seed, ...successHeaders } = COMMON.successHeaders
+
+/** `GET /api/free-llm/changes.rss` (docs/free-models.md#changes). */
+const modelChangesRssContract: FreeModelContract = {
+  ...COMMON,
+  successHeaders,
+  path: '/api/free-llm/changes.rss',
+  operationId: 'getFreeModelChangesRss',
+  summary: 'Get the changes of the free models as RSS 2.0',
+  description: [
+    `One entry for each new primary, each model that went and each model that came in the newest ${RUNS_MAX} stored runs,`,
+    `with its reason; at most ${ENTRIES_MAX} entries, the newest first. Days without an evaluation and unreadable runs are named.`,
+    'Without two stored runs the feed is empty.',
+  ].join(' '),
+  contentType: 'application/rss+xml',
+  success: z.string(),
+  successDescription: 'An RSS 2.0 document',
+}
+
+/** `GET /api/free-llm/changes.atom` (docs/free-models.md#changes). */
+const modelChangesAtomContract: FreeModelContract = {
+  ...modelChangesRssContract,
+  path: '/api/free-llm/changes.atom',
+  operationId: 'getFreeModelChangesAtom',
+  summary: 'Get the changes of the free models as Atom',
+  contentType: 'application/atom+xml',
+  successDescription: 'An Atom 1.0 document',
+}
+
+const CHANGES_JSON_PATH = '/api/free-llm/changes.json'
+
+/** `GET /api/free-llm/changes.json` (docs/free-models.md#changes). */
+const modelChangesJsonContract: FreeModelContract = {
+  ...modelChangesRssContract,
+  path: CHANGES_JSON_PATH,
+  operationId: 'getFreeModelChangesJson',
+  summary: 'Get the changes of the free models as JSON Feed',
+  contentType: 'application/feed+json',
+  success: jsonFeedDocument
+    .extend({
+      _dash: jsonFeedAbout.extend(FACTS.shape),
+      items: z.array(jsonFeedItem.extend({ content_text: z.string(), _dash: ENTRY_FACTS })),
+    })
+    .meta({ id: 'FreeModelChanges' }),
+  successDescription: 'A JSON Feed 1.1 document',
+}
+
+/** The contracts of the feed, in the order of the formats of every feed: RSS, Atom, JSON Feed. */
+export const MODEL_CHANGES_CONTRACTS = [
+  modelChangesRssContract,
+  modelChangesAtomContract,
+  modelChangesJsonContract,
+] as const

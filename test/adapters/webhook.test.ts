@@ -1,0 +1,178 @@
+import { createHmac } from 'node:crypto'
+import { onTestFinished, expect, test } from 'vitest'
+import { openWebhook } from '../../src/adapters/webhook.ts'
+import type { WebhookMessage, WebhookOptions } from '../../src/adapters/webhook.ts'
+import { parseIpRange } from '../../src/domain/address.ts'
+import type { RunStep } from '../../src/domain/models/changes.ts'
+import type { ChangeDelivery } from '../../src/domain/ports.ts'
+import { localSource, unreachableUrl } from '../support/local-source.ts'
+import type { SourceRequest } from '../support/local-source.ts'
+
+const KEY = Buffer.alloc(32, 7)
+const NOW = Date.UTC(2026, 7, 22, 3, 17, 1, 900)
+const LOOPBACK = parseIpRange('127.0.0.0/8')
+const MESSAGES: WebhookMessage[] = [
+  { id: 'urn:uuid:1', body: '{"text":"ü 😀"}' },
+  { id: 'urn:uuid:2', body: '{}' },
+]
+const STEP: RunStep = {
+  previousVersion: '2026-08-21.v1',
+  rankingVersion: '2026-08-22.v1',
+  updatedAt: '2026-08-22T03:17:01.124Z',
+  changes: ['maker/one:free', 'maker/two:free'].map((model) => ({
+    kind: 'model_new',
+    model,
+    name: model,
+    rank: 2,
+    previousRank: null,
+    previousPrimary: null,
+    reason: 'It is new in the catalogue.',
+  })),
+  missedDays: [],
+  unreadable: [],
+}
+
+/** Sends both messages; the pauses are recorded instead of waited for. */
+async function send(
+  url: string,
+  changes: Partial<WebhookOptions> = {},
+  signal = new AbortController().signal,
+): Promise<ChangeDelivery & { pauses: number[] }> {
+  const pauses: number[] = []
+  const sleep = async (ms: number): Promise<void> => void pauses.push(ms)
+  const webhook = openWebhook({
+    url,
+    key: KEY,
+    allowed: LOOPBACK ? [LOOPBACK] : [],
+    messagesOf: () => MESSAGES,
+    clock: () => NOW,
+    sleep,
+    ...changes,
+  })
+  onTestFinished(() => webhook.close())
+  return { ...(await webhook.send(STEP, signal)), pauses }
+}
+
+/** The signature as a receiver computes it from the received bytes. */
+function expectedSignature({ headers, body }: SourceRequest): string {
+  const signed = `${String(headers['webhook-id'])}.${String(headers['webhook-timestamp'])}.${body}`
+  return `v1,${createHmac('sha256', Buffer.alloc(32, 7)).update(Buffer.from(signed)).digest('base64')}`
+}
+
+test('a webhook posts each message once, signed over its id, time and bytes', async () => {
+  const { url, requests } = await localSource((_request, response) => response.writeHead(204).end())
+  expect(await send(`${url}/hook/?token=a`)).toEqual({ changes: 2, delivered: 2, failure: null, pauses: [] })
+  expect(requests.map(({ method, target, body }) => [method, target, body])).toEqual(
+    MESSAGES.map(({ body }) => ['POST', '/hook/?token=a', body]),
+  )
+  for (const [index, request] of requests.entries()) {
+    expect(request.headers).toMatchObject({
+      'content-type': 'application/json',
+      'webhook-id': MESSAGES[index]?.id,
+      'webhook-timestamp': String(Math.floor(NOW / 1000)),
+      'webhook-signature': expectedSignature(request),
+    })
+  }
+})
+
+test('a webhook is signed as the example of the specification', async () => {
+  const { url, requests } = await localSource((_request, response) => response.end())
+  const key = Buffer.from('MfKQ9r8GKYqrTwjUPD8ILPZIo2LaLaSw', 'base64')
+  const message = { id: 'msg_p5jXN8AQM9LWM0D4loKWxJek', body: '{"test": 2432232314}' }
+  await send(url, { key, messagesOf: () => [message], clock: () => 1_614_265_330_000 })
+  expect(requests[0]?.headers['webhook-signature']).toBe('v1,g0hM9SsE+OTPJTGt/tmIKtSyZlE3uFJELVlNIOLJ1OE=')
+})
+
+test('a message that fails twice is sent a third time with the same id and a new time', async () => {
+  let now = NOW
+  const { url, requests } = await localSource((_request, response) => {
+    now += 10_000
+    response.writeHead(requests.length < 3 ? 503 : 200).end()
+  })
+  const delivery = await send(url, { clock: () => now })
+  expect(delivery).toEqual({ changes: 2, delivered: 2, failure: null, pauses: [1_000, 5_000] })
+  const [first, second, third] = requests
+  expect([second, third].map((each) => each?.headers['webhook-id'])).toEqual(['urn:uuid:1', 'urn:uuid:1'])
+  expect(first?.headers['webhook-timestamp']).not.toBe(third?.headers['webhook-timestamp'])
+  expect(requests.map(({ headers }) => headers['webhook-signature'])).toEqual(requests.map(expectedSignature))
+})
+
+test.each([500, 429, 408])(
+  'a message is given up after three responses with %i, and no other is sent',
+  async (status) => {
+    const { url, requests } = await localSource((_request, response) => response.writeHead(status).end())
+    const { changes, delivered, failure } = await send(`${url}/a-key`)
+    expect([changes, delivered]).toEqual([2, 0])
+    expect(failure).toBe(`${new URL(url).host} responded with ${status} (3 tries)`)
+    expect(requests.map(({ headers }) => headers['webhook-id'])).toEqual(Array(3).fill('urn:uuid:1'))
+  },
+)
+
+test.each([400, 401, 404, 410])('a message that is refused with %i is not sent again', async (status) => {
+  const { url, requests } = await localSource((_request, response) =>
+    response.writeHead(requests.length === 1 ? 200 : status).end(),
+  )
+  expect(await send(url)).toEqual({
+    changes: 2,
+    delivered: 1,
+    failure: `${new URL(url).host} responded with ${status} (1 try)`,
+    pauses: [],
+  })
+})
+
+test('a redirect of a webhook is not followed', async () => {
+  const elsewhere = await localSource((_request, response) => response.end())
+  const { url, requests } = await localSource((_request, response) =>
+    response.writeHead(307, { location: elsewhere.url }).end(),
+  )
+  expect((await send(url)).failure).toContain('responded with 307; redirects are not followed (1 try)')
+  expect([requests.length, elsewhere.requests.length]).toEqual([1, 0])
+})
+
+test('a webhook that never responds is given up after three tries', async () => {
+  const { url, requests } = await localSource(() => undefined)
+  const { delivered, failure } = await send(url, { timeoutMs: 50 })
+  expect([delivered, failure]).toEqual([
+    0,
+    `${new URL(url).host} gave no complete response within 50 ms (3 tries)`,
+  ])
+  expect(requests).toHaveLength(3)
+})
+
+test('a webhook that cannot be reached is reported without the path of its address', async () => {
+  const url = await unreachableUrl()
+  const { failure } = await send(`${url}/a-key`)
+  expect(failure).toMatch(/^127\.0\.0\.1:\d+ cannot be reached \(.*\) \(3 tries\)$/)
+  expect(failure).not.toContain('a-key')
+})
+
+test.each(['127.0.0.1', 'localhost'])(
+  'a webhook at the private address %s is refused unless it is allowed',
+  async (host) => {
+    const { url, requests } = await localSource((_request, response) => response.end())
+    const address = url.replace('127.0.0.1', host)
+    const { delivered, failure, pauses } = await send(`${address}/a-key`, { allowed: [] })
+    expect([delivered, pauses, requests.length]).toEqual([0, [], 0])
+    expect(failure).toMatch(
+      /is refused: .+ is not a public web address; see DASH_FREE_LLM_WEBHOOK_ALLOW_PRIVATE \(1 try\)$/,
+    )
+  },
+)
+
+test('a delivery begins no message after a minute, and ends when it is interrupted', async () => {
+  let now = NOW
+  const slow = await localSource((_request, response) => {
+    now += 61_000
+    response.end()
+  })
+  expect(await send(slow.url, { clock: () => now })).toMatchObject({
+    delivered: 1,
+    failure: `${new URL(slow.url).host} took more than 60 s`,
+  })
+  const controller = new AbortController()
+  const hanging = await localSource(() => controller.abort())
+  expect(await send(hanging.url, {}, controller.signal)).toMatchObject({
+    delivered: 0,
+    failure: 'the delivery was interrupted',
+  })
+})

@@ -1,0 +1,213 @@
+import type { H3 } from 'h3'
+import { expect, test } from 'vitest'
+import type { StoredRun } from '../../../src/domain/models/schema.ts'
+import { sealRun } from '../../../src/domain/models/stored-run.ts'
+import { Refusal } from '../../../src/domain/refusal.ts'
+import { openApp, openPage, silentLog } from '../../support/api-client.ts'
+import { requestRoute } from '../../support/contract-client.ts'
+import { RUN_AT, candidate, evaluation, sampleRun } from '../../support/free-models.ts'
+import { jsonFeedErrors, libxmlErrors, readWithFastXml, readWithSax } from '../../support/live-client.ts'
+import { openWorkspace } from '../../support/workspace.ts'
+import type { Workspace } from '../../support/workspace.ts'
+
+const [RSS, ATOM, JSON_FEED] = ['rss', 'atom', 'json'].map((format) => `/api/free-llm/changes.${format}`) as [
+  string,
+  string,
+  string,
+]
+const DAY = 86_400_000
+
+interface Entry {
+  id: string
+  title: string
+  url: string
+  content_text: string
+  date_published: string
+  _dash: Record<string, unknown>
+}
+
+interface Feed {
+  title: string
+  items: Entry[]
+  _dash: { updatedAt: string; missedDays: unknown[]; unreadable: string[] }
+}
+
+async function feedOf(app: Pick<H3, 'request'>): Promise<Feed> {
+  return JSON.parse((await requestRoute(app, JSON_FEED)).text) as Feed
+}
+
+const GOOD = candidate('maker/good:free')
+const WEAK = candidate('other/weak:free', { evaluation: evaluation(RUN_AT, [350, 0, 0]) })
+const THIRD = candidate('third/new:free', { evaluation: evaluation(RUN_AT, [0, 0, 0]) })
+
+function runAt(days: number, changes: Parameters<typeof sampleRun>[0]): StoredRun {
+  const rankingVersion = `2026-08-${22 + days}.v1`
+  return sampleRun({ rankingVersion, now: RUN_AT + days * DAY, rejections: [], ...changes })
+}
+
+/** A store with a run of two models, and three days later one in which the primary went and a model came. */
+async function changedWorkspace(): Promise<Workspace> {
+  const workspace = await openWorkspace()
+  const rejections = [{ id: 'maker/good:free', reason: 'not_free' }]
+  const runs = [runAt(0, { candidates: [GOOD, WEAK] }), runAt(3, { candidates: [WEAK, THIRD], rejections })]
+  for (const run of runs) await workspace.recommendations.put(run.rankingVersion, sealRun(run))
+  return workspace
+}
+
+test('the feed of changes names a new primary, a model that went and one that came, with reasons and missed days', async () => {
+  const { items, _dash: facts } = await feedOf(openApp(await changedWorkspace()))
+  const missedDays = [{ firstDay: '2026-08-23', lastDay: '2026-08-24' }]
+  const gap = 'No evaluation is stored for 2026-08-23 to 2026-08-24. Compared with 2026-08-22.v1.'
+  const reason = 'It is no longer ranked: no `:free` variant.'
+  expect(items.map(({ title, url, content_text: text }) => [title, url, text])).toEqual([
+    [
+      'New primary other/weak:free, in place of maker/good:free',
+      'http://dash.test/models?model=other%2Fweak%3Afree',
+      expect.stringMatching(
+        /^other\/weak:free rose from 2 to 1: .+ maker\/good:free: It is no longer ranked.+2026-08-22\.v1\.$/,
+      ),
+    ],
+    ['Gone: maker/good:free (was rank 1)', 'http://dash.test/models', `${reason} ${gap}`],
+    [
+      'New: third/new:free (rank 2)',
+      'http://dash.test/models?model=third%2Fnew%3Afree',
+      `It is new in the catalogue. ${gap}`,
+    ],
+  ])
+  expect(items[1]?._dash).toEqual({
+    kind: 'model_gone',
+    model: 'maker/good:free',
+    name: 'Name of maker/good:free',
+    rank: null,
+    previousRank: 1,
+    previousPrimary: null,
+    reason,
+    rankingVersion: '2026-08-25.v1',
+    previousVersion: '2026-08-22.v1',
+    missedDays,
+    unreadable: [],
+  })
+  expect(facts).toMatchObject({ updatedAt: '2026-08-25T03:17:01.124Z', missedDays, unreadable: [] })
+})
+
+test('the three formats of the changes are valid and have the same entries under independent parsers', async () => {
+  const app = openApp(await changedWorkspace())
+  const [rss = '', atom = '', json = ''] = await Promise.all(
+    [RSS, ATOM, JSON_FEED].map(async (path) => (await requestRoute(app, path)).text),
+  )
+  expect([...(await libxmlErrors(rss, 'rss')), ...(await libxmlErrors(atom, 'atom'))]).toEqual([])
+  expect(jsonFeedErrors(json)).toEqual([])
+  const { items } = JSON.parse(json) as Feed
+  const entries = items.map(({ id, title, url: link, date_published: publishedAt }) => ({
+    id,
+    title,
+    link,
+    publishedAt,
+  }))
+  const inSeconds = entries.map((each) => ({ ...each, publishedAt: '2026-08-25T03:17:01.000Z' }))
+  expect(readWithFastXml(atom).items).toEqual(entries)
+  expect(readWithFastXml(rss).items).toEqual(inSeconds)
+  for (const text of [rss, atom])
+    expect((await readWithSax(text)).map(({ title }) => title)).toEqual(items.map(({ title }) => title))
+})
+
+test('entries keep their ids when later runs change the ranking, and the body is revalidated', async () => {
+  const workspace = await changedWorkspace()
+  const app = openApp(workspace)
+  const before = await feedOf(app)
+  const { headers } = await requestRoute(app, JSON_FEED)
+  const held = { headers: { 'if-none-match': headers.get('etag') ?? '' } }
+  expect((await requestRoute(app, JSON_FEED, held)).status).toBe(304)
+  const later = runAt(4, { candidates: [WEAK] })
+  await workspace.recommendations.put(later.rankingVersion, sealRun(later))
+  expect((await requestRoute(app, JSON_FEED, held)).status).toBe(200)
+  const after = await feedOf(app)
+  expect(after.items.slice(1)).toEqual(before.items)
+  expect(after.items[0]?._dash).toMatchObject({
+    kind: 'model_gone',
+    model: 'third/new:free',
+    reason: 'The catalogue has no readable entry for it any more.',
+  })
+  expect(new Set(after.items.map(({ id }) => id)).size).toBe(4)
+})
+
+test('a damaged, missing or exchanged run is named, and the runs around it are compared', async () => {
+  const workspace = await changedWorkspace()
+  const { recommendations } = workspace
+  const other = sealRun(runAt(1, { candidates: [THIRD] }))
+  const bytes: Record<string, Uint8Array | null> = {
+    '2026-08-23.v1': Buffer.from('{"sha256":"no"}'),
+    '2026-08-23.v2': null,
+    '2026-08-24.v1': other,
+  }
+  const app = openApp({
+    ...workspace,
+    recommendations: {
+      ...recommendations,
+      versions: async () => [...Object.keys(bytes), ...(await recommendations.versions())],
+      run: async (version) => (version in bytes ? (bytes[version] ?? null) : recommendations.run(version)),
+    },
+  })
+  const { items, _dash: facts } = await feedOf(app)
+  expect(facts).toMatchObject({ missedDays: [], unreadable: Object.keys(bytes) })
+  expect(items).toHaveLength(3)
+  expect(items[2]?.content_text).toBe(
+    'It is new in the catalogue. Stored but unreadable: 2026-08-23.v1, 2026-08-23.v2, 2026-08-24.v1. Compared with 2026-08-22.v1.',
+  )
+})
+
+test('a run that was stored and never made the current one has no entry', async () => {
+  const workspace = await changedWorkspace()
+  const { recommendations } = workspace
+  const first = await recommendations.run('2026-08-22.v1')
+  const app = openApp({ ...workspace, recommendations: { ...recommendations, current: async () => first } })
+  expect((await feedOf(app)).items).toEqual([])
+})
+
+test('the feed is empty and valid without stored runs, and marked in the demo', async () => {
+  const app = openApp(await openWorkspace(), { demo: true })
+  const { items, title } = await feedOf(app)
+  expect([items, title]).toEqual([[], 'DEMO: dash: changes of the free models'])
+  for (const path of [RSS, ATOM])
+    expect(readWithFastXml((await requestRoute(app, path)).text)).toEqual({ title, items: [] })
+})
+
+test('the feed is refused while the store cannot be read, and served again afterwards', async () => {
+  const workspace = await changedWorkspace()
+  let isDown = true
+  const logged: unknown[] = []
+  const run = async (version: string): Promise<Uint8Array | null> => {
+    if (isDown) throw new Refusal('storage_unavailable', 'nothing listens at /secret/path')
+    return workspace.recommendations.run(version)
+  }
+  const app = openApp(
+    { ...workspace, recommendations: { ...workspace.recommendations, run } },
+    { log: { ...silentLog, error: (fields) => void logged.push(fields['code']) } },
+  )
+  for (const path of [RSS, ATOM, JSON_FEED]) {
+    const { status, text, headers } = await requestRoute(app, path)
+    expect([status, text, headers.get('cache-control')]).toEqual([
+      500,
+      '{"error":"internal_error"}',
+      'no-store',
+    ])
+  }
+  expect(logged).toHaveLength(3)
+  isDown = false
+  expect((await feedOf(app)).items).toHaveLength(3)
+})
+
+test('the page of the models links to its feeds, for readers and for visitors', async () => {
+  const { page } = await openPage(await changedWorkspace(), '/models')
+  const head = page.slice(0, page.indexOf('</head>'))
+  for (const [path, type] of [
+    [RSS, 'application/rss+xml'],
+    [ATOM, 'application/atom+xml'],
+    [JSON_FEED, 'application/feed+json'],
+  ]) {
+    expect(head).toMatch(
+      new RegExp(`<link rel="alternate" type="${type?.replace('+', '\\+')}" title="[^"]+" href="${path}" />`),
+    )
+    expect(page).toContain(`<a href="${path}">`)
+  }
+})
