@@ -175,7 +175,7 @@ export async function startExampleDemo(
 ): Promise<{ url: string; log: string; close: () => void }> {
   mkdirSync(run, { recursive: true })
   const child = spawn(process.execPath, [EXAMPLE_DASH, 'serve', '--demo'], {
-    env: { PATH: process.env['PATH'], EXAMPLES: run },
+    env: { PATH: process.env['PATH'], EXAMPLES: run, DASH_V1: '1' },
     stdio: 'ignore',
   })
   const [code] = (await once(child, 'close')) as [number | null]

@@ -92,22 +92,27 @@ function readChatRequest(body: unknown): ParsedChatRequest {
 }
 
 /**
- * As {@link readChatRequest}, of a body of chat completions: the content of a message is a text, a list of parts whose
- * texts count, or nothing. All other members are ignored.
+ * As {@link parseChatRequest}, of the body of another protocol, as parsed JSON: the content of a message is a text, a list
+ * of parts whose texts count, or nothing. Other members are ignored, except where a protocol has a place for those of
+ * the chat.
+ *
+ * @param own where `scope`, `sort` and `settings` stand: beside the messages, or in a member; absent: nowhere
  */
-export function readCompletionRequest(body: unknown): ParsedChatRequest {
-  const { messages } = membersOf(body) ?? {}
+export function readCompletionRequest(body: unknown, own?: 'beside' | 'forwardedProps'): ParsedChatRequest {
+  const fields = membersOf(body)
+  const { messages } = fields ?? {}
   if (!Array.isArray(messages)) return readChatRequest({ messages: null })
-  return readChatRequest({ messages: messages.slice(-MESSAGES_READ).map(withPlainContent) })
+  const others = own === 'beside' ? fields : own === undefined ? null : membersOf(fields?.[own])
+  return readChatRequest({ ...others, messages: messages.slice(-MESSAGES_READ).map(withPlainContent) })
 }
 
 function withPlainContent(message: unknown): unknown {
   const fields = membersOf(message)
   if (fields === null) return message
-  const { role, content = '' } = fields
+  const { role, parts, content = parts ?? '' } = fields
   if (!Array.isArray(content)) return { role, content: content ?? '' }
-  const parts = content.map((part: unknown) => textPartSchema.safeParse(part).data?.text ?? '')
-  return { role, content: parts.filter((text) => text !== '').join('\n') }
+  const texts = content.map((part: unknown) => textPartSchema.safeParse(part).data?.text ?? '')
+  return { role, content: texts.filter((text) => text !== '').join('\n') }
 }
 
 const textPartSchema = z.object({ type: z.literal('text'), text: z.string() })
