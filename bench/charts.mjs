@@ -28,6 +28,7 @@ function openApp(stores) {
     baseUrl: () => 'http://bench',
     agent: { routes: [] },
     widgetUrl: null,
+    embedOrigins: [],
     clock: Date.now,
     log: { info() {}, warn() {}, error: (fields, text) => console.error(text, fields) },
     checks: {},

@@ -26,6 +26,7 @@ async function measure(stores, folder) {
     baseUrl: () => 'http://bench',
     agent: { routes: [] },
     widgetUrl: null,
+    embedOrigins: [],
     clock: Date.now,
     log,
     checks: {},

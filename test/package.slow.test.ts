@@ -11,6 +11,7 @@ const BELONGS = [
   /^ops\/(?:caddy|container|grafana|prometheus|scale|static)\/(?!\.)/,
   /^(?:LICENSE|package\.json|(?:README|CHANGELOG|CONTRIBUTING|bench\/README)\.md)$/,
   /^assets\/demo\/[\w-]+\.(?:ndjson\.gz|json|md|txt)$/,
+  /^assets\/embed\/[\w-]+\.js$/,
   /^assets\/fonts\/[\w-]+\.(?:ttf|txt|md)$/,
   /^assets\/page\/[\w-]+\.(?:js|css|svg)$/,
   /^assets\/static\/[\w-]+\.html$/,

@@ -28,7 +28,7 @@
     }
   }
 
-  apply(remembered())
+  if (!('themeFixed' in root.dataset)) apply(remembered())
   document.addEventListener('DOMContentLoaded', () => {
     for (const choice of document.querySelectorAll('input[name="theme"]')) {
       if (!(choice instanceof HTMLInputElement)) continue

@@ -131,6 +131,7 @@ function openServer(fileClock) {
     trustedProxies: [],
     agent: { routes: [] },
     widgetUrl: null,
+    embedOrigins: [],
     baseUrl: () => 'http://dash.test',
     clock: Date.now,
     log: silent,

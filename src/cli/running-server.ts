@@ -149,6 +149,7 @@ async function openApp(
     mcp: requestsPerMinute === 0 ? null : mcp,
     v1: config.v1 ? await v1Ports(container, chat.answerAsDash) : null,
     widgetUrl: config.chat.verification?.widgetUrl ?? null,
+    embedOrigins: config.allowedOrigins,
     trustedProxies,
     checks,
     isDraining,

@@ -23,6 +23,7 @@ import { feedPanel, feedTabs } from './page/feed-panel.ts'
 import { mountHome, mountPanelPage } from './page/home.ts'
 import { mountItemPage } from './page/item/item-page.ts'
 import { cardRoutes } from './page/share/card-routes.ts'
+import { mountEmbed } from './page/share/embed.ts'
 import { PAGE_HEADERS, pageHeaders } from './page/layout.ts'
 import { MODELS_PATH, modelsPanel, modelsSummary } from './page/models-panel.ts'
 import { sharedSources } from './page/page-sources.ts'
@@ -60,6 +61,8 @@ export interface ServerPorts extends ReaderPorts {
   v1: V1Ports | null
   /** URL of the script of the human challenge; null if no verification is required. */
   widgetUrl: string | null
+  /** Origins whose pages may show the chat in a frame. */
+  embedOrigins: readonly string[]
   audits: Pick<State['audits'], 'newest'>
   checks: ReadinessChecks
   isDraining: () => boolean
@@ -125,6 +128,7 @@ export function createApp(ports: ServerPorts, readers = openReaders(ports)): H3 
   mountPanelPage(mount, '/status', statusPanel(log, demo), panelPage)
   const chat = chatPanel(frame.assets, widgetUrl, 'page')
   mountPanelPage(mount, '/chat', chat, { ...panelPage, headers: chatHeaders })
+  mountEmbed(app, mount, { frame, widgetUrl, origins: ports.embedOrigins, log })
   mountItemPage(mount, frame, log)
   mountSearchPage(mount, frame, log)
   mountDocs(app, mount, publishedDocuments(demo), frame, baseUrl)

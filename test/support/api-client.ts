@@ -49,6 +49,7 @@ export function openApp(stores: Stores, changes: Partial<ServerPorts> = {}): H3 
     agent: NO_CHAT,
     mcp: null,
     v1: null,
+    embedOrigins: [],
     widgetUrl: null,
     clock: Date.now,
     log: silentLog,

@@ -145,7 +145,8 @@ const server = {
   ),
   DASH_ALLOWED_ORIGINS: optional(
     origins,
-    'other origins, comma-separated, whose pages may chat and use `/mcp`',
+    'other origins, comma-separated, whose pages may chat, use `/mcp` and show the chat in a frame',
+    { page: 'docs/embedding.md' },
   ),
   DASH_MCP_REQUESTS_PER_MINUTE: preset(
     messages,

@@ -46,7 +46,7 @@ export const MENU_GROUPS: readonly PageGroup[] = [
     title: 'Start',
     pages: ['readme', 'quick-start', 'tour', 'faq', 'commands', 'configuration', 'glossary'],
   },
-  { title: 'Use', pages: ['page', 'api', 'free-models', 'chat', 'agent-chat', 'v1', 'mcp'] },
+  { title: 'Use', pages: ['page', 'api', 'free-models', 'chat', 'agent-chat', 'embedding', 'v1', 'mcp'] },
   {
     title: 'Operation',
     pages: ['deployment', 'operations', 'monitoring', 'backup', 'security', 'troubleshooting', 'errors'],

@@ -29,16 +29,18 @@ export interface PageContent {
   main: Html
   /** Null or absent: a general description. */
   preview?: Preview | null
+  /** Set for a frame on the page of another site: its colours, without header and footer. */
+  embedded?: 'auto' | 'light' | 'dark'
 }
 
 /** Renders a whole page around its content: skip link, header, landmarks, footer. */
 export function layout(
   { assets, demo, baseUrl }: Frame,
-  { title, head, tabs = TABS_TO_HOME, main, preview = null }: PageContent,
+  { title, head, tabs = TABS_TO_HOME, main, preview = null, embedded }: PageContent,
 ): string {
   const name = demo ? `DEMO: ${title}` : title
   return html`<!doctype html>
-    <html lang="en">
+    <html lang="en" ${embedded === undefined ? NOTHING : themeOf(embedded)}>
       <head>
         <meta charset="utf-8" />
         <meta name="viewport" content="width=device-width, initial-scale=1" />
@@ -52,13 +54,18 @@ export function layout(
         ${head}
       </head>
       <body>
-        <a class="skip" href="#main">Skip to the content</a>
-        ${pageHeader(demo, tabs)}
+        ${embedded === undefined ? html`<a class="skip" href="#main">Skip to the content</a>` : NOTHING}
+        ${embedded === undefined ? pageHeader(demo, tabs) : NOTHING}
         <main id="main" tabindex="-1">${main}</main>
-        ${PAGE_FOOTER}
+        ${embedded === undefined ? PAGE_FOOTER : NOTHING}
         <p id="announcements" class="unseen" role="status"></p>
       </body>
     </html> `.html
+}
+
+/** Colours that no choice stored by this browser changes. */
+function themeOf(theme: 'auto' | 'light' | 'dark'): Html {
+  return theme === 'auto' ? html`data-theme-fixed` : html`data-theme-fixed data-theme="${theme}"`
 }
 
 /** Headers of every HTML response except its policy (docs/page.md). */
@@ -91,7 +98,8 @@ export const PAGE_HEADERS = pageHeaders({})
 export function pageHeaders(additions: PolicyAdditions): Readonly<Record<string, string>> {
   const directives = new Map<string, readonly string[]>(Object.entries(POLICY))
   for (const [name, sources] of Object.entries(additions)) {
-    directives.set(name, [...(directives.get(name) ?? []), ...sources])
+    const allowed = (directives.get(name) ?? []).filter((source) => source !== "'none'")
+    directives.set(name, [...allowed, ...sources])
   }
   const policy = [...directives].map(([name, sources]) => [name, ...sources].join(' ')).join('; ')
   return { ...COMMON, 'content-security-policy': policy }
