@@ -17,12 +17,13 @@ import { similarContract } from '../../feed/search-routes.ts'
 import { respondPublished } from '../../respond.ts'
 import { route } from '../../route.ts'
 import type { Contract, Route } from '../../route.ts'
+import { onceFor } from '../../single-flight.ts'
 import { ranksContract } from '../../year/rank-routes.ts'
 import { PERIOD_TITLES } from '../header.ts'
 import type { PageSources } from '../page-sources.ts'
 import { CARD_SIZE, itemCard, listCard } from './card-svg.ts'
 import type { CardFrame } from './card-svg.ts'
-import { CARD_BUSY, cardDrawer } from './png.ts'
+import { CARD_BUSY, WAITING_MAX, cardBusy, cardDrawer } from './png.ts'
 import { CARD_PATHS, itemFacts, numbersOf } from './preview.ts'
 
 interface CardPorts {
@@ -33,6 +34,8 @@ interface CardPorts {
 /** Routes of the share cards: pictures that previews of links show (docs/page.md). */
 export function cardRoutes({ sources, host }: CardPorts): Route[] {
   const draw = cardDrawer()
+  const feedOf = onceFor(parseFeed)
+  const bound = boundedCards()
   const respondCard = async (
     event: H3Event,
     { headers }: Pick<Contract<string>, 'headers'>,
@@ -43,36 +46,64 @@ export function cardRoutes({ sources, host }: CardPorts): Route[] {
     return { name: demo ? 'DEMO: dash' : 'dash', heading, footer: `${new URL(baseUrl).host} · ${footer}` }
   }
   return [
-    route(feedCardContract, async (event) => {
-      const sort = parseLiveSort(event.url.searchParams)
-      const proved = await sources.snapshots.newest(sort)
-      if (!proved) throw new Refusal<LiveRefusal>('no_snapshot')
-      const asOf = `as of ${dayOf(proved.snapshot.generatedAt)}`
-      return respondCard(
-        event,
-        feedCardContract,
-        listCard(frameOf(PERIOD_TITLES[sort], asOf), parseFeed(proved).popular.map(rowOf)),
-      )
-    }),
-    route(yearCardContract, async (event) => {
-      const { at } = parseQuery(yearCardQuery, event.url.searchParams, { at: 'invalid_at' })
-      const now = sources.clock()
-      if (at !== undefined && !isPast(at, now)) throw new Refusal('invalid_at')
-      const selected = latestAt((await sources.publications.entries()).timeline, at ?? now)
-      if (!selected) throw new Refusal('year_history_not_found')
-      const { sha256, asOfDay } = selected.manifest
-      const listed = (await sources.lists([selected.manifest])).get(sha256)?.popular ?? []
-      const frame = frameOf(`Top Year up to ${asOfDay}`, `SHA-256 ${sha256.slice(0, 16)}…`)
-      return respondCard(event, yearCardContract, listCard(frame, listed.map(rowOf)))
-    }),
-    route(itemCardContract, async (event) => {
-      const trend = await sources.search.itemTrend(parseKey(event.url.searchParams))
-      const [{ source } = { source: '' }] = itemsOfKey(trend.key)
-      const frame = frameOf(nameOfSource(source), trend.key)
-      return respondCard(event, itemCardContract, itemCard(frame, trend.title, itemFacts(trend, source)))
-    }),
+    route(
+      feedCardContract,
+      bound(async (event) => {
+        const sort = parseLiveSort(event.url.searchParams)
+        const proved = await sources.snapshots.newest(sort)
+        if (!proved) throw new Refusal<LiveRefusal>('no_snapshot')
+        const asOf = `as of ${dayOf(proved.snapshot.generatedAt)}`
+        return respondCard(
+          event,
+          feedCardContract,
+          listCard(frameOf(PERIOD_TITLES[sort], asOf), feedOf(proved).popular.map(rowOf)),
+        )
+      }),
+    ),
+    route(
+      yearCardContract,
+      bound(async (event) => {
+        const { at } = parseQuery(yearCardQuery, event.url.searchParams, { at: 'invalid_at' })
+        const now = sources.clock()
+        if (at !== undefined && !isPast(at, now)) throw new Refusal('invalid_at')
+        const selected = latestAt((await sources.publications.entries()).timeline, at ?? now)
+        if (!selected) throw new Refusal('year_history_not_found')
+        const { sha256, asOfDay } = selected.manifest
+        const listed = (await sources.lists([selected.manifest])).get(sha256)?.popular ?? []
+        const frame = frameOf(`Top Year up to ${asOfDay}`, `SHA-256 ${sha256.slice(0, 16)}…`)
+        return respondCard(event, yearCardContract, listCard(frame, listed.map(rowOf)))
+      }),
+    ),
+    route(
+      itemCardContract,
+      bound(async (event) => {
+        const trend = await sources.search.itemTrend(parseKey(event.url.searchParams))
+        const [{ source } = { source: '' }] = itemsOfKey(trend.key)
+        const frame = frameOf(nameOfSource(source), trend.key)
+        return respondCard(event, itemCardContract, itemCard(frame, trend.title, itemFacts(trend, source)))
+      }),
+    ),
   ]
 }
+
+/** Requests for cards that may be open: each may wait for a search, a snapshot or a publication. */
+const OPEN_MAX = 2 * WAITING_MAX
+
+/** Returns a wrapper of handlers that refuses above {@link OPEN_MAX} requests. @throws Refusal `card_busy` */
+function boundedCards(): (handle: Handler) => Handler {
+  let open = 0
+  return (handle) => async (event) => {
+    if (open >= OPEN_MAX) throw cardBusy()
+    open += 1
+    try {
+      return await handle(event)
+    } finally {
+      open -= 1
+    }
+  }
+}
+
+type Handler = (event: H3Event) => Promise<Response>
 
 const CARD_HEADERS = { 'cross-origin-resource-policy': 'cross-origin', 'x-content-type-options': 'nosniff' }
 

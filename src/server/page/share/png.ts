@@ -11,7 +11,7 @@ import { RETRYABLE } from '../../route.ts'
 const CARDS_MAX = 64
 
 /** Cards that may wait to be drawn: one takes about 20 ms on one core. */
-const WAITING_MAX = 16
+export const WAITING_MAX = 16
 
 /** Seconds after which a full queue has become shorter. */
 const RETRY_SECONDS = 1
@@ -19,10 +19,15 @@ const RETRY_SECONDS = 1
 /** The refusal of {@link DrawCard}, for the contracts of its users. */
 export const CARD_BUSY = {
   status: 503,
-  when: `${WAITING_MAX} cards wait to be drawn, the maximum`,
+  when: `${WAITING_MAX} cards wait to be drawn, or twice as many requests for cards are open`,
   expected: true,
   ...RETRYABLE,
 } as const
+
+/** The refusal of a card while too many are asked for, with `retryAfterSeconds`. */
+export function cardBusy(): Refusal {
+  return new Refusal('card_busy', undefined, { members: { retryAfterSeconds: RETRY_SECONDS } })
+}
 
 const FONT_FAMILY = 'Roboto'
 const FONTS = ['Regular', 'Bold'].map((weight) =>
@@ -57,8 +62,7 @@ export function cardDrawer(): DrawCard {
     const digest = sha256Hex(svg)
     const known = cards.get(digest)
     if (known) return known
-    if (limit.pendingCount >= WAITING_MAX)
-      throw new Refusal('card_busy', undefined, { members: { retryAfterSeconds: RETRY_SECONDS } })
+    if (limit.pendingCount >= WAITING_MAX) throw cardBusy()
     const drawn = limit(draw, svg)
     cards.set(digest, drawn)
     drawn.catch(() => cards.delete(digest))

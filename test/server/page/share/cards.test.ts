@@ -160,3 +160,26 @@ describe('previews of a page', () => {
     expect(item.page).toContain(`http://dash.test/charts/item.svg?key=hn-15&amp;at=${at}&amp;theme=light`)
   })
 })
+
+test('no more than 32 requests for cards are open, and the next ones are refused with the time to wait', async () => {
+  const workspace = await changedYear()
+  await refresh(workspace.search)
+  let isHeld = true
+  const search = {
+    ...workspace.search,
+    by: (caller: Parameters<typeof workspace.search.by>[0]) => ({
+      ...workspace.search.by(caller),
+      async itemTrend(key: string) {
+        await expect.poll(() => isHeld).toBe(false)
+        return workspace.search.by(caller).itemTrend(key)
+      },
+    }),
+  }
+  const app = openApp({ ...workspace, search })
+  const asked = Array.from({ length: 32 }, () => requestRoute(app, '/cards/item.png?key=hn-15'))
+  await new Promise((resolve) => setTimeout(resolve, 50))
+  const refused = await requestRoute(app, '/cards/item.png?key=hn-15')
+  expect([refused.status, refused.error, refused.headers.get('retry-after')]).toEqual([503, 'card_busy', '1'])
+  isHeld = false
+  for (const { status } of await Promise.all(asked)) expect(status).toBe(200)
+})
