@@ -1,11 +1,16 @@
+import { mkdirSync } from 'node:fs'
+import { join } from 'node:path'
 import { H3 } from 'h3'
 import { OpenAI } from 'openai'
+import { fileObjects } from '../../src/adapters/objects/open.ts'
 import { openPassThrough } from '../../src/adapters/provider/pass-through.ts'
 import type { StoredRun } from '../../src/domain/models/schema.ts'
+import { sealRun } from '../../src/domain/models/stored-run.ts'
 import { v1Routes } from '../../src/server/v1/routes.ts'
 import type { V1Ports } from '../../src/server/v1/ports.ts'
 import { onTestFinished } from 'vitest'
 import { listenLocally } from './api-client.ts'
+import { temporaryFolder } from './dash.ts'
 import { candidate, catalogueModel, evaluation, RUN_AT, sampleRun } from './free-models.ts'
 import type { Behaviour } from './provider-wire.ts'
 import { startProvider } from './synthetic-provider.ts'
@@ -28,6 +33,15 @@ export const V1_RUN = sampleRun({
     candidate('maker/talker:free', { evaluation: evaluation(RUN_AT, [0, 100, 0], false) }),
   ],
 })
+
+/** A data folder with a stored ranking of these models. */
+export async function folderWithRanking(models: readonly string[]): Promise<string> {
+  const folder = temporaryFolder()
+  const run = sampleRun({ now: Date.now(), candidates: models.map((id) => candidate(id)) })
+  mkdirSync(join(folder, 'objects'))
+  await fileObjects(join(folder, 'objects')).recommendations.put(run.rankingVersion, sealRun(run))
+  return folder
+}
 
 export interface V1Server {
   url: string

@@ -1,19 +1,15 @@
-import { mkdirSync, readdirSync, readFileSync } from 'node:fs'
+import { readdirSync, readFileSync } from 'node:fs'
 import { join } from 'node:path'
 import { OpenAI } from 'openai'
 import { expect, onTestFinished, test } from 'vitest'
-import { fileObjects } from '../../../src/adapters/objects/open.ts'
 import { startServer } from '../../../src/cli/running-server.ts'
 import type { StartedServer } from '../../../src/cli/running-server.ts'
 import { readConfig } from '../../../src/cli/settings/read-config.ts'
-import { sealRun } from '../../../src/domain/models/stored-run.ts'
 import { DEMO_MODELS, demoRouterApp } from '../../../src/server/demo/router-app.ts'
 import { listenLocally } from '../../support/api-client.ts'
-import { temporaryFolder } from '../../support/dash.ts'
-import { candidate, sampleRun } from '../../support/free-models.ts'
 import { startProvider } from '../../support/synthetic-provider.ts'
 import type { SyntheticProvider } from '../../support/synthetic-provider.ts'
-import { CALLER_KEY, errorBody, json } from '../../support/v1.ts'
+import { CALLER_KEY, errorBody, folderWithRanking, json } from '../../support/v1.ts'
 
 interface WholeServer extends StartedServer {
   folder: string
@@ -23,10 +19,7 @@ interface WholeServer extends StartedServer {
 
 /** The server of `dash serve` with a stored ranking of these models. */
 async function serve(models: readonly string[], env: Record<string, string>): Promise<WholeServer> {
-  const folder = temporaryFolder()
-  const run = sampleRun({ now: Date.now(), candidates: models.map((id) => candidate(id)) })
-  mkdirSync(join(folder, 'objects'))
-  await fileObjects(join(folder, 'objects')).recommendations.put('2026-08-22.v1', sealRun(run))
+  const folder = await folderWithRanking(models)
   const settings = { DASH_DATA_DIR: folder, DASH_METRICS_ADDRESS: '127.0.0.1:0', ...env }
   const config = readConfig({ port: '0' }, settings, folder)
   const lines: string[] = []
