@@ -1,12 +1,14 @@
 /**
- * Makes the pictures of the README and of the tour from the demo: `docs/pictures/*.png` and the moving picture of the slider.
+ * Makes the pictures of the documents from the demo: `docs/pictures/*.png` and the moving picture of the slider.
  *
  *     npm run pictures
  *
  * It needs Chromium (`/usr/bin/chromium`, or the path in `CHROMIUM`), ImageMagick and gifsicle.
  */
 import { execFileSync, spawn } from 'node:child_process'
+import { once } from 'node:events'
 import { mkdirSync, mkdtempSync, rmSync, statSync } from 'node:fs'
+import { createServer } from 'node:http'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { fileURLToPath } from 'node:url'
@@ -27,7 +29,11 @@ const COLOURS = 96
 /** Frames of the moving picture, hundredths of a second between them, and its width. */
 const [FRAMES, DELAY, WIDTH] = [24, 30, 720]
 
-/** @type {readonly { name: string, path: string, colorScheme?: 'dark', prepare?: (page: Page) => Promise<void> }[]} */
+/**
+ * Path is on the demo, or, with `site`, on the site that embeds its chat.
+ *
+ * @type {readonly { name: string, path: string, site?: true, colorScheme?: 'dark', prepare?: (page: Page) => Promise<void> }[]}
+ */
 const PICTURES = [
   { name: 'home-light', path: '/' },
   { name: 'home-dark', path: '/', colorScheme: 'dark' },
@@ -55,19 +61,33 @@ const PICTURES = [
       await page.getByRole('button', { name: 'Copy' }).first().waitFor()
     },
   },
+  {
+    name: 'embedded',
+    path: '/',
+    site: true,
+    async prepare(page) {
+      await page.getByRole('button', { name: 'Ask dash' }).click()
+      const chat = page.frameLocator('iframe')
+      await chat.getByRole('textbox', { name: /message|question/i }).fill('What is trending?')
+      await chat.getByRole('textbox', { name: /message|question/i }).press('Enter')
+      await chat.getByRole('button', { name: 'Copy' }).first().waitFor()
+    },
+  },
 ]
 
 async function main() {
-  const demo = await startDemo()
+  const site = await startSite()
+  const demo = await startDemo(site.origin)
+  site.embed(demo.url)
   const browser = await chromium.launch({
     executablePath: process.env['CHROMIUM'] ?? '/usr/bin/chromium',
     args: ['--no-sandbox', '--disable-gpu', '--hide-scrollbars'],
   })
   try {
     mkdirSync(TARGET, { recursive: true })
-    for (const { name, path, colorScheme = 'light', prepare } of PICTURES) {
+    for (const { name, path, site: isSite = false, colorScheme = 'light', prepare } of PICTURES) {
       const page = await (await browser.newContext({ viewport: SCREEN, colorScheme })).newPage()
-      await page.goto(demo.url + path, { waitUntil: 'networkidle' })
+      await page.goto((isSite ? site.origin : demo.url) + path, { waitUntil: 'networkidle' })
       await prepare?.(page)
       await page.waitForLoadState('networkidle')
       const file = join(TARGET, `${name}.png`)
@@ -82,14 +102,43 @@ async function main() {
   } finally {
     await browser.close()
     await demo.close()
+    site.close()
   }
   report()
 }
 
-/** Starts the built program with the demo. */
-async function startDemo() {
+/** Starts a site of its own origin, whose page loads the chat of a server. */
+async function startSite() {
+  let chat = ''
+  const server = createServer((_request, response) => {
+    response.setHeader('content-type', 'text/html; charset=utf-8')
+    response.end(`<!doctype html><html lang="en"><title>A site</title>
+      <body style="margin: 4rem; max-width: 36rem; font: 1.1rem/1.6 sans-serif">
+      <h1>The site of a club</h1>
+      <p>We meet on Tuesdays and talk about what is new in free language models. Ask the button below before you come.</p>
+      <p>Programs of the last meetings stand on the page of the archive.</p>
+      <script src="${chat}/embed/chat.js" data-label="Ask dash" async></script></body></html>`)
+  })
+  server.listen(0, '127.0.0.1')
+  await once(server, 'listening')
+  const { port } = /** @type {import('node:net').AddressInfo} */ (server.address())
+  return {
+    origin: `http://localhost:${port}`,
+    /** @param {string} url address of the server */
+    embed: (url) => void (chat = url),
+    close: () => server.close(),
+  }
+}
+
+/**
+ * Starts the built program with the demo.
+ *
+ * @param {string} origin of the site that may embed its chat
+ */
+async function startDemo(origin) {
   const server = spawn(process.execPath, [join(ROOT, 'dist/cli/main.js'), 'serve', '--demo', '--port', '0'], {
     stdio: ['ignore', 'pipe', 'inherit'],
+    env: { ...process.env, DASH_ALLOWED_ORIGINS: origin },
   })
   const url = await new Promise((resolve, reject) => {
     let output = ''

@@ -7,6 +7,9 @@ import { picture, seriousFindings, visit } from './browser.ts'
 
 const LOADER_MAX_BYTES = 3_072
 
+/** The frame has 640 pixels; everything else of the chat takes less than half. */
+const CHAT_LOG_MIN_HEIGHT = 320
+
 /** A site of its own origin, whose policy allows the scripts and frames of the chat's server and nothing else. */
 async function startHost(): Promise<{ origin: string; serves: (chat: string) => void; close: () => void }> {
   let chat = ''
@@ -58,6 +61,8 @@ test('the button on the page of an allowed site opens the chat, which answers, a
   await chat.getByRole('button', { name: 'Copy' }).waitFor()
   expect(await chat.locator('#chat-log').textContent()).toContain('Trending now')
   await picture(page, 'embedded-chat', false)
+  expect(await chat.getByRole('heading', { name: 'Chat' }).count()).toBe(1)
+  expect((await chat.locator('#chat-log').boundingBox())?.height).toBeGreaterThan(CHAT_LOG_MIN_HEIGHT)
   expect(await seriousFindings(page)).toEqual([])
   await chat.getByRole('button', { name: 'Close' }).click()
   await expect.poll(() => button.getAttribute('aria-expanded')).toBe('false')
