@@ -56,8 +56,8 @@ const CHAT_OFF = html`<p class="notice">The chat of this server is off or not se
 /** Questions that the tools can answer on any archive. */
 const SUGGESTIONS = [
   'What are people talking about today?',
-  'What changed in the Top Year?',
-  'Which free model should I use?',
+  'What leads the Top Year?',
+  'How often is Rust mentioned?',
 ]
 
 function sheet(hasItemChat: boolean, widgetUrl: string | null, isPage: boolean): Html {
