@@ -1,9 +1,11 @@
 /**
  * Changes src in small ways, one at a time in a copy of the repository, and tells which changes no test notices: first
  * the tests that import the changed file, then the rest of the suite. `--related` leaves out the rest. With
- * `--suite slow` the program is built from each change.
+ * `--suite slow` the program is built from each change. `--again FILE` takes from the same sample only the changes that
+ * survived a run, of which FILE is the output.
  *
  * usage: node scripts/attacks/mutations.mjs [--count 80] [--seed 1] [--under src/domain] [--suite fast|slow] [--related]
+ *   [--again FILE]
  */
 import { execFileSync, spawnSync } from 'node:child_process'
 import { cpSync, existsSync, mkdtempSync, readFileSync, rmSync, writeFileSync } from 'node:fs'
@@ -20,10 +22,13 @@ const { values: flags } = parseArgs({
     under: { type: 'string', default: 'src' },
     suite: { type: 'string', default: 'fast' },
     related: { type: 'boolean', default: false },
+    again: { type: 'string' },
   },
 })
 if (!/^\d+$/.test(flags.count + flags.seed) || !['fast', 'slow'].includes(flags.suite)) {
-  console.error('usage: mutations.mjs [--count N] [--seed N] [--under PATH] [--suite fast|slow] [--related]')
+  console.error(
+    'usage: mutations.mjs [--count N] [--seed N] [--under PATH] [--suite fast|slow] [--related] [--again FILE]',
+  )
   process.exit(64)
 }
 
@@ -170,22 +175,30 @@ function fate(copy, file) {
   return 'survived'
 }
 
+/** The line of a mutation in the output. */
+function nameOf(told, { kind, file, index }) {
+  return `${told.padEnd(8)} ${kind.padEnd(7)} ${file}:${index + 1}\n`
+}
+
 const copy = copyRepository()
 process.once('exit', () => rmSync(copy, { recursive: true, force: true }))
 process.once('SIGINT', () => process.exit(130))
 process.once('SIGTERM', () => process.exit(143))
 
 const files = git('ls-files', '-z', '--', flags.under).filter((file) => /^src\/.*\.ts$/.test(file))
-const mutations = sample(files.flatMap(mutationsOf), Number(flags.count), randomOf(Number(flags.seed)))
+const sampled = sample(files.flatMap(mutationsOf), Number(flags.count), randomOf(Number(flags.seed)))
+const output = flags.again === undefined ? null : readFileSync(flags.again, 'utf8')
+const mutations = sampled.filter((one) => output?.includes(nameOf('survived', one)) ?? true)
 const fates = {}
-for (const { kind, file, index, from, to, taken } of mutations) {
+for (const mutation of mutations) {
+  const { file, index, from, to, taken } = mutation
   const path = join(copy, file)
   const original = readFileSync(path, 'utf8')
   writeFileSync(path, original.split('\n').toSpliced(index, taken, to).join('\n'))
   const told = fate(copy, file)
   writeFileSync(path, original)
   fates[told] = (fates[told] ?? 0) + 1
-  console.log(`${told.padEnd(8)} ${kind.padEnd(7)} ${file}:${index + 1}`)
+  process.stdout.write(nameOf(told, mutation))
   if (told === 'survived') console.log(`${from.replace(/^/gm, '  - ')}\n${to.replace(/^/gm, '  + ')}`)
 }
 console.log(
