@@ -64,6 +64,13 @@ test('the discussion and the article of a story open by key', async () => {
   expect(await page.locator('body').textContent()).toBe('elsewhere')
 })
 
+/** The rules that are in force. A dialog reports that it was closed in a later task of the browser. */
+async function rulesOf(page: Page): Promise<unknown> {
+  const stored: string = (await page.evaluate('localStorage.getItem("dash-hidden")')) ?? '{}'
+  const { words, domains, hidesRead } = JSON.parse(stored) as Record<string, unknown>
+  return { words, domains, hidesRead }
+}
+
 test('words, domains and opened stories are hidden in the browser alone', async () => {
   const { page } = await visit(demo.url + WEEK)
   const sent: string[] = []
@@ -75,6 +82,9 @@ test('words, domains and opened stories are hidden in the browser alone', async 
   await page.locator('dialog.help [name="words"]').fill(`${word}, nothing has this`)
   await page.locator('dialog.help [name="domains"]').fill(`https://www.${host}/x`)
   await page.locator('dialog.help button:text("Done")').click()
+  await expect
+    .poll(() => rulesOf(page))
+    .toEqual({ words: [word, 'nothing has this'], domains: [host], hidesRead: false })
   const titles = await page.locator('.lead .item:visible .title').allTextContents()
   expect(titles.filter((title) => title.toLowerCase().includes(word))).toEqual([])
   expect(await page.locator('.lead .item:visible .host').allTextContents()).not.toContain(host)
@@ -85,6 +95,7 @@ test('words, domains and opened stories are hidden in the browser alone', async 
   await page.locator('dialog.help [name="domains"]').fill('')
   await page.locator('dialog.help [name="read"]').check()
   await page.keyboard.press('Escape')
+  await expect.poll(() => rulesOf(page)).toEqual({ words: [], domains: [], hidesRead: true })
   await page.route(/^https?:\/\/(?!127\.0\.0\.1|localhost)/, (route) => route.fulfill({ body: 'elsewhere' }))
   const [read = '', ...others] = await keysOf(page)
   await page.keyboard.press('j')
