@@ -103,7 +103,8 @@ test('the parser keeps no event and no stream above its limits', () => {
   const bounds = { maxEventBytes: 60, maxBytes: 200 }
   expect(eventsOf([line, line, line], bounds).length).toBe(3)
   expect(() => eventsOf([line, line, line, line], bounds)).toThrow(StreamTooLarge)
-  expect(() => eventsOf([Buffer.from(`data: ${'x'.repeat(60)}`)], bounds)).toThrow(StreamTooLarge)
+  expect(eventsOf([Buffer.from(`data: ${'x'.repeat(54)}`)], bounds).length).toBe(1)
+  expect(() => eventsOf([Buffer.from(`data: ${'x'.repeat(55)}`)], bounds)).toThrow(StreamTooLarge)
   const comments = Buffer.from(': ping\n\n'.repeat(26))
   expect(() => eventsOf([comments], bounds)).toThrow(StreamTooLarge)
 })
