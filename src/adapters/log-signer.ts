@@ -91,7 +91,7 @@ function readRecord(path: string): string {
   } catch (error) {
     const why = `the record of the last signed checkpoint cannot be read (${messageOf(error)})`
     throw storageUnavailable(
-      `${why}; the key signs nothing without ${path}: see docs/backup.md#the-key-of-the-log`,
+      `${why}; the key signs nothing without ${path}: see docs/signed-log.md#keeping-the-key`,
       error,
     )
   }

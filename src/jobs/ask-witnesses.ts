@@ -93,7 +93,7 @@ export async function askWitnesses(
 export function requireNoFork({ fork }: AskedWitnesses): void {
   if (fork === null) return
   const advice =
-    'restore the missing entries, or remove the witness if it is wrong: docs/backup.md#a-second-history'
+    'restore the missing entries, or remove the witness if it is wrong: docs/signed-log.md#a-second-history'
   throw storageDamaged(`the witness ${fork}; ${advice}`)
 }
 

@@ -59,7 +59,7 @@ export async function readSigned({ objects, log }: SignPorts): Promise<SignedBef
 
 /** What to do if the ledger does not continue a signed checkpoint. */
 export const SECOND_HISTORY_ADVICE =
-  'restore the missing entries, or found a new log: docs/backup.md#a-second-history'
+  'restore the missing entries, or found a new log: docs/signed-log.md#a-second-history'
 
 /** Returns how the ledger contradicts a signed checkpoint, as an older copy or a different ledger does; null if not. */
 export function secondHistory(signed: SignedBefore, rows: readonly LedgerRow[]): string | null {

@@ -278,7 +278,7 @@ describe('a restored machine, whose ledger, objects and record of the key are on
       await expect(publishDay(at, 1, hours)).rejects.toMatchObject({
         ...DAMAGED,
         detail: expect.stringMatching(
-          /^the witness w2.example reports a second history: it has cosigned size 2, but the ledger has size 1; .*docs\/backup.md#a-second-history$/,
+          /^the witness w2.example reports a second history: it has cosigned size 2, but the ledger has size 1; .*docs\/signed-log.md#a-second-history$/,
         ) as string,
       })
     await expect(sign(at, 1, 3)).rejects.toMatchObject(DAMAGED)

@@ -188,6 +188,6 @@ function obstacleTo({ log, tree }: SignedArchive, there: CheckpointThere): strin
 
 function checkpointRefused(obstacle: string): Refusal<StorageRefusal> {
   const advice =
-    'restore what this archive lost (docs/backup.md#a-second-history), or export to an empty target'
+    'restore what this archive lost (docs/signed-log.md#a-second-history), or export to an empty target'
   return storageDamaged(`${STATIC_CHECKPOINT} in the target ${obstacle}; ${advice}`)
 }

@@ -51,7 +51,7 @@ export const MENU_GROUPS: readonly PageGroup[] = [
     title: 'Operation',
     pages: ['deployment', 'operations', 'monitoring', 'backup', 'security', 'troubleshooting', 'errors'],
   },
-  { title: 'Proof', pages: ['proof', 'auditing', 'publishing', 'static-hosting', 'ranking'] },
+  { title: 'Proof', pages: ['proof', 'auditing', 'publishing', 'signed-log', 'static-hosting', 'ranking'] },
   { title: 'Data', pages: ['collecting', 'importing', 'articles'] },
   {
     title: 'Internals',

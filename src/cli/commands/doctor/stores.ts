@@ -175,7 +175,7 @@ function judgeDatabase(store: string, { name, exists: there, migrations }: Inspe
 }
 
 const LOG_REMEDY =
-  'correct the settings, or restore the key and its record (docs/backup.md#the-key-of-the-log)'
+  'correct the settings, or restore the key and its record (docs/signed-log.md#keeping-the-key)'
 
 /** Checks the key of the log, its record, which the ledger must continue, and the policy of its witnesses. */
 async function inspectLog(container: Container): Promise<Check[]> {

@@ -225,7 +225,7 @@ describe('witnesses', () => {
       detail: `the key of ${ORIGIN} last signed a checkpoint of size 0; witnesses: 1`,
     })
     rmSync(`${env['DASH_LOG_KEY_FILE']}.signed`)
-    const mend: unknown = expect.stringContaining('docs/backup.md#the-key-of-the-log')
+    const mend: unknown = expect.stringContaining('docs/signed-log.md#keeping-the-key')
     expect(await checkOf()).toMatchObject({ verdict: 'problem', mend })
   })
 })
@@ -263,7 +263,7 @@ test('publish-year and checkpoint refuse a restored backup that lacks a signed e
   expect(findings.find(({ check }) => check === 'log')).toMatchObject({
     verdict: 'problem',
     detail: `the ledger does not continue the tree in the record of the log key: ${contradiction}`,
-    mend: expect.stringContaining('docs/backup.md#a-second-history') as unknown,
+    mend: expect.stringContaining('docs/signed-log.md#a-second-history') as unknown,
   })
   const otherKey = { ...env, DASH_LOG_KEY_FILE: join(folder, 'no-such.key') }
   const unnamed = await dash(['verify-archive', '--data-dir', restored], { env: otherKey })
