@@ -163,6 +163,12 @@ function isKeyOf<Key extends string>(record: Readonly<Record<Key, unknown>>, key
   return Object.hasOwn(record, key)
 }
 
+/** The refusal of another method than GET. */
+export const METHOD_NOT_ALLOWED = {
+  status: 405,
+  when: 'the method is neither GET nor OPTIONS; the response has `Allow: GET`',
+} as const
+
 /**
  * Members shared by the contracts of all public routes: pages of any origin may read them, and every response links to
  * its description.

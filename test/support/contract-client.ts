@@ -1,12 +1,7 @@
 import type { H3 } from 'h3'
 import { expect } from 'vitest'
 import { sha256Hex, sha256HexToBase64 } from '../../src/domain/digest.ts'
-import {
-  atomContract,
-  jsonFeedContract,
-  liveContract,
-  rssContract,
-} from '../../src/server/feed/live-routes.ts'
+import { SUBSCRIPTION_CONTRACTS, liveContract } from '../../src/server/feed/live-routes.ts'
 import { searchContract, similarContract, trendContract } from '../../src/server/feed/search-routes.ts'
 import { MODEL_CHANGES_CONTRACTS } from '../../src/server/models/changes-feed.ts'
 import { FREE_MODELS_CONTRACTS } from '../../src/server/models/routes.ts'
@@ -21,11 +16,7 @@ import {
   timeMapContract,
 } from '../../src/server/year/routes.ts'
 
-import {
-  changesAtomContract,
-  changesJsonContract,
-  changesRssContract,
-} from '../../src/server/year/year-changes.ts'
+import { YEAR_CHANGES_CONTRACTS } from '../../src/server/year/year-changes.ts'
 import {
   checkpointContract,
   policyContract,
@@ -48,9 +39,7 @@ export const PUBLIC_CONTRACTS: readonly Contract<string>[] = [
   indexContract,
   objectContract,
   timeMapContract,
-  changesRssContract,
-  changesAtomContract,
-  changesJsonContract,
+  ...YEAR_CHANGES_CONTRACTS,
   ranksContract,
   chartContract,
   itemChartContract,
@@ -60,9 +49,7 @@ export const PUBLIC_CONTRACTS: readonly Contract<string>[] = [
   policyContract,
   proofContract,
   liveContract,
-  rssContract,
-  atomContract,
-  jsonFeedContract,
+  ...SUBSCRIPTION_CONTRACTS,
   feedCardContract,
   searchContract,
   similarContract,

@@ -1,7 +1,7 @@
 import { z } from 'zod'
 import { AGENT_CONTRACTS, AGENT_DOCS } from '../agent/contracts.ts'
 import { agUiContract, uiContract } from '../agent/protocols.ts'
-import { FEED_DOCS, atomContract, jsonFeedContract, liveContract, rssContract } from '../feed/live-routes.ts'
+import { FEED_DOCS, SUBSCRIPTION_CONTRACTS, liveContract } from '../feed/live-routes.ts'
 import { SEARCH_DOCS, searchContract, similarContract, trendContract } from '../feed/search-routes.ts'
 import { MCP_DOCS, mcpContract } from '../mcp/route.ts'
 import { MODEL_CHANGES_CONTRACTS } from '../models/changes-feed.ts'
@@ -19,7 +19,7 @@ import {
 } from '../year/routes.ts'
 import { chartContract, itemChartContract, ranksContract } from '../year/rank-routes.ts'
 import { feedCardContract, itemCardContract, yearCardContract } from '../page/share/card-routes.ts'
-import { changesAtomContract, changesJsonContract, changesRssContract } from '../year/year-changes.ts'
+import { YEAR_CHANGES_CONTRACTS } from '../year/year-changes.ts'
 import { V1_CONTRACTS, V1_DOCS } from '../v1/contracts.ts'
 import {
   LOG_DOCS,
@@ -56,9 +56,7 @@ const INTERFACES: readonly Interface[] = [
       indexContract,
       objectContract,
       timeMapContract,
-      changesRssContract,
-      changesAtomContract,
-      changesJsonContract,
+      ...YEAR_CHANGES_CONTRACTS,
       ranksContract,
       chartContract,
       itemChartContract,
@@ -77,7 +75,7 @@ const INTERFACES: readonly Interface[] = [
     title: 'Live feed',
     summary: 'Serves the trends of now and of the last day, week and month, also as RSS, Atom and JSON Feed.',
     version: '1.0.0',
-    contracts: [liveContract, rssContract, atomContract, jsonFeedContract, feedCardContract],
+    contracts: [liveContract, ...SUBSCRIPTION_CONTRACTS, feedCardContract],
   },
   {
     path: SEARCH_DOCS,

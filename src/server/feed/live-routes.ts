@@ -1,5 +1,4 @@
 import { LRUCache } from 'lru-cache'
-import { z } from 'zod'
 import { liveQuery, parseLiveSort } from '../../domain/feed/live-sort.ts'
 import type { LiveRefusal } from '../../domain/feed/live-sort.ts'
 import { COLUMN_LENGTH } from '../../domain/feed/columns.ts'
@@ -18,12 +17,12 @@ import type { FeedRule } from '../../domain/feed/rule.ts'
 import { Refusal } from '../../domain/refusal.ts'
 import { respondPublished } from '../respond.ts'
 import type { PublishedBody } from '../respond.ts'
-import { publicAccess, route } from '../route.ts'
+import { METHOD_NOT_ALLOWED, publicAccess, route } from '../route.ts'
 import type { Contract, Route } from '../route.ts'
 import { onceFor } from '../single-flight.ts'
 import { jsonFeedSchema, subscriptionFeed } from './feeds.ts'
 import type { FeedHost } from './feeds.ts'
-import { writeAtom, writeJsonFeed, writeRss } from './formats.ts'
+import { feedContracts, feedRoutes } from './feed-routes.ts'
 import type { FeedDocument } from './formats.ts'
 import { parseFeed, publishedFrom } from './proved-snapshots.ts'
 import type { ProvedFeed, ProvedSnapshots } from './proved-snapshots.ts'
@@ -76,9 +75,7 @@ export function liveRoutes(snapshots: ProvedSnapshots, host: () => FeedHost): Ro
 
   return [
     live(liveContract, (feed, rule) => JSON.stringify(rule === null ? feed : applyRule(feed, rule)), true),
-    subscription(rssContract, writeRss),
-    subscription(atomContract, writeAtom),
-    subscription(jsonFeedContract, writeJsonFeed),
+    ...feedRoutes(SUBSCRIPTION_CONTRACTS, subscription),
   ]
 }
 
@@ -107,10 +104,7 @@ const REFUSALS = {
     },
   },
   no_snapshot: { status: 404, when: 'no snapshot of the live feed is stored yet' },
-  method_not_allowed: {
-    status: 405,
-    when: 'the method is neither GET nor OPTIONS; the response has `Allow: GET`',
-  },
+  method_not_allowed: METHOD_NOT_ALLOWED,
   feed_storage_unavailable: { status: 503, when: 'the feed database cannot be opened or reached' },
   feed_snapshot_corrupt: {
     status: 503,
@@ -155,38 +149,18 @@ export const liveContract: LiveContract = {
   successDescription: 'The feed; without a rule, byte for byte from the snapshot',
 }
 
-/** `GET /api/rss` (docs/api.md). */
-export const rssContract: LiveContract = {
+/** The subscriptions (docs/api.md). */
+export const SUBSCRIPTION_CONTRACTS = feedContracts<LiveRefusal>({
   ...COMMON,
-  path: '/api/rss',
-  operationId: 'getRss',
-  summary: 'Get the live feed as RSS 2.0',
+  content: 'the live feed',
+  addresses: [
+    ['/api/rss', 'getRss'],
+    ['/api/atom', 'getAtom'],
+    ['/api/feed.json', 'getJsonFeed'],
+  ],
   description: [
     'Popular, hype and image items of the newest snapshot as one list in the order of `agg_score`. With `q`,',
     '`source`, `minPoints`, `minComments` or `top`: the matching items of every list.',
   ].join(' '),
-  contentType: 'application/rss+xml',
-  success: z.string(),
-  successDescription: 'An RSS 2.0 document',
-}
-
-/** `GET /api/atom` (docs/api.md). */
-export const atomContract: LiveContract = {
-  ...rssContract,
-  path: '/api/atom',
-  operationId: 'getAtom',
-  summary: 'Get the live feed as Atom',
-  contentType: 'application/atom+xml',
-  successDescription: 'An Atom 1.0 document',
-}
-
-/** `GET /api/feed.json` (docs/api.md). */
-export const jsonFeedContract: LiveContract = {
-  ...rssContract,
-  path: '/api/feed.json',
-  operationId: 'getJsonFeed',
-  summary: 'Get the live feed as JSON Feed',
-  contentType: 'application/feed+json',
-  success: jsonFeedSchema,
-  successDescription: 'A JSON Feed 1.1 document',
-}
+  jsonFeed: jsonFeedSchema,
+})

@@ -17,7 +17,7 @@ import {
 import type { SearchCaller, SearchRefusal } from '../../domain/feed/search.ts'
 import type { CallerSearch, FeedSearch } from '../../domain/ports.ts'
 import { publishedBody, respondPublished } from '../respond.ts'
-import { RETRYABLE, publicAccess, route } from '../route.ts'
+import { METHOD_NOT_ALLOWED, RETRYABLE, publicAccess, route } from '../route.ts'
 import type { Contract, Route } from '../route.ts'
 
 /** Routes of the search, of similar items and of trends (docs/api.md). */
@@ -72,10 +72,7 @@ const REFUSALS = {
     when: 'neither or both of `key` and `term` are given, `key` has a time, or the term is blank or too long',
   },
   item_not_found: { status: 404, when: 'no item with this key is stored' },
-  method_not_allowed: {
-    status: 405,
-    when: 'the method is neither GET nor OPTIONS; the response has `Allow: GET`',
-  },
+  method_not_allowed: METHOD_NOT_ALLOWED,
   search_limit: {
     status: 429,
     when:

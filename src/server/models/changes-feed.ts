@@ -7,24 +7,20 @@ import { proveRun } from '../../domain/models/stored-run.ts'
 import type { Objects } from '../../domain/ports.ts'
 import { Refusal } from '../../domain/refusal.ts'
 import type { FeedHost } from '../feed/feeds.ts'
+import { changesFeedRoutes, feedContracts } from '../feed/feed-routes.ts'
 import {
   jsonFeedAbout,
   jsonFeedDocument,
   jsonFeedItem,
   permanentId,
-  writeAtom,
   writeJsonFeed,
-  writeRss,
   xml,
 } from '../feed/formats.ts'
 import type { FeedDocument } from '../feed/formats.ts'
-import { publishedBody, respondPublished } from '../respond.ts'
-import type { PublishedBody } from '../respond.ts'
-import { route } from '../route.ts'
 import type { Route } from '../route.ts'
 import { singleFlight } from '../single-flight.ts'
 import { CACHE_CONTROL, COMMON, FREE_MODELS_DOCS } from './routes.ts'
-import type { FreeModelContract, ServedRecommendation } from './routes.ts'
+import type { ServedRecommendation } from './routes.ts'
 
 /** Newest runs that are compared; the first of them has none before it. */
 const RUNS_MAX = 61
@@ -47,7 +43,7 @@ interface ReadRun {
 export function modelChangesRoutes({ recommendations, recommendation, host }: ModelChangesPorts): Route[] {
   const readRuns = runReader(recommendations)
 
-  const readSteps = singleFlight(async () => {
+  const readChanges = singleFlight(async () => {
     const { run: current, seed } = await recommendation()
     // A run that a crash stored without making it the current one was never served.
     const isServed = (version: string): boolean =>
@@ -58,28 +54,11 @@ export function modelChangesRoutes({ recommendations, recommendation, host }: Mo
     const name = [...runs.map(({ rankingVersion }) => rankingVersion), '-', ...unreadable, updatedAt].join(
       ' ',
     )
-    return { steps: runSteps(runs), unreadable, updatedAt, name }
+    const facts = { steps: runSteps(runs), unreadable, updatedAt }
+    const documentFor = (path: string): FeedDocument => changesFeed(facts, host(), path)
+    return { name, cacheControl: CACHE_CONTROL, documentFor }
   })
-
-  const serve = (contract: FreeModelContract, write: (feed: FeedDocument) => string): Route => {
-    let cached: { name: string; body: PublishedBody } | null = null
-    return route(contract, async (event) => {
-      const { name, ...facts } = await readSteps()
-      if (cached?.name !== name) {
-        const document = write(changesFeed(facts, host(), contract.path))
-        const contentType = `${contract.contentType}; charset=utf-8`
-        const body = publishedBody(Buffer.from(document), { contentType, cacheControl: CACHE_CONTROL })
-        cached = { name, body }
-      }
-      return respondPublished(event, contract.headers, cached.body)
-    })
-  }
-
-  return [
-    serve(modelChangesRssContract, writeRss),
-    serve(modelChangesAtomContract, writeAtom),
-    serve(modelChangesJsonContract, writeJsonFeed),
-  ]
+  return changesFeedRoutes(MODEL_CHANGES_CONTRACTS, readChanges)
 }
 
 /** Reads the newest runs in ascending order. Each sound run is read and verified once: it never changes. */
@@ -241,54 +220,27 @@ function periodOf({ firstDay, lastDay }: MissedDays): string {
 
 const { 'X-Free-LLM-Seed': _seed, ...successHeaders } = COMMON.successHeaders
 
-/** `GET /api/free-llm/changes.rss` (docs/free-models.md#changes). */
-const modelChangesRssContract: FreeModelContract = {
+const CHANGES_JSON_PATH = '/api/free-llm/changes.json'
+
+/** The feed of changes (docs/free-models.md#changes). */
+export const MODEL_CHANGES_CONTRACTS = feedContracts({
   ...COMMON,
   successHeaders,
-  path: '/api/free-llm/changes.rss',
-  operationId: 'getFreeModelChangesRss',
-  summary: 'Get the changes of the free models as RSS 2.0',
+  content: 'the changes of the free models',
+  addresses: [
+    ['/api/free-llm/changes.rss', 'getFreeModelChangesRss'],
+    ['/api/free-llm/changes.atom', 'getFreeModelChangesAtom'],
+    [CHANGES_JSON_PATH, 'getFreeModelChangesJson'],
+  ],
   description: [
     `One entry for each new primary, each model that went and each model that came in the newest ${RUNS_MAX} stored runs,`,
     `with its reason; at most ${ENTRIES_MAX} entries, the newest first. Days without an evaluation and unreadable runs are named.`,
     'Without two stored runs the feed is empty.',
   ].join(' '),
-  contentType: 'application/rss+xml',
-  success: z.string(),
-  successDescription: 'An RSS 2.0 document',
-}
-
-/** `GET /api/free-llm/changes.atom` (docs/free-models.md#changes). */
-const modelChangesAtomContract: FreeModelContract = {
-  ...modelChangesRssContract,
-  path: '/api/free-llm/changes.atom',
-  operationId: 'getFreeModelChangesAtom',
-  summary: 'Get the changes of the free models as Atom',
-  contentType: 'application/atom+xml',
-  successDescription: 'An Atom 1.0 document',
-}
-
-const CHANGES_JSON_PATH = '/api/free-llm/changes.json'
-
-/** `GET /api/free-llm/changes.json` (docs/free-models.md#changes). */
-const modelChangesJsonContract: FreeModelContract = {
-  ...modelChangesRssContract,
-  path: CHANGES_JSON_PATH,
-  operationId: 'getFreeModelChangesJson',
-  summary: 'Get the changes of the free models as JSON Feed',
-  contentType: 'application/feed+json',
-  success: jsonFeedDocument
+  jsonFeed: jsonFeedDocument
     .extend({
       _dash: jsonFeedAbout.extend(FACTS.shape),
       items: z.array(jsonFeedItem.extend({ content_text: z.string(), _dash: ENTRY_FACTS })),
     })
     .meta({ id: 'FreeModelChanges' }),
-  successDescription: 'A JSON Feed 1.1 document',
-}
-
-/** The contracts of the feed, in the order of the formats of every feed: RSS, Atom, JSON Feed. */
-export const MODEL_CHANGES_CONTRACTS = [
-  modelChangesRssContract,
-  modelChangesAtomContract,
-  modelChangesJsonContract,
-] as const
+})

@@ -25,7 +25,7 @@ import { Refusal } from '../../domain/refusal.ts'
 import { xml } from '../feed/formats.ts'
 import type { Xml } from '../feed/formats.ts'
 import { JSON_TYPE, publishedBody, respondPublished } from '../respond.ts'
-import { publicAccess, route } from '../route.ts'
+import { METHOD_NOT_ALLOWED, publicAccess, route } from '../route.ts'
 import type { Contract, Route, Log } from '../route.ts'
 import { singleFlight } from '../single-flight.ts'
 import { deprecationHeaders } from './deprecation.ts'
@@ -90,10 +90,7 @@ type PlainRefusal = Exclude<FreeModelsRefusal, 'invalid_limit' | 'invalid_filter
 export type FreeModelContract = Contract<PlainRefusal>
 
 const REFUSALS = {
-  method_not_allowed: {
-    status: 405,
-    when: 'the method is neither GET nor OPTIONS; the response has `Allow: GET`',
-  },
+  method_not_allowed: METHOD_NOT_ALLOWED,
   internal_error: {
     status: 500,
     when: 'an unexpected error; if the store fails, the response is the seed',

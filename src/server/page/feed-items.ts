@@ -1,3 +1,4 @@
+import type { NamedItem } from '../../domain/agent/shown-data.ts'
 import { COLUMNS, COLUMN_NAMES } from '../../domain/feed/columns.ts'
 import type { ColumnName } from '../../domain/feed/columns.ts'
 import { nameOfSource, unitOf } from '../../domain/feed/subscription.ts'
@@ -9,17 +10,9 @@ import { itemHref } from './layout.ts'
 import type { PageQuery } from './layout.ts'
 
 /** The displayed fields of an item of a live period or the Year. */
-interface PageItem {
-  key: string
+interface PageItem extends NamedItem {
   /** Rank in its list; undefined for a result of the search. */
   rank?: number
-  source: string
-  title: string
-  url: string | null
-  discussionUrl: string | null
-  points: number | null
-  comments: number | null
-  publishedAt: string | null
   /** Midpoint percentile among the items of its source; undefined for a result of the search. */
   percentile?: number
 }

@@ -2,8 +2,8 @@ import { COLUMN_LENGTH } from '../../domain/feed/columns.ts'
 import { RULE_MINIMUM_MAX, RULE_PARAMS, RULE_QUERY_MAX_LENGTH } from '../../domain/feed/rule.ts'
 import { HYPE_SOURCES, NEWS_SOURCES } from '../../domain/feed/source.ts'
 import { nameOfSource } from '../../domain/feed/subscription.ts'
-import { atomContract, jsonFeedContract, rssContract } from '../feed/live-routes.ts'
-import { changesAtomContract, changesJsonContract, changesRssContract } from '../year/year-changes.ts'
+import { SUBSCRIPTION_CONTRACTS } from '../feed/live-routes.ts'
+import { YEAR_CHANGES_CONTRACTS } from '../year/year-changes.ts'
 import { NOTHING, html } from './html.ts'
 import type { Html } from './html.ts'
 import type { PageQuery } from './layout.ts'
@@ -23,8 +23,6 @@ const COLUMN_SOURCES: Readonly<Record<string, readonly string[]>> = {
 }
 
 const FORMATS = ['RSS', 'Atom', 'JSON Feed'] as const
-const LIVE_CONTRACTS = [rssContract, atomContract, jsonFeedContract]
-const YEAR_CONTRACTS = [changesRssContract, changesAtomContract, changesJsonContract]
 
 /** A feed: its format, media type and URL. */
 interface LinkedFeed {
@@ -36,8 +34,8 @@ interface LinkedFeed {
 /** The feeds of the shown view: with the period, rule and column of a live view, or the changes of the Year. */
 function feedsOfView(query: PageQuery): LinkedFeed[] {
   return isYear(query)
-    ? linkedFeeds(YEAR_CONTRACTS)
-    : linkedFeeds(LIVE_CONTRACTS, String(subscriptionParams(query.params)))
+    ? linkedFeeds(YEAR_CHANGES_CONTRACTS)
+    : linkedFeeds(SUBSCRIPTION_CONTRACTS, String(subscriptionParams(query.params)))
 }
 
 /**

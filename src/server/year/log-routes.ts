@@ -18,7 +18,7 @@ import { entriesOf, isTileWithin, parseTilePath, tileBytes } from '../../domain/
 import type { Tile } from '../../domain/year/log/tiles.ts'
 import { IMMUTABLE, JSON_TYPE, publishedBody, respondPublished } from '../respond.ts'
 import type { PublishedBody } from '../respond.ts'
-import { publicAccess, route } from '../route.ts'
+import { METHOD_NOT_ALLOWED, publicAccess, route } from '../route.ts'
 import type { Contract, Route } from '../route.ts'
 import type { ServedLog } from './served-log.ts'
 
@@ -111,10 +111,7 @@ export const LOG_DOCS = '/docs/api/top-year-log'
 
 const COMMON_STATUS = {
   year_log_not_found: { status: 404, when: 'no checkpoint is signed yet' },
-  method_not_allowed: {
-    status: 405,
-    when: 'the method is not GET or OPTIONS; the response has `Allow: GET`',
-  },
+  method_not_allowed: METHOD_NOT_ALLOWED,
   year_log_storage_unavailable: {
     status: 503,
     when: 'the ledger or the object store cannot be opened or reached',

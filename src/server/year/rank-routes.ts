@@ -28,7 +28,7 @@ import { itemChartSvg } from './item-chart.ts'
 import type { ItemChart } from './item-chart.ts'
 import type { ProvedPublications } from './proved-publications.ts'
 import { HISTORY_DOCS, historyContract, indexContract } from './routes.ts'
-import { changesRssContract } from './year-changes.ts'
+import { CHANGES_COMMON } from './year-changes.ts'
 import { PUBLICATIONS_MAX } from './year-lists.ts'
 import type { ListedItem, ListsByDigest, ReadYearLists } from './year-lists.ts'
 
@@ -276,7 +276,7 @@ type RankRefusal =
 
 /** `GET /api/feed/history/ranks` (docs/api.md). */
 export const ranksContract: Contract<Exclude<RankRefusal, 'invalid_theme'>> = {
-  ...changesRssContract,
+  ...CHANGES_COMMON,
   path: '/api/feed/history/ranks',
   operationId: 'getYearRanks',
   summary: 'Get the ranks of Popular over publications',
@@ -290,7 +290,7 @@ export const ranksContract: Contract<Exclude<RankRefusal, 'invalid_theme'>> = {
   successDescription: 'Publications by as-of day, gaps and items',
   successHeaders: indexContract.successHeaders,
   refusals: {
-    ...changesRssContract.refusals,
+    ...CHANGES_COMMON.refusals,
     invalid_at: historyContract.refusals.invalid_at,
     invalid_count: {
       status: 400,

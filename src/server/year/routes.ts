@@ -25,7 +25,7 @@ import {
   PUBLISHED_LEGACY_LEDGER,
 } from '../../domain/year/published-ledger.ts'
 import { IMMUTABLE, JSON_TYPE, publishedBody, respondPublished } from '../respond.ts'
-import { publicAccess, route } from '../route.ts'
+import { METHOD_NOT_ALLOWED, publicAccess, route } from '../route.ts'
 import type { Contract, Route } from '../route.ts'
 import { onceFor } from '../single-flight.ts'
 import type { ProvedPublication, ProvedPublications } from './proved-publications.ts'
@@ -90,10 +90,7 @@ const REFUSALS = {
     when: '`at` is empty, given twice, not an existing UTC instant of the documented form, or more than five minutes in the future',
   },
   year_history_not_found: { status: 404, when: 'no Year publication existed at or before `at`' },
-  method_not_allowed: {
-    status: 405,
-    when: 'the method is neither GET nor OPTIONS; the response has `Allow: GET`',
-  },
+  method_not_allowed: METHOD_NOT_ALLOWED,
   year_history_storage_unavailable: {
     status: 503,
     when: 'the ledger or the object store cannot be opened or reached',

@@ -11,23 +11,13 @@ import type { PublicationStep, YearChanges } from '../../domain/year/history/cha
 import type { HistoryRefusal } from '../../domain/year/history/history.ts'
 import type { Manifest } from '../../domain/year/ledger.ts'
 import type { FeedHost } from '../feed/feeds.ts'
-import {
-  jsonFeedAbout,
-  jsonFeedDocument,
-  jsonFeedItem,
-  permanentId,
-  writeAtom,
-  writeJsonFeed,
-  writeRss,
-  xml,
-} from '../feed/formats.ts'
+import { changesFeedRoutes, feedContracts } from '../feed/feed-routes.ts'
+import { jsonFeedAbout, jsonFeedDocument, jsonFeedItem, permanentId, xml } from '../feed/formats.ts'
 import type { FeedDocument } from '../feed/formats.ts'
 import { titleLink } from '../page/feed-items.ts'
 import { NOTHING, formatCounted, html, instantOf } from '../page/html.ts'
 import type { Html } from '../page/html.ts'
-import { publishedBody, respondPublished } from '../respond.ts'
-import type { PublishedBody } from '../respond.ts'
-import { publicAccess, route } from '../route.ts'
+import { publicAccess } from '../route.ts'
 import type { Contract, Route } from '../route.ts'
 import { onceFor, singleFlight } from '../single-flight.ts'
 import { HISTORY_DOCS, historyContract } from './routes.ts'
@@ -58,31 +48,20 @@ export function changesRoutes({ publications, lists: readLists, clock, host }: C
     return { steps, lists, name: [proved.lastLeaf, ...lists.keys()].join(' ') }
   })
 
-  const serve = (contract: ChangesContract, write: (feed: FeedDocument) => string): Route => {
-    let cached: { name: string; body: PublishedBody } | null = null
-    return route(contract, async (event) => {
-      const { steps, lists, name } = await readSteps()
-      const newest = steps.at(-1)
-      if (!newest) throw new Refusal<HistoryRefusal>('year_history_not_found')
-      if (cached?.name !== name) {
-        const document = changesFeed(steps, lists, host(), contract.path)
-        const body = publishedBody(Buffer.from(write(document)), {
-          contentType: `${contract.contentType}; charset=utf-8`,
-          cacheControl: 'public, max-age=300, stale-while-revalidate=3600',
-          headers: { 'last-modified': new Date(newest.item.manifest.publishedAt).toUTCString() },
-        })
-        cached = { name, body }
-      }
-      return respondPublished(event, contract.headers, cached.body)
-    })
-  }
-
-  return [
-    serve(changesRssContract, writeRss),
-    serve(changesAtomContract, writeAtom),
-    serve(changesJsonContract, writeJsonFeed),
-  ]
+  return changesFeedRoutes(YEAR_CHANGES_CONTRACTS, async () => {
+    const { steps, lists, name } = await readSteps()
+    const newest = steps.at(-1)
+    if (!newest) throw new Refusal<HistoryRefusal>('year_history_not_found')
+    return {
+      name,
+      cacheControl: CACHE_CONTROL,
+      headers: { 'last-modified': new Date(newest.item.manifest.publishedAt).toUTCString() },
+      documentFor: (path) => changesFeed(steps, lists, host(), path),
+    }
+  })
 }
+
+const CACHE_CONTROL = 'public, max-age=300, stale-while-revalidate=3600'
 
 const ranked = z.object({ key: z.string(), rank: z.int() })
 const day = z.iso.date()
@@ -242,7 +221,6 @@ function itemLine(item: ListedItem): Html {
 }
 
 type ChangesRefusal = Exclude<HistoryRefusal, 'invalid_sort' | 'invalid_at'> | 'year_history_busy'
-type ChangesContract = Contract<ChangesRefusal>
 
 const {
   method_not_allowed,
@@ -251,22 +229,12 @@ const {
   year_history_lookup_failed,
 } = historyContract.refusals
 
-/** `GET /api/feed/history/rss` (docs/api.md). */
-export const changesRssContract: ChangesContract = {
-  path: '/api/feed/history/rss',
-  operationId: 'getYearChangesRss',
+/** Members shared by the routes that read many publications. */
+export const CHANGES_COMMON = {
   tag: 'Year',
-  summary: 'Get the changes of the Year as RSS 2.0',
-  description: [
-    `One entry for each of the newest ${PUBLICATIONS_MAX} publications: what entered or left \`popular\`, moved by 10 ranks`,
-    'or more, or became number 1, and the gaps since the publication before. Every list is read from verified bytes.',
-  ].join(' '),
   query: z.object({}),
-  contentType: 'application/rss+xml',
-  success: z.string(),
-  successDescription: 'An RSS 2.0 document',
   successHeaders: {
-    'Cache-Control': '`public, max-age=300, stale-while-revalidate=3600`',
+    'Cache-Control': `\`${CACHE_CONTROL}\``,
     ETag: 'strong: the SHA-256 of the body in hexadecimal, quoted',
     'Last-Modified': 'publication time of the newest entry, to the second',
     'Content-Digest': 'SHA-256 of the content (RFC 9530)',
@@ -290,30 +258,25 @@ export const changesRssContract: ChangesContract = {
   },
   fault: 'year_history_lookup_failed',
   ...publicAccess(HISTORY_DOCS, ['ETag', 'Last-Modified', 'Link']),
-}
+} satisfies Partial<Contract<ChangesRefusal>>
 
-/** `GET /api/feed/history/atom` (docs/api.md). */
-export const changesAtomContract: ChangesContract = {
-  ...changesRssContract,
-  path: '/api/feed/history/atom',
-  operationId: 'getYearChangesAtom',
-  summary: 'Get the changes of the Year as Atom',
-  contentType: 'application/atom+xml',
-  successDescription: 'An Atom 1.0 document',
-}
-
-/** `GET /api/feed/history/feed.json` (docs/api.md). */
-export const changesJsonContract: ChangesContract = {
-  ...changesRssContract,
-  path: '/api/feed/history/feed.json',
-  operationId: 'getYearChangesJson',
-  summary: 'Get the changes of the Year as JSON Feed',
-  contentType: 'application/feed+json',
-  success: jsonFeedDocument
+/** The feed of changes of the Year (docs/api.md). */
+export const YEAR_CHANGES_CONTRACTS = feedContracts<ChangesRefusal>({
+  ...CHANGES_COMMON,
+  content: 'the changes of the Year',
+  addresses: [
+    ['/api/feed/history/rss', 'getYearChangesRss'],
+    ['/api/feed/history/atom', 'getYearChangesAtom'],
+    ['/api/feed/history/feed.json', 'getYearChangesJson'],
+  ],
+  description: [
+    `One entry for each of the newest ${PUBLICATIONS_MAX} publications: what entered or left \`popular\`, moved by 10 ranks`,
+    'or more, or became number 1, and the gaps since the publication before. Every list is read from verified bytes.',
+  ].join(' '),
+  jsonFeed: jsonFeedDocument
     .extend({
       _dash: jsonFeedAbout,
       items: z.array(jsonFeedItem.extend({ content_html: z.string(), _dash: ENTRY_FACTS })),
     })
     .meta({ id: 'YearChanges' }),
-  successDescription: 'A JSON Feed 1.1 document',
-}
+})
