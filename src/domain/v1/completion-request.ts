@@ -101,7 +101,10 @@ type Fields = Readonly<Record<string, unknown>>
 export function parseCompletionRequest(body: unknown): CompletionRequest | InvalidRequest {
   const fields = asFields(body)
   if (fields === null) return invalid('the body is not a JSON object')
-  const { model, stream = false, tools = [] } = fields
+  const { model } = fields
+  // The OpenAI API takes null for what is not given.
+  const stream = fields['stream'] ?? false
+  const tools = fields['tools'] ?? []
   if (typeof model !== 'string' || model === '') return invalid('`model` is not the id of a model')
   if (typeof stream !== 'boolean') return invalid('`stream` is neither true nor false')
   const messages = parseMessages(fields['messages'])

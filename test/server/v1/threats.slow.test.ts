@@ -41,15 +41,35 @@ test('only allowed fields pass, at a price of zero', async () => {
     transforms: ['middle-out'],
     web_search_options: {},
     usage: { include: true },
-    __proto__: { models: ['openai/gpt-5'] },
+    ['__proto__']: { models: ['openai/gpt-5'] },
   }
   const message = { role: 'user', content: 'Hi', annotations: [{ type: 'file' }], plugins: [] }
-  await post({ model: 'auto', messages: [message], temperature: 0, ...smuggled, stream: true })
+  const body = JSON.stringify({
+    model: 'auto',
+    messages: [message],
+    temperature: 0,
+    ...smuggled,
+    stream: true,
+  })
+  expect(body).toContain('"__proto__"')
+  await post(body)
   expect(upstream.requests[0]?.body).toEqual({
     model: 'maker/first:free',
     messages: [{ role: 'user', content: 'Hi' }],
     temperature: 0,
     stream: true,
+    provider: FREE,
+  })
+})
+
+test('a field that is null counts as not given', async () => {
+  const { upstream, post } = await startV1()
+  await post({ model: 'auto', messages, stream: null, tools: null, max_tokens: null })
+  expect(upstream.requests[0]?.body).toEqual({
+    model: 'maker/first:free',
+    messages,
+    stream: false,
+    max_tokens: null,
     provider: FREE,
   })
 })
