@@ -8,9 +8,9 @@
  *   [--again FILE]
  */
 import { execFileSync, spawnSync } from 'node:child_process'
-import { cpSync, existsSync, mkdtempSync, readFileSync, rmSync, writeFileSync } from 'node:fs'
+import { chmodSync, cpSync, existsSync, mkdtempSync, readFileSync, rmSync, writeFileSync } from 'node:fs'
 import { join, resolve } from 'node:path'
-import { parseArgs } from 'node:util'
+import { parseArgs, stripVTControlCharacters } from 'node:util'
 
 const ROOT = resolve(import.meta.dirname, '../..')
 const RUN_SECONDS = '300'
@@ -136,6 +136,8 @@ const git = (...args) =>
 
 function copyRepository() {
   const copy = mkdtempSync(`${ROOT}-mutations-`)
+  // Some tests run the program as another user.
+  chmodSync(copy, 0o755)
   for (const file of git('ls-files', '-z', '--cached', '--others', '--exclude-standard'))
     if (existsSync(join(ROOT, file))) cpSync(join(ROOT, file), join(copy, file))
   cpSync(join(ROOT, 'dist'), join(copy, 'dist'), { recursive: true })
@@ -157,7 +159,9 @@ function run(args, cwd) {
   return { end: isOver ? 'timeout' : status === 0 ? 'passed' : 'failed', output: stdout + stderr }
 }
 
-/** @returns `survived`, `killed`, `timeout`, or `invalid` for a change that is no program */
+/**
+ * @returns `survived`, `killed` with the test that failed first, `timeout`, or `invalid` for a change that is no program
+ */
 function fate(copy, file) {
   const config = flags.suite === 'slow' ? ['--config', 'vitest.slow.config.ts'] : []
   const shared = ['--run', '--bail', '1', '--passWithNoTests', ...config]
@@ -168,11 +172,14 @@ function fate(copy, file) {
   ]
   for (const args of steps) {
     const { end, output } = run(args, copy)
-    if (end === 'timeout') return end
-    if (/PARSE_ERROR|Transform failed/.test(output)) return 'invalid'
-    if (end === 'failed') return 'killed'
+    if (end === 'timeout') return { told: end }
+    const isBuild = args[0] === 'node'
+    if (/PARSE_ERROR|Transform failed/.test(output) || (isBuild && end === 'failed'))
+      return { told: 'invalid' }
+    const [, by = args.join(' ')] = /^ *FAIL +(.*)$/m.exec(stripVTControlCharacters(output)) ?? []
+    if (end === 'failed') return { told: 'killed', by }
   }
-  return 'survived'
+  return { told: 'survived' }
 }
 
 /** The line of a mutation in the output. */
@@ -195,10 +202,11 @@ for (const mutation of mutations) {
   const path = join(copy, file)
   const original = readFileSync(path, 'utf8')
   writeFileSync(path, original.split('\n').toSpliced(index, taken, to).join('\n'))
-  const told = fate(copy, file)
+  const { told, by } = fate(copy, file)
   writeFileSync(path, original)
   fates[told] = (fates[told] ?? 0) + 1
   process.stdout.write(nameOf(told, mutation))
+  if (told === 'killed') console.log(`  by ${by}`)
   if (told === 'survived') console.log(`${from.replace(/^/gm, '  - ')}\n${to.replace(/^/gm, '  + ')}`)
 }
 console.log(
