@@ -1,5 +1,6 @@
 import { z } from 'zod'
 import { isHttpUrl } from '../address.ts'
+import { membersOf } from '../text.ts'
 import { parseDay, parseInstant } from '../time.ts'
 import type { Day, Instant } from '../time.ts'
 import {
@@ -16,11 +17,10 @@ import {
   SAVE_KEY_MAX_LENGTH,
   saveKey,
 } from './source.ts'
+import type { ItemRef } from './source.ts'
 
 /** One observation of one event on one UTC day (docs/importing.md). */
-export interface Signal {
-  source: string
-  sourceId: string
+export interface Signal extends ItemRef {
   day: Day
   title: string
   url: string | null
@@ -65,10 +65,9 @@ const signalRow = z.object({
  * @param vouchedProvenance provenance for rows without their own, `<source>:<channel>`, or null
  */
 export function parseSignal(row: unknown, vouchedProvenance: string | null): ParsedSignal {
-  if (typeof row !== 'object' || row === null || Array.isArray(row)) {
-    return { kind: 'bad', reason: 'not a JSON object' }
-  }
-  const source = (row as { source?: unknown }).source
+  const members = membersOf(row)
+  if (members === null) return { kind: 'bad', reason: 'not a JSON object' }
+  const { source } = members
   if (typeof source !== 'string' || source === '')
     return { kind: 'bad', reason: 'source: must be a nonempty string' }
   if (!isKnownSource(source)) return { kind: 'unknown-source', source }

@@ -1,5 +1,5 @@
 import { sha256Hex } from '../digest.ts'
-import { discussionUrl } from '../feed/source.ts'
+import { listedItem } from '../feed/listed-item.ts'
 import { storageDamaged } from '../refusal.ts'
 import { formatInstant } from '../time.ts'
 import type { Instant } from '../time.ts'
@@ -133,21 +133,11 @@ function feedOf(ranked: RankedYear): YearFeed {
   }
 }
 
-function itemOf({ event, key, provider, rank, percentile, title }: RankedEvent): YearItem {
+function itemOf(ranked: RankedEvent): YearItem {
+  const { title, provenance } = ranked.title
   return {
-    key,
-    source: event.source,
-    ...(provider === null ? {} : { provider }),
-    sourceId: event.sourceId,
-    rank,
-    title: title.title,
-    url: event.url,
-    discussionUrl: discussionUrl(event.source, event.sourceId),
-    points: event.points,
-    comments: event.comments,
-    publishedAt: formatInstant(event.publishedAt),
-    percentile,
+    ...listedItem(ranked, ranked.rank, title),
     event_title_verified: true,
-    title_provenance: title.provenance,
+    title_provenance: provenance,
   }
 }

@@ -1,3 +1,4 @@
+import { decodeUtf8 } from '../text.ts'
 import { auditLedger, checkPinned } from './check.ts'
 import type { LedgerAudit } from './check.ts'
 import type { BytesSummary } from './examine.ts'
@@ -189,18 +190,13 @@ function readLines<Row>(
 }
 
 function readLine<Row>(line: Uint8Array, parse: (line: string) => Row | null): Row | string {
-  try {
-    return parse(utf8.decode(line)) ?? 'not a valid ledger line'
-  } catch {
-    return 'not UTF-8'
-  }
+  const text = decodeUtf8(line)
+  return text === null ? 'not UTF-8' : (parse(text) ?? 'not a valid ledger line')
 }
 
 function unreadableRow(table: UnreadableRow['table'], at: number, problem: string): UnreadableRow {
   return { table, at, problem, publicationId: null }
 }
-
-const utf8 = new TextDecoder('utf-8', { fatal: true, ignoreBOM: true })
 
 /**
  * The ledger must contain the head from before it, and must not be more than one entry ahead of the newest head, as

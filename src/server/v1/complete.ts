@@ -1,7 +1,7 @@
 import { Readable } from 'node:stream'
 import type { H3Event } from 'h3'
 import type { PassThrough } from '../../domain/ports.ts'
-import { selectModels } from '../../domain/v1/candidates.ts'
+import { selectModels } from '../../domain/v1/completion-request.ts'
 import type { CompletionRequest } from '../../domain/v1/completion-request.ts'
 import { BrokenStream, errorOf, limitHeaders, mayFailOver } from '../../domain/v1/failures.ts'
 import type { RankedModel, StoredRun } from '../../domain/models/schema.ts'

@@ -1,12 +1,13 @@
 import type { z } from 'zod'
 import { sha256Hex } from '../../digest.ts'
-import { parseJson } from '../../text.ts'
+import { parseJsonBytes } from '../../text.ts'
 import { parseInstant } from '../../time.ts'
 import type { ProvedLedger } from '../chain.ts'
 import { proveLedger } from '../check.ts'
 import { finding } from '../finding.ts'
 import type { Finding } from '../finding.ts'
 import { historyIndex, historyIndexSchema } from '../history/history.ts'
+import { sealOf } from '../ledger.ts'
 import type { Head, LedgerContents } from '../ledger.ts'
 import { STATIC_INDEX, STATIC_LEGACY_LEDGER } from './static-layout.ts'
 
@@ -52,7 +53,7 @@ export function provedLedger(contents: LedgerContents): ProvedLedger {
 }
 
 function parseIndex(bytes: Uint8Array): z.infer<typeof historyIndexSchema> | null {
-  return historyIndexSchema.safeParse(parseJson(new TextDecoder().decode(bytes))).data ?? null
+  return historyIndexSchema.safeParse(parseJsonBytes(bytes)).data ?? null
 }
 
 /** Returns the head in the index of a host if the ledger contains it. The time of a head is in no ledger. */
@@ -69,8 +70,7 @@ export function headOfIndex({ rows }: LedgerContents, bytes: Uint8Array): Head |
  * @param bytes null if the host has no legacy ledger
  */
 export function auditLegacyFile({ rows }: Pick<LedgerContents, 'rows'>, bytes: Uint8Array | null): Finding[] {
-  const seal = rows.find(({ kind }) => kind === 'legacy-seal')
-  const expected = seal?.legacyDigest ?? null
+  const expected = sealOf(rows)?.legacyDigest ?? null
   // An empty legacy ledger needs no file.
   if (expected === null || sha256Hex(bytes ?? new Uint8Array()) === expected) return []
   return [finding('digest_mismatch', STATIC_LEGACY_LEDGER, expected, bytes && sha256Hex(bytes))]
