@@ -111,7 +111,6 @@ export function compareCodeUnits(a: string, b: string): number {
 
 const encoder = new TextEncoder()
 
-/** Length of a text in bytes of UTF-8. */
 export function byteLengthOf(text: string): number {
   return encoder.encode(text).byteLength
 }

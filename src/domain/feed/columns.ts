@@ -35,7 +35,6 @@ export function groupBySource(events: readonly FeedEvent[]): Map<string, FeedEve
   return groups
 }
 
-/** Every event with its percentile among all of them. */
 export function scoreAmong(events: readonly FeedEvent[], compare: CompareEvents): Scored[] {
   const percentiles = midpointPercentiles(events, compare)
   return events.map((event) => ({
@@ -75,7 +74,6 @@ function topOf<T>(scored: readonly T[], order: Order<T>): T[] {
   return [...scored].sort(order).slice(0, COLUMN_LENGTH)
 }
 
-/** The lists of a ranking. */
 export interface RankedLists<T> {
   columns: Record<NewsSource, T[]>
   hype: T[]

@@ -65,31 +65,25 @@ const signalRow = z.object({
  * @param vouchedProvenance provenance for rows without their own, `<source>:<channel>`, or null
  */
 export function parseSignal(row: unknown, vouchedProvenance: string | null): ParsedSignal {
+  const bad = (reason: string): ParsedSignal => ({ kind: 'bad', reason })
   const members = membersOf(row)
-  if (members === null) return { kind: 'bad', reason: 'not a JSON object' }
+  if (members === null) return bad('not a JSON object')
   const { source } = members
-  if (typeof source !== 'string' || source === '')
-    return { kind: 'bad', reason: 'source: must be a nonempty string' }
+  if (typeof source !== 'string' || source === '') return bad('source: must be a nonempty string')
   if (!isKnownSource(source)) return { kind: 'unknown-source', source }
   const parsed = signalRow.safeParse(row)
-  if (!parsed.success) return { kind: 'bad', reason: describeIssues(parsed.error) }
+  if (!parsed.success) return bad(describeIssues(parsed.error))
   const { titleProvenance, ...values } = parsed.data
   const provenance = titleProvenance ?? vouchedProvenance
   if (provenance !== null && isTitleProvenanceTooLong(provenance))
-    return { kind: 'bad', reason: `titleProvenance: ${PROVENANCE_TOO_LONG}` }
-  if (provenance !== null && !vouchesFor(provenance, source)) {
-    return {
-      kind: 'bad',
-      reason: `titleProvenance: ${JSON.stringify(provenance)} must start with the source of the row, ${JSON.stringify(`${source}:`)}`,
-    }
-  }
+    return bad(`titleProvenance: ${PROVENANCE_TOO_LONG}`)
+  if (provenance !== null && !vouchesFor(provenance, source))
+    return bad(
+      `titleProvenance: ${JSON.stringify(provenance)} must start with the source of the row, ${JSON.stringify(`${source}:`)}`,
+    )
   const keyLength = Array.from(saveKey(source, values.sourceId)).length
-  if (keyLength > SAVE_KEY_MAX_LENGTH) {
-    return {
-      kind: 'bad',
-      reason: `sourceId: the save key has ${keyLength} characters; the maximum is ${SAVE_KEY_MAX_LENGTH}`,
-    }
-  }
+  if (keyLength > SAVE_KEY_MAX_LENGTH)
+    return bad(`sourceId: the save key has ${keyLength} characters; the maximum is ${SAVE_KEY_MAX_LENGTH}`)
   const vouched = titleProvenance === undefined && vouchedProvenance !== null
   return { kind: 'signal', signal: { source, ...values, titleProvenance: provenance }, vouched }
 }

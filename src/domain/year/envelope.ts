@@ -105,13 +105,11 @@ export function examineWhole(manifest: Manifest, bytes: Uint8Array): ObjectProbl
   return [...problems, { code: 'envelope_invalid', difference: `is not ${valid}`, expected: valid, actual }]
 }
 
-/** Number of items in each list of a feed, by feed key. */
 export function countItems({ virality: _virality, github, ...lists }: YearFeed): Record<string, number> {
   const counted = Object.entries({ ...lists, github: github.items })
   return Object.fromEntries(counted.map(([name, items]) => [name, items.length]))
 }
 
-/** Number of distinct items of a feed. */
 export function countDistinctItems({ github, virality: _virality, ...lists }: YearFeed): number {
   return new Set([...Object.values(lists), github.items].flat().map(({ key }) => key)).size
 }

@@ -89,7 +89,6 @@ export function examineReadObject(manifest: Manifest, read: ReadObject): ObjectO
   return problems && { found: 'bytes', byteSize: read.byteSize, problems }
 }
 
-/** Examines size and digest. */
 export function examineDigest(
   manifest: Manifest,
   { byteSize, sha256 }: Pick<BytesSummary, 'byteSize' | 'sha256'>,

@@ -51,7 +51,6 @@ interface CellTypes {
   'text?': string | null
 }
 
-/** A row with these columns. */
 type RowOf<C extends Columns> = { -readonly [Name in keyof C]: CellTypes[C[Name]] }
 
 /**

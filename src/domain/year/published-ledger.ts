@@ -157,7 +157,6 @@ function publishedContents(ledger: Uint8Array, legacy: Uint8Array | null): Audit
   return { rows: entries.rows, legacy: publications.rows, founding: null, unreadable: problems }
 }
 
-/** Returns the text of a ledger with these lines. */
 export function ledgerTextOf(lines: readonly Uint8Array[]): Uint8Array {
   const newline = Uint8Array.of(NEWLINE)
   return Buffer.concat(lines.flatMap((line) => [line, newline]))

@@ -54,7 +54,6 @@ export interface CopyPorts {
   onProgress: ObjectProgress
 }
 
-/** The ports of a copy, except its source. */
 export type CopyTargetPorts = Omit<CopyPorts, 'source'>
 
 /** The JSON result of `copy-archive` and `import mirror` (docs/backup.md). */

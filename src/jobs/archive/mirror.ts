@@ -192,7 +192,6 @@ async function witnessLost(
   return lostWitness(there, parsedNote, { witnesses })
 }
 
-/** Reads the tree of the target's checkpoint. */
 async function treeIn(target: StaticTree, { size, root }: Checkpoint): Promise<MerkleTree> {
   const leaves: Uint8Array[] = []
   for (const tile of tilesOfSize(size).filter(({ level }) => level === 0)) {

@@ -151,19 +151,10 @@ export function historyIndex(proved: ProvedLedger, head: Head | null): HistoryIn
       seq: entrySeq,
       leaf: ledger === 'versioned' ? (entries[entrySeq - 1]?.leaf ?? null) : null,
     })),
-    gaps: entries.flatMap((entry) =>
-      entry.kind === 'gap'
-        ? [
-            {
-              asOfDay: entry.asOfDay,
-              reason: entry.reason,
-              attempts: entry.attempts,
-              recordedAt: formatInstant(entry.recordedAt),
-              seq: entry.seq,
-              leaf: entry.leaf,
-            },
-          ]
-        : [],
-    ),
+    gaps: entries.flatMap((entry) => {
+      if (entry.kind !== 'gap') return []
+      const { asOfDay, reason, attempts, recordedAt, seq: entrySeq, leaf } = entry
+      return [{ asOfDay, reason, attempts, recordedAt: formatInstant(recordedAt), seq: entrySeq, leaf }]
+    }),
   }
 }

@@ -96,7 +96,6 @@ export function examineResponse(query: SelectionQuery, response: PublishedRespon
   }
 }
 
-/** The finding for a query without a response. */
 export function withoutResponse(query: SelectionQuery, reason: string): Finding {
   return unreadable(query, `${READ_ERROR}${reason}`)
 }
@@ -113,7 +112,6 @@ export function examineFile(manifest: Manifest, response: PublishedResponse): Fi
     : fileFindings(manifest, { found: 'bytes', byteSize: summary.byteSize, problems })
 }
 
-/** The finding for the file of a publication without a response. */
 export function fileWithoutResponse(manifest: Manifest, reason: string): Finding[] {
   return fileFindings(manifest, { found: 'something else', why: `${READ_ERROR}${reason}` })
 }

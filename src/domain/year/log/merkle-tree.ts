@@ -13,7 +13,6 @@ export const HASH_BYTES = 32
 const LEAF_PREFIX = Uint8Array.of(0)
 const NODE_PREFIX = Uint8Array.of(1)
 
-/** Returns the leaf hash of an entry. */
 export function leafHash(entry: Uint8Array): Hash {
   return sha256(Buffer.concat([LEAF_PREFIX, entry]))
 }
@@ -27,7 +26,6 @@ function nodeHash(left: Hash, right: Hash): Hash {
  * grows with the logarithm of the size.
  */
 export interface MerkleTree {
-  /** Number of leaves. */
   readonly size: number
   /** `levels[h][i]` is the root over the leaves from `i * 2 ** h` up to, not including, `(i + 1) * 2 ** h`. */
   readonly levels: readonly (readonly Hash[])[]
