@@ -3,7 +3,6 @@ import { Refusal, storageDamaged } from '../../domain/refusal.ts'
 import type { StorageRefusal } from '../../domain/refusal.ts'
 import { proveLedger } from '../../domain/year/check.ts'
 import { parseHead } from '../../domain/year/ledger.ts'
-import type { Manifest } from '../../domain/year/ledger.ts'
 import { forkOf, ledgerTree } from '../../domain/year/log/log-history.ts'
 import { lostWitness } from '../../domain/year/log/log-policy.ts'
 import { readCheckpoint } from '../../domain/year/log/signed-note.ts'
@@ -63,8 +62,8 @@ export async function exportArchive(ports: ExportPorts, signal: AbortSignal): Pr
   if (obstacle !== null) throw checkpointRefused(obstacle)
   await requireOwnTree(tree)
   const target = {
-    has: async ({ sha256 }: Manifest) => hasObject(tree, sha256),
-    put: async ({ sha256 }: Manifest, bytes: Uint8Array) => tree.put(staticObjectPath(sha256), bytes),
+    has: (sha256: string) => hasObject(tree, sha256),
+    put: (sha256: string, bytes: Uint8Array) => tree.put(staticObjectPath(sha256), bytes),
   }
   // After a crash here, the tree has objects without tiles.
   const copied = await copyObjects(objects, archive.proved.timeline, target, ports.onProgress, signal)

@@ -9,7 +9,6 @@ import { lostWitness, parsePolicy } from '../../domain/year/log/log-policy.ts'
 import { merkleTree, rootAt } from '../../domain/year/log/merkle-tree.ts'
 import type { MerkleTree } from '../../domain/year/log/merkle-tree.ts'
 import type { Checkpoint, Note } from '../../domain/year/log/signed-note.ts'
-import { provedLedger } from '../../domain/year/log/static-audit.ts'
 import {
   STATIC_CHECKPOINT,
   STATIC_POLICY,
@@ -17,6 +16,7 @@ import {
   staticTilePath,
 } from '../../domain/year/log/static-layout.ts'
 import { parseTile, tilesOfSize } from '../../domain/year/log/tiles.ts'
+import { provedLedger } from '../../domain/year/published-ledger.ts'
 import type { PublishedResponse } from '../../domain/year/published-ledger.ts'
 import { examineFile, fileWithoutResponse } from '../../domain/year/history/published-response.ts'
 import type { CopyCounts } from './copy-objects.ts'
