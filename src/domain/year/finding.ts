@@ -70,28 +70,32 @@ export function isSound(findings: readonly Finding[]): boolean {
   return !findings.some((one) => isDamage(one) || isReadError(one.actual))
 }
 
-/** The stored result of an audit of the own archive (docs/auditing.md). */
-export interface AuditRecord {
-  endedAt: Instant
+/** The counts of an audit (docs/auditing.md). */
+export interface AuditCounts {
   /** No damage and no read errors. */
   ok: boolean
   /** False when the audit ended early. */
   complete: boolean
-  /** False when only some objects were selected. */
-  whole: boolean
   publications: number
   /** Objects and bytes read. */
   objects: number
   bytes: number
   gaps: number
+  head: { seq: number; leaf: string }
+}
+
+/** The stored result of an audit of the own archive. */
+export interface AuditRecord extends AuditCounts {
+  endedAt: Instant
+  /** False when only some objects were selected. */
+  whole: boolean
   /** Number of findings that are damage. */
   damage: number
-  head: { seq: number; leaf: string }
 }
 
 /** The stored part of a report: its counts, not its findings. */
 export function auditRecord(
-  report: Omit<AuditRecord, 'endedAt' | 'whole' | 'damage'> & { findings: readonly Finding[] },
+  report: AuditCounts & { findings: readonly Finding[] },
   whole: boolean,
   endedAt: Instant,
 ): AuditRecord {

@@ -1,5 +1,6 @@
 import { Refusal } from '../../domain/refusal.ts'
 import type { Finding } from '../../domain/year/finding.ts'
+import { describeStatus } from '../../domain/year/history/published-response.ts'
 import type { PublishedRefusal, PublishedResponse } from '../../domain/year/published-ledger.ts'
 
 /** Most findings of one host; more of them only use memory. */
@@ -44,11 +45,10 @@ export function unavailable(reason: string): Refusal<PublishedRefusal> {
 export function unexpectedResponse(
   base: string,
   path: string,
-  { status, error }: PublishedResponse,
+  response: PublishedResponse,
 ): Refusal<PublishedRefusal> {
-  const errorText = error === null ? '' : ` ${error}`
   return unavailable(
-    `the host ${base} responded with ${status}${errorText} for ${path}; run the audit again later`,
+    `the host ${base} responded with ${describeStatus(response)} for ${path}; run the audit again later`,
   )
 }
 

@@ -10,7 +10,7 @@ import type { AuditedHead, LedgerAudit } from '../../domain/year/check.ts'
 import { examineReadObject, objectFindings, objectPath } from '../../domain/year/examine.ts'
 import type { ObjectOutcome } from '../../domain/year/examine.ts'
 import { finding, isSound } from '../../domain/year/finding.ts'
-import type { Finding, FindingCode } from '../../domain/year/finding.ts'
+import type { AuditCounts, Finding, FindingCode } from '../../domain/year/finding.ts'
 import type { AuditedContents, KeptHead, LedgerRow, Manifest } from '../../domain/year/ledger.ts'
 import { chooseManifests } from '../../domain/year/sample.ts'
 import type { Sample } from '../../domain/year/sample.ts'
@@ -45,17 +45,7 @@ export interface VerifyProgress {
 }
 
 /** The JSON result of `verify-archive` (docs/auditing.md). */
-export interface VerifyReport {
-  /** No damage and no read errors. */
-  ok: boolean
-  /** False when the audit ended early. */
-  complete: boolean
-  publications: number
-  /** Objects and bytes read. */
-  objects: number
-  bytes: number
-  gaps: number
-  head: { seq: number; leaf: string }
+export interface VerifyReport extends AuditCounts {
   findings: Finding[]
   durationMs: number
   /** For an audit of another host: whether its ledger was compared with the local one. */
