@@ -230,14 +230,11 @@ export function parseDecimal(text: string): number | null {
   return Number.isSafeInteger(value) ? value : null
 }
 
-/** Checkpoint with a valid signature of its log, or the reason why it has none. */
-export type OpenedCheckpoint =
-  { problem: string } | { problem: null; checkpoint: Checkpoint; note: Note; key: VerifierKey }
+/** A signed checkpoint, or the reason why a text is none. */
+type OpenedCheckpoint = { problem: string } | { problem: null; checkpoint: Checkpoint; note: Note }
 
 /** Reads a signed checkpoint without verifying its signatures. */
-export function readCheckpoint(
-  text: string,
-): { problem: string } | { problem: null; checkpoint: Checkpoint; note: Note } {
+export function readCheckpoint(text: string): OpenedCheckpoint {
   const note = parseNote(text)
   if (note === null) return { problem: 'it is not a signed note' }
   const checkpoint = parseCheckpoint(note.text)
@@ -259,8 +256,7 @@ export function openCheckpoint(text: string, keys: readonly VerifierKey[]): Open
   const invalid = verdicts.find(({ is }) => is === 'invalid')
   if (invalid) return { problem: `the signature of ${invalid.key.name} is invalid` }
   const valid = verdicts.filter(({ is }) => is === 'valid')
-  const signer = valid.find(({ key }) => key.name === checkpoint.origin)
-  if (signer) return { problem: null, checkpoint, note, key: signer.key }
+  if (valid.some(({ key }) => key.name === checkpoint.origin)) return read
   const [other] = valid
   return other
     ? { problem: `it is a checkpoint of ${checkpoint.origin}, signed by ${other.key.name}` }
