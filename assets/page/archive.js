@@ -1,5 +1,6 @@
 import { announce } from './announce.js'
-import { checkInLog, readLog, sha256Hex } from './archive-log.js'
+import { checkInLog, readLog } from './archive-log.js'
+import { hexOf, sha256 } from './check-proof.js'
 
 /**
  * The page of an exported archive: lists publications and gaps, shows one publication and checks it.
@@ -109,8 +110,8 @@ function reasonOf({ reason, attempts }) {
 /** @param {Publication} publication */
 async function show(publication) {
   const own = (shown += 1)
-  const { publicationId, asOfDay, publishedAt, sha256, byteSize } = publication
-  const path = `objects/sha256/${sha256.slice(0, 2)}/${sha256}.json`
+  const { publicationId, asOfDay, publishedAt, sha256: name, byteSize } = publication
+  const path = `objects/sha256/${name.slice(0, 2)}/${name}.json`
   const file = make('a', 'JSON')
   file.href = path
   element('problem').hidden = true
@@ -121,7 +122,7 @@ async function show(publication) {
   element('facts').replaceChildren(
     ...fact('Publication', publicationId),
     ...fact('Published', publishedAt),
-    ...fact('SHA-256', make('code', sha256)),
+    ...fact('SHA-256', make('code', name)),
     ...fact('Size', `${byteSize} bytes`),
     ...fact('File', file),
   )
@@ -132,9 +133,9 @@ async function show(publication) {
   let isListed = false
   try {
     const bytes = await readFile(path)
-    const digest = await sha256Hex(bytes)
+    const digest = hexOf(await sha256(bytes))
     if (own !== shown) return
-    const isWhole = digest === sha256
+    const isWhole = digest === name
     addChecks([{ what: 'the SHA-256 of the file is the one in the index', ok: isWhole }])
     // A damaged list is not shown.
     if (!isWhole) throw new Error(`${path} is damaged: its SHA-256 is ${digest}`)
