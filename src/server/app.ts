@@ -47,7 +47,7 @@ import type { ProvedPublications, PublicationPorts } from './year/proved-publica
 import { servedLog } from './year/served-log.ts'
 import type { ServedLog } from './year/served-log.ts'
 import { v1Routes } from './v1/routes.ts'
-import type { V1Ports } from './v1/ports.ts'
+import type { V1Ports } from './v1/complete.ts'
 
 export interface ServerPorts extends ReaderPorts {
   objects: ReaderPorts['objects'] & Pick<Objects, 'logFiles'>

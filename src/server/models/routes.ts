@@ -9,6 +9,7 @@ import {
 import {
   healthPayload,
   parseShortlistQuery,
+  rankedModelDeprecation,
   recommendationPayload,
   shortlistQuery,
   statusPayload,
@@ -28,7 +29,6 @@ import type { PublishedBody } from '../respond.ts'
 import { METHOD_NOT_ALLOWED, publicAccess, publishedHeaders, publishedRoute } from '../route.ts'
 import type { Contract, Route, Log } from '../route.ts'
 import { singleFlight } from '../single-flight.ts'
-import { deprecationHeaders } from './deprecation.ts'
 
 /** Routes of the free-model interface, which respond from the stored recommendation alone. */
 export function freeModelRoutes(served: ServedRecommendation, demo: boolean, clock: Clock): Route[] {
@@ -58,6 +58,23 @@ export function freeModelRoutes(served: ServedRecommendation, demo: boolean, clo
     }),
     publishedRoute(jsonBadgeContract, () => json((current, now) => badgeJson(current, demo, now))),
   ]
+}
+
+/**
+ * The headers that announce the end of a ranked model: `Deprecation` (RFC 9745) and `Sunset` (RFC 8594); none for a
+ * model without an end within 14 days (docs/free-models.md#models-that-end).
+ *
+ * @param id of the model, as it is ranked
+ */
+export function deprecationHeaders(
+  run: StoredRun,
+  id: string,
+  now: Instant,
+): Readonly<Record<string, string>> {
+  const ending = rankedModelDeprecation(run, id, now)
+  if (ending === null) return {}
+  const { deprecatedAt, sunsetAt } = ending
+  return { deprecation: `@${deprecatedAt / 1000}`, sunset: new Date(sunsetAt).toUTCString() }
 }
 
 /** An image opened as a document must not load or run anything. */
