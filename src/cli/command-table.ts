@@ -211,7 +211,7 @@ export const COMMANDS: readonly CommandSpec[] = [
     ],
     job: () => 'import-mirror',
     run: async (context, { policy }, [source = '']) =>
-      (await import('./commands/archive/import-mirror.ts')).importMirrorCommand(context, source, policy),
+      (await import('./commands/archive/copy-archive.ts')).importMirrorCommand(context, source, policy),
   }),
   spec<{ source?: LiveSourceName[] }>({
     name: 'collect',
@@ -314,7 +314,7 @@ export const COMMANDS: readonly CommandSpec[] = [
     group: 'Publish',
     description: 'sign the checkpoint of the ledger unless publish-year already signed it',
     example: 'dash checkpoint --json',
-    run: async (context) => (await import('./commands/archive/checkpoint.ts')).checkpointCommand(context),
+    run: async (context) => (await import('./commands/archive/signed-log.ts')).checkpointCommand(context),
   }),
   {
     name: 'log-key',
@@ -330,7 +330,7 @@ export const COMMANDS: readonly CommandSpec[] = [
     argument: new Argument('[file]', 'file to write (default: DASH_LOG_KEY_FILE)'),
     options: [option('--replaces <file>', 'key file whose keys sign too until you remove their lines')],
     run: async (context, { replaces }, [file]) =>
-      (await import('./commands/archive/log-key.ts')).newLogKeyCommand(context, file, replaces),
+      (await import('./commands/archive/signed-log.ts')).newLogKeyCommand(context, file, replaces),
   }),
   spec<{ page: boolean }>({
     name: 'export',

@@ -6,7 +6,7 @@ import type { Job } from '../domain/job-run.ts'
 import { COMMANDS, sharedOptions } from './command-table.ts'
 import type { CommandSpec, SharedFlags } from './command-table.ts'
 import { causesOf, describeError, EXIT, exitCodeOf, exitCodeOfStop } from './exit-codes.ts'
-import { openTerminal } from './terminal.ts'
+import { fail, openTerminal } from './terminal.ts'
 import type { BareContext, Run, ProcessContext } from './context.ts'
 import { STANDARD_HOST, STANDARD_PORT } from './settings/flags.ts'
 import type { Terminal } from './terminal.ts'
@@ -175,8 +175,7 @@ async function runToEnd(
     const isStop = wasStopped(error, signal)
     const exitCode = isStop ? exitCodeOfStop(signal) : exitCodeOf(error)
     const message = isStop ? 'stopped by a signal' : describeError(error)
-    terminal.error(message)
-    terminal.failure(message, exitCode, job)
+    fail(terminal, message, exitCode, job)
     if (!isStop) noteStack(error, exitCode, terminal)
     return exitCode
   }

@@ -43,10 +43,8 @@ function baseOf(url: string | undefined, config: Config): string {
     throw new Refusal('usage', 'PORT=0 gives no address to check; set one with --url')
   }
   if (isHttpUrl(url) && !/[?#]/.test(url)) return url.replace(/\/+$/, '')
-  throw new Refusal(
-    'usage',
-    `--url ${withoutSecrets(JSON.stringify(url))} must be an absolute http(s) URL without query or fragment`,
-  )
+  const shown = withoutSecrets(JSON.stringify(url))
+  throw new Refusal('usage', `--url ${shown} must be an absolute http(s) URL without query or fragment`)
 }
 
 /** Result of a request to `/readyz`. */

@@ -17,12 +17,13 @@ import { counted } from '../../terminal.ts'
  * @param withPage true to write the page too
  */
 export async function exportCommand(
-  { config, container, terminal, signal, flags, env, cwd }: CommandContext,
+  context: CommandContext,
   target: string,
   withPage: boolean,
 ): Promise<number> {
+  const { config, container, terminal, signal } = context
   if (target === '') throw new Refusal('usage', 'the target must not be empty; name a folder or a bucket')
-  const location = readTreeLocation(target, 'the target', flags, env, cwd)
+  const location = readTreeLocation(target, 'the target', context)
   if (isUnfounded(config)) throw noCheckpoint()
   requireFolders(config)
   requireOutsideStore(location, config)

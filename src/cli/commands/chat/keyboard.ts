@@ -175,13 +175,14 @@ export class Keyboard {
 /** Keyboard input: keys, or pasted text. */
 export type Typed = { kind: 'keys'; text: string } | { kind: 'paste'; text: string }
 
-const PASTE_BEGINS = '\x1b[200~'
-const PASTE_ENDS = '\x1b[201~'
-const PASTE_MARKS = /([\x1b]\[20[01]~)/
+const ESCAPE = '\x1b'
+const PASTE_BEGINS = `${ESCAPE}[200~`
+const PASTE_ENDS = `${ESCAPE}[201~`
+const PASTE_MARKS = new RegExp(`(${ESCAPE}\\[20[01]~)`)
 
 /** Matches the begin of a mark at the end of a text. Outside of a paste, a lone escape is a key. */
-const PARTIAL_BEGIN = /[\x1b]\[(?:2(?:00?)?)?$/
-const PARTIAL_END = /[\x1b](?:\[(?:2(?:01?)?)?)?$/
+const PARTIAL_BEGIN = new RegExp(`${ESCAPE}\\[(?:2(?:00?)?)?$`)
+const PARTIAL_END = new RegExp(`${ESCAPE}(?:\\[(?:2(?:01?)?)?)?$`)
 
 /** A longer paste counts as complete, because its end may never come. */
 const PASTE_MAX_LENGTH = 1_000_000

@@ -4,7 +4,7 @@ import { Container } from '../../container.ts'
 import type { BareContext } from '../../context.ts'
 import { EXIT, describeError } from '../../exit-codes.ts'
 import { chatSetup, chatWarnings } from '../../settings/chat-checks.ts'
-import { configOfSettings } from '../../settings/config.ts'
+import { configOf } from '../../settings/config.ts'
 import type { Config } from '../../settings/config.ts'
 import { examineEnvironment } from '../../settings/environment.ts'
 import type { ExaminedSettings } from '../../settings/environment.ts'
@@ -32,7 +32,7 @@ export async function doctorCommand(context: BareContext, offline: boolean): Pro
   const settings = checkSettings(given, examined)
   const findings = [...unread, ...settings, ...checkName(env['PATH']), ...checkSecretFiles(given, cwd)]
   if (examined.settings !== null) {
-    const container = new Container({ config: configOfSettings(examined.settings, cwd), version })
+    const container = new Container({ config: configOf(examined.settings, cwd), version })
     try {
       findings.push(...(await checkInstallation(container, offline, signal)))
     } finally {
@@ -46,15 +46,15 @@ export async function doctorCommand(context: BareContext, offline: boolean): Pro
 }
 
 /** Reads the settings. An unreadable env file becomes a finding, and everything else is checked without it. */
-function settingsOf({ flags, env, cwd }: BareContext): { given: GivenSettings; unread: Check[] } {
+function settingsOf(context: BareContext): { given: GivenSettings; unread: Check[] } {
   try {
-    return { given: gatherSettings(flags, env, cwd), unread: [] }
+    return { given: gatherSettings(context), unread: [] }
   } catch (error) {
     if (!(error instanceof Refusal && (error.code === 'configuration' || error.code === 'usage'))) throw error
     const detail = `${describeError(error)}; the other checks run without it`
     const mend = 'make it readable for this user, correct --dotenv, or create one with dash init'
     return {
-      given: gatherSettings(flags, env, cwd, null),
+      given: gatherSettings(context, null),
       unread: found('configuration.file', problem(detail, mend, EXIT.configuration)),
     }
   }
