@@ -5,6 +5,7 @@ import { join } from 'node:path'
 import { fileURLToPath } from 'node:url'
 import { ED25519_KEY_BYTES } from '../domain/digest.ts'
 import type { Clock, InputLine, LineSource } from '../domain/ports.ts'
+import { Refusal } from '../domain/refusal.ts'
 import { addDays, DAY_MS, dayOf, formatInstant, startOfDay } from '../domain/time.ts'
 import type { Day } from '../domain/time.ts'
 import { lastCompleteDay } from '../domain/year/ledger.ts'
@@ -54,11 +55,15 @@ const SILENT = { onProgress: () => undefined, onNote: () => undefined }
  * A temporary folder is filled with the bundled sample, shifted by whole days so that it ends yesterday, and the
  * publish job runs for the last 30 days at the times it would have run. The live periods end with the sample, at the
  * last millisecond of yesterday; `generatedAt` shows that time.
+ *
+ * @throws Refusal `usage` if a flag names a data folder
  */
 export async function withDemo<T>(
-  { config, terminal, signal, version }: CommandContext,
+  { config, flags, terminal, signal, version }: CommandContext,
   run: (config: Config) => Promise<T>,
 ): Promise<T> {
+  if (flags.dataDir !== undefined)
+    throw new Refusal('usage', '--demo uses a temporary folder; remove --data-dir')
   const folder = await mkdtemp(join(tmpdir(), 'dash-demo-'))
   const servers: RunningServer[] = []
   const listen = async (app: Parameters<typeof listenOn>[0]): Promise<string> => {

@@ -30,7 +30,11 @@ interface ShownSetting {
  * @returns 0, or 78 if any value is invalid; all invalid values are reported
  * @throws Refusal `usage` for an unknown name
  */
-export async function configCommand(context: BareContext, names: readonly string[]): Promise<number> {
+export async function configCommand(
+  context: BareContext,
+  _flags: object,
+  names: readonly string[],
+): Promise<number> {
   const { terminal, cwd } = context
   const unknown = names.find((name) => !namedVariables.some((variable) => variable.name === name))
   if (unknown !== undefined) {

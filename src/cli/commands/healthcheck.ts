@@ -11,13 +11,16 @@ import { escaped } from '../terminal.ts'
 const TIMEOUT_MS = 5_000
 
 /**
- * `dash healthcheck`: checks whether a server is ready, for containers and load balancers without `curl`.
+ * `dash healthcheck`: checks whether a server is ready, for containers and load balancers without `curl`. By default the server of these
+ * settings, on this machine.
  *
- * @param url base URL of the server; default: the server of these settings, on this machine
  * @returns 0 if ready; 69 if not ready, not reachable, or not a dash server
  * @throws Refusal `usage`
  */
-export async function healthcheckCommand(context: CommandContext, url: string | undefined): Promise<number> {
+export async function healthcheckCommand(
+  context: CommandContext,
+  { url }: { url?: string },
+): Promise<number> {
   const { terminal, signal, config, container } = context
   const readinessUrl = `${baseOf(url, config)}/readyz`
   const shown = withoutSecrets(readinessUrl)

@@ -15,12 +15,10 @@ import { readPolicy } from '../verify/verify-proof.ts'
 
 /**
  * `dash copy-archive`: copies the archive to other stores and audits the copy.
- *
- * @param targets a data folder, or a database URL and a store URL, or an env file that holds them
  */
 export async function copyArchiveCommand(
   context: CommandContext,
-  targets: readonly string[],
+  { to: targets }: { to: string[] },
 ): Promise<number> {
   const { config, container, terminal, signal } = context
   const targetConfig = readTargetConfig(targets, context)
@@ -53,12 +51,11 @@ export async function copyArchiveCommand(
  * Runs `dash import mirror`: copies what the archive lost from a mirror or an export of it.
  *
  * @param source a folder, or the URL of a bucket
- * @param policyFile path of a policy; undefined to trust the stored policy, else the log key
  */
 export async function importMirrorCommand(
   context: CommandContext,
-  source: string,
-  policyFile: string | undefined,
+  { policy: policyFile }: { policy?: string },
+  [source = '']: readonly string[],
 ): Promise<number> {
   const { config, container, terminal, signal, cwd } = context
   const location = readTreeLocation(source, 'the mirror', context)

@@ -14,12 +14,11 @@ import { counted } from '../../terminal.ts'
  * Runs `dash export`: writes the archive as static files.
  *
  * @param target a folder, or the URL of a bucket
- * @param withPage true to write the page too
  */
 export async function exportCommand(
   context: CommandContext,
-  target: string,
-  withPage: boolean,
+  { page }: { page: boolean },
+  [target = '']: readonly string[],
 ): Promise<number> {
   const { config, container, terminal, signal } = context
   if (target === '') throw new Refusal('usage', 'the target must not be empty; name a folder or a bucket')
@@ -35,7 +34,7 @@ export async function exportCommand(
         if (location.kind === 'file') createPublicFolder(location.path)
         return container.staticTree(location)
       },
-      page: withPage ? pageFiles() : new Map(),
+      page: page ? pageFiles() : new Map(),
       clock: Date.now,
       onProgress: ({ objects, ofObjects }) => terminal.progress(`${objects} of ${ofObjects} objects`),
     },

@@ -16,7 +16,8 @@ const REFUSALS_SHOWN = 10
  */
 export async function importArchiveCommand(
   { config, container, terminal, signal }: CommandContext,
-  folder: string,
+  _flags: object,
+  [folder = '']: readonly string[],
 ): Promise<number> {
   const report = await importArchive({
     folder: await container.archiveFolder(folder),

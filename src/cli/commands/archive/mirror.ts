@@ -20,8 +20,8 @@ import { forkText, showFindings, summarize } from '../verify/verify-output.ts'
  */
 export async function mirrorCommand(
   context: CommandContext,
-  names: readonly string[],
   flags: HostLogFlags,
+  names: readonly string[],
 ): Promise<number> {
   const { config, container, terminal, signal } = context
   const [url, target, ...more] = names

@@ -42,14 +42,13 @@ export async function checkpointCommand({ config, container, terminal }: Command
  * Runs `dash log-key new`: creates a key file.
  *
  * @param file path of the key file; undefined uses `DASH_LOG_KEY_FILE`
- * @param replaces path of the key file whose keys sign beside the new one
  * @returns the exit code
  * @throws Refusal `usage` if there is no path or the file exists, `configuration` if the log has no name
  */
 export async function newLogKeyCommand(
   { config, container, cwd, terminal }: CommandContext,
-  file: string | undefined,
-  replaces: string | undefined,
+  { replaces }: { replaces?: string },
+  [file]: readonly string[],
 ): Promise<number> {
   const origin = requireOrigin(config)
   const path = file === undefined ? config.log.keyFile : resolve(cwd, file)

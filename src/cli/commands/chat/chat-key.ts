@@ -64,7 +64,8 @@ export async function listChatKeysCommand({ config, container, terminal }: Comma
  */
 export async function revokeChatKeyCommand(
   { config, container, terminal }: CommandContext,
-  given: string,
+  _flags: object,
+  [given = '']: readonly string[],
 ): Promise<number> {
   const name = nameOf('name', given)
   const keys = existingStores(config).state ? await container.chatKeys() : null

@@ -28,7 +28,6 @@ export interface ChatFlags {
   sort?: LiveSort
   demo: boolean
   history: boolean
-  dataDir?: string
 }
 
 const HOW_TO_START = 'start one with dash serve, choose another with --url, or run dash chat --demo'
@@ -45,8 +44,8 @@ const HOW_TO_ASK = 'run dash chat "QUESTION", or echo QUESTION | dash chat'
  */
 export async function chatCommand(
   context: CommandContext,
-  words: readonly string[],
   flags: ChatFlags,
+  words: readonly string[],
 ): Promise<number> {
   checkFlags(flags)
   const question = await questionOf(context, words)
@@ -89,11 +88,9 @@ async function chatWith(
   }
 }
 
-function checkFlags({ url, item, demo, dataDir }: ChatFlags): void {
+function checkFlags({ url, item, demo }: ChatFlags): void {
   if (demo && url !== undefined)
     throw new Refusal('usage', '--demo starts a private server; remove --url or --demo')
-  if (demo && dataDir !== undefined)
-    throw new Refusal('usage', '--demo uses a temporary folder; remove --data-dir')
   if (url !== undefined && (!isHttpUrl(url) || /[?#]/.test(url) || new URL(url).username !== ''))
     throw new Refusal(
       'usage',

@@ -20,12 +20,15 @@ import { inspectStores } from './stores.ts'
 
 /**
  * `dash doctor`: checks everything an installation needs, and prints remedies. It changes nothing: it creates no
- * folder or file, applies no migration, and sends no request that costs anything.
+ * folder or file, applies no migration, and sends no request that costs anything; with
+ * `--offline`, none at all.
  *
- * @param offline true to send no requests to services
  * @returns 0 without a problem, else the exit code of the first one to repair: 78, 74, 65, 69 or 1
  */
-export async function doctorCommand(context: BareContext, offline: boolean): Promise<number> {
+export async function doctorCommand(
+  context: BareContext,
+  { offline }: { offline: boolean },
+): Promise<number> {
   const { terminal, env, cwd, signal, version } = context
   const { given, unread } = settingsOf(context)
   const examined = examineEnvironment(given.values, cwd)

@@ -13,8 +13,6 @@ import type { NewsItem } from './item-lines.ts'
 import { openNews, publicationAt } from './reader.ts'
 import type { NewsReader, Publication } from './reader.ts'
 
-export type TopSort = LiveSort | 'year'
-
 export interface TopFlags {
   at?: string
   source?: string
@@ -44,10 +42,11 @@ const LIMIT_MAX = 100
  */
 export async function topCommand(
   context: CommandContext,
-  sort: TopSort = 'trending',
   { at, source, limit = String(LIMIT_DEFAULT), url }: TopFlags,
+  [named = 'trending']: readonly string[],
 ): Promise<number> {
   const { terminal } = context
+  const sort = named as LiveSort | 'year'
   if (at !== undefined && sort !== 'year')
     throw new Refusal('usage', `--at needs the Year: dash top year --at ${at}; no older ${sort} is kept`)
   const now = Date.now()

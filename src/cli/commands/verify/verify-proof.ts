@@ -9,17 +9,17 @@ import { EXIT } from '../../exit-codes.ts'
 import { escaped } from '../../terminal.ts'
 
 /**
- * Runs `dash verify`: verifies a publication against its proof file.
+ * Runs `dash verify`: verifies a publication against its proof file. Without a policy, any signer is accepted and the
+ * result is not verified.
  *
  * @param files paths of the publication and of its proof file
- * @param policyFile path of the policy; without it, any signer is accepted and the result is not verified
  * @returns the exit code
  * @throws Refusal `usage` if a file is not named, cannot be read or is not a policy
  */
 export async function verifyProofCommand(
   { terminal, cwd }: BareContext,
+  { policy: policyFile }: { policy?: string },
   files: readonly string[],
-  policyFile: string | undefined,
 ): Promise<number> {
   const [publication, proof, ...more] = files
   if (publication === undefined || proof === undefined || more.length > 0)
