@@ -6,7 +6,7 @@ import { EXIT } from '../../exit-codes.ts'
 import { flagValue } from '../../settings/environment.ts'
 import { fail } from '../../terminal.ts'
 import { digestSince } from './digest-content.ts'
-import { DIGEST_FORMATS } from './digest-formats.ts'
+import { formatDigest } from './digest-formats.ts'
 import type { DigestFormat } from './digest-formats.ts'
 import { layoutOf } from './item-lines.ts'
 import { openNews } from './reader.ts'
@@ -39,7 +39,7 @@ export async function digestCommand(
     const reason = 'nothing is published or ranked yet; dash publish-year and dash snapshot do it'
     return fail(terminal, reason, EXIT.failed)
   }
-  terminal.result(digest, DIGEST_FORMATS[format](digest, layoutOf(context)), true)
+  terminal.result(digest, formatDigest(digest, format, layoutOf(context)), true)
   return EXIT.done
 }
 
