@@ -17,11 +17,10 @@ import type { ServedRecommendation } from '../models/routes.ts'
 import { NO_STORE, respondJson } from '../respond.ts'
 import { readBody } from '../route.ts'
 import type { Route } from '../route.ts'
-import { complete } from './complete.ts'
+import { complete, openRequest } from './complete.ts'
+import type { V1Ports } from './complete.ts'
 import { V1Refusal, v1Route } from './errors.ts'
 import { openLimits, openStickyModels } from './limits.ts'
-import { openRequest } from './open-request.ts'
-import type { V1Ports } from './ports.ts'
 
 /** Keys of this server begin so; they must never reach the routing service. */
 const DASH_KEY_PREFIX = 'dck_'
