@@ -162,7 +162,7 @@ function needsOf(
   }
 }
 
-export function isAuto(model: string): model is keyof typeof AUTO_MODELS {
+function isAuto(model: string): model is keyof typeof AUTO_MODELS {
   return Object.hasOwn(AUTO_MODELS, model)
 }
 
