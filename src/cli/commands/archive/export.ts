@@ -45,7 +45,7 @@ export async function exportCommand(
 }
 
 /** Scripts, styles and images that the page loads, from those of the server's pages. */
-const PAGE_ASSETS = ['page.css', 'icon.svg', 'announce.js', 'archive-log.js', 'archive.js']
+const PAGE_ASSETS = ['page.css', 'icon.svg', 'archive-log.js', 'archive.js', 'check-proof.js', 'dom.js']
 
 /** The page's own files by path in the export. */
 function pageFiles(): Map<string, Uint8Array> {
