@@ -5,6 +5,7 @@ import { fileURLToPath, pathToFileURL } from 'node:url'
 import { badValue } from './settings/environment.ts'
 import { Refusal, storageUnavailable, messageOf } from '../domain/refusal.ts'
 import type { DatabaseLocation, StoreLocation } from '../domain/refusal.ts'
+import { hasCode } from './exit-codes.ts'
 import { settingName } from './settings/config.ts'
 import type { Config } from './settings/config.ts'
 
@@ -111,7 +112,6 @@ export function requireFeed(config: Config): void {
   throw storageUnavailable(`no feed database at ${fileOf(config.feed)}; ${advice}`)
 }
 
-/** The location of a database that is a file. */
 export function databaseAt(path: string): DatabaseLocation {
   return { url: pathToFileURL(path).href, authToken: null }
 }
@@ -144,22 +144,20 @@ export function realPath(path: string): string {
  * @throws Refusal `usage` if one of them contains the other
  */
 export function requireOutsideStore(target: StoreLocation, { store }: Pick<Config, 'store'>): void {
-  if (overlaps(target, store))
+  const [own, other] = [storeAddress(store), storeAddress(target)]
+  if (own.startsWith(other) || other.startsWith(own))
     throw new Refusal('usage', 'the target overlaps the object store of this archive; choose another target')
 }
 
-/** Returns true if one of two stores contains the other. */
-function overlaps(one: StoreLocation, other: StoreLocation): boolean {
-  const [a, b] = [addressOf(one), addressOf(other)]
-  return a.startsWith(b) || b.startsWith(a)
-}
-
 /** Address of a store without links and keys; ends with a slash. */
-function addressOf(store: StoreLocation): string {
+export function storeAddress(store: StoreLocation): string {
   if (store.kind === 'file') return `${realPath(store.path).replace(/\/$/, '')}/`
   const { endpoint, bucket, prefix } = store
   return `${endpoint}/${bucket}/${prefix === '' ? '' : `${prefix}/`}`
 }
+
+/** A full or broken disk is not an error of the configuration. */
+const DISK_ERRORS = /^E(IO|NOSPC|DQUOT)$/
 
 /**
  * Creates the folder of a tree of static files, which all users may read, if it is missing.
@@ -171,7 +169,7 @@ export function createPublicFolder(path: string): void {
   try {
     mkdirSync(path, { recursive: true })
   } catch (error) {
-    if (isDiskError(error)) throw error
+    if (hasCode(error, DISK_ERRORS)) throw error
     throw new Refusal('usage', `the folder ${path} cannot be created (${messageOf(error)}); choose another`)
   } finally {
     process.umask(umask)
@@ -192,16 +190,11 @@ function create(folder: string, config: Config, setting: string): void {
   try {
     mkdirSync(folder, { recursive: true })
   } catch (error) {
-    if (isDiskError(error)) throw error
+    if (hasCode(error, DISK_ERRORS)) throw error
     const why = messageOf(error)
     const advice = `choose another with ${config.dataDirNamed ? settingName(config, setting) : '--data-dir'}`
     throw badValue(config.originOf(setting), `the folder ${folder} cannot be created (${why}); ${advice}`)
   }
-}
-
-/** True for a full or broken disk, which is not an error of the configuration. */
-function isDiskError(error: unknown): boolean {
-  return error instanceof Error && 'code' in error && /^E(IO|NOSPC|DQUOT)$/.test(String(error.code))
 }
 
 /** Refuses a folder that is in use, was named, and does not exist. */

@@ -18,7 +18,6 @@ export const EXIT = {
   terminated: 143,
 } as const
 
-/** Termination signals and their exit codes. */
 export const EXIT_OF_SIGNAL = {
   SIGHUP: EXIT.hungUp,
   SIGINT: EXIT.interrupted,
@@ -69,8 +68,9 @@ export function causesOf(error: unknown): Error[] {
   return error instanceof Error ? [error, ...causesOf(error.cause)] : []
 }
 
-function hasCode(error: Error, pattern: RegExp): boolean {
-  return 'code' in error && pattern.test(String(error.code))
+/** Returns true for an error of Node or a driver with such a code. */
+export function hasCode(error: unknown, pattern: RegExp): boolean {
+  return error instanceof Error && 'code' in error && pattern.test(String(error.code))
 }
 
 /** Returns the exit code of a command that a signal ended; the abort reason names the signal. */

@@ -66,13 +66,6 @@ interface Group {
   count: number
 }
 
-export interface ServerLogOptions {
-  level: string
-  /** True for readable lines, false for JSON. */
-  readable: boolean
-  colored: boolean
-}
-
 export interface ServerLog extends Log {
   /** Writes the sums of all counted lines. */
   flush(): void
@@ -81,8 +74,13 @@ export interface ServerLog extends Log {
 /**
  * Opens the log of a server. Of several lines that differ only in their request, the first is written at once;
  * those that follow within a second become one line with their `count` and common fields.
+ *
+ * @param options.readable false for lines of JSON
  */
-export function openServerLog(out: Output, { level, readable, colored }: ServerLogOptions): ServerLog {
+export function openServerLog(
+  out: Output,
+  { level, readable, colored }: { level: string; readable: boolean; colored: boolean },
+): ServerLog {
   const lines = pino({ level, serializers: { err: errorFields } }, readable ? readableLog(out, colored) : out)
   const groups = new Map<string, Group>()
   let timer: NodeJS.Timeout | undefined

@@ -7,6 +7,7 @@ import { prepareFolders, rehearsalConfig } from '../data-folder.ts'
 import { describeError, EXIT, exitCodeOf } from '../exit-codes.ts'
 import type { CommandContext } from '../context.ts'
 import { flagValue } from '../settings/environment.ts'
+import { parseWhole } from '../settings/rules.ts'
 import { counted, escaped } from '../terminal.ts'
 
 export interface PublishFlags {
@@ -22,7 +23,9 @@ export async function publishYearCommand(
   flags: PublishFlags,
 ): Promise<number> {
   const startedAt = Date.now()
-  const seconds = flagValue('--retry-delay', flags.retryDelay, 'whole seconds, at most 999999', parseSeconds)
+  const seconds = flagValue('--retry-delay', flags.retryDelay, 'whole seconds, at most 999999', (text) =>
+    parseWhole(text, 0, 999_999),
+  )
   const rehearsal = flags.dryRun ? rehearsalConfig(config) : null
   if (!rehearsal) prepareFolders(config, false)
   const container = rehearsal ? own.withConfig(rehearsal.config) : own
@@ -83,8 +86,4 @@ function summary(report: PublishReport): string {
 function extent({ distinctItems, coverage }: PublishReport): string {
   const days = `${coverage?.materializedDays} of ${coverage?.targetDays} days`
   return `${counted(distinctItems ?? 0, 'item')}, ${days}`
-}
-
-function parseSeconds(text: string): number | null {
-  return /^\d{1,6}$/.test(text) ? Number(text) : null
 }

@@ -11,7 +11,6 @@ import type { Prices } from '../../domain/agent/model-call.ts'
 import type { Log } from '../../server/route.ts'
 import type { Config } from './config.ts'
 
-/** Readiness of the chat. */
 export interface ChatSetup {
   /** Settings that must be set or removed before the chat can run; empty if it can. */
   gaps: readonly string[]

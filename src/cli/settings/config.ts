@@ -37,7 +37,6 @@ export function configFrom(
  */
 // oxlint-disable-next-line typescript/explicit-module-boundary-types -- Config is the return type
 export const configOf = (settings: Settings, cwd: string, originOf: OriginOf = inEnvironment) => ({
-  /** Returns the origin of a variable's value. */
   originOf,
   ...storesOf(settings, cwd),
   host: settings.HOST,
@@ -45,7 +44,6 @@ export const configOf = (settings: Settings, cwd: string, originOf: OriginOf = i
   /** Public address of the server, without a trailing slash; null if it is not configured. */
   baseUrl: settings.DASH_BASE_URL ?? null,
   log: logOf(settings, cwd),
-  /** The API base of each source. */
   sourceUrls: {
     hn: settings.DASH_HN_URL,
     lobsters: settings.DASH_LOBSTERS_URL,
@@ -73,7 +71,6 @@ export const configOf = (settings: Settings, cwd: string, originOf: OriginOf = i
   },
   /** Requests to `/mcp` per address and minute; 0: `/mcp` is off. */
   mcpRequestsPerMinute: settings.DASH_MCP_REQUESTS_PER_MINUTE,
-  /** True if `/v1` is on. */
   v1: settings.DASH_V1,
   /** API base of the model-routing service. */
   openRouterUrl: settings.OPENROUTER_BASE_URL,
@@ -90,7 +87,6 @@ export const configOf = (settings: Settings, cwd: string, originOf: OriginOf = i
   allowedOrigins: settings.DASH_ALLOWED_ORIGINS ?? [],
   /** State folder of the user (`XDG_STATE_HOME`); files of this program are below it. */
   stateHome: stateHomeOf(settings.XDG_STATE_HOME),
-  /** Home folder of the user (`~`). */
   home: homeFolder(),
   logLevel: settings.DASH_LOG_LEVEL,
   drainMs: settings.DASH_DRAIN_SECONDS * 1000,

@@ -3,6 +3,7 @@ import { resolve } from 'node:path'
 import { z } from 'zod'
 import { isHttpUrl } from '../../domain/address.ts'
 import { Refusal, messageOf } from '../../domain/refusal.ts'
+import { parseWhole } from './rules.ts'
 import { SECRETS, VARIABLES } from './variables.ts'
 
 /** Placeholder for secrets in output. */
@@ -83,7 +84,6 @@ interface SettingProblem {
   isUsage: boolean
 }
 
-/** Result of checking all variables. */
 export interface ExaminedSettings {
   /** null if any value is invalid. */
   settings: Settings | null
@@ -198,9 +198,8 @@ export function flagValue<T>(flag: string, text: string, what: string, parse: (t
  * @throws Refusal `usage` if it is not from `least` to `most`
  */
 export function wholeFlag(flag: string, text: string, least: number, most: number): number {
-  return flagValue(flag, text, `a whole number from ${least} to ${most}`, (digits) =>
-    /^\d{1,9}$/.test(digits) && Number(digits) >= least && Number(digits) <= most ? Number(digits) : null,
-  )
+  const what = `a whole number from ${least} to ${most}`
+  return flagValue(flag, text, what, (digits) => parseWhole(digits, least, most))
 }
 
 /**

@@ -45,17 +45,17 @@ export const logOrigin = text.refine(
   'must be an address without scheme, plus sign, spaces or trailing slash, such as dash.example.org/tlog/year',
 )
 
+const urlWithoutUser = (also: string): z.ZodString =>
+  text.refine(
+    (value) => isHttpUrl(value) && !/[#@]/.test(value),
+    `must be an absolute http(s) URL without user or fragment${also}`,
+  )
+
 /** URL of a job monitor; `{job}` stands for the name of the job. */
-export const pingUrl = text.refine(
-  (value) => isHttpUrl(value) && !/[#@]/.test(value),
-  'must be an absolute http(s) URL without user or fragment; {job} in it is replaced by the job name',
-)
+export const pingUrl = urlWithoutUser('; {job} in it is replaced by the job name')
 
 /** URL of a webhook; it is used as it is, because receivers may distinguish a trailing slash. */
-export const webhookUrl = text.refine(
-  (value) => isHttpUrl(value) && !/[#@]/.test(value),
-  'must be an absolute http(s) URL without user or fragment',
-)
+export const webhookUrl = urlWithoutUser('')
 
 /** Bytes of a key of Standard Webhooks. */
 const WEBHOOK_KEY_BYTES = { least: 24, most: 64 }
@@ -90,25 +90,22 @@ export const flag = z
   .enum(['1', 'true', '0', 'false'], 'must be 1, true, 0 or false')
   .transform((value) => value === '1' || value === 'true')
 
-const DIGITS = /^\d{1,9}$/
+/** Returns the whole number in a text; null for other text, and outside of the bounds. */
+export function parseWhole(digits: string, least: number, most: number): number | null {
+  const value = /^\d{1,9}$/.test(digits) ? Number(digits) : Number.NaN
+  return value >= least && value <= most ? value : null
+}
 
-/** @param unit plural noun for messages, as in `whole milliseconds from 1 to 1000` */
-export function wholeNumber(least: number, most: number, unit?: string): Rule<number> {
-  return parsed((value, refuse) => {
-    if (DIGITS.test(value) && Number(value) >= least && Number(value) <= most) return Number(value)
-    return refuse(
-      `must be ${unit === undefined ? 'a whole number' : `whole ${unit}`} from ${least} to ${most}`,
-    )
-  })
+/** @param what the number in messages, as in `whole milliseconds from 1 to 1000` */
+export function wholeNumber(least: number, most: number, what = 'a whole number'): Rule<number> {
+  return parsed(
+    (value, refuse) => parseWhole(value, least, most) ?? refuse(`must be ${what} from ${least} to ${most}`),
+  )
 }
 
 const PORT_MAX = 65_535
 
-export const port = parsed((value, refuse) =>
-  /^\d{1,5}$/.test(value) && Number(value) <= PORT_MAX
-    ? Number(value)
-    : refuse(`must be a port from 0 to ${PORT_MAX}`),
-)
+export const port = wholeNumber(0, PORT_MAX, 'a port')
 
 /** US dollars, as an exact number of millionths. */
 export const dollars = parsed((value, refuse) => {

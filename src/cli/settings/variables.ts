@@ -73,7 +73,7 @@ function preset<Rule extends z.ZodType<unknown, string>>(
   return { rule: rule.prefault(standard), standard, meaning, ...more }
 }
 
-const milliseconds = wholeNumber(1, 3_600_000, 'milliseconds')
+const milliseconds = wholeNumber(1, 3_600_000, 'whole milliseconds')
 const messages = wholeNumber(0, 1_000_000)
 const CHALLENGES = 'https://challenges.cloudflare.com/turnstile/v0'
 
@@ -161,7 +161,7 @@ const server = {
     { page: 'docs/v1.md' },
   ),
   DASH_DRAIN_SECONDS: preset(
-    wholeNumber(0, 3_600, 'seconds'),
+    wholeNumber(0, 3_600, 'whole seconds'),
     '10',
     'seconds that open responses have to finish after SIGTERM',
   ),
@@ -297,12 +297,12 @@ const chatLimits = {
   DASH_CHAT_MESSAGES_PER_DAY: preset(messages, '60', 'maximum messages per address and UTC day'),
   DASH_CHAT_BURST_PER_MINUTE: preset(messages, '10', 'maximum messages per address and minute'),
   DASH_CHAT_MIN_GAP_MS: preset(
-    wholeNumber(0, 3_600_000, 'milliseconds'),
+    wholeNumber(0, 3_600_000, 'whole milliseconds'),
     '1500',
     'minimum milliseconds between two messages of a session',
   ),
   DASH_CHAT_SESSION_SECONDS: preset(
-    wholeNumber(1, SESSION_MAX_SECONDS, 'seconds'),
+    wholeNumber(1, SESSION_MAX_SECONDS, 'whole seconds'),
     '1800',
     'lifetime of a session in seconds',
   ),

@@ -1,11 +1,18 @@
 import { Refusal } from '../../../domain/refusal.ts'
-import type { DatabaseLocation, StoreLocation } from '../../../domain/refusal.ts'
+import type { DatabaseLocation } from '../../../domain/refusal.ts'
 import { copyArchive, emptyArchive } from '../../../jobs/archive/copy-archive.ts'
 import type { ArchiveStores, CopyReport, CopyTargetPorts } from '../../../jobs/archive/copy-archive.ts'
 import { importMirror } from '../../../jobs/archive/import-mirror.ts'
 import type { Container } from '../../container.ts'
 import { readTargetConfig, readTreeLocation } from '../../settings/read-config.ts'
-import { fileOf, isUnfounded, prepareFolders, realPath, requireFolders } from '../../data-folder.ts'
+import {
+  fileOf,
+  isUnfounded,
+  prepareFolders,
+  realPath,
+  requireFolders,
+  storeAddress,
+} from '../../data-folder.ts'
 import { EXIT } from '../../exit-codes.ts'
 import { THIS_RUN } from '../../process-identity.ts'
 import { counted } from '../../terminal.ts'
@@ -74,7 +81,6 @@ export async function importMirrorCommand(
   return EXIT.done
 }
 
-/** Opens the target of a copy. */
 async function targetPorts(container: Container, terminal: Terminal): Promise<CopyTargetPorts> {
   return {
     target: await archivePortsOf(container),
@@ -99,13 +105,6 @@ function ledgerAddress(location: DatabaseLocation): string {
   return path === null ? location.url.replace(/^libsql:/, 'https:').replace(/\/+$/, '') : realPath(path)
 }
 
-/** Location of an object store, independent of links and keys. */
-function storeAddress(store: StoreLocation): string {
-  if (store.kind === 'file') return realPath(store.path)
-  return `${store.endpoint}/${store.bucket}/${store.prefix}`
-}
-
-/** Summarizes a copy in one line. */
 function copySummary({ objects, entries, legacy, head }: CopyReport): string {
   const rows = entries.copied + legacy.copied
   const there = objects.unchanged > 0 ? `, ${counted(objects.unchanged, 'object')} already present` : ''

@@ -60,5 +60,5 @@ function pageFiles(): Map<string, Uint8Array> {
 
 function summary({ origin, size, objects, tiles, bundles, others }: ExportReport): string {
   const written = [objects, tiles, bundles, others].reduce((sum, { copied }) => sum + copied, 0)
-  return `exported: ${origin}, ${size === 1 ? '1 entry' : `${size} entries`}; ${counted(written, 'file')} written`
+  return `exported: ${origin}, ${counted(size, 'entry', 'entries')}; ${counted(written, 'file')} written`
 }

@@ -16,7 +16,6 @@ import { forkText, showFindings, summarize } from '../verify/verify-output.ts'
  * Runs `dash mirror`: copies the signed log of a host, its ledger and its publications to static files.
  *
  * @param names base URL of the host, then a folder or the URL of a bucket
- * @returns the exit code
  */
 export async function mirrorCommand(
   context: CommandContext,

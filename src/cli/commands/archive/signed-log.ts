@@ -7,12 +7,12 @@ import type { CommandContext } from '../../context.ts'
 import { prepareFolders } from '../../data-folder.ts'
 import { EXIT } from '../../exit-codes.ts'
 import { requireOrigin } from '../../settings/config.ts'
+import { counted } from '../../terminal.ts'
 import { THIS_RUN } from '../../process-identity.ts'
 
 /**
  * Runs `dash checkpoint`: signs the checkpoint of the ledger.
  *
- * @returns the exit code
  * @throws Refusal `configuration` if no key is set; the refusals of {@link signLedger}
  */
 export async function checkpointCommand({ config, container, terminal }: CommandContext): Promise<number> {
@@ -32,7 +32,7 @@ export async function checkpointCommand({ config, container, terminal }: Command
     onProgress: terminal.note,
   })
   const { outcome, reason, origin, size, root } = report
-  const entries = size === 1 ? '1 entry' : `${size} entries`
+  const entries = counted(size, 'entry', 'entries')
   const signed = `${outcome.replace('-', ' ')}: ${origin}, ${entries}, root ${root.slice(0, 16)}`
   terminal.result(report, reason === null ? signed : `nothing was signed: ${reason}`)
   return EXIT.done
@@ -42,7 +42,6 @@ export async function checkpointCommand({ config, container, terminal }: Command
  * Runs `dash log-key new`: creates a key file.
  *
  * @param file path of the key file; undefined uses `DASH_LOG_KEY_FILE`
- * @returns the exit code
  * @throws Refusal `usage` if there is no path or the file exists, `configuration` if the log has no name
  */
 export async function newLogKeyCommand(

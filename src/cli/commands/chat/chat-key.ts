@@ -24,7 +24,6 @@ export interface NewKeyFlags {
 /**
  * Runs `dash chat-key new`: creates a key and prints it, which is the only time that it is shown.
  *
- * @returns the exit code
  * @throws Refusal `usage` for an invalid flag, `chat_key_refused` if an active key has the name
  */
 export async function newChatKeyCommand(context: CommandContext, flags: NewKeyFlags): Promise<number> {

@@ -8,6 +8,7 @@ import { HOW_TO_REACH, Refusal } from '../../../domain/refusal.ts'
 import type { CommandContext } from '../../context.ts'
 import { EXIT } from '../../exit-codes.ts'
 import { localUrl } from '../../settings/config.ts'
+import { flagValue } from '../../settings/environment.ts'
 import { fail, jsonLine } from '../../terminal.ts'
 import { replayNotes } from './show-turn.ts'
 import { Talk } from './talk.ts'
@@ -91,13 +92,12 @@ async function chatWith(
 function checkFlags({ url, item, demo }: ChatFlags): void {
   if (demo && url !== undefined)
     throw new Refusal('usage', '--demo starts a private server; remove --url or --demo')
-  if (url !== undefined && (!isHttpUrl(url) || /[?#]/.test(url) || new URL(url).username !== ''))
-    throw new Refusal(
-      'usage',
-      `--url ${JSON.stringify(url)} must be an absolute http(s) URL without user, query or fragment`,
+  if (url !== undefined)
+    flagValue('--url', url, 'an absolute http(s) URL without user, query or fragment', (text) =>
+      isHttpUrl(text) && !/[?#]/.test(text) && new URL(text).username === '' ? text : null,
     )
-  if (item !== undefined && !isItemKey(item))
-    throw new Refusal('usage', `--item ${JSON.stringify(item)} must be a save key such as hn-29387264`)
+  if (item !== undefined)
+    flagValue('--item', item, 'a save key such as hn-29387264', (key) => (isItemKey(key) ? key : null))
 }
 
 /** Returns the reason why no conversation can start; null if one can. */

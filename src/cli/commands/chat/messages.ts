@@ -4,7 +4,6 @@ import type { Instant } from '../../../domain/time.ts'
 import { EXIT } from '../../exit-codes.ts'
 import { inOneLine } from '../../terminal.ts'
 
-/** Remaining messages, and the quotas. */
 export interface Quota {
   remaining: { session: number; day: number }
   quotas: AgentSession['quotas']

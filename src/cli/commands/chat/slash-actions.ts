@@ -4,6 +4,7 @@ import type { CommonOptions } from '@clack/prompts'
 import { isItemKey } from '../../../domain/agent/conversation.ts'
 import type { Turn, TurnOptions } from '../../../domain/agent/conversation.ts'
 import { messageOf } from '../../../domain/refusal.ts'
+import { hasCode } from '../../exit-codes.ts'
 import { knowsHyperlinks } from '../../hyperlink.ts'
 import { inOneLine } from '../../terminal.ts'
 import { KeyStream } from './keyboard.ts'
@@ -162,8 +163,7 @@ export async function save({ context, talk, say }: ChatContext, named: string): 
     await writeFile(path, markdownOf(talk.turns), { flag: 'wx' })
     say(`saved to ${path}`)
   } catch (error) {
-    const exists = error instanceof Error && 'code' in error && error.code === 'EEXIST'
-    say(`not saved: ${exists ? `${path} exists; choose another name` : messageOf(error)}`)
+    say(`not saved: ${hasCode(error, /^EEXIST$/) ? `${path} exists; choose another name` : messageOf(error)}`)
   }
 }
 

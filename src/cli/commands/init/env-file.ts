@@ -42,7 +42,6 @@ function quoted(value: string): string {
   return `${quote}${value}${quote}`
 }
 
-/** Chosen values by variable name. */
 export type ChosenSettings = Record<string, string>
 
 /** Form in which `dash init` prints how to run an installation. */

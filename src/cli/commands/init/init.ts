@@ -16,7 +16,7 @@ import { fileURLToPath } from 'node:url'
 import { Refusal, messageOf } from '../../../domain/refusal.ts'
 import type { BareContext } from '../../context.ts'
 import { fileOf } from '../../data-folder.ts'
-import { EXIT } from '../../exit-codes.ts'
+import { EXIT, hasCode } from '../../exit-codes.ts'
 import { currentUser, ownerName } from '../../process-identity.ts'
 import { configFrom } from '../../settings/config.ts'
 import type { Config } from '../../settings/config.ts'
@@ -300,7 +300,7 @@ function writeNew(path: string, text: string, mode: number): void {
     fsyncSync(file)
   } catch (error) {
     if (file !== null) rmSync(path, { force: true })
-    else if (error instanceof Error && 'code' in error && error.code === 'EEXIST') requireAbsent(path)
+    else if (hasCode(error, /^EEXIST$/)) requireAbsent(path)
     const why = messageOf(error)
     throw new Refusal('configuration', `${path} cannot be written (${why})`)
   } finally {

@@ -26,7 +26,6 @@ interface Job {
   /** Name without the prefix of its unit, `dash-<name>`. */
   name: string
   meaning: string
-  /** Arguments of the program. */
   args: readonly string[]
   /** Times of a UTC day, `HH:MM`. */
   times: readonly string[]
@@ -86,7 +85,6 @@ function scheduleLines({ times }: Job): { hours: string[]; minute: string }[] {
   return lines
 }
 
-/** A systemd unit file. */
 export interface Unit {
   name: string
   text: string

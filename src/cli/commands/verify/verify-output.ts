@@ -62,7 +62,6 @@ export function forkText({ log }: Pick<VerifyReport, 'log'>): string {
   return (log?.fork ?? []).map(({ file, note }) => `\n${file}:\n${note}`).join('')
 }
 
-/** Returns the summary line of a self-test. */
 export function summarizeSelfTest({ mutations, detected }: { mutations: number; detected: number }): string {
   return `self-test: ${detected} of ${mutations} mutations detected`
 }

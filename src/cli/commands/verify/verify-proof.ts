@@ -13,7 +13,6 @@ import { escaped } from '../../terminal.ts'
  * result is not verified.
  *
  * @param files paths of the publication and of its proof file
- * @returns the exit code
  * @throws Refusal `usage` if a file is not named, cannot be read or is not a policy
  */
 export async function verifyProofCommand(
