@@ -17,9 +17,8 @@ export interface SearchWorkerData {
   retryMs: number
 }
 
-/** Messages of the process: `ready` after its start, then one per query. */
+/** Responses of the process, one per query. */
 export type SearchWorkerMessage =
-  | { outcome: 'ready' }
   | { outcome: 'answer'; value: FeedResult }
   | { outcome: 'refusal'; code: string; detail: string | undefined }
   | { outcome: 'fault'; message: string; stack: string | undefined }
@@ -68,5 +67,4 @@ process.once('disconnect', () => process.exit())
 // Signals to the process group are handled by the parent, which finishes open queries and then ends this process.
 for (const signal of ['SIGHUP', 'SIGINT', 'SIGQUIT', 'SIGTERM'] as const) process.on(signal, () => undefined)
 
-const ready: SearchWorkerMessage = { outcome: 'ready' }
-process.send?.(ready)
+process.send?.('ready')
