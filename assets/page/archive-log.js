@@ -1,26 +1,17 @@
+import { ENTRY, LEGACY_SHA256, concat, hexOf, parseArray, parseCheckpoint, sha256 } from './check-proof.js'
+
 /**
  * Reads the signed log of an exported archive and checks publications against it (docs/static-hosting.md). Only
  * `crypto.subtle` is used.
  *
- * @typedef {Uint8Array<ArrayBuffer>} Bytes
+ * @typedef {import('./check-proof.js').Bytes} Bytes
  * @typedef {(path: string) => Promise<Bytes>} ReadFile reads a file of the export; rejects if it is missing
  * @typedef {{ what: string, ok: boolean }} Check one sentence, and whether it is true
- * @typedef {object} Log
- * @property {string} origin
- * @property {number} size number of entries of the checkpoint
- * @property {string} root root of the checkpoint, in base64
- * @property {Bytes[]} entries every entry, not verified
+ * @typedef {import('./check-proof.js').Checkpoint & { entries: Bytes[] }} Log every entry, not verified
  * @typedef {{ sha256: string, ledger: 'v1' | 'versioned', seq: number }} LoggedPublication
  */
 
 const BUNDLE_LENGTH = 256
-
-/** Elements of a line of the ledger (docs/decisions/0003-ledger-hash-chain.md). */
-const ENTRY_SHA256 = 14
-const ENTRY_LEGACY_DIGEST = 19
-
-/** Element of a line of the legacy ledger. */
-const LEGACY_SHA256 = 10
 
 /**
  * Reads the checkpoint and all entries that it covers.
@@ -29,18 +20,16 @@ const LEGACY_SHA256 = 10
  * @returns {Promise<Log>}
  */
 export async function readLog(readFile) {
-  const checkpoint = new TextDecoder().decode(await readFile('tlog/year/checkpoint'))
-  const [origin = '', sizeLine = '', root = ''] = checkpoint.split('\n')
-  const size = Number(sizeLine)
-  if (!/^[1-9]\d{0,8}$/.test(sizeLine) || root === '')
-    throw new Error('tlog/year/checkpoint is not a checkpoint')
+  const checkpoint = parseCheckpoint(textOf(await readFile('tlog/year/checkpoint')))
+  if (checkpoint === null) throw new Error('tlog/year/checkpoint is not a checkpoint')
+  const { size } = checkpoint
   const count = Math.ceil(size / BUNDLE_LENGTH)
   const bundles = await Promise.all(
     Array.from({ length: count }, (_, index) =>
       readBundle(readFile, index, Math.min(BUNDLE_LENGTH, size - index * BUNDLE_LENGTH)),
     ),
   )
-  return { origin, size, root, entries: bundles.flat() }
+  return { ...checkpoint, entries: bundles.flat() }
 }
 
 /**
@@ -100,7 +89,7 @@ export async function checkInLog(log, publication, digest, readFile) {
  */
 function checkEntry({ entries }, { seq }, digest) {
   const entry = entries[seq - 1]
-  const ok = entry !== undefined && cellsOf(textOf(entry))[ENTRY_SHA256] === digest
+  const ok = entry !== undefined && parseArray(textOf(entry))[ENTRY.sha256] === digest
   return { what: `entry ${seq} of the log contains this SHA-256`, ok }
 }
 
@@ -111,11 +100,11 @@ function checkEntry({ entries }, { seq }, digest) {
  * @returns {Promise<Check[]>}
  */
 async function checkLegacy({ entries }, digest, legacy) {
-  const seal = await sha256Hex(legacy)
+  const seal = hexOf(await sha256(legacy))
   const listed = textOf(legacy)
     .split('\n')
-    .some((line) => cellsOf(line)[LEGACY_SHA256] === digest)
-  const sealed = entries.some((entry) => cellsOf(textOf(entry))[ENTRY_LEGACY_DIGEST] === seal)
+    .some((line) => parseArray(line)[LEGACY_SHA256] === digest)
+  const sealed = entries.some((entry) => parseArray(textOf(entry))[ENTRY.legacyDigest] === seal)
   return [
     { what: 'the legacy ledger contains this SHA-256', ok: listed },
     { what: 'an entry of the log contains the SHA-256 of the legacy ledger', ok: sealed },
@@ -127,10 +116,13 @@ async function checkLegacy({ entries }, digest, legacy) {
  * @returns {Promise<Check>}
  */
 async function checkRoot({ origin, size, root, entries }) {
-  let level = await Promise.all(entries.map((entry) => hash(Uint8Array.of(0), entry)))
+  let level = await Promise.all(entries.map((entry) => sha256(concat(Uint8Array.of(0), entry))))
   while (level.length > 1) level = await Promise.all(pairsOf(level).map(parentOf))
-  const computed = btoa(String.fromCharCode(...(level[0] ?? [])))
-  return { what: `all ${size} entries give the root of the checkpoint of ${origin}`, ok: computed === root }
+  const [computed] = level
+  return {
+    what: `all ${size} entries give the root of the checkpoint of ${origin}`,
+    ok: computed !== undefined && hexOf(computed) === hexOf(root),
+  }
 }
 
 /**
@@ -149,38 +141,10 @@ function pairsOf(level) {
  */
 async function parentOf([left, right]) {
   const node = left ?? new Uint8Array()
-  return right ? hash(Uint8Array.of(1), node, right) : node
-}
-
-/**
- * @param {Bytes} bytes
- * @returns {Promise<string>}
- */
-export async function sha256Hex(bytes) {
-  return Array.from(await hash(bytes), (byte) => byte.toString(16).padStart(2, '0')).join('')
-}
-
-/** @param {Bytes[]} parts */
-async function hash(...parts) {
-  const bytes = new Uint8Array(await new Blob(parts).arrayBuffer())
-  return new Uint8Array(await crypto.subtle.digest('SHA-256', bytes))
+  return right ? sha256(concat(Uint8Array.of(1), node, right)) : node
 }
 
 /** @param {Bytes} bytes */
 function textOf(bytes) {
   return new TextDecoder().decode(bytes)
-}
-
-/**
- * @param {string} line
- * @returns {unknown[]} empty for a text that is not a JSON array
- */
-function cellsOf(line) {
-  try {
-    /** @type {unknown} */
-    const cells = JSON.parse(line)
-    return Array.isArray(cells) ? cells : []
-  } catch {
-    return []
-  }
 }

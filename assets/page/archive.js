@@ -1,5 +1,6 @@
-import { announce } from './announce.js'
-import { checkInLog, readLog, sha256Hex } from './archive-log.js'
+import { announce, make } from './dom.js'
+import { checkInLog, readLog } from './archive-log.js'
+import { hexOf, sha256 } from './check-proof.js'
 
 /**
  * The page of an exported archive: lists publications and gaps, shows one publication and checks it.
@@ -75,7 +76,7 @@ function showDays({ publications, gaps }) {
     ...publications.map((each) => ({ day: each.asOfDay, entry: publicationLink(each) })),
     ...gaps.map((gap) => ({
       day: gap.asOfDay,
-      entry: make('span', `${gap.asOfDay}: gap, ${reasonOf(gap)}`),
+      entry: make('span', {}, `${gap.asOfDay}: gap, ${reasonOf(gap)}`),
     })),
   ].sort((a, b) => (a.day < b.day ? 1 : -1))
   element('summary').textContent = `Publications: ${publications.length}. Gaps: ${gaps.length}.`
@@ -83,22 +84,19 @@ function showDays({ publications, gaps }) {
   const months = new Map()
   for (const { day, entry } of days) {
     const month = day.slice(0, 7)
-    months.set(month, [...(months.get(month) ?? []), make('li', entry)])
+    months.set(month, [...(months.get(month) ?? []), make('li', {}, entry)])
   }
   element('days').replaceChildren(
-    ...[...months].map(([month, entries], position) => {
-      const details = make('details', make('summary', month), make('ul', ...entries))
-      details.toggleAttribute('open', position === 0)
-      return details
-    }),
+    ...[...months].map(([month, entries], position) =>
+      make('details', { open: position === 0 }, make('summary', {}, month), make('ul', {}, ...entries)),
+    ),
   )
 }
 
 /** @param {Publication} publication */
 function publicationLink({ publicationId, asOfDay, ledger }) {
-  const link = make('a', ledger === 'v1' ? `${asOfDay} (legacy ledger)` : asOfDay)
-  link.href = `#${encodeURIComponent(publicationId)}`
-  return link
+  const href = `#${encodeURIComponent(publicationId)}`
+  return make('a', { href }, ledger === 'v1' ? `${asOfDay} (legacy ledger)` : asOfDay)
 }
 
 /** @param {Gap} gap */
@@ -109,21 +107,19 @@ function reasonOf({ reason, attempts }) {
 /** @param {Publication} publication */
 async function show(publication) {
   const own = (shown += 1)
-  const { publicationId, asOfDay, publishedAt, sha256, byteSize } = publication
-  const path = `objects/sha256/${sha256.slice(0, 2)}/${sha256}.json`
-  const file = make('a', 'JSON')
-  file.href = path
+  const { publicationId, asOfDay, publishedAt, sha256: name, byteSize } = publication
+  const path = `objects/sha256/${name.slice(0, 2)}/${name}.json`
   element('problem').hidden = true
   element('publication').hidden = false
   element('publication-title').textContent = `Top Year as of ${asOfDay}`
-  element('lists').replaceChildren(make('p', 'Loading'))
+  element('lists').replaceChildren(make('p', {}, 'Loading'))
   element('checks').replaceChildren()
   element('facts').replaceChildren(
     ...fact('Publication', publicationId),
     ...fact('Published', publishedAt),
-    ...fact('SHA-256', make('code', sha256)),
+    ...fact('SHA-256', make('code', {}, name)),
     ...fact('Size', `${byteSize} bytes`),
-    ...fact('File', file),
+    ...fact('File', make('a', { href: path }, 'JSON')),
   )
   for (const link of element('days').querySelectorAll('a')) {
     if (link.hash === `#${encodeURIComponent(publicationId)}`) link.setAttribute('aria-current', 'true')
@@ -132,9 +128,9 @@ async function show(publication) {
   let isListed = false
   try {
     const bytes = await readFile(path)
-    const digest = await sha256Hex(bytes)
+    const digest = hexOf(await sha256(bytes))
     if (own !== shown) return
-    const isWhole = digest === sha256
+    const isWhole = digest === name
     addChecks([{ what: 'the SHA-256 of the file is the one in the index', ok: isWhole }])
     // A damaged list is not shown.
     if (!isWhole) throw new Error(`${path} is damaged: its SHA-256 is ${digest}`)
@@ -156,12 +152,9 @@ async function show(publication) {
 function addChecks(checks) {
   element('checks').append(
     ...checks.map(({ what, ok }) => {
-      const mark = make('span', ok ? '✓' : '✗')
-      mark.className = 'mark'
-      mark.setAttribute('aria-hidden', 'true')
-      const item = make('li', mark, ok ? `Checked: ${what}.` : `Failed: it is not true that ${what}.`)
-      item.className = ok ? 'good' : 'bad'
-      return item
+      const mark = make('span', { className: 'mark', ariaHidden: 'true' }, ok ? '✓' : '✗')
+      const text = ok ? `Checked: ${what}.` : `Failed: it is not true that ${what}.`
+      return make('li', { className: ok ? 'good' : 'bad' }, mark, text)
     }),
   )
 }
@@ -169,7 +162,7 @@ function addChecks(checks) {
 /** @param {{ schemaVersion?: number, feed?: Record<string, unknown> }} publication */
 function listsOf({ schemaVersion, feed = {} }) {
   if (schemaVersion !== 3)
-    return [make('p', 'This publication has an older layout. Its content is in the JSON file.')]
+    return [make('p', {}, 'This publication has an older layout. Its content is in the JSON file.')]
   return Object.entries(COLUMNS).flatMap(([name, title]) => {
     const items = feed[name]
     return Array.isArray(items) && items.length > 0 ? [column(name, title, items)] : []
@@ -182,31 +175,22 @@ function listsOf({ schemaVersion, feed = {} }) {
  * @param {Item[]} items
  */
 function column(name, title, items) {
-  const heading = make('h3', title)
-  heading.id = `column-${name}`
-  const list = make('ol', ...items.map(itemOf))
-  list.className = 'items'
-  const section = make('section', heading, list)
-  section.className = 'column'
-  section.setAttribute('aria-labelledby', heading.id)
+  const id = `column-${name}`
+  const list = make('ol', { className: 'items' }, ...items.map(itemOf))
+  const section = make('section', { className: 'column' }, make('h3', { id }, title), list)
+  section.setAttribute('aria-labelledby', id)
   return section
 }
 
 /** @param {Item} item */
 function itemOf({ title, url, discussionUrl, points, comments, publishedAt }) {
-  const heading = make('p', linkTo(url ?? discussionUrl, title))
-  heading.className = 'title'
-  const discussion = comments === null ? [] : [linkTo(discussionUrl, `${comments} comments`)]
-  const about = make(
-    'p',
-    make('span', `${points} points`),
-    ...discussion,
-    make('span', publishedAt.slice(0, 10)),
-  )
-  about.className = 'about'
-  const item = make('li', heading, about)
-  item.className = 'item'
-  return item
+  const heading = make('p', { className: 'title' }, linkTo(url ?? discussionUrl, title))
+  const facts = [
+    make('span', {}, `${points} points`),
+    ...(comments === null ? [] : [linkTo(discussionUrl, `${comments} comments`)]),
+    make('span', {}, publishedAt.slice(0, 10)),
+  ]
+  return make('li', { className: 'item' }, heading, make('p', { className: 'about' }, ...facts))
 }
 
 /**
@@ -216,12 +200,9 @@ function itemOf({ title, url, discussionUrl, points, comments, publishedAt }) {
  * @param {string} text
  */
 function linkTo(url, text) {
-  const shownText = make('bdi', text)
+  const shownText = make('bdi', {}, text)
   if (url === null || !/^https?:\/\//i.test(url) || !URL.canParse(url)) return shownText
-  const link = make('a', shownText)
-  link.href = url
-  link.rel = 'noopener noreferrer nofollow ugc'
-  return link
+  return make('a', { href: url, rel: 'noopener noreferrer nofollow ugc' }, shownText)
 }
 
 /**
@@ -229,7 +210,7 @@ function linkTo(url, text) {
  * @param {string | Node} value
  */
 function fact(name, value) {
-  return [make('dt', name), make('dd', value)]
+  return [make('dt', {}, name), make('dd', {}, value)]
 }
 
 /** @param {unknown} error */
@@ -248,15 +229,4 @@ function element(id) {
   const found = document.getElementById(id)
   if (!found) throw new Error(`the page has no element ${id}`)
   return found
-}
-
-/**
- * @template {keyof HTMLElementTagNameMap} Tag
- * @param {Tag} tag
- * @param {(string | Node)[]} children
- */
-function make(tag, ...children) {
-  const made = document.createElement(tag)
-  made.append(...children)
-  return made
 }

@@ -1,3 +1,5 @@
+import { make } from './dom.js'
+
 /**
  * The API of the challenge's script, by its vendor's documentation of explicit rendering.
  *
@@ -23,10 +25,7 @@ export function humanChallenge(container, widgetUrl, showStatus) {
   /** @type {Promise<Challenge> | null} */
   let loading = null
 
-  const retryButton = document.createElement('button')
-  retryButton.type = 'button'
-  retryButton.textContent = 'Try the verification again'
-  retryButton.hidden = true
+  const retryButton = make('button', { type: 'button', hidden: true }, 'Try the verification again')
 
   /** @param {string} message */
   const requestRetry = (message) => {

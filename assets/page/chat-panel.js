@@ -5,6 +5,7 @@ import { chatParts, sheetControls, bindControls } from './chat-sheet.js'
 import { showTurn } from './chat-turn.js'
 import { divide, turnView } from './chat-view.js'
 import { copy } from './copy.js'
+import { store, stored } from './dom.js'
 
 /** @typedef {{ key: string, title: string }} Item */
 /** @typedef {{ item: Item | null, question: string, answer: string, view: import('./chat-view.js').TurnView }} Turn */
@@ -22,24 +23,16 @@ const STORED_MAX = 20
 
 /** @returns {{ item: Item | null, question: string, answer: string }[]} */
 function storedTurns() {
-  try {
-    const stored = JSON.parse(sessionStorage.getItem(STORED) ?? '[]')
-    return Array.isArray(stored)
-      ? stored.filter((turn) => typeof turn?.question === 'string' && typeof turn?.answer === 'string')
-      : []
-  } catch {
-    return []
-  }
+  const turns = stored(STORED, 'sessionStorage')
+  return Array.isArray(turns)
+    ? turns.filter((turn) => typeof turn?.question === 'string' && typeof turn?.answer === 'string')
+    : []
 }
 
 /** @param {readonly Turn[]} turns */
 function storeTurns(turns) {
   const kept = turns.slice(-STORED_MAX).map(({ item, question, answer }) => ({ item, question, answer }))
-  try {
-    sessionStorage.setItem(STORED, JSON.stringify(kept))
-  } catch {
-    // Storage is full or forbidden: the conversation lasts as long as the page.
-  }
+  store(STORED, kept, 'sessionStorage')
 }
 
 /** The turns of this tab's conversation and the item of the next one. */

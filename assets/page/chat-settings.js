@@ -1,3 +1,5 @@
+import { store, stored } from './dom.js'
+
 const KEY = 'dash-chat-settings'
 const INTERESTS_MAX = 10
 const INTEREST_MAX_LENGTH = 40
@@ -9,9 +11,9 @@ const INTEREST_MAX_LENGTH = 40
  * @returns {() => object} returns the settings for a request
  */
 export function chatSettings(form) {
-  fill(form, load())
-  form.addEventListener('change', () => save(textsOf(form)))
-  form.addEventListener('reset', () => save(null))
+  fill(form, Object(stored(KEY)))
+  form.addEventListener('change', () => store(KEY, textsOf(form)))
+  form.addEventListener('reset', () => store(KEY, null))
   form.addEventListener('submit', (event) => event.preventDefault())
   return () => {
     const { interests = '', ...values } = textsOf(form)
@@ -47,24 +49,5 @@ function fill(form, values) {
     if (!isField || typeof value !== 'string') continue
     const isChoice = field instanceof HTMLSelectElement
     if (!isChoice || [...field.options].some((option) => option.value === value)) field.value = value
-  }
-}
-
-/** @returns {Record<string, unknown>} */
-function load() {
-  try {
-    return Object(JSON.parse(localStorage.getItem(KEY) ?? '{}'))
-  } catch {
-    return {}
-  }
-}
-
-/** @param {object | null} values */
-function save(values) {
-  try {
-    if (values === null) localStorage.removeItem(KEY)
-    else localStorage.setItem(KEY, JSON.stringify(values))
-  } catch {
-    // Storage is forbidden: the choice lasts as long as the page.
   }
 }

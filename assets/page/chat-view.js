@@ -1,22 +1,7 @@
 import { safeFragment } from './chat-markdown.js'
+import { make } from './dom.js'
 
 /** @typedef {ReturnType<typeof turnView>} TurnView */
-
-/**
- * Creates an element with a class and a text.
- *
- * @template {keyof HTMLElementTagNameMap} Name
- * @param {Name} name
- * @param {string} className
- * @param {string} [text]
- * @returns {HTMLElementTagNameMap[Name]}
- */
-function element(name, className, text = '') {
-  const created = document.createElement(name)
-  created.className = className
-  created.textContent = text
-  return created
-}
 
 /**
  * Adds a turn to the end of the log: the question, and the answer as it arrives.
@@ -26,19 +11,16 @@ function element(name, className, text = '') {
  * @param {boolean} isRetry whether the log already shows the question, until {@link TurnView.replaceView}
  */
 export function turnView(log, question, isRetry) {
-  const turn = element('div', isRetry ? 'turn again' : 'turn')
-  const questionBlock = element('div', 'question', question)
-  questionBlock.dir = 'auto'
-  questionBlock.prepend(element('span', 'unseen', 'You: '))
-  const answer = element('div', 'reply')
-  const tools = element('ul', 'tools')
-  const text = element('div', 'answer')
-  text.dir = 'auto'
-  const labels = element('p', 'labels')
-  const problemLine = element('p', 'trouble')
-  const actions = element('p', 'actions')
-  answer.append(element('span', 'unseen', 'Answer: '), tools, text, labels, problemLine, actions)
-  turn.append(questionBlock, answer)
+  const you = make('span', { className: 'unseen' }, 'You: ')
+  const questionBlock = make('div', { className: 'question', dir: 'auto' }, you, question)
+  const tools = make('ul', { className: 'tools' })
+  const text = make('div', { className: 'answer', dir: 'auto' })
+  const labels = make('p', { className: 'labels' })
+  const problemLine = make('p', { className: 'trouble' })
+  const actions = make('p', { className: 'actions' })
+  const name = make('span', { className: 'unseen' }, 'Answer: ')
+  const answer = make('div', { className: 'reply' }, name, tools, text, labels, problemLine, actions)
+  const turn = make('div', { className: isRetry ? 'turn again' : 'turn' }, questionBlock, answer)
   log.append(turn)
   setBusy(true)
   log.scrollTop = log.scrollHeight
@@ -81,15 +63,13 @@ export function turnView(log, question, isRetry) {
         started.line.textContent = secondsOf(now - started.since)
         return
       }
-      const line = element('span', 'took', 'reading …')
-      const entry = element('li', '')
-      entry.append(element('code', '', name), ' ', line)
-      tools.append(entry)
+      const line = make('span', { className: 'took' }, 'reading …')
+      tools.append(make('li', {}, make('code', {}, name), ' ', line))
       open.push({ line, since: now })
       log.scrollTop = log.scrollHeight
     },
     /** @param {string} label */
-    label: (label) => labels.append(element('span', 'label', label)),
+    label: (label) => labels.append(make('span', { className: 'label' }, label)),
     /**
      * Ends the turn.
      *
@@ -137,8 +117,7 @@ function secondsOf(ms) {
  * @param {() => void} act
  */
 function button(title, act) {
-  const created = element('button', '', title)
-  created.type = 'button'
+  const created = make('button', { type: 'button' }, title)
   created.addEventListener('click', act)
   return created
 }
@@ -150,8 +129,6 @@ function button(title, act) {
  * @param {string} text
  */
 export function divide(log, text) {
-  const line = element('p', 'divider')
-  line.append(element('bdi', '', text))
-  log.append(line)
+  log.append(make('p', { className: 'divider' }, make('bdi', {}, text)))
   log.scrollTop = log.scrollHeight
 }

@@ -12,11 +12,11 @@
  */
 
 /** Elements of a line of the ledger (docs/decisions/0003-ledger-hash-chain.md). */
-const ENTRY = { format: 0, seq: 2, kind: 3, sha256: 14, legacyDigest: 19 }
+export const ENTRY = { format: 0, seq: 2, kind: 3, sha256: 14, legacyDigest: 19 }
 const ENTRY_FORMAT = 'dash-year-ledger/1'
 
 /** Element of a line of the legacy ledger. */
-const LEGACY_SHA256 = 10
+export const LEGACY_SHA256 = 10
 
 const HASH_BYTES = 32
 
@@ -183,7 +183,7 @@ function parseProof(text) {
  * @param {string} note
  * @returns {Checkpoint | null}
  */
-function parseCheckpoint(note) {
+export function parseCheckpoint(note) {
   const end = note.lastIndexOf('\n\n') + 1
   const text = note.slice(0, end)
   const [origin = '', sizeLine = '', rootLine = ''] = text.split('\n')
@@ -230,7 +230,7 @@ function parseObject(text) {
  * @param {string} text
  * @returns {unknown[]}
  */
-function parseArray(text) {
+export function parseArray(text) {
   const value = parseObject(text)
   return Array.isArray(value) ? value : []
 }
@@ -260,19 +260,19 @@ const isHash = (bytes) => bytes.length === HASH_BYTES
 const bytesOf = (text) => new TextEncoder().encode(text)
 
 /** @param {Bytes} bytes */
-const hexOf = (bytes) => Array.from(bytes, (byte) => byte.toString(16).padStart(2, '0')).join('')
+export const hexOf = (bytes) => Array.from(bytes, (byte) => byte.toString(16).padStart(2, '0')).join('')
 
 /**
  * @param {Bytes} bytes
  * @returns {Promise<Bytes>}
  */
-const sha256 = async (bytes) => new Uint8Array(await crypto.subtle.digest('SHA-256', bytes))
+export const sha256 = async (bytes) => new Uint8Array(await crypto.subtle.digest('SHA-256', bytes))
 
 /**
  * @param {...Bytes} parts
  * @returns {Bytes}
  */
-function concat(...parts) {
+export function concat(...parts) {
   const joined = new Uint8Array(parts.reduce((length, part) => length + part.length, 0))
   let at = 0
   for (const part of parts) {

@@ -1,10 +1,8 @@
-import { announce } from './announce.js'
+import { announce, onClick } from './dom.js'
 
 /** Makes buttons with `data-copy` copy the text of the element with that id. */
 export function setUpCopyButtons() {
-  document.addEventListener('click', (event) => {
-    const button = event.target instanceof Element ? event.target.closest('button[data-copy]') : null
-    if (!(button instanceof HTMLButtonElement)) return
+  onClick('button[data-copy]', (button) => {
     const text = document.getElementById(button.dataset['copy'] ?? '')?.textContent ?? ''
     void copy(text.trim()).then(announce)
   })

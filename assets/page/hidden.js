@@ -1,4 +1,4 @@
-import { announce } from './announce.js'
+import { announce, make, store, stored } from './dom.js'
 
 /** What a visitor hides. It is stored in this browser only, and never sent. */
 const KEY = 'dash-hidden'
@@ -9,7 +9,7 @@ const ITEMS_MAX = 2_000
 /** @typedef {{ hidden: string[], read: string[], hidesRead: boolean, words: string[], domains: string[] }} Hidden */
 
 /** @type {Hidden} */
-let state = load()
+let state = read()
 
 /** Lists whose hidden rows are shown until the page is left. */
 const opened = new WeakSet()
@@ -23,11 +23,11 @@ export function setUpHidden() {
     document.addEventListener(type, ({ target }) => {
       const link = target instanceof Element ? target.closest('.title a') : null
       const key = link && keyOf(link.closest('.item'))
-      if (key) store({ ...state, read: added(state.read, key) })
+      if (key) save({ ...state, read: added(state.read, key) })
     })
   addEventListener('storage', ({ key }) => {
     if (key !== KEY) return
-    state = load()
+    state = read()
     applyAll()
   })
 }
@@ -37,13 +37,13 @@ export const rules = () => ({ hidesRead: state.hidesRead, words: state.words, do
 
 /** @param {Pick<Hidden, 'hidesRead' | 'words' | 'domains'>} changed */
 export function setRules(changed) {
-  store({ ...state, ...changed })
+  save({ ...state, ...changed })
   applyAll()
 }
 
 /** Shows every hidden item again; rules stay. */
 export function showHiddenItems() {
-  store({ ...state, hidden: [], read: [] })
+  save({ ...state, hidden: [], read: [] })
   applyAll()
   announce('Hidden items are shown again.')
 }
@@ -52,7 +52,7 @@ export function showHiddenItems() {
 export function hideItem(item) {
   const key = keyOf(item)
   if (key === null) return
-  store({ ...state, hidden: added(state.hidden, key) })
+  save({ ...state, hidden: added(state.hidden, key) })
   applyAll()
   announce('Hidden. "Show" below the list shows it again.')
 }
@@ -113,46 +113,34 @@ function showCount(list, count) {
   if (line?.getAttribute('data-count') === String(count)) return
   line?.remove()
   if (count === 0) return
-  const created = document.createElement('p')
-  created.className = 'hidden-count'
-  created.dataset['count'] = String(count)
-  const button = document.createElement('button')
-  button.type = 'button'
-  button.textContent = 'Show'
+  const button = make('button', { type: 'button' }, 'Show')
   button.addEventListener('click', () => {
     opened.add(list)
     apply(list)
     const first = list.querySelector('.item .title a')
     if (first instanceof HTMLElement) first.focus()
   })
-  created.append(`${count} hidden `, button)
+  const created = make('p', { className: 'hidden-count' }, `${count} hidden `, button)
+  created.dataset['count'] = String(count)
   list.after(created)
 }
 
 /** @returns {Hidden} */
-function load() {
-  try {
-    const stored = Object(JSON.parse(localStorage.getItem(KEY) ?? '{}'))
-    const texts = (/** @type {unknown} */ value) =>
-      Array.isArray(value) ? value.filter((each) => typeof each === 'string') : []
-    return {
-      hidden: texts(stored.hidden),
-      read: texts(stored.read),
-      hidesRead: stored.hidesRead === true,
-      words: texts(stored.words),
-      domains: texts(stored.domains),
-    }
-  } catch {
-    return { hidden: [], read: [], hidesRead: false, words: [], domains: [] }
+function read() {
+  const { hidden, read: opens, hidesRead, words, domains } = Object(stored(KEY))
+  const texts = (/** @type {unknown} */ value) =>
+    Array.isArray(value) ? value.filter((each) => typeof each === 'string') : []
+  return {
+    hidden: texts(hidden),
+    read: texts(opens),
+    hidesRead: hidesRead === true,
+    words: texts(words),
+    domains: texts(domains),
   }
 }
 
 /** @param {Hidden} next */
-function store(next) {
+function save(next) {
   state = next
-  try {
-    localStorage.setItem(KEY, JSON.stringify(next))
-  } catch {
-    // Storage is forbidden: the rules last as long as the page.
-  }
+  store(KEY, next)
 }

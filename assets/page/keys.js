@@ -1,4 +1,4 @@
-import { announce } from './announce.js'
+import { announce, make, onClick } from './dom.js'
 import { hideItem, rules, setRules, showHiddenItems } from './hidden.js'
 
 /** Keys of the page; the dialog lists them. @type {Readonly<Record<string, { what: string, act: () => void }>>} */
@@ -25,9 +25,7 @@ export function setUpKeys() {
     event.preventDefault()
     used.act()
   })
-  document.addEventListener('click', ({ target }) => {
-    if (target instanceof Element && target.closest('[data-help]')) openHelp()
-  })
+  onClick('[data-help]', openHelp)
 }
 
 function items() {
@@ -93,8 +91,7 @@ function openHelp() {
 }
 
 function makeHelp() {
-  const dialog = document.createElement('dialog')
-  dialog.className = 'help'
+  const dialog = make('dialog', { className: 'help' })
   dialog.setAttribute('aria-labelledby', 'help-title')
   // Constant markup: nothing of the visitor or of a source is in it.
   dialog.innerHTML = `
@@ -107,28 +104,14 @@ function makeHelp() {
       <p class="as-of">Kept in this browser only.</p>
       <p><button>Done</button> <button type="button" data-show>Show all hidden stories</button></p>
     </form>`
-  dialog.querySelector('tbody')?.append(...Object.entries(KEYS).map(([key, { what }]) => keyRow(key, what)))
+  const rows = Object.entries(KEYS).map(([key, { what }]) =>
+    make('tr', {}, make('th', { scope: 'row' }, make('kbd', {}, key)), make('td', {}, what)),
+  )
+  dialog.querySelector('tbody')?.append(...rows)
   dialog.querySelector('[data-show]')?.addEventListener('click', showHiddenItems)
   dialog.addEventListener('close', () => saveRules(dialog))
   document.body.append(dialog)
   return dialog
-}
-
-/**
- * @param {string} key
- * @param {string} what
- */
-function keyRow(key, what) {
-  const row = document.createElement('tr')
-  const name = document.createElement('th')
-  name.scope = 'row'
-  const kbd = document.createElement('kbd')
-  kbd.textContent = key
-  name.append(kbd)
-  const cell = document.createElement('td')
-  cell.textContent = what
-  row.append(name, cell)
-  return row
 }
 
 /** @param {HTMLDialogElement} dialog */

@@ -1,16 +1,14 @@
-import { announce } from './announce.js'
+import { announce, make, onClick } from './dom.js'
 import { checkPublication } from './check-proof.js'
 
 /** Makes the buttons of the Proof sections check the publication in this browser. */
 export function setUpProofChecks() {
-  document.addEventListener('click', (event) => {
-    const button = event.target instanceof Element ? event.target.closest('button[data-proof]') : null
-    if (button instanceof HTMLButtonElement && button.getAttribute('aria-disabled') !== 'true')
-      void checkAndShow(button)
+  onClick('button[data-proof]', (button) => {
+    if (button.getAttribute('aria-disabled') !== 'true') void checkAndShow(button)
   })
 }
 
-/** @param {HTMLButtonElement} button */
+/** @param {HTMLElement} button */
 async function checkAndShow(button) {
   // A disabled button would lose the focus.
   button.setAttribute('aria-disabled', 'true')
@@ -63,8 +61,6 @@ async function fetchBytes(href = '') {
 
 /** @param {Check} check */
 function itemOf({ what, ok }) {
-  const item = document.createElement('li')
-  item.className = ok === null ? 'unchecked' : ok ? 'passed' : 'failed'
-  item.textContent = `${ok === null ? '' : ok ? '✓ ' : '✗ Failed: '}${what}`
-  return item
+  const className = ok === null ? 'unchecked' : ok ? 'passed' : 'failed'
+  return make('li', { className }, `${ok === null ? '' : ok ? '✓ ' : '✗ Failed: '}${what}`)
 }

@@ -1,4 +1,4 @@
-import { announce } from './announce.js'
+import { announce, make } from './dom.js'
 
 /**
  * Makes links and forms with `data-section` update the page in place. The URL is requested, and every section that has
@@ -224,15 +224,11 @@ const LIMITED = 'The server limits new pages for now'
  */
 function showUnchanged(sectionId, href, reason) {
   document.getElementById('unreachable')?.remove()
-  const notice = document.createElement('p')
-  notice.id = 'unreachable'
-  notice.className = 'notice'
-  notice.setAttribute('role', 'alert')
-  const retryLink = document.createElement('a')
-  retryLink.href = href
+  const retryLink = make('a', { href }, 'Try again')
   retryLink.dataset['section'] = sectionId
-  retryLink.textContent = 'Try again'
-  notice.append(`${reason}; this section shows its earlier content. `, retryLink)
+  const text = `${reason}; this section shows its earlier content. `
+  const notice = make('p', { id: 'unreachable', className: 'notice' }, text, retryLink)
+  notice.setAttribute('role', 'alert')
   document.getElementById(`${sectionId}-title`)?.after(notice)
   notice.scrollIntoView({ block: 'nearest' })
 }

@@ -1,3 +1,5 @@
+import { store, stored } from './dom.js'
+
 /** Storage of the publications that this browser saw: the newest one, and the newest one of the visit before. */
 const STORED = 'dash-seen'
 
@@ -19,7 +21,7 @@ export function setUpSince() {
   const seen = readSeen()
   const isNew = seen !== null && seen.newest !== newest
   const before = isNew ? seen.newest : (seen?.before ?? null)
-  writeSeen({ newest, before })
+  store(STORED, { newest, before })
   if (before === null) return
   lastVisit = fetchSince(before).then((response) => {
     if (response === null) return null
@@ -112,21 +114,7 @@ export function showMark(mark, rank, before) {
 
 /** @returns {{ newest: string, before: string | null } | null} null if nothing valid is stored */
 function readSeen() {
-  try {
-    const { newest, before } = JSON.parse(localStorage.getItem(STORED) ?? 'null') ?? {}
-    const isValid = typeof newest === 'string' && NAME.test(newest)
-    if (!isValid) return null
-    return { newest, before: typeof before === 'string' && NAME.test(before) ? before : null }
-  } catch {
-    return null
-  }
-}
-
-/** @param {{ newest: string, before: string | null }} seen */
-function writeSeen(seen) {
-  try {
-    localStorage.setItem(STORED, JSON.stringify(seen))
-  } catch {
-    // Without storage, every visit is the first.
-  }
+  const { newest, before } = Object(stored(STORED))
+  const isName = (/** @type {unknown} */ value) => typeof value === 'string' && NAME.test(value)
+  return isName(newest) ? { newest, before: isName(before) ? before : null } : null
 }

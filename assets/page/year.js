@@ -1,3 +1,4 @@
+import { make } from './dom.js'
 import { setUpMarks, showMark } from './since.js'
 
 /**
@@ -222,31 +223,16 @@ function showText(element, text) {
 
 /** @param {Item} item */
 function elementOf({ key, title, url, discussionUrl }) {
-  const element = document.createElement('li')
-  element.className = 'item'
-  element.dataset['key'] = key
-  const rank = linkTo(`/item?${new URLSearchParams({ key })}`)
-  rank.className = 'rank'
-  const heading = document.createElement('p')
-  heading.className = 'title'
+  const rank = make('a', { className: 'rank', href: `/item?${new URLSearchParams({ key })}` })
   const href = [url, discussionUrl].find((each) => each !== null && /^https?:\/\//i.test(each))
-  const text = document.createElement('bdi')
-  text.textContent = title
-  const link = typeof href === 'string' ? linkTo(href) : null
-  if (link) link.rel = 'noopener noreferrer nofollow ugc'
-  link?.append(text)
-  heading.append(link ?? text)
-  const about = document.createElement('p')
-  about.className = 'about'
-  element.append(rank, document.createElement('span'), heading, about)
+  const text = make('bdi', {}, title)
+  const link =
+    typeof href === 'string' ? make('a', { href, rel: 'noopener noreferrer nofollow ugc' }, text) : text
+  const heading = make('p', { className: 'title' }, link)
+  const about = make('p', { className: 'about' })
+  const element = make('li', { className: 'item' }, rank, make('span', {}), heading, about)
+  element.dataset['key'] = key
   return element
-}
-
-/** @param {string} href */
-function linkTo(href) {
-  const link = document.createElement('a')
-  link.href = href
-  return link
 }
 
 /** Name of the source and host of an item. @param {Item} item */

@@ -15,7 +15,7 @@ import { agentMeter, processMeter, requestMeter } from '../server/metrics/instru
 import { createMetricsApp, scraper, storedMetrics } from '../server/metrics/scrape.ts'
 import type { ScrapePorts, StoredMetricsPorts } from '../server/metrics/scrape.ts'
 import type { Log } from '../server/route.ts'
-import type { V1Ports } from '../server/v1/ports.ts'
+import type { V1Ports } from '../server/v1/complete.ts'
 import { dashModel, findKeyIn } from '../server/v1/dash-model.ts'
 import type { AnswerAsDash, FindKey } from '../server/v1/dash-model.ts'
 import { Container } from './container.ts'

@@ -19,13 +19,13 @@ import { freeModelRoutes, servedRecommendation } from './models/routes.ts'
 import type { ServedRecommendation } from './models/routes.ts'
 import { mountAssets } from './page/assets.ts'
 import { challengeSources, chatPanel } from './page/chat-panel.ts'
-import { feedPanel, feedTabs } from './page/feed-panel.ts'
-import { mountHome, mountPanelPage } from './page/home.ts'
+import { feedPanel } from './page/feed-panel.ts'
 import { mountItemPage } from './page/item/item-page.ts'
 import { cardRoutes } from './page/share/card-routes.ts'
 import { mountEmbed } from './page/share/embed.ts'
-import { PAGE_HEADERS, pageHeaders } from './page/layout.ts'
+import { pageHeaders } from './page/layout.ts'
 import { MODELS_PATH, modelsPanel, modelsSummary } from './page/models-panel.ts'
+import { mountHome, mountPanels } from './page/panel-pages.ts'
 import { sharedSources } from './page/page-sources.ts'
 import type { PageSources } from './page/page-sources.ts'
 import { SINCE_PATH, sincePanel } from './page/year/since-panel.ts'
@@ -47,7 +47,7 @@ import type { ProvedPublications, PublicationPorts } from './year/proved-publica
 import { servedLog } from './year/served-log.ts'
 import type { ServedLog } from './year/served-log.ts'
 import { v1Routes } from './v1/routes.ts'
-import type { V1Ports } from './v1/ports.ts'
+import type { V1Ports } from './v1/complete.ts'
 
 export interface ServerPorts extends ReaderPorts {
   objects: ReaderPorts['objects'] & Pick<Objects, 'logFiles'>
@@ -108,29 +108,18 @@ export function createApp(ports: ServerPorts, readers = openReaders(ports)): H3 
   const feed = feedPanel(baseUrl)
   const { widgetUrl } = ports
   const chatHeaders = pageHeaders(challengeSources(widgetUrl))
-  mountHome(mount, {
-    frame,
-    panels: [
-      statusLine(log),
-      sincePanel('home'),
-      feed,
-      modelsSummary(),
-      chatPanel(frame.assets, widgetUrl, 'sheet'),
-    ],
-    lead: feed,
-    tabs: feedTabs,
-    headers: chatHeaders,
-    log,
-  })
-  const panelPage = { frame, headers: PAGE_HEADERS, log }
-  mountPanelPage(mount, MODELS_PATH, modelsPanel(demo), panelPage)
-  mountPanelPage(mount, SINCE_PATH, sincePanel('page'), panelPage)
-  mountPanelPage(mount, '/status', statusPanel(log, demo), panelPage)
-  const chat = chatPanel(frame.assets, widgetUrl, 'page')
-  mountPanelPage(mount, '/chat', chat, { ...panelPage, headers: chatHeaders })
-  mountEmbed(app, mount, { frame, widgetUrl, origins: ports.embedOrigins, log })
-  mountItemPage(mount, frame, log)
-  mountSearchPage(mount, frame, log)
+  const chat = chatPanel(frame.assets, widgetUrl, 'sheet')
+  const panels = [statusLine(log), sincePanel('home'), feed, modelsSummary(), chat]
+  const pages = { mount, frame, log }
+  mountHome(pages, { panels, lead: feed, headers: chatHeaders })
+  mountPanels(pages, { path: MODELS_PATH, panels: [modelsPanel(demo)] })
+  mountPanels(pages, { path: SINCE_PATH, panels: [sincePanel('page')] })
+  mountPanels(pages, { path: '/status', panels: [statusPanel(log, demo)] })
+  const chatPage = chatPanel(frame.assets, widgetUrl, 'page')
+  mountPanels(pages, { path: '/chat', panels: [chatPage], headers: chatHeaders })
+  mountEmbed(app, pages, widgetUrl, ports.embedOrigins)
+  mountItemPage(pages)
+  mountSearchPage(pages)
   mountDocs(app, mount, publishedDocuments(demo), frame, baseUrl)
   const host = (): FeedHost => ({ baseUrl: baseUrl(), demo })
   const live = liveRoutes(snapshots, host)

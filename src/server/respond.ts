@@ -206,18 +206,29 @@ export interface PublishedHeaders {
 
 /** Derives the headers of published bytes. @param sha256 digest of the body, if it is known */
 export function publishedBody(
-  body: Buffer,
+  content: Buffer | string,
   options: PublishedHeaders,
-  sha256 = sha256Hex(body),
+  sha256?: string,
 ): PublishedBody {
-  const etag = `"${sha256}"`
-  const digest = `sha-256=:${sha256HexToBase64(sha256)}:`
+  const body = typeof content === 'string' ? Buffer.from(content) : content
+  const hex = sha256 ?? sha256Hex(body)
+  const etag = `"${hex}"`
+  const digest = `sha-256=:${sha256HexToBase64(hex)}:`
   return {
     body,
     etag,
     headers: { 'cache-control': options.cacheControl, etag, ...options.headers, 'repr-digest': digest },
     contentHeaders: { 'content-type': options.contentType, 'content-digest': digest },
   }
+}
+
+/** Publishes a value as JSON. @param headers further headers of both 200 and 304 */
+export function publishedJson(
+  value: unknown,
+  cacheControl: string,
+  headers: HeaderValues = {},
+): PublishedBody {
+  return publishedBody(JSON.stringify(value), { contentType: JSON_TYPE, cacheControl, headers })
 }
 
 /**

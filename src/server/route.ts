@@ -4,7 +4,8 @@ import type { H3Event } from 'h3'
 import type { z } from 'zod'
 import { Refusal } from '../domain/refusal.ts'
 import type { StorageRefusal } from '../domain/refusal.ts'
-import { NO_STORE, markBodyRead, requestId, respond, respondJson } from './respond.ts'
+import { NO_STORE, markBodyRead, requestId, respond, respondJson, respondPublished } from './respond.ts'
+import type { PublishedBody } from './respond.ts'
 
 /** Delay of a refusal, in milliseconds. */
 const REFUSAL_DELAY_MS = 500
@@ -71,8 +72,8 @@ export interface Contract<Code extends string> {
   successHeaders: Readonly<Record<string, string>>
   /** Status, cause and further body members of every refusal. */
   refusals: Readonly<Record<Code, RefusalContract>>
-  /** Public codes of the refusals of a store. */
-  storage: Readonly<Record<StorageRefusal, Code>>
+  /** Public codes of the refusals of a store, if they differ from that of an unexpected error. */
+  storage?: Readonly<Record<StorageRefusal, Code>>
   /** Public code of an unexpected error. */
   fault: Code
   /** True if errors have the shape of the OpenAI API: `error` is an object with message, type and code. */
@@ -142,6 +143,16 @@ export function route<Code extends string>(
   }
 }
 
+/** Binds a reader of published bytes to its contract: every response has the headers of the contract. */
+export function publishedRoute<Code extends string>(
+  contract: Contract<Code>,
+  read: (params: URLSearchParams, event: H3Event) => Promise<PublishedBody>,
+): Route {
+  return route(contract, async (event) =>
+    respondPublished(event, contract.headers, await read(event.url.searchParams, event)),
+  )
+}
+
 /** The `Retry-After` header of a body with `retryAfterSeconds`. */
 export function retryAfter({ retryAfterSeconds }: Readonly<Record<string, string | number>>): {
   'retry-after'?: string
@@ -156,7 +167,8 @@ export function retryAfter({ retryAfterSeconds }: Readonly<Record<string, string
 export function codeOf<Code extends string>(contract: Contract<Code>, error: unknown): Code {
   if (!(error instanceof Refusal)) return contract.fault
   if (isKeyOf(contract.refusals, error.code)) return error.code
-  return isKeyOf(contract.storage, error.code) ? contract.storage[error.code] : contract.fault
+  const { storage } = contract
+  return storage && isKeyOf(storage, error.code) ? storage[error.code] : contract.fault
 }
 
 function isKeyOf<Key extends string>(record: Readonly<Record<Key, unknown>>, key: string): key is Key {
@@ -200,6 +212,26 @@ export function publicAccess(
 }
 
 /**
+ * Descriptions of the headers of published bytes.
+ *
+ * @param cacheControl value of `Cache-Control`
+ * @param others further headers, or other descriptions
+ */
+export function publishedHeaders(
+  cacheControl: string,
+  others: Readonly<Record<string, string>> = {},
+): Record<string, string> {
+  return {
+    'Cache-Control': `\`${cacheControl}\``,
+    ETag: 'strong: the SHA-256 of the body in hexadecimal, quoted',
+    ...others,
+    'Content-Digest': 'SHA-256 of the content (RFC 9530)',
+    'Repr-Digest': 'SHA-256 of the representation (RFC 9530)',
+    Link: 'the documentation and the OpenAPI description',
+  }
+}
+
+/**
  * Members shared by the contracts whose responses must not be cached. Their CORS headers depend on the caller.
  *
  * @param headers names of the request headers that such pages may send
@@ -209,19 +241,11 @@ export function restrictedAccess(
   headers: string,
 ): Pick<
   Contract<'internal_error'>,
-  | 'revalidated'
-  | 'successHeaders'
-  | 'storage'
-  | 'fault'
-  | 'headers'
-  | 'refusalHeaders'
-  | 'preflight'
-  | 'preflightStatus'
+  'revalidated' | 'successHeaders' | 'fault' | 'headers' | 'refusalHeaders' | 'preflight' | 'preflightStatus'
 > {
   return {
     revalidated: false,
     successHeaders: { 'Cache-Control': '`no-store`' },
-    storage: { storage_unavailable: 'internal_error', storage_damaged: 'internal_error' },
     fault: 'internal_error',
     headers: {},
     refusalHeaders: NO_STORE,

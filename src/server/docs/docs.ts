@@ -25,8 +25,9 @@ interface Guide extends MenuEntry {
 
 /** Opens the project's documents; each is read at its first use. */
 function openGuides(): readonly Guide[] {
-  const files = guideFiles()
-  return files.map((file) => {
+  const guides = guideFiles()
+  const files = [...guides, ...filesOfTypes({ ...TEXT_TYPES, ...PICTURE_TYPES })]
+  return guides.map((file) => {
     const text = once(() => readFileSync(new URL(file.name, ROOT), 'utf8'))
     const resolveLink = (link: string): string | null => linkedPath(files, file, link)
     return {
@@ -99,7 +100,6 @@ function section(title: string, lines: readonly string[]): string {
 
 const PLAIN_TYPE = 'text/plain; charset=utf-8'
 const MARKDOWN_TYPE = 'text/markdown; charset=utf-8'
-const SVG_TYPE = 'image/svg+xml'
 
 const PUBLIC_HEADERS = { 'access-control-allow-origin': '*', 'cache-control': 'public, max-age=300' }
 
@@ -134,12 +134,11 @@ export function mountDocs(
     pageAt(guide.path, () => ({ title: guide.title, content: guide.content() }))
     textAt(`${guide.path}.md`, MARKDOWN_TYPE, PUBLIC_HEADERS, () => guide.markdown())
   }
-  for (const [path, { name, type }] of Object.entries(RAW_FILES))
+  for (const { path, name, type } of filesOfTypes(TEXT_TYPES))
     textAt(path, type, PUBLIC_HEADERS, () => readFileSync(new URL(name, ROOT), 'utf8'))
-  for (const { path, name } of pictureFiles()) {
-    const contentType = name.endsWith('.gif') ? 'image/gif' : 'image/png'
+  for (const { path, name, type: contentType } of filesOfTypes(PICTURE_TYPES)) {
     const picture = once(() =>
-      publishedBody(readFileSync(new URL(name, ROOT)), { contentType, ...PICTURE_CACHE }),
+      publishedBody(readFileSync(new URL(name, ROOT)), { contentType, cacheControl: 'public, max-age=300' }),
     )
     app.get(path, (event) => respondPublished(event, {}, picture()))
   }
@@ -217,23 +216,24 @@ const OTHER_DOCUMENTS: Readonly<Record<string, string>> = {
   'assets/demo/SOURCES.md': 'demo-sources',
 }
 
-/** Other files of the documents, by their addresses on the server. */
-const RAW_FILES: Readonly<Record<string, { name: string; type: string }>> = {
-  '/docs/audit.sh': { name: 'docs/audit.sh', type: PLAIN_TYPE },
-  '/docs/verify-proof.sh': { name: 'docs/verify-proof.sh', type: PLAIN_TYPE },
-  '/docs/diagrams/architecture.svg': { name: 'docs/diagrams/architecture.svg', type: SVG_TYPE },
-  '/docs/diagrams/data-flow.svg': { name: 'docs/diagrams/data-flow.svg', type: SVG_TYPE },
-  '/docs/diagrams/proof.svg': { name: 'docs/diagrams/proof.svg', type: SVG_TYPE },
+type FileTypes = Readonly<Record<string, string>>
+
+/** Scripts and diagrams of the documents, and their pictures (`npm run pictures`): content types by extension. */
+const TEXT_TYPES: FileTypes = { '.sh': PLAIN_TYPE, '.svg': 'image/svg+xml' }
+const PICTURE_TYPES: FileTypes = { '.png': 'image/png', '.gif': 'image/gif' }
+
+/** Files in `docs`, which have the same path on the server. */
+function filesOfTypes(types: FileTypes): (GuideFile & { type: string })[] {
+  return namesInDocs().flatMap((name) => {
+    const type = types[posix.extname(name)]
+    return type === undefined ? [] : [{ name, path: `/${name}`, type }]
+  })
 }
 
-const PICTURE_CACHE = { cacheControl: 'public, max-age=300' }
-
-/** The pictures of the documents (`npm run pictures`), by their addresses on the server. */
-function pictureFiles(): GuideFile[] {
-  const folder = 'docs/pictures'
-  return readdirSync(new URL(folder, ROOT))
+function namesInDocs(): string[] {
+  return readdirSync(new URL('docs/', ROOT), { recursive: true, encoding: 'utf8' })
+    .map((name) => `docs/${name.replaceAll('\\', '/')}`)
     .sort()
-    .map((file) => ({ name: `${folder}/${file}`, path: `/${folder}/${file}` }))
 }
 
 /** Pages merged into other pages, by their former name below `/docs`. */
@@ -257,10 +257,7 @@ export interface GuideFile {
 
 /** The project's documents, sorted by name. */
 export function guideFiles(): GuideFile[] {
-  const names = readdirSync(new URL('docs/', ROOT), { recursive: true, encoding: 'utf8' })
-    .map((name) => `docs/${name.replaceAll('\\', '/')}`)
-    .filter((name) => name.endsWith('.md'))
-    .sort()
+  const names = namesInDocs().filter((name) => name.endsWith('.md'))
   return [...names, ...Object.keys(OTHER_DOCUMENTS)].map((name) => ({ name, path: pathOf(name) }))
 }
 
@@ -280,7 +277,6 @@ function linkedPath(files: readonly GuideFile[], from: GuideFile, link: string):
   const [target = '', ...fragment] = link.split('#')
   const name = target === '' ? from.name : posix.join(posix.dirname(from.name), target)
   const candidates = new Set([name, posix.join(name, 'README.md')])
-  const rawFiles = Object.entries(RAW_FILES).map(([path, { name: file }]) => ({ path, name: file }))
-  const found = [...files, ...rawFiles, ...pictureFiles()].find((file) => candidates.has(file.name))
+  const found = files.find((file) => candidates.has(file.name))
   return found ? [found.path, ...fragment].join('#') : null
 }

@@ -1,7 +1,7 @@
 import { z } from 'zod'
-import { publishedBody, respondPublished } from '../respond.ts'
+import { publishedBody } from '../respond.ts'
 import type { PublishedBody } from '../respond.ts'
-import { route } from '../route.ts'
+import { publishedRoute } from '../route.ts'
 import type { Contract, Route } from '../route.ts'
 import { writeAtom, writeJsonFeed, writeRss } from './formats.ts'
 import type { FeedDocument } from './formats.ts'
@@ -78,14 +78,14 @@ export function changesFeedRoutes<Code extends string>(
 ): Route[] {
   return feedRoutes(contracts, (contract, write) => {
     let kept: { name: string; body: PublishedBody } | null = null
-    return route(contract, async (event) => {
+    return publishedRoute(contract, async () => {
       const { name, cacheControl, headers = {}, documentFor } = await read()
       if (kept?.name !== name) {
         const contentType = `${contract.contentType}; charset=utf-8`
-        const document = Buffer.from(write(documentFor(contract.path)))
+        const document = write(documentFor(contract.path))
         kept = { name, body: publishedBody(document, { contentType, cacheControl, headers }) }
       }
-      return respondPublished(event, contract.headers, kept.body)
+      return kept.body
     })
   })
 }

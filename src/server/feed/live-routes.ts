@@ -15,16 +15,15 @@ import {
 } from '../../domain/feed/rule.ts'
 import type { FeedRule } from '../../domain/feed/rule.ts'
 import { Refusal } from '../../domain/refusal.ts'
-import { respondPublished } from '../respond.ts'
 import type { PublishedBody } from '../respond.ts'
-import { METHOD_NOT_ALLOWED, publicAccess, route } from '../route.ts'
+import { METHOD_NOT_ALLOWED, publicAccess, publishedHeaders, publishedRoute } from '../route.ts'
 import type { Contract, Route } from '../route.ts'
 import { onceFor } from '../single-flight.ts'
 import { jsonFeedSchema, subscriptionFeed } from './feeds.ts'
 import type { FeedHost } from './feeds.ts'
 import { feedContracts, feedRoutes } from './feed-routes.ts'
 import type { FeedDocument } from './formats.ts'
-import { parseFeed, publishedFrom } from './proved-snapshots.ts'
+import { LIVE_CACHE, parseFeed, publishedFrom } from './proved-snapshots.ts'
 import type { ProvedFeed, ProvedSnapshots } from './proved-snapshots.ts'
 
 /** Size of the cache of feeds selected by rules, in bytes. */
@@ -46,7 +45,7 @@ export function liveRoutes(snapshots: ProvedSnapshots, host: () => FeedHost): Ro
   const live = (contract: LiveContract, write: WriteBody, isStored = false): Route => {
     const type = `${contract.contentType ?? 'application/json'}; charset=utf-8`
     const render = (proved: ProvedFeed, rule: FeedRule | null): PublishedBody =>
-      publishedFrom(proved.snapshot, Buffer.from(write(feedOf(proved), rule)), type)
+      publishedFrom(proved.snapshot, write(feedOf(proved), rule), type)
     const whole = isStored
       ? ({ published }: ProvedFeed) => published
       : onceFor((proved: ProvedFeed) => render(proved, null))
@@ -56,14 +55,12 @@ export function liveRoutes(snapshots: ProvedSnapshots, host: () => FeedHost): Ro
       cache.set(key, body)
       return body
     }
-    return route(contract, async (event) => {
-      const { searchParams } = event.url
-      const sort = parseLiveSort(searchParams)
-      const rule = parseRule(searchParams)
+    return publishedRoute(contract, async (params) => {
+      const sort = parseLiveSort(params)
+      const rule = parseRule(params)
       const proved = await snapshots.newest(sort)
       if (!proved) throw new Refusal<LiveRefusal>('no_snapshot')
-      const published = rule === null ? whole(proved) : selected(proved, rule)
-      return respondPublished(event, contract.headers, published)
+      return rule === null ? whole(proved) : selected(proved, rule)
     })
   }
 
@@ -117,14 +114,7 @@ const REFUSALS = {
 const COMMON = {
   tag: 'Live feed',
   query: liveQuery.extend(ruleFields),
-  successHeaders: {
-    'Cache-Control': '`public, max-age=60, stale-while-revalidate=300`',
-    ETag: 'strong: the SHA-256 of the body in hexadecimal, quoted',
-    'Last-Modified': "the snapshot's instant, to the second",
-    'Content-Digest': 'SHA-256 of the content (RFC 9530)',
-    'Repr-Digest': 'SHA-256 of the representation (RFC 9530)',
-    Link: 'the documentation and the OpenAPI description',
-  },
+  successHeaders: publishedHeaders(LIVE_CACHE, { 'Last-Modified': "the snapshot's instant, to the second" }),
   refusals: REFUSALS,
   storage: {
     storage_unavailable: 'feed_storage_unavailable',

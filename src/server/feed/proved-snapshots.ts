@@ -6,7 +6,7 @@ import type { LiveSort } from '../../domain/feed/live-sort.ts'
 import type { FeedStore } from '../../domain/ports.ts'
 import { storageDamaged } from '../../domain/refusal.ts'
 import { singleFlight } from '../single-flight.ts'
-import { publishedBody } from '../respond.ts'
+import { JSON_TYPE, publishedBody } from '../respond.ts'
 import type { PublishedBody } from '../respond.ts'
 
 /** The payload of one sort in the newest snapshot, verified by its digest. */
@@ -27,17 +27,17 @@ export interface ProvedSnapshots {
 /** The reads of the store: the newest snapshot and the bytes of its feeds. */
 export type SnapshotReader = Pick<FeedStore, 'newestSnapshot' | 'snapshotFeed'>
 
-const CACHE_CONTROL = 'public, max-age=60, stale-while-revalidate=300'
+export const LIVE_CACHE = 'public, max-age=60, stale-while-revalidate=300'
 
 /** Publishes a text made from a snapshot. */
 export function publishedFrom(
   { generatedAt }: Snapshot,
-  body: Buffer,
+  body: Buffer | string,
   contentType: string,
   sha256?: string,
 ): PublishedBody {
   const headers = { 'last-modified': new Date(generatedAt).toUTCString() }
-  return publishedBody(body, { contentType, cacheControl: CACHE_CONTROL, headers }, sha256)
+  return publishedBody(body, { contentType, cacheControl: LIVE_CACHE, headers }, sha256)
 }
 
 /**
@@ -51,8 +51,7 @@ export function provedSnapshots(store: SnapshotReader): ProvedSnapshots {
   const read = async (snapshot: Snapshot, feed: SnapshotFeed): Promise<ProvedFeed> => {
     const bytes = proveFeed(snapshot.id, feed, await store.snapshotFeed(snapshot.id, feed))
     const body = Buffer.from(bytes.buffer, bytes.byteOffset, bytes.byteLength)
-    const type = 'application/json; charset=utf-8'
-    return { snapshot, published: publishedFrom(snapshot, body, type, feed.sha256) }
+    return { snapshot, published: publishedFrom(snapshot, body, JSON_TYPE, feed.sha256) }
   }
 
   return {

@@ -16,8 +16,8 @@ import {
 } from '../../domain/feed/search.ts'
 import type { SearchCaller, SearchRefusal } from '../../domain/feed/search.ts'
 import type { CallerSearch, FeedSearch } from '../../domain/ports.ts'
-import { publishedBody, respondPublished } from '../respond.ts'
-import { METHOD_NOT_ALLOWED, RETRYABLE, publicAccess, route } from '../route.ts'
+import { publishedJson } from '../respond.ts'
+import { METHOD_NOT_ALLOWED, RETRYABLE, publicAccess, publishedHeaders, publishedRoute } from '../route.ts'
 import type { Contract, Route } from '../route.ts'
 
 /** Routes of the search, of similar items and of trends (docs/api.md). */
@@ -27,30 +27,22 @@ export function searchRoutes(
 ): Route[] {
   const by = (event: H3Event): CallerSearch => search.by(callerOf(event))
   return [
-    route(searchContract, async (event) =>
-      respond(event, searchContract, await by(event).search(parseSearchRequest(event.url.searchParams))),
+    publishedRoute(searchContract, async (params, event) =>
+      publishedJson(await by(event).search(parseSearchRequest(params)), CACHE_CONTROL),
     ),
-    route(similarContract, async (event) => {
-      const { key, limit } = parseSimilarRequest(event.url.searchParams)
-      return respond(event, similarContract, { key, items: await by(event).similar(key, limit) })
+    publishedRoute(similarContract, async (params, event) => {
+      const { key, limit } = parseSimilarRequest(params)
+      return publishedJson({ key, items: await by(event).similar(key, limit) }, CACHE_CONTROL)
     }),
-    route(trendContract, async (event) => {
-      const request = parseTrendRequest(event.url.searchParams)
-      if ('key' in request) return respond(event, trendContract, await by(event).itemTrend(request.key))
-      return respond(event, trendContract, { term: request.term, ...(await by(event).termTrend(request)) })
+    publishedRoute(trendContract, async (params, event) => {
+      const request = parseTrendRequest(params)
+      if ('key' in request) return publishedJson(await by(event).itemTrend(request.key), CACHE_CONTROL)
+      return publishedJson({ term: request.term, ...(await by(event).termTrend(request)) }, CACHE_CONTROL)
     }),
   ]
 }
 
-function respond(
-  event: H3Event,
-  contract: { headers: Readonly<Record<string, string>> },
-  value: object,
-): Response {
-  const body = Buffer.from(JSON.stringify(value))
-  const headers = { contentType: 'application/json; charset=utf-8', cacheControl: 'public, max-age=60' }
-  return respondPublished(event, contract.headers, publishedBody(body, headers))
-}
+const CACHE_CONTROL = 'public, max-age=60'
 
 /** Path of the page that documents this interface. */
 export const SEARCH_DOCS = '/docs/api/search'
@@ -112,13 +104,7 @@ const {
 /** Members shared by the three contracts. */
 const COMMON = {
   tag: 'Search',
-  successHeaders: {
-    'Cache-Control': '`public, max-age=60`',
-    ETag: 'strong: the SHA-256 of the body in hexadecimal, quoted',
-    'Content-Digest': 'SHA-256 of the content (RFC 9530)',
-    'Repr-Digest': 'SHA-256 of the representation (RFC 9530)',
-    Link: 'the documentation and the OpenAPI description',
-  },
+  successHeaders: publishedHeaders(CACHE_CONTROL),
   storage: { storage_unavailable: 'search_unavailable', storage_damaged: 'search_damaged' },
   fault: 'search_failed',
   ...publicAccess(SEARCH_DOCS, ['ETag', 'Link']),

@@ -17,6 +17,7 @@ import {
   xml,
 } from '../feed/formats.ts'
 import type { FeedDocument } from '../feed/formats.ts'
+import { publishedHeaders } from '../route.ts'
 import type { Route } from '../route.ts'
 import { singleFlight } from '../single-flight.ts'
 import { CACHE_CONTROL, COMMON, FREE_MODELS_DOCS } from './routes.ts'
@@ -218,14 +219,12 @@ function periodOf({ firstDay, lastDay }: MissedDays): string {
   return firstDay === lastDay ? firstDay : `${firstDay} to ${lastDay}`
 }
 
-const { 'X-Free-LLM-Seed': _seed, ...successHeaders } = COMMON.successHeaders
-
 const CHANGES_JSON_PATH = '/api/free-llm/changes.json'
 
 /** The feed of changes (docs/free-models.md#changes). */
 export const MODEL_CHANGES_CONTRACTS = feedContracts({
   ...COMMON,
-  successHeaders,
+  successHeaders: publishedHeaders(CACHE_CONTROL),
   content: 'the changes of the free models',
   addresses: [
     ['/api/free-llm/changes.rss', 'getFreeModelChangesRss'],

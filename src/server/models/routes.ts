@@ -1,4 +1,3 @@
-import type { H3Event } from 'h3'
 import { z } from 'zod'
 import {
   healthSchema,
@@ -10,6 +9,7 @@ import {
 import {
   healthPayload,
   parseShortlistQuery,
+  rankedModelDeprecation,
   recommendationPayload,
   shortlistQuery,
   statusPayload,
@@ -24,40 +24,57 @@ import { proveRun } from '../../domain/models/stored-run.ts'
 import { Refusal } from '../../domain/refusal.ts'
 import { xml } from '../feed/formats.ts'
 import type { Xml } from '../feed/formats.ts'
-import { JSON_TYPE, publishedBody, respondPublished } from '../respond.ts'
-import { METHOD_NOT_ALLOWED, publicAccess, route } from '../route.ts'
+import { publishedBody, publishedJson } from '../respond.ts'
+import type { PublishedBody } from '../respond.ts'
+import { METHOD_NOT_ALLOWED, publicAccess, publishedHeaders, publishedRoute } from '../route.ts'
 import type { Contract, Route, Log } from '../route.ts'
 import { singleFlight } from '../single-flight.ts'
-import { deprecationHeaders } from './deprecation.ts'
 
 /** Routes of the free-model interface, which respond from the stored recommendation alone. */
 export function freeModelRoutes(served: ServedRecommendation, demo: boolean, clock: Clock): Route[] {
-  const json = async (event: H3Event, payloadOf: (current: ServedRun) => unknown): Promise<Response> => {
+  const json = async (payloadOf: (current: ServedRun, now: Instant) => unknown): Promise<PublishedBody> => {
     const current = await served()
-    const body = Buffer.from(JSON.stringify(payloadOf(current)))
-    return respond(event, current, body, JSON_TYPE)
+    return publishedJson(payloadOf(current, clock()), CACHE_CONTROL, seedHeader(current))
   }
   return [
-    route(recommendationContract, async (event) => {
+    publishedRoute(recommendationContract, async () => {
       const current = await served()
       const now = clock()
       const payload = recommendationPayload(current, now)
       const ending = deprecationHeaders(current.run, payload.primary.id, now)
-      return respond(event, current, Buffer.from(JSON.stringify(payload)), JSON_TYPE, ending)
+      return publishedJson(payload, CACHE_CONTROL, { ...ending, ...seedHeader(current) })
     }),
-    route(topModelsContract, async (event) => {
-      const query = parseShortlistQuery(event.url.searchParams)
-      return json(event, (current) => topModelsPayload(current, query, clock()))
+    publishedRoute(topModelsContract, async (params) => {
+      const query = parseShortlistQuery(params)
+      return json((current, now) => topModelsPayload(current, query, now))
     }),
-    route(freeModelsHealthContract, (event) => json(event, (current) => healthPayload(current, clock()))),
-    route(freeModelsStatusContract, (event) => json(event, (current) => statusPayload(current, clock()))),
-    route(badgeContract, async (event) => {
+    publishedRoute(freeModelsHealthContract, () => json(healthPayload)),
+    publishedRoute(freeModelsStatusContract, () => json(statusPayload)),
+    publishedRoute(badgeContract, async () => {
       const current = await served()
-      const picture = Buffer.from(badgeSvg(current, demo, clock()))
-      return respond(event, current, picture, 'image/svg+xml; charset=utf-8', BADGE_HEADERS)
+      const headers = { ...BADGE_HEADERS, ...seedHeader(current) }
+      const options = { contentType: 'image/svg+xml; charset=utf-8', cacheControl: CACHE_CONTROL, headers }
+      return publishedBody(badgeSvg(current, demo, clock()), options)
     }),
-    route(jsonBadgeContract, (event) => json(event, (current) => badgeJson(current, demo, clock()))),
+    publishedRoute(jsonBadgeContract, () => json((current, now) => badgeJson(current, demo, now))),
   ]
+}
+
+/**
+ * The headers that announce the end of a ranked model: `Deprecation` (RFC 9745) and `Sunset` (RFC 8594); none for a
+ * model without an end within 14 days (docs/free-models.md#models-that-end).
+ *
+ * @param id of the model, as it is ranked
+ */
+export function deprecationHeaders(
+  run: StoredRun,
+  id: string,
+  now: Instant,
+): Readonly<Record<string, string>> {
+  const ending = rankedModelDeprecation(run, id, now)
+  if (ending === null) return {}
+  const { deprecatedAt, sunsetAt } = ending
+  return { deprecation: `@${deprecatedAt / 1000}`, sunset: new Date(sunsetAt).toUTCString() }
 }
 
 /** An image opened as a document must not load or run anything. */
@@ -66,16 +83,8 @@ const BADGE_HEADERS = {
   'x-content-type-options': 'nosniff',
 }
 
-function respond(
-  event: H3Event,
-  { seed }: ServedRun,
-  body: Buffer,
-  contentType: string,
-  extraHeaders: Readonly<Record<string, string>> = {},
-): Response {
-  const headers = { ...extraHeaders, ...(seed ? { 'x-free-llm-seed': 'true' } : {}) }
-  const options = { contentType, cacheControl: CACHE_CONTROL, headers }
-  return respondPublished(event, recommendationContract.headers, publishedBody(body, options))
+function seedHeader({ seed }: ServedRun): Record<string, string> {
+  return seed ? { 'x-free-llm-seed': 'true' } : {}
 }
 
 /** Path of the page that documents this interface. */
@@ -106,19 +115,17 @@ const SHORTLIST_REFUSALS = {
   ...REFUSALS,
 } satisfies Record<FreeModelsRefusal, { status: number; when: string }>
 
+const { Link = '', ...DIGESTS } = publishedHeaders(CACHE_CONTROL)
+
 /** Members shared by the contracts. A store that fails is no error here: the seed is served. */
 export const COMMON = {
   tag: 'Free models',
   query: z.object({}),
   successHeaders: {
-    'Cache-Control': `\`${CACHE_CONTROL}\``,
-    ETag: 'strong: the SHA-256 of the body in hexadecimal, quoted',
-    'Content-Digest': 'SHA-256 of the content (RFC 9530)',
-    'Repr-Digest': 'SHA-256 of the representation (RFC 9530)',
+    ...DIGESTS,
     'X-Free-LLM-Seed': '`true` while the built-in seed is served; absent otherwise',
-    Link: 'the documentation and the OpenAPI description',
+    Link,
   },
-  storage: { storage_unavailable: 'internal_error', storage_damaged: 'internal_error' },
   fault: 'internal_error',
   ...publicAccess(FREE_MODELS_DOCS, ['ETag', 'Link', 'X-Free-LLM-Seed', 'Deprecation', 'Sunset']),
   refusals: REFUSALS,

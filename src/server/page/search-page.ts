@@ -2,29 +2,23 @@ import { QUERY_MAX_LENGTH, parseSearchRequest } from '../../domain/feed/search.t
 import type { SearchHit } from '../../domain/feed/search.ts'
 import type { Instant } from '../../domain/time.ts'
 import { searchContract } from '../feed/search-routes.ts'
-import type { Log } from '../route.ts'
 import { storyRow } from './feed-items.ts'
 import { sourceSelect } from './feed-rule.ts'
 import { SEARCH_PATH } from './header.ts'
-import { renderSections } from './home.ts'
 import { NOTHING, formatCounted, html } from './html.ts'
 import type { Html } from './html.ts'
-import { HTML_TYPE, PAGE_HEADERS, layout, refusalsOf } from './layout.ts'
-import type { Frame, PageQuery, Panel } from './layout.ts'
-import type { MountPage } from './rendered-pages.ts'
+import { refusalsOf } from './layout.ts'
+import type { PageQuery, Panel } from './layout.ts'
+import { mountPanels } from './panel-pages.ts'
+import type { PanelPages } from './panel-pages.ts'
 
 /** Mounts `/search?q=…`: stored items by words, without scripts (docs/page.md). */
-export function mountSearchPage(mount: MountPage, frame: Frame, log: Log): void {
-  mount({
+export function mountSearchPage(pages: PanelPages): void {
+  mountPanels(pages, {
     path: SEARCH_PATH,
-    query: { known: PANEL.params },
-    async render(sources, query, event) {
-      const view = { sources, now: sources.clock(), query }
-      const { sections, status, headers } = await renderSections(event, [PANEL], PANEL, view, log)
-      const title = ['Search', query.params.get('q') ?? []].flat().join(': ')
-      const text = layout(frame, { title, head: NOTHING, main: html`${sections}` })
-      return { status, headers: { ...PAGE_HEADERS, ...headers, 'content-type': HTML_TYPE }, text }
-    },
+    panels: [PANEL],
+    linksRepeatQuery: false,
+    content: ({ query }) => ({ title: ['Search', query.params.get('q') ?? []].flat().join(': ') }),
   })
 }
 

@@ -1,17 +1,33 @@
 import { Readable } from 'node:stream'
 import type { H3Event } from 'h3'
-import type { PassThrough } from '../../domain/ports.ts'
-import { selectModels } from '../../domain/v1/candidates.ts'
+import type { IpRange } from '../../domain/address.ts'
+import type { Clock, PassThrough } from '../../domain/ports.ts'
+import { selectModels } from '../../domain/v1/completion-request.ts'
 import type { CompletionRequest } from '../../domain/v1/completion-request.ts'
 import { BrokenStream, errorOf, limitHeaders, mayFailOver } from '../../domain/v1/failures.ts'
 import type { RankedModel, StoredRun } from '../../domain/models/schema.ts'
 import { firstCodePoints } from '../../domain/text.ts'
 import { markBodyRead, NO_STORE, JSON_TYPE, respond, respondStream } from '../respond.ts'
-import { deprecationHeaders } from '../models/deprecation.ts'
+import { deprecationHeaders } from '../models/routes.ts'
 import { V1Refusal } from './errors.ts'
 import type { V1Limits, StickyModels } from './limits.ts'
-import type { OpenRequest } from './open-request.ts'
-import type { V1Ports } from './ports.ts'
+
+/** What the OpenAI-compatible interface needs from outside. */
+export interface V1Ports {
+  passThrough: PassThrough
+  trustedProxies: readonly IpRange[]
+  /** Time limit of a whole response, in milliseconds. */
+  turnMs: number
+  clock: Clock
+  /** Random secret of this process. */
+  secret: Uint8Array
+  /**
+   * Answers a chat completion for the model `dash`; absent while the chat is not set up. It checks the key itself.
+   *
+   * @param body the parsed JSON of the request
+   */
+  answerAsDash?: (event: H3Event, body: unknown) => Promise<Response>
+}
 
 /** What a completion needs beside its request. */
 export interface CompletionContext {
@@ -162,4 +178,36 @@ async function send(
     if (!open.signal.aborted) throw error
     return { class: 'timeout', status: null, retryAt: null, resetAt: null, limit: null, remaining: null }
   }
+}
+
+/** An open request: it ends when its client leaves, when its time is over, or when it is released. */
+export interface OpenRequest {
+  signal: AbortSignal
+  /** True after the time limit was exceeded. */
+  isLate(): boolean
+  /** Ends the request and frees what it holds; further calls have no effect. */
+  release(): void
+}
+
+/**
+ * @param ms time limit of the whole response
+ * @param free frees the slot of the request
+ */
+export function openRequest(event: H3Event, ms: number, free: () => void): OpenRequest {
+  const response = event.runtime?.node?.res
+  const controller = new AbortController()
+  let late = false
+  const release = (): void => {
+    clearTimeout(timer)
+    response?.off('close', release)
+    free()
+    controller.abort()
+  }
+  const timer = setTimeout(() => {
+    late = true
+    controller.abort()
+  }, ms)
+  response?.once('close', release)
+  if (response?.closed === true) release()
+  return { signal: controller.signal, isLate: () => late, release }
 }

@@ -25,7 +25,6 @@ const COMMON = {
   tag: 'OpenAI-compatible',
   query: z.object({}),
   revalidated: false,
-  storage: { storage_unavailable: 'internal_error', storage_damaged: 'internal_error' },
   fault: 'internal_error',
   openAiErrors: true,
   methodNotAllowed: 'method_not_allowed',

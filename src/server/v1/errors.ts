@@ -6,52 +6,51 @@ import { NO_STORE, notesOf, requestId, respondJson } from '../respond.ts'
 import { retryAfter } from '../route.ts'
 import type { Log, Route } from '../route.ts'
 
-const invalid = { type: 'invalid_request_error' } as const
-const authentication = { status: 401, type: 'authentication_error' } as const
-const limit = { status: 429, type: 'rate_limit_error' } as const
-
 /** Every refusal of `/v1` by this server itself; failures of the routing service are in `domain/v1/failures.ts`. */
 export const V1_REFUSALS = {
   missing_api_key: {
-    ...authentication,
+    status: 401,
     message:
       'send your own key of the routing service as `Authorization: Bearer KEY`; keys in the URL are ignored',
   },
   wrong_kind_of_key: {
-    ...authentication,
+    status: 401,
     message:
       'a key of this server serves the model `dash` only; other models need your key of the routing service',
   },
-  invalid_request: { ...invalid, status: 400, message: 'the request is invalid' },
-  not_found: { ...invalid, status: 404, message: 'there is no such address; see /docs/api/v1' },
+  invalid_request: { status: 400, message: 'the request is invalid' },
+  not_found: { status: 404, message: 'there is no such address; see /docs/api/v1' },
   model_not_found: {
-    ...invalid,
     status: 404,
     message: 'there is no such model; /v1/models lists every model',
   },
-  method_not_allowed: { ...invalid, status: 405, message: 'the method is not allowed; see the header Allow' },
-  payload_too_large: { ...invalid, status: 413, message: 'the body is larger than 4 MiB' },
-  no_free_model: { ...invalid, status: 422, message: 'no ranked free model meets the needs of the request' },
-  rate_limited: { ...limit, message: 'this address has used its 60 requests of this minute' },
-  too_many_streams: { ...limit, message: 'this address has 25 open requests, the maximum' },
+  method_not_allowed: { status: 405, message: 'the method is not allowed; see the header Allow' },
+  payload_too_large: { status: 413, message: 'the body is larger than 4 MiB' },
+  no_free_model: { status: 422, message: 'no ranked free model meets the needs of the request' },
+  rate_limited: { status: 429, message: 'this address has used its 60 requests of this minute' },
+  too_many_streams: { status: 429, message: 'this address has 25 open requests, the maximum' },
   too_many_rejected_keys: {
-    ...limit,
+    status: 429,
     message: 'ten keys of this address were rejected; it is closed for a minute',
   },
-  busy: { status: 503, type: 'api_error', message: '100 requests are open, the maximum; try again shortly' },
+  busy: { status: 503, message: '100 requests are open, the maximum; try again shortly' },
   no_ranking: {
     status: 503,
-    type: 'api_error',
     message: 'no ranking of free models is stored; `dash evaluate-models` makes one',
   },
-  internal_error: { status: 500, type: 'api_error', message: 'an unexpected error' },
-} as const satisfies Record<string, Omit<V1Error, 'code'>>
+  internal_error: { status: 500, message: 'an unexpected error' },
+} as const satisfies Record<string, Pick<V1Error, 'status' | 'message'>>
 
 export type V1Code = keyof typeof V1_REFUSALS
 
-/** An error of the chat; its type follows from its status. */
-export function chatError(status: number, code: string, message: string): V1Error {
+/** An error of this server; its type follows from its status. */
+export function v1Error(status: number, code: string, message: string): V1Error {
   return { status, type: typeOf(status), code, message }
+}
+
+function refusalOf(code: V1Code): V1Error {
+  const { status, message } = V1_REFUSALS[code]
+  return v1Error(status, code, message)
 }
 
 function typeOf(status: number): V1Error['type'] {
@@ -76,7 +75,7 @@ export class V1Refusal extends Error {
   readonly #details: RefusalDetails
 
   constructor(reason: V1Code | V1Error, details: RefusalDetails = {}, headers = {}) {
-    const error: V1Error = typeof reason === 'string' ? { ...V1_REFUSALS[reason], code: reason } : reason
+    const error = typeof reason === 'string' ? refusalOf(reason) : reason
     super(error.code)
     this.error = { ...error, message: details.message ?? error.message }
     this.headers = {

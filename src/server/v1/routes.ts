@@ -3,7 +3,6 @@ import type { RankedModel, StoredRun } from '../../domain/models/schema.ts'
 import type { ServedRun } from '../../domain/models/shortlist.ts'
 import type { Clock } from '../../domain/ports.ts'
 import type { Instant } from '../../domain/time.ts'
-import { selectModels } from '../../domain/v1/candidates.ts'
 import type { CompletionNeeds } from '../../domain/v1/completion-request.ts'
 import { parseJson } from '../../domain/text.ts'
 import {
@@ -11,17 +10,17 @@ import {
   DASH_MODEL,
   V1_BODY_MAX_BYTES,
   parseCompletionRequest,
+  selectModels,
 } from '../../domain/v1/completion-request.ts'
 import { addressOf } from '../callers.ts'
 import type { ServedRecommendation } from '../models/routes.ts'
 import { NO_STORE, respondJson } from '../respond.ts'
 import { readBody } from '../route.ts'
 import type { Route } from '../route.ts'
-import { complete } from './complete.ts'
+import { complete, openRequest } from './complete.ts'
+import type { V1Ports } from './complete.ts'
 import { V1Refusal, v1Route } from './errors.ts'
 import { openLimits, openStickyModels } from './limits.ts'
-import { openRequest } from './open-request.ts'
-import type { V1Ports } from './ports.ts'
 
 /** Keys of this server begin so; they must never reach the routing service. */
 const DASH_KEY_PREFIX = 'dck_'

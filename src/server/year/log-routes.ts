@@ -3,6 +3,7 @@ import type { Clock } from '../../domain/ports.ts'
 import { Refusal } from '../../domain/refusal.ts'
 import { formatInstant } from '../../domain/time.ts'
 import { latestAt } from '../../domain/year/chain.ts'
+import { sealOf } from '../../domain/year/ledger.ts'
 import { entryBytes, LOG_PATH } from '../../domain/year/log/log-history.ts'
 import {
   asOfProofSchema,
@@ -11,14 +12,13 @@ import {
   parseProofQuery,
   proofQuerySchema,
   proveEntry,
-  sealOf,
 } from '../../domain/year/log/log-proof.ts'
 import type { AsOfProof, LogRefusal } from '../../domain/year/log/log-proof.ts'
 import { entriesOf, isTileWithin, parseTilePath, tileBytes } from '../../domain/year/log/tiles.ts'
 import type { Tile } from '../../domain/year/log/tiles.ts'
-import { IMMUTABLE, JSON_TYPE, publishedBody, respondPublished } from '../respond.ts'
+import { IMMUTABLE, publishedBody, publishedJson } from '../respond.ts'
 import type { PublishedBody } from '../respond.ts'
-import { METHOD_NOT_ALLOWED, publicAccess, route } from '../route.ts'
+import { METHOD_NOT_ALLOWED, publicAccess, publishedHeaders, publishedRoute } from '../route.ts'
 import type { Contract, Route } from '../route.ts'
 import type { ServedLog } from './served-log.ts'
 
@@ -31,23 +31,18 @@ import type { ServedLog } from './served-log.ts'
 export function logRoutes(readLog: () => Promise<ServedLog | null>, clock: Clock): Route[] {
   const requireLog = async (): Promise<ServedLog> => (await readLog()) ?? notFound()
   return [
-    route(checkpointContract, async (event) => {
-      const { note } = await requireLog()
-      return respondPublished(event, checkpointContract.headers, publishedText(note, CHECKPOINT_CACHE))
+    publishedRoute(checkpointContract, async () =>
+      publishedText((await requireLog()).note, CHECKPOINT_CACHE),
+    ),
+    publishedRoute(tileContract, async (_params, { url }) => {
+      const tile = parseTilePath(url.pathname.slice(LOG_PATH.length + 1)) ?? notFound()
+      return publishedTile(await requireLog(), tile)
     }),
-    route(tileContract, async (event) => {
-      const tile = parseTilePath(event.url.pathname.slice(LOG_PATH.length + 1)) ?? notFound()
-      return respondPublished(event, tileContract.headers, publishedTile(await requireLog(), tile))
-    }),
-    route(policyContract, async (event) => {
-      const { policy } = await requireLog()
-      return respondPublished(event, policyContract.headers, publishedText(policy, CACHE))
-    }),
-    route(proofContract, async (event) => {
-      const { at, until } = parseProofQuery(event.url.searchParams, clock())
+    publishedRoute(policyContract, async () => publishedText((await requireLog()).policy, CACHE)),
+    publishedRoute(proofContract, async (params) => {
+      const { at, until } = parseProofQuery(params, clock())
       const log = await requireLog()
-      const body = until === 'next' ? asOfProof(log, at) : proofAt(log, at)
-      return respondPublished(event, proofContract.headers, body)
+      return until === 'next' ? asOfProof(log, at) : proofAt(log, at)
     }),
   ]
 }
@@ -61,7 +56,7 @@ const CHECKPOINT_CACHE = 'public, max-age=5'
 const CACHE = 'public, max-age=60'
 
 function publishedText(text: string, cacheControl: string): PublishedBody {
-  return publishedBody(Buffer.from(text), { contentType: 'text/plain; charset=utf-8', cacheControl })
+  return publishedBody(text, { contentType: 'text/plain; charset=utf-8', cacheControl })
 }
 
 function publishedTile(log: ServedLog, tile: Tile): PublishedBody {
@@ -84,7 +79,7 @@ function proofAt(log: ServedLog, at: number): PublishedBody {
   const selected = latestAt(log.proved.timeline, at) ?? notFound()
   if (selected.ledger === 'versioned') return publishedText(proofOf(log, selected.seq), CACHE)
   // A publication of the legacy ledger has no entry; the seal covers the text that lists it.
-  return publishedProofs(log, at, [sealOf(log.proved)?.seq ?? notFound()])
+  return publishedProofs(log, at, [sealOf(log.proved.entries)?.seq ?? notFound()])
 }
 
 function asOfProof(log: ServedLog, at: number): PublishedBody {
@@ -93,17 +88,14 @@ function asOfProof(log: ServedLog, at: number): PublishedBody {
 }
 
 function publishedProofs(log: ServedLog, at: number, seqs: readonly number[]): PublishedBody {
-  const sealed = sealOf(log.proved)?.seq
+  const sealed = sealOf(log.proved.entries)?.seq
   const isSealed = seqs.some((seq) => seq === sealed)
   const body: AsOfProof = {
     at: formatInstant(at),
     proofs: seqs.map((seq) => proofOf(log, seq)),
     legacy: isSealed ? log.legacy() : null,
   }
-  return publishedBody(Buffer.from(JSON.stringify(body)), {
-    contentType: JSON_TYPE,
-    cacheControl: CACHE,
-  })
+  return publishedJson(body, CACHE)
 }
 
 /** Path of the interface's description, as a document and as a page. */
@@ -138,14 +130,6 @@ const COMMON = {
   ...publicAccess(LOG_DOCS, ['ETag', 'Link']),
 } as const
 
-const successHeaders = (cache: string): Record<string, string> => ({
-  'Cache-Control': `\`${cache}\``,
-  ETag: 'strong: the SHA-256 of the body in hexadecimal, quoted',
-  'Content-Digest': 'SHA-256 of the content (RFC 9530)',
-  'Repr-Digest': 'SHA-256 of the representation (RFC 9530)',
-  Link: 'the documentation and the OpenAPI description',
-})
-
 /** `GET /tlog/year/checkpoint` */
 export const checkpointContract: Contract<CommonRefusal> = {
   ...COMMON,
@@ -159,7 +143,7 @@ export const checkpointContract: Contract<CommonRefusal> = {
   contentType: 'text/plain',
   success: z.string(),
   successDescription: 'The signed note',
-  successHeaders: successHeaders(CHECKPOINT_CACHE),
+  successHeaders: publishedHeaders(CHECKPOINT_CACHE),
 }
 
 /** `GET /tlog/year/tile/…` */
@@ -180,7 +164,7 @@ export const tileContract: Contract<CommonRefusal> = {
   contentType: 'application/octet-stream',
   success: z.string(),
   successDescription: 'The bytes of the tile or bundle, which never change',
-  successHeaders: successHeaders(IMMUTABLE),
+  successHeaders: publishedHeaders(IMMUTABLE),
   refusals: {
     ...COMMON_STATUS,
     year_log_not_found: {
@@ -201,7 +185,7 @@ export const policyContract: Contract<CommonRefusal> = {
   contentType: 'text/plain',
   success: z.string(),
   successDescription: 'The policy',
-  successHeaders: successHeaders(CACHE),
+  successHeaders: publishedHeaders(CACHE),
 }
 
 /** `GET /tlog/year/proof` */
@@ -220,7 +204,7 @@ export const proofContract: Contract<LogRefusal> = {
   success: z.string(),
   successDescription: 'The proof file, or the proof files',
   otherSuccess: { contentType: 'application/json', schema: asOfProofSchema },
-  successHeaders: successHeaders(CACHE),
+  successHeaders: publishedHeaders(CACHE),
   refusals: {
     ...COMMON_STATUS,
     invalid_at: {

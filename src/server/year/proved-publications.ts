@@ -228,5 +228,5 @@ function publishedLedger(
 }
 
 function publishedText(text: string, contentType: string): PublishedBody {
-  return publishedBody(Buffer.from(text), { contentType, cacheControl: 'public, max-age=60' })
+  return publishedBody(text, { contentType, cacheControl: 'public, max-age=60' })
 }

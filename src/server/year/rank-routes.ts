@@ -17,15 +17,13 @@ import { bumpColumns, bumpLines, lastStops, turnoverBetween } from '../../domain
 import type { Manifest } from '../../domain/year/ledger.ts'
 import type { FeedHost } from '../feed/feeds.ts'
 import { similarContract } from '../feed/search-routes.ts'
-import { JSON_TYPE, publishedBody, respondPublished } from '../respond.ts'
+import { JSON_TYPE, publishedBody } from '../respond.ts'
 import type { PublishedBody } from '../respond.ts'
-import { publicAccess, route } from '../route.ts'
+import { publicAccess, publishedRoute } from '../route.ts'
 import type { Contract, Route } from '../route.ts'
 import { onceFor } from '../single-flight.ts'
-import { CHART_THEMES, bumpChartSvg } from './bump-chart.ts'
-import type { BumpChart } from './bump-chart.ts'
-import { itemChartSvg } from './item-chart.ts'
-import type { ItemChart } from './item-chart.ts'
+import { CHART_THEMES, bumpChartSvg, itemChartSvg } from './rank-charts.ts'
+import type { BumpChart, ItemChart } from './rank-charts.ts'
 import type { ProvedPublications } from './proved-publications.ts'
 import { HISTORY_DOCS, historyContract, indexContract } from './routes.ts'
 import { CHANGES_COMMON } from './year-changes.ts'
@@ -107,37 +105,33 @@ export function rankRoutes({ publications, lists, clock, host }: RankPorts): Rou
     const key = [name, range.previous?.sha256, ...facts].join(' ')
     const cached = bodies.get(key)
     if (cached) return cached
-    const body = publishedBody(Buffer.from(write()), { contentType, cacheControl: 'public, max-age=60' })
+    const headers = contentType === SVG_TYPE ? SVG_HEADERS : {}
+    const body = publishedBody(write(), { contentType, cacheControl: 'public, max-age=60', headers })
     bodies.set(key, body)
     return body
   }
 
   return [
-    route(ranksContract, async (event) => {
-      const { at, count } = parseQuery(ranksQuery, event.url.searchParams, RANK_CODES)
+    publishedRoute(ranksContract, async (params) => {
+      const { at, count } = parseQuery(ranksQuery, params, RANK_CODES)
       const range = await readRange(pastOr(at, clock()), count)
-      const body = bodyOf(range, 'ranks', JSON_TYPE, () => JSON.stringify(ranksOf(range)))
-      return respondPublished(event, ranksContract.headers, body)
+      return bodyOf(range, 'ranks', JSON_TYPE, () => JSON.stringify(ranksOf(range)))
     }),
-    route(chartContract, async (event) => {
-      const { at, count, theme } = parseQuery(chartQuery, event.url.searchParams, CHART_CODES)
+    publishedRoute(chartContract, async (params) => {
+      const { at, count, theme } = parseQuery(chartQuery, params, CHART_CODES)
       const range = await readRange(pastOr(at, clock()), count)
-      const write = (): string =>
-        bumpChartSvg({ ...chartOf(range.stops, range.lists), theme, prefix: prefix() })
-      const body = bodyOf(range, `chart ${theme}`, SVG_TYPE, write)
-      return respondPublished(event, { ...chartContract.headers, ...SVG_HEADERS }, body)
+      return bodyOf(range, `chart ${theme}`, SVG_TYPE, () =>
+        bumpChartSvg({ ...chartOf(range.stops, range.lists), theme, prefix: prefix() }),
+      )
     }),
-    route(itemChartContract, async (event) => {
-      const { key, at, count, theme } = parseQuery(itemChartQuery, event.url.searchParams, {
-        ...CHART_CODES,
-        key: 'invalid_key',
-      })
+    publishedRoute(itemChartContract, async (params) => {
+      const { key, at, count, theme } = parseQuery(itemChartQuery, params, ITEM_CHART_CODES)
       const range = await readRange(pastOr(at, clock()), count)
       const chart = itemChartOf(range, key)
       if (!chart) throw new Refusal<ItemChartRefusal>('item_not_listed')
-      const write = (): string => itemChartSvg({ ...chart, theme, prefix: prefix() })
-      const body = bodyOf(range, `item ${theme} ${key}`, SVG_TYPE, write)
-      return respondPublished(event, { ...itemChartContract.headers, ...SVG_HEADERS }, body)
+      return bodyOf(range, `item ${theme} ${key}`, SVG_TYPE, () =>
+        itemChartSvg({ ...chart, theme, prefix: prefix() }),
+      )
     }),
   ]
 }
@@ -172,6 +166,8 @@ const RANK_CODES = { at: 'invalid_at', count: 'invalid_count' } as const satisfi
 
 const CHART_CODES = { ...RANK_CODES, theme: 'invalid_theme' } as const
 
+const ITEM_CHART_CODES = { ...CHART_CODES, key: 'invalid_key' } as const
+
 /** A picture opened on its own must not run anything; other pages may show it. */
 const SVG_HEADERS = {
   'content-security-policy': "default-src 'none'",
@@ -179,7 +175,8 @@ const SVG_HEADERS = {
   'cross-origin-resource-policy': 'cross-origin',
 }
 
-function pastOr(at: Instant | undefined, now: Instant): Instant {
+/** The time of a request, now if it has none. @throws Refusal `invalid_at` for the future */
+export function pastOr(at: Instant | undefined, now: Instant): Instant {
   if (at !== undefined && !isPast(at, now)) throw new Refusal<RankRefusal>('invalid_at')
   return at ?? now
 }

@@ -25,7 +25,7 @@ import {
   PUBLISHED_LEGACY_LEDGER,
 } from '../../domain/year/published-ledger.ts'
 import { IMMUTABLE, JSON_TYPE, publishedBody, respondPublished } from '../respond.ts'
-import { METHOD_NOT_ALLOWED, publicAccess, route } from '../route.ts'
+import { METHOD_NOT_ALLOWED, publicAccess, publishedHeaders, publishedRoute, route } from '../route.ts'
 import type { Contract, Route } from '../route.ts'
 import { onceFor } from '../single-flight.ts'
 import type { ProvedPublication, ProvedPublications } from './proved-publications.ts'
@@ -102,6 +102,15 @@ const REFUSALS = {
   year_history_lookup_failed: { status: 503, when: 'any other failure of the lookup' },
 } satisfies Record<HistoryRefusal, { status: number; when: string }>
 
+/** Public codes of errors of the archive. */
+export const STORAGE = {
+  storage: {
+    storage_unavailable: 'year_history_storage_unavailable',
+    storage_damaged: 'year_history_archive_corrupt',
+  },
+  fault: 'year_history_lookup_failed',
+} as const
+
 /** `GET /api/feed/history` (docs/api.md). */
 export const historyContract: Contract<HistoryRefusal> = {
   path: '/api/feed/history',
@@ -118,42 +127,28 @@ export const historyContract: Contract<HistoryRefusal> = {
   success: yearEnvelopeSchema,
   successDescription: 'The publication envelope, byte for byte from the archive',
   successHeaders: {
-    'Cache-Control': '`public, max-age=300, stale-while-revalidate=3600`',
-    ETag: "strong: the archived object's SHA-256 in hexadecimal, quoted",
-    'Last-Modified': "the selected manifest's publication time, to the second",
-    'X-Year-History-Requested-At': 'the lookup time, normalized',
-    'Content-Digest': 'SHA-256 of the content (RFC 9530)',
-    'Repr-Digest': 'SHA-256 of the representation (RFC 9530)',
+    ...publishedHeaders('public, max-age=300, stale-while-revalidate=3600', {
+      ETag: "strong: the archived object's SHA-256 in hexadecimal, quoted",
+      'Last-Modified': "the selected manifest's publication time, to the second",
+      'X-Year-History-Requested-At': 'the lookup time, normalized',
+    }),
     Link: 'the documentation, the OpenAPI description, the object by its digest (`alternate`), the time map, and for a past `at` the `original`',
     'CDN-Cache-Control':
       '`public, max-age=31536000` if `at` is not later than the newest publication: the response never changes',
     'Memento-Datetime': "the publication's time, under the same condition (RFC 7089)",
   },
   refusals: REFUSALS,
-  storage: {
-    storage_unavailable: 'year_history_storage_unavailable',
-    storage_damaged: 'year_history_archive_corrupt',
-  },
-  fault: 'year_history_lookup_failed',
+  ...STORAGE,
   ...publicAccess(HISTORY_DOCS, ['ETag', 'Last-Modified', 'Link', 'X-Year-History-Requested-At']),
 }
 
 /** Routes of the verified ledgers and the newest head, as texts anyone can hash (docs/auditing.md). */
 export function ledgerRoutes(publications: ProvedPublications): Route[] {
   return [
-    route(ledgerContract, async (event) =>
-      respondPublished(event, ledgerContract.headers, (await publications.ledger()).entries()),
-    ),
-    route(legacyLedgerContract, async (event) =>
-      respondPublished(event, legacyLedgerContract.headers, (await publications.ledger()).legacy()),
-    ),
-    route(headContract, async (event) => {
-      const head = (await publications.ledger()).head()
-      return respondPublished(event, headContract.headers, head ?? notFound())
-    }),
-    route(indexContract, async (event) =>
-      respondPublished(event, indexContract.headers, (await publications.ledger()).index()),
-    ),
+    publishedRoute(ledgerContract, async () => (await publications.ledger()).entries()),
+    publishedRoute(legacyLedgerContract, async () => (await publications.ledger()).legacy()),
+    publishedRoute(headContract, async () => (await publications.ledger()).head() ?? notFound()),
+    publishedRoute(indexContract, async () => (await publications.ledger()).index()),
   ]
 }
 
@@ -182,18 +177,8 @@ const HEAD_REFUSALS = {
 const COMMON = {
   tag: 'Year',
   query: z.object({}),
-  successHeaders: {
-    'Cache-Control': '`public, max-age=60`',
-    ETag: 'strong: the SHA-256 of the body in hexadecimal, quoted',
-    'Content-Digest': 'SHA-256 of the content (RFC 9530)',
-    'Repr-Digest': 'SHA-256 of the representation (RFC 9530)',
-    Link: 'the documentation and the OpenAPI description',
-  },
-  storage: {
-    storage_unavailable: 'year_history_storage_unavailable',
-    storage_damaged: 'year_history_archive_corrupt',
-  },
-  fault: 'year_history_lookup_failed',
+  successHeaders: publishedHeaders('public, max-age=60'),
+  ...STORAGE,
   ...publicAccess(HISTORY_DOCS, ['ETag', 'Link']),
 } as const
 
@@ -271,24 +256,22 @@ export function publicationRoutes(publications: ProvedPublications, baseUrl: () 
       new Map(timeline.map(({ manifest }) => [`/${staticObjectPath(manifest.sha256)}`, manifest])),
   )
   const timeMapOf = onceFor(({ timeline }: ProvedLedger) =>
-    publishedBody(Buffer.from(formatTimeMap(timeline, baseUrl())), {
+    publishedBody(formatTimeMap(timeline, baseUrl()), {
       contentType: LINK_FORMAT,
       cacheControl: 'public, max-age=60',
     }),
   )
   return [
-    route(objectContract, async (event) => {
-      const manifest = manifestsOf(await publications.entries()).get(event.url.pathname) ?? notFound()
+    publishedRoute(objectContract, async (_params, { url }) => {
+      const manifest = manifestsOf(await publications.entries()).get(url.pathname) ?? notFound()
       const { published } = await publications.publication(manifest)
       const options = { contentType: JSON_TYPE, cacheControl: IMMUTABLE }
-      const body = publishedBody(published.body, options, manifest.sha256)
-      return respondPublished(event, objectContract.headers, body)
+      return publishedBody(published.body, options, manifest.sha256)
     }),
-    route(timeMapContract, async (event) => {
-      if (event.url.pathname + event.url.search !== timeMapPath(baseUrl())) return notFound()
+    publishedRoute(timeMapContract, async (_params, { url }) => {
+      if (url.pathname + url.search !== timeMapPath(baseUrl())) return notFound()
       const proved = await publications.entries()
-      const body = proved.timeline.length === 0 ? notFound() : timeMapOf(proved)
-      return respondPublished(event, timeMapContract.headers, body)
+      return proved.timeline.length === 0 ? notFound() : timeMapOf(proved)
     }),
   ]
 }
@@ -308,10 +291,7 @@ export const objectContract: Contract<HeadRefusal> = {
     'Serves a publication that the proved ledger names, verified for this request. Its name is its SHA-256, so the bytes never change.',
   success: yearEnvelopeSchema,
   successDescription: 'The publication envelope, byte for byte from the archive',
-  successHeaders: {
-    ...COMMON.successHeaders,
-    'Cache-Control': `\`${IMMUTABLE}\``,
-  },
+  successHeaders: publishedHeaders(IMMUTABLE),
   refusals: {
     ...LEDGER_REFUSALS,
     year_history_archive_corrupt: REFUSALS.year_history_archive_corrupt,

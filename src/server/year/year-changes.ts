@@ -17,10 +17,10 @@ import type { FeedDocument } from '../feed/formats.ts'
 import { titleLink } from '../page/feed-items.ts'
 import { NOTHING, formatCounted, html, instantOf } from '../page/html.ts'
 import type { Html } from '../page/html.ts'
-import { publicAccess } from '../route.ts'
+import { publicAccess, publishedHeaders } from '../route.ts'
 import type { Contract, Route } from '../route.ts'
 import { onceFor, singleFlight } from '../single-flight.ts'
-import { HISTORY_DOCS, historyContract } from './routes.ts'
+import { HISTORY_DOCS, STORAGE, historyContract } from './routes.ts'
 import type { ProvedPublications } from './proved-publications.ts'
 import { BUSY_REFUSAL, PUBLICATIONS_MAX } from './year-lists.ts'
 import type { ListedItem, ListsByDigest, ReadYearLists } from './year-lists.ts'
@@ -233,14 +233,9 @@ const {
 export const CHANGES_COMMON = {
   tag: 'Year',
   query: z.object({}),
-  successHeaders: {
-    'Cache-Control': `\`${CACHE_CONTROL}\``,
-    ETag: 'strong: the SHA-256 of the body in hexadecimal, quoted',
+  successHeaders: publishedHeaders(CACHE_CONTROL, {
     'Last-Modified': 'publication time of the newest entry, to the second',
-    'Content-Digest': 'SHA-256 of the content (RFC 9530)',
-    'Repr-Digest': 'SHA-256 of the representation (RFC 9530)',
-    Link: 'the documentation and the OpenAPI description',
-  },
+  }),
   refusals: {
     year_history_not_found: { status: 404, when: 'nothing has been published yet' },
     method_not_allowed,
@@ -252,11 +247,7 @@ export const CHANGES_COMMON = {
     year_history_busy: BUSY_REFUSAL,
     year_history_lookup_failed,
   },
-  storage: {
-    storage_unavailable: 'year_history_storage_unavailable',
-    storage_damaged: 'year_history_archive_corrupt',
-  },
-  fault: 'year_history_lookup_failed',
+  ...STORAGE,
   ...publicAccess(HISTORY_DOCS, ['ETag', 'Last-Modified', 'Link']),
 } satisfies Partial<Contract<ChangesRefusal>>
 

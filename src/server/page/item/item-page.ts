@@ -6,14 +6,13 @@ import { nameOfSource, unitOf } from '../../../domain/feed/subscription.ts'
 import { Refusal } from '../../../domain/refusal.ts'
 import { addDays } from '../../../domain/time.ts'
 import { similarContract, trendContract } from '../../feed/search-routes.ts'
-import type { Log } from '../../route.ts'
 import { hostOf, storyRow, untrustedLink } from '../feed-items.ts'
-import { renderSections } from '../home.ts'
 import { NOTHING, formatCounted, html } from '../html.ts'
 import type { Html } from '../html.ts'
-import { HTML_TYPE, ITEM_PATH, PAGE_HEADERS, itemHref, layout, refusalsOf } from '../layout.ts'
-import type { Frame, Panel } from '../layout.ts'
-import type { MountPage } from '../rendered-pages.ts'
+import { ITEM_PATH, itemHref, refusalsOf } from '../layout.ts'
+import type { Panel } from '../layout.ts'
+import { mountPanels } from '../panel-pages.ts'
+import type { PanelPages } from '../panel-pages.ts'
 import { CARD_PATHS, bestDayOf, itemFacts, withQuery } from '../share/preview.ts'
 import { chartTable } from './chart-table.ts'
 import type { ChartRow } from './chart-table.ts'
@@ -22,23 +21,22 @@ import { yearRanksPanel } from './year-ranks.ts'
  * Mounts `/item?key=…`: an item with its links, its rank over time as tables that a script draws as charts, and similar
  * items (docs/page.md).
  */
-export function mountItemPage(mount: MountPage, frame: Frame, log: Log): void {
-  const panels = [ITEM_PANEL, yearRanksPanel(frame.baseUrl), SIMILAR_PANEL]
-  mount({
+export function mountItemPage(pages: PanelPages): void {
+  const { assets, baseUrl } = pages.frame
+  mountPanels(pages, {
     path: ITEM_PATH,
-    query: { known: ['key', 'at'] },
-    async render(sources, query, event) {
-      const view = { sources, now: sources.clock(), query }
-      const rendered = await renderSections(event, panels, ITEM_PANEL, view, log)
-      const { sections, status, headers, title, preview } = rendered
+    panels: [ITEM_PANEL, yearRanksPanel(baseUrl), SIMILAR_PANEL],
+    linksRepeatQuery: false,
+    content({ query }, { sections, title }) {
       const name = title ?? query.params.get('key') ?? ''
-      const main = html`<h1 class="item-name"><bdi>${name === '' ? 'An item over time' : name}</bdi></h1>
-        ${sections}`
-      const head = html`<link rel="stylesheet" href="${frame.assets.href('uPlot.min.css')}" />
-        <script defer src="${frame.assets.href('uPlot.iife.min.js')}"></script>
-        <script type="module" src="${frame.assets.href('chart.js')}"></script>`
-      const text = layout(frame, { title: `${name} · dash`, head, main, preview })
-      return { status, headers: { ...PAGE_HEADERS, ...headers, 'content-type': HTML_TYPE }, text }
+      return {
+        title: `${name} · dash`,
+        head: html`<link rel="stylesheet" href="${assets.href('uPlot.min.css')}" />
+          <script defer src="${assets.href('uPlot.iife.min.js')}"></script>
+          <script type="module" src="${assets.href('chart.js')}"></script>`,
+        main: html`<h1 class="item-name"><bdi>${name === '' ? 'An item over time' : name}</bdi></h1>
+          ${sections}`,
+      }
     },
   })
 }

@@ -1,4 +1,3 @@
-import type { H3Event } from 'h3'
 import { z } from 'zod'
 import { liveQuery, parseLiveSort } from '../../../domain/feed/live-sort.ts'
 import type { LiveRefusal } from '../../../domain/feed/live-sort.ts'
@@ -9,21 +8,20 @@ import { parseQuery } from '../../../domain/query.ts'
 import { Refusal } from '../../../domain/refusal.ts'
 import { dayOf } from '../../../domain/time.ts'
 import { latestAt } from '../../../domain/year/chain.ts'
-import { historyQuerySchema, isPast } from '../../../domain/year/history/history.ts'
+import { historyQuerySchema } from '../../../domain/year/history/history.ts'
 import { parseFeed } from '../../feed/proved-snapshots.ts'
 import type { FeedHost } from '../../feed/feeds.ts'
 import { liveContract } from '../../feed/live-routes.ts'
 import { similarContract } from '../../feed/search-routes.ts'
-import { respondPublished } from '../../respond.ts'
-import { route } from '../../route.ts'
+import { publishedHeaders, publishedRoute } from '../../route.ts'
 import type { Contract, Route } from '../../route.ts'
 import { onceFor } from '../../single-flight.ts'
-import { ranksContract } from '../../year/rank-routes.ts'
+import { pastOr, ranksContract } from '../../year/rank-routes.ts'
 import { PERIOD_TITLES } from '../header.ts'
 import type { PageSources } from '../page-sources.ts'
 import { CARD_SIZE, itemCard, listCard } from './card-svg.ts'
 import type { CardFrame } from './card-svg.ts'
-import { CARD_BUSY, WAITING_MAX, cardBusy, cardDrawer } from './png.ts'
+import { CARD_BUSY, CARD_CACHE, WAITING_MAX, cardBusy, cardDrawer } from './png.ts'
 import { CARD_PATHS, itemFacts, numbersOf } from './preview.ts'
 
 interface CardPorts {
@@ -36,76 +34,56 @@ export function cardRoutes({ sources, host }: CardPorts): Route[] {
   const draw = cardDrawer()
   const feedOf = onceFor(parseFeed)
   const bound = boundedCards()
-  const respondCard = async (
-    event: H3Event,
-    { headers }: Pick<Contract<string>, 'headers'>,
-    svg: string,
-  ): Promise<Response> => respondPublished(event, { ...headers, ...CARD_HEADERS }, await draw(svg))
+  const card = <Code extends string>(
+    contract: Contract<Code>,
+    svgOf: (params: URLSearchParams) => Promise<string>,
+  ): Route => publishedRoute(contract, (params) => bound(async () => draw(await svgOf(params))))
   const frameOf = (heading: string, footer: string): CardFrame => {
     const { baseUrl, demo } = host()
     return { name: demo ? 'DEMO: dash' : 'dash', heading, footer: `${new URL(baseUrl).host} · ${footer}` }
   }
   return [
-    route(
-      feedCardContract,
-      bound(async (event) => {
-        const sort = parseLiveSort(event.url.searchParams)
-        const proved = await sources.snapshots.newest(sort)
-        if (!proved) throw new Refusal<LiveRefusal>('no_snapshot')
-        const asOf = `as of ${dayOf(proved.snapshot.generatedAt)}`
-        return respondCard(
-          event,
-          feedCardContract,
-          listCard(frameOf(PERIOD_TITLES[sort], asOf), feedOf(proved).popular.map(rowOf)),
-        )
-      }),
-    ),
-    route(
-      yearCardContract,
-      bound(async (event) => {
-        const { at } = parseQuery(yearCardQuery, event.url.searchParams, { at: 'invalid_at' })
-        const now = sources.clock()
-        if (at !== undefined && !isPast(at, now)) throw new Refusal('invalid_at')
-        const selected = latestAt((await sources.publications.entries()).timeline, at ?? now)
-        if (!selected) throw new Refusal('year_history_not_found')
-        const { sha256, asOfDay } = selected.manifest
-        const listed = (await sources.lists([selected.manifest])).get(sha256)?.popular ?? []
-        const frame = frameOf(`Top Year up to ${asOfDay}`, `SHA-256 ${sha256.slice(0, 16)}…`)
-        return respondCard(event, yearCardContract, listCard(frame, listed.map(rowOf)))
-      }),
-    ),
-    route(
-      itemCardContract,
-      bound(async (event) => {
-        const trend = await sources.search.itemTrend(parseKey(event.url.searchParams))
-        const [{ source } = { source: '' }] = itemsOfKey(trend.key)
-        const frame = frameOf(nameOfSource(source), trend.key)
-        return respondCard(event, itemCardContract, itemCard(frame, trend.title, itemFacts(trend, source)))
-      }),
-    ),
+    card(feedCardContract, async (params) => {
+      const sort = parseLiveSort(params)
+      const proved = await sources.snapshots.newest(sort)
+      if (!proved) throw new Refusal<LiveRefusal>('no_snapshot')
+      const asOf = `as of ${dayOf(proved.snapshot.generatedAt)}`
+      return listCard(frameOf(PERIOD_TITLES[sort], asOf), feedOf(proved).popular.map(rowOf))
+    }),
+    card(yearCardContract, async (params) => {
+      const { at: requested } = parseQuery(yearCardQuery, params, { at: 'invalid_at' })
+      const at = pastOr(requested, sources.clock())
+      const selected = latestAt((await sources.publications.entries()).timeline, at)
+      if (!selected) throw new Refusal('year_history_not_found')
+      const { sha256, asOfDay } = selected.manifest
+      const listed = (await sources.lists([selected.manifest])).get(sha256)?.popular ?? []
+      const frame = frameOf(`Top Year up to ${asOfDay}`, `SHA-256 ${sha256.slice(0, 16)}…`)
+      return listCard(frame, listed.map(rowOf))
+    }),
+    card(itemCardContract, async (params) => {
+      const trend = await sources.search.itemTrend(parseKey(params))
+      const [{ source } = { source: '' }] = itemsOfKey(trend.key)
+      return itemCard(frameOf(nameOfSource(source), trend.key), trend.title, itemFacts(trend, source))
+    }),
   ]
 }
 
 /** Requests for cards that may be open: each may wait for a search, a snapshot or a publication. */
 const OPEN_MAX = 2 * WAITING_MAX
 
-/** Returns a wrapper of handlers that refuses above {@link OPEN_MAX} requests. @throws Refusal `card_busy` */
-function boundedCards(): (handle: Handler) => Handler {
+/** Returns a function that runs work, and refuses it above {@link OPEN_MAX} requests. @throws Refusal `card_busy` */
+function boundedCards(): <T>(work: () => Promise<T>) => Promise<T> {
   let open = 0
-  return (handle) => async (event) => {
+  return async (work) => {
     if (open >= OPEN_MAX) throw cardBusy()
     open += 1
     try {
-      return await handle(event)
+      return await work()
     } finally {
       open -= 1
     }
   }
 }
-
-type Handler = (event: H3Event) => Promise<Response>
-
-const CARD_HEADERS = { 'cross-origin-resource-policy': 'cross-origin', 'x-content-type-options': 'nosniff' }
 
 function rowOf(item: ListedFacts): { title: string; facts: string } {
   return { title: item.title, facts: `${nameOfSource(item.source)} · ${numbersOf(item, item.source)}` }
@@ -140,13 +118,7 @@ function cardContract<Code extends string, Dropped extends Code>(
     ...members,
     refusals,
     contentType: 'image/png',
-    successHeaders: {
-      'Cache-Control': '`public, max-age=300`',
-      ETag: 'strong: the SHA-256 of the body in hexadecimal, quoted',
-      'Content-Digest': 'SHA-256 of the content (RFC 9530)',
-      'Repr-Digest': 'SHA-256 of the representation (RFC 9530)',
-      Link: 'the documentation and the OpenAPI description',
-    },
+    successHeaders: publishedHeaders(CARD_CACHE),
     success: z.string(),
     successDescription: `A PNG picture of ${CARD_SIZE.width} by ${CARD_SIZE.height} pixels`,
   }

@@ -29,6 +29,11 @@ export function cardBusy(): Refusal {
   return new Refusal('card_busy', undefined, { members: { retryAfterSeconds: RETRY_SECONDS } })
 }
 
+export const CARD_CACHE = 'public, max-age=300'
+
+/** Other pages may show a card. */
+const HEADERS = { 'cross-origin-resource-policy': 'cross-origin', 'x-content-type-options': 'nosniff' }
+
 const FONT_FAMILY = 'Roboto'
 const FONTS = ['Regular', 'Bold'].map((weight) =>
   fileURLToPath(new URL(`../../../../assets/fonts/Roboto-${weight}.ttf`, import.meta.url)),
@@ -55,7 +60,11 @@ export function cardDrawer(): DrawCard {
     const picture = await renderAsync(svg, {
       font: { fontFiles: FONTS, loadSystemFonts: false, defaultFontFamily: FONT_FAMILY },
     })
-    return publishedBody(picture.asPng(), { contentType: 'image/png', cacheControl: 'public, max-age=300' })
+    return publishedBody(picture.asPng(), {
+      contentType: 'image/png',
+      cacheControl: CARD_CACHE,
+      headers: HEADERS,
+    })
   }
 
   return (svg) => {

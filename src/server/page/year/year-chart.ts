@@ -2,16 +2,15 @@ import { Refusal } from '../../../domain/refusal.ts'
 import { formatInstant } from '../../../domain/time.ts'
 import type { TimelineStop } from '../../../domain/year/history/calendar.ts'
 import type { BumpColumn } from '../../../domain/year/history/rank-history.ts'
-import { CHART_THEMES } from '../../year/bump-chart.ts'
+import { CHART_THEMES } from '../../year/rank-charts.ts'
 import { CHART_PATH, COUNT_DEFAULT, chartOf, manifestsOf } from '../../year/rank-routes.ts'
 import { PUBLICATIONS_MAX } from '../../year/year-lists.ts'
 import type { ListsByDigest } from '../../year/year-lists.ts'
-import { NOTHING, html } from '../html.ts'
+import { NOTHING, copyable, html } from '../html.ts'
 import type { Html } from '../html.ts'
 import { itemHref } from '../layout.ts'
 import type { PageQuery } from '../layout.ts'
 import { withQuery } from '../share/preview.ts'
-import { shareBox } from '../share/share-box.ts'
 
 /** Numbers of publications that the chart can show. */
 const COUNTS = [COUNT_DEFAULT, PUBLICATIONS_MAX]
@@ -115,4 +114,36 @@ export function yearChart(
 
 function dayOf({ firstDay, lastDay }: BumpColumn): string {
   return firstDay === lastDay ? firstDay.slice(5) : `${firstDay.slice(5)} to ${lastDay.slice(5)}`
+}
+
+/** What a view offers to other pages. */
+interface Shared {
+  baseUrl: string
+  /** Path and query of the view at this moment. */
+  path: string
+  /** A chart of the same moment: its path, its query without a theme, and its description. */
+  chart: { path: string; params: Readonly<Record<string, string>>; alt: string }
+}
+
+/**
+ * A link to this moment, and its chart for other pages: in Markdown, and in HTML for both themes. The chart of a time stays
+ * the same while no publication is added before it.
+ */
+export function shareBox({ baseUrl, path, chart }: Shared): Html {
+  const [light, dark] = CHART_THEMES.map(
+    (theme) => baseUrl + withQuery(chart.path, { ...chart.params, theme }),
+  ) as [string, string]
+  const link = baseUrl + path
+  const picture = html`<a href="${link}"
+    ><picture
+      ><source media="(prefers-color-scheme: dark)" srcset="${dark}" />
+      <img src="${light}" alt="${chart.alt}" /></picture
+  ></a>`
+  const alt = chart.alt.replaceAll(/[[\]\\]/g, String.raw`\$&`)
+  return html`<details class="share">
+    <summary>Share and embed</summary>
+    ${copyable({ id: 'share-link', caption: 'Link to this moment', copiedThing: 'the link', text: link })}
+    ${copyable({ id: 'share-markdown', caption: 'Chart in Markdown', copiedThing: 'the Markdown', text: `[![${alt}](${light})](${link})` })}
+    ${copyable({ id: 'share-html', caption: 'Chart in HTML, light and dark', copiedThing: 'the HTML', text: picture.html.replaceAll(/\s*\n\s*/g, ' ') })}
+  </details>`
 }

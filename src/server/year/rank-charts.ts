@@ -6,7 +6,7 @@ import type { Xml } from '../feed/formats.ts'
 
 /** Themes of a chart. */
 export const CHART_THEMES = ['light', 'dark'] as const
-export type ChartTheme = (typeof CHART_THEMES)[number]
+type ChartTheme = (typeof CHART_THEMES)[number]
 
 interface Palette {
   ground: string
@@ -18,7 +18,7 @@ interface Palette {
   lines: readonly string[]
 }
 
-export const PALETTES: Readonly<Record<ChartTheme, Palette>> = {
+const PALETTES: Readonly<Record<ChartTheme, Palette>> = {
   light: {
     ground: '#ffffff',
     ink: '#16181b',
@@ -37,7 +37,7 @@ export const PALETTES: Readonly<Record<ChartTheme, Palette>> = {
   },
 }
 
-/** Sizes in pixels. */
+/** Sizes of the bump chart, in pixels. */
 const ROW = 24
 const HEAD = 30
 const FOOT = 12
@@ -89,7 +89,7 @@ interface ChartFrame {
 }
 
 /** An SVG document with a title, a ground, and the pattern of gaps. */
-export function chartFrame({ width, height, title, palette }: ChartFrame, content: Xml): string {
+function chartFrame({ width, height, title, palette }: ChartFrame, content: Xml): string {
   return xml`<svg xmlns="http://www.w3.org/2000/svg" width="${width}" height="${height}" viewBox="0 0 ${width} ${height}"
 role="img" aria-label="${title}" font-family="Segoe UI,Roboto,Liberation Sans,Arial,sans-serif" font-size="13">
 <title>${title}</title>
@@ -132,7 +132,7 @@ interface Band {
 }
 
 /** The hatched band of a gap; nothing for a publication. */
-export function gapBand({ isGap, firstDay, lastDay }: BumpColumn, { x, width, top, height }: Band): Xml {
+function gapBand({ isGap, firstDay, lastDay }: BumpColumn, { x, width, top, height }: Band): Xml {
   if (!isGap) return xml``
   const days = firstDay === lastDay ? firstDay : `${firstDay} to ${lastDay}`
   return xml`<rect x="${round(x - width / 2)}" y="${top}" width="${round(width)}" height="${height}" fill="url(#gap)">
@@ -144,7 +144,7 @@ export function gapBand({ isGap, firstDay, lastDay }: BumpColumn, { x, width, to
 const DAY_LABELS = 6
 
 /** Some days of the columns, above the chart. */
-export function dayLabels(columns: readonly BumpColumn[], xOf: (index: number) => number): Xml[] {
+function dayLabels(columns: readonly BumpColumn[], xOf: (index: number) => number): Xml[] {
   const step = Math.max(1, Math.ceil(columns.length / DAY_LABELS))
   return columns.flatMap(({ firstDay }, index) =>
     index % step === 0
@@ -160,7 +160,7 @@ function monthDay(day: Day): string {
 }
 
 /** A line with a break wherever a column has no rank; a rank between two breaks is a dot. */
-export function linePath(
+function linePath(
   ranks: readonly (number | null)[],
   colour: string,
   atColumn: (index: number) => number,
@@ -187,12 +187,65 @@ export function linePath(
 function labelOf({ key, ranks }: BumpLine, titleOf: (key: string) => string): Xml {
   const rank = ranks.findLast((each) => each !== null) ?? 1
   const title = titleOf(key)
-  const start = firstCodePoints(title, TITLE_MAX)
-  const text = start === title ? title : `${start}…`
-  return xml`<text x="${LEFT + PLOT}" y="${yOf(rank) + 4}">${text}<title>${title}</title></text>`
+  return xml`<text x="${LEFT + PLOT}" y="${yOf(rank) + 4}">${shortTitle(title, TITLE_MAX)}<title>${title}</title></text>`
+}
+
+function shortTitle(title: string, length: number): string {
+  const start = firstCodePoints(title, length)
+  return start === title ? title : `${start}…`
 }
 
 /** Rounds a coordinate. */
-export function round(value: number): number {
+function round(value: number): number {
   return Math.round(value * 10) / 10
+}
+
+/** Sizes of the chart of an item, in pixels. */
+const ITEM_SIZE = { width: 720, height: 320 }
+const ITEM_PLOT = { left: 56, right: 696, top: 76, bottom: 300 }
+
+/** Longest title of an item above its chart, in code points. */
+const ITEM_TITLE_MAX = 70
+
+/** Ranks that get a line across, as far as the chart reaches. */
+const TICKS = [1, 5, 10, 20, 40, 60, 80, 100]
+
+export interface ItemChart {
+  /** Title of the item. */
+  title: string
+  columns: readonly BumpColumn[]
+  /** The ranks of the item by column, in its own list and in Popular; null where it is not listed. */
+  series: readonly { name: string; ranks: readonly (number | null)[] }[]
+  theme: ChartTheme
+  /** Prefix of the title, as for the demo; empty for none. */
+  prefix: string
+}
+
+/** Draws the ranks of one item over publications as an SVG picture without scripts, styles or references. */
+export function itemChartSvg({ title, columns, series, theme, prefix }: ItemChart): string {
+  const palette = PALETTES[theme]
+  const ranks = series.flatMap((each) => each.ranks.filter((rank) => rank !== null))
+  const worst = Math.max(5, ...ranks)
+  const width = (ITEM_PLOT.right - ITEM_PLOT.left) / Math.max(1, columns.length)
+  const xOf = (index: number): number => ITEM_PLOT.left + (index + 0.5) * width
+  const yOf = (rank: number): number =>
+    round(ITEM_PLOT.top + ((rank - 1) * (ITEM_PLOT.bottom - ITEM_PLOT.top)) / Math.max(1, worst - 1))
+  const name = prefix + shortTitle(title, ITEM_TITLE_MAX)
+  const ticks = TICKS.filter((tick) => tick <= worst)
+  return chartFrame(
+    { ...ITEM_SIZE, title: `${prefix}${title}: rank in the Year`, palette },
+    xml`<text x="16" y="24" font-size="15" font-weight="600" fill="${palette.ink}">${name}</text>
+${series.map((each, index) => legend(each.name, index, palette.lines[index] ?? palette.ink, palette.soft))}
+${columns.map((column, index) => gapBand(column, { x: xOf(index), width, top: ITEM_PLOT.top, height: ITEM_PLOT.bottom - ITEM_PLOT.top }))}
+<g fill="${palette.soft}" font-size="11" transform="translate(0 ${ITEM_PLOT.top - 28})">${dayLabels(columns, xOf)}</g>
+<g stroke="${palette.line}">${ticks.map((tick) => xml`<path d="M${ITEM_PLOT.left} ${yOf(tick)}H${ITEM_PLOT.right}"/>`)}</g>
+<g fill="${palette.soft}" text-anchor="end">${ticks.map((tick) => xml`<text x="${ITEM_PLOT.left - 8}" y="${yOf(tick) + 4}">#${tick}</text>`)}</g>
+${series.map((each, index) => linePath(each.ranks, palette.lines[index] ?? palette.ink, xOf, yOf))}`,
+  )
+}
+
+function legend(name: string, index: number, colour: string, ink: string): Xml {
+  const x = 16 + index * 200
+  return xml`<path d="M${x} 42h18" stroke="${colour}" stroke-width="3"/><text x="${x + 24}" y="46" fill="${ink}">${name}</text>
+`
 }
