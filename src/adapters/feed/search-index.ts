@@ -22,8 +22,8 @@ import type { IndexSet } from './search-documents.ts'
 export function searchIndex(database: Database): Omit<FeedSearch, 'by'> {
   return {
     isCurrent: () => database.use(async (client) => (await readState(client)).format === INDEX_FORMAT),
-    refresh: () => database.use(refresh),
-    beginRebuild: () => database.use(beginRebuild),
+    refresh: () => database.use((client) => refresh(client)),
+    beginRebuild: () => database.use((client) => beginRebuild(client)),
     rebuild: (build) => database.use((client) => rebuild(client, build)),
   }
 }
@@ -100,8 +100,8 @@ async function readPendingEvents(
   args: (string | number)[],
   mark: string,
 ): Promise<PendingEvent[]> {
-  const textBytes = 'coalesce(octet_length(a.text), 0)'
-  const columns = { ...columnsOf('c', ['source', 'sourceId']), mark, textBytes }
+  const size = 'coalesce(octet_length(a.text), 0)'
+  const columns = { ...columnsOf('c', ['source', 'sourceId']), mark, textBytes: size }
   const pending = `${from} c LEFT JOIN articles a ON a.source = c.source AND a.source_id = c.source_id
     WHERE (c.source, c.source_id) > (?2, ?3) ORDER BY c.source, c.source_id LIMIT ?1`
   const changed = await selectObjects<PendingEvent>(reader, columns, pending, args, 'the feed')
