@@ -13,7 +13,7 @@ import { Refusal, networkReason } from '../domain/refusal.ts'
 import type { Instant } from '../domain/time.ts'
 import { SseParser, StreamTooLarge } from './sse-parser.ts'
 import type { StreamRecord } from './sse-parser.ts'
-import { TimeLimitExceeded, parseJsonObject, openHttpClient, readBody, retryAt } from './http.ts'
+import { TimeLimitExceeded, mediaTypeOf, parseJsonObject, openHttpClient, readBody, retryAt } from './http.ts'
 import type { HttpClient, HttpResponse } from './http.ts'
 
 /** Limit of every response except event streams. */
@@ -46,12 +46,6 @@ function parseJson(text: string): unknown {
   } catch {
     return undefined
   }
-}
-
-/** Returns the media type of a response without its parameters. */
-function mediaTypeOf({ headers }: HttpResponse): string {
-  const type = headers['content-type']
-  return typeof type === 'string' ? (type.split(';')[0]?.trim().toLowerCase() ?? '') : ''
 }
 
 /**
@@ -87,7 +81,7 @@ function foreignServer(
   cause?: unknown,
 ): Refusal<ChatApiRefusal> {
   const { statusCode: status, headers } = response
-  const type = mediaTypeOf(response)
+  const type = mediaTypeOf(headers['content-type'])
   const received = status === 200 ? type || 'no type' : `status ${status}${type === '' ? '' : `, ${type}`}`
   const target = headers['location']
   const redirect =
@@ -199,7 +193,7 @@ export function openChatApi(
       const response = await send({ path, body, token }, turnMs, signal)
       if (response.statusCode !== 200)
         throw responseRefusal(root, response, await readText(response, root, signal), clock())
-      if (mediaTypeOf(response) !== 'text/event-stream') {
+      if (mediaTypeOf(response.headers['content-type']) !== 'text/event-stream') {
         response.body.destroy()
         throw foreignServer(root, path, response)
       }

@@ -124,6 +124,11 @@ export function flattenHeaders(headers: IncomingHttpHeaders): Record<string, str
   return texts
 }
 
+/** Returns the media type of a `content-type` header, in lower case and without parameters; empty if it is missing. */
+export function mediaTypeOf(contentType: string | string[] | null | undefined): string {
+  return typeof contentType === 'string' ? (contentType.split(';')[0] ?? '').trim().toLowerCase() : ''
+}
+
 /** Returns the error code of the system or of undici; null if there is none. */
 export function networkCode(error: unknown): string | null {
   return error instanceof Error && 'code' in error && typeof error.code === 'string' ? error.code : null

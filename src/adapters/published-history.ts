@@ -5,7 +5,7 @@ import { HOW_TO_REACH, OBJECT_MAX_BYTES, Refusal, networkReason } from '../domai
 import { formatInstant } from '../domain/time.ts'
 import { ENDS_BYTES, readIdentity, summarizeBytes } from '../domain/year/examine.ts'
 import { PUBLISHED_HEAD, PUBLISHED_LEDGER, PUBLISHED_LEGACY_LEDGER } from '../domain/year/published-ledger.ts'
-import { openHttpClient } from './http.ts'
+import { openHttpClient, parseJsonObject } from './http.ts'
 import type { HttpResponse } from './http.ts'
 
 const USER_AGENT = 'dash (audits published history)'
@@ -210,11 +210,6 @@ function printable(value: string | string[] | undefined): string | null {
 }
 
 function parseErrorCode(bytes: Uint8Array): string | null {
-  try {
-    const value: unknown = JSON.parse(new TextDecoder('utf-8', { fatal: true }).decode(bytes))
-    const code = typeof value === 'object' && value !== null && 'error' in value ? value.error : null
-    return typeof code === 'string' && /^[a-z_]{1,64}$/.test(code) ? code : null
-  } catch {
-    return null
-  }
+  const code = parseJsonObject(new TextDecoder().decode(bytes))?.['error']
+  return typeof code === 'string' && /^[a-z_]{1,64}$/.test(code) ? code : null
 }

@@ -9,7 +9,7 @@ import { merkleTree, rootAt } from '../domain/year/log/merkle-tree.ts'
 import { openCheckpoint } from '../domain/year/log/signed-note.ts'
 import { parseTile, tileOf, tilePath, tilesOfSize } from '../domain/year/log/tiles.ts'
 import type { Tile } from '../domain/year/log/tiles.ts'
-import { storeFile, syncFolder } from './objects/file-driver.ts'
+import { errorCode, storeFile, syncFolder } from './objects/file-driver.ts'
 
 /** Names in the folder of a version. */
 const NOTE = 'latest'
@@ -76,7 +76,7 @@ function versionsIn(folder: string): number[] {
       .map(Number)
       .sort((a, b) => b - a)
   } catch (error) {
-    if (isMissing(error)) return []
+    if (errorCode(error) === 'ENOENT') return []
     throw storageUnavailable(`the state folder ${folder} cannot be read (${messageOf(error)})`, error)
   }
 }
@@ -112,7 +112,7 @@ function readState(folder: string, path: string): Buffer {
   try {
     return readFileSync(join(folder, path))
   } catch (error) {
-    if (isMissing(error)) throw damaged(folder, path, 'it is missing')
+    if (errorCode(error) === 'ENOENT') throw damaged(folder, path, 'it is missing')
     throw storageUnavailable(
       `the state file ${join(folder, path)} cannot be read (${messageOf(error)})`,
       error,
@@ -137,8 +137,7 @@ function renamed(from: string, to: string): boolean {
     renameSync(from, to)
     return true
   } catch (error) {
-    if (error instanceof Error && 'code' in error && /^(ENOTEMPTY|EEXIST)$/.test(String(error.code)))
-      return false
+    if (errorCode(error) === 'ENOTEMPTY' || errorCode(error) === 'EEXIST') return false
     throw error
   }
 }
@@ -153,8 +152,4 @@ function storing<T>(root: string, action: () => T): T {
       error,
     )
   }
-}
-
-function isMissing(error: unknown): boolean {
-  return error instanceof Error && 'code' in error && error.code === 'ENOENT'
 }

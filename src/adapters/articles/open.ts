@@ -5,7 +5,7 @@ import type { SkipReason, ItemWithoutText } from '../../domain/feed/article.ts'
 import { isNewsSource } from '../../domain/feed/source.ts'
 import type { NewsSource } from '../../domain/feed/source.ts'
 import type { ArticleTexts, Clock } from '../../domain/ports.ts'
-import { withTimeLimit } from '../http.ts'
+import { mediaTypeOf, withTimeLimit } from '../http.ts'
 import { NEWS_ITEMS } from '../sources/news-items.ts'
 import type { NewsUrls } from '../sources/news-items.ts'
 import { UNEXPECTED_SHAPE } from '../sources/source-client.ts'
@@ -272,11 +272,6 @@ function decodePage(bytes: Uint8Array, contentType: string): string {
     if (decoder) return decoder.decode(bytes)
   }
   return new TextDecoder().decode(bytes)
-}
-
-/** Returns the media type of a `content-type` header, in lower case and without parameters. */
-function mediaTypeOf(contentType: string): string {
-  return (contentType.split(';')[0] ?? '').trim().toLowerCase()
 }
 
 function byteOrderMarkLabel([first, second, third]: Uint8Array): string | null {

@@ -14,9 +14,10 @@ import { Refusal, StorageFault } from '../../domain/refusal.ts'
 import type { DatabaseLocation, StorageRefusal } from '../../domain/refusal.ts'
 import type { Database } from '../sqlite/database.ts'
 import { searchIndex } from './search-index.ts'
-import { searchProcess } from './search-process.ts'
+import { workerProcess } from '../worker-process.ts'
 import { runQuery } from './search-queries.ts'
 import type { FeedQuery, FeedResult } from './search-queries.ts'
+import type { SearchWorkerData, SearchWorkerMessage } from './search-worker.ts'
 
 export interface FeedSearchOptions {
   location: DatabaseLocation
@@ -89,6 +90,59 @@ async function withTimeout<T>(ms: number, work: Promise<T>): Promise<T> {
   } finally {
     clearTimeout(timer)
   }
+}
+
+/** Runs queries in a process, one at a time. */
+export interface SearchProcess {
+  /**
+   * Runs a query. The previous one must have ended.
+   *
+   * @throws Refusal `storage_unavailable` if the database stays locked; StorageFault if the process ended during
+   *   the query, exceeded the time limit or is closed. The next query starts a new process
+   */
+  run(query: FeedQuery): Promise<FeedResult>
+  close(): Promise<void>
+}
+
+/** Memory limit of JavaScript in MB; the driver's memory is limited by its cache. */
+const MEMORY = '--max-old-space-size=256'
+
+const START_TIMEOUT_MS = 10_000
+
+/**
+ * Creates the search process. A native call cannot be stopped, and ending a thread inside one ends the whole program.
+ * A query over the time limit kills the process; only that query fails.
+ *
+ * @param timeoutMs time limit of a query in a started process
+ */
+export function searchProcess(script: URL, workerData: SearchWorkerData, timeoutMs: number): SearchProcess {
+  const searcher = workerProcess(script, {
+    name: 'search process',
+    args: [JSON.stringify(workerData)],
+    startMs: START_TIMEOUT_MS,
+    execArgv: [MEMORY],
+    stdio: ['ignore', 'ignore', 'inherit', 'ipc'],
+  })
+  let closed = false
+  return {
+    async run(query) {
+      if (closed) throw closedFault()
+      const response = await searcher.request(query, timeoutMs).catch((cause: Error) => {
+        throw new StorageFault(cause.message, { cause })
+      })
+      return toResult(response as SearchWorkerMessage)
+    },
+    close() {
+      closed = true
+      return searcher.end()
+    },
+  }
+}
+
+function toResult(message: SearchWorkerMessage): FeedResult {
+  if (message.outcome === 'answer') return message.value
+  if (message.outcome === 'refusal') throw new Refusal(message.code, message.detail)
+  throw new StorageFault(`the search failed: ${message.message}`, { cause: message.stack })
 }
 
 /** A queue of the queries of all callers (docs/decisions/0047-search-fairness.md). */

@@ -6,7 +6,7 @@ import { lastCompleteDay, windowEnding } from '../../domain/year/ledger.ts'
 import { windowProblem, withoutProvenance } from '../../domain/year/plan.ts'
 import type { VerifiedTitle } from '../../domain/year/rank.ts'
 import type { Database } from '../sqlite/database.ts'
-import { selectObjects } from '../sqlite/rows.ts'
+import { columnsOf, selectObjects } from '../sqlite/rows.ts'
 import type { SqlReader, StoreClient } from '../sqlite/rows.ts'
 import { importSignals, saveArticles, upsertRow } from './import-rows.ts'
 import {
@@ -71,10 +71,6 @@ async function saveVerifiedTitle(
   await client.execute({ sql: UPSERT_TITLE, args: [source, sourceId, title, provenance, at] })
 }
 
-const SELECT_KEPT = `
-  SELECT etag, last_modified AS lastModified, body, kept_at AS keptAt FROM kept_answers
-  WHERE url = ?1 AND kept_at > ?2 AND kept_at <= ?3`
-
 const UPSERT_KEPT = upsertRow('kept_answers', ['url'], ['etag', 'last_modified', 'body', 'kept_at'])
 
 async function readKeptResponse(
@@ -83,14 +79,10 @@ async function readKeptResponse(
   since: Instant,
   now: Instant,
 ): Promise<KeptResponse | null> {
-  const members = ['etag', 'lastModified', 'body', 'keptAt'] as const
-  const [kept] = await selectObjects<KeptResponse>(
-    reader,
-    members,
-    SELECT_KEPT,
-    [url, since, now],
-    'the kept answers',
-  )
+  const from = 'kept_answers WHERE url = ?1 AND kept_at > ?2 AND kept_at <= ?3'
+  const columns = columnsOf('kept_answers', ['etag', 'lastModified', 'body', 'keptAt'])
+  const args = [url, since, now]
+  const [kept] = await selectObjects<KeptResponse>(reader, columns, from, args, 'the kept answers')
   return kept ?? null
 }
 

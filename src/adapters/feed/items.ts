@@ -8,8 +8,8 @@ import type { ItemRef } from '../../domain/feed/source.ts'
 import { storageDamaged } from '../../domain/refusal.ts'
 import { formatInstant } from '../../domain/time.ts'
 import type { Day, Instant } from '../../domain/time.ts'
-import { isTooLarge, selectObjects } from '../sqlite/rows.ts'
-import type { SqlReader, StoreClient } from '../sqlite/rows.ts'
+import { columnsOf, isTooLarge, selectObjects } from '../sqlite/rows.ts'
+import type { ObjectColumns, SqlReader, StoreClient } from '../sqlite/rows.ts'
 import { upsert, upsertRow } from './import-rows.ts'
 
 /** A row of a query: an item with the values of its latest signal. */
@@ -24,19 +24,6 @@ export interface ItemRow {
   firstDay: Day
   lastDay: Day
 }
-
-/** Columns of {@link ItemRow}. */
-export const ITEM_COLUMNS = [
-  'source',
-  'sourceId',
-  'title',
-  'url',
-  'points',
-  'comments',
-  'publishedAt',
-  'firstDay',
-  'lastDay',
-] as const
 
 /** Converts a row to an item of the search, with its save key and day. */
 export function toIndexedItem(row: ItemRow): IndexedItem {
@@ -58,11 +45,17 @@ export function toIndexedItem(row: ItemRow): IndexedItem {
   }
 }
 
-const SELECT_ITEM = `
-  SELECT s.source AS source, s.source_id AS sourceId, coalesce(v.title, s.title) AS title, s.url AS url,
-    s.points AS points, s.comments AS comments, s.published_at AS publishedAt, e.first_day AS firstDay,
-    s.day AS lastDay, d.author AS author, coalesce(d.tags, '[]') AS tags, d.description AS description
-  FROM signals s
+const DETAILED_COLUMNS: ObjectColumns<DetailedRow> = {
+  ...columnsOf('s', ['source', 'sourceId', 'url', 'points', 'comments', 'publishedAt']),
+  title: 'coalesce(v.title, s.title)',
+  firstDay: 'e.first_day',
+  lastDay: 's.day',
+  ...columnsOf('d', ['author', 'description']),
+  tags: "coalesce(d.tags, '[]')",
+}
+
+const FROM_ITEM = `
+  signals s
   JOIN events e ON e.source = s.source AND e.source_id = s.source_id
   LEFT JOIN verified_titles v
     ON v.source = s.source AND v.source_id = s.source_id AND s.title_provenance IS NULL
@@ -87,15 +80,9 @@ function parseTags(text: string): string[] {
 
 /** Reads the item of a save key; see the port. */
 export async function readItem(reader: SqlReader, key: string): Promise<StoredItem | null> {
-  const columnNames = [...ITEM_COLUMNS, 'author', 'tags', 'description'] as const
   for (const { source, sourceId } of itemsOfKey(key)) {
-    const [row] = await selectObjects<DetailedRow>(
-      reader,
-      columnNames,
-      SELECT_ITEM,
-      [source, sourceId],
-      'the feed',
-    )
+    const args = [source, sourceId]
+    const [row] = await selectObjects(reader, DETAILED_COLUMNS, FROM_ITEM, args, 'the feed')
     if (!row) continue
     const { author, tags, description } = row
     return { ...toIndexedItem(row), author, tags: parseTags(tags), description }
@@ -129,15 +116,15 @@ const BATCH_ITEMS = 1_000
  */
 export async function selectForItems<T>(
   reader: SqlReader,
-  columnNames: readonly (keyof T & string)[],
-  query: string,
+  columns: ObjectColumns<T>,
+  from: string,
   items: readonly ItemRef[],
   label: string,
 ): Promise<T[]> {
   const found: T[] = []
   for (let [start, limit] = [0, BATCH_ITEMS]; start === 0 || start < items.length; start += limit) {
     const read = await retryWithFewerRows(limit, (fewer) =>
-      selectObjects<T>(reader, columnNames, query, [toItemKeys(items.slice(start, start + fewer))], label),
+      selectObjects<T>(reader, columns, from, [toItemKeys(items.slice(start, start + fewer))], label),
     )
     found.push(...read.result)
     limit = read.limit
@@ -158,18 +145,14 @@ export async function retryWithFewerRows<T>(
   }
 }
 
-const SELECT_STORED = `
-  SELECT e.source AS source, e.source_id AS sourceId FROM json_each(?1) AS w
-  CROSS JOIN events AS e ON e.source = w.value ->> 0 AND e.source_id = w.value ->> 1`
+const FROM_STORED = `
+  json_each(?1) AS w CROSS JOIN events AS e ON e.source = w.value ->> 0 AND e.source_id = w.value ->> 1`
 
 /** Returns the items that have signals. */
 export function storedItems(reader: SqlReader, items: readonly ItemRef[]): Promise<ItemRef[]> {
-  return selectForItems<ItemRef>(reader, ['source', 'sourceId'], SELECT_STORED, items, 'the feed')
+  const columns = columnsOf('e', ['source', 'sourceId'])
+  return selectForItems<ItemRef>(reader, columns, FROM_STORED, items, 'the feed')
 }
-
-const SELECT_ARTICLE = `
-  SELECT source, source_id AS sourceId, text, provenance, fetched_at AS fetchedAt
-  FROM articles WHERE source = ?1 AND source_id = ?2`
 
 /** Reads the text of an item; null if none is stored. */
 export async function readArticle(
@@ -177,21 +160,16 @@ export async function readArticle(
   source: string,
   sourceId: string,
 ): Promise<Article | null> {
-  const columnNames = ['source', 'sourceId', 'text', 'provenance', 'fetchedAt'] as const
+  const columns = columnsOf('articles', ['source', 'sourceId', 'text', 'provenance', 'fetchedAt'])
+  const from = 'articles WHERE source = ?1 AND source_id = ?2'
   const args = [source, sourceId]
-  const [article] = await selectObjects<Article>(
-    reader,
-    columnNames,
-    SELECT_ARTICLE,
-    args,
-    'the article texts',
-  )
+  const [article] = await selectObjects<Article>(reader, columns, from, args, 'the article texts')
   return article ?? null
 }
 
 /** The `+` makes the planner use the index of days first, instead of scanning all events of a source. */
-const SELECT_WANTED = `
-  WITH found AS (
+const FROM_WANTED = `
+  (
     SELECT e.source AS source, e.source_id AS source_id, s.url AS url, coalesce(t.tries, 0) AS tries,
       row_number() OVER (PARTITION BY e.source ORDER BY s.points DESC, e.source_id) AS source_rank
     FROM events e
@@ -201,9 +179,12 @@ const SELECT_WANTED = `
     WHERE e.last_day >= ?2 AND s.points >= w.value ->> 1
       AND (t.source IS NULL OR t.next_try_at <= ?3)
       AND NOT EXISTS (SELECT 1 FROM articles a WHERE a.source = e.source AND a.source_id = e.source_id)
-  )
-  SELECT source, source_id AS sourceId, CASE WHEN length(url) <= ${URL_MAX_LENGTH} THEN url END AS url, tries
-  FROM found ORDER BY source_rank, source LIMIT ?4`
+  ) AS found ORDER BY source_rank, source LIMIT ?4`
+
+const WANTED_COLUMNS: ObjectColumns<ItemWithoutText> = {
+  ...columnsOf('found', ['source', 'sourceId', 'tries']),
+  url: `CASE WHEN length(url) <= ${URL_MAX_LENGTH} THEN url END`,
+}
 
 /** Reads the items without a text that match a request; see the port. */
 export function itemsNeedingText(
@@ -211,8 +192,7 @@ export function itemsNeedingText(
   { minPoints, seenSince, at, limit }: ArticleQuery,
 ): Promise<ItemWithoutText[]> {
   const args = [JSON.stringify(Object.entries(minPoints)), seenSince, at, limit]
-  const columnNames = ['source', 'sourceId', 'url', 'tries'] as const
-  return selectObjects<ItemWithoutText>(reader, columnNames, SELECT_WANTED, args, 'the feed')
+  return selectObjects(reader, WANTED_COLUMNS, FROM_WANTED, args, 'the feed')
 }
 
 const ITEM_KEYS = ['source', 'source_id']
@@ -253,25 +233,16 @@ export async function saveDetails(client: StoreClient, details: readonly ItemDet
   if (statements.length > 0) await client.batch(statements, 'write')
 }
 
-const SELECT_DETAILS = `
-  SELECT source, source_id AS sourceId, author, tags, description, collected_at AS collectedAt
-  FROM json_each(?) JOIN item_details ON source = value ->> 0 AND source_id = value ->> 1`
-
-type DetailsRow = Omit<ItemDetails, 'tags'> & { tags: string }
-
 /** Reads the details of items, by save key. */
 export async function readDetails(
   reader: SqlReader,
   items: readonly ItemRef[],
 ): Promise<Map<string, ItemDetails>> {
-  const columnNames = ['source', 'sourceId', 'author', 'tags', 'description', 'collectedAt'] as const
-  const rows = await selectForItems<DetailsRow>(
-    reader,
-    columnNames,
-    SELECT_DETAILS,
-    items,
-    'the details of items',
-  )
+  const from = 'json_each(?) JOIN item_details ON source = value ->> 0 AND source_id = value ->> 1'
+  const names = ['source', 'sourceId', 'author', 'tags', 'description', 'collectedAt'] as const
+  const columns = columnsOf('item_details', names)
+  type Row = Omit<ItemDetails, 'tags'> & { tags: string }
+  const rows = await selectForItems<Row>(reader, columns, from, items, 'the details of items')
   return new Map(
     rows.map((row) => [saveKey(row.source, row.sourceId), { ...row, tags: parseTags(row.tags) }]),
   )

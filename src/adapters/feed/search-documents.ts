@@ -5,10 +5,10 @@ import { tokenize } from '../../domain/feed/tokenize.ts'
 import type { ItemRef } from '../../domain/feed/source.ts'
 import { DAY_MS, dayOf, startOfDay } from '../../domain/time.ts'
 import type { Day } from '../../domain/time.ts'
-import { selectObjects, toJsonArrays } from '../sqlite/rows.ts'
-import type { SqlReader } from '../sqlite/rows.ts'
+import { columnsOf, selectObjects, toJsonArrays } from '../sqlite/rows.ts'
+import type { ObjectColumns, SqlReader } from '../sqlite/rows.ts'
 import { upsert } from './import-rows.ts'
-import { ITEM_COLUMNS, toIndexedItem } from './items.ts'
+import { toIndexedItem } from './items.ts'
 import type { ItemRow } from './items.ts'
 
 /** One of the two sets of index tables. */
@@ -48,19 +48,21 @@ interface IndexedEvent extends ItemRow {
   text: string | null
 }
 
-const SELECT_EVENTS = `
-  SELECT e.source AS source, e.source_id AS sourceId, s.title AS title, s.url AS url, e.first_day AS firstDay,
-    e.last_day AS lastDay, s.published_at AS publishedAt, s.points AS points, s.comments AS comments,
-    substr(a.text, 1, ${TEXT_MAX_LENGTH}) AS text
-  FROM json_each(?) k
+const EVENT_COLUMNS: ObjectColumns<IndexedEvent> = {
+  ...columnsOf('e', ['source', 'sourceId', 'firstDay', 'lastDay']),
+  ...columnsOf('s', ['title', 'url', 'publishedAt', 'points', 'comments']),
+  text: `substr(a.text, 1, ${TEXT_MAX_LENGTH})`,
+}
+
+const FROM_EVENTS = `
+  json_each(?) k
   JOIN events e ON e.source = k.value ->> 0 AND e.source_id = k.value ->> 1
   JOIN signals s ON s.source = e.source AND s.source_id = e.source_id AND s.day = e.last_day
   LEFT JOIN articles a ON a.source = e.source AND a.source_id = e.source_id`
 
 /** Reads events by their keys, a JSON parameter. */
 export function readIndexedEvents(reader: SqlReader, keys: string): Promise<IndexedEvent[]> {
-  const columnNames = [...ITEM_COLUMNS, 'text'] as const
-  return selectObjects<IndexedEvent>(reader, columnNames, SELECT_EVENTS, [keys], 'the feed')
+  return selectObjects(reader, EVENT_COLUMNS, FROM_EVENTS, [keys], 'the feed')
 }
 
 /** A stored document of a set: its id and the digest of its words. */
@@ -78,11 +80,10 @@ export async function readStoredDocuments(
   set: IndexSet,
   keys: string,
 ): Promise<StoredDocuments> {
-  const query = `
-    SELECT d.source AS source, d.source_id AS sourceId, d.id AS id, d.words AS words
-    FROM json_each(?) k JOIN search_documents_${set} d ON d.source = k.value ->> 0 AND d.source_id = k.value ->> 1`
-  const columnNames = ['source', 'sourceId', 'id', 'words'] as const
-  const rows = await selectObjects<StoredDocument>(reader, columnNames, query, [keys], 'the search index')
+  const columns = columnsOf('d', ['source', 'sourceId', 'id', 'words'])
+  const from = `json_each(?) k
+    JOIN search_documents_${set} d ON d.source = k.value ->> 0 AND d.source_id = k.value ->> 1`
+  const rows = await selectObjects<StoredDocument>(reader, columns, from, [keys], 'the search index')
   return new Map(rows.map((row) => [documentKey(row), row]))
 }
 

@@ -3,8 +3,8 @@ import type { IndexProgress, SearchIndexRefusal } from '../../domain/feed/search
 import type { FeedSearch } from '../../domain/ports.ts'
 import { Refusal, storageDamaged, storageUnavailable } from '../../domain/refusal.ts'
 import type { Database } from '../sqlite/database.ts'
-import { selectObjects } from '../sqlite/rows.ts'
-import type { SqlReader, StoreClient } from '../sqlite/rows.ts'
+import { columnsOf, selectObjects } from '../sqlite/rows.ts'
+import type { ObjectColumns, SqlReader, StoreClient } from '../sqlite/rows.ts'
 import { retryWithFewerRows, toItemKeys } from './items.ts'
 import {
   toDocuments,
@@ -22,8 +22,8 @@ import type { IndexSet } from './search-documents.ts'
 export function searchIndex(database: Database): Omit<FeedSearch, 'by'> {
   return {
     isCurrent: () => database.use(async (client) => (await readState(client)).format === INDEX_FORMAT),
-    refresh: () => database.use(refresh),
-    beginRebuild: () => database.use(beginRebuild),
+    refresh: () => database.use((client) => refresh(client)),
+    beginRebuild: () => database.use((client) => beginRebuild(client)),
     rebuild: (build) => database.use((client) => rebuild(client, build)),
   }
 }
@@ -47,7 +47,7 @@ export interface IndexState {
   afterSourceId: string
 }
 
-const STATE_COLUMNS = [
+const STATE_COLUMNS: ObjectColumns<IndexState> = columnsOf('search_state', [
   'step',
   'active',
   'format',
@@ -55,21 +55,12 @@ const STATE_COLUMNS = [
   'build',
   'afterSource',
   'afterSourceId',
-] as const
+])
 
 async function readState(reader: SqlReader): Promise<IndexState> {
-  const query = `
-    SELECT step, active, format, next_number AS nextNumber, build, after_source AS afterSource,
-      after_source_id AS afterSourceId
-    FROM search_state`
-  const [state] = await selectObjects<IndexState>(
-    reader,
-    STATE_COLUMNS,
-    query,
-    [],
-    'the state of the search index',
-  )
-  if (!state) throw storageDamaged('the state of the search index is missing')
+  const label = 'the state of the search index'
+  const [state] = await selectObjects(reader, STATE_COLUMNS, 'search_state', [], label)
+  if (!state) throw storageDamaged(`${label} is missing`)
   return state
 }
 
@@ -109,12 +100,11 @@ async function readPendingEvents(
   args: (string | number)[],
   mark: string,
 ): Promise<PendingEvent[]> {
-  const query = `
-    SELECT c.source AS source, c.source_id AS sourceId, ${mark} AS mark, coalesce(octet_length(a.text), 0) AS textBytes
-    FROM ${from} c LEFT JOIN articles a ON a.source = c.source AND a.source_id = c.source_id
+  const size = 'coalesce(octet_length(a.text), 0)'
+  const columns = { ...columnsOf('c', ['source', 'sourceId']), mark, textBytes: size }
+  const pending = `${from} c LEFT JOIN articles a ON a.source = c.source AND a.source_id = c.source_id
     WHERE (c.source, c.source_id) > (?2, ?3) ORDER BY c.source, c.source_id LIMIT ?1`
-  const columnNames = ['source', 'sourceId', 'mark', 'textBytes'] as const
-  const changed = await selectObjects<PendingEvent>(reader, columnNames, query, args, 'the feed')
+  const changed = await selectObjects<PendingEvent>(reader, columns, pending, args, 'the feed')
   let bytes = 0
   return changed.filter(({ textBytes }, index) => {
     bytes += textBytes

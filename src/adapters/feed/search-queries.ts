@@ -9,8 +9,8 @@ import type {
   TermTrendQuery,
 } from '../../domain/feed/search.ts'
 import { itemsOfKey } from '../../domain/feed/source.ts'
-import { selectObjects } from '../sqlite/rows.ts'
-import type { SqlReader, StoreClient } from '../sqlite/rows.ts'
+import { columnsOf, selectObjects } from '../sqlite/rows.ts'
+import type { ObjectColumns, SqlReader, StoreClient } from '../sqlite/rows.ts'
 import { DAY_NUMBER_OF_ID, dayOfNumber } from './search-documents.ts'
 import { readActiveState } from './search-index.ts'
 import { idRange, itemNotFound, toMatchExpression, search, similar } from './search-ranking.ts'
@@ -42,26 +42,24 @@ export function runQuery(client: StoreClient, query: FeedQuery): Promise<FeedRes
   }
 }
 
-/** Ranks the item among the day's signals of its source by points, using their index. */
-const SELECT_ITEM_DAYS = `
-  SELECT s.day AS day, s.title AS title, s.url AS url, s.points AS points, s.comments AS comments,
-    (SELECT count(*) FROM signals o WHERE o.source = s.source AND o.day = s.day AND o.points > s.points) AS better,
-    (SELECT count(*) FROM signals o WHERE o.source = s.source AND o.day = s.day AND o.points IS NOT NULL) AS "of"
-  FROM signals s WHERE s.source = ? AND s.source_id = ? ORDER BY s.day DESC LIMIT ${TREND_MAX_DAYS}`
-
 type ItemDay = Omit<ItemTrend['days'][number], 'rank'> & { title: string; url: string | null; better: number }
-const ITEM_DAY_COLUMNS = ['day', 'title', 'url', 'points', 'comments', 'better', 'of'] as const
+
+/** Ranks the item among the day's signals of its source by points, using their index. */
+const SAME_DAY = 'SELECT count(*) FROM signals o WHERE o.source = s.source AND o.day = s.day'
+const ITEM_DAY_COLUMNS: ObjectColumns<ItemDay> = {
+  ...columnsOf('s', ['day', 'title', 'url', 'points', 'comments']),
+  better: `(${SAME_DAY} AND o.points > s.points)`,
+  of: `(${SAME_DAY} AND o.points IS NOT NULL)`,
+}
+
+const FROM_ITEM_DAYS = `
+  signals s WHERE s.source = ? AND s.source_id = ? ORDER BY s.day DESC LIMIT ${TREND_MAX_DAYS}`
 
 /** Reads points and ranks of an item by day (docs/api.md) from the signals. */
 async function itemTrend(reader: SqlReader, key: string): Promise<ItemTrend> {
   for (const { source, sourceId } of itemsOfKey(key)) {
-    const days = await selectObjects<ItemDay>(
-      reader,
-      ITEM_DAY_COLUMNS,
-      SELECT_ITEM_DAYS,
-      [source, sourceId],
-      'the feed',
-    )
+    const args = [source, sourceId]
+    const days = await selectObjects(reader, ITEM_DAY_COLUMNS, FROM_ITEM_DAYS, args, 'the feed')
     const [latest] = days
     if (!latest) continue
     const trend = days.toReversed().map(({ day, points, comments, better, of }) => ({
@@ -83,8 +81,9 @@ async function termTrend(reader: SqlReader, { term, from, to }: TermTrendQuery):
   const { active } = await readActiveState(reader)
   const [titles, texts] = [`search_titles_${active}`, `search_texts_${active}`]
   const inRange = 'MATCH ?1 AND rowid BETWEEN ?2 AND ?3'
-  const query = `
-    SELECT ${DAY_NUMBER_OF_ID} AS day, count(*) AS mentions FROM (
+  const columns = { day: DAY_NUMBER_OF_ID, mentions: 'count(*)' }
+  const mentioning = `
+    (
       SELECT rowid AS id FROM ${titles} WHERE ${titles} ${inRange}
       UNION ALL
       SELECT rowid AS id FROM ${texts} WHERE ${texts} ${inRange}
@@ -92,7 +91,7 @@ async function termTrend(reader: SqlReader, { term, from, to }: TermTrendQuery):
     ) GROUP BY 1 ORDER BY 1 DESC LIMIT ${TREND_MAX_DAYS}`
   const args = [toMatchExpression(units, 'AND'), ...idRange({ from, to })]
   const label = 'the search index'
-  const rows = await selectObjects<Mentions>(reader, ['day', 'mentions'], query, args, label)
+  const rows = await selectObjects<Mentions>(reader, columns, mentioning, args, label)
   const days = rows.toReversed().map(({ day, mentions }) => ({ day: dayOfNumber(day), mentions }))
   return { mentions: days.reduce((sum, { mentions }) => sum + mentions, 0), days }
 }

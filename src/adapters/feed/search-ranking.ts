@@ -19,9 +19,9 @@ import type {
 } from '../../domain/feed/search.ts'
 import { itemsOfKey } from '../../domain/feed/source.ts'
 import { Refusal } from '../../domain/refusal.ts'
-import { asJsonRows, selectJsonRows, selectObjects } from '../sqlite/rows.ts'
-import type { SqlReader } from '../sqlite/rows.ts'
-import { ITEM_COLUMNS, toIndexedItem } from './items.ts'
+import { asJsonRows, columnsOf, selectJsonRows, selectObjects } from '../sqlite/rows.ts'
+import type { ObjectColumns, SqlReader } from '../sqlite/rows.ts'
+import { toIndexedItem } from './items.ts'
 import type { ItemRow } from './items.ts'
 import { firstIdOf, lastIdOf } from './search-documents.ts'
 import type { IndexSet } from './search-documents.ts'
@@ -182,25 +182,18 @@ interface IndexedDocument extends ItemRow {
   page: string | null
 }
 
-const DOCUMENT_COLUMNS = `
-  d.id AS id, d.page AS page, d.source AS source, d.source_id AS sourceId, d.title AS title, d.url AS url,
-  d.first_day AS firstDay, d.last_day AS lastDay, d.published_at AS publishedAt, d.points AS points,
-  d.comments AS comments`
+const DOCUMENT_COLUMNS: ObjectColumns<IndexedDocument> = {
+  ...columnsOf('d', ['id', 'page', 'source', 'sourceId', 'title', 'url', 'points', 'comments']),
+  ...columnsOf('d', ['firstDay', 'lastDay', 'publishedAt']),
+}
 
-/** @param from FROM clause with the alias `d` for the documents */
+/** @param from see {@link selectObjects}; documents have the alias `d` */
 function selectDocuments(
   reader: SqlReader,
   from: string,
   args: (string | number)[],
 ): Promise<IndexedDocument[]> {
-  const query = `SELECT ${DOCUMENT_COLUMNS} FROM ${from}`
-  return selectObjects<IndexedDocument>(
-    reader,
-    ['id', 'page', ...ITEM_COLUMNS],
-    query,
-    args,
-    'the search index',
-  )
+  return selectObjects(reader, DOCUMENT_COLUMNS, from, args, 'the search index')
 }
 
 /**

@@ -4,8 +4,8 @@ import type { ItemRef } from '../../domain/feed/source.ts'
 import type { SourceObservation, VerifiedTitle, YearEvent } from '../../domain/year/rank.ts'
 import type { Day } from '../../domain/time.ts'
 import type { YearWindow } from '../../domain/year/ledger.ts'
-import { asJsonRows, selectJsonRows, selectObjects } from '../sqlite/rows.ts'
-import type { SqlReader, StoreClient } from '../sqlite/rows.ts'
+import { asJsonRows, columnsOf, selectJsonRows, selectObjects } from '../sqlite/rows.ts'
+import type { ObjectColumns, SqlReader, StoreClient } from '../sqlite/rows.ts'
 import { retryWithFewerRows, selectForItems } from './items.ts'
 
 const PAGE_EVENTS = 4_000
@@ -37,11 +37,11 @@ const EVENTS_PAGE = asJsonRows(
   ORDER BY page.latest_published_at, page.source, page.source_id`,
 )
 
-const OBSERVED_DAYS = 'SELECT source, day FROM source_days WHERE day BETWEEN ?1 AND ?2 ORDER BY source, day'
+const FROM_OBSERVED_DAYS = 'source_days WHERE day BETWEEN ?1 AND ?2 ORDER BY source, day'
 
 /** Signals are only read for an event whose first and last days enclose the window. */
-const OBSERVED_EVENTS = `
-  SELECT source, count(*) AS events FROM events e
+const FROM_OBSERVED_EVENTS = `
+  events e
   WHERE last_day >= ?1 AND first_day <= ?2 AND (
     first_day >= ?1 OR last_day <= ?2 OR EXISTS (
       SELECT 1 FROM signals s
@@ -57,10 +57,16 @@ export function readWindow(
 ): Promise<{ events: YearEvent[]; observed: SourceObservation[] }> {
   return client.snapshot(REVISION, async (reader) => {
     const events = await readEvents(reader, window)
-    const select = <T>(members: readonly (keyof T & string)[], query: string): Promise<T[]> =>
-      selectObjects<T>(reader, members, query, [window.firstDay, window.asOfDay], 'the feed')
-    const days = await select<{ source: string; day: Day }>(['source', 'day'], OBSERVED_DAYS)
-    const counts = await select<{ source: string; events: number }>(['source', 'events'], OBSERVED_EVENTS)
+    const select = <T>(columns: ObjectColumns<T>, from: string): Promise<T[]> =>
+      selectObjects<T>(reader, columns, from, [window.firstDay, window.asOfDay], 'the feed')
+    const days = await select<{ source: string; day: Day }>(
+      { source: 'source', day: 'day' },
+      FROM_OBSERVED_DAYS,
+    )
+    const counts = await select<{ source: string; events: number }>(
+      { source: 'source', events: 'count(*)' },
+      FROM_OBSERVED_EVENTS,
+    )
     const observed = counts.map(({ source, events: count }) => ({
       source,
       days: days.filter((each) => each.source === source).map(({ day }) => day),
@@ -70,24 +76,15 @@ export function readWindow(
   })
 }
 
-const SELECT_VERIFIED_TITLES = `
-  SELECT source, source_id AS sourceId, title, provenance
-  FROM json_each(?) JOIN verified_titles ON source = value ->> 0 AND source_id = value ->> 1`
-
 /** Reads the verified titles of events, by save key. */
 export async function readVerifiedTitles(
   reader: SqlReader,
   events: readonly ItemRef[],
 ): Promise<Map<string, VerifiedTitle>> {
-  const members = ['source', 'sourceId', 'title', 'provenance'] as const
+  const from = 'json_each(?) JOIN verified_titles ON source = value ->> 0 AND source_id = value ->> 1'
+  const columns = columnsOf('verified_titles', ['source', 'sourceId', 'title', 'provenance'])
   const label = 'the verified titles'
-  const rows = await selectForItems<ItemRef & VerifiedTitle>(
-    reader,
-    members,
-    SELECT_VERIFIED_TITLES,
-    events,
-    label,
-  )
+  const rows = await selectForItems<ItemRef & VerifiedTitle>(reader, columns, from, events, label)
   return new Map(
     rows.map(({ source, sourceId, title, provenance }) => [saveKey(source, sourceId), { title, provenance }]),
   )

@@ -5,6 +5,7 @@ import { sqliteTable } from 'drizzle-orm/sqlite-core/table'
 import { ENTRY_COLUMNS, LEGACY_COLUMNS } from '../../domain/year/ledger.ts'
 import type { Columns, FoundingMark } from '../../domain/year/ledger.ts'
 import { leaseTable } from '../sqlite/lease.ts'
+import { snakeCase } from '../sqlite/rows.ts'
 
 /** Tables of the ledger database; migrations/ledger holds the constraints and triggers that keep them append-only. */
 
@@ -19,10 +20,7 @@ type BuiltColumns<C extends Columns> = { [Name in keyof C]: ReturnType<(typeof B
 
 /** Converts the domain's column definitions to columns in `snake_case`. */
 function buildColumns<C extends Columns>(columns: C): BuiltColumns<C> {
-  const pairs = Object.entries(columns).map(([name, type]) => [
-    name,
-    BUILDERS[type](name.replaceAll(/[A-Z]/g, (letter) => `_${letter.toLowerCase()}`)),
-  ])
+  const pairs = Object.entries(columns).map(([name, type]) => [name, BUILDERS[type](snakeCase(name))])
   return Object.fromEntries(pairs) as BuiltColumns<C>
 }
 

@@ -266,6 +266,7 @@ function accessError(path: string, error: unknown): unknown {
   }
 }
 
-function errorCode(error: unknown): unknown {
+/** Returns the code of a system error. */
+export function errorCode(error: unknown): unknown {
   return error instanceof Error && 'code' in error ? error.code : undefined
 }

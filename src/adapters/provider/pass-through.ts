@@ -2,7 +2,15 @@ import { DataLines, firstDataLine } from '../../domain/v1/data-lines.ts'
 import { BrokenStream } from '../../domain/v1/failures.ts'
 import type { UpstreamFailure } from '../../domain/v1/failures.ts'
 import type { Clock, PassThrough, PassedCall } from '../../domain/ports.ts'
-import { asArray, asJsonObject, flattenHeaders, openHttpClient, parseJsonObject, readBody } from '../http.ts'
+import {
+  asArray,
+  asJsonObject,
+  flattenHeaders,
+  mediaTypeOf,
+  openHttpClient,
+  parseJsonObject,
+  readBody,
+} from '../http.ts'
 import type { HttpClient, HttpResponse } from '../http.ts'
 import { classifyResponse } from '../router/classify.ts'
 import type { RouterResponse } from '../router/classify.ts'
@@ -120,7 +128,7 @@ async function readResponse(
   { idleMs, clock }: PassThroughOptions,
 ): Promise<Passed> {
   const headers = flattenHeaders(received)
-  const type = headers['content-type']?.split(';')[0]?.trim().toLowerCase()
+  const type = mediaTypeOf(headers['content-type'])
   const isPlain = (headers['content-encoding'] ?? 'identity') === 'identity'
   const isExpected = status === 200 && isPlain && type === (stream ? 'text/event-stream' : 'application/json')
   if (isExpected && stream) return readStream(body, headers, exchange, { idleMs, clock })

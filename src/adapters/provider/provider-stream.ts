@@ -1,7 +1,7 @@
 import { APIConnectionError, APIError } from 'openai'
 import { SseParser, StreamTooLarge } from '../sse-parser.ts'
 import type { StreamBounds } from '../sse-parser.ts'
-import { asJsonObject } from '../http.ts'
+import { asJsonObject, mediaTypeOf } from '../http.ts'
 import type { JsonObject } from '../http.ts'
 import { ProviderFailure, failedRound, upstreamError } from './upstream.ts'
 import type { ResponseBody, Upstream } from './upstream.ts'
@@ -67,7 +67,7 @@ export class ProviderStream {
       throw this.#toFailure(error)
     }
     this.#body = this.#upstream.bodyOf(response)
-    const type = response.headers.get('content-type')?.split(';')[0]?.trim().toLowerCase()
+    const type = mediaTypeOf(response.headers.get('content-type'))
     const encoding = response.headers.get('content-encoding') ?? 'identity'
     if (type !== 'text/event-stream' || encoding !== 'identity') throw upstreamError('invalid_stream')
     this.#chunks = this.#body[Symbol.asyncIterator]()

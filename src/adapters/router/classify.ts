@@ -209,41 +209,25 @@ function decideByCause(cause: string): Decision | null {
 }
 
 /** The service's own error messages by status; those of providers do not count. */
-const MESSAGES: readonly {
-  statuses: readonly number[]
-  pattern: RegExp
-  class: ResponseClass
-  rule: string
-}[] = [
-  { statuses: [404], pattern: /data policy/i, class: 'account_policy', rule: 'message data policy' },
-  {
-    statuses: [402, 403],
-    pattern: /key limit exceeded/i,
-    class: 'account_key_limit',
-    rule: 'message key limit',
-  },
+const MESSAGES: readonly { statuses: number[]; pattern: RegExp; class: ResponseClass; name: string }[] = [
+  { statuses: [404], pattern: /data policy/i, class: 'account_policy', name: 'data policy' },
+  { statuses: [402, 403], pattern: /key limit exceeded/i, class: 'account_key_limit', name: 'key limit' },
   {
     statuses: [404],
     pattern: /support (tool use|the provided)/i,
     class: 'model_unsupported',
-    rule: 'message no support',
+    name: 'no support',
   },
-  {
-    statuses: [403],
-    pattern: /\b(region|country|territory)\b/i,
-    class: 'model_gone',
-    rule: 'message region',
-  },
+  { statuses: [403], pattern: /\b(region|country|territory)\b/i, class: 'model_gone', name: 'region' },
 ]
 
 function decideByMessage({ message, fromProvider, status, within200 }: ErrorContext): Decision | null {
   if (fromProvider) return null
   const [free, per] = /free-models-per-(day|min)/.exec(message) ?? []
   if (free) return { class: per === 'day' ? 'account_daily' : 'account_minute', rule: `message ${free}` }
-  const entry = MESSAGES.find(
-    ({ statuses, pattern }) => !within200 && statuses.includes(status) && pattern.test(message),
-  )
-  return entry ? { class: entry.class, rule: entry.rule } : null
+  if (within200) return null
+  const found = MESSAGES.find(({ statuses, pattern }) => statuses.includes(status) && pattern.test(message))
+  return found ? { class: found.class, rule: `message ${found.name}` } : null
 }
 
 /** Bounds that distinguish a daily limit from a limit per minute: number of requests, and time until the reset. */

@@ -8,90 +8,39 @@ export interface OptionSyntax {
   untilOperand?: true
 }
 
+/** @param longNames `long=short` names; a name alone is a long name that stays */
+function syntax(valueLetters: string, longNames: string): OptionSyntax {
+  const names = longNames.split(' ').map((pair) => pair.split('='))
+  return {
+    valueLetters,
+    longNames: Object.fromEntries(names.map(([name = '', short = `--${name}`]) => [name, short])),
+  }
+}
+
+const LINE_COUNTS = syntax('cn', 'bytes=c lines=n quiet=q silent=q')
+
+const GREP_NAMES = [
+  'after-context=A basic-regexp=G before-context=B context=C count=c dereference-recursive=R exclude exclude-dir',
+  'extended-regexp=E files-with-matches=l files-without-match=L fixed-strings=F ignore-case=i include',
+  'invert-match=v line-number=n line-regexp=x max-count=m no-filename=h no-messages=s null=Z only-matching=o',
+  'perl-regexp=P quiet=q recursive=r regexp=e silent=q text=a with-filename=H word-regexp=w',
+].join(' ')
+
+const SORT_NAMES =
+  'field-separator=t ignore-case=f key=k numeric-sort=n output=o reverse=r stable=s unique=u zero-terminated=z'
+
+const XARGS_NAMES = 'delimiter=d max-args=n max-lines=L max-procs=P no-run-if-empty=r null=0 replace=I'
+
 export const OPTION_SYNTAX: ReadonlyMap<string, OptionSyntax> = new Map([
-  ['awk', { valueLetters: 'Fv', longNames: { 'field-separator': 'F', assign: 'v' }, untilOperand: true }],
-  [
-    'cut',
-    {
-      valueLetters: 'bcdf',
-      longNames: { delimiter: 'd', fields: 'f', characters: 'c', 'only-delimited': 's' },
-    },
-  ],
-  [
-    'grep',
-    {
-      valueLetters: 'ABCDdefm',
-      longNames: {
-        'after-context': 'A',
-        'basic-regexp': 'G',
-        'before-context': 'B',
-        context: 'C',
-        count: 'c',
-        'dereference-recursive': 'R',
-        exclude: '--exclude',
-        'exclude-dir': '--exclude-dir',
-        'extended-regexp': 'E',
-        'files-with-matches': 'l',
-        'files-without-match': 'L',
-        'fixed-strings': 'F',
-        'ignore-case': 'i',
-        include: '--include',
-        'invert-match': 'v',
-        'line-number': 'n',
-        'line-regexp': 'x',
-        'max-count': 'm',
-        'no-filename': 'h',
-        'no-messages': 's',
-        null: 'Z',
-        'only-matching': 'o',
-        'perl-regexp': 'P',
-        quiet: 'q',
-        recursive: 'r',
-        regexp: 'e',
-        silent: 'q',
-        text: 'a',
-        'with-filename': 'H',
-        'word-regexp': 'w',
-      },
-    },
-  ],
-  ['head', { valueLetters: 'cn', longNames: { bytes: 'c', lines: 'n', quiet: 'q', silent: 'q' } }],
-  [
-    'sort',
-    {
-      valueLetters: 'koSTt',
-      longNames: {
-        'field-separator': 't',
-        'ignore-case': 'f',
-        key: 'k',
-        'numeric-sort': 'n',
-        output: 'o',
-        reverse: 'r',
-        stable: 's',
-        unique: 'u',
-        'zero-terminated': 'z',
-      },
-    },
-  ],
-  ['sed', { valueLetters: 'ef', longNames: { expression: 'e' } }],
-  ['tail', { valueLetters: 'cn', longNames: { bytes: 'c', lines: 'n', quiet: 'q', silent: 'q' } }],
-  ['uniq', { valueLetters: 'fsw', longNames: { 'skip-chars': 's', 'skip-fields': 'f' } }],
-  [
-    'xargs',
-    {
-      valueLetters: 'adEILnPs',
-      longNames: {
-        delimiter: 'd',
-        'max-args': 'n',
-        'max-lines': 'L',
-        'max-procs': 'P',
-        'no-run-if-empty': 'r',
-        null: '0',
-        replace: 'I',
-      },
-      untilOperand: true,
-    },
-  ],
+  ['awk', { ...syntax('Fv', 'field-separator=F assign=v'), untilOperand: true }],
+  ['cut', syntax('bcdf', 'delimiter=d fields=f characters=c only-delimited=s')],
+  ['grep', syntax('ABCDdefm', GREP_NAMES)],
+  ['head', LINE_COUNTS],
+  ['sort', syntax('koSTt', SORT_NAMES)],
+  ['sed', syntax('ef', 'expression=e')],
+  ['tail', LINE_COUNTS],
+  ['uniq', syntax('fsw', 'skip-chars=s skip-fields=f')],
+  ['xargs', { ...syntax('adEILnPs', XARGS_NAMES), untilOperand: true }],
 ])
 
 /**

@@ -62,14 +62,15 @@ export function database(options: DatabaseOptions): Database {
  * Creates a second handle on a database that cannot write. A file's engine refuses writes. A server receives only
  * SELECT statements, and also refuses writes if the token is read-only.
  *
- * @param owner creates and migrates the database before each use of this handle
+ * @param owner creates and migrates the database before each use of this handle; null if another process does
  */
 export function readOnlyDatabase(
-  options: Pick<DatabaseOptions, 'location' | 'nativeBusyMs' | 'retryMs'>,
-  owner: Database,
+  options: Pick<DatabaseOptions, 'location' | 'nativeBusyMs' | 'retryMs'> & { settings?: string },
+  owner: Database | null,
 ): Database {
   const engine = engineOf(options.location, { ...options, readOnly: true })
   const readOnly = lazyDatabase(engine, async () => readOnlyClient(await engine.open()))
+  if (owner === null) return readOnly
   return {
     ...readOnly,
     async use(work) {

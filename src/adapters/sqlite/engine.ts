@@ -34,6 +34,8 @@ interface EngineOptions {
   journal?: Journal
   /** If true, a file is never created, and its engine refuses writes. */
   readOnly?: boolean
+  /** Executed on every connection of a file before each use. */
+  settings?: string
 }
 
 export function engineOf(location: DatabaseLocation, options: EngineOptions): Engine {
@@ -43,7 +45,7 @@ export function engineOf(location: DatabaseLocation, options: EngineOptions): En
 }
 
 function fileEngine(url: string, options: EngineOptions): Engine {
-  const { nativeBusyMs, retryMs, readOnly = false, journal = 'rollback' } = options
+  const { nativeBusyMs, retryMs, readOnly = false, journal = 'rollback', settings = '' } = options
   const path = fileURLToPath(url)
   const name = `the database ${path}`
   const walPath = journal === 'rollback' ? null : walPathOf(path)
@@ -64,7 +66,11 @@ function fileEngine(url: string, options: EngineOptions): Engine {
       requireFolder(dirname(path))
       if (readOnly && inode() === null) throw storageUnavailable(`${name} does not exist`)
       const client = createClient({ url, timeout: nativeBusyMs, concurrency: 1 })
-      return guardClient(client, retryMs, { journal, walPath, settings: readOnly ? QUERY_ONLY : '' })
+      return guardClient(client, retryMs, {
+        journal,
+        walPath,
+        settings: readOnly ? `${QUERY_ONLY};${settings}` : settings,
+      })
     },
     ready() {
       existed = true
@@ -123,7 +129,7 @@ const UNWATCHED = {
   changeToken: (): ChangeToken => null,
 }
 
-/** Executed on every connection of a file before each use: the engine then refuses writes with SQLITE_READONLY. */
+/** Makes the engine refuse writes with SQLITE_READONLY. */
 export const QUERY_ONLY = 'PRAGMA query_only = ON'
 
 /**

@@ -48,20 +48,40 @@ export async function selectJsonRows(
   return decodeJsonRows(rows[0]?.[0], label)
 }
 
+/** SQL expression of each property of a query's objects. */
+export type ObjectColumns<T> = Readonly<Record<keyof T & string, string>>
+
+/** Returns the columns of a table that are named like properties, but in snake_case. */
+export function columnsOf<Name extends string>(table: string, names: readonly Name[]): Record<Name, string> {
+  const pairs = names.map((name) => [name, `${table}.${snakeCase(name)}`])
+  return Object.fromEntries(pairs) as Record<Name, string>
+}
+
+export function snakeCase(name: string): string {
+  return name.replaceAll(/[A-Z]/g, (letter) => `_${letter.toLowerCase()}`)
+}
+
 /**
  * Selects the rows of a query as objects; see {@link decodeJsonRows}.
  *
- * @param columnNames names of the query's columns and of the objects' properties
+ * @param from the query from its FROM clause on, without the word FROM
  */
 export async function selectObjects<T>(
   client: SqlReader,
-  columnNames: readonly (keyof T & string)[],
-  query: string,
+  columns: ObjectColumns<T>,
+  from: string,
   args: InArgs,
   label: string,
 ): Promise<T[]> {
-  const cells = columnNames.map((name) => `'${name}', "${name}"`).join(', ')
-  const rows = await selectJsonRows(client, asJsonRows(`json_object(${cells})`, query), args, label)
+  const selected = Object.entries<string>(columns).map(([name, sql]) => `${sql} AS "${name}"`)
+  const cells = Object.keys(columns).map((name) => `'${name}', "${name}"`)
+  const query = `SELECT ${selected.join(', ')} FROM ${from}`
+  const rows = await selectJsonRows(
+    client,
+    asJsonRows(`json_object(${cells.join(', ')})`, query),
+    args,
+    label,
+  )
   return rows.map(([row]) => row as T)
 }
 

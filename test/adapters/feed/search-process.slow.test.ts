@@ -3,9 +3,8 @@ import { rename, rm, writeFile } from 'node:fs/promises'
 import { join } from 'node:path'
 import { pathToFileURL } from 'node:url'
 import { describe, expect, onTestFinished, test } from 'vitest'
-import { searchQueue } from '../../../src/adapters/feed/feed-search.ts'
-import { searchProcess } from '../../../src/adapters/feed/search-process.ts'
-import type { SearchProcess } from '../../../src/adapters/feed/search-process.ts'
+import { searchProcess, searchQueue } from '../../../src/adapters/feed/feed-search.ts'
+import type { SearchProcess } from '../../../src/adapters/feed/feed-search.ts'
 import type { FeedQuery } from '../../../src/adapters/feed/search-queries.ts'
 import { LOCAL_CALLER } from '../../../src/domain/feed/search.ts'
 import { builtModule, runScript } from '../../support/compiled-sources.ts'
@@ -117,8 +116,7 @@ describe('the search process', () => {
  */
 const BURSTS = `
   import { setTimeout } from 'node:timers/promises'
-  import { searchProcess } from '${builtModule('adapters/feed/search-process.js')}'
-  import { searchQueue } from '${builtModule('adapters/feed/feed-search.js')}'
+  import { searchProcess, searchQueue } from '${builtModule('adapters/feed/feed-search.js')}'
   const [, script, url] = process.argv
   const data = { url, nativeBusyMs: 20, retryMs: 3000 }
   const query = { kind: 'search', query: { query: 'rust', sources: [], from: null, to: null, limit: 5, cursor: null } }
